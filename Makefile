@@ -1,0 +1,284 @@
+# cosched: one Makefile for everything.   `make help` lists the targets.
+#
+# The contract:
+#   - A file is picked up by where it lies; nothing is registered here:
+#       lib/{base,model,kube}/*.c       -> libbase.a, libmodel.a, libkube.a
+#       PROGRAM/*.c (PROGRAM/main.c)    -> libPROGRAM.a without main, and bin/cosched-PROGRAM
+#       proto/*.proto                   -> build/gen/proto/*.pb-c.[ch], in libdevice-plugin.a
+#       test/unit/**/test_X.c           -> one cmocka program each, run by `make unit`
+#       test/scenario/**/test_X.c       -> the same
+#       test/{unit,scenario}/**/*.c     -> libtest.a, helpers for all test programs
+#       test/{integration,fake}/*.c     -> one program each, run by the integration scripts
+#       test/fake/nvml/*.c              -> lib/libnvidia-ml.so.1
+#       test/bench/bench_X.c or X.sh    -> `make bench-X`
+#       test/fuzz/fuzz_X.c              -> `make fuzz-X`, seeds in test/fuzz/corpus/X
+#     A test program is linked with the archive of each PROGRAM whose name is in its path or whose
+#     headers it includes.
+#   - VARIANT (or V) is the build directory and its flags: release asan tsan cover fuzz.
+#     BUILD moves all of them elsewhere. Nothing is written outside BUILD.
+#   - CC is gcc or clang; a change of compiler or flags rebuilds. WERROR=1 or CI=true adds -Werror.
+#   - Whatever a target needs from Debian is installed first by test/tools/deps.
+#   - Tests run in the root of the tree with BUILD_DIR=build/VARIANT in the environment, and every
+#     testing target ends with the line `N passed, N failed`.
+
+V        ?= release
+VARIANT  ?= $(V)
+BUILD    ?= build
+PREFIX   ?= /usr/local
+COVER_MIN    ?= 90
+FUZZ_SECONDS ?= 60
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+SHELL := /bin/bash
+ifeq (0,$(MAKELEVEL))
+MAKEFLAGS += -j$(shell nproc)
+endif
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+B   := $(BUILD)/$(VARIANT)
+GEN := $(BUILD)/gen
+
+# ---- flags, by variant --------------------------------------------------------------------------
+ifeq (default,$(origin CC))
+CC := gcc
+endif
+SAN_ADDRESS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+HARDENED := -O2 -g -fPIE -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+ifneq (,$(filter release lint-%,$(VARIANT)))
+MODE := $(HARDENED)
+MODE_LINK := -pie -Wl,-z,relro,-z,now
+else ifeq (asan,$(VARIANT))
+MODE := -O1 -g $(SAN_ADDRESS) -DARENA_DEBUG=1
+else ifeq (tsan,$(VARIANT))
+MODE := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+else ifeq (cover,$(VARIANT))
+MODE := -O0 -g --coverage
+else ifeq (fuzz,$(VARIANT))
+override CC := clang
+MODE := -O1 -g $(SAN_ADDRESS) -DARENA_DEBUG=1 -fsanitize=fuzzer-no-link
+else
+$(error VARIANT is '$(VARIANT)'; it can be release, asan, tsan, cover or fuzz)
+endif
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wvla -Wformat=2 -Wcast-qual
+ifneq (,$(filter true 1,$(CI) $(WERROR)))
+WARNINGS += -Werror
+endif
+COMMON  := -std=c11 -D_GNU_SOURCE -I. -I$(GEN) -pthread $(MODE) $(CFLAGS)
+LINKING := -pthread $(MODE) $(MODE_LINK) -Wl,--as-needed $(LDFLAGS)
+
+# Asked for when the first recipe needs them, which is after deps has installed the packages.
+pkg = $(eval $1 := $(shell pkg-config --libs $2))$($1)
+LIBS_base = $(call pkg,PKG_BASE,yyjson yaml-0.1 libmicrohttpd libcurl)
+LIBS_webhook = $(call pkg,PKG_WEBHOOK,openssl)
+# grpc's .pc file lists a hundred absl libraries that only a static link needs.
+LIBS_device-plugin = -lgrpc_unsecure -lgpr $(call pkg,PKG_PLUGIN,libprotobuf-c hwloc) -ldl
+LIBS_all = -lcmocka $(LIBS_base) $(LIBS_webhook) $(LIBS_device-plugin)
+
+# ---- what there is ------------------------------------------------------------------------------
+LAYERS   := kube model base
+PROGRAMS := scheduler webhook device-plugin
+MAINS    := $(wildcard $(PROGRAMS:%=%/main.c) scheduler/replay.c)
+PROTOS   := $(wildcard proto/*.proto)
+GEN_SRC  := $(PROTOS:proto/%.proto=$(GEN)/proto/%.pb-c.c)
+$(foreach l,$(LAYERS),$(eval SRC_$l := $$(wildcard lib/$l/*.c)))
+$(foreach p,$(PROGRAMS),$(eval SRC_$p := $$(filter-out $(MAINS),$$(wildcard $p/*.c $p/*/*.c))))
+SRC_test  := $(shell find test/unit test/scenario -name '*.c' 2>/dev/null | sort)
+UNIT_SRC  := $(foreach s,$(SRC_test),$(if $(filter test_%,$(notdir $s)),$s))
+SRC_test  := $(filter-out $(UNIT_SRC),$(SRC_test))
+BENCH_SRC := $(wildcard test/bench/bench_*.c)
+FUZZ_SRC  := $(wildcard test/fuzz/fuzz_*.c)
+TOOL_SRC  := $(wildcard test/integration/*.c test/fake/*.c)
+NVML_SRC  := $(wildcard test/fake/nvml/*.c)
+SINGLES   := $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC) $(FUZZ_SRC)
+PRODUCT_SRC := $(foreach n,$(LAYERS) $(PROGRAMS),$(SRC_$n)) $(MAINS)
+C_SRC     := $(PRODUCT_SRC) $(SRC_test) $(SINGLES) $(NVML_SRC)
+FORMATTED := $(shell find lib $(PROGRAMS) test -name '*.[ch]' 2>/dev/null | sort)
+SCRIPTS   := $(shell grep -rlIE '^\#!.*\<(ba|da)?sh\>' .ci test kubectl deploy 2>/dev/null | sort)
+
+obj     = $(patsubst %.c,$(B)/obj/%.o,$(subst $(GEN)/,gen/,$1))
+archive = $(foreach n,$1,$(if $(SRC_$n),$(B)/lib$n.a))
+bin     = $(B)/bin/cosched-$(if $(filter %/main.c,$1),$(patsubst %/,%,$(dir $1)),$(basename $(notdir $1)))
+# The programs whose archives a test source wants: by its path, or by the headers it includes.
+wants   = $(foreach p,$(PROGRAMS),$(if $(or $(findstring /$p/,$1),$(filter $1:$p/,$(INCLUDED))),$p))
+INCLUDED := $(if $(SINGLES),$(shell grep -oE '^\#include "[a-z-]+/' /dev/null $(SINGLES) | \
+	sed 's/:.*"/:/' | sort -u))
+
+BINS   := $(foreach m,$(MAINS),$(call bin,$m))
+UNITS  := $(UNIT_SRC:%.c=$(B)/%)
+TOOLS  := $(TOOL_SRC:%.c=$(B)/%)
+FAKES  := $(if $(NVML_SRC),$(B)/lib/libnvidia-ml.so.1)
+OBJS   := $(call obj,$(C_SRC) $(GEN_SRC))
+
+KEY  := $(shell cksum <test/tools/deps | cut -d' ' -f1)
+deps = $(BUILD)/deps/$1-$(KEY)
+Q    := $(if $(VERBOSE),,@)
+say   = @echo "  $1"
+
+# ---- everyday targets ---------------------------------------------------------------------------
+.PHONY: all unit test e2e soak bench lint layers format fuzz cover install clean help demo deps
+.PHONY: deps-e2e k8s-up k8s-down lint-build lint-tidy lint-format lint-shell objects FORCE
+
+all: $(call archive,$(LAYERS) $(PROGRAMS)) $(BINS) $(FAKES) ## build the programs into build/release/bin (the default)
+
+unit: $(UNITS) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json
+	@BUILD_DIR=$(B) test/tools/run-tests $(if $(T),--only '$(T)') $(UNITS)
+
+test: | $(call deps,test) ## everything that needs no cluster: unit tests (release, asan), layers, local integration
+	@test/tools/steps \
+		"unit tests, release" "$(MAKE) unit VARIANT=release" \
+		"unit tests, asan" "$(MAKE) unit VARIANT=asan" \
+		"layers" "test/tools/layers" \
+		"layers fails when it should" "test/tools/test-layers" \
+		$(foreach s,$(wildcard test/integration/local-*.sh),"$(s)" \
+			"$(MAKE) local-run VARIANT=asan S=$(s)") \
+		$(if $(wildcard test/local/*.c),"integration, local cluster" \
+			"$(MAKE) local-run VARIANT=asan S='test/integration/run local'")
+
+.PHONY: local-run
+local-run: $(BINS) $(FAKES) $(TOOLS)
+	@BUILD_DIR=$(B) test/tools/run-tests --timeout 600 "$(S)"
+
+e2e: $(BINS) $(FAKES) $(TOOLS) | $(call deps,e2e) ## the integration suite on a real Kubernetes
+	@BUILD_DIR=$(B) test/integration/run real $(ARGS)
+
+k8s-up: | $(call deps,e2e) ## start the real Kubernetes that e2e uses (ARGS=...)
+	@test/kubernetes/k8s up $(ARGS)
+
+k8s-down: ## stop it
+	@test/kubernetes/k8s down $(ARGS)
+
+soak: $(BINS) $(FAKES) $(TOOLS) | $(call deps,e2e) ## hours of load, if test/soak/run exists (ARGS=...)
+	@if [ -x test/soak/run ]; then BUILD_DIR=$(B) test/soak/run $(ARGS); else echo "soak: no test/soak/run yet"; exit 1; fi
+
+demo: ## a cluster on your desk
+	@echo "demo arrives with the embedded local cluster (next issue)"; exit 1
+
+install: $(BINS) ## install the programs below DESTDIR/PREFIX (release)
+	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/cosched
+	install -m 755 $(BINS) $(wildcard kubectl/kubectl-inspect-cgpu) $(DESTDIR)$(PREFIX)/bin/
+	@install -m 644 LICENSE $(wildcard README.md) $(DESTDIR)$(PREFIX)/share/doc/cosched/
+
+clean: ## remove build/
+	rm -rf $(BUILD)
+
+help: ## this list
+	@echo "make TARGET [VARIANT=release|asan|tsan|cover|fuzz] [CC=gcc|clang] [VERBOSE=1] [BUILD=dir]"
+	@sed -nE 's/^([a-z0-9%-]+):.*## (.*)/  \1\t\2/p' Makefile | expand -t 14
+
+deps: $(call deps,build) $(call deps,test) ## install the packages that build and test need
+deps-e2e: $(call deps,e2e)
+
+$(BUILD)/deps/%-$(KEY):
+	@DEPS_STAMPS=$(BUILD)/deps test/tools/deps $*
+
+# ---- quality ------------------------------------------------------------------------------------
+lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang-format, clang-tidy, shellcheck, layers
+	@test/tools/steps --brief \
+		"gcc -Werror" "$(MAKE) objects all VARIANT=lint-gcc CC=gcc WERROR=1" \
+		"clang -Werror" "$(MAKE) objects all VARIANT=lint-clang CC=clang WERROR=1" \
+		"clang-format" "$(MAKE) lint-format" \
+		"clang-tidy" "$(MAKE) lint-tidy VARIANT=lint-clang CC=clang WERROR=1" \
+		"shellcheck" "$(MAKE) lint-shell" \
+		"layers" "test/tools/layers"
+
+objects: $(OBJS)
+# An object is newer than its headers, so a tidy stamp newer than its object is still true.
+lint-tidy: $(PRODUCT_SRC:%.c=$(B)/tidy/%.ok)
+$(B)/tidy/%.ok: $(B)/obj/%.o .clang-tidy
+	$(call say,TIDY $*.c)
+	@mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $*.c -- $(COMMON) $(WARNINGS) 2>$@.log || { cat $@.log >&2; exit 1; }
+	@touch $@
+lint-format:
+	@$(if $(FORMATTED),clang-format --dry-run -Werror $(FORMATTED))
+lint-shell:
+	@shellcheck -x $(SCRIPTS)
+format: | $(call deps,lint) ## clang-format every C file
+	@$(if $(FORMATTED),clang-format -i $(FORMATTED))
+layers: ## check the include rules of the architecture
+	@test/tools/layers
+
+cover: | $(call deps,cover) ## line coverage of the unit tests; fails when lib/ is below COVER_MIN %
+	@find $(BUILD)/cover -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) unit VARIANT=cover
+	@test/tools/cover --min $(COVER_MIN) $(BUILD)/cover
+
+fuzz: | $(call deps,fuzz) ## fuzz every test/fuzz/fuzz_X.c for FUZZ_SECONDS; fuzz-X for one
+	@$(MAKE) VARIANT=fuzz $(patsubst test/fuzz/fuzz_%.c,fuzz-%,$(FUZZ_SRC))
+	@echo "$(words $(FUZZ_SRC)) passed, 0 failed"
+ifeq (fuzz,$(VARIANT))
+fuzz-%: $(B)/test/fuzz/fuzz_%
+	@test/tools/run-fuzz $* $< $(FUZZ_SECONDS)
+else
+fuzz-%: | $(call deps,fuzz)
+	@$(MAKE) VARIANT=fuzz $@
+endif
+
+bench: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench) ## run every benchmark; bench-X for one
+	@for b in $(patsubst test/bench/bench_%.c,%,$(BENCH_SRC)) $(patsubst test/bench/%.sh,%,$(wildcard test/bench/*.sh)); do \
+		$(MAKE) bench-$$b || exit 1; done
+bench-%: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench)
+	@if [ -x $(B)/test/bench/bench_$* ]; then BUILD_DIR=$(B) $(B)/test/bench/bench_$* $(ARGS); \
+	elif [ -x test/bench/$*.sh ]; then BUILD_DIR=$(B) test/bench/$*.sh $(ARGS); \
+	else echo "bench: neither test/bench/bench_$*.c nor an executable test/bench/$*.sh" >&2; exit 1; fi
+
+# ---- how things are made ------------------------------------------------------------------------
+# Rewritten only when its content changes: flags rebuild objects, sources re-make archives.
+define remember # file, content
+$1: FORCE
+	@mkdir -p $$(@D); echo '$2' | cmp -s - $$@ || echo '$2' >$$@
+endef
+$(eval $(call remember,$(B)/flags,$(CC) $(COMMON) $(WARNINGS) $(LINKING)))
+$(eval $(call remember,$(B)/sources,$(C_SRC) $(GEN_SRC)))
+
+$(B)/obj/%.o: %.c $(B)/flags | $(call deps,build) $(GEN_SRC)
+	$(call say,CC $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) $(WARNINGS) -MMD -MP -c $< -o $@
+$(B)/obj/gen/%.o: $(GEN)/%.c $(B)/flags
+	$(call say,CC $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) -w -MMD -MP -c $< -o $@
+$(call obj,$(SINGLES) $(SRC_test)): | $(call deps,test)
+
+# protoc-c emits a struct member `register` for the services and knows no `optional` in proto3.
+$(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto | $(call deps,build)
+	$(call say,GEN $(GEN)/proto/$*.pb-c.c)
+	@mkdir -p $(@D)
+	$(Q)sed -E '/^service .*\{/,/^\}/d; s/\<optional //' $< >$(GEN)/$<
+	$(Q)protoc-c --proto_path=$(GEN) --c_out=$(GEN) $(GEN)/$<
+
+SRC_device-plugin := $(if $(SRC_device-plugin),$(SRC_device-plugin) $(GEN_SRC))
+define ARCHIVE # name
+$(B)/lib$1.a: $(call obj,$(SRC_$1)) $(B)/sources
+	$$(call say,AR $$@)
+	@rm -f $$@
+	$$(Q)ar rcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach n,$(LAYERS) $(PROGRAMS) test,$(eval $(call ARCHIVE,$n)))
+
+define MAIN # main source
+$(call bin,$1): $(call obj,$1) $(call archive,$(firstword $(subst /, ,$1)) $(LAYERS))
+	$$(call say,LD $$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $(LINKING) -o $$@ $$^ $$(LIBS_$(firstword $(subst /, ,$1))) $$(LIBS_base)
+endef
+$(foreach m,$(MAINS),$(eval $(call MAIN,$m)))
+
+define SINGLE # source of a one-file program
+$(B)/$(1:.c=): $(call obj,$1) $(call archive,test $(call wants,$1) $(LAYERS))
+	$$(call say,LD $$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $(LINKING) $(if $(filter test/fuzz/%,$1),-fsanitize=fuzzer) -o $$@ \
+		$$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS_all)
+endef
+$(foreach s,$(SINGLES),$(eval $(call SINGLE,$s)))
+
+$(B)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(wildcard test/fake/nvml/*.h) $(B)/flags | $(call deps,build)
+	$(call say,LD $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON) $(WARNINGS) -fPIC -shared -Wl,-soname,$(@F) -o $@ $(NVML_SRC) -pthread
+
+-include $(OBJS:.o=.d)
