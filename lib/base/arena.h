@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * arena - many small allocations, one release.
+ *
+ * Three lifetimes use it: the process, an object (each decoded pod or node owns one arena and is replaced
+ * whole), and a cycle or request (arena_reset). Memory is zeroed. Allocation failure aborts; therefore every
+ * size that comes from outside is bounded before it gets here.
+ *
+ * Built with -DARENA_DEBUG=1 each allocation is a malloc of its own, so that sanitizers see overflows and
+ * use after arena_reset.
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *blocks; /* newest first */
+    size_t next_block_bytes;    /* size of the next block; doubles up to 64 KiB */
+    size_t total_bytes;         /* what the blocks take from the heap */
+};
+
+/* first_block_bytes 0 means 1024. Nothing is allocated yet. */
+void arena_init(struct arena *a, size_t first_block_bytes);
+void arena_deinit(struct arena *a);
+/* Everything allocated is gone; one block is kept for the next round. */
+void arena_reset(struct arena *a);
+
+/* n zeroed bytes aligned to 16. n may be 0 (a unique pointer). */
+void *arena_alloc(struct arena *a, size_t n);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_strndup(struct arena *a, const char *s, size_t n);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+
+/* arena_new(a, struct reason, n): zeroed array of n; aborts when n * sizeof overflows. */
+#define arena_new(a, type, n) ((type *)arena_array_((a), sizeof(type), (n)))
+void *arena_array_(struct arena *a, size_t size, size_t n);
+
+size_t arena_bytes(const struct arena *a);

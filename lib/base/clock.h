@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * clock - what time is it. Pure files take now_ms as a parameter instead.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_mono_ms(void); /* CLOCK_MONOTONIC */
+int64_t clock_mono_us(void);
+int64_t clock_wall_ns(void); /* since the epoch */
+/* Sleeps; wakes early only by a signal. */
+void clock_sleep_ms(int64_t ms);
+
+enum { CLOCK_RFC3339_SIZE = 32 };
+/* "2026-03-01T12:00:00.123456Z" (MicroTime, as Lease wants it) or, micros false, "2026-03-01T12:00:00Z". */
+void clock_rfc3339(int64_t wall_ns, int micros, char out[CLOCK_RFC3339_SIZE]);
+/* Nanoseconds since the epoch, or -1. Accepts any fraction, Z and numeric offsets. */
+int64_t clock_parse_rfc3339(const char *s);
+/* A random number in [0, n), for jitter (not for secrets). n > 0. Thread-safe. */
+int64_t clock_jitter(int64_t n);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heap - a binary heap of embedded nodes; the smallest is at the top. An element knows its place, so it can be
+ * removed or moved in O(log n).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct heap_node {
+    size_t place; /* 1 + index in the heap; 0 = not in a heap */
+};
+
+struct heap {
+    struct heap_node **nodes;
+    size_t len;
+    size_t cap;
+    /* true if a comes before b; must be a strict order */
+    bool (*before)(const struct heap_node *a, const struct heap_node *b);
+};
+
+void heap_init(struct heap *h, bool (*before)(const struct heap_node *, const struct heap_node *));
+void heap_deinit(struct heap *h);
+void heap_push(struct heap *h, struct heap_node *n);
+struct heap_node *heap_top(const struct heap *h); /* or NULL */
+struct heap_node *heap_pop(struct heap *h);       /* or NULL */
+/* Does nothing if n is in no heap. */
+void heap_remove(struct heap *h, struct heap_node *n);
+/* After the key of n changed. */
+void heap_update(struct heap *h, struct heap_node *n);
+static inline bool heap_has(const struct heap_node *n) { return n->place != 0; }
+
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))

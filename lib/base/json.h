@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * json - reading and writing JSON. The only file that knows yyjson.
+ *
+ * Reading: json_parse gives a document; values are borrowed from it. Every accessor accepts NULL and the wrong
+ * kind ("no such thing"), so a path through optional fields needs no checks in between. Numbers keep their
+ * text: nothing is ever a float, "0.1" stays exact until quantity reads it.
+ *
+ * Writing: struct json_writer appends to a strbuf; commas and escapes are its business. It keeps no tree.
+ *
+ * Limits: yyjson does not recurse while parsing; json_copy and json_equal here do, so documents nested deeper than
+ * JSON_MAX_DEPTH are refused by json_parse.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+
+enum { JSON_MAX_DEPTH = 128 };
+
+struct json_doc;   /* opaque */
+struct json_value; /* opaque, borrowed from its document */
+typedef const struct json_value json;
+
+/* Parses n bytes (copied). ERROR_INVALID with the byte offset and what was wrong; duplicate keys: the last one does not win,
+ * the first does (yyjson's lookup), as nothing of ours may depend on it. */
+int json_parse(struct json_doc **out, const char *text, size_t n, struct error *err);
+/* The same without a copy: buf has at least JSON_PADDING writable bytes after n, is overwritten, and outlives the document. */
+enum { JSON_PADDING = 4 };
+int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err);
+void json_free(struct json_doc *doc); /* NULL is fine */
+static inline void json_freep(struct json_doc **doc) { json_free(*doc); }
+#define AUTO_JSON __attribute__((cleanup(json_freep))) struct json_doc
+json *json_root(const struct json_doc *doc);
+
+bool json_is_object(json *v);
+bool json_is_array(json *v);
+bool json_is_string(json *v);
+bool json_is_number(json *v);
+bool json_is_bool(json *v);
+bool json_is_null(json *v); /* JSON null; false for NULL (absent) */
+/* "object", "array", "string", "number", "boolean", "null"; "nothing" for NULL. For messages. */
+const char *json_kind_name(json *v);
+
+json *json_get(json *obj, const char *key);               /* member, or NULL */
+json *json_path(json *obj, const char *const *keys);      /* NULL-terminated list of keys */
+json *json_at(json *arr, size_t i);                       /* O(n): use json_iter in loops */
+size_t json_len(json *v);                                 /* members or elements; 0 for others */
+
+/* NUL-terminated string, or NULL for anything else. A string with an embedded NUL counts as "anything else". Borrowed. */
+const char *json_str(json *v);
+size_t json_str_len(json *v);
+const char *json_get_str(json *obj, const char *key);
+/* Text of a number, as written; NULL for anything else. */
+const char *json_number_text(json *v);
+/* true and *out only for an integer that fits. */
+bool json_int(json *v, int64_t *out);
+bool json_get_int(json *obj, const char *key, int64_t *out);
+/* fallback for absent or not boolean */
+bool json_bool(json *v, bool fallback);
+bool json_get_bool(json *obj, const char *key, bool fallback);
+
+/* for (struct json_iter it = json_iter(v); json_next(&it);) { it.key (objects; NULL in arrays), it.key_len, it.value } */
+struct json_iter {
+    const char *key;
+    size_t key_len;
+    json *value;
+    void *at_;
+    size_t left_;
+    bool object_;
+};
+struct json_iter json_iter(json *v);
+bool json_next(struct json_iter *it);
+
+bool json_equal(json *a, json *b); /* objects regardless of order */
+
+enum { JSON_WRITER_DEPTH = JSON_MAX_DEPTH + 8 };
+struct json_writer {
+    struct strbuf *out;
+    unsigned depth;
+    bool comma_[JSON_WRITER_DEPTH]; /* a comma is due at this level */
+    bool after_key_;
+};
+void json_writer_init(struct json_writer *w, struct strbuf *out);
+void json_object_begin(struct json_writer *w);
+void json_object_end(struct json_writer *w);
+void json_array_begin(struct json_writer *w);
+void json_array_end(struct json_writer *w);
+void json_key(struct json_writer *w, const char *key);
+void json_key_n(struct json_writer *w, const char *key, size_t n);
+/* NULL writes null. Invalid UTF-8 becomes U+FFFD. */
+void json_put_str(struct json_writer *w, const char *s);
+void json_put_str_n(struct json_writer *w, const char *s, size_t n);
+void json_put_int(struct json_writer *w, int64_t n);
+void json_put_bool(struct json_writer *w, bool b);
+void json_put_null(struct json_writer *w);
+/* Text that is JSON already. */
+void json_put_raw(struct json_writer *w, const char *text, size_t n);
+/* A parsed value, written again (compact). */
+void json_put_value(struct json_writer *w, json *v);
+/* json_kv_str(w, "a", "b"): key and value in one line. */
+void json_kv_str(struct json_writer *w, const char *key, const char *s);
+void json_kv_int(struct json_writer *w, const char *key, int64_t n);
+void json_kv_bool(struct json_writer *w, const char *key, bool b);

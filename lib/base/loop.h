@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * loop - one thread, its file descriptors, timers, signals, and letters from other threads.
+ *
+ * All functions belong to the loop's thread, except mailbox_post, mailbox_close and loop_stop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/heap.h"
+
+struct loop;
+
+/* Blocks SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGPIPE for this thread and all it starts: first thing in main(). */
+void loop_block_signals(void);
+
+int loop_new(struct loop **out, struct error *err);
+void loop_free(struct loop *l);
+/* Runs until loop_stop. */
+void loop_run(struct loop *l);
+/* One round: waits at most max_wait_ms for something to do, does it. For tests. */
+void loop_once(struct loop *l, int64_t max_wait_ms);
+void loop_stop(struct loop *l);
+/* Monotonic, as of the start of this round. */
+int64_t loop_now_ms(const struct loop *l);
+
+/* fn is called while fd is ready (level-triggered). events: EPOLLIN|EPOLLOUT. */
+int loop_watch_fd(struct loop *l, int fd, uint32_t events, void (*fn)(void *arg, uint32_t events), void *arg, struct error *err);
+void loop_unwatch_fd(struct loop *l, int fd);
+/* The signal was blocked by loop_block_signals. */
+int loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg, int signo), void *arg, struct error *err);
+
+struct loop_timer {
+    struct heap_node node;
+    int64_t due_ms;
+    uint64_t seq; /* equal times fire in the order set */
+    void (*fn)(void *arg);
+    void *arg;
+};
+/* Sets or moves it. Fires once. */
+void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t delay_ms, void (*fn)(void *arg), void *arg);
+void loop_timer_cancel(struct loop *l, struct loop_timer *t);
+
+/*
+ * mailbox - bounded, many writers, read by the loop in order. A full mailbox makes the writer wait: that is the back-pressure on watches.
+ */
+struct mailbox;
+/* deliver is called on the loop with each message; dispose frees what is still inside when the mailbox is freed or a post is refused. */
+int mailbox_new(struct mailbox **out, struct loop *l, size_t capacity, void (*deliver)(void *arg, void *msg), void (*dispose)(void *msg),
+                void *arg, struct error *err);
+/* Any thread. Takes msg. false: closed, msg was disposed of. */
+bool mailbox_post(struct mailbox *mb, void *msg);
+/* Any thread. Later posts are refused and waiting writers return. */
+void mailbox_close(struct mailbox *mb);
+/* After every writer has ended. */
+void mailbox_free(struct mailbox *mb);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * map - string to pointer. Iteration goes in order of insertion, so results do not depend on a hash (I4).
+ *
+ * Keys are borrowed: they live at least as long as their entry (usually inside the value). When an object is
+ * replaced by a newer copy, map_put takes the new key as well as the new value, in the old place.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_entry {
+    const char *key; /* NULL: removed */
+    uint64_t hash;
+    void *value;
+};
+
+struct map {
+    struct map_entry *entries; /* in order of insertion, with holes */
+    size_t used;               /* entries incl. holes */
+    size_t cap;
+    uint32_t *index; /* open addressing; entry number + 1, 0 = empty */
+    size_t index_size;
+    size_t count; /* live entries */
+};
+
+void map_init(struct map *m);
+void map_deinit(struct map *m);
+/* Returns the value, or NULL. */
+void *map_get(const struct map *m, const char *key);
+/* Returns the value that was there, or NULL. value is not NULL. */
+void *map_put(struct map *m, const char *key, void *value);
+/* Returns the value that was there, or NULL. */
+void *map_remove(struct map *m, const char *key);
+size_t map_count(const struct map *m);
+/* for (size_t i = 0; map_next(m, &i, &key, &value);): removing the current entry is allowed, adding is not. */
+bool map_next(const struct map *m, size_t *i, const char **key, void **value);

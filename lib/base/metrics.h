@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * metrics - counters, gauges and histograms in Prometheus' text form. Updating is lock-free after the first use of a label value; any thread.
+ *
+ *     static struct metric attempts = {.kind = METRIC_COUNTER, .name = "cosched_scheduler_attempts_total", .help = "...", .label = "result"};
+ *     metrics_register(&attempts);
+ *     metrics_inc(&attempts, "bound");
+ *
+ * At most one label per metric, at most METRIC_SERIES values each (the next ones are counted under "other"), so that hostile input cannot fill memory.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "lib/base/str.h"
+
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+enum { METRIC_SERIES = 64, METRIC_BUCKETS = 16, METRIC_LABEL_SIZE = 64 };
+
+struct metric_series {
+    char value[METRIC_LABEL_SIZE];
+    _Atomic int64_t count;                   /* counter, gauge; number of observations */
+    _Atomic int64_t sum_us;                  /* histogram */
+    _Atomic int64_t buckets[METRIC_BUCKETS]; /* histogram, not cumulative */
+};
+
+struct metric {
+    enum metric_kind kind;
+    const char *name;
+    const char *help;
+    const char *label;                         /* NULL: one series */
+    const int64_t *bounds_us;                  /* histogram: upper bounds in microseconds, ascending, ended by 0; NULL: 100 us .. 30 s */
+    int64_t (*read)(void *arg);                /* gauge: asked at scrape time instead of stored; may be NULL */
+    void *arg;
+    struct metric_series *_Atomic series[METRIC_SERIES + 1];
+    struct metric *next; /* registry */
+};
+
+void metrics_register(struct metric *m);
+void metrics_inc(struct metric *m, const char *label); /* label NULL when the metric has none */
+void metrics_add(struct metric *m, const char *label, int64_t n);
+void metrics_set(struct metric *m, const char *label, int64_t n);
+void metrics_observe_us(struct metric *m, const char *label, int64_t us); /* shown in seconds */
+int64_t metrics_value(const struct metric *m, const char *label);         /* for tests */
+/* All registered metrics, and process_* of this process (cpu seconds, resident bytes, open fds, start time). */
+void metrics_render(struct strbuf *out);
+/* Frees the series and empties the registry: tests, and the end of main. */
+void metrics_reset(void);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * num - checked integer arithmetic and strict parsing. Accounting uses nothing else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+/* true and *out set, or false on overflow (*out untouched). */
+bool num_add(int64_t a, int64_t b, int64_t *out);
+bool num_sub(int64_t a, int64_t b, int64_t *out);
+bool num_mul(int64_t a, int64_t b, int64_t *out);
+/* a + b, a - b, held at INT64_MAX / INT64_MIN. For sums that must never wrap where refusing is no option. */
+int64_t num_add_sat(int64_t a, int64_t b);
+int64_t num_sub_sat(int64_t a, int64_t b);
+
+static inline int64_t num_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t num_min(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Decimal, optional '-', no blanks, no leading '+', nothing after it. "not an integer: '4x'", or ERROR_RANGE. */
+int num_parse(const char *s, size_t n, int64_t *out, struct error *err);
+/* The same, within [min, max]: "must be between 1 and 65535: '0'". */
+int num_parse_range(const char *s, int64_t min, int64_t max, int64_t *out, struct error *err);

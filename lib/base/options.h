@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * options - one table row per option: flag, environment variable, default, bounds, help.
+ *
+ *     struct opts { int64_t port; const char *node; bool lead; } o;
+ *     static const struct option_row rows[] = {
+ *         {.name = "port", .kind = OPTION_INT, .offset = offsetof(struct opts, port), .fallback = "8080", .min = 0, .max = 65535,
+ *          .meta = "N", .help = "Port of /metrics, /healthz and /readyz; 0 takes a free one."},
+ *         {.section = "LEADER ELECTION"},       // a heading of its own in --help
+ *         ...
+ *         {0}};
+ *
+ * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it. Forms: --name=value, --name value; booleans --name,
+ * --no-name, --name=true|false. An unknown flag, an operand that is not wanted, a value out of bounds: an error that names it.
+ * A program may have several tables (its own, and those of the libraries it uses), each with its own target struct.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+
+enum option_kind {
+    OPTION_STRING,   /* const char *: the process arena, argv, or the environment; NULL when there is no fallback */
+    OPTION_INT,      /* int64_t, within min..max */
+    OPTION_BOOL,     /* bool */
+    OPTION_DURATION, /* int64_t milliseconds: "500ms", "10s", "15m", "2h"; min..max in ms */
+    OPTION_SIZE,     /* int64_t bytes: "4096", "64KiB", "16MiB", "1GiB"; min..max in bytes */
+    OPTION_CHOICE,   /* int: index in choices ("a|b|c") */
+};
+
+struct option_row {
+    const char *name; /* NULL: heading (section set) or end of the table (section NULL) */
+    const char *section;
+    enum option_kind kind;
+    size_t offset;
+    const char *fallback; /* text, parsed like a value; NULL: unset/0/false */
+    int64_t min, max;     /* both 0: no bounds */
+    const char *choices;
+    const char *meta; /* what stands after the name in --help: "FILE" */
+    const char *help;
+    bool required;
+};
+
+struct option_table {
+    const struct option_row *rows;
+    void *target;
+};
+
+struct option_program {
+    const char *name;        /* "cosched-scheduler" */
+    const char *summary;     /* one line, for NAME */
+    const char *synopsis;    /* after the name: "[OPTION]..." */
+    const char *description; /* paragraphs; '\n' as written */
+    const char *trailer;     /* more sections as written (SIGNALS, EXAMPLES, FILES), or NULL */
+    size_t max_operands;
+};
+
+enum options_result { OPTIONS_ERROR = -1, OPTIONS_RUN = 0, OPTIONS_EXIT = 1 };
+
+struct options_operands {
+    const char *const *items; /* borrowed from argv */
+    size_t len;
+};
+
+/* Fills the targets from fallbacks, then environment, then argv. OPTIONS_EXIT: --help or --version was printed to standard output (the program
+ * exits 0). OPTIONS_ERROR: err says which option (the program prints it with "try --help" and exits 2). tables ends with rows == NULL. */
+enum options_result options_parse(const struct option_program *program, const struct option_table *tables, int argc, char **argv,
+                                  struct options_operands *operands, struct error *err);
+/* The man-page-like text of --help. */
+void options_help(const struct option_program *program, const struct option_table *tables, struct strbuf *out);
+
+/* "1.2.3 (abcdef0)": set by the build. */
+const char *options_version(void);
+
+/* The rows every program has (--log-level, --log-format), applied by options_apply_log. */
+struct log_options {
+    int level;
+    int format;
+};
+extern const struct option_row log_option_rows[];
+void options_apply_log(const struct log_options *o, const char *program);
+
+int options_parse_duration(const char *s, int64_t *ms, struct error *err);
+int options_parse_size(const char *s, int64_t *bytes, struct error *err);

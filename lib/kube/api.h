@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * api - verbs of the Kubernetes API; HTTP status and Status objects → error codes; rate limit and 429.
+ *
+ * A client is one connection plus the process-wide rate limiter. Reads are retried here (429 with Retry-After, connection lost before anything was answered); writes are retried only
+ * on 429 and when the request was never sent: whether an ambiguous write was done is the caller's to find out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/kube/config.h"
+#include "lib/kube/http.h"
+#include "lib/model/selector.h"
+
+/* One kind of object: path of its collection. */
+struct kube_kind {
+    const char *group; /* "" for core */
+    const char *version;
+    const char *resource; /* "pods" */
+    const char *kind;     /* "Pod" */
+    bool namespaced;
+};
+extern const struct kube_kind kube_pods, kube_nodes, kube_events, kube_leases, kube_namespaces, kube_configmaps, kube_secrets,
+    kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x;
+
+struct kube_client;
+
+int kube_client_new(struct kube_client **out, struct kube_config *config, const struct kube_options *o, const char *user_agent, struct error *err);
+void kube_client_free(struct kube_client *c);
+void kube_client_cancel(struct kube_client *c); /* any thread; see kube_http_cancel */
+struct kube_http *kube_client_http(struct kube_client *c);
+
+/* "/api/v1/namespaces/NS/pods/NAME/SUB", parts escaped; ns NULL: cluster-wide; name, sub NULL: left out. */
+void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns, const char *name, const char *sub);
+
+/* The reply's document in *out (free with json_free); out may be NULL. query: "fieldSelector=..." or NULL, escaped. */
+int kube_get(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, struct json_doc **out, struct error *err);
+int kube_create(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *body, size_t n, struct json_doc **out, struct error *err);
+int kube_update(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, const char *sub, const char *body, size_t n,
+                struct json_doc **out, struct error *err);
+enum kube_patch { KUBE_PATCH_MERGE, KUBE_PATCH_STRATEGIC, KUBE_PATCH_JSON };
+int kube_patch(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, const char *sub, enum kube_patch how, const char *body,
+               size_t n, struct json_doc **out, struct error *err);
+/* grace_s -1: the object's own. uid NULL: no precondition. */
+int kube_delete(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, const char *uid, int64_t grace_s, struct error *err);
+int kube_evict(struct kube_client *c, const char *ns, const char *pod, const char *uid, struct error *err);
+
+struct kube_binding {
+    const char *ns, *pod, *uid, *node;
+    struct labels annotations; /* merged into the pod in the same transaction */
+    int64_t timeout_ms;        /* also sent as ?timeout= */
+};
+/* 0: 201. ERROR_CONFLICT: bound, deleting or gated. ERROR_NOT_FOUND. ERROR_TIMEOUT and ERROR_UNAVAILABLE are ambiguous unless *never_sent. */
+int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent, struct error *err);
+
+/* Fills err from a status and the Status object in the reply's body (reason, message, details.retryAfterSeconds). Returns -1. */
+int kube_api_status_error(struct error *err, int status, const char *body, size_t n, int64_t retry_after_ms);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * events - Kubernetes Events, de-duplicated and bounded. One worker thread.
+ *
+ * The same (object, reason, message) within 10 minutes raises the count of the Event that exists (a patch) instead of making a new one. The queue is bounded
+ * (--event-queue, default 1000; beyond it the newest is dropped and counted), the memory of what was sent as well (4096, oldest out), and sending is
+ * limited by a token bucket (--event-qps, default 50).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/options.h"
+#include "lib/kube/config.h"
+
+struct events_options { /* rows: events_option_rows */
+    int64_t queue;
+    int64_t qps;
+};
+extern const struct option_row events_option_rows[];
+
+struct events_object {
+    const char *api_version; /* "v1" */
+    const char *kind;        /* "Pod" */
+    const char *ns;          /* "" for cluster objects: their Events live in "default" */
+    const char *name;
+    const char *uid;
+};
+
+struct events;
+int events_start(struct events **out, struct kube_config *kube, const struct kube_options *k, const struct events_options *o, const char *component,
+                 struct error *err);
+/* Any thread. Copies everything; never blocks. message is cut at 1024 bytes. warning: type Warning instead of Normal. */
+void events_emit(struct events *e, const struct events_object *object, bool warning, const char *reason, const char *message);
+/* Sends what is queued for at most drain_ms, then ends. */
+void events_stop(struct events *e, int64_t drain_ms);
+int64_t events_dropped(const struct events *e);

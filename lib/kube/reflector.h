@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * reflector - keeps a copy of one collection: list → watch → resume; bookmarks, 410, backoff. One thread each.
+ *
+ * What it delivers (on its own thread; usually into a mailbox): after every full list one RESET that holds all objects (so that the receiver also learns what
+ * vanished while we did not look), then one letter per change. The receiver's copy equals the API server's state each time the stream is quiet.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/json.h"
+#include "lib/kube/api.h"
+#include "lib/kube/config.h"
+
+enum reflector_event { REFLECTOR_RESET, REFLECTOR_PUT, REFLECTOR_DELETE };
+
+/* How objects are decoded. The reflector does not know what they are. */
+struct reflector_type {
+    int (*decode)(json *j, void **out, struct error *err);
+    void (*free)(void *object);
+};
+
+struct reflector_letter {
+    enum reflector_event event;
+    struct reflector *from;
+    void **objects; /* RESET: all of them; PUT and DELETE: one */
+    size_t len;
+    void (*free_object)(void *object);
+    void *arg;      /* config.arg */
+};
+/* Frees the letter and the objects still in it (a receiver that keeps an object puts NULL in its place). */
+void reflector_letter_free(void *letter);
+
+struct reflector_config {
+    const struct kube_kind *kind;
+    const char *ns;             /* NULL: all */
+    const char *label_selector; /* NULL: none; not escaped */
+    const char *field_selector;
+    struct reflector_type type;
+    /* Takes the letter. false: the receiver has closed, the reflector ends. */
+    bool (*deliver)(void *arg, struct reflector_letter *letter);
+    void *arg;
+    bool from_etcd;  /* the first list is consistent (resourceVersion unset), not from a watch cache; always true after 410 */
+    bool optional;   /* 404 on the collection (CRD not installed): deliver an empty RESET, ask again every 30 s */
+};
+
+struct reflector_stats {
+    int64_t lists, watches, events, bookmarks, gone, failures, undecodable;
+};
+
+struct reflector;
+int reflector_start(struct reflector **out, struct kube_config *kube, const struct kube_options *o, const struct reflector_config *c, struct error *err);
+/* Cancels what runs, joins the thread, frees. Within 200 ms. */
+void reflector_stop(struct reflector *r);
+void reflector_stats(const struct reflector *r, struct reflector_stats *out); /* any thread */

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpu - a node's GPU inventory: modes, cards, links, and its codec (annotation cosched.io/gpu-inventory, version 1).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+
+enum { GPU_CARDS_MAX = 64, GPU_INVENTORY_BYTES_MAX = 64 * 1024 };
+
+enum gpu_mode { GPU_MODE_DEFAULT, GPU_MODE_CGPU, GPU_MODE_CORE_MEM, GPU_MODE_SHARE, GPU_MODE_MPS, GPU_MODE_TOPOLOGY, GPU_MODES };
+enum gpu_placement { GPU_BINPACK, GPU_SPREAD };
+enum gpu_health { GPU_HEALTH_OK, GPU_HEALTH_SICK };
+
+struct gpu_card {
+    int32_t index;
+    const char *uuid;
+    const char *model;
+    int64_t mib;
+    int32_t numa; /* -1 unknown */
+    const char *pci;
+    enum gpu_health health;
+};
+
+struct gpu_inventory {
+    enum gpu_mode mode;
+    bool switching;
+    enum gpu_mode switching_to;
+    const char *isolation; /* engine in force: "none", "mps", "cgpu", ...; NULL when absent */
+    struct gpu_card *cards;
+    size_t cards_len;
+    const char **links; /* cards_len * cards_len, row by row: "X", "NV2", "PIX", "PXB", "PHB", "NODE", "SYS"; NULL when absent */
+};
+
+/* GiB that one card offers in the shared modes: floor(MiB / 1024). */
+int64_t gpu_card_gib(const struct gpu_card *c);
+/* Sum over the cards. */
+int64_t gpu_inventory_gib(const struct gpu_inventory *inv);
+bool gpu_mode_is_shared(enum gpu_mode mode); /* cgpu, core_mem, share, mps */
+const char *gpu_mode_name(enum gpu_mode mode);
+bool gpu_mode_parse(const char *text, enum gpu_mode *out);
+/* "default, cgpu, core_mem, share, mps, topology": for messages. */
+const char *gpu_mode_names(void);
+
+/* Strict: an unknown version, a card index twice, a size that is not positive, a link matrix of the wrong shape are errors naming the field. */
+int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu_inventory *out, struct error *err);
+void gpu_inventory_encode(const struct gpu_inventory *inv, struct strbuf *out);

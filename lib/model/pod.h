@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pod - what we know of a pod, decoded once. Immutable after decode; replaced whole by the next version. The pod, and all it points to,
+ * lives in its own arena.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/model/resources.h"
+#include "lib/model/selector.h"
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
+
+struct container_port {
+    uint16_t host_port; /* only ports with a host port are kept */
+    const char *host_ip;
+    const char *protocol; /* "TCP" when absent */
+};
+
+struct container {
+    const char *name;
+    const char *image;
+    struct resources requests; /* as in the spec, after defaulting from limits by the API server */
+    struct resources limits;
+    struct resources allocated;      /* status.containerStatuses[].allocatedResources */
+    struct resources actual;         /* status.containerStatuses[].resources.requests */
+    bool has_allocated, has_actual;
+    bool sidecar; /* restartable init container */
+    const char *container_id; /* status: "containerd://..."; NULL until it runs */
+    struct container_port *ports;
+    size_t ports_len;
+};
+
+enum toleration_op { TOLERATION_EQUAL, TOLERATION_EXISTS };
+enum taint_effect { TAINT_NO_SCHEDULE, TAINT_PREFER_NO_SCHEDULE, TAINT_NO_EXECUTE, TAINT_ALL /* tolerations only */ };
+
+struct toleration {
+    const char *key; /* "" with Exists: every key */
+    enum toleration_op op;
+    const char *value;
+    enum taint_effect effect;
+};
+
+struct preferred_term {
+    int32_t weight;
+    struct node_term term;
+};
+
+struct pod_condition {
+    const char *type;
+    const char *status;
+    const char *reason;
+    const char *message;
+};
+
+struct pod {
+    struct arena arena; /* owns everything below, and the struct itself */
+
+    const char *ns;
+    const char *name;
+    const char *key; /* "ns/name" */
+    const char *uid;
+    const char *resource_version;
+    struct labels labels;
+    struct labels annotations;
+    int64_t created_ns; /* since the epoch, 0 when absent */
+    bool terminating;   /* deletionTimestamp set */
+    const char *owner_kind; /* controlling owner, or NULL */
+    const char *owner_name;
+    const char *owner_uid;
+
+    const char *node; /* spec.nodeName, NULL while not bound */
+    const char *scheduler;
+    int32_t priority;
+    bool preempt_never; /* preemptionPolicy: Never */
+    bool gated;         /* schedulingGates not empty */
+    bool resource_claims; /* spec.resourceClaims not empty */
+    const char *scheduling_group; /* spec.schedulingGroup.podGroupName, or NULL */
+    struct container *containers;
+    size_t containers_len;
+    struct container *init_containers; /* sidecars included */
+    size_t init_containers_len;
+    struct resources overhead;
+    struct resources pod_requests; /* spec.resources.requests */
+    struct resources pod_allocated; /* status.allocatedResources, pod level */
+    struct resources pod_actual;    /* status.resources.requests, pod level */
+    bool has_pod_requests, has_pod_allocated, has_pod_actual;
+    bool resize_infeasible; /* condition PodResizePending, reason Infeasible */
+
+    struct labels node_selector;
+    bool has_required_affinity;
+    struct node_selector required_affinity;
+    struct preferred_term *preferred_affinity;
+    size_t preferred_affinity_len;
+    struct toleration *tolerations;
+    size_t tolerations_len;
+
+    enum pod_phase phase;
+    const char *nominated_node;
+    struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
+
+    struct resources request; /* the effective request, by pod_effective_request; filled by decode */
+};
+
+/* Frees the arena, and so the pod. NULL is fine. */
+void pod_free(struct pod *p);
+/* Succeeded or Failed: holds nothing. */
+bool pod_is_finished(const struct pod *p);
+/*
+ * Kubernetes' formula, for every resource:
+ *   containers = sum of containers + sum of sidecars
+ *   init peak  = max over ordinary init containers of (it + sidecars started before it), sidecars as they accumulate
+ *   request    = max(containers, init peak); pod-level requests replace it for the resources they name (cpu, memory, hugepages); + overhead
+ * A container under resize counts with the largest of spec, allocated and actual; without spec when the resize is Infeasible. Pod-level
+ * status likewise. false: overflow, too many names.
+ */
+bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out);
+/* Whether one of the tolerations covers the taint. Operators as of 1.36: Equal and Exists. */
+bool toleration_covers(const struct toleration *t, const char *key, const char *value, enum taint_effect effect);
+/* Whether any container (init containers too) asks for the resource, in requests or limits. */
+bool pod_asks_for(const struct pod *p, const char *resource);

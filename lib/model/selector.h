@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * selector - labels, label selectors (matchLabels, matchExpressions) and node selectors (terms of matchExpressions and matchFields).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/base/json.h"
+
+struct label {
+    const char *key;
+    const char *value;
+};
+
+/* Sorted by key. Annotations have the same shape. */
+struct labels {
+    struct label *items;
+    size_t len;
+};
+
+const char *labels_get(const struct labels *l, const char *key); /* or NULL */
+/* A JSON object of strings (NULL and null are empty); a member that is not a string is an error naming the key. Borrows nothing from j. */
+int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
+
+enum selector_op { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_NOT_EXISTS, SELECTOR_GT, SELECTOR_LT };
+
+struct requirement {
+    const char *key;
+    enum selector_op op;
+    const char **values;
+    size_t values_len;
+    int64_t number; /* Gt, Lt */
+};
+
+/* All requirements must hold. nothing: a nil LabelSelector, which selects nothing; an empty one selects everything. */
+struct selector {
+    struct requirement *reqs;
+    size_t len;
+    bool nothing;
+};
+
+/* LabelSelector {matchLabels, matchExpressions: In NotIn Exists DoesNotExist}; j NULL or null gives a selector of nothing. Errors say the path:
+ * "matchExpressions[0].operator: unknown operator 'in'". */
+int selector_decode(json *j, struct arena *a, struct selector *out, struct error *err);
+/* NotIn and DoesNotExist hold when the key is absent. Gt and Lt need an integer label value. */
+bool selector_matches(const struct selector *s, const struct labels *l);
+/* The query form: "a=b,c!=d,e in (x,y),f notin (z),g,!h". */
+int selector_parse(const char *text, struct arena *a, struct selector *out, struct error *err);
+
+struct node_term {
+    struct selector labels;
+    struct selector fields; /* metadata.name only; others are an error in decode */
+};
+
+/* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms matches nothing. */
+struct node_selector {
+    struct node_term *terms;
+    size_t len;
+};
+
+/* One NodeSelectorTerm: In NotIn Exists DoesNotExist Gt Lt. */
+int node_term_decode(json *j, struct arena *a, struct node_term *out, struct error *err);
+int node_selector_decode(json *j, struct arena *a, struct node_selector *out, struct error *err);
+bool node_term_matches(const struct node_term *t, const struct labels *node_labels, const char *node_name);
+bool node_selector_matches(const struct node_selector *s, const struct labels *node_labels, const char *node_name);
