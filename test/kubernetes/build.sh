@@ -1,0 +1,131 @@
+#!/bin/bash
+# Finds or builds etcd and the Kubernetes programs.
+#
+# usage: build.sh [PROGRAM...]      default: all six
+# Progress goes to stderr; the last line of stdout is the directory with the programs.
+#
+# With KUBEBUILDER_ASSETS set the programs there are used and nothing is built. Otherwise they are
+# built from the Go module proxy once per version and kept outside the checkout, in
+# ${COSCHED_CACHE:-${XDG_CACHE_HOME:-~/.cache}/cosched}/k8s-VERSION/bin. A program appears there only
+# when it is complete, and a lock keeps two builds from running at once.
+set -euo pipefail
+
+VERSION=v1.36.4
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+CACHE=${COSCHED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cosched}
+BIN=$CACHE/k8s-$VERSION/bin
+ALL=(etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kubelet)
+# Seconds of a cold build on two cores, measured; each profits from the ones before it.
+declare -A SECONDS_COLD=([etcd]=70 [kube-apiserver]=300 [kubectl]=30 [kube-controller-manager]=80 [kube-scheduler]=10 [kubelet]=90)
+
+say() { echo "k8s build: $*" >&2; }
+die() {
+  echo "k8s build: error: $*" >&2
+  exit 1
+}
+
+version_of() { # version_of PATH
+  case ${1##*/} in
+  kubectl) "$1" version --client 2>/dev/null | head -n 1 ;;
+  *) "$1" --version 2>/dev/null | head -n 1 ;;
+  esac
+}
+
+use_assets() {
+  local program version
+  for program in "$@"; do
+    [ -x "$KUBEBUILDER_ASSETS/$program" ] || die "KUBEBUILDER_ASSETS has no $program: $KUBEBUILDER_ASSETS/$program"
+    version=$(version_of "$KUBEBUILDER_ASSETS/$program") || die "$KUBEBUILDER_ASSETS/$program does not run"
+    say "$program: $version"
+  done
+  echo "$KUBEBUILDER_ASSETS"
+}
+
+link_flags() {
+  local v=k8s.io/component-base/version
+  echo "-s -w -X $v.gitVersion=$VERSION -X $v.gitMajor=1 -X $v.gitMinor=36 -X $v.gitTreeState=clean" \
+    "-X $v.gitCommit=0000000000000000000000000000000000000000 -X $v.buildDate=1970-01-01T00:00:00Z"
+}
+
+go_build() { # go_build PROGRAM OUT
+  local module=kubernetes package=k8s.io/kubernetes/cmd/$1 toolchain=local
+  if [ "$1" = etcd ]; then module=etcd package=go.etcd.io/etcd/server/v3; fi
+  # An older Go fetches the one that go.mod names from the module proxy.
+  if ! "$GO" version | grep -Eq 'go1\.(2[6-9]|[3-9][0-9])'; then toolchain=auto; fi
+  cd "$HERE/build/$module"
+  CGO_ENABLED=0 GOFLAGS='-mod=readonly -buildvcs=false' GOWORK=off GOTOOLCHAIN=$toolchain \
+    exec "$GO" build -trimpath -ldflags "$(link_flags)" -o "$2" "$package"
+}
+
+# build_one PROGRAM POSITION COUNT EXPECTED-TOTAL: builds with a line every 10 s.
+build_one() {
+  local program=$1 new=$BIN/.new-$1.$$ log=$BIN/.log-$1 began=$SECONDS pid status=0 tick=0
+  say "building $program ($2 of $3), expect about $((SECONDS_COLD[$program] / 60 + 1)) min on 2 cores, $4 in all"
+  go_build "$program" "$new" >"$log" 2>&1 9>&- &
+  pid=$!
+  BUILDING=$pid
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 1
+    tick=$((tick + 1))
+    if [ $((tick % 10)) -eq 0 ]; then say "building $program ($2 of $3), $((SECONDS - began)) s, expect about $4 in all on 2 cores"; fi
+  done
+  wait "$pid" || status=$?
+  BUILDING=
+  if [ "$status" -ne 0 ]; then
+    grep -v '^go: downloading' "$log" | tail -n 15 | sed 's/^/    /' >&2 || true
+    rm -f "$new"
+    die "$program was not built; the whole output: $log"
+  fi
+  mv "$new" "$BIN/$program"
+  rm -f "$log"
+  say "built $program in $((SECONDS - began)) s"
+}
+
+missing() {
+  local program
+  for program in "$@"; do
+    [ -x "$BIN/$program" ] || echo "$program"
+  done
+}
+
+build_missing() {
+  local programs=() program total=0 position=0
+  mapfile -t programs < <(missing "$@")
+  [ "${#programs[@]}" -gt 0 ] || return 0
+  GO=$("$HERE/go.sh") || exit 1
+  for program in "${programs[@]}"; do total=$((total + SECONDS_COLD[$program])); done
+  for program in "${programs[@]}"; do
+    position=$((position + 1))
+    build_one "$program" "$position" "${#programs[@]}" "$(((total + 59) / 60)) min"
+  done
+}
+
+stop_build() {
+  if [ -n "${BUILDING:-}" ]; then kill "$BUILDING" 2>/dev/null || true; fi
+  rm -f "$BIN"/.new-*.$$
+}
+
+main() {
+  local programs=("$@") program
+  [ "$#" -gt 0 ] || programs=("${ALL[@]}")
+  for program in "${programs[@]}"; do
+    [ -n "${SECONDS_COLD[$program]:-}" ] || die "no such program: $program (there are ${ALL[*]})"
+  done
+  if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+    use_assets "${programs[@]}"
+    return
+  fi
+  if [ -n "$(missing "${programs[@]}")" ]; then
+    mkdir -p "$BIN"
+    exec 9>"$CACHE/k8s-$VERSION/lock"
+    if ! flock -n 9; then
+      say "another build runs: waiting for it"
+      flock 9
+    fi
+    trap stop_build EXIT
+    build_missing "${programs[@]}"
+  fi
+  echo "$BIN"
+}
+
+main "$@"
