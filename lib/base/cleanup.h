@@ -9,11 +9,15 @@
 #pragma once
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+/* p is the address of a pointer of any type; memcpy because a `char *` may not be read through a `void **`. */
 static inline void cleanup_free(void *p)
 {
-    free(*(void **)p);
+    void *held;
+    memcpy(&held, p, sizeof held);
+    free(held);
 }
 
 static inline void cleanup_close(const int *fd)
@@ -36,8 +40,10 @@ static inline int take_fd(int *fd)
 
 static inline void *take_ptr_(void *pp)
 {
-    void *taken = *(void **)pp;
-    *(void **)pp = NULL;
+    void *taken;
+    void *none = NULL;
+    memcpy(&taken, pp, sizeof taken);
+    memcpy(pp, &none, sizeof none);
     return taken;
 }
 /* take_ptr(&p): returns *p and leaves NULL, so that AUTO_FREE does nothing. */

@@ -16,7 +16,8 @@ void clock_sleep_ms(int64_t ms);
 enum { CLOCK_RFC3339_SIZE = 32 };
 /* "2026-03-01T12:00:00.123456Z" (MicroTime, as Lease wants it) or, micros false, "2026-03-01T12:00:00Z". */
 void clock_rfc3339(int64_t wall_ns, int micros, char out[CLOCK_RFC3339_SIZE]);
-/* Nanoseconds since the epoch, or -1. Accepts any fraction, Z and numeric offsets. */
+/* Nanoseconds since the epoch, or -1. Accepts any fraction (what is finer than a nanosecond is dropped), Z and numeric
+ * offsets. Strict otherwise: capital T and Z, days that exist, no leap second; before 1970 or after 2262 is -1 too. */
 int64_t clock_parse_rfc3339(const char *s);
-/* A random number in [0, n), for jitter (not for secrets). n > 0. Thread-safe. */
+/* A random number in [0, n), for jitter (not for secrets). n > 0 (else 0). Thread-safe. */
 int64_t clock_jitter(int64_t n);

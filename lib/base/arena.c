@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * arena - a list of blocks; the first one is where small requests are cut from.
+ *
+ *     arena ──► block (in use) ──► block of its own (big request) ──► older block ──► NULL
+ *
+ * A request that a fresh block could not hold gets a block of exactly its size, put behind the first, so that
+ * one big annotation neither wastes a block's rest nor makes every later block big. Blocks double from
+ * first_block_bytes to BLOCK_MAX: a small pod takes one small block, a big list few big ones.
+ *
+ * Memory is cleared when it is handed out, not when a block is made: a block kept by arena_reset needs no second
+ * rule. Strings are not aligned: a decoded pod is mostly short strings.
+ */
+#include "lib/base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ALIGNMENT = 16,
+    BLOCK_FIRST = 1024,
+    BLOCK_MIN = 128,
+    BLOCK_MAX = 64 * 1024,
+};
+
+#ifdef ARENA_DEBUG
+static const bool one_malloc_each = ARENA_DEBUG;
+#else
+static const bool one_malloc_each = false;
+#endif
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size; /* of the whole malloc */
+    size_t used; /* of data */
+    bool own;    /* made for one request */
+    alignas(ALIGNMENT) unsigned char data[];
+};
+
+static size_t room(const struct arena_block *b)
+{
+    return b->size - sizeof *b - b->used;
+}
+
+static struct arena_block *new_block(struct arena *a, size_t data_bytes)
+{
+    if (data_bytes > SIZE_MAX / 2)
+        abort();
+    struct arena_block *b = malloc(sizeof *b + data_bytes);
+    if (!b)
+        abort();
+    b->next = NULL;
+    b->size = sizeof *b + data_bytes;
+    b->used = 0;
+    b->own = false;
+    a->total_bytes += b->size;
+    return b;
+}
+
+/* A block for this request alone. The block small requests are cut from stays in front. */
+static void *own_block(struct arena *a, size_t n)
+{
+    struct arena_block *b = new_block(a, n);
+    b->own = true;
+    b->used = n;
+    if (a->blocks && !a->blocks->own) {
+        b->next = a->blocks->next;
+        a->blocks->next = b;
+    } else {
+        b->next = a->blocks;
+        a->blocks = b;
+    }
+    return b->data;
+}
+
+/* n bytes, not cleared. align is a power of two, at most ALIGNMENT. */
+static void *cut(struct arena *a, size_t n, size_t align)
+{
+    if (n == 0)
+        n = 1;
+    if (one_malloc_each)
+        return own_block(a, n);
+    struct arena_block *b = a->blocks;
+    if (b && !b->own) {
+        size_t pad = (align - b->used % align) % align;
+        if (pad <= room(b) && n <= room(b) - pad) {
+            unsigned char *p = b->data + b->used + pad;
+            b->used += pad + n;
+            return p;
+        }
+    }
+    if (a->next_block_bytes < BLOCK_MIN)
+        a->next_block_bytes = a->next_block_bytes == 0 ? BLOCK_FIRST : BLOCK_MIN;
+    if (n > a->next_block_bytes - sizeof *b)
+        return own_block(a, n);
+    b = new_block(a, a->next_block_bytes - sizeof *b);
+    b->next = a->blocks;
+    a->blocks = b;
+    if (a->next_block_bytes < BLOCK_MAX)
+        a->next_block_bytes = a->next_block_bytes > BLOCK_MAX / 2 ? BLOCK_MAX : a->next_block_bytes * 2;
+    b->used = n;
+    return b->data;
+}
+
+void arena_init(struct arena *a, size_t first_block_bytes)
+{
+    *a = (struct arena){.next_block_bytes = first_block_bytes};
+}
+
+void arena_deinit(struct arena *a)
+{
+    struct arena_block *b = a->blocks;
+    while (b) {
+        struct arena_block *next = b->next;
+        free(b);
+        b = next;
+    }
+    a->blocks = NULL;
+    a->total_bytes = 0;
+}
+
+void arena_reset(struct arena *a)
+{
+    struct arena_block *kept = NULL;
+    for (struct arena_block *b = a->blocks; b; b = b->next)
+        if (!b->own && (!kept || b->size > kept->size))
+            kept = b;
+    struct arena_block *b = a->blocks;
+    while (b) {
+        struct arena_block *next = b->next;
+        if (b != kept)
+            free(b);
+        b = next;
+    }
+    a->blocks = kept;
+    a->total_bytes = 0;
+    if (kept) {
+        kept->next = NULL;
+        kept->used = 0;
+        a->total_bytes = kept->size;
+    }
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    void *p = cut(a, n, ALIGNMENT);
+    memset(p, 0, n);
+    return p;
+}
+
+void *arena_array_(struct arena *a, size_t size, size_t n)
+{
+    if (size != 0 && n > SIZE_MAX / size)
+        abort();
+    return arena_alloc(a, size * n);
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    if (n == SIZE_MAX)
+        abort();
+    char *p = cut(a, n + 1, 1);
+    if (n > 0)
+        memcpy(p, s, n);
+    p[n] = '\0';
+    return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *p = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    return p;
+}
+
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+{
+    char small[128];
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    if (n < 0)
+        abort(); /* only a broken format or an argument over INT_MAX bytes */
+    char *p = cut(a, (size_t)n + 1, 1);
+    if ((size_t)n < sizeof small)
+        memcpy(p, small, (size_t)n + 1);
+    else
+        (void)vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}
+
+size_t arena_bytes(const struct arena *a)
+{
+    return a->total_bytes;
+}

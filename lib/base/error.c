@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * error - filling in an error value.
+ *
+ * Every text goes through one door, store(): it is where hostile bytes become '?' and where a text that does
+ * not fit is cut at the start of a character and marked with "...". The formatted text is built in a buffer of
+ * its own first, so that the arguments may point into the very error that is being written. That buffer is one
+ * longer than what is kept: it is full exactly when something was cut.
+ */
+#include "lib/base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+enum { DRAFT_SIZE = ERROR_TEXT_SIZE + 8 };
+
+/* Bytes of the character at s if it may be shown, else 0: control characters (C1 too) and broken UTF-8. */
+static size_t showable(const char *s, size_t n)
+{
+    size_t len = str_utf8_len(s, n);
+    unsigned char c = (unsigned char)s[0];
+    if (len == 1 && (c < 0x20 || c == 0x7f))
+        return 0;
+    if (len == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0)
+        return 0;
+    return len;
+}
+
+static void store(struct error *err, const char *draft)
+{
+    static const char dots[] = "...";
+    const size_t room = sizeof err->text - 1;
+    size_t n = strlen(draft);
+    size_t kept = 0;
+    size_t safe = 0; /* the longest prefix that leaves room for the dots */
+    size_t i = 0;
+    while (i < n) {
+        size_t len = showable(draft + i, n - i);
+        size_t width = len > 0 ? len : 1;
+        if (kept + width > room) {
+            memcpy(err->text + safe, dots, sizeof dots);
+            return;
+        }
+        if (len > 0)
+            memcpy(err->text + kept, draft + i, len);
+        else
+            err->text[kept] = '?';
+        kept += width;
+        i += width;
+        if (kept + sizeof dots - 1 <= room)
+            safe = kept;
+    }
+    err->text[kept] = '\0';
+}
+
+static void vset(struct error *err, enum error_code code, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+
+static void vset(struct error *err, enum error_code code, const char *fmt, va_list ap)
+{
+    char draft[DRAFT_SIZE];
+    (void)vsnprintf(draft, sizeof draft, fmt, ap);
+    err->code = code;
+    err->http_status = 0;
+    err->retry_after_ms = 0;
+    store(err, draft);
+}
+
+/* Adds ": <tail>" to the draft, as far as it fits. */
+static void append_tail(char draft[DRAFT_SIZE], const char *tail)
+{
+    size_t n = strlen(draft);
+    (void)snprintf(draft + n, DRAFT_SIZE - n, ": %s", tail);
+}
+
+int error_set(struct error *err, enum error_code code, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    vset(err, code, fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+static enum error_code code_of_errno(int errnum)
+{
+    switch (errnum) {
+    case ENOENT:
+        return ERROR_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+        return ERROR_DENIED;
+    case ETIMEDOUT:
+        return ERROR_TIMEOUT;
+    default:
+        return ERROR_IO;
+    }
+}
+
+int error_errno(struct error *err, int errnum, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    char draft[DRAFT_SIZE];
+    char buf[128];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(draft, sizeof draft, fmt, ap);
+    va_end(ap);
+    append_tail(draft, strerror_r(errnum, buf, sizeof buf));
+    err->code = code_of_errno(errnum);
+    err->http_status = 0;
+    err->retry_after_ms = 0;
+    store(err, draft);
+    return -1;
+}
+
+int error_wrap(struct error *err, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    char draft[DRAFT_SIZE];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(draft, sizeof draft, fmt, ap);
+    va_end(ap);
+    append_tail(draft, err->text);
+    store(err, draft);
+    return -1;
+}
+
+void error_clear(struct error *err)
+{
+    if (!err)
+        return;
+    err->code = ERROR_NONE;
+    err->http_status = 0;
+    err->retry_after_ms = 0;
+    err->text[0] = '\0';
+}
+
+const char *error_code_name(enum error_code code)
+{
+    switch (code) {
+    case ERROR_NONE:
+        return "none";
+    case ERROR_INVALID:
+        return "invalid";
+    case ERROR_RANGE:
+        return "out of range";
+    case ERROR_TOO_LARGE:
+        return "too large";
+    case ERROR_UNSUPPORTED:
+        return "unsupported";
+    case ERROR_NOT_FOUND:
+        return "not found";
+    case ERROR_CONFLICT:
+        return "conflict";
+    case ERROR_GONE:
+        return "gone";
+    case ERROR_DENIED:
+        return "denied";
+    case ERROR_THROTTLED:
+        return "throttled";
+    case ERROR_TIMEOUT:
+        return "timeout";
+    case ERROR_UNAVAILABLE:
+        return "unavailable";
+    case ERROR_IO:
+        return "input/output";
+    case ERROR_CANCELLED:
+        return "cancelled";
+    case ERROR_INTERNAL:
+        return "internal";
+    }
+    return "unknown";
+}
