@@ -119,7 +119,8 @@ load_state() {
   . "$DIR/settings"
 }
 
-kubectl() { "$BIN/kubectl" --kubeconfig "$DIR/kubeconfig" "$@"; }
+# The discovery cache goes by address, and ports are used again: it must not outlive the cluster.
+kubectl() { KUBECACHEDIR="$DIR/kubectl-cache" "$BIN/kubectl" --kubeconfig "$DIR/kubeconfig" "$@"; }
 
 # api PATH [CURL ARGS...]: one call to the API server as the administrator.
 api() {
