@@ -132,6 +132,7 @@ test: | $(call deps,test) ## all that needs no cluster: unit tests (release, asa
 		"unit tests, asan" "$(MAKE) unit VARIANT=asan" \
 		"layers" "test/tools/layers" \
 		"layers fails when it should" "test/tools/test-layers" \
+		"the tools count right" "test/tools/test-tools" \
 		$(foreach s,$(LOCAL),"$s" "$(MAKE) local-run VARIANT=asan RUN=$s") \
 		$(if $(wildcard test/local/*.c),"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/integration/run local'")
 
