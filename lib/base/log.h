@@ -59,7 +59,7 @@ static inline struct log_kv log_kv_bool(const char *key, bool b)
     return (struct log_kv){.key = key, .kind = LOG_KV_BOOL, .value.b = b};
 }
 /* kv("error", err.text) for errors. */
-#define kv(key, v)                                                                                            \
+#define kv(key, v) \
     _Generic((v), char *: log_kv_str, const char *: log_kv_str, bool: log_kv_bool, int: log_kv_int,            \
              long: log_kv_int, long long: log_kv_int, short: log_kv_int, unsigned: log_kv_uint,                \
              unsigned short: log_kv_uint, unsigned char: log_kv_uint, unsigned long: log_kv_uint,              \
@@ -68,7 +68,8 @@ static inline struct log_kv log_kv_bool(const char *key, bool b)
 /* msg, then struct log_kv values, then log_kv_str(NULL, NULL). Use the macros. */
 void log_write(enum log_level level, const char *msg, ...);
 
-#define log_debug(...) (log_enabled(LOG_DEBUG) ? log_write(LOG_DEBUG, __VA_ARGS__, log_kv_str(NULL, NULL)) : (void)0)
+#define log_debug(...) \
+    (log_enabled(LOG_DEBUG) ? log_write(LOG_DEBUG, __VA_ARGS__, log_kv_str(NULL, NULL)) : (void)0)
 #define log_info(...) log_write(LOG_INFO, __VA_ARGS__, log_kv_str(NULL, NULL))
 #define log_warn(...) log_write(LOG_WARN, __VA_ARGS__, log_kv_str(NULL, NULL))
 #define log_error(...) log_write(LOG_ERROR, __VA_ARGS__, log_kv_str(NULL, NULL))

@@ -29,20 +29,27 @@ struct metric {
     enum metric_kind kind;
     const char *name;
     const char *help;
-    const char *label;                         /* NULL: one series */
-    const int64_t *bounds_us;                  /* histogram: upper bounds in microseconds, ascending, ended by 0; NULL: 100 us .. 30 s */
-    int64_t (*read)(void *arg);                /* gauge: asked at scrape time instead of stored; may be NULL */
+    const char *label; /* NULL: one series */
+    const int64_t *
+        bounds_us; /* histogram: upper bounds in microseconds, ascending, at most METRIC_BUCKETS - 1, ended by 0; NULL: 100 us .. 30 s */
+    int64_t (*read)(void *arg); /* gauge: asked at scrape time instead of stored; may be NULL */
     void *arg;
     struct metric_series *_Atomic series[METRIC_SERIES + 1];
     struct metric *next; /* registry */
 };
 
+/* Shown from now on, in the order of registration; a metric without a label at once, with 0. Registering it again does nothing. Names are
+ * unique. */
 void metrics_register(struct metric *m);
-void metrics_inc(struct metric *m, const char *label); /* label NULL when the metric has none */
-void metrics_add(struct metric *m, const char *label, int64_t n);
+/* label: NULL when the metric has none. Values are cut after METRIC_LABEL_SIZE - 1 bytes; what is no printable text becomes '?'. */
+void metrics_inc(struct metric *m, const char *label);
+void metrics_add(struct metric *m, const char *label,
+                 int64_t n); /* a counter never goes down: n < 0 is ignored there */
 void metrics_set(struct metric *m, const char *label, int64_t n);
-void metrics_observe_us(struct metric *m, const char *label, int64_t us); /* shown in seconds */
-int64_t metrics_value(const struct metric *m, const char *label);         /* for tests */
+void metrics_observe_us(struct metric *m, const char *label,
+                        int64_t us); /* shown in seconds; below 0 counts as 0 */
+int64_t metrics_value(const struct metric *m,
+                      const char *label); /* for tests; histogram: observations; 0 if never used */
 /* All registered metrics, and process_* of this process (cpu seconds, resident bytes, open fds, start time). */
 void metrics_render(struct strbuf *out);
 /* Frees the series and empties the registry: tests, and the end of main. */

@@ -10,8 +10,8 @@
  *         ...
  *         {0}};
  *
- * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it. Forms: --name=value, --name value; booleans --name,
- * --no-name, --name=true|false. An unknown flag, an operand that is not wanted, a value out of bounds: an error that names it.
+ * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it, and one that is empty counts as not set. Forms: --name=value, --name value; booleans --name,
+ * --no-name, --name=true|false. "--" ends the flags; of a flag given twice the last one counts. An unknown flag, an operand that is not wanted, a value out of bounds: an error that names it.
  * A program may have several tables (its own, and those of the libraries it uses), each with its own target struct.
  */
 #pragma once
@@ -25,7 +25,7 @@
 #include "lib/base/str.h"
 
 enum option_kind {
-    OPTION_STRING,   /* const char *: the process arena, argv, or the environment; NULL when there is no fallback */
+    OPTION_STRING, /* const char *: the process arena, argv, or the environment; NULL when there is no fallback */
     OPTION_INT,      /* int64_t, within min..max */
     OPTION_BOOL,     /* bool */
     OPTION_DURATION, /* int64_t milliseconds: "500ms", "10s", "15m", "2h"; min..max in ms */
@@ -68,11 +68,20 @@ struct options_operands {
 };
 
 /* Fills the targets from fallbacks, then environment, then argv. OPTIONS_EXIT: --help or --version was printed to standard output (the program
- * exits 0). OPTIONS_ERROR: err says which option (the program prints it with "try --help" and exits 2). tables ends with rows == NULL. */
-enum options_result options_parse(const struct option_program *program, const struct option_table *tables, int argc, char **argv,
+ * exits 0). OPTIONS_ERROR: err says which option (the program prints it with "try --help" and exits 2). tables ends with rows == NULL. argv is reordered: operands
+ * first, in their order. operands may be NULL when max_operands is 0. */
+enum options_result options_parse(const struct option_program *program,
+                                  const struct option_table *tables, int argc, char **argv,
                                   struct options_operands *operands, struct error *err);
 /* The man-page-like text of --help. */
-void options_help(const struct option_program *program, const struct option_table *tables, struct strbuf *out);
+void options_help(const struct option_program *program, const struct option_table *tables,
+                  struct strbuf *out);
+
+/* The row's environment variable; "COSCHED_LEASE_NAME". */
+enum { OPTIONS_VARIABLE_SIZE = 80 };
+void options_variable(const struct option_row *row, char out[OPTIONS_VARIABLE_SIZE]);
+/* "1s and 15m": the row's bounds in its own unit. */
+void options_add_bounds(const struct option_row *row, struct strbuf *out);
 
 /* "1.2.3 (abcdef0)": set by the build. */
 const char *options_version(void);
@@ -85,5 +94,6 @@ struct log_options {
 extern const struct option_row log_option_rows[];
 void options_apply_log(const struct log_options *o, const char *program);
 
+/* Both refuse signs, blanks, fractions, unknown units and what does not fit. A duration needs its unit, except "0". */
 int options_parse_duration(const char *s, int64_t *ms, struct error *err);
 int options_parse_size(const char *s, int64_t *bytes, struct error *err);

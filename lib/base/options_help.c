@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * options_help - the text of --help, laid out like a manual page; all of it comes from the rows, so it cannot be out of date.
+ *
+ * Headings at the margin, text at column 7, the help of an option at column 14, 80 columns. Each option ends with what a reader asks next:
+ * the default, the bounds, the variable.
+ */
+#include <string.h>
+
+#include "lib/base/options.h"
+
+enum { WIDTH = 80, TEXT_COLUMN = 7, HELP_COLUMN = 14 };
+
+static void indent(struct strbuf *out, size_t n)
+{
+    while (n-- > 0)
+        strbuf_addc(out, ' ');
+}
+
+/* text in lines of at most WIDTH columns from column on; '\n' in it begins a new line, an empty line stays empty. */
+static void add_wrapped(struct strbuf *out, const char *text, size_t column)
+{
+    size_t at = 0;
+    for (const char *s = text; *s != '\0';) {
+        if (*s == '\n') {
+            strbuf_addc(out, '\n');
+            at = 0;
+            s++;
+            continue;
+        }
+        if (*s == ' ' && at > 0) {
+            s++;
+            continue;
+        }
+        size_t blanks = strspn(s, " "); /* at the start of a line: kept, for examples */
+        size_t word = blanks + strcspn(s + blanks, " \n");
+        if (at > 0 && at + 1 + word > WIDTH) {
+            strbuf_addc(out, '\n');
+            at = 0;
+        }
+        if (at == 0) {
+            indent(out, column);
+            at = column;
+        } else {
+            strbuf_addc(out, ' ');
+            at++;
+        }
+        strbuf_add(out, s, word);
+        at += word;
+        s += word;
+    }
+    if (at > 0)
+        strbuf_addc(out, '\n');
+}
+
+static void add_section(struct strbuf *out, const char *heading, const char *text)
+{
+    strbuf_addf(out, "\n%s\n", heading);
+    add_wrapped(out, text, TEXT_COLUMN);
+}
+
+static void add_option(struct strbuf *out, const struct option_row *row, bool first)
+{
+    if (!first)
+        strbuf_addc(out, '\n');
+    indent(out, TEXT_COLUMN);
+    if (row->kind == OPTION_BOOL)
+        strbuf_addf(out, "--%s, --no-%s\n", row->name, row->name);
+    else
+        strbuf_addf(out, "--%s=%s\n", row->name, row->meta != NULL ? row->meta : "VALUE");
+
+    AUTO_STRBUF text = {0};
+    strbuf_adds(&text, str_or_empty(row->help));
+    if (row->choices != NULL)
+        strbuf_addf(&text, " One of %s.", row->choices);
+    if (row->min != 0 || row->max != 0) {
+        strbuf_adds(&text, " Between ");
+        options_add_bounds(row, &text);
+        strbuf_addc(&text, '.');
+    }
+    if (row->required)
+        strbuf_adds(&text, " Required.");
+    else if (row->kind == OPTION_BOOL)
+        strbuf_addf(&text, " Default: %s.", row->fallback != NULL ? row->fallback : "false");
+    else if (row->fallback != NULL && row->fallback[0] != '\0')
+        strbuf_addf(&text, " Default: %s.", row->fallback);
+    add_wrapped(out, strbuf_str(&text)[0] == ' ' ? strbuf_str(&text) + 1 : strbuf_str(&text),
+                HELP_COLUMN);
+}
+
+/* Rows before the first heading of their table stand together under OPTIONS, the others under their own headings after them. */
+static void add_options(struct strbuf *out, const struct option_table *tables)
+{
+    strbuf_adds(out, "\nOPTIONS\n"
+                     "       --help\n              Prints this text.\n\n"
+                     "       --version\n              Prints the version.\n");
+    for (const struct option_table *t = tables; t->rows != NULL; t++)
+        for (const struct option_row *row = t->rows; row->name != NULL; row++)
+            add_option(out, row, false);
+    for (const struct option_table *t = tables; t->rows != NULL; t++) {
+        const struct option_row *row = t->rows;
+        while (row->name != NULL)
+            row++;
+        for (; row->name != NULL || row->section != NULL; row++) {
+            if (row->name == NULL)
+                strbuf_addf(out, "\n%s\n", row->section);
+            else
+                add_option(out, row, row[-1].name == NULL);
+        }
+    }
+}
+
+void options_help(const struct option_program *program, const struct option_table *tables,
+                  struct strbuf *out)
+{
+    strbuf_adds(out, "NAME\n");
+    AUTO_STRBUF line = {0};
+    strbuf_addf(&line, "%s - %s", program->name, program->summary);
+    add_wrapped(out, strbuf_str(&line), TEXT_COLUMN);
+    strbuf_reset(&line);
+    strbuf_addf(&line, "%s %s", program->name, str_or_empty(program->synopsis));
+    add_section(out, "SYNOPSIS", strbuf_str(&line));
+    if (program->description != NULL)
+        add_section(out, "DESCRIPTION", program->description);
+    add_options(out, tables);
+    add_section(
+        out, "ENVIRONMENT",
+        "Each option can also be given by a variable: COSCHED_ and the option's name in capitals, with _ for -, so --log-level is "
+        "COSCHED_LOG_LEVEL. A flag wins over a variable; an empty variable counts as not set.");
+    if (program->trailer == NULL || strstr(program->trailer, "EXIT STATUS") == NULL)
+        add_section(out, "EXIT STATUS",
+                    "0 when it ended as asked, 1 after a failure, 2 when an option is wrong.");
+    if (program->trailer != NULL) {
+        strbuf_addf(out, "\n%s", program->trailer);
+        if (!str_ends(program->trailer, "\n"))
+            strbuf_addc(out, '\n');
+    }
+}
