@@ -100,7 +100,8 @@ static void *cut(struct arena *a, size_t n, size_t align)
     b->next = a->blocks;
     a->blocks = b;
     if (a->next_block_bytes < BLOCK_MAX)
-        a->next_block_bytes = a->next_block_bytes > BLOCK_MAX / 2 ? BLOCK_MAX : a->next_block_bytes * 2;
+        a->next_block_bytes =
+            a->next_block_bytes > BLOCK_MAX / 2 ? BLOCK_MAX : a->next_block_bytes * 2;
     b->used = n;
     return b->data;
 }

@@ -56,11 +56,13 @@ void clock_rfc3339(int64_t wall_ns, int micros, char out[CLOCK_RFC3339_SIZE])
     if (!gmtime_r(&t, &tm))
         abort(); /* int64 nanoseconds reach from 1677 to 2262 */
     if (micros)
-        (void)str_format(out, CLOCK_RFC3339_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", tm.tm_year + 1900,
-                         tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ns / 1000));
+        (void)str_format(out, CLOCK_RFC3339_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ",
+                         tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+                         tm.tm_sec, (int)(ns / 1000));
     else
-        (void)str_format(out, CLOCK_RFC3339_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
-                         tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+        (void)str_format(out, CLOCK_RFC3339_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ",
+                         tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+                         tm.tm_sec);
 }
 
 static bool is_digit(char c)
@@ -109,7 +111,8 @@ static bool take_offset(const char **s, int64_t *seconds)
         return false;
     int hours;
     int minutes;
-    if (!take_digits(s, 2, ':', &hours) || !take_digits(s, 2, 0, &minutes) || hours > 23 || minutes > 59)
+    if (!take_digits(s, 2, ':', &hours) || !take_digits(s, 2, 0, &minutes) || hours > 23 ||
+        minutes > 59)
         return false;
     *seconds = (int64_t)(hours * 3600 + minutes * 60) * (sign == '-' ? -1 : 1);
     return **s == '\0';
@@ -131,11 +134,11 @@ int64_t clock_parse_rfc3339(const char *s)
     int month;
     if (!s || !take_digits(&s, 4, '-', &year) || !take_digits(&s, 2, '-', &month) ||
         !take_digits(&s, 2, 'T', &tm.tm_mday) || !take_digits(&s, 2, ':', &tm.tm_hour) ||
-        !take_digits(&s, 2, ':', &tm.tm_min) || !take_digits(&s, 2, 0, &tm.tm_sec) || !take_fraction(&s, &ns) ||
-        !take_offset(&s, &offset))
+        !take_digits(&s, 2, ':', &tm.tm_min) || !take_digits(&s, 2, 0, &tm.tm_sec) ||
+        !take_fraction(&s, &ns) || !take_offset(&s, &offset))
         return -1;
-    if (month < 1 || month > 12 || tm.tm_mday < 1 || tm.tm_mday > days_in(year, month) || tm.tm_hour > 23 ||
-        tm.tm_min > 59 || tm.tm_sec > 59)
+    if (month < 1 || month > 12 || tm.tm_mday < 1 || tm.tm_mday > days_in(year, month) ||
+        tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 59)
         return -1;
     tm.tm_year = year - 1900;
     tm.tm_mon = month - 1;
@@ -152,7 +155,8 @@ static uint64_t next_random(void)
     static _Thread_local bool seeded;
     if (!seeded) {
         if (getrandom(&state, sizeof state, GRND_NONBLOCK) != (ssize_t)sizeof state)
-            state = (uint64_t)read_ns(CLOCK_REALTIME) ^ (uint64_t)(uintptr_t)&state; /* early in a boot */
+            state = (uint64_t)read_ns(CLOCK_REALTIME) ^
+                    (uint64_t)(uintptr_t)&state; /* early in a boot */
         seeded = true;
     }
     state += UINT64_C(0x9e3779b97f4a7c15);
@@ -167,7 +171,8 @@ int64_t clock_jitter(int64_t n)
     if (n <= 1)
         return 0;
     uint64_t range = (uint64_t)n;
-    uint64_t fair = UINT64_MAX - UINT64_MAX % range; /* above it the small results would come more often */
+    uint64_t fair =
+        UINT64_MAX - UINT64_MAX % range; /* above it the small results would come more often */
     uint64_t r = next_random();
     while (r >= fair)
         r = next_random();

@@ -32,9 +32,9 @@ enum error_code {
     ERROR_THROTTLED,   /* 429: retry_after_ms says when */
     ERROR_TIMEOUT,     /* no answer in time: what was asked may have been done */
     ERROR_UNAVAILABLE, /* could not be reached, connection lost, 5xx: may have been done as well unless never_sent */
-    ERROR_IO,          /* a file or a socket said no */
-    ERROR_CANCELLED,   /* we are stopping */
-    ERROR_INTERNAL,    /* a rule of ours was broken */
+    ERROR_IO,        /* a file or a socket said no */
+    ERROR_CANCELLED, /* we are stopping */
+    ERROR_INTERNAL,  /* a rule of ours was broken */
 };
 
 enum { ERROR_TEXT_SIZE = 512 };
@@ -46,13 +46,18 @@ struct error {
     char text[ERROR_TEXT_SIZE];
 };
 
-#define ERROR_INIT {.code = ERROR_NONE}
+#define ERROR_INIT         \
+    {                      \
+        .code = ERROR_NONE \
+    }
 
 /* Each returns -1 so that `return error_set(...)` reads well. Text that does not fit ends in "...". Bytes that
  * are not printable ASCII or valid UTF-8 are shown as '?', so that hostile input cannot forge log lines. */
-int error_set(struct error *err, enum error_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int error_set(struct error *err, enum error_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* "<fmt>: <strerror(errnum)>"; ENOENT becomes ERROR_NOT_FOUND, EACCES/EPERM ERROR_DENIED, ETIMEDOUT ERROR_TIMEOUT, others ERROR_IO. */
-int error_errno(struct error *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int error_errno(struct error *err, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Puts "<fmt>: " before the text that is there; the code stays. */
 int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -29,6 +29,9 @@ struct heap_node *heap_pop(struct heap *h);       /* or NULL */
 void heap_remove(struct heap *h, struct heap_node *n);
 /* After the key of n changed. */
 void heap_update(struct heap *h, struct heap_node *n);
-static inline bool heap_has(const struct heap_node *n) { return n->place != 0; }
+static inline bool heap_has(const struct heap_node *n)
+{
+    return n->place != 0;
+}
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))

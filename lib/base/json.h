@@ -8,8 +8,8 @@
  *
  * Writing: struct json_writer appends to a strbuf; commas and escapes are its business. It keeps no tree.
  *
- * Limits: yyjson does not recurse while parsing; json_copy and json_equal here do, so documents nested deeper than
- * JSON_MAX_DEPTH are refused by json_parse.
+ * Limits: nothing here recurses, so json_parse accepts any depth. Code that walks a document by recursion bounds itself
+ * by JSON_MAX_DEPTH. How big a document may be is decided by whoever reads the bytes.
  */
 #pragma once
 
@@ -34,7 +34,10 @@ int json_parse(struct json_doc **out, const char *text, size_t n, struct error *
 enum { JSON_PADDING = 4 };
 int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err);
 void json_free(struct json_doc *doc); /* NULL is fine */
-static inline void json_freep(struct json_doc **doc) { json_free(*doc); }
+static inline void json_freep(struct json_doc **doc)
+{
+    json_free(*doc);
+}
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json_doc
 json *json_root(const struct json_doc *doc);
 
@@ -47,18 +50,19 @@ bool json_is_null(json *v); /* JSON null; false for NULL (absent) */
 /* "object", "array", "string", "number", "boolean", "null"; "nothing" for NULL. For messages. */
 const char *json_kind_name(json *v);
 
-json *json_get(json *obj, const char *key);               /* member, or NULL */
-json *json_path(json *obj, const char *const *keys);      /* NULL-terminated list of keys */
-json *json_at(json *arr, size_t i);                       /* O(n): use json_iter in loops */
-size_t json_len(json *v);                                 /* members or elements; 0 for others */
+json *json_get(json *obj, const char *key);          /* member, or NULL */
+json *json_path(json *obj, const char *const *keys); /* NULL-terminated list of keys */
+json *json_at(json *arr, size_t i);                  /* O(n): use json_iter in loops */
+size_t json_len(json *v);                            /* members or elements; 0 for others */
 
 /* NUL-terminated string, or NULL for anything else. A string with an embedded NUL counts as "anything else". Borrowed. */
 const char *json_str(json *v);
 size_t json_str_len(json *v);
 const char *json_get_str(json *obj, const char *key);
-/* Text of a number, as written; NULL for anything else. */
+/* Text of a number, as written, NUL-terminated; NULL for anything else. */
 const char *json_number_text(json *v);
-/* true and *out only for an integer that fits. */
+size_t json_number_len(json *v);
+/* true and *out only for an integer that fits: 5, -5; not 5.0, not 5e0. */
 bool json_int(json *v, int64_t *out);
 bool json_get_int(json *obj, const char *key, int64_t *out);
 /* fallback for absent or not boolean */
@@ -77,7 +81,8 @@ struct json_iter {
 struct json_iter json_iter(json *v);
 bool json_next(struct json_iter *it);
 
-bool json_equal(json *a, json *b); /* objects regardless of order */
+/* Objects regardless of order; numbers by their text (1 is not 1.0); NULL equals only NULL. */
+bool json_equal(json *a, json *b);
 
 enum { JSON_WRITER_DEPTH = JSON_MAX_DEPTH + 8 };
 struct json_writer {
@@ -86,6 +91,8 @@ struct json_writer {
     bool comma_[JSON_WRITER_DEPTH]; /* a comma is due at this level */
     bool after_key_;
 };
+/* At depth 0 values are simply put one after the other. Deeper than JSON_WRITER_DEPTH, or an end without its begin, aborts:
+ * only our own code nests. */
 void json_writer_init(struct json_writer *w, struct strbuf *out);
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);
@@ -101,9 +108,11 @@ void json_put_bool(struct json_writer *w, bool b);
 void json_put_null(struct json_writer *w);
 /* Text that is JSON already. */
 void json_put_raw(struct json_writer *w, const char *text, size_t n);
-/* A parsed value, written again (compact). */
+/* A parsed value, written again (compact), of any depth. NULL writes null. */
 void json_put_value(struct json_writer *w, json *v);
 /* json_kv_str(w, "a", "b"): key and value in one line. */
 void json_kv_str(struct json_writer *w, const char *key, const char *s);
 void json_kv_int(struct json_writer *w, const char *key, int64_t n);
 void json_kv_bool(struct json_writer *w, const char *key, bool b);
+/* s in quotes and escaped, without a writer. */
+void json_escape(struct strbuf *out, const char *s, size_t n);

@@ -68,7 +68,8 @@ int num_parse(const char *s, size_t n, int64_t *out, struct error *err)
             return error_set(err, ERROR_INVALID, "not an integer: '%.*s'", shown(n), s);
         int64_t digit = s[i] - '0';
         /* Counting down for negative numbers reaches INT64_MIN without passing its absolute value. */
-        fits = fits && num_mul(value, 10, &value) && num_add(value, negative ? -digit : digit, &value);
+        fits =
+            fits && num_mul(value, 10, &value) && num_add(value, negative ? -digit : digit, &value);
     }
     if (!fits)
         return error_set(err, ERROR_RANGE, "does not fit in 64 bits: '%.*s'", shown(n), s);
@@ -84,8 +85,8 @@ int num_parse_range(const char *s, int64_t min, int64_t max, int64_t *out, struc
     if (num_parse(s, n, &value, &why) < 0 && why.code != ERROR_RANGE)
         return error_set(err, why.code, "%s", why.text);
     if (why.code == ERROR_RANGE || value < min || value > max)
-        return error_set(err, ERROR_RANGE, "must be between %" PRId64 " and %" PRId64 ": '%.*s'", min, max, shown(n),
-                         s);
+        return error_set(err, ERROR_RANGE, "must be between %" PRId64 " and %" PRId64 ": '%.*s'",
+                         min, max, shown(n), s);
     *out = value;
     return 0;
 }

@@ -18,8 +18,14 @@ bool num_mul(int64_t a, int64_t b, int64_t *out);
 int64_t num_add_sat(int64_t a, int64_t b);
 int64_t num_sub_sat(int64_t a, int64_t b);
 
-static inline int64_t num_max(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int64_t num_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t num_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static inline int64_t num_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* Decimal, optional '-', no blanks, no leading '+', nothing after it. "not an integer: '4x'", or ERROR_RANGE. */
 int num_parse(const char *s, size_t n, int64_t *out, struct error *err);

@@ -56,13 +56,16 @@ size_t str_utf8_len(const char *s, size_t n)
     if (p[0] < 0xf0) {
         if (n < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80)
             return 0;
-        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0)) /* overlong; surrogate */
+        if ((p[0] == 0xe0 && p[1] < 0xa0) ||
+            (p[0] == 0xed && p[1] >= 0xa0)) /* overlong; surrogate */
             return 0;
         return 3;
     }
-    if (p[0] > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80)
+    if (p[0] > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 ||
+        (p[3] & 0xc0) != 0x80)
         return 0;
-    if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90)) /* overlong; above U+10FFFF */
+    if ((p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] >= 0x90)) /* overlong; above U+10FFFF */
         return 0;
     return 4;
 }

@@ -34,7 +34,10 @@ struct strbuf {
 
 void strbuf_init(struct strbuf *b);
 void strbuf_deinit(struct strbuf *b);
-static inline void strbuf_cleanup(struct strbuf *b) { strbuf_deinit(b); }
+static inline void strbuf_cleanup(struct strbuf *b)
+{
+    strbuf_deinit(b);
+}
 #define AUTO_STRBUF __attribute__((cleanup(strbuf_cleanup))) struct strbuf
 
 void strbuf_reset(struct strbuf *b); /* len = 0, memory kept */
@@ -43,7 +46,8 @@ void strbuf_add(struct strbuf *b, const void *bytes, size_t n);
 void strbuf_adds(struct strbuf *b, const char *s);
 void strbuf_addc(struct strbuf *b, char c);
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 void strbuf_reserve(struct strbuf *b, size_t extra);
 /* Drops the first n bytes (all of them if there are fewer). */
 void strbuf_consume(struct strbuf *b, size_t n);

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * json - reading, on top of yyjson.
+ *
+ * A struct json_value is a yyjson_val and a struct json_doc a yyjson_doc; the names only keep yyjson out of every
+ * other file. yyjson lays a document out as one array of 16-byte values in the order of the text, a container
+ * knowing where it ends:
+ *
+ *     {"a": [1, 2], "b": true}   →   {2 | "a" | [2 | 1 | 2 | "b" | true
+ *
+ * so that walking is adding to a pointer: accessors allocate nothing and are a few instructions each.
+ *
+ * Numbers are read as text (YYJSON_READ_NUMBER_AS_RAW): the value points at the digits in yyjson's copy of the
+ * input, and yyjson writes the NUL behind them once it has read on, in both modes of parsing.
+ *
+ * Nothing here recurses. A hostile document may be nested a million levels deep: yyjson parses it in a loop, and
+ * json_equal and json_put_value keep what is left to do in an array on the heap.
+ */
+#include "lib/base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "lib/base/num.h"
+#include "lib/base/vec.h"
+
+_Static_assert((int)JSON_PADDING >= YYJSON_PADDING_SIZE,
+               "yyjson reads past the end of what it parses in place");
+
+/* yyjson's readers take pointers to what is not const, and change nothing. */
+static yyjson_val *val_of(json *v)
+{
+    return (yyjson_val *)(uintptr_t)v;
+}
+
+static json *json_of(const yyjson_val *v)
+{
+    return (json *)(const void *)v;
+}
+
+static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag flags,
+                 struct error *err)
+{
+    yyjson_read_err why = {0};
+    *out = NULL;
+    if (n == 0)
+        return error_set(err, ERROR_INVALID, "not JSON: it is empty");
+    yyjson_doc *doc = yyjson_read_opts(text, n, YYJSON_READ_NUMBER_AS_RAW | flags, NULL, &why);
+    if (!doc) {
+        if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+            abort();
+        return error_set(err, ERROR_INVALID, "not JSON: byte %zu: %s", why.pos, why.msg);
+    }
+    *out = (struct json_doc *)(void *)doc;
+    return 0;
+}
+
+int json_parse(struct json_doc **out, const char *text, size_t n, struct error *err)
+{
+    return parse(out, (char *)(uintptr_t)text, n, 0, err); /* without INSITU it is only read */
+}
+
+int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err)
+{
+    memset(buf + n, 0, YYJSON_PADDING_SIZE);
+    return parse(out, buf, n, YYJSON_READ_INSITU, err);
+}
+
+void json_free(struct json_doc *doc)
+{
+    yyjson_doc_free((yyjson_doc *)(void *)doc);
+}
+
+json *json_root(const struct json_doc *doc)
+{
+    return json_of(yyjson_doc_get_root((yyjson_doc *)(uintptr_t)doc));
+}
+
+bool json_is_object(json *v)
+{
+    return yyjson_is_obj(val_of(v));
+}
+
+bool json_is_array(json *v)
+{
+    return yyjson_is_arr(val_of(v));
+}
+
+bool json_is_string(json *v)
+{
+    return yyjson_is_str(val_of(v));
+}
+
+bool json_is_number(json *v)
+{
+    return yyjson_is_raw(val_of(v));
+}
+
+bool json_is_bool(json *v)
+{
+    return yyjson_is_bool(val_of(v));
+}
+
+bool json_is_null(json *v)
+{
+    return yyjson_is_null(val_of(v));
+}
+
+const char *json_kind_name(json *v)
+{
+    switch (yyjson_get_type(val_of(v))) {
+    case YYJSON_TYPE_OBJ:
+        return "object";
+    case YYJSON_TYPE_ARR:
+        return "array";
+    case YYJSON_TYPE_STR:
+        return "string";
+    case YYJSON_TYPE_RAW:
+        return "number";
+    case YYJSON_TYPE_BOOL:
+        return "boolean";
+    case YYJSON_TYPE_NULL:
+        return "null";
+    default:
+        return "nothing";
+    }
+}
+
+json *json_get(json *obj, const char *key)
+{
+    return json_of(yyjson_obj_getn(val_of(obj), key, strlen(key)));
+}
+
+json *json_path(json *obj, const char *const *keys)
+{
+    for (; *keys && obj; keys++)
+        obj = json_get(obj, *keys);
+    return obj;
+}
+
+json *json_at(json *arr, size_t i)
+{
+    return json_of(yyjson_arr_get(val_of(arr), i));
+}
+
+size_t json_len(json *v)
+{
+    return yyjson_is_ctn(val_of(v)) ? unsafe_yyjson_get_len(val_of(v)) : 0;
+}
+
+/* yyjson marks strings that were written without an escape, and a NUL cannot be written without one. */
+static bool has_no_nul(yyjson_val *s)
+{
+    if (unsafe_yyjson_get_subtype(s) == YYJSON_SUBTYPE_NOESC)
+        return true;
+    return !memchr(unsafe_yyjson_get_str(s), '\0', unsafe_yyjson_get_len(s));
+}
+
+const char *json_str(json *v)
+{
+    yyjson_val *s = val_of(v);
+    return s && unsafe_yyjson_is_str(s) && has_no_nul(s) ? unsafe_yyjson_get_str(s) : NULL;
+}
+
+size_t json_str_len(json *v)
+{
+    return json_str(v) ? unsafe_yyjson_get_len(val_of(v)) : 0;
+}
+
+const char *json_get_str(json *obj, const char *key)
+{
+    return json_str(json_get(obj, key));
+}
+
+const char *json_number_text(json *v)
+{
+    return yyjson_get_raw(val_of(v));
+}
+
+size_t json_number_len(json *v)
+{
+    return json_is_number(v) ? unsafe_yyjson_get_len(val_of(v)) : 0;
+}
+
+bool json_int(json *v, int64_t *out)
+{
+    const char *text = json_number_text(v);
+    return text && num_parse(text, unsafe_yyjson_get_len(val_of(v)), out, NULL) == 0;
+}
+
+bool json_get_int(json *obj, const char *key, int64_t *out)
+{
+    return json_int(json_get(obj, key), out);
+}
+
+bool json_bool(json *v, bool fallback)
+{
+    return json_is_bool(v) ? yyjson_get_bool(val_of(v)) : fallback;
+}
+
+bool json_get_bool(json *obj, const char *key, bool fallback)
+{
+    return json_bool(json_get(obj, key), fallback);
+}
+
+struct json_iter json_iter(json *v)
+{
+    yyjson_val *val = val_of(v);
+    if (!yyjson_is_ctn(val))
+        return (struct json_iter){0};
+    return (struct json_iter){
+        .at_ = unsafe_yyjson_get_first(val),
+        .left_ = unsafe_yyjson_get_len(val),
+        .object_ = unsafe_yyjson_is_obj(val),
+    };
+}
+
+bool json_next(struct json_iter *it)
+{
+    if (it->left_ == 0)
+        return false;
+    yyjson_val *v = it->at_;
+    it->left_--;
+    if (it->object_) {
+        it->key = unsafe_yyjson_get_str(v);
+        it->key_len = unsafe_yyjson_get_len(v);
+        v++;
+    }
+    it->value = json_of(v);
+    it->at_ = unsafe_yyjson_get_next(v);
+    return true;
+}
+
+/*
+ * Equality. What is still to be compared waits in `todo`. Two objects usually have their members in the same order;
+ * from the first key that differs on, the rest of both is sorted by key, so that a hostile pair costs n log n and not n².
+ */
+struct pair {
+    yyjson_val *a;
+    yyjson_val *b;
+};
+struct pairs VEC(struct pair);
+
+static int compare_bytes(yyjson_val *a, yyjson_val *b)
+{
+    size_t na = unsafe_yyjson_get_len(a);
+    size_t nb = unsafe_yyjson_get_len(b);
+    int c = memcmp(unsafe_yyjson_get_raw(a), unsafe_yyjson_get_raw(b), na < nb ? na : nb);
+    if (c != 0)
+        return c;
+    return (na > nb) - (na < nb);
+}
+
+/* Order of keys; the same key twice: order of the text, so that the order is total. */
+static int compare_keys(const void *a, const void *b)
+{
+    yyjson_val *const *ka = a;
+    yyjson_val *const *kb = b;
+    int c = compare_bytes(*ka, *kb);
+    return c != 0 ? c : (*ka > *kb) - (*ka < *kb);
+}
+
+static yyjson_val **sorted_keys(yyjson_val *key, size_t n)
+{
+    if (n > SIZE_MAX / sizeof key)
+        abort();
+    yyjson_val **keys = malloc(n * sizeof *keys);
+    if (!keys)
+        abort();
+    for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1))
+        keys[i] = key;
+    qsort(keys, n, sizeof *keys, compare_keys);
+    return keys;
+}
+
+static bool pair_members(struct pairs *todo, yyjson_val *a, yyjson_val *b)
+{
+    size_t left = unsafe_yyjson_get_len(a);
+    yyjson_val *ka = unsafe_yyjson_get_first(a);
+    yyjson_val *kb = unsafe_yyjson_get_first(b);
+    while (left > 0 && compare_bytes(ka, kb) == 0) {
+        vec_push(todo, ((struct pair){ka + 1, kb + 1}));
+        ka = unsafe_yyjson_get_next(ka + 1);
+        kb = unsafe_yyjson_get_next(kb + 1);
+        left--;
+    }
+    if (left == 0)
+        return true;
+    yyjson_val **as = sorted_keys(ka, left);
+    yyjson_val **bs = sorted_keys(kb, left);
+    bool same = true;
+    for (size_t i = 0; i < left && same; i++) {
+        same = compare_bytes(as[i], bs[i]) == 0;
+        vec_push(todo, ((struct pair){as[i] + 1, bs[i] + 1}));
+    }
+    free(as);
+    free(bs);
+    return same;
+}
+
+static void pair_elements(struct pairs *todo, yyjson_val *a, yyjson_val *b)
+{
+    size_t n = unsafe_yyjson_get_len(a);
+    yyjson_val *ea = unsafe_yyjson_get_first(a);
+    yyjson_val *eb = unsafe_yyjson_get_first(b);
+    for (size_t i = 0; i < n; i++) {
+        vec_push(todo, ((struct pair){ea, eb}));
+        ea = unsafe_yyjson_get_next(ea);
+        eb = unsafe_yyjson_get_next(eb);
+    }
+}
+
+/* Whether two values may be equal as far as can be seen without their children, which are left in todo. */
+static bool same_so_far(struct pairs *todo, yyjson_val *a, yyjson_val *b)
+{
+    if (unsafe_yyjson_get_type(a) != unsafe_yyjson_get_type(b))
+        return false;
+    switch (unsafe_yyjson_get_type(a)) {
+    case YYJSON_TYPE_OBJ:
+        return unsafe_yyjson_get_len(a) == unsafe_yyjson_get_len(b) && pair_members(todo, a, b);
+    case YYJSON_TYPE_ARR:
+        if (unsafe_yyjson_get_len(a) != unsafe_yyjson_get_len(b))
+            return false;
+        pair_elements(todo, a, b);
+        return true;
+    case YYJSON_TYPE_STR:
+    case YYJSON_TYPE_RAW:
+        return compare_bytes(a, b) == 0;
+    default: /* true, false, null */
+        return unsafe_yyjson_get_tag(a) == unsafe_yyjson_get_tag(b);
+    }
+}
+
+bool json_equal(json *a, json *b)
+{
+    if (!a || !b)
+        return a == b;
+    struct pairs todo = {0};
+    bool same = true;
+    vec_push(&todo, ((struct pair){val_of(a), val_of(b)}));
+    while (same && todo.len > 0) {
+        struct pair next = todo.items[--todo.len];
+        same = same_so_far(&todo, next.a, next.b);
+    }
+    vec_deinit(&todo);
+    return same;
+}
+
+/* Writing a parsed value again. A level is an open container: how many values are left in it. */
+struct level {
+    size_t left;
+    bool object;
+};
+
+void json_put_value(struct json_writer *w, json *v)
+{
+    if (!v) {
+        json_put_null(w);
+        return;
+    }
+    struct VEC(struct level) open = {0};
+    struct strbuf *out = w->out;
+    yyjson_val *at = val_of(v);
+    json_put_raw(w, "", 0); /* the comma, and what comes after */
+    for (;;) {
+        bool opened = false;
+        switch (unsafe_yyjson_get_type(at)) {
+        case YYJSON_TYPE_OBJ:
+        case YYJSON_TYPE_ARR: {
+            bool object = unsafe_yyjson_is_obj(at);
+            strbuf_addc(out, object ? '{' : '[');
+            vec_push(&open, ((struct level){unsafe_yyjson_get_len(at), object}));
+            opened = true;
+            break;
+        }
+        case YYJSON_TYPE_STR:
+            json_escape(out, unsafe_yyjson_get_str(at), unsafe_yyjson_get_len(at));
+            break;
+        case YYJSON_TYPE_RAW:
+            strbuf_add(out, unsafe_yyjson_get_raw(at), unsafe_yyjson_get_len(at));
+            break;
+        case YYJSON_TYPE_BOOL:
+            strbuf_adds(out, unsafe_yyjson_get_bool(at) ? "true" : "false");
+            break;
+        default:
+            strbuf_adds(out, "null");
+            break;
+        }
+        at++; /* the values of a container follow it: the next value of the text is always the next in memory */
+        while (open.len > 0 && open.items[open.len - 1].left == 0) {
+            strbuf_addc(out, open.items[open.len - 1].object ? '}' : ']');
+            open.len--;
+            opened = false;
+        }
+        if (open.len == 0)
+            break;
+        struct level *in = &open.items[open.len - 1];
+        in->left--;
+        if (!opened)
+            strbuf_addc(out, ',');
+        if (in->object) {
+            json_escape(out, unsafe_yyjson_get_str(at), unsafe_yyjson_get_len(at));
+            strbuf_addc(out, ':');
+            at++;
+        }
+    }
+    vec_deinit(&open);
+}
