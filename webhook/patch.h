@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * patch - builds a JSON Patch (RFC 6902), and writes it in base64 as an AdmissionResponse wants it. Pure.
+ *
+ *     patch_remove(&p, "metadata", "annotations", "cosched.io/x", NULL);   // path /metadata/annotations/cosched.io~1x
+ *     patch_add_str(&p, "ack-co-scheduler", "spec", "schedulerName", NULL);
+ *
+ * Only operations that cannot fail on the object they were made for are offered: a patch of ours never contains a guess.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+
+struct patch {
+    struct strbuf text; /* the operations so far: "[{...},{...}" until patch_text closes it */
+    struct json_writer writer;
+    size_t len; /* operations */
+    bool closed;
+};
+
+void patch_init(struct patch *p);
+void patch_deinit(struct patch *p);
+static inline void patch_cleanup(struct patch *p)
+{
+    patch_deinit(p);
+}
+#define AUTO_PATCH __attribute__((cleanup(patch_cleanup))) struct patch
+
+/* The member names of the path follow, ended by NULL; '~' and '/' in them are escaped here. */
+void patch_remove(struct patch *p, ...) __attribute__((sentinel));
+/* Sets a member: adds it, or replaces the one that is there. Its parent must exist. */
+void patch_add_str(struct patch *p, const char *value, ...) __attribute__((sentinel));
+
+bool patch_is_empty(const struct patch *p);
+/* The whole patch, "[]" when nothing was added. Nothing can be added afterwards. Borrowed. */
+const char *patch_text(struct patch *p);
+
+/* Appends n bytes in base64 (RFC 4648, with padding). */
+void patch_base64(struct strbuf *out, const void *bytes, size_t n);

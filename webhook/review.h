@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * review - AdmissionReview (admission.k8s.io/v1) in, AdmissionReview out. Pure: bytes to bytes.
+ *
+ * What is malformed gets an HTTP 400 with a Status object that says why, never `allowed: false`: whether a
+ * call that went wrong stops the pod is the choice of whoever wrote failurePolicy, not ours.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/model/selector.h"
+#include "webhook/rules.h"
+
+enum { REVIEW_UID_MAX = 256 };
+
+/* One request; everything is borrowed from its document. */
+struct review {
+    const char *uid;
+    const char *operation; /* "CREATE"... */
+    const char *group, *version, *kind;
+    const char *subresource; /* "" when absent */
+    const char *ns;          /* "" for cluster objects */
+    const char *name;        /* "" while generateName has not been used */
+    bool dry_run;
+    json *object; /* NULL on DELETE */
+};
+/* ERROR_INVALID says which field is missing or wrong, and what was expected. */
+int review_parse(json *root, struct review *out, struct error *err);
+/* Whether this is a new pod, the only thing that is changed or refused; all else is allowed as it is. */
+bool review_is_new_pod(const struct review *r);
+
+enum review_result {
+    REVIEW_UNTOUCHED, /* allowed as it is */
+    REVIEW_PATCHED,
+    REVIEW_REFUSED,
+    REVIEW_MALFORMED,
+    REVIEW_RESULTS,
+};
+const char *review_result_name(enum review_result result); /* for metrics */
+
+/* What happened, for metrics and the log. Strings live in the arena, or are static. */
+struct review_outcome {
+    enum review_result result;
+    int status; /* of the HTTP reply: 200 or 400 */
+    const char *uid, *ns, *name;
+    const char *trigger; /* set when the scheduler's name was put in */
+    size_t removed;      /* annotations */
+    const char *message; /* refused, malformed */
+};
+
+/* Labels of a namespace copied into a, or false when it is not known. */
+typedef bool (*review_ns_labels)(void *arg, const char *ns, struct arena *a, struct labels *out);
+
+struct review_config {
+    struct rules_config rules;
+    review_ns_labels ns_labels; /* NULL: no namespace is known */
+    void *arg;
+};
+
+/* The body of a request → the body of the reply, appended to out. Cannot fail: a bad request has an answer too. */
+void review_answer(const struct review_config *config, const char *body, size_t n, struct arena *a,
+                   struct strbuf *out, struct review_outcome *outcome);
+/* A metav1.Status that says no: for replies that are not reviews (400, 404, 405, 415). reason: "BadRequest". */
+void review_status(struct strbuf *out, int code, const char *reason, const char *message);
