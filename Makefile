@@ -206,7 +206,7 @@ cover: | $(call deps,cover) ## line coverage of the unit tests; fails when lib/ 
 	@test/tools/cover --min $(COVER_MIN) $(BUILD)/cover
 
 fuzz: | $(call deps,fuzz) ## fuzz every test/fuzz/fuzz_X.c for FUZZ_SECONDS; fuzz-X for one
-	@$(MAKE) VARIANT=fuzz $(patsubst test/fuzz/fuzz_%.c,fuzz-%,$(FUZZ_SRC))
+	@$(MAKE) -k VARIANT=fuzz $(patsubst test/fuzz/fuzz_%.c,fuzz-%,$(FUZZ_SRC))
 	@echo "$(words $(FUZZ_SRC)) passed, 0 failed"
 ifeq (fuzz,$(VARIANT))
 fuzz-%: $(B)/test/fuzz/fuzz_%
