@@ -26,8 +26,8 @@ die() {
 
 version_of() { # version_of PATH
   case ${1##*/} in
-  kubectl) "$1" version --client 2>/dev/null | head -n 1 ;;
-  *) "$1" --version 2>/dev/null | head -n 1 ;;
+  kubectl) "$1" version --client 2>/dev/null | sed -n 1p ;;
+  *) "$1" --version 2>/dev/null | sed -n 1p ;;
   esac
 }
 

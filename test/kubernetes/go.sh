@@ -34,14 +34,14 @@ find_go() {
 
 # debian_source SUITE: the machine's own Debian archive entry, with SUITE, in one-line form.
 debian_source() {
+  local uri key=/usr/share/keyrings/debian-archive-keyring.gpg
   # shellcheck disable=SC2016
-  apt-get indextargets --format '$(REPO_URI) $(SIGNED_BY)' 'Created-By: Packages' | sort -u |
-    grep -E '/debian/? ' | head -n 1 | while read -r uri key; do
-    echo "deb ${key:+[signed-by=$key] }$uri $1 main"
-  done
+  uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | sort -u | sed -n '/\/debian\/*$/{p;q}')
+  [ -n "$uri" ] || return 1
+  if [ -r "$key" ]; then echo "deb [signed-by=$key] $uri $1 main"; else echo "deb $uri $1 main"; fi
 }
 
-fetch_go() { # fetch_go SUITE: unpacks that suite's Go into $KEPT.new
+fetch_go() { # fetch_go SUITE STATE-DIR: unpacks that suite's Go into $KEPT.new
   local suite=$1 state=$2 options package
   mkdir -p "$state"/{lists/partial,cache/archives/partial,etc,packages}
   debian_source "$suite" >"$state/etc/suite.list"
