@@ -42,5 +42,6 @@ unsigned probes_need(struct probes *p, const char *what);
 /* Any thread. */
 void probes_met(struct probes *p, unsigned need, bool met);
 bool probes_ready(const struct probes *p);
-int probes_start(struct probes *p, const struct probes_options *o, httpd_handler other, void *other_arg, struct error *err);
+int probes_start(struct probes *p, const struct probes_options *o, httpd_handler other,
+                 void *other_arg, struct error *err);
 void probes_stop(struct probes *p);

@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * httpd - see httpd.h. libmicrohttpd with its epoll threads; the handler is called when the whole body is here.
+ *
+ * A request, and who moves it:
+ *
+ *     (line read) on_uri → collecting body: on_access … → handler → reply queued → (sent or broken off) on_completed
+ *                                  │ over the bound: thrown away, then 413
+ *                                  └ far over the bound: 413 at once, or the connection is cut
+ *
+ * A body over the bound is read to its end and thrown away as long as that stays under DISCARD_BYTES: a server that answers and closes
+ * while the peer still writes makes the peer's kernel drop the answer.
+ *
+ * Slow peers. libmicrohttpd's timeout starts anew with each byte, so a peer that sends one now and then holds its connection for ever, and
+ * max_connections of them hold the server. The sweeper thread gives each phase of a connection (struct connection.since_ms) a limit and
+ * shuts the sockets that are past it; libmicrohttpd sees the end of the stream and cleans up. A descriptor is shut only while it is on the list, under
+ * the lock, and libmicrohttpd closes it after on_connection took it off: so never a stranger's.
+ *
+ * Certificates are counted: one reference from the server while it is the current one, one from each connection whose handshake used it. GnuTLS
+ * borrows what the callback returns until the session ends, and on_connection is told after that. The callback gets nothing but the session, so
+ * on_connection hangs our struct connection on it.
+ */
+#include "lib/base/httpd.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/num.h"
+
+enum {
+    CHAIN_MAX = 16,
+    DISCARD_BYTES = 4 * 1024 * 1024,
+    DRAIN_MS = 1000,
+    DEFAULT_CONNECTIONS = 256,
+    DEFAULT_TIMEOUT_S = 30,
+    KEY_ID_MAX = 64,
+};
+
+struct certificate {
+    size_t references; /* under the server's lock */
+    gnutls_pcert_st chain[CHAIN_MAX];
+    unsigned chain_len;
+    gnutls_privkey_t key;
+};
+
+struct connection {
+    struct httpd *server;
+    struct connection *prev, *next;
+    int fd;
+    int64_t since_ms; /* when this phase began; INT64_MAX: it is our turn, not the peer's */
+    struct certificate *certificate;
+};
+
+struct request {
+    struct httpd *server;
+    struct connection *connection;
+    char *query;
+    struct strbuf body;
+    size_t discarded;
+    bool begun;
+    bool too_large;
+};
+
+struct httpd {
+    struct httpd_config config;
+    struct MHD_Daemon *daemon;
+    uint16_t port;
+    pthread_t sweeper;
+    bool has_sweeper;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* monotonic; requests == 0, or stopping */
+    struct connection *connections;
+    size_t requests;
+    bool stopping;
+    bool sweeper_ends;
+    struct certificate *certificate;
+};
+
+static int64_t timeout_ms(const struct httpd *h)
+{
+    return (int64_t)h->config.timeout_s * 1000;
+}
+
+static void wait_changed(struct httpd *h, int64_t until_ms)
+{
+    struct timespec ts = {.tv_sec = (time_t)(until_ms / 1000),
+                          .tv_nsec = (long)(until_ms % 1000) * 1000000};
+    pthread_cond_timedwait(&h->changed, &h->lock, &ts);
+}
+
+/* --- certificates --- */
+
+static void free_certificate(struct certificate *c)
+{
+    for (unsigned i = 0; i < c->chain_len; i++)
+        gnutls_pcert_deinit(&c->chain[i]);
+    if (c->key != NULL)
+        gnutls_privkey_deinit(c->key);
+    free(c);
+}
+
+/* Under the lock. */
+static void release_certificate(struct certificate *c)
+{
+    if (c != NULL && --c->references == 0)
+        free_certificate(c);
+}
+
+static int check_key(struct certificate *c, gnutls_x509_crt_t leaf, struct error *err)
+{
+    unsigned char of_leaf[KEY_ID_MAX], of_key[KEY_ID_MAX];
+    size_t leaf_len = sizeof of_leaf, key_len = sizeof of_key;
+    gnutls_pubkey_t public_key;
+    int rc = gnutls_pubkey_init(&public_key);
+    if (rc < 0)
+        return error_set(err, ERROR_INTERNAL, "private key: %s", gnutls_strerror(rc));
+    rc = gnutls_pubkey_import_privkey(public_key, c->key, 0, 0);
+    if (rc >= 0)
+        rc = gnutls_pubkey_get_key_id(public_key, 0, of_key, &key_len);
+    if (rc >= 0)
+        rc = gnutls_x509_crt_get_key_id(leaf, 0, of_leaf, &leaf_len);
+    gnutls_pubkey_deinit(public_key);
+    if (rc < 0)
+        return error_set(err, ERROR_INVALID, "private key: %s", gnutls_strerror(rc));
+    if (leaf_len != key_len || memcmp(of_leaf, of_key, key_len) != 0)
+        return error_set(err, ERROR_INVALID, "private key: does not belong to the certificate");
+    return 0;
+}
+
+static int load_certificate(struct certificate *c, const char *cert_pem, const char *key_pem,
+                            struct error *err)
+{
+    size_t cert_len = strlen(cert_pem), key_len = strlen(key_pem);
+    if (cert_len > UINT32_MAX || key_len > UINT32_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "certificate: too large");
+    AUTO_FREE char *cert_copy = strdup(cert_pem), *key_copy = strdup(key_pem);
+    if (cert_copy == NULL || key_copy == NULL)
+        abort();
+    gnutls_datum_t cert = {.data = (unsigned char *)cert_copy, .size = (unsigned)cert_len};
+    gnutls_datum_t key = {.data = (unsigned char *)key_copy, .size = (unsigned)key_len};
+
+    int rc = gnutls_privkey_init(&c->key);
+    if (rc >= 0)
+        rc = gnutls_privkey_import_x509_raw(c->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
+    explicit_bzero(key_copy, key_len);
+    if (rc < 0)
+        return error_set(err, ERROR_INVALID, "private key: %s", gnutls_strerror(rc));
+
+    gnutls_x509_crt_t *list = NULL;
+    unsigned n = 0;
+    rc = gnutls_x509_crt_list_import2(&list, &n, &cert, GNUTLS_X509_FMT_PEM,
+                                      GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
+    if (rc < 0)
+        return error_set(err, ERROR_INVALID, "certificate: %s", gnutls_strerror(rc));
+    int result = 0;
+    if (n == 0 || n > CHAIN_MAX)
+        result =
+            error_set(err, ERROR_INVALID, "certificate: a chain of %u, must be between 1 and %d", n,
+                      (int)CHAIN_MAX);
+    else
+        result = check_key(c, list[0], err);
+    for (unsigned i = 0; i < n && result == 0; i++) {
+        rc = gnutls_pcert_import_x509(&c->chain[i], list[i], 0);
+        if (rc < 0)
+            result = error_set(err, ERROR_INVALID, "certificate: %s", gnutls_strerror(rc));
+        else
+            c->chain_len++;
+    }
+    for (unsigned i = 0; i < n; i++)
+        gnutls_x509_crt_deinit(list[i]);
+    gnutls_free(list);
+    return result;
+}
+
+int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key_pem,
+                          struct error *err)
+{
+    if (!h->config.tls)
+        return error_set(err, ERROR_INVALID, "certificate: the server speaks no TLS");
+    struct certificate *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        abort();
+    c->references = 1;
+    if (load_certificate(c, cert_pem, key_pem, err) < 0) {
+        free_certificate(c);
+        return -1;
+    }
+    pthread_mutex_lock(&h->lock);
+    struct certificate *old = h->certificate;
+    h->certificate = c;
+    release_certificate(old);
+    pthread_mutex_unlock(&h->lock);
+    return 0;
+}
+
+/* GnuTLS asks which certificate to show. */
+static int on_certificate(gnutls_session_t session, const gnutls_datum_t *names, int names_len,
+                          const gnutls_pk_algorithm_t *algorithms, int algorithms_len,
+                          gnutls_pcert_st **chain, unsigned *chain_len, gnutls_privkey_t *key)
+{
+    (void)names, (void)names_len, (void)algorithms, (void)algorithms_len;
+    struct connection *c = gnutls_session_get_ptr(session);
+    if (c == NULL)
+        return -1;
+    struct httpd *h = c->server;
+    pthread_mutex_lock(&h->lock);
+    if (c->certificate == NULL && h->certificate != NULL) {
+        c->certificate = h->certificate;
+        c->certificate->references++;
+    }
+    pthread_mutex_unlock(&h->lock);
+    if (c->certificate == NULL)
+        return -1; /* none yet: the handshake fails */
+    *chain = c->certificate->chain;
+    *chain_len = c->certificate->chain_len;
+    *key = c->certificate->key;
+    return 0;
+}
+
+/* --- connections --- */
+
+static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct httpd *h = arg;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct connection *c = calloc(1, sizeof *c);
+        if (c == NULL)
+            abort();
+        c->server = h;
+        c->since_ms = clock_mono_ms();
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+        c->fd = info != NULL ? info->connect_fd : -1;
+        if (h->config.tls) {
+            info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+            if (info != NULL)
+                gnutls_session_set_ptr(info->tls_session, c);
+        }
+        pthread_mutex_lock(&h->lock);
+        c->next = h->connections;
+        if (c->next != NULL)
+            c->next->prev = c;
+        h->connections = c;
+        pthread_mutex_unlock(&h->lock);
+        *context = c;
+        return;
+    }
+    struct connection *c = *context;
+    *context = NULL;
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&h->lock);
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        h->connections = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    release_certificate(c->certificate);
+    pthread_mutex_unlock(&h->lock);
+    free(c);
+}
+
+static void begin_phase(struct connection *c, int64_t since_ms)
+{
+    pthread_mutex_lock(&c->server->lock);
+    c->since_ms = since_ms;
+    pthread_mutex_unlock(&c->server->lock);
+}
+
+static void *sweeper_main(void *arg)
+{
+    struct httpd *h = arg;
+    pthread_mutex_lock(&h->lock);
+    while (!h->sweeper_ends) {
+        int64_t now_ms = clock_mono_ms();
+        for (struct connection *c = h->connections; c != NULL; c = c->next)
+            if (c->fd >= 0 && num_sub_sat(now_ms, c->since_ms) > 2 * timeout_ms(h))
+                shutdown(c->fd, SHUT_RDWR);
+        int64_t until_ms = now_ms + timeout_ms(h) / 2;
+        while (!h->sweeper_ends && clock_mono_ms() < until_ms)
+            wait_changed(h, until_ms);
+    }
+    pthread_mutex_unlock(&h->lock);
+    return NULL;
+}
+
+/* --- requests --- */
+
+/* The request line is here. */
+static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
+{
+    struct httpd *h = arg;
+    struct request *r = calloc(1, sizeof *r);
+    const char *mark = strchr(uri, '?');
+    if (r == NULL || (r->query = strdup(mark != NULL ? mark + 1 : "")) == NULL)
+        abort();
+    r->server = h;
+    strbuf_init(&r->body);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    r->connection = info != NULL ? info->socket_context : NULL;
+    pthread_mutex_lock(&h->lock);
+    h->requests++;
+    if (r->connection != NULL)
+        r->connection->since_ms = clock_mono_ms();
+    pthread_mutex_unlock(&h->lock);
+    return r;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)mhd, (void)code;
+    struct httpd *h = arg;
+    struct request *r = *context;
+    *context = NULL;
+    if (r == NULL)
+        return;
+    pthread_mutex_lock(&h->lock);
+    if (--h->requests == 0 && h->stopping)
+        pthread_cond_broadcast(&h->changed);
+    if (r->connection != NULL)
+        r->connection->since_ms = clock_mono_ms();
+    pthread_mutex_unlock(&h->lock);
+    strbuf_deinit(&r->body);
+    free(r->query);
+    free(r);
+}
+
+const char *httpd_query(const struct httpd_request *r, const char *name)
+{
+    const char *value = NULL;
+    if (r->connection_ == NULL ||
+        MHD_lookup_connection_value_n(r->connection_, MHD_GET_ARGUMENT_KIND, name, strlen(name),
+                                      &value, NULL) != MHD_YES)
+        return NULL;
+    return str_or_empty(value);
+}
+
+const char *httpd_header(const struct httpd_request *r, const char *name)
+{
+    return r->connection_ == NULL
+               ? NULL
+               : MHD_lookup_connection_value(r->connection_, MHD_HEADER_KIND, name);
+}
+
+/* Takes the response's body. */
+static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
+                             struct httpd_response *response)
+{
+    int status = response->status >= 100 && response->status <= 599 ? response->status : 500;
+    if (response->body.len == 0 && status >= 400)
+        strbuf_addf(&response->body, "%s\n", MHD_get_reason_phrase_for((unsigned)status));
+    size_t n = response->body.len;
+    struct MHD_Response *out =
+        MHD_create_response_from_buffer(n, strbuf_take(&response->body), MHD_RESPMEM_MUST_FREE);
+    if (out == NULL)
+        abort();
+    MHD_add_response_header(out, MHD_HTTP_HEADER_CONTENT_TYPE, response->content_type);
+    pthread_mutex_lock(&r->server->lock);
+    bool closing = r->server->stopping;
+    if (r->connection != NULL)
+        r->connection->since_ms = clock_mono_ms();
+    pthread_mutex_unlock(&r->server->lock);
+    if (closing)
+        MHD_add_response_header(out, MHD_HTTP_HEADER_CONNECTION, "close");
+    enum MHD_Result result = MHD_queue_response(mhd, (unsigned)status, out);
+    MHD_destroy_response(out);
+    return result;
+}
+
+static enum MHD_Result reply_too_large(struct request *r, struct MHD_Connection *mhd)
+{
+    struct httpd_response response = {.status = MHD_HTTP_CONTENT_TOO_LARGE,
+                                      .content_type = "text/plain; charset=utf-8"};
+    strbuf_addf(&response.body, "the body is larger than %zu bytes\n",
+                r->server->config.max_body_bytes);
+    return reply(r, mhd, &response);
+}
+
+/* The header is here, the body is not. */
+static enum MHD_Result begin_request(struct request *r, struct MHD_Connection *mhd)
+{
+    r->begun = true;
+    const char *text =
+        MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    int64_t length;
+    if (text == NULL || num_parse(text, strlen(text), &length, NULL) < 0)
+        return MHD_YES; /* chunked, or none */
+    int64_t max = (int64_t)num_min((int64_t)r->server->config.max_body_bytes, INT64_MAX / 2);
+    if (length <= max)
+        return MHD_YES;
+    r->too_large = true;
+    bool asks_first =
+        MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT) != NULL;
+    return asks_first || length > max + DISCARD_BYTES ? reply_too_large(r, mhd) : MHD_YES;
+}
+
+static enum MHD_Result collect(struct request *r, const char *data, size_t n)
+{
+    if (!r->too_large && n <= r->server->config.max_body_bytes - r->body.len) {
+        strbuf_add(&r->body, data, n);
+        return MHD_YES;
+    }
+    r->too_large = true;
+    strbuf_deinit(&r->body);
+    strbuf_init(&r->body);
+    r->discarded += n;
+    return r->discarded <= DISCARD_BYTES + r->server->config.max_body_bytes ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, const char *path,
+                              const char *method)
+{
+    static const char padding[JSON_PADDING];
+    size_t n = r->body.len;
+    strbuf_add(&r->body, padding, sizeof padding);
+    struct httpd_request request = {
+        .method = method,
+        .path = path,
+        .query = r->query,
+        .content_type = str_or_empty(
+            MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE)),
+        .body = r->body.ptr,
+        .body_len = n,
+        .body_insitu = r->body.ptr,
+        .connection_ = mhd,
+    };
+    struct httpd_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
+    strbuf_init(&response.body);
+    if (r->connection != NULL)
+        begin_phase(r->connection, INT64_MAX);
+    r->server->config.handler(r->server->config.arg, &request, &response);
+    return reply(r, mhd, &response);
+}
+
+/* Once with the header, then for each piece of the body, then once more. */
+static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *path,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *data_len, void **context)
+{
+    (void)arg, (void)version;
+    struct request *r = *context;
+    if (r == NULL)
+        return MHD_NO;
+    if (!r->begun)
+        return begin_request(r, mhd);
+    if (*data_len > 0) {
+        size_t n = *data_len;
+        *data_len = 0;
+        return collect(r, data, n);
+    }
+    return r->too_large ? reply_too_large(r, mhd) : answer(r, mhd, path, method);
+}
+
+/* --- the server --- */
+
+__attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *fmt, va_list ap)
+{
+    (void)arg;
+    if (!log_enabled(LOG_DEBUG))
+        return;
+    AUTO_STRBUF text = {0};
+    strbuf_vaddf(&text, fmt, ap);
+    while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+        text.ptr[--text.len] = '\0';
+    log_debug("http server", kv("text", strbuf_str(&text)));
+}
+
+/* A listening socket, non-blocking as several threads accept from it. The port that was taken goes to *port. */
+static int listen_on(const char *address, uint16_t port, uint16_t *taken, struct error *err)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at = {0};
+    socklen_t len;
+    if (inet_pton(AF_INET, str_or_empty(address), &at.v4.sin_addr) == 1) {
+        at.v4.sin_family = AF_INET;
+        at.v4.sin_port = htons(port);
+        len = sizeof at.v4;
+    } else if (inet_pton(AF_INET6, str_or_empty(address), &at.v6.sin6_addr) == 1) {
+        at.v6.sin6_family = AF_INET6;
+        at.v6.sin6_port = htons(port);
+        len = sizeof at.v6;
+    } else {
+        return error_set(err, ERROR_INVALID, "listen on '%s': not an IPv4 or IPv6 address",
+                         str_or_empty(address));
+    }
+    AUTO_CLOSE int fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int on = 1, off = 0;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        (at.any.sa_family == AF_INET6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0) ||
+        bind(fd, &at.any, len) < 0 || listen(fd, SOMAXCONN) < 0 ||
+        getsockname(fd, &at.any, &len) < 0)
+        return error_errno(err, errno, "listen on %s port %u", address, (unsigned)port);
+    *taken = ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
+    return take_fd(&fd);
+}
+
+static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
+{
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    if (h->config.tls)
+        flags |= MHD_USE_TLS;
+    unsigned pool = h->config.threads > 1 ? h->config.threads : 0;
+    /* A plain server's list of options ends where those for TLS begin. */
+    return MHD_start_daemon(
+        flags, h->port, NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, h->config.max_connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, h->config.timeout_s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_THREAD_POOL_SIZE, pool, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        h, h->config.tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, on_certificate,
+        MHD_OPTION_HTTPS_PRIORITIES, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2", MHD_OPTION_END);
+}
+
+/* Not started, or stopped: no thread of the server runs. */
+static void free_server(struct httpd *h)
+{
+    if (h->certificate != NULL)
+        release_certificate(h->certificate);
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+int httpd_start(struct httpd **out, const struct httpd_config *config, struct error *err)
+{
+    struct httpd *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        abort();
+    h->config = *config;
+    h->config.address = NULL; /* not ours to keep */
+    if (h->config.threads == 0)
+        h->config.threads = 1;
+    if (h->config.max_connections == 0)
+        h->config.max_connections = DEFAULT_CONNECTIONS;
+    if (h->config.max_connections < h->config.threads)
+        h->config.max_connections =
+            h->config.threads; /* each thread of the pool gets its part of them */
+    if (h->config.timeout_s == 0)
+        h->config.timeout_s = DEFAULT_TIMEOUT_S;
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+
+    int fd = listen_on(config->address, config->port, &h->port, err);
+    if (fd < 0)
+        goto fail;
+    errno = 0;
+    h->daemon = start_daemon(h, fd);
+    if (h->daemon == NULL) {
+        error_errno(err, errno != 0 ? errno : EIO, "start the HTTP server on %s port %u",
+                    config->address, (unsigned)h->port);
+        goto fail;
+    }
+    int rc = pthread_create(&h->sweeper, NULL, sweeper_main, h);
+    h->has_sweeper = rc == 0;
+    if (rc != 0) {
+        httpd_stop(h);
+        return error_errno(err, rc, "start the HTTP server on %s port %u", config->address,
+                           (unsigned)h->port);
+    }
+    *out = h;
+    return 0;
+fail:
+    free_server(h);
+    return -1;
+}
+
+void httpd_stop(struct httpd *h)
+{
+    if (h == NULL)
+        return;
+    int fd = MHD_quiesce_daemon(h->daemon);
+    pthread_mutex_lock(&h->lock);
+    h->stopping = true;
+    int64_t until_ms = clock_mono_ms() + DRAIN_MS;
+    while (h->requests > 0 && clock_mono_ms() < until_ms)
+        wait_changed(h, until_ms);
+    h->sweeper_ends = true;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+    if (h->has_sweeper)
+        pthread_join(h->sweeper, NULL);
+    MHD_stop_daemon(h->daemon);
+    if (fd != MHD_INVALID_SOCKET)
+        close(fd);
+    free_server(h);
+}
+
+uint16_t httpd_port(const struct httpd *h)
+{
+    return h->port;
+}
