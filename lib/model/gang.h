@@ -11,6 +11,7 @@
 #include "lib/base/error.h"
 #include "lib/model/pod.h"
 
+enum { GANG_MIN_MAX = 100000, GANG_NAME_MAX = 253 };
 enum gang_form { GANG_NONE, GANG_LABELS, GANG_BARE, GANG_X, GANG_KOORD, GANG_NATIVE };
 
 struct gang_ref {
@@ -25,9 +26,9 @@ int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);
 /* Whether any key of the five forms is there, legal or not: the webhook's question. */
 bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations, const char *scheduling_group);
 
-/* A PodGroup of either API group. */
+/* A PodGroup of either API group; same rules as pod. */
 struct pod_group {
-    struct arena arena;
+    struct arena arena; /* owns everything below, and the struct itself */
     const char *ns;
     const char *name;
     const char *key;

@@ -28,7 +28,7 @@ struct container {
     struct resources limits;
     struct resources allocated;      /* status.containerStatuses[].allocatedResources */
     struct resources actual;         /* status.containerStatuses[].resources.requests */
-    bool has_allocated, has_actual;
+    bool has_allocated, has_actual;  /* has_actual: status has `resources`, even if there are no requests in it */
     bool sidecar; /* restartable init container */
     const char *container_id; /* status: "containerd://..."; NULL until it runs */
     struct container_port *ports;
@@ -88,7 +88,7 @@ struct pod {
     struct resources pod_requests; /* spec.resources.requests */
     struct resources pod_allocated; /* status.allocatedResources, pod level */
     struct resources pod_actual;    /* status.resources.requests, pod level */
-    bool has_pod_requests, has_pod_allocated, has_pod_actual;
+    bool has_pod_requests, has_pod_allocated, has_pod_actual; /* has_pod_actual: status has `resources` */
     bool resize_infeasible; /* condition PodResizePending, reason Infeasible */
 
     struct labels node_selector;
@@ -115,11 +115,12 @@ bool pod_is_finished(const struct pod *p);
  *   containers = sum of containers + sum of sidecars
  *   init peak  = max over ordinary init containers of (it + sidecars started before it), sidecars as they accumulate
  *   request    = max(containers, init peak); pod-level requests replace it for the resources they name (cpu, memory, hugepages); + overhead
- * A container under resize counts with the largest of spec, allocated and actual; without spec when the resize is Infeasible. Pod-level
- * status likewise. false: overflow, too many names.
+ * A container or sidecar whose status has `resources` (in-place resize) counts with the largest of spec, allocated and actual; without
+ * spec when the resize is Infeasible. Ordinary init containers count by spec. Pod-level status likewise, for the names in the pod-level
+ * requests. As Kubernetes 1.36 does it. false: overflow, too many names.
  */
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out);
 /* Whether one of the tolerations covers the taint. Operators as of 1.36: Equal and Exists. */
 bool toleration_covers(const struct toleration *t, const char *key, const char *value, enum taint_effect effect);
-/* Whether any container (init containers too) asks for the resource, in requests or limits. */
+/* Whether any container (init containers too) asks for more than 0 of the resource, in requests or limits. */
 bool pod_asks_for(const struct pod *p, const char *resource);

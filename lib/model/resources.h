@@ -36,16 +36,17 @@ enum { RESOURCES_HAS_CPU = 1, RESOURCES_HAS_MEMORY = 2, RESOURCES_HAS_EPHEMERAL 
 
 /* Amount of any resource by its Kubernetes name ("cpu" gives milli); 0 when absent. *present may be NULL. */
 int64_t resources_get(const struct resources *r, const char *name, bool *present);
-/* Adds one entry as text. ERROR_RANGE/ERROR_INVALID name the resource: "resource memory: not a quantity: 'x'"; negative amounts are refused. */
+/* Sets one entry from text (again: the later one holds). ERROR_RANGE/ERROR_INVALID name the resource: "resource memory: not a quantity: 'x'"; negative amounts are refused. */
 int resources_set_text(struct resources *r, struct arena *a, const char *name, size_t name_len, const char *text, size_t text_len,
                        enum quantity_round round, struct error *err);
-/* dst += src; names are taken over by pointer (src's arena must outlive dst). false: overflow or too many names, dst is then unspecified. */
+/* dst += src; dst began as {0} or by resources_copy (its array is changed in place); names are taken over by pointer (src's arena must outlive dst). false: overflow or too many names, dst is then unspecified. */
 bool resources_add(struct resources *dst, const struct resources *src, struct arena *a);
 /* dst = max(dst, src) for each. false: too many names. */
 bool resources_max(struct resources *dst, const struct resources *src, struct arena *a);
 /* A copy whose names live in a. */
 void resources_copy(struct resources *dst, const struct resources *src, struct arena *a);
+/* The same amounts of everything; present with 0 equals absent. */
 bool resources_equal(const struct resources *a, const struct resources *b);
 bool resources_is_zero(const struct resources *r);
-/* "cpu 1500m, memory 2Gi, aliyun.com/gpu-mem 3" */
+/* "cpu 1500m, memory 2Gi, aliyun.com/gpu-mem 3": what is not 0. */
 void resources_print(const struct resources *r, struct strbuf *out);

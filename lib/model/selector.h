@@ -24,7 +24,7 @@ struct labels {
 };
 
 const char *labels_get(const struct labels *l, const char *key); /* or NULL */
-/* A JSON object of strings (NULL and null are empty); a member that is not a string is an error naming the key. Borrows nothing from j. */
+/* A JSON object of strings (NULL and null are empty); a member that is not a string, and a key that comes twice, are errors naming the key. Borrows nothing from j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
 
 enum selector_op { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_NOT_EXISTS, SELECTOR_GT, SELECTOR_LT };
@@ -49,12 +49,18 @@ struct selector {
 int selector_decode(json *j, struct arena *a, struct selector *out, struct error *err);
 /* NotIn and DoesNotExist hold when the key is absent. Gt and Lt need an integer label value. */
 bool selector_matches(const struct selector *s, const struct labels *l);
-/* The query form: "a=b,c!=d,e in (x,y),f notin (z),g,!h". */
+enum { SELECTOR_TEXT_MAX = 64 * 1024 };
+/* The query form: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<9"; blanks between the parts are free. "" selects everything. */
 int selector_parse(const char *text, struct arena *a, struct selector *out, struct error *err);
+
+/* What Kubernetes allows as a label's key ([prefix/]name) and value. */
+bool selector_key_is_legal(const char *key);
+bool selector_value_is_legal(const char *value);
 
 struct node_term {
     struct selector labels;
     struct selector fields; /* metadata.name only; others are an error in decode */
+    const char *invalid;    /* why it can never match (Gt with "abc": the API server accepts that), or NULL */
 };
 
 /* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms matches nothing. */

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pod - what a pod takes.
+ *
+ * Over its life a pod is, for each resource, as large as its largest moment:
+ *
+ *     init containers in order:  [s1]      [i1]      [s2]      [i2]        then the containers
+ *     running meanwhile:          s1      s1+i1     s1+s2    s1+s2+i2     s1+s2 + c1+c2+...
+ *
+ * s are sidecars (restartable init containers): once started they stay. The moment at which a sidecar itself starts is never the
+ * largest: all sidecars also run beside the containers.
+ *
+ * While a container is resized in place three lists exist: what is wanted (spec), what the kubelet has set aside (allocated) and what
+ * the container has (actual). Until they agree the largest of each counts; when the kubelet has called the resize Infeasible, spec is a
+ * wish that will not come true, and the other two count.
+ */
+#include "lib/model/pod.h"
+
+#include "lib/base/str.h"
+
+void pod_free(struct pod *p)
+{
+    if (!p)
+        return;
+    struct arena arena = p->arena; /* the pod lies in it */
+    arena_deinit(&arena);
+}
+
+bool pod_is_finished(const struct pod *p)
+{
+    return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+}
+
+/* The largest of the three lists, into out. */
+static bool largest(const struct pod *p, const struct resources *spec,
+                    const struct resources *allocated, const struct resources *actual,
+                    struct arena *a, struct resources *out)
+{
+    *out = (struct resources){0};
+    return (p->resize_infeasible || resources_max(out, spec, a)) &&
+           (!allocated || resources_max(out, allocated, a)) && resources_max(out, actual, a);
+}
+
+/* What one container counts with: borrowed from it, or built in *room. NULL: too many names. */
+static const struct resources *container_request(const struct pod *p, const struct container *c,
+                                                 struct arena *a, struct resources *room)
+{
+    if (!c->has_actual)
+        return &c->requests;
+    return largest(p, &c->requests, c->has_allocated ? &c->allocated : NULL, &c->actual, a, room)
+               ? room
+               : NULL;
+}
+
+static bool sum_of_containers(const struct pod *p, struct arena *a, struct resources *out)
+{
+    for (size_t i = 0; i < p->containers_len; i++) {
+        struct resources room;
+        const struct resources *r = container_request(p, &p->containers[i], a, &room);
+        if (!r || !resources_add(out, r, a))
+            return false;
+    }
+    return true;
+}
+
+/* Adds the sidecars to out, which holds the sum of the containers, and raises it to the largest moment of initialization. */
+static bool with_init_containers(const struct pod *p, struct arena *a, struct resources *out)
+{
+    struct resources sidecars = {0}, peak = {0};
+
+    for (size_t i = 0; i < p->init_containers_len; i++) {
+        const struct container *c = &p->init_containers[i];
+        struct resources room, moment = {0};
+        if (c->sidecar) {
+            const struct resources *r = container_request(p, c, a, &room);
+            if (!r || !resources_add(out, r, a) || !resources_add(&sidecars, r, a))
+                return false;
+        } else if (!resources_add(&moment, &c->requests, a) ||
+                   !resources_add(&moment, &sidecars, a) || !resources_max(&peak, &moment, a)) {
+            return false;
+        }
+    }
+    return resources_max(out, &peak, a);
+}
+
+/* spec.resources replaces what the containers add up to, for the resources it names. Only these three kinds may be there. */
+static bool with_pod_level(const struct pod *p, struct arena *a, struct resources *out)
+{
+    const struct resources *spec = &p->pod_requests, *from = spec;
+    struct resources room;
+
+    if (!p->has_pod_requests)
+        return true;
+    if (p->has_pod_actual) {
+        if (!largest(p, spec, p->has_pod_allocated ? &p->pod_allocated : NULL, &p->pod_actual, a,
+                     &room))
+            return false;
+        from = &room;
+    }
+    if (spec->has & RESOURCES_HAS_CPU) {
+        out->cpu_milli = from->cpu_milli;
+        out->has |= RESOURCES_HAS_CPU;
+    }
+    if (spec->has & RESOURCES_HAS_MEMORY) {
+        out->memory_bytes = from->memory_bytes;
+        out->has |= RESOURCES_HAS_MEMORY;
+    }
+    for (uint32_t i = 0; i < spec->extra_len; i++) {
+        const char *name = spec->extra[i].name;
+        if (!str_starts(name, "hugepages-"))
+            continue;
+        /* max makes sure that the name is in the list, with 0 or more. */
+        struct resource_extra zero = {name, 0};
+        if (!resources_max(out, &(struct resources){.extra = &zero, .extra_len = 1}, a))
+            return false;
+        for (uint32_t k = 0; k < out->extra_len; k++)
+            if (str_eq(out->extra[k].name, name))
+                out->extra[k].value = resources_get(from, name, NULL);
+    }
+    return true;
+}
+
+bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out)
+{
+    *out = (struct resources){0};
+    return sum_of_containers(p, a, out) &&
+           (p->init_containers_len == 0 || with_init_containers(p, a, out)) &&
+           with_pod_level(p, a, out) && resources_add(out, &p->overhead, a);
+}
+
+bool toleration_covers(const struct toleration *t, const char *key, const char *value,
+                       enum taint_effect effect)
+{
+    if (t->effect != TAINT_ALL && t->effect != effect)
+        return false;
+    if (str_or_empty(t->key)[0] != '\0' && !str_eq(t->key, key))
+        return false;
+    return t->op == TOLERATION_EXISTS || str_eq(str_or_empty(t->value), str_or_empty(value));
+}
+
+static bool any_asks(const struct container *list, size_t n, const char *resource)
+{
+    for (size_t i = 0; i < n; i++)
+        if (resources_get(&list[i].requests, resource, NULL) > 0 ||
+            resources_get(&list[i].limits, resource, NULL) > 0)
+            return true;
+    return false;
+}
+
+bool pod_asks_for(const struct pod *p, const char *resource)
+{
+    return any_asks(p->containers, p->containers_len, resource) ||
+           any_asks(p->init_containers, p->init_containers_len, resource);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * quantity - reads Kubernetes amounts exactly.
+ *
+ * A quantity is D * 10^e * 2^b with D a decimal number of up to 256 digits: no machine integer holds
+ * that, and a float would lose the last byte of "9223372036854775807". So the text stays what it is,
+ * a row of decimal digits, and everything is done on that row:
+ *
+ *     "1.5Gi"   digits 15, point after 1, b = 30
+ *               times 1024 three times, digit by digit:  1610612736 0, point 1 before the end
+ *     "1e-9"    digits 1, point moved 9 places to the left
+ *
+ * What stands before the point is the whole part, at most 19 digits or it does not fit; any digit
+ * other than 0 behind the point decides the rounding. Nothing is approximated on the way.
+ *
+ * The grammar is Kubernetes' documented one. Its parser takes some more ("k" and "." are 0 there), but
+ * the API server never hands such text on: it writes them again in canonical form.
+ */
+#include "lib/model/quantity.h"
+
+#include <stdbool.h>
+
+enum {
+    DIGITS_MAX = QUANTITY_TEXT_MAX + 24, /* 2^60 adds 19 digits */
+    EXPONENT_MAX = 100000,               /* beyond any row of digits: larger ones count as this */
+};
+
+/* Most significant first. The value is 0.d0 d1 d2... * 10^point; no leading zeros. */
+struct decimal {
+    unsigned char digit[DIGITS_MAX];
+    int len;
+    int point;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int not_a_quantity(const char *text, size_t n, struct error *err)
+{
+    return error_set(err, ERROR_INVALID, "not a quantity: '%.*s'", (int)n, text);
+}
+
+/* The digits and the point from the front of the text; returns how many bytes they took, 0 if there was no digit. */
+static size_t take_digits(const char *text, size_t n, struct decimal *d)
+{
+    size_t i = 0;
+    bool any = false, behind_point = false;
+
+    d->len = 0;
+    d->point = 0;
+    for (; i < n; i++) {
+        if (text[i] == '.' && !behind_point) {
+            behind_point = true;
+            continue;
+        }
+        if (!is_digit(text[i]))
+            break;
+        any = true;
+        if (d->len == 0 && text[i] == '0') {
+            d->point -= behind_point ? 1 : 0; /* a leading zero */
+            continue;
+        }
+        d->digit[d->len++] = (unsigned char)(text[i] - '0');
+        d->point += behind_point ? 0 : 1;
+    }
+    return any ? i : 0;
+}
+
+static void times_1024(struct decimal *d)
+{
+    unsigned carry = 0;
+
+    for (int i = d->len; i-- > 0;) {
+        unsigned v = d->digit[i] * 1024u + carry;
+        d->digit[i] = (unsigned char)(v % 10);
+        carry = v / 10;
+    }
+    /* What is carried out, at most 1023, goes in front. */
+    int extra = carry >= 1000 ? 4 : carry >= 100 ? 3 : carry >= 10 ? 2 : carry > 0 ? 1 : 0;
+    memmove(d->digit + extra, d->digit, (size_t)d->len);
+    for (int i = extra; i-- > 0; carry /= 10)
+        d->digit[i] = (unsigned char)(carry % 10);
+    d->len += extra;
+    d->point += extra;
+}
+
+/* "e3", "E-12": not "e" or "E" alone. */
+static bool take_exponent(const char *s, size_t n, int *out)
+{
+    size_t i = 1;
+    bool negative = false;
+    int v = 0;
+
+    if (n < 2 || (s[0] != 'e' && s[0] != 'E'))
+        return false;
+    if (s[i] == '-' || s[i] == '+')
+        negative = s[i++] == '-';
+    if (i == n)
+        return false;
+    for (; i < n; i++) {
+        if (!is_digit(s[i]))
+            return false;
+        v = v * 10 + (s[i] - '0');
+        if (v > EXPONENT_MAX)
+            v = EXPONENT_MAX;
+    }
+    *out = negative ? -v : v;
+    return true;
+}
+
+/* Applies what follows the digits. */
+static bool apply_suffix(const char *s, size_t n, struct decimal *d)
+{
+    static const struct {
+        char letter;
+        signed char thousands;
+    } units[] = {{'n', -3}, {'u', -2}, {'m', -1}, {'k', 1}, {'M', 2},
+                 {'G', 3},  {'T', 4},  {'P', 5},  {'E', 6}};
+    static const char binary[] = "KMGTPE";
+    int exponent;
+
+    if (n == 0)
+        return true;
+    if (n == 1) {
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+            if (units[i].letter == s[0]) {
+                d->point += 3 * units[i].thousands;
+                return true;
+            }
+        return false;
+    }
+    if (n == 2 && s[1] == 'i') {
+        for (size_t i = 0; binary[i] != '\0'; i++)
+            if (binary[i] == s[0]) {
+                for (size_t k = 0; k <= i; k++)
+                    times_1024(d);
+                return true;
+            }
+        return false;
+    }
+    if (!take_exponent(s, n, &exponent))
+        return false;
+    d->point += exponent;
+    return true;
+}
+
+/* The whole part of d as a magnitude, and whether something was cut off. false: it has more than 19 digits. */
+static bool whole_part(const struct decimal *d, uint64_t *out, bool *rest)
+{
+    uint64_t v = 0;
+
+    *rest = false;
+    *out = 0;
+    if (d->len == 0)
+        return true;
+    if (d->point > 19)
+        return false;
+    for (int i = 0; i < d->point; i++)
+        v = v * 10 + (i < d->len ? d->digit[i] : 0u); /* 19 digits fit in 64 bits */
+    for (int i = d->point < 0 ? 0 : d->point; i < d->len; i++)
+        if (d->digit[i] != 0)
+            *rest = true;
+    *out = v;
+    return true;
+}
+
+int quantity_parse(const char *text, size_t n, enum quantity_scale scale, enum quantity_round round,
+                   int64_t *out, struct error *err)
+{
+    struct decimal d;
+    bool negative, rest;
+    uint64_t magnitude;
+    size_t sign, used;
+
+    if (n > QUANTITY_TEXT_MAX)
+        return error_set(err, ERROR_INVALID, "not a quantity: longer than %d bytes",
+                         QUANTITY_TEXT_MAX);
+    negative = n > 0 && text[0] == '-';
+    sign = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+    used = take_digits(text + sign, n - sign, &d);
+    if (used == 0 || !apply_suffix(text + sign + used, n - sign - used, &d))
+        return not_a_quantity(text, n, err);
+
+    if (scale == QUANTITY_MILLI)
+        d.point += 3;
+    if (!whole_part(&d, &magnitude, &rest))
+        return error_set(err, ERROR_RANGE, "quantity too large: '%.*s'", (int)n, text);
+    /* Away from zero is up for a positive number and down for a negative one. */
+    if (rest && (round == QUANTITY_UP) != negative)
+        magnitude++;
+    if (magnitude > (uint64_t)INT64_MAX + (negative ? 1u : 0u))
+        return error_set(err, ERROR_RANGE, "quantity too large: '%.*s'", (int)n, text);
+    if (!negative)
+        *out = (int64_t)magnitude;
+    else
+        *out =
+            magnitude == 0 ? 0 : -(int64_t)(magnitude - 1) - 1; /* INT64_MIN has no positive twin */
+    return 0;
+}
+
+void quantity_print_milli(int64_t milli, struct strbuf *out)
+{
+    if (milli % 1000 == 0)
+        strbuf_addf(out, "%lld", (long long)(milli / 1000));
+    else
+        strbuf_addf(out, "%lldm", (long long)milli);
+}
+
+void quantity_print_bytes(int64_t bytes, struct strbuf *out)
+{
+    static const char suffix[] = "KMGTPE";
+    int power = 0;
+
+    if (bytes != 0)
+        while (power < 6 && bytes % 1024 == 0) {
+            bytes /= 1024;
+            power++;
+        }
+    strbuf_addf(out, "%lld", (long long)bytes);
+    if (power > 0) {
+        strbuf_addc(out, suffix[power - 1]);
+        strbuf_addc(out, 'i');
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * resources - lists of amounts.
+ *
+ * The four names that every node has are fields; all others are a short array sorted by name, so that
+ * two lists are added or compared by walking both once, and the result never depends on the order in
+ * which the names came.
+ *
+ * An array is changed in place only by its owner: set, add and max work on a list that began as {0} or
+ * as resources_copy of another. It is allocated anew when a name joins it, and arenas do not take
+ * memory back; so adding lists with the same names again and again, which is what accounting does,
+ * costs nothing.
+ */
+#include "lib/model/resources.h"
+
+#include "lib/base/num.h"
+
+enum { NAME_MAX_BYTES = 253 + 1 + 63 }; /* prefix, '/', name */
+
+/* The four fields, by name. */
+static const struct {
+    const char *name;
+    uint8_t bit;
+    enum quantity_scale scale;
+} fields[] = {
+    {"cpu", RESOURCES_HAS_CPU, QUANTITY_MILLI},
+    {"memory", RESOURCES_HAS_MEMORY, QUANTITY_UNITS},
+    {"ephemeral-storage", RESOURCES_HAS_EPHEMERAL, QUANTITY_UNITS},
+    {"pods", RESOURCES_HAS_PODS, QUANTITY_UNITS},
+};
+enum { FIELDS = sizeof fields / sizeof fields[0] };
+
+static int64_t *field_of(struct resources *r, size_t i)
+{
+    int64_t *const at[FIELDS] = {&r->cpu_milli, &r->memory_bytes, &r->ephemeral_bytes, &r->pods};
+    return at[i];
+}
+
+static int64_t field_value(const struct resources *r, size_t i)
+{
+    const int64_t at[FIELDS] = {r->cpu_milli, r->memory_bytes, r->ephemeral_bytes, r->pods};
+    return at[i];
+}
+
+/* Which field the name means, or FIELDS. */
+static size_t field_index(const char *name, size_t n)
+{
+    size_t i = 0;
+
+    while (i < FIELDS && (strlen(fields[i].name) != n || memcmp(fields[i].name, name, n) != 0))
+        i++;
+    return i;
+}
+
+/* Orders a name of n bytes (without NUL) against an entry. */
+static int name_order(const char *name, size_t n, const char *entry)
+{
+    int c = strncmp(name, entry, n);
+    return c != 0 ? c : entry[n] == '\0' ? 0 : -1;
+}
+
+/* The entry, or where it would have to be. */
+static uint32_t extra_place(const struct resources *r, const char *name, size_t n, bool *found)
+{
+    uint32_t lo = 0, hi = r->extra_len;
+
+    *found = false;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int c = name_order(name, n, r->extra[mid].name);
+        if (c == 0) {
+            *found = true;
+            return mid;
+        }
+        if (c < 0)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+int64_t resources_get(const struct resources *r, const char *name, bool *present)
+{
+    size_t n = strlen(name), f = field_index(name, n);
+    bool found;
+    int64_t value;
+
+    if (f < FIELDS) {
+        found = (r->has & fields[f].bit) != 0;
+        value = field_value(r, f);
+    } else {
+        uint32_t at = extra_place(r, name, n, &found);
+        value = found ? r->extra[at].value : 0;
+    }
+    if (present)
+        *present = found;
+    return value;
+}
+
+/* Puts a new name in its place. There is room. */
+static void extra_insert(struct resources *r, struct arena *a, uint32_t at, const char *name,
+                         int64_t value)
+{
+    struct resource_extra *grown = arena_new(a, struct resource_extra, (size_t)r->extra_len + 1);
+
+    if (at > 0)
+        memcpy(grown, r->extra, at * sizeof grown[0]);
+    if (r->extra_len > at)
+        memcpy(grown + at + 1, r->extra + at, (r->extra_len - at) * sizeof grown[0]);
+    grown[at] = (struct resource_extra){name, value};
+    r->extra = grown;
+    r->extra_len++;
+}
+
+static int set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
+                    const char *text, size_t text_len, enum quantity_round round, struct error *err)
+{
+    size_t f = field_index(name, name_len);
+    int64_t value;
+    bool found;
+
+    if (quantity_parse(text, text_len, f < FIELDS ? fields[f].scale : QUANTITY_UNITS, round, &value,
+                       err) < 0)
+        return -1;
+    if (value < 0)
+        return error_set(err, ERROR_INVALID, "must not be negative: '%.*s'", (int)text_len, text);
+    if (f < FIELDS) {
+        *field_of(r, f) = value;
+        r->has = (uint8_t)(r->has | fields[f].bit);
+        return 0;
+    }
+    uint32_t at = extra_place(r, name, name_len, &found);
+    if (found) {
+        r->extra[at].value = value;
+        return 0;
+    }
+    if (r->extra_len >= RESOURCES_EXTRA_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "more than %d extended resources",
+                         RESOURCES_EXTRA_MAX);
+    extra_insert(r, a, at, arena_strndup(a, name, name_len), value);
+    return 0;
+}
+
+int resources_set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
+                       const char *text, size_t text_len, enum quantity_round round,
+                       struct error *err)
+{
+    if (name_len == 0 || name_len > NAME_MAX_BYTES || memchr(name, '\0', name_len))
+        return error_set(err, ERROR_INVALID,
+                         "resource name: must have 1 to %d bytes, none of them NUL",
+                         NAME_MAX_BYTES);
+    if (set_text(r, a, name, name_len, text, text_len, round, err) < 0)
+        return error_wrap(err, "resource %.*s", (int)name_len, name);
+    return 0;
+}
+
+static bool combine(int64_t *dst, int64_t src, bool sum)
+{
+    if (sum)
+        return num_add(*dst, src, dst);
+    *dst = num_max(*dst, src);
+    return true;
+}
+
+/* dst = dst + src, or max(dst, src), for each name of src. */
+static bool merge(struct resources *dst, const struct resources *src, struct arena *a, bool sum)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (!combine(field_of(dst, i), field_value(src, i), sum))
+            return false;
+    dst->has = (uint8_t)(dst->has | src->has);
+
+    for (uint32_t i = 0; i < src->extra_len; i++) {
+        const struct resource_extra *e = &src->extra[i];
+        bool found;
+        uint32_t at = extra_place(dst, e->name, strlen(e->name), &found);
+        if (found) {
+            if (!combine(&dst->extra[at].value, e->value, sum))
+                return false;
+        } else if (dst->extra_len < RESOURCES_EXTRA_MAX) {
+            extra_insert(dst, a, at, e->name, e->value);
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool resources_add(struct resources *dst, const struct resources *src, struct arena *a)
+{
+    return merge(dst, src, a, true);
+}
+
+bool resources_max(struct resources *dst, const struct resources *src, struct arena *a)
+{
+    return merge(dst, src, a, false);
+}
+
+void resources_copy(struct resources *dst, const struct resources *src, struct arena *a)
+{
+    struct resource_extra *extra = NULL;
+
+    if (src->extra_len > 0) {
+        extra = arena_new(a, struct resource_extra, src->extra_len);
+        for (uint32_t i = 0; i < src->extra_len; i++)
+            extra[i] =
+                (struct resource_extra){arena_strdup(a, src->extra[i].name), src->extra[i].value};
+    }
+    *dst = *src;
+    dst->extra = extra;
+}
+
+/* The extras of a that are not 0 have the same amount in b. */
+static bool extras_within(const struct resources *a, const struct resources *b)
+{
+    for (uint32_t i = 0; i < a->extra_len; i++)
+        if (a->extra[i].value != 0 && resources_get(b, a->extra[i].name, NULL) != a->extra[i].value)
+            return false;
+    return true;
+}
+
+bool resources_equal(const struct resources *a, const struct resources *b)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (field_value(a, i) != field_value(b, i))
+            return false;
+    return extras_within(a, b) && extras_within(b, a);
+}
+
+bool resources_is_zero(const struct resources *r)
+{
+    static const struct resources nothing;
+    return resources_equal(r, &nothing);
+}
+
+void resources_print(const struct resources *r, struct strbuf *out)
+{
+    const char *comma = "";
+
+    for (size_t i = 0; i < FIELDS; i++) {
+        int64_t value = field_value(r, i);
+        if (value == 0)
+            continue;
+        strbuf_addf(out, "%s%s ", comma, fields[i].name);
+        comma = ", ";
+        if (fields[i].scale == QUANTITY_MILLI)
+            quantity_print_milli(value, out);
+        else if (fields[i].bit == RESOURCES_HAS_PODS)
+            strbuf_addf(out, "%lld", (long long)value);
+        else
+            quantity_print_bytes(value, out);
+    }
+    for (uint32_t i = 0; i < r->extra_len; i++) {
+        if (r->extra[i].value == 0)
+            continue;
+        strbuf_addf(out, "%s%s ", comma, r->extra[i].name);
+        comma = ", ";
+        if (str_starts(r->extra[i].name, "hugepages-"))
+            quantity_print_bytes(r->extra[i].value, out);
+        else
+            strbuf_addf(out, "%lld", (long long)r->extra[i].value);
+    }
+}
