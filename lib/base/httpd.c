@@ -1,34 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * httpd - see httpd.h. libmicrohttpd with its epoll threads; the handler is called when the whole body is here.
+ * httpd - see httpd.h. libmicrohttpd with its epoll threads; the handler is called when the whole
+ * body is here.
  *
  * A request, and who moves it:
  *
- *     (line read) on_uri → collecting body: on_access … → handler → reply queued → (sent or broken off) on_completed
- *                                  │ over the bound: thrown away, then 413
- *                                  └ far over the bound: 413 at once, or the connection is cut
+ *     (line read) on_uri → collecting: on_access, collect → answer (the handler) → reply → on_completed
+ *                              │                                                   ↑
+ *                              ├ over the bound: thrown away, reply_too_large ─────┤
+ *                              └ far over it: 413 at once, or the connection is cut ┘
  *
- * A body over the bound is read to its end and thrown away as long as that stays under DISCARD_BYTES: a server that answers and closes
- * while the peer still writes makes the peer's kernel drop the answer.
+ * A body over the bound is read to its end and thrown away as long as that stays under
+ * DISCARD_BYTES: a server that answers and closes while the peer still writes makes the peer's
+ * kernel drop the answer.
  *
- * Slow peers. libmicrohttpd's timeout starts anew with each byte, so a peer that sends one now and then holds its connection for ever, and
- * max_connections of them hold the server. The sweeper thread gives each phase of a connection (struct connection.since_ms) a limit and
- * shuts the sockets that are past it; libmicrohttpd sees the end of the stream and cleans up. A descriptor is shut only while it is on the list, under
- * the lock, and libmicrohttpd closes it after on_connection took it off: so never a stranger's.
+ * Slow peers. libmicrohttpd's timeout starts anew with each byte, so a peer that sends one now and
+ * then holds its connection for ever, and max_connections of them hold the server. The sweeper
+ * thread gives each phase of a connection (struct connection.since_ms) a limit and shuts the
+ * sockets that are past it; libmicrohttpd sees the end of the stream and cleans up. A descriptor is
+ * shut only while it is on the list, under the lock, and libmicrohttpd closes it after
+ * on_connection took it off: so never a stranger's.
  *
- * Certificates are counted: one reference from the server while it is the current one, one from each connection whose handshake used it. GnuTLS
- * borrows what the callback returns until the session ends, and on_connection is told after that. The callback gets nothing but the session, so
+ * Certificates are counted: one reference from the server while it is the current one, one from
+ * each connection whose handshake used it. GnuTLS borrows what the callback returns until the
+ * session ends, and on_connection is told after that. The callback gets nothing but the session, so
  * on_connection hangs our struct connection on it.
  */
 #include "lib/base/httpd.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -39,6 +43,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
+#include "lib/base/listener.h"
 #include "lib/base/log.h"
 #include "lib/base/num.h"
 
@@ -485,39 +490,6 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *
     log_debug("http server", kv("text", strbuf_str(&text)));
 }
 
-/* A listening socket, non-blocking as several threads accept from it. The port that was taken goes to *port. */
-static int listen_on(const char *address, uint16_t port, uint16_t *taken, struct error *err)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } at = {0};
-    socklen_t len;
-    if (inet_pton(AF_INET, str_or_empty(address), &at.v4.sin_addr) == 1) {
-        at.v4.sin_family = AF_INET;
-        at.v4.sin_port = htons(port);
-        len = sizeof at.v4;
-    } else if (inet_pton(AF_INET6, str_or_empty(address), &at.v6.sin6_addr) == 1) {
-        at.v6.sin6_family = AF_INET6;
-        at.v6.sin6_port = htons(port);
-        len = sizeof at.v6;
-    } else {
-        return error_set(err, ERROR_INVALID, "listen on '%s': not an IPv4 or IPv6 address",
-                         str_or_empty(address));
-    }
-    AUTO_CLOSE int fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int on = 1, off = 0;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-        (at.any.sa_family == AF_INET6 &&
-         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0) ||
-        bind(fd, &at.any, len) < 0 || listen(fd, SOMAXCONN) < 0 ||
-        getsockname(fd, &at.any, &len) < 0)
-        return error_errno(err, errno, "listen on %s port %u", address, (unsigned)port);
-    *taken = ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
-    return take_fd(&fd);
-}
-
 static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
@@ -568,10 +540,12 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
     pthread_cond_init(&h->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
 
-    int fd = listen_on(config->address, config->port, &h->port, err);
+    int fd = listener_open(config->address, config->port, &h->port, err);
     if (fd < 0)
         goto fail;
     errno = 0;
+    /* When it fails the library has closed fd or has not, depending on where: closing it here could hit
+     * a stranger's, so it is left. */
     h->daemon = start_daemon(h, fd);
     if (h->daemon == NULL) {
         error_errno(err, errno != 0 ? errno : EIO, "start the HTTP server on %s port %u",

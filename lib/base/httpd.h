@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * httpd - a small HTTP server, plain or TLS. The only file that knows libmicrohttpd (and the GnuTLS beneath it).
+ * httpd - a small HTTP server, plain or TLS. The only file that knows libmicrohttpd (and the GnuTLS
+ * beneath it).
  *
- * The handler runs on one of the server's own threads. A body over the bound is answered 413, an idle peer is dropped after the
- * timeout and one that drips after twice the timeout (counted anew for the request line, the rest of the request, and the reply),
- * connections beyond the bound wait in the backlog.
+ * The handler runs on one of the server's own threads. A body over the bound is answered 413, an
+ * idle peer is dropped after the timeout and one that drips after twice the timeout (counted anew
+ * for the request line, the rest of the request, and the reply), connections beyond the bound wait
+ * in the backlog.
  */
 #pragma once
 
@@ -19,17 +21,18 @@ struct httpd;
 
 struct httpd_request {
     const char *method;
-    const char *path; /* without the query */
-    const char *
-        query; /* as sent, after the '?', "" when absent; value of one query argument: httpd_query() */
+    const char *path;  /* without the query */
+    const char *query; /* as sent, after the '?', "" when absent; value of one query argument:
+                          httpd_query() */
     const char *content_type; /* "" when absent */
     const char *body;         /* NUL-terminated, never NULL */
     size_t body_len;
-    char *
-        body_insitu; /* the same bytes, for json_parse_insitu: writable, with JSON_PADDING more behind them */
+    char *body_insitu; /* the same bytes, for json_parse_insitu: writable, with JSON_PADDING more
+                          behind them */
     void *connection_;
 };
-/* Value of a query argument, decoded; "" when it has none, NULL when it is absent. Borrowed for the call. */
+/* Value of a query argument, decoded; "" when it has none, NULL when it is absent. Borrowed for the
+ * call. */
 const char *httpd_query(const struct httpd_request *r, const char *name);
 /* Value of a header, or NULL; the name's case does not matter. Borrowed for the call. */
 const char *httpd_header(const struct httpd_request *r, const char *name);
@@ -56,10 +59,12 @@ struct httpd_config {
 };
 
 int httpd_start(struct httpd **out, const struct httpd_config *config, struct error *err);
-/* No new connections; requests that have begun get 1 s to be finished and answered. From a thread that is none of the server's. NULL is fine. */
+/* No new connections; requests that have begun get 1 s to be finished and answered. From a thread
+ * that is none of the server's. NULL is fine. */
 void httpd_stop(struct httpd *h);
 uint16_t httpd_port(const struct httpd *h);
-/* Replaces the certificate for new handshakes; any thread; running connections keep the old one. PEM chain, leaf first. On an error (not PEM,
- * wrong order, the key is another certificate's) the one before stays. */
+/* Replaces the certificate for new handshakes; any thread; running connections keep the old one.
+ * PEM chain, leaf first. On an error (not PEM, wrong order, the key is another certificate's) the
+ * one before stays. */
 int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key_pem,
                           struct error *err);

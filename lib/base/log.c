@@ -2,13 +2,15 @@
 /*
  * log - see log.h.
  *
- * A line is built in a buffer on the stack and leaves by one write(2), so lines of several threads never mix and no lock is held while the
- * kernel works. Nothing in here can fail the program: when standard error does not take the line (full disk, closed, a reader that stands
- * still) the line is dropped and counted.
+ * A line is built in a buffer on the stack and leaves by one write(2), so lines of several threads
+ * never mix and no lock is held while the kernel works. Nothing in here can fail the program: when
+ * standard error does not take the line (full disk, closed, a reader that stands still) the line is
+ * dropped and counted.
  *
- * The builder never checks for room piecemeal. Each value gets a budget, half of what is left of the line, and is cut inside that budget;
- * a key whose value would get less than VALUE_MIN is left out, as are all after it. TAIL bytes stay free for what must still fit: the dots,
- * the closing quote, the brace, the newline.
+ * The builder never checks for room piecemeal. Each value gets a budget, half of what is left of
+ * the line, and is cut inside that budget; a key whose value would get less than VALUE_MIN is left
+ * out, as are all after it. TAIL bytes stay free for what must still fit: the dots, the closing
+ * quote, the brace, the newline.
  */
 #include "lib/base/log.h"
 
@@ -61,7 +63,8 @@ static bool is_plain(const char *s)
     return true;
 }
 
-/* The escaped form of the character at s (n bytes may be read) in out; *used bytes of s are done. */
+/* The escaped form of the character at s (n bytes may be read) in out; *used bytes of s are done.
+ */
 static size_t escape(const char *s, size_t n, char out[8], size_t *used)
 {
     static const char hex[] = "0123456789abcdef";
@@ -181,7 +184,8 @@ static void write_line(const char *p, size_t n)
         }
         if (done < 0 && errno == EINTR)
             continue;
-        /* Someone else may have made the terminal or pipe non-blocking. The loop must not hang on a reader that is gone: wait a little, then drop. */
+        /* Someone else may have made the terminal or pipe non-blocking. The loop must not hang on a
+         * reader that is gone: wait a little, then drop. */
         if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             struct pollfd pfd = {.fd = STDERR_FILENO, .events = POLLOUT};
             if (poll(&pfd, 1, STALL_MS) > 0 && (pfd.revents & POLLOUT) != 0)

@@ -2,19 +2,23 @@
 /*
  * loop - see loop.h.
  *
- * A round: wait in epoll (until the first timer is due, or not at all while letters are left over) → descriptors and signals → letters →
- * timers. Each part is bounded, so none can starve another: one epoll batch, MAILBOX_ROUND letters per mailbox, and only those timers that
- * were set before the round began to fire them.
+ * A round: wait in epoll (until the first timer is due, or not at all while letters are left over)
+ * → descriptors and signals → letters → timers. Each part is bounded, so none can starve another:
+ * one epoll batch, MAILBOX_ROUND letters per mailbox, and only those timers that were set before
+ * the round began to fire them.
  *
- * Descriptors are kept in a table by number. An epoll event carries the number and the entry's generation; a callback that unwatches (and
- * closes, and opens again) a descriptor whose event is still in the batch changes the generation, and the stale event is skipped. So nothing
- * has to be kept alive until the end of the round.
+ * Descriptors are kept in a table by number. An epoll event carries the number and the entry's
+ * generation; a callback that unwatches (and closes, and opens again) a descriptor whose event is
+ * still in the batch changes the generation, and the stale event is skipped. So nothing has to be
+ * kept alive until the end of the round.
  *
- * Letters: one lock per mailbox, a ring that grows to the capacity. The eventfd is written only when the loop has not been told yet
- * (wake_sent), so a burst of posts costs one system call. Writers that wait are woken when the mailbox is half empty, not at each letter:
- * otherwise writer and loop would change places on the CPU for every message.
+ * Letters: one lock per mailbox, a ring that grows to the capacity. The eventfd is written only
+ * when the loop has not been told yet (wake_sent), so a burst of posts costs one system call.
+ * Writers that wait are woken when the mailbox is half empty, not at each letter: otherwise writer
+ * and loop would change places on the CPU for every message.
  *
- * Which thread is the loop's is a thread-local pointer set during a round: nobody else has to read it.
+ * Which thread is the loop's is a thread-local pointer set during a round: nobody else has to read
+ * it.
  */
 #include "lib/base/loop.h"
 
@@ -273,7 +277,8 @@ static void run_timers(struct loop *l)
 {
     uint64_t limit = l->timer_seq;
     struct loop_timer *t;
-    /* A timer set meanwhile is due no earlier than now, so it stands behind all older ones that are due. */
+    /* A timer set meanwhile is due no earlier than now, so it stands behind all older ones that are
+     * due. */
     while ((t = first_timer(l)) != NULL && t->due_ms <= l->now_ms && t->seq < limit) {
         heap_pop(&l->timers);
         t->fn(t->arg);

@@ -2,11 +2,13 @@
 /*
  * metrics - see metrics.h.
  *
- * A series is found by comparing label values in a short array of atomic pointers that only ever grows: readers need no lock. The first use of
- * a value takes the lock, looks again, and publishes the new series with one store. The last place of the array is kept for "other".
+ * A series is found by comparing label values in a short array of atomic pointers that only ever
+ * grows: readers need no lock. The first use of a value takes the lock, looks again, and publishes
+ * the new series with one store. The last place of the array is kept for "other".
  *
- * Buckets are stored apart and summed up while rendering; _count is that sum and not a counter of its own, so that a scrape in the middle of
- * an observation still shows a consistent histogram (le="+Inf" equals _count).
+ * Buckets are stored apart and summed up while rendering; _count is that sum and not a counter of
+ * its own, so that a scrape in the middle of an observation still shows a consistent histogram
+ * (le="+Inf" equals _count).
  *
  * Seconds are printed from integers: 1500 us is "0.0015", digit for digit.
  */
@@ -316,7 +318,8 @@ static void add_gauge(struct strbuf *out, const char *name, const char *help, in
     strbuf_addf(out, "%s %lld\n", name, (long long)value);
 }
 
-/* Microseconds since the epoch at which this process began, or -1. Kept: the wall clock may be moved, the start may not. */
+/* Microseconds since the epoch at which this process began, or -1. Kept: the wall clock may be
+ * moved, the start may not. */
 static int64_t start_time_us(void)
 {
     static _Atomic int64_t known = -1;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * metrics - counters, gauges and histograms in Prometheus' text form. Updating is lock-free after the first use of a label value; any thread.
+ * metrics - counters, gauges and histograms in Prometheus' text form. Updating is lock-free after
+ * the first use of a label value; any thread.
  *
- *     static struct metric attempts = {.kind = METRIC_COUNTER, .name = "cosched_scheduler_attempts_total", .help = "...", .label = "result"};
+ *     static struct metric attempts = {.kind = METRIC_COUNTER, .name =
+ * "cosched_scheduler_attempts_total", .help = "...", .label = "result"};
  *     metrics_register(&attempts);
  *     metrics_inc(&attempts, "bound");
  *
- * At most one label per metric, at most METRIC_SERIES values each (the next ones are counted under "other"), so that hostile input cannot fill memory.
+ * At most one label per metric, at most METRIC_SERIES values each (the next ones are counted under
+ * "other"), so that hostile input cannot fill memory.
  */
 #pragma once
 
@@ -29,19 +32,20 @@ struct metric {
     enum metric_kind kind;
     const char *name;
     const char *help;
-    const char *label; /* NULL: one series */
-    const int64_t *
-        bounds_us; /* histogram: upper bounds in microseconds, ascending, at most METRIC_BUCKETS - 1, ended by 0; NULL: 100 us .. 30 s */
+    const char *label;          /* NULL: one series */
+    const int64_t *bounds_us;   /* histogram: upper bounds in microseconds, ascending, at most
+                                   METRIC_BUCKETS - 1, ended by 0; NULL: 100 us .. 30 s */
     int64_t (*read)(void *arg); /* gauge: asked at scrape time instead of stored; may be NULL */
     void *arg;
     struct metric_series *_Atomic series[METRIC_SERIES + 1];
     struct metric *next; /* registry */
 };
 
-/* Shown from now on, in the order of registration; a metric without a label at once, with 0. Registering it again does nothing. Names are
- * unique. */
+/* Shown from now on, in the order of registration; a metric without a label at once, with 0.
+ * Registering it again does nothing. Names are unique. */
 void metrics_register(struct metric *m);
-/* label: NULL when the metric has none. Values are cut after METRIC_LABEL_SIZE - 1 bytes; what is no printable text becomes '?'. */
+/* label: NULL when the metric has none. Values are cut after METRIC_LABEL_SIZE - 1 bytes; what is
+ * no printable text becomes '?'. */
 void metrics_inc(struct metric *m, const char *label);
 void metrics_add(struct metric *m, const char *label,
                  int64_t n); /* a counter never goes down: n < 0 is ignored there */
@@ -50,7 +54,8 @@ void metrics_observe_us(struct metric *m, const char *label,
                         int64_t us); /* shown in seconds; below 0 counts as 0 */
 int64_t metrics_value(const struct metric *m,
                       const char *label); /* for tests; histogram: observations; 0 if never used */
-/* All registered metrics, and process_* of this process (cpu seconds, resident bytes, open fds, start time). */
+/* All registered metrics, and process_* of this process (cpu seconds, resident bytes, open fds,
+ * start time). */
 void metrics_render(struct strbuf *out);
 /* Frees the series and empties the registry: tests, and the end of main. */
 void metrics_reset(void);

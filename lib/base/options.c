@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * options - see options.h. Here: values, environment and command line; the text of --help is in options_help.c.
+ * options - see options.h. Here: values, environment and command line; the text of --help is in
+ * options_help.c.
  *
- * The order of work is not the order of precedence. Fallbacks are stored first, then the command line, then the environment for the rows that
- * the command line left alone: so --help works with a broken environment, and a variable that a flag overrides is not even looked at.
+ * The order of work is not the order of precedence. Fallbacks are stored first, then the command
+ * line, then the environment for the rows that the command line left alone: so --help works with a
+ * broken environment, and a variable that a flag overrides is not even looked at.
  */
 #include "lib/base/options.h"
 

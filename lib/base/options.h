@@ -4,15 +4,19 @@
  *
  *     struct opts { int64_t port; const char *node; bool lead; } o;
  *     static const struct option_row rows[] = {
- *         {.name = "port", .kind = OPTION_INT, .offset = offsetof(struct opts, port), .fallback = "8080", .min = 0, .max = 65535,
- *          .meta = "N", .help = "Port of /metrics, /healthz and /readyz; 0 takes a free one."},
+ *         {.name = "port", .kind = OPTION_INT, .offset = offsetof(struct opts, port),
+ *          .fallback = "8080", .min = 0, .max = 65535, .meta = "N",
+ *          .help = "Port of /metrics, /healthz and /readyz; 0 takes a free one."},
  *         {.section = "LEADER ELECTION"},       // a heading of its own in --help
  *         ...
  *         {0}};
  *
- * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it, and one that is empty counts as not set. Forms: --name=value, --name value; booleans --name,
- * --no-name, --name=true|false. "--" ends the flags; of a flag given twice the last one counts. An unknown flag, an operand that is not wanted, a value out of bounds: an error that names it.
- * A program may have several tables (its own, and those of the libraries it uses), each with its own target struct.
+ * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it, and one that
+ * is empty counts as not set. Forms: --name=value, --name value; booleans --name,
+ * --no-name, --name=true|false. "--" ends the flags; of a flag given twice the last one counts. An
+ * unknown flag, an operand that is not wanted, a value out of bounds: an error that names it. A
+ * program may have several tables (its own, and those of the libraries it uses), each with its own
+ * target struct.
  */
 #pragma once
 
@@ -25,7 +29,7 @@
 #include "lib/base/str.h"
 
 enum option_kind {
-    OPTION_STRING, /* const char *: the process arena, argv, or the environment; NULL when there is no fallback */
+    OPTION_STRING,   /* const char *, of the fallback, argv or the environment; NULL without any */
     OPTION_INT,      /* int64_t, within min..max */
     OPTION_BOOL,     /* bool */
     OPTION_DURATION, /* int64_t milliseconds: "500ms", "10s", "15m", "2h"; min..max in ms */
@@ -67,9 +71,10 @@ struct options_operands {
     size_t len;
 };
 
-/* Fills the targets from fallbacks, then environment, then argv. OPTIONS_EXIT: --help or --version was printed to standard output (the program
- * exits 0). OPTIONS_ERROR: err says which option (the program prints it with "try --help" and exits 2). tables ends with rows == NULL. argv is reordered: operands
- * first, in their order. operands may be NULL when max_operands is 0. */
+/* Fills the targets from fallbacks, then environment, then argv. OPTIONS_EXIT: --help or --version
+ * was printed to standard output (the program exits 0). OPTIONS_ERROR: err says which option (the
+ * program prints it with "try --help" and exits 2). tables ends with rows == NULL. argv is
+ * reordered: operands first, in their order. operands may be NULL when max_operands is 0. */
 enum options_result options_parse(const struct option_program *program,
                                   const struct option_table *tables, int argc, char **argv,
                                   struct options_operands *operands, struct error *err);
@@ -94,6 +99,7 @@ struct log_options {
 extern const struct option_row log_option_rows[];
 void options_apply_log(const struct log_options *o, const char *program);
 
-/* Both refuse signs, blanks, fractions, unknown units and what does not fit. A duration needs its unit, except "0". */
+/* Both refuse signs, blanks, fractions, unknown units and what does not fit. A duration needs its
+ * unit, except "0". */
 int options_parse_duration(const char *s, int64_t *ms, struct error *err);
 int options_parse_size(const char *s, int64_t *bytes, struct error *err);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * options_help - the text of --help, laid out like a manual page; all of it comes from the rows, so it cannot be out of date.
+ * options_help - the text of --help, laid out like a manual page; all of it comes from the rows, so
+ * it cannot be out of date.
  *
- * Headings at the margin, text at column 7, the help of an option at column 14, 80 columns. Each option ends with what a reader asks next:
- * the default, the bounds, the variable.
+ * Headings at the margin, text at column 7, the help of an option at column 14, 80 columns. Each
+ * option ends with what a reader asks next: the default, the bounds, the variable.
  */
 #include <string.h>
 
@@ -17,7 +18,8 @@ static void indent(struct strbuf *out, size_t n)
         strbuf_addc(out, ' ');
 }
 
-/* text in lines of at most WIDTH columns from column on; '\n' in it begins a new line, an empty line stays empty. */
+/* text in lines of at most WIDTH columns from column on; '\n' in it begins a new line, an empty
+ * line stays empty. */
 static void add_wrapped(struct strbuf *out, const char *text, size_t column)
 {
     size_t at = 0;
@@ -88,7 +90,8 @@ static void add_option(struct strbuf *out, const struct option_row *row, bool fi
                 HELP_COLUMN);
 }
 
-/* Rows before the first heading of their table stand together under OPTIONS, the others under their own headings after them. */
+/* Rows before the first heading of their table stand together under OPTIONS, the others under their
+ * own headings after them. */
 static void add_options(struct strbuf *out, const struct option_table *tables)
 {
     strbuf_adds(out, "\nOPTIONS\n"

@@ -2,8 +2,9 @@
 /*
  * probes - the endpoints every program has: /healthz, /readyz, /metrics.
  *
- * healthz: the program's loop answers (a beat within the last 10 s, given by the loop's timer). readyz: everything named with probes_need
- * is done; the reply lists what is missing. Other paths go to `other`, or are 404.
+ * healthz: the program's loop answers (a beat within the last 10 s, given by the loop's timer).
+ * readyz: everything named with probes_need is done; the reply lists what is missing. Other paths
+ * go to `other`, or are 404.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * utf8 - is the next character whole? For everything that prints text of unknown origin (logs, metrics).
+ * utf8 - is the next character whole? For everything that prints text of unknown origin (logs,
+ * metrics).
  */
 #pragma once
 
 #include <stddef.h>
 
-/* Bytes of the well-formed UTF-8 character at s, of which n bytes may be read; 0 if there is none (overlong forms, surrogates and
- * code points past U+10FFFF are not well-formed). */
+/* Bytes of the well-formed UTF-8 character at s, of which n bytes may be read; 0 if there is none
+ * (overlong forms, surrogates and code points past U+10FFFF are not well-formed). */
 static inline size_t utf8_len(const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
