@@ -26,30 +26,38 @@ struct kube_kind {
     const char *kind;     /* "Pod" */
     bool namespaced;
 };
-extern const struct kube_kind kube_pods, kube_nodes, kube_events, kube_leases, kube_namespaces, kube_configmaps, kube_secrets,
-    kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x;
+extern const struct kube_kind kube_pods, kube_nodes, kube_events, kube_leases, kube_namespaces,
+    kube_configmaps, kube_secrets, kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x;
 
 struct kube_client;
 
-int kube_client_new(struct kube_client **out, struct kube_config *config, const struct kube_options *o, const char *user_agent, struct error *err);
+int kube_client_new(struct kube_client **out, struct kube_config *config,
+                    const struct kube_options *o, const char *user_agent, struct error *err);
 void kube_client_free(struct kube_client *c);
 void kube_client_cancel(struct kube_client *c); /* any thread; see kube_http_cancel */
 struct kube_http *kube_client_http(struct kube_client *c);
 
 /* "/api/v1/namespaces/NS/pods/NAME/SUB", parts escaped; ns NULL: cluster-wide; name, sub NULL: left out. */
-void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns, const char *name, const char *sub);
+void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns, const char *name,
+                   const char *sub);
 
 /* The reply's document in *out (free with json_free); out may be NULL. query: "fieldSelector=..." or NULL, escaped. */
-int kube_get(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, struct json_doc **out, struct error *err);
-int kube_create(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *body, size_t n, struct json_doc **out, struct error *err);
-int kube_update(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, const char *sub, const char *body, size_t n,
-                struct json_doc **out, struct error *err);
+int kube_get(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+             struct json_doc **out, struct error *err);
+int kube_create(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *body,
+                size_t n, struct json_doc **out, struct error *err);
+int kube_update(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+                const char *sub, const char *body, size_t n, struct json_doc **out,
+                struct error *err);
 enum kube_patch { KUBE_PATCH_MERGE, KUBE_PATCH_STRATEGIC, KUBE_PATCH_JSON };
-int kube_patch(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, const char *sub, enum kube_patch how, const char *body,
-               size_t n, struct json_doc **out, struct error *err);
+int kube_patch(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+               const char *sub, enum kube_patch how, const char *body, size_t n,
+               struct json_doc **out, struct error *err);
 /* grace_s -1: the object's own. uid NULL: no precondition. */
-int kube_delete(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name, const char *uid, int64_t grace_s, struct error *err);
-int kube_evict(struct kube_client *c, const char *ns, const char *pod, const char *uid, struct error *err);
+int kube_delete(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+                const char *uid, int64_t grace_s, struct error *err);
+int kube_evict(struct kube_client *c, const char *ns, const char *pod, const char *uid,
+               struct error *err);
 
 struct kube_binding {
     const char *ns, *pod, *uid, *node;
@@ -57,7 +65,9 @@ struct kube_binding {
     int64_t timeout_ms;        /* also sent as ?timeout= */
 };
 /* 0: 201. ERROR_CONFLICT: bound, deleting or gated. ERROR_NOT_FOUND. ERROR_TIMEOUT and ERROR_UNAVAILABLE are ambiguous unless *never_sent. */
-int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent, struct error *err);
+int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,
+              struct error *err);
 
 /* Fills err from a status and the Status object in the reply's body (reason, message, details.retryAfterSeconds). Returns -1. */
-int kube_api_status_error(struct error *err, int status, const char *body, size_t n, int64_t retry_after_ms);
+int kube_api_status_error(struct error *err, int status, const char *body, size_t n,
+                          int64_t retry_after_ms);

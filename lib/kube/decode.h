@@ -13,7 +13,10 @@
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
 
-enum { DECODE_CONTAINERS_MAX = 1024, DECODE_LIST_MAX = 4096 /* tolerations, taints, terms, ports... of one object */ };
+enum {
+    DECODE_CONTAINERS_MAX = 1024,
+    DECODE_LIST_MAX = 4096 /* tolerations, taints, terms, ports... of one object */
+};
 
 int decode_pod(json *j, struct pod **out, struct error *err);
 int decode_node(json *j, struct node **out, struct error *err);

@@ -30,10 +30,11 @@ struct events_object {
 };
 
 struct events;
-int events_start(struct events **out, struct kube_config *kube, const struct kube_options *k, const struct events_options *o, const char *component,
-                 struct error *err);
+int events_start(struct events **out, struct kube_config *kube, const struct kube_options *k,
+                 const struct events_options *o, const char *component, struct error *err);
 /* Any thread. Copies everything; never blocks. message is cut at 1024 bytes. warning: type Warning instead of Normal. */
-void events_emit(struct events *e, const struct events_object *object, bool warning, const char *reason, const char *message);
+void events_emit(struct events *e, const struct events_object *object, bool warning,
+                 const char *reason, const char *message);
 /* Sends what is queued for at most drain_ms, then ends. */
 void events_stop(struct events *e, int64_t drain_ms);
 int64_t events_dropped(const struct events *e);

@@ -17,14 +17,18 @@
 
 struct kube_http;
 
-/* Once per process, before threads. */
+/* Once per process, before threads. SIGPIPE is ignored from then on (a peer may close while we write). */
 void kube_http_global_init(void);
 void kube_http_global_cleanup(void);
 
-int kube_http_new(struct kube_http **out, struct kube_config *config, const struct kube_options *o, const char *user_agent, struct error *err);
+int kube_http_new(struct kube_http **out, struct kube_config *config, const struct kube_options *o,
+                  const char *user_agent, struct error *err);
 void kube_http_free(struct kube_http *h);
 /* A running request ends with ERROR_CANCELLED within 100 ms, and so does every later one. Any thread. */
 void kube_http_cancel(struct kube_http *h);
+bool kube_http_is_cancelled(const struct kube_http *h); /* any thread */
+/* Waits so long on the owner's thread; false at once when cancelled. */
+bool kube_http_sleep(struct kube_http *h, int64_t ms);
 
 struct kube_request {
     const char *method;
@@ -32,18 +36,22 @@ struct kube_request {
     const char *content_type; /* NULL when there is no body */
     const char *body;
     size_t body_len;
-    int64_t timeout_ms;   /* whole request; 0: options' request timeout; -1: none (watches) */
-    int64_t idle_ms;      /* no byte for so long: ERROR_TIMEOUT; 0: no such limit */
-    int64_t max_bytes;    /* of the reply; 0: options' max_reply_bytes */
+    int64_t timeout_ms; /* whole request; 0: options' request timeout; -1: none (watches) */
+    int64_t idle_ms;    /* no byte for so long: ERROR_TIMEOUT; 0: no such limit */
+    int64_t max_bytes;  /* of the reply; 0: options' max_reply_bytes */
 };
 
 /* The reply is appended to body. 0: an HTTP status below 400 (in *status). -1: ERROR_TIMEOUT/UNAVAILABLE (never_sent tells whether the request
- * cannot have reached the server), or an HTTP error status turned into an error code by kube_api_status_error, its body in `body`. */
-int kube_http_do(struct kube_http *h, const struct kube_request *r, struct strbuf *body, int *status, bool *never_sent, struct error *err);
+ * cannot have reached the server), ERROR_TOO_LARGE, ERROR_CANCELLED, or an HTTP error status turned into an error code by kube_api_status_error, its
+ * body in `body`. A redirect is an error (ERROR_UNSUPPORTED). status and never_sent may be NULL. A connection that could not be made, in time or at
+ * all, is ERROR_UNAVAILABLE; ERROR_TIMEOUT means that the request may have been done. */
+int kube_http_do(struct kube_http *h, const struct kube_request *r, struct strbuf *body,
+                 int *status, bool *never_sent, struct error *err);
 
-/* Streams the reply: on_bytes gets each piece; returning false ends the request with what it left in err. */
+/* Streams the reply: on_bytes gets each piece of a 2xx reply; returning false ends the request with -1 and what it left in err. */
 typedef bool (*kube_http_sink)(void *arg, const char *bytes, size_t n, struct error *err);
-int kube_http_stream(struct kube_http *h, const struct kube_request *r, kube_http_sink on_bytes, void *arg, int *status, struct error *err);
+int kube_http_stream(struct kube_http *h, const struct kube_request *r, kube_http_sink on_bytes,
+                     void *arg, int *status, struct error *err);
 
 /* Appends s with everything but unreserved characters as %XX. */
 void kube_http_escape(struct strbuf *out, const char *s);

@@ -16,7 +16,7 @@
 #include "lib/base/options.h"
 #include "lib/kube/config.h"
 
-struct lease_options { /* rows: lease_option_rows */
+struct lease_options {    /* rows: lease_option_rows */
     bool enabled;         /* --leader-elect */
     const char *name;     /* --lease-name */
     const char *ns;       /* --lease-namespace; NULL: our own */
@@ -37,16 +37,19 @@ struct lease_record { /* spec of the Lease */
 };
 struct lease_state {
     struct lease_record seen;
-    int64_t seen_at_ms;       /* when `seen` last changed, on our clock */
+    int64_t seen_at_ms; /* when `seen` last changed, on our clock */
     bool have_seen;
     bool leading;
     int64_t renewal_began_ms; /* of the last renewal that succeeded */
 };
 enum lease_action { LEASE_WAIT, LEASE_ACQUIRE, LEASE_RENEW, LEASE_LOST };
 /* A fresh GET (found false: no Lease object). */
-void lease_state_observe(struct lease_state *s, const struct lease_record *rec, bool found, int64_t now_ms);
-enum lease_action lease_state_next(const struct lease_state *s, const struct lease_options *o, const char *identity, bool found, int64_t now_ms);
-bool lease_state_may_write(const struct lease_state *s, const struct lease_options *o, int64_t now_ms);
+void lease_state_observe(struct lease_state *s, const struct lease_record *rec, bool found,
+                         int64_t now_ms);
+enum lease_action lease_state_next(const struct lease_state *s, const struct lease_options *o,
+                                   const char *identity, bool found, int64_t now_ms);
+bool lease_state_may_write(const struct lease_state *s, const struct lease_options *o,
+                           int64_t now_ms);
 
 struct lease;
 struct lease_callbacks {
@@ -54,8 +57,8 @@ struct lease_callbacks {
     void (*lost)(void *arg);
     void *arg;
 };
-int lease_start(struct lease **out, struct kube_config *kube, const struct kube_options *k, const struct lease_options *o, const struct lease_callbacks *cb,
-                struct error *err);
+int lease_start(struct lease **out, struct kube_config *kube, const struct kube_options *k,
+                const struct lease_options *o, const struct lease_callbacks *cb, struct error *err);
 /* Any thread. Always true when election is off. */
 bool lease_may_write(const struct lease *l);
 bool lease_is_leader(const struct lease *l);

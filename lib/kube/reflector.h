@@ -30,7 +30,7 @@ struct reflector_letter {
     void **objects; /* RESET: all of them; PUT and DELETE: one */
     size_t len;
     void (*free_object)(void *object);
-    void *arg;      /* config.arg */
+    void *arg; /* config.arg */
 };
 /* Frees the letter and the objects still in it (a receiver that keeps an object puts NULL in its place). */
 void reflector_letter_free(void *letter);
@@ -44,8 +44,10 @@ struct reflector_config {
     /* Takes the letter. false: the receiver has closed, the reflector ends. */
     bool (*deliver)(void *arg, struct reflector_letter *letter);
     void *arg;
-    bool from_etcd;  /* the first list is consistent (resourceVersion unset), not from a watch cache; always true after 410 */
-    bool optional;   /* 404 on the collection (CRD not installed): deliver an empty RESET, ask again every 30 s */
+    bool
+        from_etcd; /* the first list is consistent (resourceVersion unset), not from a watch cache; always true after 410 */
+    bool
+        optional; /* 404 on the collection (CRD not installed): deliver an empty RESET, ask again every 30 s */
 };
 
 struct reflector_stats {
@@ -53,7 +55,8 @@ struct reflector_stats {
 };
 
 struct reflector;
-int reflector_start(struct reflector **out, struct kube_config *kube, const struct kube_options *o, const struct reflector_config *c, struct error *err);
+int reflector_start(struct reflector **out, struct kube_config *kube, const struct kube_options *o,
+                    const struct reflector_config *c, struct error *err);
 /* Cancels what runs, joins the thread, frees. Within 200 ms. */
 void reflector_stop(struct reflector *r);
 void reflector_stats(const struct reflector *r, struct reflector_stats *out); /* any thread */

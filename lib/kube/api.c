@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * api - the verbs. Every request goes through attempt(), which holds the three rules:
+ *
+ *   time    one deadline covers the verb: waiting for the rate limiter, every try, every pause between them. A try gets what is left, and
+ *           writes tell the server so (?timeout=), so that an answer we no longer wait for is not acted upon either. Fencing counts on it:
+ *           a Binding that may take 4 s is over after 4 s.
+ *   retry   429 means "not done": waits as long as the server wishes and asks again, reads and writes alike (an eviction is the exception:
+ *           its 429 is the disruption budget's "no"). A request that never left this machine is sent again too. Reads are also
+ *           repeated after a lost connection; a write that may have arrived is not.
+ *   rate    one token bucket for the process, refilled at --kube-qps up to --kube-burst.
+ */
+#include "lib/kube/api.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/num.h"
+
+enum {
+    TRIES_MAX = 6,
+    RETRY_FIRST_MS = 50,
+    RETRY_MAX_MS = 2000,
+    THROTTLE_DEFAULT_MS = 1000,
+};
+
+#define KIND(var, g, v, r, k, n)   \
+    const struct kube_kind var = { \
+        .group = g, .version = v, .resource = r, .kind = k, .namespaced = n}
+KIND(kube_pods, "", "v1", "pods", "Pod", true);
+KIND(kube_nodes, "", "v1", "nodes", "Node", false);
+KIND(kube_events, "", "v1", "events", "Event", true);
+KIND(kube_leases, "coordination.k8s.io", "v1", "leases", "Lease", true);
+KIND(kube_namespaces, "", "v1", "namespaces", "Namespace", false);
+KIND(kube_configmaps, "", "v1", "configmaps", "ConfigMap", true);
+KIND(kube_secrets, "", "v1", "secrets", "Secret", true);
+KIND(kube_mutating_webhooks, "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
+     "MutatingWebhookConfiguration", false);
+KIND(kube_pod_groups, "scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
+KIND(kube_pod_groups_x, "scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
+#undef KIND
+
+struct kube_client {
+    struct kube_http *http;
+    struct kube_options options;
+};
+
+int kube_client_new(struct kube_client **out, struct kube_config *config,
+                    const struct kube_options *o, const char *user_agent, struct error *err)
+{
+    struct kube_client *c = calloc(1, sizeof *c);
+    if (!c)
+        abort();
+    c->options = *o;
+    if (kube_http_new(&c->http, config, o, user_agent, err) < 0) {
+        free(c);
+        return -1;
+    }
+    *out = c;
+    return 0;
+}
+
+void kube_client_free(struct kube_client *c)
+{
+    if (!c)
+        return;
+    kube_http_free(c->http);
+    free(c);
+}
+
+void kube_client_cancel(struct kube_client *c)
+{
+    kube_http_cancel(c->http);
+}
+
+struct kube_http *kube_client_http(struct kube_client *c)
+{
+    return c->http;
+}
+
+/* ---- rate ----------------------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    bool started;
+    int64_t
+        milli; /* thousandths of a request that may go out now; negative: promised to those who wait */
+    int64_t at_ms;
+} bucket = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Takes a place in the queue; returns how long to wait for it. */
+static int64_t bucket_take(int64_t qps, int64_t burst, int64_t now_ms)
+{
+    pthread_mutex_lock(&bucket.lock);
+    int64_t full = num_max(burst, 1) * 1000;
+    int64_t since = bucket.started ? num_min(num_max(now_ms - bucket.at_ms, 0), 3600 * 1000) : 0;
+    bucket.milli = bucket.started ? num_min(full, bucket.milli + since * qps) : full;
+    bucket.started = true;
+    bucket.at_ms = now_ms;
+    bucket.milli -= 1000;
+    int64_t wait = bucket.milli >= 0 ? 0 : (-bucket.milli + qps - 1) / qps;
+    pthread_mutex_unlock(&bucket.lock);
+    return wait;
+}
+
+/* Gives a place back that was not used. */
+static void bucket_return(void)
+{
+    pthread_mutex_lock(&bucket.lock);
+    bucket.milli += 1000;
+    pthread_mutex_unlock(&bucket.lock);
+}
+
+static int wait_for_rate(struct kube_client *c, int64_t deadline_ms, struct error *err)
+{
+    if (c->options.qps <= 0)
+        return 0;
+    int64_t now = clock_mono_ms();
+    int64_t wait = bucket_take(c->options.qps, c->options.burst, now);
+    if (now + wait >= deadline_ms) {
+        bucket_return();
+        error_set(err, ERROR_THROTTLED,
+                  "our own limit of %lld requests per second leaves no room in time",
+                  (long long)c->options.qps);
+        if (err)
+            err->retry_after_ms = wait;
+        return -1;
+    }
+    if (wait > 0 && !kube_http_sleep(c->http, wait))
+        return error_set(err, ERROR_CANCELLED, "cancelled");
+    return 0;
+}
+
+/* ---- one request with its tries ------------------------------------------------------------- */
+
+struct call {
+    const char *method;
+    const char *path; /* with a query or without */
+    const char *content_type;
+    const char *body;
+    size_t body_len;
+    int64_t timeout_ms; /* 0: the options' */
+    bool no_throttle_retry;
+};
+
+static int64_t pause_before(int attempt, const struct error *e)
+{
+    if (e->code == ERROR_THROTTLED)
+        return e->retry_after_ms > 0 ? e->retry_after_ms : THROTTLE_DEFAULT_MS;
+    int64_t ms = num_min((int64_t)RETRY_FIRST_MS << attempt, RETRY_MAX_MS);
+    return num_max(ms / 2 + clock_jitter(ms), e->retry_after_ms);
+}
+
+static bool may_retry(const struct call *q, const struct error *e, bool never_sent)
+{
+    if (e->code == ERROR_THROTTLED)
+        return !q->no_throttle_retry;
+    if (e->code != ERROR_UNAVAILABLE)
+        return false;
+    return never_sent || (str_eq(q->method, "GET") && e->http_status == 0);
+}
+
+/* The reply's body in `body`. */
+static int attempt(struct kube_client *c, const struct call *q, struct strbuf *body,
+                   bool *never_sent, struct error *err)
+{
+    struct error mine;
+    err = err ? err : &mine;
+    bool ignored;
+    never_sent = never_sent ? never_sent : &ignored;
+    int64_t deadline =
+        clock_mono_ms() + (q->timeout_ms > 0 ? q->timeout_ms : c->options.request_timeout_ms);
+    bool write = !str_eq(q->method, "GET");
+    AUTO_STRBUF path = {0};
+    for (int i = 0;; i++) {
+        *never_sent = true;
+        if (wait_for_rate(c, deadline, err) < 0)
+            return error_wrap(err, "%s %.*s", q->method, (int)strcspn(q->path, "?"), q->path);
+        int64_t left = num_max(deadline - clock_mono_ms(), 1);
+        strbuf_reset(&path);
+        strbuf_adds(&path, q->path);
+        if (write)
+            strbuf_addf(&path, "%stimeout=%lldms", strchr(q->path, '?') ? "&" : "?",
+                        (long long)left);
+        struct kube_request r = {.method = q->method,
+                                 .path = strbuf_str(&path),
+                                 .content_type = q->content_type,
+                                 .body = q->body,
+                                 .body_len = q->body_len,
+                                 .timeout_ms = left};
+        strbuf_reset(body);
+        if (kube_http_do(c->http, &r, body, NULL, never_sent, err) == 0)
+            return 0;
+        if (i + 1 >= TRIES_MAX || !may_retry(q, err, *never_sent))
+            return -1;
+        int64_t wait = pause_before(i, err);
+        if (clock_mono_ms() + wait >= deadline || !kube_http_sleep(c->http, wait))
+            return -1;
+    }
+}
+
+static int call(struct kube_client *c, const struct call *q, struct json_doc **out,
+                bool *never_sent, struct error *err)
+{
+    AUTO_STRBUF body = {0};
+    if (attempt(c, q, &body, never_sent, err) < 0)
+        return -1;
+    if (!out)
+        return 0;
+    if (json_parse(out, strbuf_str(&body), body.len, err) < 0)
+        return error_wrap(err, "%s %.*s: reply", q->method, (int)strcspn(q->path, "?"), q->path);
+    return 0;
+}
+
+void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns, const char *name,
+                   const char *sub)
+{
+    if (k->group[0])
+        strbuf_addf(out, "/apis/%s/%s", k->group, k->version);
+    else
+        strbuf_addf(out, "/api/%s", k->version);
+    if (ns && k->namespaced) {
+        strbuf_adds(out, "/namespaces/");
+        kube_http_escape(out, ns);
+    }
+    strbuf_addf(out, "/%s", k->resource);
+    if (name) {
+        strbuf_addc(out, '/');
+        kube_http_escape(out, name);
+    }
+    if (sub)
+        strbuf_addf(out, "/%s", sub);
+}
+
+/* ---- verbs ---------------------------------------------------------------------------------- */
+
+int kube_get(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+             struct json_doc **out, struct error *err)
+{
+    AUTO_STRBUF path = {0};
+    kube_api_path(&path, k, ns, name, NULL);
+    return call(c, &(struct call){.method = "GET", .path = strbuf_str(&path)}, out, NULL, err);
+}
+
+int kube_create(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *body,
+                size_t n, struct json_doc **out, struct error *err)
+{
+    AUTO_STRBUF path = {0};
+    kube_api_path(&path, k, ns, NULL, NULL);
+    struct call q = {.method = "POST",
+                     .path = strbuf_str(&path),
+                     .content_type = "application/json",
+                     .body = body,
+                     .body_len = n};
+    return call(c, &q, out, NULL, err);
+}
+
+int kube_update(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+                const char *sub, const char *body, size_t n, struct json_doc **out,
+                struct error *err)
+{
+    AUTO_STRBUF path = {0};
+    kube_api_path(&path, k, ns, name, sub);
+    struct call q = {.method = "PUT",
+                     .path = strbuf_str(&path),
+                     .content_type = "application/json",
+                     .body = body,
+                     .body_len = n};
+    return call(c, &q, out, NULL, err);
+}
+
+int kube_patch(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+               const char *sub, enum kube_patch how, const char *body, size_t n,
+               struct json_doc **out, struct error *err)
+{
+    static const char *const types[] = {[KUBE_PATCH_MERGE] = "application/merge-patch+json",
+                                        [KUBE_PATCH_STRATEGIC] =
+                                            "application/strategic-merge-patch+json",
+                                        [KUBE_PATCH_JSON] = "application/json-patch+json"};
+    AUTO_STRBUF path = {0};
+    kube_api_path(&path, k, ns, name, sub);
+    struct call q = {.method = "PATCH",
+                     .path = strbuf_str(&path),
+                     .content_type = types[how],
+                     .body = body,
+                     .body_len = n};
+    return call(c, &q, out, NULL, err);
+}
+
+static void put_delete_options(struct json_writer *w, const char *uid, int64_t grace_s)
+{
+    json_object_begin(w);
+    json_kv_str(w, "apiVersion", "v1");
+    json_kv_str(w, "kind", "DeleteOptions");
+    if (grace_s >= 0)
+        json_kv_int(w, "gracePeriodSeconds", grace_s);
+    if (uid) {
+        json_key(w, "preconditions");
+        json_object_begin(w);
+        json_kv_str(w, "uid", uid);
+        json_object_end(w);
+    }
+    json_object_end(w);
+}
+
+int kube_delete(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
+                const char *uid, int64_t grace_s, struct error *err)
+{
+    AUTO_STRBUF path = {0};
+    AUTO_STRBUF body = {0};
+    struct json_writer w;
+    kube_api_path(&path, k, ns, name, NULL);
+    json_writer_init(&w, &body);
+    put_delete_options(&w, uid, grace_s);
+    struct call q = {.method = "DELETE",
+                     .path = strbuf_str(&path),
+                     .content_type = "application/json",
+                     .body = strbuf_str(&body),
+                     .body_len = body.len};
+    return call(c, &q, NULL, NULL, err);
+}
+
+int kube_evict(struct kube_client *c, const char *ns, const char *pod, const char *uid,
+               struct error *err)
+{
+    AUTO_STRBUF path = {0};
+    AUTO_STRBUF body = {0};
+    struct json_writer w;
+    kube_api_path(&path, &kube_pods, ns, pod, "eviction");
+    json_writer_init(&w, &body);
+    json_object_begin(&w);
+    json_kv_str(&w, "apiVersion", "policy/v1");
+    json_kv_str(&w, "kind", "Eviction");
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "name", pod);
+    json_kv_str(&w, "namespace", ns);
+    json_object_end(&w);
+    json_key(&w, "deleteOptions");
+    put_delete_options(&w, uid, -1);
+    json_object_end(&w);
+    struct call q = {.method = "POST",
+                     .path = strbuf_str(&path),
+                     .content_type = "application/json",
+                     .body = strbuf_str(&body),
+                     .body_len = body.len,
+                     .no_throttle_retry = true};
+    return call(c, &q, NULL, NULL, err);
+}
+
+int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,
+              struct error *err)
+{
+    AUTO_STRBUF path = {0};
+    AUTO_STRBUF body = {0};
+    struct json_writer w;
+    kube_api_path(&path, &kube_pods, b->ns, b->pod, "binding");
+    json_writer_init(&w, &body);
+    json_object_begin(&w);
+    json_kv_str(&w, "apiVersion", "v1");
+    json_kv_str(&w, "kind", "Binding");
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "name", b->pod);
+    json_kv_str(&w, "namespace", b->ns);
+    if (b->uid)
+        json_kv_str(&w, "uid", b->uid);
+    json_key(&w, "annotations");
+    json_object_begin(&w);
+    for (size_t i = 0; i < b->annotations.len; i++)
+        json_kv_str(&w, b->annotations.items[i].key, b->annotations.items[i].value);
+    json_object_end(&w);
+    json_object_end(&w);
+    json_key(&w, "target");
+    json_object_begin(&w);
+    json_kv_str(&w, "apiVersion", "v1");
+    json_kv_str(&w, "kind", "Node");
+    json_kv_str(&w, "name", b->node);
+    json_object_end(&w);
+    json_object_end(&w);
+    struct call q = {.method = "POST",
+                     .path = strbuf_str(&path),
+                     .content_type = "application/json",
+                     .body = strbuf_str(&body),
+                     .body_len = body.len,
+                     .timeout_ms = b->timeout_ms};
+    return call(c, &q, NULL, never_sent, err);
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+static enum error_code code_of(int status, const char *reason)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return ERROR_DENIED;
+    case 404:
+        return ERROR_NOT_FOUND;
+    case 409:
+        return ERROR_CONFLICT;
+    case 410:
+        return ERROR_GONE;
+    case 413:
+        return ERROR_TOO_LARGE;
+    case 429:
+        return ERROR_THROTTLED;
+    case 408:
+    case 504:
+        return ERROR_TIMEOUT;
+    default:
+        break;
+    }
+    if (str_eq(reason, "Expired") || str_eq(reason, "Gone"))
+        return ERROR_GONE;
+    if (str_eq(reason, "Timeout") || str_eq(reason, "ServerTimeout"))
+        return ERROR_TIMEOUT;
+    return status >= 400 && status < 500 ? ERROR_INVALID : ERROR_UNAVAILABLE;
+}
+
+int kube_api_status_error(struct error *err, int status, const char *body, size_t n,
+                          int64_t retry_after_ms)
+{
+    AUTO_JSON *doc = NULL;
+    struct error not_json;
+    json *root = n > 0 && json_parse(&doc, body, n, &not_json) == 0 ? json_root(doc) : NULL;
+    const char *reason = json_get_str(root, "reason"), *message = json_get_str(root, "message");
+    int64_t details_s;
+    if (json_get_int(json_get(root, "details"), "retryAfterSeconds", &details_s) && details_s > 0 &&
+        retry_after_ms <= 0)
+        retry_after_ms = num_min(details_s, 3600) * 1000;
+    if (reason || message)
+        error_set(err, code_of(status, reason), "%d %s: %s", status, str_or_empty(reason),
+                  str_or_empty(message));
+    else
+        error_set(err, code_of(status, NULL), "HTTP status %d", status);
+    if (err) {
+        err->http_status = status;
+        err->retry_after_ms = num_max(retry_after_ms, 0);
+    }
+    return -1;
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * http - one connection to the API server over libcurl.
+ *
+ * Why the multi interface for one request at a time: a watch spends its life in poll(2), and only curl_multi_wakeup ends
+ * that at once when another thread cancels. It also gives a place to notice silence (idle_ms) that curl's own low-speed
+ * limit cannot see finer than a second.
+ *
+ * What libcurl must not do for us:
+ *   - follow redirects (the token would travel);
+ *   - trust the system's certificates beside the cluster's own CA: CURLOPT_CAPATH has a compiled-in default and is
+ *     cleared when we have a CA;
+ *   - repeat a write. When a kept connection turns out to be dead curl sends the request again by itself, whatever the
+ *     method. For reads that is welcome. For writes the pre-request hook sees the second attempt and refuses it: whether
+ *     the first was done is the caller's to find out (never_sent says when it cannot have been).
+ *
+ * The bearer token is fetched for every request, lives in the header list for that request and is wiped afterwards. It is in no
+ * error text: those hold the method, the path without its query, and curl's own words.
+ */
+#include "lib/kube/http.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/num.h"
+#include "lib/kube/api.h"
+
+enum {
+    CONNECT_TIMEOUT_MS = 10000,
+    KEEPALIVE_IDLE_S = 20,
+    KEEPALIVE_INTERVAL_S = 5,
+    ERROR_BODY_MAX = 64 * 1024, /* of an error reply that arrives where a stream was wanted */
+    RETRY_AFTER_MAX_S = 3600,
+    POLL_MAX_MS = 1000,
+};
+
+struct kube_http {
+    CURL *easy;
+    CURLM *multi;
+    struct kube_config *config;
+    struct kube_options options;
+    struct curl_slist *connect_to; /* for tls-server-name */
+    char *base;                    /* what stands before the path in the URL */
+    char *host_header;             /* "Host: ..." for tls-server-name, or NULL */
+    _Atomic bool cancelled;
+    char curl_text[CURL_ERROR_SIZE];
+};
+
+/* One request under way. */
+struct transfer {
+    struct kube_http *http;
+    const struct kube_request *request;
+    struct strbuf *body;
+    kube_http_sink sink; /* NULL: into body */
+    void *sink_arg;
+    struct error *err;
+    size_t received;
+    size_t max_bytes;
+    int64_t last_byte_ms;
+    unsigned attempts;
+    bool write;
+    bool refused; /* a callback ended it and err says why */
+    bool repeated;
+};
+
+void kube_http_global_init(void)
+{
+    /* A server that closes while we write must not end the process. */
+    signal(SIGPIPE, SIG_IGN);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        abort();
+}
+
+void kube_http_global_cleanup(void)
+{
+    curl_global_cleanup();
+}
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct transfer *t = arg;
+    (void)bytes;
+    t->last_byte_ms = clock_mono_ms();
+    return size * n;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
+{
+    struct transfer *t = arg;
+    size_t n = size * count;
+    t->last_byte_ms = clock_mono_ms();
+    long status = 0;
+    curl_easy_getinfo(t->http->easy, CURLINFO_RESPONSE_CODE, &status);
+    bool good = status >= 200 && status < 300;
+    if (t->sink && good) {
+        if (t->sink(t->sink_arg, bytes, n, t->err))
+            return n;
+        t->refused = true;
+        return CURL_WRITEFUNC_ERROR;
+    }
+    size_t max = t->sink ? (size_t)ERROR_BODY_MAX : t->max_bytes;
+    if (n > max - t->received) {
+        if (t->sink) /* the rest of a long error page */
+            return n;
+        t->refused = true;
+        error_set(t->err, ERROR_TOO_LARGE, "reply is larger than %zu bytes", max);
+        return CURL_WRITEFUNC_ERROR;
+    }
+    t->received += n;
+    strbuf_add(t->body, bytes, n);
+    return n;
+}
+
+/* Called before each attempt to send, also curl's own repetitions. */
+static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
+{
+    (void)remote_ip, (void)local_ip, (void)remote_port, (void)local_port;
+    struct transfer *t = arg;
+    if (++t->attempts > 1 && t->write) {
+        t->repeated = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    return CURL_PREREQFUNC_OK;
+}
+
+/* https://10.0.0.1:6443 with the name "kubernetes" becomes https://kubernetes:6443, connected to 10.0.0.1:6443. */
+static void rename_server(struct kube_http *h, const char *server, const char *name)
+{
+    const char *host = strstr(server, "://");
+    host = host ? host + 3 : server;
+    size_t whole = strcspn(host, "/"); /* host:port */
+    size_t host_len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+    const char *port = host_len < whole ? host + host_len + 1 : "443";
+    int port_len = (int)strcspn(port, "/");
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b, "%.*s%s:%.*s%s", (int)(host - server), server, name, port_len, port,
+                host + whole);
+    h->base = strbuf_take(&b);
+    strbuf_addf(&b, "::%.*s:%.*s", (int)host_len, host, port_len, port);
+    h->connect_to = curl_slist_append(NULL, strbuf_str(&b));
+    strbuf_reset(&b);
+    strbuf_addf(&b, "Host: %.*s", (int)whole, host);
+    h->host_header = strbuf_take(&b);
+}
+
+static void set_blob(CURL *easy, CURLoption option, const char *pem)
+{
+    union {
+        const char *in;
+        void *out;
+    } data = {.in = pem}; /* curl_blob lacks a const; with NOCOPY it only reads */
+    struct curl_blob blob = {.data = data.out, .len = strlen(pem), .flags = CURL_BLOB_NOCOPY};
+    curl_easy_setopt(easy, option, &blob);
+}
+
+static void set_up(struct kube_http *h, const char *user_agent)
+{
+    CURL *e = h->easy;
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, h->curl_text);
+    curl_easy_setopt(e, CURLOPT_USERAGENT, user_agent);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
+    /* Cancelling does not wait for a resolver that hangs. */
+    curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
+    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_request);
+    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L * 1024L);
+    const char *ca = kube_config_ca_pem(h->config);
+    if (ca) {
+        set_blob(e, CURLOPT_CAINFO_BLOB, ca);
+        curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+    }
+    const char *cert = kube_config_cert_pem(h->config), *key = kube_config_key_pem(h->config);
+    if (cert && key) {
+        set_blob(e, CURLOPT_SSLCERT_BLOB, cert);
+        set_blob(e, CURLOPT_SSLKEY_BLOB, key);
+    }
+    if (h->connect_to)
+        curl_easy_setopt(e, CURLOPT_CONNECT_TO, h->connect_to);
+    if (kube_config_is_loopback(h->config))
+        curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+}
+
+int kube_http_new(struct kube_http **out, struct kube_config *config, const struct kube_options *o,
+                  const char *user_agent, struct error *err)
+{
+    struct kube_http *h = calloc(1, sizeof *h);
+    if (!h)
+        abort();
+    h->config = config;
+    h->options = *o;
+    h->easy = curl_easy_init();
+    h->multi = curl_multi_init();
+    if (!h->easy || !h->multi) {
+        kube_http_free(h);
+        return error_set(err, ERROR_INTERNAL, "libcurl could not be set up");
+    }
+    const char *name = kube_config_tls_server_name(config);
+    if (name)
+        rename_server(h, kube_config_server(config), name);
+    else
+        h->base = strdup(kube_config_server(config));
+    if (!h->base)
+        abort();
+    set_up(h, user_agent);
+    curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, 1L);
+    *out = h;
+    return 0;
+}
+
+void kube_http_free(struct kube_http *h)
+{
+    if (!h)
+        return;
+    if (h->easy)
+        curl_easy_cleanup(h->easy);
+    if (h->multi)
+        curl_multi_cleanup(h->multi);
+    curl_slist_free_all(h->connect_to);
+    free(h->base);
+    free(h->host_header);
+    free(h);
+}
+
+void kube_http_cancel(struct kube_http *h)
+{
+    atomic_store(&h->cancelled, true);
+    curl_multi_wakeup(h->multi);
+}
+
+bool kube_http_is_cancelled(const struct kube_http *h)
+{
+    return atomic_load(&h->cancelled);
+}
+
+bool kube_http_sleep(struct kube_http *h, int64_t ms)
+{
+    int64_t end = clock_mono_ms() + ms;
+    int64_t left;
+    while (!atomic_load(&h->cancelled) && (left = end - clock_mono_ms()) > 0)
+        curl_multi_poll(h->multi, NULL, 0, (int)num_min(left, POLL_MAX_MS), NULL);
+    return !atomic_load(&h->cancelled);
+}
+
+static struct curl_slist *add_header(struct curl_slist *list, const char *header)
+{
+    struct curl_slist *longer = curl_slist_append(list, header);
+    if (!longer)
+        abort();
+    return longer;
+}
+
+static struct curl_slist *make_headers(struct kube_http *h, const struct kube_request *r)
+{
+    enum { PREFIX = sizeof "Authorization: Bearer " - 1 };
+    struct curl_slist *list = add_header(NULL, "Accept: application/json");
+    list = add_header(list, "Expect:"); /* a write is one round trip */
+    if (h->host_header)
+        list = add_header(list, h->host_header);
+    if (r->body) {
+        AUTO_STRBUF b = {0};
+        strbuf_addf(&b, "Content-Type: %s", r->content_type ? r->content_type : "application/json");
+        list = add_header(list, strbuf_str(&b));
+    }
+    char *auth = malloc(PREFIX + KUBE_TOKEN_MAX);
+    if (!auth)
+        abort();
+    memcpy(auth, "Authorization: Bearer ", PREFIX);
+    if (kube_config_token(h->config, auth + PREFIX, KUBE_TOKEN_MAX))
+        list = add_header(list, auth);
+    explicit_bzero(auth, PREFIX + KUBE_TOKEN_MAX);
+    free(auth);
+    return list;
+}
+
+static void free_headers(struct curl_slist *list)
+{
+    for (struct curl_slist *i = list; i; i = i->next)
+        explicit_bzero(i->data, strlen(i->data));
+    curl_slist_free_all(list);
+}
+
+/* The path without its query: continue tokens and selectors say nothing to a reader. */
+static int wrap(struct error *err, const struct kube_request *r)
+{
+    return error_wrap(err, "%s %.*s", r->method, (int)strcspn(r->path, "?"), r->path);
+}
+
+enum outcome { OUTCOME_DONE, OUTCOME_CANCELLED, OUTCOME_IDLE };
+
+/* Drives the transfer to its end. */
+static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *result)
+{
+    int64_t idle_ms = t->request->idle_ms;
+    for (;;) {
+        int running = 0;
+        curl_multi_perform(h->multi, &running);
+        int left = 0;
+        for (CURLMsg *m; (m = curl_multi_info_read(h->multi, &left));) {
+            if (m->msg == CURLMSG_DONE) {
+                *result = m->data.result;
+                return OUTCOME_DONE;
+            }
+        }
+        if (atomic_load(&h->cancelled))
+            return OUTCOME_CANCELLED;
+        int64_t wait = POLL_MAX_MS;
+        if (idle_ms > 0) {
+            int64_t due = t->last_byte_ms + idle_ms - clock_mono_ms();
+            if (due <= 0)
+                return OUTCOME_IDLE;
+            wait = num_min(wait, due);
+        }
+        curl_multi_poll(h->multi, NULL, 0, (int)wait, NULL);
+    }
+}
+
+static int64_t whole_timeout(const struct kube_http *h, const struct kube_request *r)
+{
+    if (r->timeout_ms < 0)
+        return 0;
+    return r->timeout_ms > 0 ? r->timeout_ms : h->options.request_timeout_ms;
+}
+
+static void prepare(struct kube_http *h, struct transfer *t, const char *url,
+                    struct curl_slist *headers)
+{
+    const struct kube_request *r = t->request;
+    CURL *e = h->easy;
+    int64_t timeout = whole_timeout(h, r);
+    int64_t connect = timeout > 0 ? num_min(timeout, CONNECT_TIMEOUT_MS) : CONNECT_TIMEOUT_MS;
+    if (r->idle_ms > 0)
+        connect = num_min(connect, r->idle_ms);
+    h->curl_text[0] = 0;
+    curl_easy_setopt(e, CURLOPT_URL, url);
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)timeout);
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
+    curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
+    if (r->body) {
+        curl_easy_setopt(e, CURLOPT_POST, 1L);
+        curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
+        curl_easy_setopt(e, CURLOPT_POSTFIELDS, r->body);
+    } else {
+        curl_easy_setopt(e, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+/* What curl says went wrong, in our codes. */
+static int transport_error(struct kube_http *h, CURLcode result, bool sent, struct error *err)
+{
+    const char *text = h->curl_text[0] ? h->curl_text : curl_easy_strerror(result);
+    if (result == CURLE_OPERATION_TIMEDOUT)
+        return error_set(err, sent ? ERROR_TIMEOUT : ERROR_UNAVAILABLE, "%s", text);
+    return error_set(err, ERROR_UNAVAILABLE, "%s", text);
+}
+
+static int status_error(struct kube_http *h, long status, const struct strbuf *body,
+                        struct error *err)
+{
+    if (status < 400)
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "the server answered %ld, a redirect: not followed", status);
+    curl_off_t after = 0;
+    curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after);
+    int64_t after_ms = num_min(num_max((int64_t)after, 0), RETRY_AFTER_MAX_S) * 1000;
+    return kube_api_status_error(err, (int)status, strbuf_str(body), body->len, after_ms);
+}
+
+static int conclude(struct kube_http *h, struct transfer *t, enum outcome outcome, CURLcode result,
+                    int *status, bool *never_sent)
+{
+    long code = 0, sent = 0;
+    curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &code);
+    curl_easy_getinfo(h->easy, CURLINFO_REQUEST_SIZE, &sent);
+    *status = (int)code;
+    *never_sent = sent == 0;
+    if (t->refused)
+        return -1;
+    if (outcome == OUTCOME_CANCELLED)
+        return error_set(t->err, ERROR_CANCELLED, "cancelled");
+    if (outcome == OUTCOME_IDLE)
+        return error_set(t->err, ERROR_TIMEOUT, "no byte for %lld ms",
+                         (long long)t->request->idle_ms);
+    if (t->repeated)
+        return error_set(t->err, ERROR_UNAVAILABLE, "the connection was closed before an answer");
+    if (result != CURLE_OK)
+        return transport_error(h, result, sent > 0, t->err);
+    if (code >= 300)
+        return status_error(h, code, t->body, t->err);
+    return 0;
+}
+
+static int run(struct kube_http *h, struct transfer *t, int *status, bool *never_sent)
+{
+    const struct kube_request *r = t->request;
+    struct error ignored;
+    int ignored_status;
+    bool ignored_sent;
+    t->err = t->err ? t->err : &ignored;
+    status = status ? status : &ignored_status;
+    never_sent = never_sent ? never_sent : &ignored_sent;
+    error_clear(t->err);
+    *status = 0;
+    *never_sent = true;
+    if (atomic_load(&h->cancelled)) {
+        error_set(t->err, ERROR_CANCELLED, "cancelled");
+        return wrap(t->err, r);
+    }
+    AUTO_STRBUF url = {0};
+    strbuf_adds(&url, h->base);
+    strbuf_adds(&url, r->path);
+    struct curl_slist *headers = make_headers(h, r);
+    t->http = h;
+    t->max_bytes = (size_t)(r->max_bytes > 0 ? r->max_bytes : h->options.max_reply_bytes);
+    t->write = !str_eq(r->method, "GET");
+    t->last_byte_ms = clock_mono_ms();
+    prepare(h, t, strbuf_str(&url), headers);
+
+    CURLcode result = CURLE_OK;
+    curl_multi_add_handle(h->multi, h->easy);
+    enum outcome outcome = drive(h, t, &result);
+    int rc = conclude(h, t, outcome, result, status, never_sent);
+    curl_multi_remove_handle(h->multi, h->easy);
+    curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, NULL);
+    free_headers(headers);
+    return rc < 0 ? wrap(t->err, r) : 0;
+}
+
+int kube_http_do(struct kube_http *h, const struct kube_request *r, struct strbuf *body,
+                 int *status, bool *never_sent, struct error *err)
+{
+    struct transfer t = {.request = r, .body = body, .err = err};
+    return run(h, &t, status, never_sent);
+}
+
+int kube_http_stream(struct kube_http *h, const struct kube_request *r, kube_http_sink on_bytes,
+                     void *arg, int *status, struct error *err)
+{
+    AUTO_STRBUF error_body = {0};
+    struct transfer t = {
+        .request = r, .body = &error_body, .sink = on_bytes, .sink_arg = arg, .err = err};
+    return run(h, &t, status, NULL);
+}
+
+void kube_http_escape(struct strbuf *out, const char *s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '_' || c == '.' || c == '~';
+        if (plain) {
+            strbuf_addc(out, (char)c);
+        } else {
+            strbuf_addc(out, '%');
+            strbuf_addc(out, hex[c >> 4]);
+            strbuf_addc(out, hex[c & 15]);
+        }
+    }
+}
