@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * States of a pod in the model, and the function behind each arrow:
+ *
+ *                    put_pod, no nodeName            assume                put_pod, same nodeName
+ *        (absent) ─────────────────────────► PENDING ───────► ASSUMED ─────────────────────────────► BOUND
+ *            ▲  │                            │     ▲            │ │                                    │
+ *            │  │ put_pod with nodeName      │     │ forget     │ │ put_pod with another nodeName      │
+ *            │  └────────────────────────────┼─────┼────────────┼─┼───────────────► BOUND there ───────┤
+ *            │                               │     └────────────┘ │                                    │
+ *            └───────────────────────────────┴────────────────────┴────────────────────────────────────┘
+ *                     remove_pod, or put_pod that is Succeeded or Failed: holds nothing any more
+ *
+ * ASSUMED and BOUND hold room on their node; a terminating pod holds everything until it is gone. An update of an ASSUMED pod that still has no nodeName
+ * (a condition, a label) leaves it ASSUMED: the binder knows what became of the Binding, the watch does not yet.
+ *
+ * A claim is read once, when a pod is first seen bound; an annotation that somebody edits later changes nothing here.
+ */
+#include "scheduler/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "scheduler/gangs.h"
+
+void cluster_init(struct cluster *c, const char *scheduler_name)
+{
+    *c = (struct cluster){.scheduler_name = scheduler_name};
+    map_init(&c->nodes);
+    map_init(&c->pods);
+    map_init(&c->gangs);
+    map_init(&c->pod_groups);
+    amounts_names_init(&c->names);
+}
+
+static void node_delete(struct cluster_node *cn)
+{
+    ledger_deinit(&cn->ledger);
+    node_free(cn->node);
+    amounts_deinit(&cn->used);
+    vec_deinit(&cn->pods);
+    free(cn->name);
+    free(cn);
+}
+
+static void pod_delete(struct cluster_pod *cp)
+{
+    arena_deinit(&cp->claim_arena);
+    pod_free(cp->pod);
+    free(cp);
+}
+
+void cluster_deinit(struct cluster *c)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
+        pod_delete(value);
+    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
+        node_delete(value);
+    gangs_deinit(c);
+    map_deinit(&c->pods);
+    map_deinit(&c->nodes);
+    amounts_names_deinit(&c->names);
+}
+
+struct cluster_node *cluster_find_node(const struct cluster *c, const char *name)
+{
+    return map_get(&c->nodes, name);
+}
+
+struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key)
+{
+    return map_get(&c->pods, key);
+}
+
+bool cluster_pod_is_schedulable(const struct cluster_pod *cp)
+{
+    return cp->state == CLUSTER_PENDING && !cp->pod->gated && !cp->pod->terminating;
+}
+
+/* ---- room ---- */
+
+static void hold(struct cluster_node *cn, struct cluster_pod *cp)
+{
+    cp->on = cn;
+    cp->on_place = cn->pods.len;
+    vec_push(&cn->pods, cp);
+    amounts_account(&cn->used, &cp->request, 1);
+    ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+}
+
+static void release(struct cluster_pod *cp)
+{
+    struct cluster_node *cn = cp->on;
+    ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
+    amounts_account(&cn->used, &cp->request, -1);
+    vec_remove_swap(&cn->pods, cp->on_place);
+    if (cp->on_place < cn->pods.len)
+        cn->pods.items[cp->on_place]->on_place = cp->on_place;
+    cp->on = NULL;
+}
+
+static void claim_clear(struct cluster_pod *cp)
+{
+    arena_reset(&cp->claim_arena);
+    cp->claim = (struct claim){0};
+    cp->claim_trusted = false;
+}
+
+static void claim_copy(struct cluster_pod *cp, const struct claim *from)
+{
+    claim_clear(cp);
+    struct arena *a = &cp->claim_arena;
+    struct claim *to = &cp->claim;
+    *to = *from;
+    to->shares = arena_new(a, struct claim_share, from->shares_len);
+    to->group = arena_new(a, int32_t, from->group_len);
+    to->visible = arena_new(a, int32_t, from->visible_len);
+    if (from->shares_len > 0)
+        memcpy(to->shares, from->shares, from->shares_len * sizeof *to->shares);
+    if (from->group_len > 0)
+        memcpy(to->group, from->group, from->group_len * sizeof *to->group);
+    if (from->visible_len > 0)
+        memcpy(to->visible, from->visible, from->visible_len * sizeof *to->visible);
+    cp->claim_trusted = true;
+}
+
+/* What the pod's annotations say it was given. A claim that does not add up to the request is not believed (contract, section 2). Which cards exist is the
+ * ledger's business: the inventory may arrive later than the pod. */
+static void claim_read(struct cluster_pod *cp)
+{
+    claim_clear(cp);
+    struct error err = ERROR_INIT;
+    if (!cp->gpu.any)
+        return;
+    if (claim_decode(cp->pod, &cp->claim_arena, &cp->claim, &err) < 0 ||
+        claim_is_empty(&cp->claim)) {
+        claim_clear(cp);
+        return;
+    }
+    bool sums = cp->claim.group_len == (size_t)cp->gpu.whole_cards;
+    for (size_t i = 0; sums && i < cp->pod->containers_len; i++) {
+        int64_t want = resources_get(&cp->pod->containers[i].limits, NAME_RES_GPU_MEM, NULL);
+        sums = claim_container_gib(&cp->claim, (uint32_t)i) == want;
+    }
+    cp->claim_trusted = sums;
+}
+
+/* ---- nodes ---- */
+
+static struct cluster_node *node_get_or_add(struct cluster *c, const char *name)
+{
+    struct cluster_node *cn = map_get(&c->nodes, name);
+    if (cn != NULL)
+        return cn;
+    cn = vec_grow_(NULL, &(size_t){0}, 1, sizeof *cn);
+    *cn = (struct cluster_node){0};
+    struct strbuf copy;
+    strbuf_init(&copy);
+    strbuf_adds(&copy, name);
+    cn->name = strbuf_take(&copy);
+    ledger_init(&cn->ledger);
+    map_put(&c->nodes, cn->name, cn);
+    return cn;
+}
+
+static void node_drop_if_unused(struct cluster *c, struct cluster_node *cn)
+{
+    if (cn->node != NULL || cn->pods.len > 0)
+        return;
+    map_remove(&c->nodes, cn->name);
+    node_delete(cn);
+}
+
+static bool labels_equal(const struct labels *a, const struct labels *b)
+{
+    if (a->len != b->len)
+        return false;
+    for (size_t i = 0; i < a->len; i++)
+        if (!str_eq(a->items[i].key, b->items[i].key) ||
+            !str_eq(a->items[i].value, b->items[i].value))
+            return false;
+    return true;
+}
+
+static bool taints_equal(const struct node *a, const struct node *b)
+{
+    if (a->unschedulable != b->unschedulable || a->taints_len != b->taints_len)
+        return false;
+    for (size_t i = 0; i < a->taints_len; i++)
+        if (a->taints[i].effect != b->taints[i].effect ||
+            !str_eq(a->taints[i].key, b->taints[i].key) ||
+            !str_eq(a->taints[i].value, b->taints[i].value))
+            return false;
+    return true;
+}
+
+static const char *inventory_of(const struct node *n)
+{
+    return labels_get(&n->annotations, NAME_ANN_GPU_INVENTORY);
+}
+
+static const char *placement_of(const struct node *n)
+{
+    return labels_get(&n->labels, NAME_LABEL_GPU_PLACEMENT);
+}
+
+static void ledger_rebuild(struct cluster_node *cn)
+{
+    ledger_set_inventory(&cn->ledger, cn->node ? inventory_of(cn->node) : NULL,
+                         cn->node ? placement_of(cn->node) : NULL);
+    for (size_t i = 0; i < cn->pods.len; i++) {
+        struct cluster_pod *cp = cn->pods.items[i];
+        ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+    }
+}
+
+uint32_t cluster_put_node(struct cluster *c, struct node *n)
+{
+    struct cluster_node *cn = node_get_or_add(c, n->name);
+    struct node *old = cn->node;
+    struct amounts before = cn->allocatable;
+    uint32_t events = 0;
+
+    cn->node = n;
+    amounts_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
+    if (old == NULL) {
+        ledger_rebuild(cn);
+        return EVENT_NODE_ADDED;
+    }
+    if (amounts_grew(&before, &cn->allocatable))
+        events |= EVENT_NODE_ROOM;
+    if (!labels_equal(&old->labels, &n->labels))
+        events |= EVENT_NODE_LABELS;
+    if (!taints_equal(old, n))
+        events |= EVENT_NODE_TAINTS;
+    if (!str_eq(inventory_of(old), inventory_of(n)) ||
+        !str_eq(placement_of(old), placement_of(n))) {
+        ledger_rebuild(cn);
+        events |= EVENT_NODE_GPU;
+    }
+    node_free(old);
+    return events;
+}
+
+uint32_t cluster_remove_node(struct cluster *c, const char *name)
+{
+    struct cluster_node *cn = cluster_find_node(c, name);
+    if (cn == NULL)
+        return 0;
+    struct node *old = cn->node;
+    cn->node = NULL;
+    cn->allocatable = (struct amounts){0};
+    ledger_rebuild(cn);
+    node_free(old);
+    node_drop_if_unused(c, cn);
+    return 0;
+}
+
+/* ---- pods ---- */
+
+static bool is_ours(const struct cluster *c, const struct pod *p)
+{
+    return str_eq(p->scheduler, c->scheduler_name);
+}
+
+static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
+{
+    cp->pod = p;
+    amounts_of(&cp->request, &p->request, &c->names, &p->arena);
+    cp->request.pods = 1;
+    ledger_request_of(p, &p->arena, &cp->gpu);
+}
+
+static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = vec_grow_(NULL, &(size_t){0}, 1, sizeof *cp);
+    *cp = (struct cluster_pod){.state = CLUSTER_PENDING};
+    arena_init(&cp->claim_arena, 256);
+    pod_set_object(c, cp, p);
+    map_put(&c->pods, p->key, cp);
+    if (p->node != NULL) {
+        cp->state = CLUSTER_BOUND;
+        claim_read(cp);
+        hold(node_get_or_add(c, p->node), cp);
+    }
+    return is_ours(c, p) ? gangs_join(c, cp, hooks) : 0;
+}
+
+/* A newer version of a pod that we know. */
+static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct pod *p,
+                            const struct cluster_hooks *hooks)
+{
+    struct pod *old = cp->pod;
+    struct cluster_node *was_on = cp->on;
+    uint32_t events = 0;
+
+    if (was_on != NULL)
+        release(cp);
+    struct amounts held = cp->request;
+    pod_set_object(c, cp, p);
+    map_put(&c->pods, p->key, cp); /* the key lives in the object */
+
+    if (p->node != NULL) {
+        bool confirmed = was_on != NULL && str_eq(was_on->name, p->node);
+        if (!confirmed || (cp->state == CLUSTER_ASSUMED && !cp->claim_trusted))
+            claim_read(cp);
+        cp->state = CLUSTER_BOUND;
+        hold(node_get_or_add(c, p->node), cp);
+        if (was_on != NULL && (!confirmed || amounts_grew(&cp->request, &held)))
+            events |=
+                EVENT_POD_GONE; /* elsewhere than we thought, or smaller by a resize: room came free */
+    } else if (was_on != NULL) {
+        hold(was_on, cp); /* still ASSUMED */
+    }
+    if (was_on != NULL && cp->on != was_on)
+        node_drop_if_unused(c, was_on);
+    events |= gangs_member_changed(c, cp, old, hooks);
+    pod_free(old);
+    return events;
+}
+
+uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
+                            const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, key);
+    if (cp == NULL || (uid != NULL && !str_eq(cp->pod->uid, uid)))
+        return 0;
+    uint32_t events = 0;
+    if (cp->on != NULL) {
+        struct cluster_node *cn = cp->on;
+        release(cp);
+        node_drop_if_unused(c, cn);
+        events = EVENT_POD_GONE;
+    }
+    if (cp->gang != NULL)
+        events |= gangs_leave(c, cp, hooks);
+    map_remove(&c->pods, key);
+    pod_delete(cp);
+    return events;
+}
+
+uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, p->key);
+    uint32_t events = 0;
+    if (cp != NULL &&
+        !str_eq(cp->pod->uid, p->uid)) { /* deleted and made again while we did not look */
+        events = cluster_remove_pod(c, p->key, NULL, hooks);
+        cp = NULL;
+    }
+    if (pod_is_finished(p)) {
+        events |= cluster_remove_pod(c, p->key, NULL, hooks);
+        pod_free(p);
+        return events;
+    }
+    return events | (cp == NULL ? pod_add(c, p, hooks) : pod_replace(c, cp, p, hooks));
+}
+
+void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
+                    const struct claim *claim)
+{
+    (void)c;
+    claim_copy(cp, claim);
+    cp->state = CLUSTER_ASSUMED;
+    hold(on, cp);
+}
+
+void cluster_forget(struct cluster *c, struct cluster_pod *cp)
+{
+    struct cluster_node *cn = cp->on;
+    release(cp);
+    claim_clear(cp);
+    cp->state = CLUSTER_PENDING;
+    node_drop_if_unused(c, cn);
+}
+
+/* ---- digest ---- */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    return (h ^ v) * 1099511628211u;
+}
+
+/* Sums of per-object hashes, so the order in maps and lists does not matter. */
+uint64_t cluster_digest(const struct cluster *c)
+{
+    const char *key;
+    void *value;
+    uint64_t sum = 0;
+    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);) {
+        const struct cluster_node *cn = value;
+        uint64_t h = str_hash(key, strlen(key));
+        h = mix(h, amounts_digest(&cn->used));
+        h = mix(h, ledger_digest(&cn->ledger));
+        sum += mix(h, cn->pods.len);
+    }
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        uint64_t h = mix(str_hash(key, strlen(key)), (uint64_t)cp->state);
+        sum += cp->on != NULL ? mix(h, str_hash(cp->on->name, strlen(cp->on->name))) : h;
+    }
+    return sum;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cluster - the scheduler's model of the cluster: nodes, pods, gangs. Owned by the loop thread; no locks, no I/O. Pure.
+ *
+ * Every pod of the cluster is here, ours or not, unless it is finished: what runs on a node takes its room. See cluster.c for the states of a pod.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/heap.h"
+#include "lib/base/map.h"
+#include "lib/base/vec.h"
+#include "lib/model/claim.h"
+#include "lib/model/gang.h"
+#include "lib/model/node.h"
+#include "lib/model/pod.h"
+#include "scheduler/amounts.h"
+#include "scheduler/ledger.h"
+
+/* What happened, as far as a waiting pod may care. A plugin names those that can turn its "no" into a "yes". */
+enum cluster_event {
+    EVENT_NODE_ADDED = 1 << 0,
+    EVENT_NODE_ROOM = 1 << 1, /* allocatable grew */
+    EVENT_NODE_LABELS = 1 << 2,
+    EVENT_NODE_TAINTS = 1 << 3, /* or unschedulable */
+    EVENT_NODE_GPU = 1 << 4,    /* inventory or placement */
+    EVENT_POD_GONE = 1 << 5,    /* something that held room holds less */
+    EVENT_GANG = 1 << 6,        /* a member came or changed, or the PodGroup did */
+    EVENT_ALL = (1 << 7) - 1,
+};
+
+struct cluster_node {
+    char *name;
+    struct node
+        *node; /* NULL: the API server has no such node (any more), but pods are bound to it */
+    struct amounts allocatable;
+    struct amounts used;
+    struct ledger ledger;
+    struct VEC(struct cluster_pod *) pods; /* assumed and bound */
+};
+
+enum cluster_state { CLUSTER_PENDING, CLUSTER_ASSUMED, CLUSTER_BOUND };
+
+struct cluster_pod {
+    struct pod *pod;
+    enum cluster_state state;
+    struct cluster_node *on;   /* assumed, bound */
+    size_t on_place;           /* index in on->pods */
+    struct amounts request;    /* extra in the pod's arena */
+    struct ledger_request gpu; /* in the pod's arena */
+    struct arena claim_arena;
+    struct claim claim;
+    bool claim_trusted;
+    struct gang *gang; /* ours only: pods with our schedulerName */
+};
+
+enum gang_state { GANG_IDLE, GANG_ACTIVE, GANG_BACKOFF, GANG_PARKED };
+
+/* The unit of scheduling: a gang, or a lone pod as a gang of one. */
+struct gang {
+    char *key; /* "gang ns/name" or "pod ns/name" */
+    enum gang_form form;
+    int32_t min_available; /* 1 for a lone pod; 0: the PodGroup is not known */
+    int32_t min_conflict;  /* a member that says another number; 0: all agree */
+    struct VEC(struct cluster_pod *) members;
+    /* queue.c's */
+    enum gang_state state;
+    struct heap_node heap;
+    int32_t priority;
+    int64_t since_ns; /* creation of the oldest member */
+    int32_t attempts;
+    int64_t ready_ms;
+    uint32_t wake;
+    size_t parked_place; /* index in the parked list */
+    /* status.c's: the class of the reason last written, so that amounts alone cause no write */
+    uint64_t told_class;
+};
+
+struct cluster {
+    const char *scheduler_name;
+    struct map nodes;      /* name -> struct cluster_node */
+    struct map pods;       /* "ns/name" -> struct cluster_pod */
+    struct map gangs;      /* key -> struct gang */
+    struct map pod_groups; /* "ns/name" -> struct pod_group; sigs group wins over x group */
+    struct amounts_names names;
+};
+
+/* Gang hooks: the queue is told when a gang changes or is about to vanish. */
+struct cluster_hooks {
+    void (*gang_changed)(void *arg,
+                         struct gang *g); /* has a pending member that may be scheduled */
+    void (*gang_vanishing)(void *arg, struct gang *g);
+    void *arg;
+};
+
+void cluster_init(struct cluster *c, const char *scheduler_name);
+void cluster_deinit(struct cluster *c);
+
+/* Each returns the events that it caused. The put functions take the object. */
+uint32_t cluster_put_node(struct cluster *c, struct node *n);
+uint32_t cluster_remove_node(struct cluster *c, const char *name);
+uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks);
+/* uid NULL: whatever has that key. A DELETE of an older pod of the same name does nothing. */
+uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
+                            const struct cluster_hooks *hooks);
+uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
+                               const struct cluster_hooks *hooks);
+uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, bool x_group,
+                                  const struct cluster_hooks *hooks);
+
+/* Borrowed until the next change. */
+struct cluster_node *cluster_find_node(const struct cluster *c, const char *name);
+struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
+
+/* PENDING -> ASSUMED. The claim is copied. Cannot fail. */
+void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
+                    const struct claim *claim);
+/* ASSUMED -> PENDING. Cannot fail. */
+void cluster_forget(struct cluster *c, struct cluster_pod *cp);
+
+/* May the pod be placed now: pending, not gated, not terminating. */
+bool cluster_pod_is_schedulable(const struct cluster_pod *cp);
+/* Of everything that is accounted: nodes, amounts, cards, placements. Equal states have equal digests whatever the way to them. */
+uint64_t cluster_digest(const struct cluster *c);

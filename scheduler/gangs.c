@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A gang comes into being with its first member and goes with its last. The size rule comes from the members (label and koordinator forms) or from the
+ * PodGroup object; a PodGroup without members is only remembered.
+ */
+#include "scheduler/gangs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+bool gangs_is_lone(const struct gang *g)
+{
+    return g->form == GANG_NONE;
+}
+
+static void key_of(const struct pod *p, const struct gang_ref *ref, struct strbuf *out)
+{
+    if (ref->form == GANG_NONE)
+        strbuf_addf(out, "pod %s", p->key);
+    else
+        strbuf_addf(out, "gang %s/%s", p->ns, ref->name);
+}
+
+/* A gang form that is not legal makes the pod a lone one that waits with the reason: see gangs_has_quorum. */
+static void ref_of(const struct pod *p, struct gang_ref *ref)
+{
+    struct error err = ERROR_INIT;
+    if (gang_of_pod(p, ref, &err) < 0)
+        *ref = (struct gang_ref){.form = GANG_NONE};
+}
+
+static const char *name_in_key(const struct gang *g)
+{
+    return g->key + strlen("gang ");
+}
+
+/* The size rule, priority and age, from the members and the PodGroup as they are now. */
+static void refresh(struct cluster *c, struct gang *g)
+{
+    g->min_available = gangs_is_lone(g) ? 1 : 0;
+    g->min_conflict = 0;
+    g->priority = INT32_MIN;
+    g->since_ns = INT64_MAX;
+    if (!gangs_is_lone(g)) {
+        const struct pod_group *pg = map_get(&c->pod_groups, name_in_key(g));
+        if (pg != NULL)
+            g->min_available = pg->min_member;
+    }
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct pod *p = g->members.items[i]->pod;
+        struct gang_ref ref;
+        ref_of(p, &ref);
+        if (ref.min_available > 0 && g->min_available == 0)
+            g->min_available = ref.min_available;
+        else if (ref.min_available > 0 && ref.min_available != g->min_available)
+            g->min_conflict = ref.min_available;
+        if (p->priority > g->priority)
+            g->priority = p->priority;
+        if (p->created_ns < g->since_ns)
+            g->since_ns = p->created_ns;
+    }
+}
+
+static uint32_t changed(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
+{
+    refresh(c, g);
+    bool waiting = false;
+    for (size_t i = 0; i < g->members.len && !waiting; i++)
+        waiting = cluster_pod_is_schedulable(g->members.items[i]);
+    if (hooks != NULL && waiting)
+        hooks->gang_changed(hooks->arg, g);
+    return waiting ? EVENT_GANG : 0;
+}
+
+uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
+{
+    struct gang_ref ref;
+    ref_of(cp->pod, &ref);
+    AUTO_STRBUF key;
+    strbuf_init(&key);
+    key_of(cp->pod, &ref, &key);
+    struct gang *g = map_get(&c->gangs, strbuf_str(&key));
+    if (g == NULL) {
+        g = vec_grow_(NULL, &(size_t){0}, 1, sizeof *g);
+        *g = (struct gang){.form = ref.form, .key = strbuf_take(&key)};
+        map_put(&c->gangs, g->key, g);
+    }
+    cp->gang = g;
+    vec_push(&g->members, cp);
+    return changed(c, g, hooks);
+}
+
+static void gang_free(struct gang *g)
+{
+    vec_deinit(&g->members);
+    free(g->key);
+    free(g);
+}
+
+uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
+{
+    struct gang *g = cp->gang;
+    cp->gang = NULL;
+    for (size_t i = 0; i < g->members.len; i++)
+        if (g->members.items[i] == cp) {
+            vec_remove_swap(&g->members, i);
+            break;
+        }
+    if (g->members.len > 0)
+        return changed(c, g, hooks);
+    if (hooks != NULL)
+        hooks->gang_vanishing(hooks->arg, g);
+    map_remove(&c->gangs, g->key);
+    gang_free(g);
+    return 0;
+}
+
+static bool same_gang_fields(const struct pod *a, const struct pod *b)
+{
+    struct gang_ref x, y;
+    ref_of(a, &x);
+    ref_of(b, &y);
+    return x.form == y.form && x.min_available == y.min_available && str_eq(x.name, y.name);
+}
+
+uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
+                              const struct cluster_hooks *hooks)
+{
+    bool ours = str_eq(cp->pod->scheduler, c->scheduler_name);
+    if (cp->gang != NULL && (!ours || !same_gang_fields(old, cp->pod)))
+        (void)gangs_leave(c, cp, hooks);
+    if (!ours)
+        return 0;
+    if (cp->gang == NULL)
+        return gangs_join(c, cp, hooks);
+    /* A condition or annotation of a waiting pod is often our own write coming back: nothing to try again for. */
+    bool matters = old->gated != cp->pod->gated || old->terminating != cp->pod->terminating ||
+                   old->priority != cp->pod->priority || !str_eq(old->node, cp->pod->node);
+    return matters ? changed(c, cp->gang, hooks) : 0;
+}
+
+static uint32_t group_changed(struct cluster *c, const char *key, const struct cluster_hooks *hooks)
+{
+    AUTO_STRBUF gang_key;
+    strbuf_init(&gang_key);
+    strbuf_addf(&gang_key, "gang %s", key);
+    struct gang *g = map_get(&c->gangs, strbuf_str(&gang_key));
+    return g != NULL ? changed(c, g, hooks) : 0;
+}
+
+uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
+                               const struct cluster_hooks *hooks)
+{
+    struct pod_group *old = map_get(&c->pod_groups, g->key);
+    if (old != NULL && g->x_group && !old->x_group) { /* the sigs group wins where both exist */
+        pod_group_free(g);
+        return 0;
+    }
+    map_put(&c->pod_groups, g->key, g);
+    uint32_t events = group_changed(c, g->key, hooks);
+    pod_group_free(old);
+    return events;
+}
+
+uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, bool x_group,
+                                  const struct cluster_hooks *hooks)
+{
+    struct pod_group *old = map_get(&c->pod_groups, key);
+    if (old == NULL || old->x_group != x_group)
+        return 0;
+    map_remove(&c->pod_groups, key);
+    uint32_t events = group_changed(c, key, hooks);
+    pod_group_free(old);
+    return events;
+}
+
+void gangs_deinit(struct cluster *c)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);)
+        gang_free(value);
+    for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
+        pod_group_free(value);
+    map_deinit(&c->gangs);
+    map_deinit(&c->pod_groups);
+}
+
+int32_t gangs_count_existing(const struct gang *g)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        n += !g->members.items[i]->pod->gated && !g->members.items[i]->pod->terminating;
+    return n;
+}
+
+int32_t gangs_count_placed(const struct gang *g)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        n += g->members.items[i]->on != NULL && !g->members.items[i]->pod->terminating;
+    return n;
+}
+
+bool gangs_has_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
+                      const char **why)
+{
+    (void)c;
+    if (gangs_is_lone(g)) {
+        struct gang_ref ref;
+        struct error err = ERROR_INIT;
+        if (gang_of_pod(g->members.items[0]->pod, &ref, &err) == 0)
+            return true;
+        *why = arena_strdup(a, err.text);
+        return false;
+    }
+    if (g->min_available == 0) {
+        *why = arena_printf(a, "PodGroup %s does not exist", name_in_key(g));
+        return false;
+    }
+    if (g->min_conflict != 0) {
+        *why = arena_printf(a, "members of gang %s disagree on its size: %d and %d", name_in_key(g),
+                            g->min_available, g->min_conflict);
+        return false;
+    }
+    int32_t existing = gangs_count_existing(g);
+    if (existing >= g->min_available)
+        return true;
+    *why =
+        arena_printf(a, "gang %s: %d of %d pods exist", name_in_key(g), existing, g->min_available);
+    return false;
+}

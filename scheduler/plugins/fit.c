@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * fit - room for the effective request: CPU, memory, ephemeral storage, pod places and every extended resource. A resource that the node does not list
+ * is a "no" even where the kubelet would start the pod without it.
+ */
+#include "lib/base/num.h"
+#include "scheduler/plugin.h"
+
+static bool lacks(const char *what, int64_t want, int64_t total, int64_t used, struct reason *why)
+{
+    int64_t left = num_max(num_sub_sat(total, used), 0);
+    if (want <= left || want == 0)
+        return false;
+    *why = (struct reason){.kind = REASON_RESOURCE, .what = what, .want = want, .free = left};
+    return true;
+}
+
+static bool filter(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    (void)a;
+    const struct amounts *want = &pod->request, *total = &node->allocatable, *used = &node->used;
+    if (num_sub_sat(total->pods, used->pods) < 1) {
+        *why = (struct reason){.kind = REASON_PODS};
+        return false;
+    }
+    if (lacks("cpu", want->cpu_milli, total->cpu_milli, used->cpu_milli, why) ||
+        lacks("memory", want->memory_bytes, total->memory_bytes, used->memory_bytes, why) ||
+        lacks("ephemeral-storage", want->ephemeral_bytes, total->ephemeral_bytes,
+              used->ephemeral_bytes, why))
+        return false;
+    for (uint32_t i = 0; i < want->extra_len; i++) {
+        int64_t offered = 0, taken = 0;
+        if (want->extra[i].value == 0)
+            continue;
+        if (!amounts_get(total, want->extra[i].id, &offered)) {
+            *why = (struct reason){.kind = REASON_NOT_OFFERED, .what = want->extra[i].name};
+            return false;
+        }
+        (void)amounts_get(used, want->extra[i].id, &taken);
+        if (lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
+            return false;
+    }
+    return true;
+}
+
+static int64_t free_share(int64_t want, int64_t total, int64_t used)
+{
+    if (total <= 0)
+        return 0;
+    int64_t left = num_max(num_sub_sat(num_sub_sat(total, used), want), 0);
+    int64_t scaled = 0;
+    if (!num_mul(left, PLUGIN_SCORE_MAX,
+                 &scaled)) /* only beyond 90 PB: precision no longer matters there */
+        return left / (total / PLUGIN_SCORE_MAX);
+    return num_min(scaled / total, PLUGIN_SCORE_MAX);
+}
+
+/* Least allocated: the node that stays emptiest, CPU and memory counting the same. */
+static int64_t score(const struct cluster_pod *pod, const struct cluster_node *node)
+{
+    int64_t cpu =
+        free_share(pod->request.cpu_milli, node->allocatable.cpu_milli, node->used.cpu_milli);
+    int64_t memory = free_share(pod->request.memory_bytes, node->allocatable.memory_bytes,
+                                node->used.memory_bytes);
+    return (cpu + memory) / 2;
+}
+
+const struct plugin plugin_fit = {.name = "fit",
+                                  .wakes = EVENT_NODE_ROOM | EVENT_POD_GONE,
+                                  .filter = filter,
+                                  .score = score,
+                                  .weight = 1};

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpu - shared and whole cards of one node. The ledger chooses; filter and reserve ask it the same question, so they cannot disagree.
+ */
+#include "scheduler/plugin.h"
+
+static bool filter(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    const struct ledger *l = &node->ledger;
+    struct ledger_why no;
+    if (!pod->gpu.any)
+        return true;
+    if (ledger_choose(l, &pod->gpu, a, NULL, &no))
+        return true;
+    switch (no.no) {
+    case LEDGER_FITS:
+    case LEDGER_NO_INVENTORY:
+        *why = (struct reason){.kind = REASON_NO_INVENTORY, .what = l->problem};
+        break;
+    case LEDGER_WRONG_MODE:
+        *why = (struct reason){.kind = REASON_GPU_MODE,
+                               .what = l->inventory.switching ? "switch"
+                                                              : gpu_mode_name(l->inventory.mode)};
+        break;
+    case LEDGER_NO_CARD:
+        *why = (struct reason){.kind = REASON_CARD, .want = no.want, .free = no.largest_gib};
+        break;
+    case LEDGER_TOO_FEW_CARDS:
+        *why = (struct reason){.kind = REASON_CARDS, .want = no.want, .free = no.free_cards};
+        break;
+    }
+    return false;
+}
+
+static bool reserve(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+                    struct claim *claim)
+{
+    struct ledger_why no;
+    return !pod->gpu.any || ledger_choose(&node->ledger, &pod->gpu, a, claim, &no);
+}
+
+const struct plugin plugin_gpu = {
+    .name = "gpu", .wakes = EVENT_NODE_GPU | EVENT_POD_GONE, .filter = filter, .reserve = reserve};

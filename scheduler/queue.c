@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ *                 touch, wake (backoff over)
+ *        ┌──────────────────────────────────────────┐
+ *        ▼                                           │
+ *     ACTIVE ── pop ──► IDLE (being tried) ── park ──► PARKED
+ *        ▲               │                           │
+ *        │               │ retry                     │ touch, wake (backoff not over)
+ *        │ pop, when due ▼                           ▼
+ *        └────────── BACKOFF ◄───────────────────────┘
+ *
+ * An attempt sets ready_ms, the end of the backoff. So a gang that was just refused and is woken at once does not spin, and one that was refused long ago is tried at
+ * the very moment when room appears.
+ */
+#include "scheduler/queue.h"
+
+#include <string.h>
+
+#include "lib/base/num.h"
+
+static bool active_before(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct gang *x = container_of_const(a, struct gang, heap);
+    const struct gang *y = container_of_const(b, struct gang, heap);
+    if (x->priority != y->priority)
+        return x->priority > y->priority;
+    if (x->since_ns != y->since_ns)
+        return x->since_ns < y->since_ns;
+    return strcmp(x->key, y->key) < 0;
+}
+
+static bool backoff_before(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct gang *x = container_of_const(a, struct gang, heap);
+    const struct gang *y = container_of_const(b, struct gang, heap);
+    return x->ready_ms != y->ready_ms ? x->ready_ms < y->ready_ms : strcmp(x->key, y->key) < 0;
+}
+
+void queue_init(struct queue *q)
+{
+    *q = (struct queue){0};
+    heap_init(&q->active, active_before);
+    heap_init(&q->backoff, backoff_before);
+}
+
+void queue_deinit(struct queue *q)
+{
+    heap_deinit(&q->active);
+    heap_deinit(&q->backoff);
+    vec_deinit(&q->parked);
+}
+
+static void take_out(struct queue *q, struct gang *g)
+{
+    switch (g->state) {
+    case GANG_IDLE:
+        break;
+    case GANG_ACTIVE:
+        heap_remove(&q->active, &g->heap);
+        break;
+    case GANG_BACKOFF:
+        heap_remove(&q->backoff, &g->heap);
+        break;
+    case GANG_PARKED:
+        q->parked.items[g->parked_place] = q->parked.items[--q->parked.len];
+        q->parked.items[g->parked_place]->parked_place = g->parked_place;
+        break;
+    }
+    g->state = GANG_IDLE;
+}
+
+static void put_in(struct queue *q, struct gang *g, int64_t now_ms)
+{
+    if (g->ready_ms <= now_ms) {
+        g->state = GANG_ACTIVE;
+        heap_push(&q->active, &g->heap);
+    } else {
+        g->state = GANG_BACKOFF;
+        heap_push(&q->backoff, &g->heap);
+    }
+}
+
+void queue_touch(struct queue *q, struct gang *g, int64_t now_ms)
+{
+    take_out(q, g); /* the place in the heap may be another one now */
+    put_in(q, g, now_ms);
+}
+
+void queue_drop(struct queue *q, struct gang *g)
+{
+    take_out(q, g);
+}
+
+struct gang *queue_pop(struct queue *q, int64_t now_ms)
+{
+    struct heap_node *n;
+    while ((n = heap_top(&q->backoff)) != NULL &&
+           container_of(n, struct gang, heap)->ready_ms <= now_ms) {
+        struct gang *due = container_of(heap_pop(&q->backoff), struct gang, heap);
+        due->state = GANG_ACTIVE;
+        heap_push(&q->active, &due->heap);
+    }
+    n = heap_pop(&q->active);
+    if (n == NULL)
+        return NULL;
+    struct gang *g = container_of(n, struct gang, heap);
+    g->state = GANG_IDLE;
+    return g;
+}
+
+static void count_attempt(struct gang *g, int64_t now_ms)
+{
+    int64_t wait = QUEUE_BACKOFF_MIN_MS;
+    for (int32_t i = 0; i < g->attempts && wait < QUEUE_BACKOFF_MAX_MS; i++)
+        wait *= 2;
+    g->attempts++;
+    g->ready_ms = now_ms + num_min(wait, QUEUE_BACKOFF_MAX_MS);
+}
+
+void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms)
+{
+    take_out(q, g);
+    count_attempt(g, now_ms);
+    g->wake = wake;
+    g->state = GANG_PARKED;
+    g->parked_place = q->parked.len;
+    vec_push(&q->parked, g);
+}
+
+void queue_retry(struct queue *q, struct gang *g, int64_t now_ms)
+{
+    take_out(q, g);
+    count_attempt(g, now_ms);
+    put_in(q, g, now_ms);
+}
+
+void queue_succeeded(struct queue *q, struct gang *g)
+{
+    take_out(q, g);
+    g->attempts = 0;
+    g->ready_ms = 0;
+}
+
+size_t queue_wake(struct queue *q, uint32_t events, int64_t now_ms)
+{
+    size_t woken = 0;
+    for (size_t i = 0; i < q->parked.len;) {
+        struct gang *g = q->parked.items[i];
+        if ((g->wake & events) == 0) {
+            i++;
+            continue;
+        }
+        queue_touch(q, g, now_ms); /* another one is at i now */
+        woken++;
+    }
+    return woken;
+}
+
+int64_t queue_next_due(const struct queue *q, int64_t now_ms)
+{
+    if (heap_top(&q->active) != NULL)
+        return now_ms;
+    const struct heap_node *n = heap_top(&q->backoff);
+    return n == NULL ? -1 : container_of_const(n, struct gang, heap)->ready_ms;
+}
+
+size_t queue_len(const struct queue *q, enum gang_state state)
+{
+    return state == GANG_ACTIVE    ? q->active.len
+           : state == GANG_BACKOFF ? q->backoff.len
+           : state == GANG_PARKED  ? q->parked.len
+                                   : 0;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * reasons - why no node fits, in one sentence for the user. Pure.
+ *
+ * Each filter says its "no" as a struct reason; a tally counts equal ones over the nodes and keeps the most promising amount:
+ *
+ *     0/4 nodes fit: 3 have no card with 12 GiB of GPU memory free (largest free: 9 GiB on n2), 1 is in GPU mode topology
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/str.h"
+
+enum reason_kind {
+    REASON_RESOURCE,      /* what: resource name; want, free in its unit */
+    REASON_NOT_OFFERED,   /* what: resource name */
+    REASON_PODS,          /* free pod places: none */
+    REASON_UNSCHEDULABLE, /* cordoned */
+    REASON_TAINT,         /* what: "key=value:Effect" */
+    REASON_SELECTOR,      /* nodeSelector or required node affinity */
+    REASON_NO_INVENTORY,  /* what: the ledger's problem */
+    REASON_GPU_MODE,      /* what: mode name */
+    REASON_CARD,          /* want, free: GiB on one card */
+    REASON_CARDS,         /* want, free: whole cards */
+    REASON_VIRTUAL,       /* a virtual node, and the pod does not burst */
+    REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
+    REASON_KINDS,
+};
+
+struct reason {
+    enum reason_kind kind;
+    const char *what; /* borrowed until the tally is printed */
+    int64_t want;
+    int64_t free;
+};
+
+enum { REASONS_MAX = 24 }; /* different ones in a tally; the rest is counted as "others" */
+
+struct reasons_row {
+    struct reason reason;
+    int64_t nodes;
+    const char *best_node; /* the one with the largest free */
+};
+
+struct reasons {
+    struct reasons_row rows[REASONS_MAX];
+    size_t len;
+    int64_t nodes;  /* looked at */
+    int64_t others; /* nodes whose reason found no row */
+};
+
+void reasons_init(struct reasons *t);
+void reasons_add(struct reasons *t, const struct reason *r, const char *node);
+/* The sentence. */
+char *reasons_sentence(const struct reasons *t, struct arena *a);
+/* Kinds and names without amounts and counts: changes only when the class of the reason does. */
+uint64_t reasons_class(const struct reasons *t);
