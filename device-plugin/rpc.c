@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rpc - gRPC core from C.
+ *
+ * A server has one completion queue and RPC_THREADS threads on it. Everything that happens is a tag coming
+ * out of that queue; a tag is a function and a call:
+ *
+ *   arm_method ──accepted──► call_accepted ─unary─► handler, one batch with the whole answer ──► unary_done ─► free
+ *                                 │
+ *                                 └─stream─► batch 1: RECV_CLOSE (tells us when the peer is gone) ──► stream_closed
+ *                                            batch 2: SEND_MESSAGE, never two at a time ───────────► stream_sent
+ *                                                     └─ newer generation? send again ◄── rpc_server_notify
+ *
+ * A stream is freed when the peer is gone and no batch of ours is under way. Two threads suffice: the kubelet
+ * calls serially, and while one handler waits for the pod resources service the other thread still feeds the
+ * streams.
+ *
+ * Stopping follows gRPC's rules: end the streams, shutdown_and_notify, wait, cancel what is left, destroy the
+ * server (this is what unlinks the socket), shut the queue, drain it, join.
+ */
+#include "device-plugin/rpc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <grpc/byte_buffer.h>
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/slice.h>
+#include <grpc/status.h>
+#include <grpc/support/alloc.h>
+#include <grpc/support/time.h>
+
+enum { RPC_THREADS = 2 };
+
+struct call;
+
+struct tag {
+    void (*fn)(struct call *c, bool ok);
+    struct call *call;
+};
+
+struct call {
+    struct rpc_server *server;
+    const struct rpc_method *method; /* NULL: the catch-all */
+    grpc_call *call;
+    grpc_byte_buffer *payload;
+    grpc_metadata_array metadata;
+    grpc_call_details details; /* catch-all only */
+    gpr_timespec deadline;
+    struct tag accepted, done, closed, sent, status;
+    int cancelled;
+
+    /* Streams, under the server's lock. */
+    struct call *next;
+    unsigned pending; /* batches under way */
+    bool sending, peer_gone, ended, status_sent;
+    uint64_t generation; /* of the message sent last */
+    bool sent_any;
+};
+
+struct method_slot {
+    const struct rpc_method *method;
+    void *registered;
+};
+
+struct rpc_server {
+    struct rpc_server_config config;
+    grpc_server *server;
+    grpc_completion_queue *cq;
+    struct method_slot slots[RPC_METHODS_MAX];
+    pthread_t threads[RPC_THREADS];
+    size_t threads_len;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct call *streams;
+    size_t streams_len;
+    bool stopping;
+    bool shut; /* shutdown_and_notify has answered */
+    struct tag shut_tag;
+    struct call shut_call;
+};
+
+struct rpc_channel {
+    grpc_channel *channel;
+};
+
+void rpc_init(void)
+{
+    grpc_init();
+}
+
+void rpc_shutdown(void)
+{
+    grpc_shutdown_blocking();
+}
+
+/* ---- bytes ---- */
+
+static grpc_byte_buffer *buffer_of(const void *bytes, size_t n)
+{
+    grpc_slice slice = grpc_slice_from_copied_buffer(bytes != NULL ? (const char *)bytes : "", n);
+    grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&slice, 1);
+    grpc_slice_unref(slice);
+    return buffer;
+}
+
+/* gRPC has bounded the message already (4 MiB). */
+static bool bytes_of(grpc_byte_buffer *buffer, struct strbuf *out)
+{
+    grpc_byte_buffer_reader reader;
+    if (buffer == NULL)
+        return true;
+    if (!grpc_byte_buffer_reader_init(&reader, buffer))
+        return false;
+    grpc_slice slice;
+    while (grpc_byte_buffer_reader_next(&reader, &slice)) {
+        strbuf_add(out, GRPC_SLICE_START_PTR(slice), GRPC_SLICE_LENGTH(slice));
+        grpc_slice_unref(slice);
+    }
+    grpc_byte_buffer_reader_destroy(&reader);
+    return true;
+}
+
+static const struct {
+    enum error_code code;
+    grpc_status_code status;
+} statuses[] = {
+    {ERROR_INVALID, GRPC_STATUS_INVALID_ARGUMENT},
+    {ERROR_RANGE, GRPC_STATUS_OUT_OF_RANGE},
+    {ERROR_TOO_LARGE, GRPC_STATUS_RESOURCE_EXHAUSTED},
+    {ERROR_UNSUPPORTED, GRPC_STATUS_FAILED_PRECONDITION},
+    {ERROR_NOT_FOUND, GRPC_STATUS_NOT_FOUND},
+    {ERROR_CONFLICT, GRPC_STATUS_ABORTED},
+    {ERROR_DENIED, GRPC_STATUS_PERMISSION_DENIED},
+    {ERROR_TIMEOUT, GRPC_STATUS_DEADLINE_EXCEEDED},
+    {ERROR_UNAVAILABLE, GRPC_STATUS_UNAVAILABLE},
+    {ERROR_CANCELLED, GRPC_STATUS_CANCELLED},
+    {ERROR_UNSUPPORTED, GRPC_STATUS_UNIMPLEMENTED},
+};
+
+static grpc_status_code status_of(enum error_code code)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+        if (statuses[i].code == code)
+            return statuses[i].status;
+    return GRPC_STATUS_INTERNAL;
+}
+
+static enum error_code code_of(grpc_status_code status)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+        if (statuses[i].status == status)
+            return statuses[i].code;
+    return ERROR_INTERNAL;
+}
+
+/* ---- server: calls ---- */
+
+static void call_free(struct call *c)
+{
+    if (c->call != NULL)
+        grpc_call_unref(c->call);
+    grpc_byte_buffer_destroy(c->payload);
+    grpc_metadata_array_destroy(&c->metadata);
+    if (c->method == NULL)
+        grpc_call_details_destroy(&c->details);
+    free(c);
+}
+
+static void start_batch(struct call *c, const grpc_op *ops, size_t n, struct tag *tag,
+                        void (*fn)(struct call *, bool))
+{
+    *tag = (struct tag){.fn = fn, .call = c};
+    grpc_call_error e = grpc_call_start_batch(c->call, ops, n, tag, NULL);
+    /* Only a misuse of the API ends here: a batch of ours that gRPC refuses is a bug to be seen. */
+    if (e != GRPC_CALL_OK)
+        abort();
+}
+
+static void unary_done(struct call *c, bool ok)
+{
+    (void)ok;
+    call_free(c);
+}
+
+static void answer(struct call *c, const struct strbuf *reply, grpc_status_code status, const char *text)
+{
+    grpc_byte_buffer *message = NULL;
+    grpc_slice details = grpc_slice_from_copied_string(text);
+    grpc_op ops[4] = {{.op = GRPC_OP_SEND_INITIAL_METADATA},
+                      {.op = GRPC_OP_RECV_CLOSE_ON_SERVER},
+                      {.op = GRPC_OP_SEND_STATUS_FROM_SERVER}};
+    ops[1].data.recv_close_on_server.cancelled = &c->cancelled;
+    ops[2].data.send_status_from_server.status = status;
+    ops[2].data.send_status_from_server.status_details = &details;
+    size_t n = 3;
+    if (status == GRPC_STATUS_OK) {
+        message = buffer_of(reply->ptr, reply->len);
+        ops[n++] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = message};
+    }
+    start_batch(c, ops, n, &c->done, unary_done);
+    grpc_byte_buffer_destroy(message);
+    grpc_slice_unref(details);
+}
+
+static void run_unary(struct call *c)
+{
+    AUTO_STRBUF request;
+    AUTO_STRBUF reply;
+    strbuf_init(&request);
+    strbuf_init(&reply);
+    struct error err = ERROR_INIT;
+    if (!bytes_of(c->payload, &request)) {
+        answer(c, &reply, GRPC_STATUS_INVALID_ARGUMENT, "the message could not be read");
+        return;
+    }
+    if (c->method->unary(c->server->config.arg, strbuf_str(&request), request.len, &reply, &err) < 0)
+        answer(c, &reply, status_of(err.code), err.text);
+    else
+        answer(c, &reply, GRPC_STATUS_OK, "");
+}
+
+/* ---- server: streams; the caller holds the lock unless it says otherwise ---- */
+
+static void stream_sent(struct call *c, bool ok);
+
+/* One message or the final status, if one is due and none is under way. */
+static void stream_advance(struct call *c)
+{
+    struct rpc_server *s = c->server;
+    if (c->sending || c->peer_gone || c->status_sent)
+        return;
+    if (s->stopping) {
+        grpc_slice details = grpc_empty_slice();
+        grpc_op ops[2] = {{.op = GRPC_OP_SEND_STATUS_FROM_SERVER}};
+        ops[0].data.send_status_from_server.status = GRPC_STATUS_OK;
+        ops[0].data.send_status_from_server.status_details = &details;
+        size_t n = 1;
+        if (!c->sent_any)
+            ops[n++] = (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA};
+        c->status_sent = c->sending = true;
+        c->pending++;
+        start_batch(c, ops, n, &c->status, stream_sent);
+        return;
+    }
+    AUTO_STRBUF message;
+    strbuf_init(&message);
+    uint64_t generation = c->method->newest(s->config.arg, &message);
+    if (c->sent_any && generation == c->generation)
+        return;
+    grpc_byte_buffer *buffer = buffer_of(message.ptr, message.len);
+    grpc_op ops[2] = {{.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = buffer}};
+    size_t n = 1;
+    if (!c->sent_any)
+        ops[n++] = (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA};
+    c->sent_any = c->sending = true;
+    c->generation = generation;
+    c->pending++;
+    start_batch(c, ops, n, &c->sent, stream_sent);
+    grpc_byte_buffer_destroy(buffer);
+}
+
+/* Gives up the lock. */
+static void stream_settle(struct call *c)
+{
+    struct rpc_server *s = c->server;
+    bool gone = c->peer_gone && c->pending == 0;
+    bool lost = false;
+    if (c->peer_gone && !c->ended) {
+        c->ended = true;
+        for (struct call **at = &s->streams; *at != NULL; at = &(*at)->next) {
+            if (*at == c) {
+                *at = c->next;
+                break;
+            }
+        }
+        s->streams_len--;
+        lost = !s->stopping;
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (lost && s->config.stream_ended != NULL)
+        s->config.stream_ended(s->config.arg);
+    if (gone)
+        call_free(c);
+}
+
+static void stream_sent(struct call *c, bool ok)
+{
+    pthread_mutex_lock(&c->server->lock);
+    c->pending--;
+    c->sending = false;
+    /* A send fails when the peer is gone: RECV_CLOSE says so too, and is the one that counts. */
+    if (ok)
+        stream_advance(c);
+    stream_settle(c);
+}
+
+static void stream_closed(struct call *c, bool ok)
+{
+    (void)ok;
+    pthread_mutex_lock(&c->server->lock);
+    c->pending--;
+    c->peer_gone = true;
+    stream_settle(c);
+}
+
+static void run_stream(struct call *c)
+{
+    struct rpc_server *s = c->server;
+    pthread_mutex_lock(&s->lock);
+    c->next = s->streams;
+    s->streams = c;
+    s->streams_len++;
+    c->pending = 1;
+    grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+    op.data.recv_close_on_server.cancelled = &c->cancelled;
+    start_batch(c, &op, 1, &c->closed, stream_closed);
+    stream_advance(c);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- server: accepting ---- */
+
+static void arm(struct rpc_server *s, const struct method_slot *slot);
+
+static void call_accepted(struct call *c, bool ok)
+{
+    if (!ok) { /* the server is shutting down */
+        call_free(c);
+        return;
+    }
+    struct rpc_server *s = c->server;
+    const struct method_slot *slot = NULL;
+    for (size_t i = 0; i < s->config.methods_len; i++)
+        if (s->slots[i].method == c->method)
+            slot = &s->slots[i];
+    arm(s, slot);
+    if (c->method == NULL) {
+        struct strbuf none = {0};
+        answer(c, &none, GRPC_STATUS_UNIMPLEMENTED, "cosched-device-plugin does not serve this method");
+    } else if (c->method->unary != NULL) {
+        run_unary(c);
+    } else {
+        run_stream(c);
+    }
+}
+
+/* Asks gRPC for the next call of the method; slot NULL: of any other method. */
+static void arm(struct rpc_server *s, const struct method_slot *slot)
+{
+    struct call *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        abort();
+    c->server = s;
+    c->method = slot != NULL ? slot->method : NULL;
+    grpc_metadata_array_init(&c->metadata);
+    c->accepted = (struct tag){.fn = call_accepted, .call = c};
+    grpc_call_error e;
+    if (slot != NULL) {
+        e = grpc_server_request_registered_call(s->server, slot->registered, &c->call, &c->deadline,
+                                                &c->metadata, &c->payload, s->cq, s->cq, &c->accepted);
+    } else {
+        grpc_call_details_init(&c->details);
+        e = grpc_server_request_call(s->server, &c->call, &c->details, &c->metadata, s->cq, s->cq,
+                                     &c->accepted);
+    }
+    if (e != GRPC_CALL_OK)
+        call_free(c);
+}
+
+static void *serve(void *arg)
+{
+    struct rpc_server *s = arg;
+    for (;;) {
+        grpc_event ev =
+            grpc_completion_queue_next(s->cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+        if (ev.type == GRPC_QUEUE_SHUTDOWN)
+            return NULL;
+        if (ev.type == GRPC_OP_COMPLETE) {
+            struct tag *tag = ev.tag;
+            tag->fn(tag->call, ev.success != 0);
+        }
+    }
+}
+
+/* ---- server: life ---- */
+
+static int check_path(const char *path, struct error *err)
+{
+    if (path[0] != '/' || strlen(path) > RPC_PATH_MAX)
+        return error_set(err, ERROR_INVALID, "socket %s: must be absolute and at most %d bytes", path,
+                         RPC_PATH_MAX);
+    return 0;
+}
+
+static void server_shut(struct call *c, bool ok)
+{
+    (void)ok;
+    struct rpc_server *s = c->server;
+    pthread_mutex_lock(&s->lock);
+    s->shut = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c, struct error *err)
+{
+    assert(c->methods_len <= RPC_METHODS_MAX);
+    if (check_path(c->path, err) < 0)
+        return -1;
+    if (unlink(c->path) < 0 && errno != ENOENT)
+        return error_errno(err, errno, "socket %s: remove what is there", c->path);
+
+    struct rpc_server *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        abort();
+    s->config = *c;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+
+    s->server = grpc_server_create(NULL, NULL);
+    s->cq = grpc_completion_queue_create_for_next(NULL);
+    grpc_server_register_completion_queue(s->server, s->cq, NULL);
+    for (size_t i = 0; i < c->methods_len; i++) {
+        s->slots[i].method = &c->methods[i];
+        s->slots[i].registered = grpc_server_register_method(
+            s->server, c->methods[i].path, NULL, GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
+    }
+    AUTO_STRBUF address;
+    strbuf_init(&address);
+    strbuf_addf(&address, "unix:%s", c->path);
+    grpc_server_credentials *creds = grpc_insecure_server_credentials_create();
+    int bound = grpc_server_add_http2_port(s->server, strbuf_str(&address), creds);
+    grpc_server_credentials_release(creds);
+    grpc_server_start(s->server);
+    for (size_t i = 0; i < c->methods_len && bound != 0; i++)
+        arm(s, &s->slots[i]);
+    if (bound != 0)
+        arm(s, NULL);
+    for (; s->threads_len < RPC_THREADS; s->threads_len++)
+        if (pthread_create(&s->threads[s->threads_len], NULL, serve, s) != 0)
+            abort();
+    if (bound == 0) {
+        rpc_server_stop(s, 0);
+        return error_set(err, ERROR_IO, "socket %s: cannot listen", c->path);
+    }
+    *out = s;
+    return 0;
+}
+
+void rpc_server_notify(struct rpc_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    for (struct call *c = s->streams; c != NULL; c = c->next)
+        stream_advance(c);
+    pthread_mutex_unlock(&s->lock);
+}
+
+size_t rpc_server_streams(struct rpc_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t n = s->streams_len;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void rpc_server_stop(struct rpc_server *s, int64_t grace_ms)
+{
+    if (s == NULL)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    for (struct call *c = s->streams; c != NULL; c = c->next)
+        stream_advance(c);
+    pthread_mutex_unlock(&s->lock);
+
+    s->shut_call.server = s;
+    s->shut_tag = (struct tag){.fn = server_shut, .call = &s->shut_call};
+    grpc_server_shutdown_and_notify(s->server, s->cq, &s->shut_tag);
+
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += grace_ms / 1000;
+    until.tv_nsec += (long)(grace_ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&s->lock);
+    while (!s->shut && pthread_cond_timedwait(&s->changed, &s->lock, &until) == 0)
+        ;
+    bool shut = s->shut;
+    pthread_mutex_unlock(&s->lock);
+    if (!shut)
+        grpc_server_cancel_all_calls(s->server);
+    pthread_mutex_lock(&s->lock);
+    while (!s->shut || s->streams_len > 0)
+        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+
+    grpc_server_destroy(s->server);
+    grpc_completion_queue_shutdown(s->cq);
+    for (size_t i = 0; i < s->threads_len; i++)
+        pthread_join(s->threads[i], NULL);
+    grpc_completion_queue_destroy(s->cq);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* ---- client ---- */
+
+int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *err)
+{
+    if (check_path(path, err) < 0)
+        return -1;
+    AUTO_STRBUF target;
+    strbuf_init(&target);
+    strbuf_addf(&target, "unix:%s", path);
+    char initial[] = GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, min[] = GRPC_ARG_MIN_RECONNECT_BACKOFF_MS;
+    char max[] = GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, proxy[] = GRPC_ARG_ENABLE_HTTP_PROXY;
+    char pool[] = GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL;
+    grpc_arg args[] = {
+        {.type = GRPC_ARG_INTEGER, .key = initial, .value.integer = 100},
+        {.type = GRPC_ARG_INTEGER, .key = min, .value.integer = 100},
+        {.type = GRPC_ARG_INTEGER, .key = max, .value.integer = 100},
+        {.type = GRPC_ARG_INTEGER, .key = proxy, .value.integer = 0},
+        {.type = GRPC_ARG_INTEGER, .key = pool, .value.integer = 1},
+    };
+    grpc_channel_args all = {.num_args = sizeof args / sizeof args[0], .args = args};
+    struct rpc_channel *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        abort();
+    grpc_channel_credentials *creds = grpc_insecure_credentials_create();
+    c->channel = grpc_channel_create(strbuf_str(&target), creds, &all);
+    grpc_channel_credentials_release(creds);
+    *out = c;
+    return 0;
+}
+
+void rpc_channel_free(struct rpc_channel *c)
+{
+    if (c == NULL)
+        return;
+    grpc_channel_destroy(c->channel);
+    free(c);
+}
+
+int rpc_channel_call(struct rpc_channel *c, const char *method, const void *request, size_t n,
+                     int64_t timeout_ms, bool wait_for_ready, struct strbuf *reply, struct error *err)
+{
+    grpc_completion_queue *cq = grpc_completion_queue_create_for_pluck(NULL);
+    gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                         gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
+    grpc_slice name = grpc_slice_from_copied_string(method);
+    grpc_call *call = grpc_channel_create_call(c->channel, NULL, GRPC_PROPAGATE_DEFAULTS, cq, name,
+                                               NULL, deadline, NULL);
+    grpc_slice_unref(name);
+
+    grpc_byte_buffer *message = buffer_of(request, n), *answered = NULL;
+    grpc_metadata_array initial, trailing;
+    grpc_metadata_array_init(&initial);
+    grpc_metadata_array_init(&trailing);
+    grpc_status_code status = GRPC_STATUS_UNKNOWN;
+    grpc_slice details = grpc_empty_slice();
+    grpc_op ops[6] = {{.op = GRPC_OP_SEND_INITIAL_METADATA},
+                      {.op = GRPC_OP_SEND_MESSAGE},
+                      {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
+                      {.op = GRPC_OP_RECV_INITIAL_METADATA},
+                      {.op = GRPC_OP_RECV_MESSAGE},
+                      {.op = GRPC_OP_RECV_STATUS_ON_CLIENT}};
+    if (wait_for_ready)
+        ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY |
+                       GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET;
+    ops[1].data.send_message.send_message = message;
+    ops[3].data.recv_initial_metadata.recv_initial_metadata = &initial;
+    ops[4].data.recv_message.recv_message = &answered;
+    ops[5].data.recv_status_on_client.trailing_metadata = &trailing;
+    ops[5].data.recv_status_on_client.status = &status;
+    ops[5].data.recv_status_on_client.status_details = &details;
+    int tag = 0, result = 0;
+    if (grpc_call_start_batch(call, ops, 6, &tag, NULL) != GRPC_CALL_OK)
+        abort();
+    /* The call's own deadline ends this wait. */
+    (void)grpc_completion_queue_pluck(cq, &tag, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+    if (status != GRPC_STATUS_OK) {
+        char *text = grpc_slice_to_c_string(details);
+        result = error_set(err, code_of(status), "%s: %s", method, text);
+        gpr_free(text);
+    } else if (answered == NULL || !bytes_of(answered, reply)) {
+        result = error_set(err, ERROR_INTERNAL, "%s: no message in the answer", method);
+    }
+    grpc_slice_unref(details);
+    grpc_metadata_array_destroy(&initial);
+    grpc_metadata_array_destroy(&trailing);
+    grpc_byte_buffer_destroy(message);
+    grpc_byte_buffer_destroy(answered);
+    grpc_call_unref(call);
+    grpc_completion_queue_shutdown(cq);
+    grpc_completion_queue_destroy(cq);
+    return result;
+}
