@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * decode - nodes, PodGroups, and the names of any object. Pods, which are most of the work, have decode_pod.c.
+ *
+ * Every decoder builds the object inside the object's own arena and moves the arena into it at the end, so that one free releases
+ * all of it, also half-built.
+ */
+#include "lib/kube/decode.h"
+
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/kube/decode_field.h"
+#include "lib/model/names.h"
+
+void decode_meta(json *j, struct object_meta *out)
+{
+    json *m = json_get(j, "metadata");
+    *out =
+        (struct object_meta){.ns = str_or_empty(json_get_str(m, "namespace")),
+                             .name = str_or_empty(json_get_str(m, "name")),
+                             .uid = str_or_empty(json_get_str(m, "uid")),
+                             .resource_version = str_or_empty(json_get_str(m, "resourceVersion"))};
+}
+
+/* ---- node ----------------------------------------------------------------------------------- */
+
+static int taint_effect_of(const char *s, enum taint_effect *out, struct error *err)
+{
+    if (str_eq(s, "NoSchedule"))
+        *out = TAINT_NO_SCHEDULE;
+    else if (str_eq(s, "PreferNoSchedule"))
+        *out = TAINT_PREFER_NO_SCHEDULE;
+    else if (str_eq(s, "NoExecute"))
+        *out = TAINT_NO_EXECUTE;
+    else
+        return error_set(err, ERROR_INVALID, "effect: unknown effect '%s'", str_or_empty(s));
+    return 0;
+}
+
+static int decode_taint(json *j, struct arena *a, struct taint *t, struct error *err)
+{
+    bool have;
+    const char *effect = "";
+    *t = (struct taint){.key = "", .value = ""};
+    if (decode_field_object(j, "taint", &have, err) < 0)
+        return -1;
+    for (struct json_iter it = json_iter(j); json_next(&it);) {
+        int rc = 0;
+        if (FIELD(it, "key"))
+            rc = decode_field_str(it.value, "key", a, &t->key, err);
+        else if (FIELD(it, "value"))
+            rc = decode_field_str(it.value, "value", a, &t->value, err);
+        else if (FIELD(it, "effect"))
+            rc = decode_field_str(it.value, "effect", a, &effect, err);
+        if (rc < 0)
+            return -1;
+    }
+    return taint_effect_of(effect, &t->effect, err);
+}
+
+static int decode_node_spec(json *j, struct node *n, struct arena *a, struct error *err)
+{
+    bool have;
+    if (decode_field_object(j, "spec", &have, err) < 0 ||
+        decode_field_bool(json_get(j, "unschedulable"), "spec.unschedulable", &n->unschedulable,
+                          err) < 0)
+        return -1;
+    json *taints = json_get(j, "taints");
+    if (decode_field_array(taints, "spec.taints", DECODE_LIST_MAX, &n->taints_len, err) < 0)
+        return -1;
+    n->taints = arena_new(a, struct taint, n->taints_len);
+    size_t i = 0;
+    for (struct json_iter it = json_iter(taints); json_next(&it); i++)
+        if (decode_taint(it.value, a, &n->taints[i], err) < 0)
+            return error_wrap(err, "spec.taints[%zu]", i);
+    return 0;
+}
+
+static int decode_node_status(json *j, struct node *n, struct arena *a, struct error *err)
+{
+    bool have;
+    size_t len;
+    if (decode_field_object(j, "status", &have, err) < 0)
+        return -1;
+    for (struct json_iter it = json_iter(j); json_next(&it);) {
+        int rc = 0;
+        if (FIELD(it, "capacity")) {
+            n->capacity = (struct resources){0};
+            rc = decode_field_resources(it.value, "status.capacity", a, QUANTITY_DOWN, &n->capacity,
+                                        NULL, err);
+        } else if (FIELD(it, "allocatable")) {
+            n->allocatable = (struct resources){0};
+            rc = decode_field_resources(it.value, "status.allocatable", a, QUANTITY_DOWN,
+                                        &n->allocatable, NULL, err);
+        } else if (FIELD(it, "addresses")) {
+            rc = decode_field_array(it.value, "status.addresses", DECODE_LIST_MAX, &len, err);
+            for (struct json_iter at = json_iter(it.value); rc == 0 && json_next(&at);)
+                if (!n->internal_ip && str_eq(json_get_str(at.value, "type"), "InternalIP"))
+                    rc = decode_field_str(json_get(at.value, "address"),
+                                          "status.addresses[].address", a, &n->internal_ip, err);
+        } else if (FIELD(it, "conditions")) {
+            rc = decode_field_array(it.value, "status.conditions", DECODE_LIST_MAX, &len, err);
+            for (struct json_iter at = json_iter(it.value); rc == 0 && json_next(&at);)
+                if (str_eq(json_get_str(at.value, "type"), "Ready"))
+                    n->ready = str_eq(json_get_str(at.value, "status"), "True");
+        }
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill_node(json *j, struct node *n, struct arena *a, struct error *err)
+{
+    struct decode_metadata m;
+    if (decode_field_metadata(json_get(j, "metadata"), a, &m, err) < 0)
+        return -1;
+    n->name = m.name;
+    n->uid = m.uid;
+    n->resource_version = m.resource_version;
+    n->labels = m.labels;
+    n->annotations = m.annotations;
+    n->terminating = m.terminating;
+    if (!n->name[0])
+        return error_set(err, ERROR_INVALID, "metadata.name: missing");
+    if (decode_node_spec(json_get(j, "spec"), n, a, err) < 0)
+        return -1;
+    return decode_node_status(json_get(j, "status"), n, a, err);
+}
+
+int decode_node(json *j, struct node **out, struct error *err)
+{
+    struct arena a;
+    if (!json_is_object(j))
+        return error_set(err, ERROR_INVALID, "node: must be an object, not %s", json_kind_name(j));
+    arena_init(&a, 4096);
+    struct node *n = arena_new(&a, struct node, 1);
+    if (fill_node(j, n, &a, err) < 0) {
+        struct object_meta m;
+        decode_meta(j, &m);
+        arena_deinit(&a);
+        return error_wrap(err, "node %s", m.name);
+    }
+    n->arena = a;
+    *out = n;
+    return 0;
+}
+
+/* ---- PodGroup ------------------------------------------------------------------------------- */
+
+static int fill_pod_group(json *j, struct pod_group *g, struct arena *a, struct error *err)
+{
+    struct decode_metadata m;
+    bool have;
+    int64_t min = 0;
+    if (decode_field_metadata(json_get(j, "metadata"), a, &m, err) < 0)
+        return -1;
+    if (!m.name[0] || !m.ns[0])
+        return error_set(err, ERROR_INVALID, "metadata: name or namespace missing");
+    g->ns = m.ns;
+    g->name = m.name;
+    g->key = arena_printf(a, "%s/%s", m.ns, m.name);
+    g->uid = m.uid;
+    g->resource_version = m.resource_version;
+    g->x_group = str_starts(json_get_str(j, "apiVersion"), NAME_GROUP_PODGROUP_X "/");
+    g->schedule_timeout_s = 60;
+    g->phase = "";
+    json *spec = json_get(j, "spec"), *status = json_get(j, "status");
+    if (decode_field_object(spec, "spec", &have, err) < 0 ||
+        decode_field_object(status, "status", &have, err) < 0 ||
+        decode_field_int(json_get(spec, "minMember"), "spec.minMember", 0, INT32_MAX, &min, err) <
+            0 ||
+        decode_field_int(json_get(spec, "scheduleTimeoutSeconds"), "spec.scheduleTimeoutSeconds", 0,
+                         INT32_MAX, &g->schedule_timeout_s, err) < 0 ||
+        decode_field_resources(json_get(spec, "minResources"), "spec.minResources", a, QUANTITY_UP,
+                               &g->min_resources, NULL, err) < 0)
+        return -1;
+    g->min_member = (int32_t)min;
+    return decode_field_str(json_get(status, "phase"), "status.phase", a, &g->phase, err);
+}
+
+int decode_pod_group(json *j, struct pod_group **out, struct error *err)
+{
+    struct arena a;
+    if (!json_is_object(j))
+        return error_set(err, ERROR_INVALID, "podgroup: must be an object, not %s",
+                         json_kind_name(j));
+    arena_init(&a, 1024);
+    struct pod_group *g = arena_new(&a, struct pod_group, 1);
+    if (fill_pod_group(j, g, &a, err) < 0) {
+        struct object_meta m;
+        decode_meta(j, &m);
+        arena_deinit(&a);
+        return error_wrap(err, "podgroup %s/%s", m.ns, m.name);
+    }
+    g->arena = a;
+    *out = g;
+    return 0;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/kube/decode_field.h"
+
+#include "lib/base/clock.h"
+
+static bool absent(json *v)
+{
+    return !v || json_is_null(v);
+}
+
+int decode_field_str(json *v, const char *name, struct arena *a, const char **out,
+                     struct error *err)
+{
+    const char *s = json_str(v);
+    if (s) {
+        *out = arena_strndup(a, s, json_str_len(v));
+        return 0;
+    }
+    if (absent(v))
+        return 0;
+    return error_set(err, ERROR_INVALID, "%s: must be a string without NUL, not %s", name,
+                     json_kind_name(v));
+}
+
+int decode_field_int(json *v, const char *name, int64_t min, int64_t max, int64_t *out,
+                     struct error *err)
+{
+    if (absent(v))
+        return 0;
+    int64_t n;
+    if (!json_int(v, &n))
+        return error_set(err, ERROR_INVALID, "%s: must be an integer", name);
+    if (n < min || n > max)
+        return error_set(err, ERROR_INVALID, "%s: must be between %lld and %lld: %lld", name,
+                         (long long)min, (long long)max, (long long)n);
+    *out = n;
+    return 0;
+}
+
+int decode_field_bool(json *v, const char *name, bool *out, struct error *err)
+{
+    if (absent(v))
+        return 0;
+    if (!json_is_bool(v))
+        return error_set(err, ERROR_INVALID, "%s: must be true or false, not %s", name,
+                         json_kind_name(v));
+    *out = json_bool(v, false);
+    return 0;
+}
+
+int decode_field_time(json *v, const char *name, int64_t *out, struct error *err)
+{
+    if (absent(v))
+        return 0;
+    const char *s = json_str(v);
+    if (!s)
+        return error_set(err, ERROR_INVALID, "%s: must be a time, not %s", name, json_kind_name(v));
+    int64_t ns = clock_parse_rfc3339(s);
+    if (ns < 0)
+        return error_set(err, ERROR_INVALID, "%s: not a time: '%.64s'", name, s);
+    *out = ns;
+    return 0;
+}
+
+int decode_field_labels(json *v, const char *name, struct arena *a, struct labels *out,
+                        struct error *err)
+{
+    return labels_decode(v, a, out, err) < 0 ? error_wrap(err, "%s", name) : 0;
+}
+
+int decode_field_resources(json *v, const char *name, struct arena *a, enum quantity_round round,
+                           struct resources *out, bool *present, struct error *err)
+{
+    bool have;
+    if (decode_field_object(v, name, &have, err) < 0)
+        return -1;
+    if (present)
+        *present = have;
+    for (struct json_iter it = json_iter(v); json_next(&it);) {
+        const char *text = json_str(it.value);
+        size_t n = text ? json_str_len(it.value) : 0;
+        if (!text && (text = json_number_text(it.value)))
+            n = strlen(text);
+        if (!text)
+            return error_set(err, ERROR_INVALID, "%s: resource %s: must be a quantity, not %s",
+                             name, it.key, json_kind_name(it.value));
+        if (resources_set_text(out, a, it.key, it.key_len, text, n, round, err) < 0)
+            return error_wrap(err, "%s", name);
+    }
+    return 0;
+}
+
+int decode_field_array(json *v, const char *name, size_t max, size_t *len, struct error *err)
+{
+    *len = 0;
+    if (absent(v))
+        return 0;
+    if (!json_is_array(v))
+        return error_set(err, ERROR_INVALID, "%s: must be a list, not %s", name, json_kind_name(v));
+    *len = json_len(v);
+    if (*len > max)
+        return error_set(err, ERROR_TOO_LARGE, "%s: has %zu entries, more than %zu", name, *len,
+                         max);
+    return 0;
+}
+
+int decode_field_object(json *v, const char *name, bool *present, struct error *err)
+{
+    *present = json_is_object(v);
+    if (*present || absent(v))
+        return 0;
+    return error_set(err, ERROR_INVALID, "%s: must be an object, not %s", name, json_kind_name(v));
+}
+
+int decode_field_metadata(json *v, struct arena *a, struct decode_metadata *m, struct error *err)
+{
+    bool have;
+    *m = (struct decode_metadata){.ns = "", .name = "", .uid = "", .resource_version = ""};
+    if (decode_field_object(v, "metadata", &have, err) < 0)
+        return -1;
+    for (struct json_iter it = json_iter(v); json_next(&it);) {
+        int rc = 0;
+        if (FIELD(it, "name"))
+            rc = decode_field_str(it.value, "metadata.name", a, &m->name, err);
+        else if (FIELD(it, "namespace"))
+            rc = decode_field_str(it.value, "metadata.namespace", a, &m->ns, err);
+        else if (FIELD(it, "uid"))
+            rc = decode_field_str(it.value, "metadata.uid", a, &m->uid, err);
+        else if (FIELD(it, "resourceVersion"))
+            rc = decode_field_str(it.value, "metadata.resourceVersion", a, &m->resource_version,
+                                  err);
+        else if (FIELD(it, "labels"))
+            rc = decode_field_labels(it.value, "metadata.labels", a, &m->labels, err);
+        else if (FIELD(it, "annotations"))
+            rc = decode_field_labels(it.value, "metadata.annotations", a, &m->annotations, err);
+        else if (FIELD(it, "creationTimestamp"))
+            rc = decode_field_time(it.value, "metadata.creationTimestamp", &m->created_ns, err);
+        else if (FIELD(it, "deletionTimestamp"))
+            m->terminating = !json_is_null(it.value);
+        else if (FIELD(it, "ownerReferences"))
+            m->owners = it.value;
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * decode_field - the small steps that decode_pod.c and decode.c share. null counts as absent and leaves *out as it is; the wrong kind is
+ * ERROR_INVALID that names the field.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/base/json.h"
+#include "lib/model/resources.h"
+#include "lib/model/selector.h"
+
+/* FIELD(it, "spec"): is this member called that? Objects are walked once, so each name is compared with few others. */
+#define FIELD(it, name) \
+    ((it).key_len == sizeof(name) - 1 && memcmp((it).key, name, sizeof(name) - 1) == 0)
+
+int decode_field_str(json *v, const char *name, struct arena *a, const char **out,
+                     struct error *err);
+int decode_field_int(json *v, const char *name, int64_t min, int64_t max, int64_t *out,
+                     struct error *err);
+int decode_field_bool(json *v, const char *name, bool *out, struct error *err);
+/* RFC 3339, in nanoseconds since the epoch. */
+int decode_field_time(json *v, const char *name, int64_t *out, struct error *err);
+int decode_field_labels(json *v, const char *name, struct arena *a, struct labels *out,
+                        struct error *err);
+/* {"cpu": "100m", ...}; *present says whether there was an object at all (may be NULL). */
+int decode_field_resources(json *v, const char *name, struct arena *a, enum quantity_round round,
+                           struct resources *out, bool *present, struct error *err);
+/* 0 or -1, and *len: an array of at most max elements; 0 when absent. */
+int decode_field_array(json *v, const char *name, size_t max, size_t *len, struct error *err);
+/* An object, or absent (then *present is false). */
+int decode_field_object(json *v, const char *name, bool *present, struct error *err);
+
+/* What metadata holds for us. */
+struct decode_metadata {
+    const char *ns, *name, *uid, *resource_version; /* never NULL */
+    struct labels labels, annotations;
+    int64_t created_ns;
+    bool terminating;
+    json *owners; /* ownerReferences, borrowed */
+};
+int decode_field_metadata(json *v, struct arena *a, struct decode_metadata *out, struct error *err);
