@@ -176,13 +176,13 @@ static int judge(const struct review_config *config, const struct review *r, str
     return 0;
 }
 
-static int answer(const struct review_config *config, const char *body, size_t n, struct arena *a,
+static int answer(const struct review_config *config, char *body, size_t n, struct arena *a,
                   struct strbuf *out, struct review_outcome *o, struct error *err)
 {
     AUTO_JSON *doc = NULL;
     struct review r;
     struct rules_verdict v;
-    if (json_parse(&doc, body, n, err) < 0)
+    if (json_parse_insitu(&doc, body, n, err) < 0)
         return error_wrap(err, "the body is not JSON");
     if (review_parse(json_root(doc), &r, err) < 0 || judge(config, &r, a, &v, err) < 0)
         return -1;
@@ -204,7 +204,7 @@ static int answer(const struct review_config *config, const char *body, size_t n
     return 0;
 }
 
-void review_answer(const struct review_config *config, const char *body, size_t n, struct arena *a,
+void review_answer(const struct review_config *config, char *body, size_t n, struct arena *a,
                    struct strbuf *out, struct review_outcome *outcome)
 {
     *outcome = (struct review_outcome){

@@ -63,8 +63,9 @@ struct review_config {
     void *arg;
 };
 
-/* The body of a request → the body of the reply, appended to out. Cannot fail: a bad request has an answer too. */
-void review_answer(const struct review_config *config, const char *body, size_t n, struct arena *a,
+/* The body of a request → the body of the reply, appended to out. Cannot fail: a bad request has an answer too. The body
+ * is parsed in place: it is overwritten, and JSON_PADDING bytes behind it are writable. */
+void review_answer(const struct review_config *config, char *body, size_t n, struct arena *a,
                    struct strbuf *out, struct review_outcome *outcome);
 /* A metav1.Status that says no: for replies that are not reviews (400, 404, 405, 415). reason: "BadRequest". */
 void review_status(struct strbuf *out, int code, const char *reason, const char *message);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One request, one arena, no state between requests: any replica, and any thread of it, gives the same answer.
+ */
+#include "webhook/server.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/httpd.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+
+#define PATH "/mutate"
+
+const struct option_row server_option_rows[] = {
+    {.section = "SERVING"},
+    {.name = "address",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct server_options, address),
+     .fallback = "0.0.0.0",
+     .meta = "IP",
+     .help = "Address on which the API server reaches the webhook (HTTPS)."},
+    {.name = "port",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct server_options, port),
+     .fallback = "9443",
+     .min = 0,
+     .max = 65535,
+     .meta = "N",
+     .help = "Its port; 0 takes a free one, which is logged."},
+    {.name = "threads",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct server_options, threads),
+     .fallback = "2",
+     .min = 1,
+     .max = 64,
+     .meta = "N",
+     .help = "Threads that serve requests."},
+    {.name = "max-body",
+     .kind = OPTION_SIZE,
+     .offset = offsetof(struct server_options, max_body_bytes),
+     .fallback = "3MiB",
+     .min = 1024,
+     .max = 64 * 1024 * 1024,
+     .meta = "SIZE",
+     .help =
+         "Largest review that is read; larger ones are answered 413. The API server takes objects of "
+         "1.5 MiB at most."},
+    {.name = "max-connections",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct server_options, max_connections),
+     .fallback = "1024",
+     .min = 1,
+     .max = 65535,
+     .meta = "N",
+     .help = "Connections held at a time; more wait in the backlog."},
+    {.name = "idle-timeout",
+     .kind = OPTION_DURATION,
+     .offset = offsetof(struct server_options, idle_timeout_ms),
+     .fallback = "90s",
+     .min = 1000,
+     .max = 3600 * 1000,
+     .meta = "TIME",
+     .help =
+         "A connection without traffic is closed after this time. The API server keeps connections."},
+    {0}};
+
+static struct metric requests = {.kind = METRIC_COUNTER,
+                                 .name = "cosched_webhook_requests_total",
+                                 .help =
+                                     "Requests by result: untouched, patched, refused, malformed.",
+                                 .label = "result"};
+static struct metric injections = {.kind = METRIC_COUNTER,
+                                   .name = "cosched_webhook_injections_total",
+                                   .help = "Pods given our schedulerName, by what they asked for.",
+                                   .label = "trigger"};
+static struct metric removals = {.kind = METRIC_COUNTER,
+                                 .name = "cosched_webhook_removed_annotations_total",
+                                 .help = "Result annotations removed from new pods."};
+static struct metric durations = {
+    .kind = METRIC_HISTOGRAM,
+    .name = "cosched_webhook_request_duration_seconds",
+    .help = "Time from the whole request to the whole reply, without TLS."};
+
+struct server {
+    struct httpd *httpd;
+    struct review_config config;
+};
+
+static void reject(struct httpd_response *reply, int status, const char *reason,
+                   const char *message)
+{
+    reply->status = status;
+    reply->content_type = "application/json";
+    review_status(&reply->body, status, reason, message);
+    metrics_inc(&requests, review_result_name(REVIEW_MALFORMED));
+}
+
+static void report(const struct review_outcome *o)
+{
+    metrics_inc(&requests, review_result_name(o->result));
+    if (o->trigger)
+        metrics_inc(&injections, o->trigger);
+    if (o->removed > 0)
+        metrics_add(&removals, NULL, (int64_t)o->removed);
+    if (o->result == REVIEW_MALFORMED)
+        log_warn("malformed review", kv("error", o->message));
+    else if (o->result == REVIEW_REFUSED)
+        log_info("pod refused", kv("namespace", o->ns), kv("name", o->name), kv("uid", o->uid),
+                 kv("reason", o->message));
+    else
+        log_debug("pod reviewed", kv("result", review_result_name(o->result)),
+                  kv("namespace", o->ns), kv("name", o->name), kv("uid", o->uid),
+                  kv("trigger", str_or_empty(o->trigger)), kv("removed", o->removed));
+}
+
+/* "application/json", perhaps with parameters */
+static bool is_json(const char *content_type)
+{
+    static const char json_type[] = "application/json";
+    size_t n = sizeof json_type - 1;
+    return strncasecmp(content_type, json_type, n) == 0 &&
+           (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
+}
+
+static void handle(void *arg, const struct httpd_request *request, struct httpd_response *reply)
+{
+    const struct server *s = arg;
+    int64_t began_us = clock_mono_us();
+    if (!str_eq(request->path, PATH)) {
+        reject(reply, 404, "NotFound", "only " PATH " is served here");
+        return;
+    }
+    if (!str_eq(request->method, "POST")) {
+        reject(reply, 405, "MethodNotAllowed", PATH " takes POST only");
+        return;
+    }
+    if (!is_json(request->content_type)) {
+        reject(reply, 415, "UnsupportedMediaType", PATH " takes application/json only");
+        return;
+    }
+    struct arena arena;
+    struct review_outcome outcome;
+    arena_init(&arena, 16 * 1024);
+    review_answer(&s->config, request->body_insitu, request->body_len, &arena, &reply->body,
+                  &outcome);
+    reply->status = outcome.status;
+    reply->content_type = "application/json";
+    report(&outcome);
+    arena_deinit(&arena);
+    metrics_observe_us(&durations, NULL, clock_mono_us() - began_us);
+}
+
+int server_start(struct server **out, const struct server_options *o,
+                 const struct review_config *config, struct error *err)
+{
+    struct server *s = calloc(1, sizeof *s);
+    if (!s)
+        abort();
+    s->config = *config;
+    struct httpd_config http = {.address = o->address,
+                                .port = (uint16_t)o->port,
+                                .threads = (unsigned)o->threads,
+                                .max_body_bytes = (size_t)o->max_body_bytes,
+                                .max_connections = (unsigned)o->max_connections,
+                                .timeout_s = (unsigned)(o->idle_timeout_ms / 1000),
+                                .tls = true,
+                                .handler = handle,
+                                .arg = s};
+    metrics_register(&requests);
+    metrics_register(&injections);
+    metrics_register(&removals);
+    metrics_register(&durations);
+    if (httpd_start(&s->httpd, &http, err) < 0) {
+        free(s);
+        return error_wrap(err, "listen on %s port %lld", o->address, (long long)o->port);
+    }
+    *out = s;
+    return 0;
+}
+
+void server_stop(struct server *s)
+{
+    if (!s)
+        return;
+    httpd_stop(s->httpd);
+    free(s);
+}
+
+uint16_t server_port(const struct server *s)
+{
+    return httpd_port(s->httpd);
+}
+
+int server_set_certificate(struct server *s, const char *cert_pem, const char *key_pem,
+                           struct error *err)
+{
+    return httpd_set_certificate(s->httpd, cert_pem, key_pem, err);
+}

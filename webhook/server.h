@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * server - HTTPS for the API server: POST /mutate. Bounds, metrics and the log are here, what to answer is review's.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/options.h"
+#include "webhook/review.h"
+
+struct server_options { /* rows: server_option_rows */
+    const char *address;
+    int64_t port;
+    int64_t threads;
+    int64_t max_body_bytes;
+    int64_t max_connections;
+    int64_t idle_timeout_ms;
+};
+extern const struct option_row server_option_rows[];
+
+struct server;
+
+/* Listens at once; handshakes succeed from the first server_set_certificate on. config is copied, what it points to is not. */
+int server_start(struct server **out, const struct server_options *o,
+                 const struct review_config *config, struct error *err);
+/* Requests that have begun are answered. NULL is fine. */
+void server_stop(struct server *s);
+uint16_t server_port(const struct server *s);
+/* Any thread. Running connections keep the certificate that they began with. */
+int server_set_certificate(struct server *s, const char *cert_pem, const char *key_pem,
+                           struct error *err);
