@@ -24,7 +24,8 @@ struct gang_ref {
  * legal: "label pod-group.scheduling.sigs.k8s.io/min-available: must be between 1 and 100000: '0'". */
 int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);
 /* Whether any key of the five forms is there, legal or not: the webhook's question. */
-bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations, const char *scheduling_group);
+bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations,
+                       const char *scheduling_group);
 
 /* A PodGroup of either API group; same rules as pod. */
 struct pod_group {

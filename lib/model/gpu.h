@@ -15,7 +15,15 @@
 
 enum { GPU_CARDS_MAX = 64, GPU_INVENTORY_BYTES_MAX = 64 * 1024 };
 
-enum gpu_mode { GPU_MODE_DEFAULT, GPU_MODE_CGPU, GPU_MODE_CORE_MEM, GPU_MODE_SHARE, GPU_MODE_MPS, GPU_MODE_TOPOLOGY, GPU_MODES };
+enum gpu_mode {
+    GPU_MODE_DEFAULT,
+    GPU_MODE_CGPU,
+    GPU_MODE_CORE_MEM,
+    GPU_MODE_SHARE,
+    GPU_MODE_MPS,
+    GPU_MODE_TOPOLOGY,
+    GPU_MODES
+};
 enum gpu_placement { GPU_BINPACK, GPU_SPREAD };
 enum gpu_health { GPU_HEALTH_OK, GPU_HEALTH_SICK };
 
@@ -36,7 +44,8 @@ struct gpu_inventory {
     const char *isolation; /* engine in force: "none", "mps", "cgpu", ...; NULL when absent */
     struct gpu_card *cards;
     size_t cards_len;
-    const char **links; /* cards_len * cards_len, row by row: "X", "NV2", "PIX", "PXB", "PHB", "NODE", "SYS"; NULL when absent */
+    const char **
+        links; /* cards_len * cards_len, row by row: "X", "NV2", "PIX", "PXB", "PHB", "NODE", "SYS"; NULL when absent */
 };
 
 /* GiB that one card offers in the shared modes: floor(MiB / 1024). */
@@ -50,5 +59,6 @@ bool gpu_mode_parse(const char *text, enum gpu_mode *out);
 const char *gpu_mode_names(void);
 
 /* Strict: an unknown version, a card index twice, a size that is not positive, a link matrix of the wrong shape are errors naming the field. */
-int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu_inventory *out, struct error *err);
+int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu_inventory *out,
+                         struct error *err);
 void gpu_inventory_encode(const struct gpu_inventory *inv, struct strbuf *out);

@@ -26,17 +26,23 @@ struct container {
     const char *image;
     struct resources requests; /* as in the spec, after defaulting from limits by the API server */
     struct resources limits;
-    struct resources allocated;      /* status.containerStatuses[].allocatedResources */
-    struct resources actual;         /* status.containerStatuses[].resources.requests */
-    bool has_allocated, has_actual;  /* has_actual: status has `resources`, even if there are no requests in it */
-    bool sidecar; /* restartable init container */
+    struct resources allocated; /* status.containerStatuses[].allocatedResources */
+    struct resources actual;    /* status.containerStatuses[].resources.requests */
+    bool has_allocated,
+        has_actual; /* has_actual: status has `resources`, even if there are no requests in it */
+    bool sidecar;   /* restartable init container */
     const char *container_id; /* status: "containerd://..."; NULL until it runs */
     struct container_port *ports;
     size_t ports_len;
 };
 
 enum toleration_op { TOLERATION_EQUAL, TOLERATION_EXISTS };
-enum taint_effect { TAINT_NO_SCHEDULE, TAINT_PREFER_NO_SCHEDULE, TAINT_NO_EXECUTE, TAINT_ALL /* tolerations only */ };
+enum taint_effect {
+    TAINT_NO_SCHEDULE,
+    TAINT_PREFER_NO_SCHEDULE,
+    TAINT_NO_EXECUTE,
+    TAINT_ALL /* tolerations only */
+};
 
 struct toleration {
     const char *key; /* "" with Exists: every key */
@@ -67,8 +73,8 @@ struct pod {
     const char *resource_version;
     struct labels labels;
     struct labels annotations;
-    int64_t created_ns; /* since the epoch, 0 when absent */
-    bool terminating;   /* deletionTimestamp set */
+    int64_t created_ns;     /* since the epoch, 0 when absent */
+    bool terminating;       /* deletionTimestamp set */
     const char *owner_kind; /* controlling owner, or NULL */
     const char *owner_name;
     const char *owner_uid;
@@ -76,19 +82,20 @@ struct pod {
     const char *node; /* spec.nodeName, NULL while not bound */
     const char *scheduler;
     int32_t priority;
-    bool preempt_never; /* preemptionPolicy: Never */
-    bool gated;         /* schedulingGates not empty */
-    bool resource_claims; /* spec.resourceClaims not empty */
+    bool preempt_never;           /* preemptionPolicy: Never */
+    bool gated;                   /* schedulingGates not empty */
+    bool resource_claims;         /* spec.resourceClaims not empty */
     const char *scheduling_group; /* spec.schedulingGroup.podGroupName, or NULL */
     struct container *containers;
     size_t containers_len;
     struct container *init_containers; /* sidecars included */
     size_t init_containers_len;
     struct resources overhead;
-    struct resources pod_requests; /* spec.resources.requests */
+    struct resources pod_requests;  /* spec.resources.requests */
     struct resources pod_allocated; /* status.allocatedResources, pod level */
     struct resources pod_actual;    /* status.resources.requests, pod level */
-    bool has_pod_requests, has_pod_allocated, has_pod_actual; /* has_pod_actual: status has `resources` */
+    bool has_pod_requests, has_pod_allocated,
+        has_pod_actual;     /* has_pod_actual: status has `resources` */
     bool resize_infeasible; /* condition PodResizePending, reason Infeasible */
 
     struct labels node_selector;
@@ -103,7 +110,8 @@ struct pod {
     const char *nominated_node;
     struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
 
-    struct resources request; /* the effective request, by pod_effective_request; filled by decode */
+    struct resources
+        request; /* the effective request, by pod_effective_request; filled by decode */
 };
 
 /* Frees the arena, and so the pod. NULL is fine. */
@@ -121,6 +129,7 @@ bool pod_is_finished(const struct pod *p);
  */
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out);
 /* Whether one of the tolerations covers the taint. Operators as of 1.36: Equal and Exists. */
-bool toleration_covers(const struct toleration *t, const char *key, const char *value, enum taint_effect effect);
+bool toleration_covers(const struct toleration *t, const char *key, const char *value,
+                       enum taint_effect effect);
 /* Whether any container (init containers too) asks for more than 0 of the resource, in requests or limits. */
 bool pod_asks_for(const struct pod *p, const char *resource);

@@ -19,7 +19,8 @@ enum quantity_round { QUANTITY_UP, QUANTITY_DOWN }; /* towards +infinity, toward
 enum quantity_scale { QUANTITY_UNITS, QUANTITY_MILLI };
 
 /* "not a quantity: '4x'" (ERROR_INVALID) or "quantity too large: '16Ei'" (ERROR_RANGE). */
-int quantity_parse(const char *text, size_t n, enum quantity_scale scale, enum quantity_round round, int64_t *out, struct error *err);
+int quantity_parse(const char *text, size_t n, enum quantity_scale scale, enum quantity_round round,
+                   int64_t *out, struct error *err);
 /* The shortest usual form: 1500 milli -> "1500m", 2000 milli -> "2", bytes 1073741824 -> "1Gi", 1000 -> "1000". */
 void quantity_print_milli(int64_t milli, struct strbuf *out);
 void quantity_print_bytes(int64_t bytes, struct strbuf *out);

@@ -27,7 +27,14 @@ const char *labels_get(const struct labels *l, const char *key); /* or NULL */
 /* A JSON object of strings (NULL and null are empty); a member that is not a string, and a key that comes twice, are errors naming the key. Borrows nothing from j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
 
-enum selector_op { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_NOT_EXISTS, SELECTOR_GT, SELECTOR_LT };
+enum selector_op {
+    SELECTOR_IN,
+    SELECTOR_NOT_IN,
+    SELECTOR_EXISTS,
+    SELECTOR_NOT_EXISTS,
+    SELECTOR_GT,
+    SELECTOR_LT
+};
 
 struct requirement {
     const char *key;
@@ -60,7 +67,8 @@ bool selector_value_is_legal(const char *value);
 struct node_term {
     struct selector labels;
     struct selector fields; /* metadata.name only; others are an error in decode */
-    const char *invalid;    /* why it can never match (Gt with "abc": the API server accepts that), or NULL */
+    const char
+        *invalid; /* why it can never match (Gt with "abc": the API server accepts that), or NULL */
 };
 
 /* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms matches nothing. */
@@ -72,5 +80,7 @@ struct node_selector {
 /* One NodeSelectorTerm: In NotIn Exists DoesNotExist Gt Lt. */
 int node_term_decode(json *j, struct arena *a, struct node_term *out, struct error *err);
 int node_selector_decode(json *j, struct arena *a, struct node_selector *out, struct error *err);
-bool node_term_matches(const struct node_term *t, const struct labels *node_labels, const char *node_name);
-bool node_selector_matches(const struct node_selector *s, const struct labels *node_labels, const char *node_name);
+bool node_term_matches(const struct node_term *t, const struct labels *node_labels,
+                       const char *node_name);
+bool node_selector_matches(const struct node_selector *s, const struct labels *node_labels,
+                           const char *node_name);

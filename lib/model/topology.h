@@ -37,5 +37,6 @@ struct cpu_topology {
     struct cpuset reserved;
 };
 
-int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_topology *out, struct error *err);
+int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_topology *out,
+                        struct error *err);
 void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out);

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * topology - distances between cards, and the layout of a node's CPUs.
+ *
+ * Link names are those of nvidia-smi's matrix, from near to far: NV<n> (n NVLinks), PIX (one PCIe switch), PXB (several switches), PHB (a host
+ * bridge), NODE (one NUMA node), SYS (between NUMA nodes). One NVLink is worth more than the nearest PCIe way, and two are worth twice as much.
+ *
+ * The CPU layout is told in the kernel's list form because it is short: 384 CPUs stay far below 4 KiB, and each node heartbeat carries the
+ * annotation to every watcher.
+ */
+#include "lib/model/topology.h"
+
+#include "lib/base/json.h"
+#include "lib/base/num.h"
+
+enum { NVLINK_SCORE = 100, NVLINKS_MAX = 999 };
+
+int32_t topology_link_score(const char *link)
+{
+    static const struct {
+        const char *name;
+        int32_t score;
+    } ways[] = {{"X", INT32_MAX}, {"PIX", 50}, {"PXB", 40}, {"PHB", 30}, {"NODE", 20}, {"SYS", 10}};
+    int64_t n;
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (str_eq(link, ways[i].name))
+            return ways[i].score;
+    if (str_starts(link, "NV") && num_parse_range(link + 2, 1, NVLINKS_MAX, &n, NULL) == 0)
+        return (int32_t)(NVLINK_SCORE * n);
+    return 0;
+}
+
+int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chosen, size_t n)
+{
+    int64_t sum = 0;
+
+    if (!inv->links)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            sum = num_add_sat(
+                sum, topology_link_score(inv->links[chosen[i] * inv->cards_len + chosen[k]]));
+    return sum;
+}
+
+/* ---- decode -------------------------------------------------------------------------------------- */
+
+/* A list of CPUs in a string. */
+static int read_set(json *j, struct cpuset *out, struct error *err)
+{
+    if (!json_str(j))
+        return error_set(err, ERROR_INVALID, "must be a string, not %s", json_kind_name(j));
+    return cpuset_parse(json_str(j), out, err);
+}
+
+/* The groups of one level: no CPU may be in two. */
+static int read_level(json *root, const char *field, struct arena *a, struct cpuset **out,
+                      size_t *out_len, struct error *err)
+{
+    json *j = json_get(root, field);
+    struct cpuset seen = {{0}};
+    size_t n = json_len(j), i = 0;
+
+    if (!json_is_array(j))
+        return error_set(err, ERROR_INVALID, "%s: must be an array, not %s", field,
+                         json_kind_name(j));
+    if (n > TOPOLOGY_GROUPS_MAX)
+        return error_set(err, ERROR_INVALID, "%s: more than %d groups", field, TOPOLOGY_GROUPS_MAX);
+    *out = arena_new(a, struct cpuset, n);
+    for (struct json_iter it = json_iter(j); json_next(&it); i++) {
+        struct cpuset *set = &(*out)[i], twice;
+        if (read_set(it.value, set, err) < 0)
+            return error_wrap(err, "%s[%zu]", field, i);
+        twice = *set;
+        cpuset_intersect(&twice, &seen);
+        if (!cpuset_is_empty(&twice))
+            return error_set(err, ERROR_INVALID, "%s[%zu]: CPU %d is there twice", field, i,
+                             cpuset_next(&twice, -1));
+        cpuset_union(&seen, set);
+    }
+    *out_len = n;
+    return 0;
+}
+
+/* An optional list. */
+static int read_list(json *root, const char *field, struct cpuset *out, struct error *err)
+{
+    json *j = json_get(root, field);
+
+    if (!j || json_is_null(j))
+        return 0;
+    return read_set(j, out, err) < 0 ? error_wrap(err, "%s", field) : 0;
+}
+
+/* "smt2:128" */
+static int read_cores(json *root, struct cpu_topology *out, struct error *err)
+{
+    const char *text = json_get_str(root, "cores");
+    const char *colon = text ? strchr(text, ':') : NULL;
+    int64_t threads, cores;
+
+    if (!colon || !str_starts(text, "smt") ||
+        num_parse(text + 3, (size_t)(colon - text - 3), &threads, NULL) < 0 ||
+        num_parse(colon + 1, strlen(colon + 1), &cores, NULL) < 0)
+        return error_set(err, ERROR_INVALID, "cores: must be like smt2:128: '%.32s'",
+                         str_or_empty(text));
+    if (threads != 1 && threads != 2 && threads != 4 && threads != 8)
+        return error_set(err, ERROR_INVALID, "cores: threads must be 1, 2, 4 or 8: '%.32s'", text);
+    if (cores < 1 || cores > CPUSET_MAX / threads)
+        return error_set(err, ERROR_INVALID, "cores: must be 1 to %d CPUs: '%.32s'", CPUSET_MAX,
+                         text);
+    out->threads = (uint32_t)threads;
+    out->cores = (uint32_t)cores;
+    return 0;
+}
+
+static int check_numbers(const struct cpu_topology *t, struct error *err)
+{
+    const struct {
+        const char *field;
+        const struct cpuset *sets;
+        size_t n;
+    } all[] = {{"sockets", t->sockets, t->sockets_len},
+               {"numa", t->numa, t->numa_len},
+               {"l3", t->l3, t->l3_len},
+               {"offline", &t->offline, 1},
+               {"reserved", &t->reserved, 1}};
+    int cpus = (int)(t->threads * t->cores);
+
+    for (size_t f = 0; f < sizeof all / sizeof all[0]; f++)
+        for (size_t i = 0; i < all[f].n; i++) {
+            int beyond = cpuset_next(&all[f].sets[i], cpus - 1);
+            if (beyond >= 0)
+                return error_set(err, ERROR_INVALID, "%s: CPU %d, but cores says there are %d",
+                                 all[f].field, beyond, cpus);
+        }
+    return 0;
+}
+
+static int read_topology(json *root, struct arena *a, struct cpu_topology *out, struct error *err)
+{
+    int64_t version;
+
+    if (!json_is_object(root))
+        return error_set(err, ERROR_INVALID, "must be an object, not %s", json_kind_name(root));
+    if (!json_get_int(root, "v", &version) || version != 1)
+        return error_set(err, ERROR_INVALID, "v: only version 1 is known");
+    if (read_level(root, "sockets", a, &out->sockets, &out->sockets_len, err) < 0 ||
+        read_level(root, "numa", a, &out->numa, &out->numa_len, err) < 0 ||
+        read_level(root, "l3", a, &out->l3, &out->l3_len, err) < 0 ||
+        read_cores(root, out, err) < 0 || read_list(root, "offline", &out->offline, err) < 0 ||
+        read_list(root, "reserved", &out->reserved, err) < 0)
+        return -1;
+    return check_numbers(out, err);
+}
+
+int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_topology *out,
+                        struct error *err)
+{
+    struct cpu_topology t = {0};
+    AUTO_JSON *doc = NULL;
+
+    *out = t;
+    if (n > TOPOLOGY_BYTES_MAX)
+        return error_set(err, ERROR_INVALID, "cpu topology: longer than %d bytes",
+                         TOPOLOGY_BYTES_MAX);
+    if (json_parse(&doc, text, n, err) < 0 || read_topology(json_root(doc), a, &t, err) < 0)
+        return error_wrap(err, "cpu topology");
+    *out = t;
+    return 0;
+}
+
+/* ---- encode -------------------------------------------------------------------------------------- */
+
+static void write_set(struct json_writer *w, const struct cpuset *s)
+{
+    AUTO_STRBUF text;
+
+    strbuf_init(&text);
+    cpuset_print(s, &text);
+    json_put_str(w, strbuf_str(&text));
+}
+
+static void write_level(struct json_writer *w, const char *field, const struct cpuset *sets,
+                        size_t n)
+{
+    json_key(w, field);
+    json_array_begin(w);
+    for (size_t i = 0; i < n; i++)
+        write_set(w, &sets[i]);
+    json_array_end(w);
+}
+
+void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out)
+{
+    struct json_writer w;
+    char cores[32];
+
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_kv_int(&w, "v", 1);
+    write_level(&w, "sockets", t->sockets, t->sockets_len);
+    write_level(&w, "numa", t->numa, t->numa_len);
+    write_level(&w, "l3", t->l3, t->l3_len);
+    str_format(cores, sizeof cores, "smt%lu:%lu", (unsigned long)t->threads,
+               (unsigned long)t->cores);
+    json_kv_str(&w, "cores", cores);
+    json_key(&w, "offline");
+    write_set(&w, &t->offline);
+    json_key(&w, "reserved");
+    write_set(&w, &t->reserved);
+    json_object_end(&w);
+}
