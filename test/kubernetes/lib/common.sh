@@ -23,7 +23,7 @@ elapsed() {
 }
 
 need_tool() { # need_tool PROGRAM PACKAGE
-  command -v "$1" >/dev/null || die "$1 not found: install the Debian package $2"
+  [ -x "$(command -v "$1")" ] || die "$1 not found: install the Debian package $2"
 }
 
 # proc_identity PID: "start-time boot-id", nothing if it is gone or a zombie.
@@ -44,6 +44,15 @@ pid_of() { # pid_of NAME: prints the pid if the component runs
 
 alive() { pid_of "$1" >/dev/null; }
 
+# close_files: a daemon must not inherit our locks, nor a pipe whose reader waits for its end.
+close_files() {
+  local file
+  for file in /proc/self/fd/*; do
+    file=${file##*/}
+    if [ "$file" -gt 2 ]; then eval "exec $file>&-"; fi
+  done
+}
+
 # spawn NAME: runs cmd/NAME detached in its own session; logs to log/NAME.log.
 spawn() {
   local name=$1 argv=() pid
@@ -52,8 +61,7 @@ spawn() {
     return 0
   fi
   mapfile -d '' argv <"$DIR/cmd/$name"
-  # 8 and 9 are lock files of ours: a daemon must not inherit them.
-  (cd "$DIR" && exec setsid "${argv[@]}" >>"$DIR/log/$name.log" 2>&1 </dev/null 8>&- 9>&-) &
+  (close_files && cd "$DIR" && exec setsid "${argv[@]}" >>"$DIR/log/$name.log" 2>&1 </dev/null) &
   pid=$!
   echo "$pid $(proc_identity "$pid")" >"$DIR/pid/$name"
   disown "$pid"
@@ -98,7 +106,7 @@ stop_component() {
     deadline=$(($(now_ms) + limit * 1000))
     while alive "$name" && [ "$(now_ms)" -lt "$deadline" ]; do sleep 0.05; done
     if alive "$name"; then
-      say "$name does not end within $limit s: killing it"
+      [ "$name" = apiserver ] || say "$name does not end within $limit s: killing it"
       kill -KILL "$pid" 2>/dev/null || true
       while alive "$name"; do sleep 0.05; done
     fi

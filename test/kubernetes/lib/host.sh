@@ -9,6 +9,7 @@
 #   users/N    state directory of the cluster with address 10.240.0.N on lo
 #   created    directories that had to be made as mount points
 #   sysctl     values from before the first kubelet
+#   cgroup     controllers that the root of cgroup v2 gave to its children before
 # The first one in writes, the last one out restores. /run itself is the lock.
 
 REGISTER=/run/cosched-k8s
@@ -22,8 +23,8 @@ lock_register() {
 }
 unlock_register() { exec 8<&-; }
 
-# cgroup_mounts: the mount point of every cgroup hierarchy, v1 and v2.
-cgroup_mounts() { awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mounts; }
+# cgroup_mounts [TYPE]: the mount point of every cgroup hierarchy, v1 (cgroup) and v2 (cgroup2).
+cgroup_mounts() { awk -v type="${1:-}" '$3 ~ /^cgroup2?$/ && (type == "" || $3 == type) { print $2 }' /proc/mounts; }
 
 kubepods_exists() { # kubepods_exists ROOT
   local mount
@@ -49,6 +50,47 @@ restore_sysctls() {
   done <"$REGISTER/sysctl"
 }
 
+# With cgroup v2 the kubelet turns on the controllers it needs for the children of the root.
+subtree_control() {
+  local mount
+  for mount in $(cgroup_mounts cgroup2); do
+    if [ -s "$mount/cgroup.controllers" ]; then echo "$mount/cgroup.subtree_control"; fi
+  done
+}
+
+save_controllers() {
+  local file
+  for file in $(subtree_control); do echo "$file $(cat "$file")"; done >"$REGISTER/cgroup"
+}
+
+restore_controllers() {
+  local file before now name
+  [ -f "$REGISTER/cgroup" ] || return 0
+  while read -r file before; do
+    read -r now <"$file" || true
+    for name in $now; do
+      case " $before " in
+      *" $name "*) ;;
+      *) { echo "-$name" >"$file"; } 2>/dev/null || true ;; # somebody else may use it by now
+      esac
+    done
+  done <"$REGISTER/cgroup"
+}
+
+# controllers_usable: on cgroup v2 the root must be able to give cpu, cpuset, memory and pids to its
+# children. In a container whose root cgroup holds processes it is not.
+controllers_usable() {
+  local file missing='' name
+  for file in $(subtree_control); do
+    for name in cpu cpuset memory pids; do
+      if ! grep -qw "$name" "$file"; then missing+=" +$name"; fi
+    done
+    [ -n "$missing" ] || return 0
+    { echo "$missing" >"$file"; } 2>/dev/null || return 1
+    { echo "${missing//+/-}" >"$file"; } 2>/dev/null || true
+  done
+}
+
 drop_stale_users() {
   local user
   for user in "$REGISTER"/users/*; do
@@ -63,6 +105,7 @@ join_host() {
   mkdir -p "$REGISTER/users"
   drop_stale_users
   [ -f "$REGISTER/sysctl" ] || save_sysctls
+  [ -f "$REGISTER/cgroup" ] || save_controllers
   for dir in "${PRIVATE_DIRS[@]}"; do
     if [ ! -d "$dir" ]; then
       mkdir -p "$dir"
@@ -107,6 +150,7 @@ leave_host() {
   drop_stale_users
   if [ -d "$REGISTER" ] && [ -z "$(ls -A "$REGISTER/users")" ]; then
     restore_sysctls
+    restore_controllers
     if [ -f "$REGISTER/created" ]; then
       while read -r dir; do rmdir "$dir" 2>/dev/null || true; done <"$REGISTER/created"
     fi

@@ -18,6 +18,7 @@ preflight_node() {
     mkdir "$probe" 2>/dev/null || die "no right to make cgroups in $mount: a kubelet cannot run here"
     rmdir "$probe"
   done
+  controllers_usable || die "cgroup v2: the root cannot give cpu, cpuset, memory and pids to its children: a kubelet cannot run here"
   unshare --mount true 2>/dev/null || die "no right to make a mount namespace: a kubelet cannot run here"
   [ "${#DIR}" -le 60 ] || die "the state directory's path is too long for sockets below it: $DIR"
 }
