@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The life of our own certificates. Every replica runs the same passes over one Secret; a write carries the
+ * resourceVersion that was read, so of two that want to renew one wins (vault_write) and the other reads the winner's:
+ *
+ *             vault_read
+ *   (no Secret, no usable CA) ── KEEPER_ALL ──► [CA1 | leaf of CA1]
+ *                                                    │        ▲
+ *                       leaf at 2/3 of its life:     │        │
+ *                       KEEPER_LEAF, the CA stays    └────────┘
+ *                                                    │
+ *                       CA1 at 2/3 of its life: KEEPER_CA
+ *                                                    ▼
+ *                                        [CA2 CA1 | leaf of CA1]       caBundle = CA2 CA1 (vault_publish)
+ *                                                    │
+ *                       CA2 published for settle_ms: KEEPER_LEAF
+ *                                                    ▼
+ *                                        [CA2 CA1 | leaf of CA2]       CA1 leaves at the next KEEPER_CA after its end
+ *
+ * No request fails on the way: an API server that has not seen the new bundle yet meets a leaf of the old CA, and a replica that
+ * has not seen the new leaf yet meets an API server which trusts both. A pass that fails changes nothing that is served.
+ */
+#include "webhook/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
+
+enum { CONFLICTS_MAX = 5, RETRY_MIN_MS = 250, NAMES_PER_SERVICE = 4 };
+
+static struct metric expiry = {.kind = METRIC_GAUGE,
+                               .name = "cosched_webhook_certificate_expiry_timestamp_seconds",
+                               .help = "When the certificate that is served ends."};
+static struct metric renewals = {.kind = METRIC_COUNTER,
+                                 .name = "cosched_webhook_certificate_renewals_total",
+                                 .help = "Certificates made by this replica: ca, leaf.",
+                                 .label = "what"};
+
+struct keeper {
+    struct keeper_options options;
+    struct keeper_policy policy;
+    struct keeper_callbacks cb;
+    struct vault vault;
+    struct arena arena; /* names */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stopping; /* under lock */
+
+    /* the thread's own */
+    char *served;            /* PEM of the certificate that is installed; NULL: none */
+    int64_t ends_s;          /* of it */
+    char *bundle;            /* as last seen in the source */
+    int64_t bundle_since_ms; /* when that bundle was published; -1: not yet */
+    bool published;
+    int64_t next_due_s; /* when the next renewal is due; 0: not known */
+};
+
+/* ---- the rule ------------------------------------------------------------------------------- */
+
+static enum keeper_need need_of(enum keeper_need need, const char *reason, const char **why)
+{
+    *why = reason;
+    return need;
+}
+
+/* The newest CA of the bundle alone, so that a leaf of an older one does not pass. */
+static bool is_of_newest(const struct vault_content *c, int64_t now_s)
+{
+    AUTO_STRBUF first;
+    strbuf_init(&first);
+    return certs_first(c->ca_bundle, &first, NULL) == 0 &&
+           certs_check(strbuf_str(&first), &c->leaf, NULL, 0, now_s, NULL) == 0;
+}
+
+enum keeper_need keeper_judge(const struct keeper_policy *p, const struct vault_content *c,
+                              int64_t now_s, bool settled, const char **why)
+{
+    struct certs_pair ca = {.cert_pem = c->ca_bundle, .key_pem = c->ca_key};
+    struct certs_life life;
+    if (!c->ca_bundle || !c->ca_key)
+        return need_of(KEEPER_ALL, "there is no CA yet", why);
+    if (certs_check_ca(&ca, now_s, NULL) < 0 || certs_life(c->ca_bundle, &life, NULL) < 0)
+        return need_of(KEEPER_ALL, "the CA cannot be used", why);
+    if (!c->leaf.cert_pem || !c->leaf.key_pem ||
+        certs_check(c->ca_bundle, &c->leaf, p->names, p->names_len, now_s, NULL) < 0)
+        return need_of(KEEPER_LEAF, "the certificate cannot be used", why);
+    if (now_s >= life.renew_s)
+        return need_of(KEEPER_CA, "the CA is near its end", why);
+    if (!settled)
+        return need_of(KEEPER_NOTHING, "", why);
+    if (!is_of_newest(c, now_s))
+        return need_of(KEEPER_LEAF, "the certificate is of an older CA", why);
+    if (certs_life(c->leaf.cert_pem, &life, NULL) < 0 || now_s >= life.renew_s)
+        return need_of(KEEPER_LEAF, "the certificate is near its end", why);
+    return need_of(KEEPER_NOTHING, "", why);
+}
+
+static int renew_ca(const struct keeper_policy *p, struct vault_content *c, int64_t now_s,
+                    struct error *err)
+{
+    struct certs_pair ca = {.cert_pem = NULL};
+    struct strbuf bundle;
+    strbuf_init(&bundle);
+    if (certs_make_ca("cosched-webhook-ca", now_s, p->ca_life_s, &ca, err) < 0)
+        return -1;
+    /* A bundle that cannot be read is left behind: nobody can have trusted it. */
+    if (certs_bundle(ca.cert_pem, c->ca_bundle, now_s, &bundle, NULL) < 0) {
+        strbuf_reset(&bundle);
+        strbuf_adds(&bundle, ca.cert_pem);
+    }
+    free(c->ca_bundle);
+    certs_wipe(c->ca_key);
+    c->ca_bundle = strbuf_take(&bundle);
+    c->ca_key = take_ptr(&ca.key_pem);
+    certs_pair_deinit(&ca);
+    return 0;
+}
+
+static int renew_leaf(const struct keeper_policy *p, struct vault_content *c, int64_t now_s,
+                      struct error *err)
+{
+    struct certs_pair ca = {.cert_pem = c->ca_bundle, .key_pem = c->ca_key};
+    struct certs_pair leaf = {.cert_pem = NULL};
+    if (certs_make_leaf(&ca, p->names, p->names_len, now_s, p->leaf_life_s, &leaf, err) < 0)
+        return -1;
+    certs_pair_deinit(&c->leaf);
+    c->leaf = leaf;
+    return 0;
+}
+
+int keeper_renew(const struct keeper_policy *p, enum keeper_need need, struct vault_content *c,
+                 int64_t now_s, struct error *err)
+{
+    if ((need == KEEPER_ALL || need == KEEPER_CA) && renew_ca(p, c, now_s, err) < 0)
+        return -1;
+    if ((need == KEEPER_ALL || need == KEEPER_LEAF) && renew_leaf(p, c, now_s, err) < 0)
+        return -1;
+    return 0;
+}
+
+/* ---- one pass -------------------------------------------------------------------------------- */
+
+static int64_t now_seconds(void)
+{
+    return clock_wall_ns() / 1000000000;
+}
+
+static bool is_settled(const struct keeper *k)
+{
+    return k->bundle_since_ms >= 0 && clock_mono_ms() - k->bundle_since_ms >= k->options.settle_ms;
+}
+
+static void note_bundle(struct keeper *k, const char *bundle)
+{
+    if (str_eq(k->bundle, bundle))
+        return;
+    free(k->bundle);
+    k->bundle = bundle ? strdup(bundle) : NULL;
+    /* Without a configuration to write, whoever copies the bundle gets the same time for it. */
+    k->bundle_since_ms = k->vault.webhook_config ? -1 : clock_mono_ms();
+}
+
+/* The Secret as it should be: read, and renewed where needed. Others may write at the same time. */
+static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
+{
+    for (int i = 0; i < CONFLICTS_MAX; i++) {
+        const char *why = "";
+        vault_content_deinit(c);
+        if (vault_read(&k->vault, c, err) < 0)
+            return -1;
+        note_bundle(k, c->ca_bundle);
+        int64_t now_s = now_seconds();
+        enum keeper_need need = keeper_judge(&k->policy, c, now_s, is_settled(k), &why);
+        if (need == KEEPER_NOTHING)
+            return 0;
+        if (keeper_renew(&k->policy, need, c, now_s, err) < 0)
+            return -1;
+        if (vault_write(&k->vault, c, err) == 0) {
+            if (need != KEEPER_LEAF)
+                metrics_inc(&renewals, "ca");
+            if (need != KEEPER_CA)
+                metrics_inc(&renewals, "leaf");
+            log_info("certificates renewed", kv("why", why), kv("secret", k->vault.secret),
+                     kv("namespace", k->vault.ns));
+            note_bundle(k, c->ca_bundle);
+            return 0;
+        }
+        if (err->code != ERROR_CONFLICT)
+            return -1;
+        error_clear(err);
+    }
+    return error_set(err, ERROR_CONFLICT, "secret %s/%s: changed under our hands %d times",
+                     k->vault.ns, k->vault.secret, CONFLICTS_MAX);
+}
+
+static int install(struct keeper *k, const struct certs_pair *leaf, struct error *err)
+{
+    struct certs_life life;
+    if (certs_life(leaf->cert_pem, &life, err) < 0)
+        return -1;
+    k->next_due_s = life.renew_s;
+    if (str_eq(k->served, leaf->cert_pem))
+        return 0;
+    if (k->cb.install(k->cb.arg, leaf->cert_pem, leaf->key_pem, err) < 0)
+        return error_wrap(err, "install certificate");
+    free(k->served);
+    k->served = strdup(leaf->cert_pem);
+    k->ends_s = life.not_after_s;
+    metrics_set(&expiry, NULL, life.not_after_s);
+    log_info("certificate installed", kv("not_after_s", life.not_after_s));
+    return 0;
+}
+
+static int publish(struct keeper *k, const char *bundle, struct error *err)
+{
+    bool changed = false;
+    if (!k->vault.webhook_config) {
+        k->published = true;
+        return 0;
+    }
+    if (vault_publish(&k->vault, bundle, &changed, err) < 0)
+        return -1;
+    if (changed)
+        log_info("caBundle written", kv("webhook_config", k->vault.webhook_config));
+    if (changed || k->bundle_since_ms < 0)
+        k->bundle_since_ms = clock_mono_ms();
+    k->published = true;
+    return 0;
+}
+
+static int pass_secret(struct keeper *k, struct error *err)
+{
+    struct vault_content c = {.resource_version = NULL};
+    int rc = refresh(k, &c, err);
+    if (rc == 0)
+        rc = install(k, &c.leaf, err);
+    if (rc == 0)
+        rc = publish(k, c.ca_bundle, err);
+    vault_content_deinit(&c);
+    return rc;
+}
+
+static int read_file(const char *path, char **out, struct error *err)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, errno, "%s", path);
+    struct strbuf text;
+    strbuf_init(&text);
+    strbuf_reserve(&text, CERTS_PEM_MAX + 1); /* never moves: a key leaves no copy behind */
+    ssize_t n = 0;
+    while (text.len <= CERTS_PEM_MAX &&
+           (n = read(fd, text.ptr + text.len, CERTS_PEM_MAX + 1 - text.len)) > 0)
+        text.len += (size_t)n;
+    int rc = n < 0 ? error_errno(err, errno, "%s", path) : 0;
+    if (rc == 0 && text.len > CERTS_PEM_MAX)
+        rc = error_set(err, ERROR_TOO_LARGE, "%s: longer than %d bytes", path, CERTS_PEM_MAX);
+    if (rc < 0) {
+        certs_wipe_buf(&text);
+        return -1;
+    }
+    text.ptr[text.len] = '\0';
+    *out = strbuf_take(&text);
+    return 0;
+}
+
+/* Files are written by others, one after the other: until they fit together the old ones stay. */
+static int pass_files(struct keeper *k, struct error *err)
+{
+    const struct keeper_options *o = &k->options;
+    struct certs_pair leaf = {.cert_pem = NULL};
+    char *bundle = NULL;
+    int rc = read_file(o->cert_file, &leaf.cert_pem, err);
+    if (rc == 0)
+        rc = read_file(o->key_file, &leaf.key_pem, err);
+    if (rc == 0 && o->ca_file)
+        rc = read_file(o->ca_file, &bundle, err);
+    if (rc == 0 && certs_check(bundle, &leaf, NULL, 0, now_seconds(), err) < 0)
+        rc = error_wrap(err, "%s, %s", o->cert_file, o->key_file);
+    if (rc == 0)
+        rc = install(k, &leaf, err);
+    if (rc == 0) {
+        note_bundle(k, bundle);
+        rc = publish(k, bundle, err);
+    }
+    k->next_due_s = 0; /* renewing is not ours */
+    certs_pair_deinit(&leaf);
+    free(bundle);
+    return rc;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+/* Until the next look: the interval, or sooner when a renewal is due or the last pass failed. */
+static int64_t pause_ms(const struct keeper *k, int failures)
+{
+    int64_t ms = k->options.check_ms;
+    if (failures > 0)
+        ms = num_min(ms, (int64_t)RETRY_MIN_MS << (failures < 16 ? failures - 1 : 15));
+    else if (k->next_due_s > now_seconds()) /* later it waits for the new CA to settle */
+        ms = num_min(ms, (k->next_due_s - now_seconds()) * 1000);
+    return num_max(ms, 50);
+}
+
+/* false: stopping */
+static bool sleep_ms(struct keeper *k, int64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&k->lock);
+    while (!k->stopping && pthread_cond_timedwait(&k->wake, &k->lock, &until) == 0)
+        ;
+    bool go_on = !k->stopping;
+    pthread_mutex_unlock(&k->lock);
+    return go_on;
+}
+
+static void *worker_main(void *arg)
+{
+    struct keeper *k = arg;
+    int failures = 0;
+    char last[ERROR_TEXT_SIZE] = "";
+    do {
+        struct error err = ERROR_INIT;
+        int rc = k->options.cert_file ? pass_files(k, &err) : pass_secret(k, &err);
+        failures = rc == 0 ? 0 : failures + 1;
+        /* One line per new reason, not one per attempt. */
+        if (rc < 0 && err.code != ERROR_CANCELLED && !str_eq(last, err.text))
+            log_warn("certificates wait", kv("error", err.text));
+        (void)str_format(last, sizeof last, "%s", rc < 0 ? err.text : "");
+        k->cb.state(k->cb.arg, k->served && now_seconds() < k->ends_s, k->published);
+    } while (sleep_ms(k, pause_ms(k, failures)));
+    return NULL;
+}
+
+/* ---- start and stop -------------------------------------------------------------------------- */
+
+/* The names under which a Service is reached, the one the API server uses first; then the extra ones. */
+static int collect_names(struct keeper *k, const char *ns, struct error *err)
+{
+    const char **names = arena_new(&k->arena, const char *, CERTS_NAMES_MAX);
+    const char *service = k->options.service;
+    size_t n = 0;
+    names[n++] = arena_printf(&k->arena, "%s.%s.svc", service, ns);
+    names[n++] = arena_printf(&k->arena, "%s.%s.svc.cluster.local", service, ns);
+    names[n++] = arena_printf(&k->arena, "%s.%s", service, ns);
+    names[n++] = arena_strdup(&k->arena, service);
+    for (const char *s = str_or_empty(k->options.san); *s != '\0';) {
+        size_t len = strcspn(s, ",");
+        if (n == CERTS_NAMES_MAX)
+            return error_set(err, ERROR_INVALID, "--san: at most %d names",
+                             CERTS_NAMES_MAX - NAMES_PER_SERVICE);
+        if (len > 0)
+            names[n++] = arena_strndup(&k->arena, s, len);
+        s += len + (s[len] == ',');
+    }
+    k->policy = (struct keeper_policy){.names = names,
+                                       .names_len = n,
+                                       .ca_life_s = k->options.ca_life_ms / 1000,
+                                       .leaf_life_s = k->options.leaf_life_ms / 1000};
+    return 0;
+}
+
+static int check_options(const struct keeper_options *o, struct error *err)
+{
+    if (!o->cert_file != !o->key_file)
+        return error_set(err, ERROR_INVALID, "--cert-file and --key-file go together");
+    if (o->ca_file && !o->cert_file)
+        return error_set(err, ERROR_INVALID, "--ca-file goes with --cert-file and --key-file");
+    if (o->cert_file && o->webhook_config && !o->ca_file)
+        return error_set(
+            err, ERROR_INVALID,
+            "--webhook-config with --cert-file needs --ca-file: what should caBundle be?");
+    if (!o->cert_file && o->leaf_life_ms > o->ca_life_ms)
+        return error_set(err, ERROR_INVALID, "--cert-lifetime is longer than --ca-lifetime");
+    return 0;
+}
+
+static void destroy(struct keeper *k)
+{
+    pthread_mutex_destroy(&k->lock);
+    pthread_cond_destroy(&k->wake);
+    kube_client_free(k->vault.client);
+    arena_deinit(&k->arena);
+    free(k->served);
+    free(k->bundle);
+    free(k);
+}
+
+int keeper_start(struct keeper **out, const struct keeper_options *o, const char *ns,
+                 struct kube_client *client, const struct keeper_callbacks *cb, struct error *err)
+{
+    struct keeper *k = calloc(1, sizeof *k);
+    if (!k)
+        abort();
+    k->options = *o;
+    k->cb = *cb;
+    k->bundle_since_ms = -1;
+    arena_init(&k->arena, 0);
+    k->vault = (struct vault){.client = client,
+                              .ns = arena_strdup(&k->arena, ns),
+                              .secret = o->secret,
+                              .webhook_config = o->webhook_config};
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&k->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&k->lock, NULL);
+    metrics_register(&expiry);
+    metrics_register(&renewals);
+    int rc = check_options(o, err) < 0 ? -1 : collect_names(k, ns, err);
+    if (rc == 0 && (rc = pthread_create(&k->thread, NULL, worker_main, k)) != 0)
+        rc = error_errno(err, rc, "thread");
+    if (rc < 0) {
+        destroy(k);
+        return -1;
+    }
+    *out = k;
+    return 0;
+}
+
+void keeper_stop(struct keeper *k)
+{
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->lock);
+    k->stopping = true;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->lock);
+    if (k->vault.client)
+        kube_client_cancel(k->vault.client);
+    pthread_join(k->thread, NULL);
+    destroy(k);
+}
+
+const struct option_row keeper_option_rows[] = {
+    {.section = "CERTIFICATES"},
+    {.name = "service-name",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, service),
+     .fallback = "cosched-webhook",
+     .meta = "NAME",
+     .help = "Service through which the API server reaches us: the name in the certificate."},
+    {.name = "namespace",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, ns),
+     .meta = "NAME",
+     .help = "Our own namespace: that of the Service and the Secret. Nothing is injected there. "
+             "Unset: the service account's, or the kubeconfig context's."},
+    {.name = "san",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, san),
+     .meta = "NAME,...",
+     .help = "More DNS names and IP addresses for the certificate."},
+    {.name = "secret-name",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, secret),
+     .fallback = "cosched-webhook-cert",
+     .meta = "NAME",
+     .help = "Secret in which all replicas share CA and certificate. Made when it does not exist."},
+    {.name = "webhook-config",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, webhook_config),
+     .meta = "NAME",
+     .help = "MutatingWebhookConfiguration whose caBundle is kept up to date. Until that is done "
+             "/readyz says no. Unset: somebody else does it."},
+    {.name = "ca-lifetime",
+     .kind = OPTION_DURATION,
+     .offset = offsetof(struct keeper_options, ca_life_ms),
+     .fallback = "87600h",
+     .min = 10 * 1000,
+     .max = INT64_C(876000) * 3600 * 1000,
+     .meta = "TIME",
+     .help = "Life of our CA; a new one joins it after two thirds."},
+    {.name = "cert-lifetime",
+     .kind = OPTION_DURATION,
+     .offset = offsetof(struct keeper_options, leaf_life_ms),
+     .fallback = "2160h",
+     .min = 3 * 1000,
+     .max = INT64_C(876000) * 3600 * 1000,
+     .meta = "TIME",
+     .help = "Life of the server's certificate; it is renewed after two thirds."},
+    {.name = "cert-check-interval",
+     .kind = OPTION_DURATION,
+     .offset = offsetof(struct keeper_options, check_ms),
+     .fallback = "10s",
+     .min = 50,
+     .max = 3600 * 1000,
+     .meta = "TIME",
+     .help = "How often the Secret (or the files) and caBundle are looked at."},
+    {.name = "ca-settle",
+     .kind = OPTION_DURATION,
+     .offset = offsetof(struct keeper_options, settle_ms),
+     .fallback = "60s",
+     .min = 0,
+     .max = 24 * 3600 * 1000,
+     .meta = "TIME",
+     .help = "How long a new CA is in caBundle before a certificate of it is served."},
+    {.name = "cert-file",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, cert_file),
+     .meta = "FILE",
+     .help =
+         "Serve this certificate (PEM, leaf first) instead of our own; read again when it changes."},
+    {.name = "key-file",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, key_file),
+     .meta = "FILE",
+     .help = "Its private key (PEM, not encrypted)."},
+    {.name = "ca-file",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, ca_file),
+     .meta = "FILE",
+     .help =
+         "CA of that certificate: checked against it, and written into caBundle with --webhook-config."},
+    {0}};

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "webhook/vault.h"
+
+#include <stdlib.h>
+
+#include "lib/base/json.h"
+#include "lib/kube/base64.h"
+#include "lib/kube/decode.h"
+#include "webhook/patch.h"
+
+enum { WEBHOOKS_MAX = 64 };
+
+void vault_content_deinit(struct vault_content *c)
+{
+    free(c->resource_version);
+    free(c->ca_bundle);
+    certs_wipe(c->ca_key);
+    certs_pair_deinit(&c->leaf);
+    *c = (struct vault_content){.resource_version = NULL};
+}
+
+/* A member of data, decoded; NULL when it is absent, no base64, or longer than any PEM of ours. What cannot be used is
+ * treated as what is not there: both are made anew. */
+static char *take_data(json *data, const char *key)
+{
+    const char *text = json_get_str(data, key);
+    if (!text || strlen(text) > (size_t)CERTS_PEM_MAX * 2)
+        return NULL;
+    struct strbuf out;
+    strbuf_init(&out);
+    strbuf_reserve(&out, strlen(text)); /* so that it never moves and leaves a copy behind */
+    if (!base64_decode(text, strlen(text), &out) || strlen(strbuf_str(&out)) != out.len) {
+        certs_wipe_buf(&out);
+        return NULL;
+    }
+    return strbuf_take(&out);
+}
+
+static char *copy(const char *s)
+{
+    char *c = strdup(s);
+    if (!c)
+        abort();
+    return c;
+}
+
+int vault_read(const struct vault *v, struct vault_content *out, struct error *err)
+{
+    *out = (struct vault_content){.resource_version = NULL};
+    AUTO_JSON *doc = NULL;
+    struct error why = ERROR_INIT;
+    if (kube_get(v->client, &kube_secrets, v->ns, v->secret, &doc, &why) < 0) {
+        if (why.code == ERROR_NOT_FOUND)
+            return 0;
+        *err = why;
+        return error_wrap(err, "secret %s/%s", v->ns, v->secret);
+    }
+    struct object_meta meta;
+    decode_meta(json_root(doc), &meta);
+    json *data = json_get(json_root(doc), "data");
+    out->resource_version = copy(meta.resource_version);
+    out->ca_bundle = take_data(data, "ca.crt");
+    out->ca_key = take_data(data, "ca.key");
+    out->leaf.cert_pem = take_data(data, "tls.crt");
+    out->leaf.key_pem = take_data(data, "tls.key");
+    return 0;
+}
+
+static void put_data(struct json_writer *w, const char *key, const char *value)
+{
+    struct strbuf text;
+    strbuf_init(&text);
+    patch_base64(&text, value, strlen(value));
+    json_kv_str(w, key, strbuf_str(&text));
+    certs_wipe_buf(&text);
+}
+
+static void print_secret(const struct vault *v, const struct vault_content *c, struct strbuf *out)
+{
+    struct json_writer w;
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_kv_str(&w, "apiVersion", "v1");
+    json_kv_str(&w, "kind", "Secret");
+    if (!c->resource_version) /* cannot be changed later */
+        json_kv_str(&w, "type", "kubernetes.io/tls");
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "namespace", v->ns);
+    json_kv_str(&w, "name", v->secret);
+    if (c->resource_version)
+        json_kv_str(&w, "resourceVersion", c->resource_version);
+    json_object_end(&w);
+    json_key(&w, "data");
+    json_object_begin(&w);
+    put_data(&w, "ca.crt", c->ca_bundle);
+    put_data(&w, "ca.key", c->ca_key);
+    put_data(&w, "tls.crt", c->leaf.cert_pem);
+    put_data(&w, "tls.key", c->leaf.key_pem);
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
+int vault_write(const struct vault *v, const struct vault_content *c, struct error *err)
+{
+    struct strbuf body;
+    strbuf_init(&body);
+    strbuf_reserve(&body, (size_t)64 * 1024);
+    print_secret(v, c, &body);
+    /* A merge patch keeps the labels and owners that an installer gave the Secret; the resourceVersion in it makes it
+     * fail when somebody else wrote in between. */
+    int rc = c->resource_version
+                 ? kube_patch(v->client, &kube_secrets, v->ns, v->secret, NULL, KUBE_PATCH_MERGE,
+                              body.ptr, body.len, NULL, err)
+                 : kube_create(v->client, &kube_secrets, v->ns, body.ptr, body.len, NULL, err);
+    certs_wipe_buf(&body);
+    return rc < 0 ? error_wrap(err, "secret %s/%s", v->ns, v->secret) : 0;
+}
+
+/* One operation of the JSON Patch on the configuration. */
+static void put_op(struct json_writer *w, const char *op, const char *path, const char *value)
+{
+    json_object_begin(w);
+    json_kv_str(w, "op", op);
+    json_kv_str(w, "path", path);
+    json_kv_str(w, "value", value);
+    json_object_end(w);
+}
+
+/* The operations that are missing to make every caBundle this one; their number. */
+static size_t print_publish(json *config, const char *base64, struct strbuf *out)
+{
+    struct json_writer w;
+    struct object_meta meta;
+    size_t ops = 0;
+    size_t index = 0;
+    json_writer_init(&w, out);
+    decode_meta(config, &meta);
+    json_array_begin(&w);
+    /* A replaced resourceVersion is a precondition: the indexes below are those of what we read. */
+    put_op(&w, "replace", "/metadata/resourceVersion", meta.resource_version);
+    json *webhooks = json_get(config, "webhooks");
+    for (struct json_iter it = json_iter(webhooks); index < WEBHOOKS_MAX && json_next(&it);
+         index++) {
+        json *client = json_get(it.value, "clientConfig");
+        if (!json_is_object(client) || str_eq(json_get_str(client, "caBundle"), base64))
+            continue;
+        char path[64];
+        (void)str_format(path, sizeof path, "/webhooks/%zu/clientConfig/caBundle", index);
+        put_op(&w, "add", path, base64);
+        ops++;
+    }
+    json_array_end(&w);
+    return ops;
+}
+
+int vault_publish(const struct vault *v, const char *ca_bundle, bool *changed, struct error *err)
+{
+    *changed = false;
+    AUTO_JSON *doc = NULL;
+    AUTO_STRBUF base64;
+    AUTO_STRBUF body;
+    strbuf_init(&base64);
+    strbuf_init(&body);
+    patch_base64(&base64, ca_bundle, strlen(ca_bundle));
+    if (kube_get(v->client, &kube_mutating_webhooks, NULL, v->webhook_config, &doc, err) < 0)
+        return error_wrap(err, "webhook configuration %s", v->webhook_config);
+    if (print_publish(json_root(doc), strbuf_str(&base64), &body) == 0)
+        return 0;
+    if (kube_patch(v->client, &kube_mutating_webhooks, NULL, v->webhook_config, NULL,
+                   KUBE_PATCH_JSON, body.ptr, body.len, NULL, err) < 0)
+        return error_wrap(err, "webhook configuration %s: caBundle", v->webhook_config);
+    *changed = true;
+    return 0;
+}
