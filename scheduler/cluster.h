@@ -56,6 +56,10 @@ struct cluster_pod {
     struct claim claim;
     bool claim_trusted;
     struct gang *gang; /* ours only: pods with our schedulerName */
+    /* The shell's, not accounted: when the pod was first seen, and the class of the reason last told
+     * to the user, so that amounts alone cause no write. */
+    int64_t seen_us;
+    uint64_t told_class;
 };
 
 enum gang_state { GANG_IDLE, GANG_ACTIVE, GANG_BACKOFF, GANG_PARKED };
@@ -76,8 +80,6 @@ struct gang {
     int64_t ready_ms;
     uint32_t wake;
     size_t parked_place; /* index in the parked list */
-    /* status.c's: the class of the reason last written, so that amounts alone cause no write */
-    uint64_t told_class;
 };
 
 struct cluster {

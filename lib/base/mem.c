@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *mem_array_(size_t n, size_t size)
+{
+    void *p = calloc(n > 0 ? n : 1, size);
+    if (p == NULL)
+        abort();
+    return p;
+}
+
+char *mem_strdup(const char *s)
+{
+    if (s == NULL)
+        return NULL;
+    size_t n = strlen(s) + 1;
+    char *p = mem_array_(n, 1);
+    memcpy(p, s, n);
+    return p;
+}

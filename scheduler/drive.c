@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/drive.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
+#include "scheduler/cycle.h"
+#include "scheduler/plan.h"
+
+enum {
+    DRIVE_RESULTS = 4096,
+    DRIVE_SLICE_MS = 20 /* of cycles in a row, then the loop looks at its letters again */
+};
+
+static struct metric attempts = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_attempts_total",
+    .help = "Scheduling attempts of gangs (a lone pod is a gang of one) by result.",
+    .label = "result"};
+static struct metric cycle_seconds = {.kind = METRIC_HISTOGRAM,
+                                      .name = "cosched_scheduler_cycle_duration_seconds",
+                                      .help = "Time of one scheduling cycle."};
+static struct metric e2e_seconds = {
+    .kind = METRIC_HISTOGRAM,
+    .name = "cosched_scheduler_watch_to_bind_seconds",
+    .help = "Time from first seeing a pod to its Binding being answered."};
+static struct metric pods_gauge = {.kind = METRIC_GAUGE,
+                                   .name = "cosched_scheduler_cached_pods",
+                                   .help = "Unfinished pods in the model."};
+static struct metric nodes_gauge = {
+    .kind = METRIC_GAUGE, .name = "cosched_scheduler_cached_nodes", .help = "Nodes in the model."};
+static struct metric queue_gauge = {.kind = METRIC_GAUGE,
+                                    .name = "cosched_scheduler_queue_gangs",
+                                    .help = "Gangs that wait, by state.",
+                                    .label = "state"};
+
+static const char *verdict_name(enum cycle_verdict v)
+{
+    static const char *const names[] = {[CYCLE_PLACED] = "placed",
+                                        [CYCLE_PARTLY] = "partly placed",
+                                        [CYCLE_WAITING] = "waiting for gang",
+                                        [CYCLE_NO_ROOM] = "unschedulable",
+                                        [CYCLE_NOTHING] = "nothing to do"};
+    return names[v];
+}
+
+static void submit(struct drive *d, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->steps.len; i++) {
+        struct cluster_pod *cp = plan->steps.items[i].pod;
+        const struct cluster_node *node = plan->steps.items[i].node;
+        cp->claim.assume_time_ns = clock_wall_ns();
+        struct labels annotations = {0};
+        if (!claim_is_empty(&cp->claim)) {
+            int64_t dev_gib = cp->claim.shares_len > 0
+                                  ? ledger_card_gib(&node->ledger, cp->claim.shares[0].card)
+                                  : 0;
+            claim_encode(&cp->claim, cp->pod, dev_gib, &d->arena, &annotations);
+        }
+        binder_submit(d->binder, cp->pod->ns, cp->pod->name, cp->pod->uid, node->name, &annotations,
+                      cp->seen_us);
+    }
+}
+
+static void try_gang(struct drive *d, struct gang *g)
+{
+    struct plan plan;
+    struct cycle_result r;
+    int64_t began_us = clock_mono_us();
+    arena_reset(&d->arena);
+    plan_begin(&plan, &d->cluster);
+    cycle_run(&d->cluster, g, &plan, &d->arena, &r);
+    metrics_observe_us(&cycle_seconds, NULL, clock_mono_us() - began_us);
+    metrics_inc(&attempts, verdict_name(r.verdict));
+
+    if (plan.committed)
+        submit(d, &plan);
+    plan_end(&plan);
+    switch (r.verdict) {
+    case CYCLE_PLACED:
+    case CYCLE_NOTHING:
+        queue_succeeded(&d->queue, g);
+        break;
+    case CYCLE_PARTLY:
+    case CYCLE_WAITING:
+    case CYCLE_NO_ROOM:
+        queue_park(&d->queue, g, r.wakes, loop_now_ms(d->loop));
+        status_tell_waiting(d->status, g, r.verdict == CYCLE_WAITING, r.class, r.sentence);
+        log_debug("gang waits", kv("gang", g->key), kv("why", r.sentence));
+        break;
+    }
+}
+
+static void tick(void *arg)
+{
+    struct drive *d = arg;
+    if (!d->running)
+        return;
+    int64_t slice_end = clock_mono_ms() + DRIVE_SLICE_MS;
+    struct gang *g;
+    while ((g = queue_pop(&d->queue, clock_mono_ms())) != NULL) {
+        try_gang(d, g);
+        if (clock_mono_ms() >= slice_end)
+            break;
+    }
+    metrics_set(&pods_gauge, NULL, (int64_t)map_count(&d->cluster.pods));
+    metrics_set(&nodes_gauge, NULL, (int64_t)map_count(&d->cluster.nodes));
+    metrics_set(&queue_gauge, "active", (int64_t)queue_len(&d->queue, GANG_ACTIVE));
+    metrics_set(&queue_gauge, "backoff", (int64_t)queue_len(&d->queue, GANG_BACKOFF));
+    metrics_set(&queue_gauge, "parked", (int64_t)queue_len(&d->queue, GANG_PARKED));
+    int64_t now = clock_mono_ms(), due = queue_next_due(&d->queue, now);
+    if (due >= 0)
+        loop_timer_set(d->loop, &d->tick, num_max(due - now, 0), tick, d);
+}
+
+void drive_poke(struct drive *d)
+{
+    if (d->running)
+        loop_timer_set(d->loop, &d->tick, 0, tick, d);
+}
+
+/* The pod may have changed a lot since: gone, made again, confirmed by the watch. Only an assumption that is still ours is taken back. */
+static void take_result(void *arg, void *msg)
+{
+    struct drive *d = arg;
+    struct binder_result *r = msg;
+    struct cluster_pod *cp = cluster_find_pod(&d->cluster, r->pod);
+    bool known = cp != NULL && str_eq(cp->pod->uid, r->uid);
+    if (r->outcome == BINDER_BOUND) {
+        int64_t took_us = r->seen_us > 0 ? clock_mono_us() - r->seen_us : 0;
+        metrics_observe_us(&e2e_seconds, NULL, took_us);
+        log_info("pod bound", kv("pod", r->pod), kv("node", r->node), kv("ms", took_us / 1000));
+        if (known)
+            status_tell_bound(d->status, cp->pod, r->node);
+    } else {
+        log_warn("pod not bound", kv("pod", r->pod), kv("node", r->node),
+                 kv("error", r->error.text));
+        if (known && cp->state == CLUSTER_ASSUMED) {
+            if (r->outcome == BINDER_FAILED)
+                status_tell_bind_failed(d->status, cp->pod, r->node, r->error.text);
+            cluster_forget(&d->cluster, cp);
+            if (cp->gang != NULL)
+                queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
+            queue_wake(&d->queue, EVENT_POD_GONE, loop_now_ms(d->loop));
+            drive_poke(d);
+        }
+    }
+    binder_result_free(r);
+}
+
+int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err)
+{
+    *d = (struct drive){.loop = loop};
+    cluster_init(&d->cluster, scheduler_name);
+    queue_init(&d->queue);
+    arena_init(&d->arena, 64 * 1024);
+    struct metric *all[] = {&attempts,   &cycle_seconds, &e2e_seconds,
+                            &pods_gauge, &nodes_gauge,   &queue_gauge};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        metrics_register(all[i]);
+    return mailbox_new(&d->results, loop, DRIVE_RESULTS, take_result, binder_result_free, d, err);
+}
+
+void drive_start(struct drive *d, struct binder *b, struct status *s)
+{
+    d->binder = b;
+    d->status = s;
+    d->running = true;
+    drive_poke(d);
+}
+
+void drive_pause(struct drive *d)
+{
+    d->running = false;
+    loop_timer_cancel(d->loop, &d->tick);
+}
+
+void drive_deinit(struct drive *d)
+{
+    drive_pause(d);
+    mailbox_free(d->results);
+    queue_deinit(&d->queue);
+    cluster_deinit(&d->cluster);
+    arena_deinit(&d->arena);
+}

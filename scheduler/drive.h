@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * drive - the scheduler at work, on the loop's thread: takes gangs from the queue, runs a cycle for each, hands Bindings to the binder and reasons to status, and
+ * takes the binder's results back.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/loop.h"
+#include "scheduler/binder.h"
+#include "scheduler/cluster.h"
+#include "scheduler/queue.h"
+#include "scheduler/status.h"
+
+struct drive {
+    struct loop *loop;
+    struct cluster cluster;
+    struct queue queue;
+    struct arena arena; /* one cycle's */
+    struct loop_timer tick;
+    struct mailbox *results;
+    struct binder *binder; /* NULL until we lead */
+    struct status *status;
+    bool running; /* caches are synced and we lead */
+};
+
+int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err);
+/* From now on gangs are tried. */
+void drive_start(struct drive *d, struct binder *b, struct status *s);
+/* No new gang is tried; results are still taken. */
+void drive_pause(struct drive *d);
+/* Something changed: have a look in this round. Cheap, may be called often. */
+void drive_poke(struct drive *d);
+/* After the binder has ended. */
+void drive_deinit(struct drive *d);

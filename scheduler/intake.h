@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * intake - letters of the reflectors → cluster and queue: the only place that knows both.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/loop.h"
+#include "lib/kube/reflector.h"
+#include "scheduler/cluster.h"
+#include "scheduler/queue.h"
+
+enum intake_kind {
+    INTAKE_NODES,
+    INTAKE_PODS,
+    INTAKE_POD_GROUPS,
+    INTAKE_POD_GROUPS_X,
+    INTAKE_KINDS
+};
+
+struct intake;
+struct intake_source { /* arg of each reflector */
+    struct intake *intake;
+    enum intake_kind kind;
+};
+
+struct intake {
+    struct cluster *cluster;
+    struct queue *queue;
+    struct loop *loop;
+    struct mailbox *mailbox;
+    struct reflector *reflectors[INTAKE_KINDS];
+    struct intake_source sources[INTAKE_KINDS];
+    bool listed[INTAKE_KINDS];
+    void (*changed)(void *arg); /* something may be schedulable */
+    void *arg;
+};
+
+int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,
+                void (*changed)(void *arg), void *arg, struct error *err);
+/* Starts watching. */
+int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,
+                 struct error *err);
+/* Every collection was listed once: only now is the model complete enough to decide. */
+bool intake_is_synced(const struct intake *in);
+void intake_deinit(struct intake *in);
+/* One letter; frees it. Exposed for tests. */
+void intake_letter(struct intake *in, struct reflector_letter *letter);

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cosched-scheduler: options, lease, threads, wiring.
+ *
+ *      options ─► standing by ── lease: we lead ─► listing ── all listed ─► scheduling ── SIGTERM ─► draining ─► end
+ *                     │                                                        │                      binds answered, lease released
+ *                     └──────────────── SIGTERM ──────────────► end            └─ lease lost ─► _exit at once
+ *
+ * A standby keeps no copy of the cluster: a new leader lists from etcd before its first bind anyway, and a copy that nobody reads costs the API server a
+ * watch per replica.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/loop.h"
+#include "lib/base/metrics.h"
+#include "lib/base/options.h"
+#include "lib/base/probes.h"
+#include "lib/kube/config.h"
+#include "lib/kube/events.h"
+#include "lib/kube/http.h"
+#include "lib/kube/lease.h"
+#include "lib/model/names.h"
+#include "scheduler/binder.h"
+#include "scheduler/drive.h"
+#include "scheduler/intake.h"
+#include "scheduler/status.h"
+
+enum { EXIT_USAGE = 2, DRAIN_MS = 1200, DRAIN_STEP_MS = 10, STATUS_DRAIN_MS = 300 };
+
+struct scheduler_options {
+    const char *name;
+    int64_t bind_workers;
+};
+
+struct scheduler {
+    struct scheduler_options options;
+    struct kube_options kube_options;
+    struct lease_options lease_options;
+    struct events_options events_options;
+    struct probes_options probes_options;
+    struct log_options log_options;
+
+    struct kube_config *kube;
+    struct loop *loop;
+    struct probes probes;
+    unsigned need_synced;
+    struct mailbox *control; /* from the lease's thread */
+    struct lease *lease;
+    struct drive drive;
+    struct intake intake;
+    struct binder *binder;
+    struct status *status;
+    struct loop_timer drain;
+    int64_t drain_until_ms;
+    bool leading;
+    bool stopping;
+    int exit_code;
+};
+
+static const struct option_row rows[] = {
+    {.section = "SCHEDULING"},
+    {.name = "scheduler-name",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct scheduler_options, name),
+     .fallback = NAME_SCHEDULER,
+     .meta = "NAME",
+     .help = "Pods with this spec.schedulerName are ours."},
+    {.name = "bind-workers",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct scheduler_options, bind_workers),
+     .fallback = "8",
+     .min = 1,
+     .max = 256,
+     .meta = "N",
+     .help = "Bindings that are posted at the same time, each on its own connection."},
+    {0},
+};
+
+static const struct option_program program = {
+    .name = "cosched-scheduler",
+    .summary = "place pods and gangs on nodes, GPU cards included",
+    .synopsis = "[OPTION]...",
+    .description =
+        "Binds the pods whose spec.schedulerName is ours. A pod that does not fit says why in its PodScheduled condition\n"
+        "and in an Event, and is tried again when something changes that can help. Several replicas may run: one leads.",
+    .trailer = "SIGNALS\n"
+               "    SIGTERM, SIGINT   finish the Bindings under way, release the lease, end.\n\n"
+               "ENDPOINTS\n"
+               "    /healthz          the program's loop is alive\n"
+               "    /readyz           standing by, or leading with every collection listed\n"
+               "    /metrics          Prometheus text\n",
+};
+
+/* ---- leading ---- */
+
+static void model_changed(void *arg)
+{
+    struct scheduler *s = arg;
+    if (s->stopping)
+        return;
+    if (!s->drive.running && s->leading && intake_is_synced(&s->intake)) {
+        log_info("scheduling", kv("nodes", map_count(&s->drive.cluster.nodes)),
+                 kv("pods", map_count(&s->drive.cluster.pods)));
+        probes_met(&s->probes, s->need_synced, true);
+        drive_start(&s->drive, s->binder, s->status);
+    }
+    drive_poke(&s->drive);
+}
+
+static int start_leading(struct scheduler *s, struct error *err)
+{
+    s->leading = true;
+    probes_met(&s->probes, s->need_synced, false);
+    log_info("leading, listing the cluster", kv("scheduler", s->options.name));
+    if (binder_start(&s->binder, s->kube, &s->kube_options, (unsigned)s->options.bind_workers,
+                     s->lease, s->drive.results, err) < 0 ||
+        status_start(&s->status, s->kube, &s->kube_options, &s->events_options, s->lease, err) <
+            0 ||
+        intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
+        return -1;
+    return 0;
+}
+
+static void take_control(void *arg, void *msg)
+{
+    struct scheduler *s = arg;
+    (void)msg; /* the only letter: we lead */
+    struct error err = ERROR_INIT;
+    if (s->stopping || start_leading(s, &err) == 0)
+        return;
+    log_error("cannot lead", kv("error", err.text));
+    s->exit_code = EXIT_FAILURE;
+    loop_stop(s->loop);
+}
+
+static void control_dispose(void *msg)
+{
+    (void)msg;
+}
+
+static void lease_started(void *arg)
+{
+    struct scheduler *s = arg;
+    (void)mailbox_post(s->control, s);
+}
+
+/* Fencing: nothing may be written from here on, so nothing is cleaned up either. */
+static void lease_lost(void *arg)
+{
+    (void)arg;
+    log_error("lease lost, ending at once");
+    _exit(EXIT_FAILURE);
+}
+
+/* ---- the end ---- */
+
+static void drain_step(void *arg)
+{
+    struct scheduler *s = arg;
+    if (s->binder != NULL && binder_pending(s->binder) > 0 && clock_mono_ms() < s->drain_until_ms)
+        loop_timer_set(s->loop, &s->drain, DRAIN_STEP_MS, drain_step, s);
+    else
+        loop_stop(s->loop);
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct scheduler *s = arg;
+    if (s->stopping)
+        return;
+    log_info("ending", kv("signal", signo));
+    s->stopping = true;
+    drive_pause(&s->drive);
+    s->drain_until_ms = clock_mono_ms() + DRAIN_MS;
+    drain_step(s);
+}
+
+static void tear_down(struct scheduler *s)
+{
+    bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
+    mailbox_close(s->drive.results); /* nobody reads it any more: a worker must not wait for room */
+    intake_deinit(&s->intake);
+    binder_stop(s->binder);
+    status_stop(s->status, STATUS_DRAIN_MS);
+    if (s->lease != NULL)
+        lease_stop(
+            s->lease,
+            drained); /* a Binding without an answer may still happen: then the lease runs out by itself */
+    if (s->control != NULL) {
+        mailbox_close(s->control);
+        mailbox_free(s->control);
+    }
+    probes_stop(&s->probes);
+    drive_deinit(&s->drive);
+    loop_free(s->loop);
+    kube_config_free(s->kube);
+}
+
+static int set_up(struct scheduler *s, struct error *err)
+{
+    if (kube_config_load(&s->kube, &s->kube_options, err) < 0 || loop_new(&s->loop, err) < 0)
+        return -1;
+    probes_init(&s->probes, s->loop);
+    s->need_synced = probes_need(&s->probes, "nodes, pods and PodGroups listed");
+    if (drive_init(&s->drive, s->loop, s->options.name, err) < 0 ||
+        intake_init(&s->intake, s->loop, &s->drive.cluster, &s->drive.queue, model_changed, s,
+                    err) < 0 ||
+        loop_on_signal(s->loop, SIGTERM, on_signal, s, err) < 0 ||
+        loop_on_signal(s->loop, SIGINT, on_signal, s, err) < 0 ||
+        probes_start(&s->probes, &s->probes_options, NULL, NULL, err) < 0 ||
+        mailbox_new(&s->control, s->loop, 4, take_control, control_dispose, s, err) < 0)
+        return -1;
+    if (!s->lease_options.enabled)
+        return start_leading(s, err);
+    probes_met(&s->probes, s->need_synced, true); /* a standby is ready to stand by */
+    struct lease_callbacks cb = {.started = lease_started, .lost = lease_lost, .arg = s};
+    return lease_start(&s->lease, s->kube, &s->kube_options, &s->lease_options, &cb, err);
+}
+
+int main(int argc, char **argv)
+{
+    static struct scheduler s;
+    struct error err = ERROR_INIT;
+    const struct option_table tables[] = {{rows, &s.options},
+                                          {lease_option_rows, &s.lease_options},
+                                          {kube_option_rows, &s.kube_options},
+                                          {events_option_rows, &s.events_options},
+                                          {probes_option_rows, &s.probes_options},
+                                          {log_option_rows, &s.log_options},
+                                          {NULL, NULL}};
+    switch (options_parse(&program, tables, argc, argv, NULL, &err)) {
+    case OPTIONS_EXIT:
+        return EXIT_SUCCESS;
+    case OPTIONS_ERROR:
+        fprintf(stderr, "%s: %s (try --help)\n", program.name, err.text);
+        return EXIT_USAGE;
+    case OPTIONS_RUN:
+        break;
+    }
+    options_apply_log(&s.log_options, program.name);
+    loop_block_signals();
+    kube_http_global_init();
+    s.exit_code = EXIT_SUCCESS;
+    if (set_up(&s, &err) == 0) {
+        loop_run(s.loop);
+    } else {
+        log_error("cannot start", kv("error", err.text));
+        s.exit_code = EXIT_FAILURE;
+    }
+    if (s.loop != NULL)
+        tear_down(&s);
+    metrics_reset();
+    kube_http_global_cleanup();
+    return s.exit_code;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/mem.h"
+#include "lib/kube/api.h"
+#include "lib/model/names.h"
+#include "scheduler/workers.h"
+
+static struct metric writes = {.kind = METRIC_COUNTER,
+                               .name = "cosched_scheduler_condition_writes_total",
+                               .help = "PodScheduled conditions by what became of them.",
+                               .label = "result"};
+
+struct status {
+    struct workers *workers;
+    struct kube_client *client;
+    struct events *events;
+    const struct lease *lease;
+};
+
+struct status_job {
+    char *ns, *name;
+    char *body;
+};
+
+static void job_free(void *p)
+{
+    struct status_job *job = p;
+    free(job->ns);
+    free(job->name);
+    free(job->body);
+    free(job);
+}
+
+static void worker_write(void *arg, unsigned thread, void *p)
+{
+    (void)thread;
+    struct status *s = arg;
+    struct status_job *job = p;
+    struct error err = ERROR_INIT;
+    const char *result = "written";
+    if (s->lease != NULL && !lease_may_write(s->lease)) {
+        result = "not leading";
+    } else if (kube_patch(s->client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
+                          job->body, strlen(job->body), NULL, &err) < 0) {
+        result = error_code_name(err.code);
+        if (err.code != ERROR_NOT_FOUND && err.code != ERROR_CONFLICT &&
+            err.code != ERROR_CANCELLED)
+            log_warn("condition not written", kv("namespace", job->ns), kv("pod", job->name),
+                     kv("error", err.text));
+    }
+    metrics_inc(&writes, result);
+    job_free(job);
+}
+
+int status_start(struct status **out, struct kube_config *kube, const struct kube_options *k,
+                 const struct events_options *e, const struct lease *lease, struct error *err)
+{
+    metrics_register(&writes);
+    struct status *s = mem_new(struct status, 1);
+    *s = (struct status){.lease = lease};
+    struct workers_config config = {
+        .threads = 1, .capacity = STATUS_QUEUE, .run = worker_write, .dispose = job_free, .arg = s};
+    if (kube_client_new(&s->client, kube, k, "cosched-scheduler/status", err) < 0 ||
+        events_start(&s->events, kube, k, e, NAME_SCHEDULER, err) < 0 ||
+        workers_start(&s->workers, &config, err) < 0) {
+        status_stop(s, 0);
+        return error_wrap(err, "status");
+    }
+    *out = s;
+    return 0;
+}
+
+/* The uid in the patch is a precondition: a pod of the same name that was made meanwhile is not touched (409). */
+static char *condition_body(const struct pod *p, const char *reason, const char *sentence)
+{
+    struct strbuf b;
+    struct json_writer w;
+    strbuf_init(&b);
+    json_writer_init(&w, &b);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", p->uid);
+    json_object_end(&w);
+    json_key(&w, "status");
+    json_object_begin(&w);
+    json_key(&w, "conditions");
+    json_array_begin(&w);
+    json_object_begin(&w);
+    json_kv_str(&w, "type", "PodScheduled");
+    json_kv_str(&w, "status", "False");
+    json_kv_str(&w, "reason", reason);
+    json_kv_str(&w, "message", sentence);
+    if (!str_eq(p->scheduled.status, "False")) {
+        char now[CLOCK_RFC3339_SIZE];
+        clock_rfc3339(clock_wall_ns(), 0, now);
+        json_kv_str(&w, "lastTransitionTime", now);
+    }
+    json_object_end(&w);
+    json_array_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+    return strbuf_take(&b);
+}
+
+static void emit(struct status *s, const struct pod *p, bool warning, const char *reason,
+                 const char *message)
+{
+    struct events_object o = {
+        .api_version = "v1", .kind = "Pod", .ns = p->ns, .name = p->name, .uid = p->uid};
+    events_emit(s->events, &o, warning, reason, message);
+}
+
+void status_tell_waiting(struct status *s, struct gang *g, bool waiting_for_gang, uint64_t class,
+                         const char *sentence)
+{
+    const char *reason = waiting_for_gang ? "WaitingForGang" : "Unschedulable";
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        if (!cluster_pod_is_schedulable(cp) || cp->told_class == class)
+            continue;
+        struct status_job *job = mem_new(struct status_job, 1);
+        *job = (struct status_job){.ns = mem_strdup(cp->pod->ns),
+                                   .name = mem_strdup(cp->pod->name),
+                                   .body = condition_body(cp->pod, reason, sentence)};
+        if (!workers_submit(s->workers, job)) {
+            metrics_inc(&writes, "dropped");
+            continue; /* not told: the next attempt says it again */
+        }
+        cp->told_class = class;
+        emit(s, cp->pod, true, "FailedScheduling", sentence);
+    }
+}
+
+void status_tell_bound(struct status *s, const struct pod *p, const char *node)
+{
+    AUTO_STRBUF b;
+    strbuf_init(&b);
+    strbuf_addf(&b, "Assigned %s to %s", p->key, node);
+    emit(s, p, false, "Scheduled", strbuf_str(&b));
+}
+
+void status_tell_bind_failed(struct status *s, const struct pod *p, const char *node,
+                             const char *why)
+{
+    AUTO_STRBUF b;
+    strbuf_init(&b);
+    strbuf_addf(&b, "Binding to %s failed, trying again: %s", node, why);
+    emit(s, p, true, "FailedBinding", strbuf_str(&b));
+}
+
+void status_stop(struct status *s, int64_t drain_ms)
+{
+    if (s == NULL)
+        return;
+    if (s->workers != NULL) {
+        int64_t until = clock_mono_ms() + drain_ms;
+        while (workers_pending(s->workers) > 0 && clock_mono_ms() < until)
+            clock_sleep_ms(5);
+        kube_client_cancel(s->client);
+        workers_stop(s->workers);
+        drain_ms = until - clock_mono_ms();
+    }
+    if (s->events != NULL)
+        events_stop(s->events, drain_ms > 0 ? drain_ms : 0);
+    if (s->client != NULL)
+        kube_client_free(s->client);
+    free(s);
+}
