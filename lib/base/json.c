@@ -44,12 +44,16 @@ static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag f
 {
     yyjson_read_err why = {0};
     *out = NULL;
+    yyjson_doc *doc = NULL;
     if (n == 0)
-        return error_set(err, ERROR_INVALID, "not JSON: it is empty");
-    yyjson_doc *doc = yyjson_read_opts(text, n, YYJSON_READ_NUMBER_AS_RAW | flags, NULL, &why);
+        why.code = YYJSON_READ_ERROR_EMPTY_CONTENT; /* text may be NULL */
+    else
+        doc = yyjson_read_opts(text, n, YYJSON_READ_NUMBER_AS_RAW | flags, NULL, &why);
     if (!doc) {
         if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
             abort();
+        if (why.code == YYJSON_READ_ERROR_EMPTY_CONTENT)
+            return error_set(err, ERROR_INVALID, "not JSON: it is empty");
         return error_set(err, ERROR_INVALID, "not JSON: byte %zu: %s", why.pos, why.msg);
     }
     *out = (struct json_doc *)(void *)doc;
