@@ -99,7 +99,10 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     curl_easy_getinfo(t->http->easy, CURLINFO_RESPONSE_CODE, &status);
     bool good = status >= 200 && status < 300;
     if (t->sink && good) {
-        if (t->sink(t->sink_arg, bytes, n, t->err))
+        bool more = t->sink(t->sink_arg, bytes, n, t->err);
+        t->last_byte_ms =
+            clock_mono_ms(); /* a receiver that takes its time is not the server's silence */
+        if (more)
             return n;
         t->refused = true;
         return CURL_WRITEFUNC_ERROR;

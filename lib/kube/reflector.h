@@ -3,7 +3,8 @@
  * reflector - keeps a copy of one collection: list → watch → resume; bookmarks, 410, backoff. One thread each.
  *
  * What it delivers (on its own thread; usually into a mailbox): after every full list one RESET that holds all objects (so that the receiver also learns what
- * vanished while we did not look), then one letter per change. The receiver's copy equals the API server's state each time the stream is quiet.
+ * vanished while we did not look), then one letter per change. An object that cannot be decoded is treated as absent: it is not in a RESET, and a change to it
+ * arrives as a DELETE (of an object that has only its metadata). The receiver's copy equals the API server's state each time the stream is quiet.
  */
 #pragma once
 
@@ -48,6 +49,8 @@ struct reflector_config {
         from_etcd; /* the first list is consistent (resourceVersion unset), not from a watch cache; always true after 410 */
     bool
         optional; /* 404 on the collection (CRD not installed): deliver an empty RESET, ask again every 30 s */
+    int64_t backoff_first_ms, backoff_max_ms; /* 0: 100 ms, 30 s */
+    int64_t optional_ms;                      /* 0: 30 s */
 };
 
 struct reflector_stats {
@@ -57,6 +60,6 @@ struct reflector_stats {
 struct reflector;
 int reflector_start(struct reflector **out, struct kube_config *kube, const struct kube_options *o,
                     const struct reflector_config *c, struct error *err);
-/* Cancels what runs, joins the thread, frees. Within 200 ms. */
+/* Cancels what runs, joins the thread, frees. Within 200 ms, unless deliver blocks: close the mailbox it posts to first. */
 void reflector_stop(struct reflector *r);
 void reflector_stats(const struct reflector *r, struct reflector_stats *out); /* any thread */
