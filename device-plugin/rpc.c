@@ -288,7 +288,7 @@ static void stream_settle(struct call *c)
     }
     pthread_mutex_unlock(&s->lock);
     if (lost && s->config.stream_ended != NULL)
-        s->config.stream_ended(s->config.arg);
+        s->config.stream_ended(s->config.ended_arg);
     if (gone)
         call_free(c);
 }

@@ -38,7 +38,8 @@ struct rpc_server_config {
     size_t methods_len;
     void *arg;
     /* A stream ended although we did not end it. On a server thread; may not call rpc_server_*. May be NULL. */
-    void (*stream_ended)(void *arg);
+    void (*stream_ended)(void *ended_arg);
+    void *ended_arg;
 };
 
 /* Listens, and answers from now on: methods that are not in the list get UNIMPLEMENTED. */

@@ -15,11 +15,9 @@ static void pack(const ProtobufCMessage *m, struct strbuf *out)
 {
     size_t n = protobuf_c_message_get_packed_size(m);
     strbuf_reserve(out, n + 1);
-    AUTO_STRBUF bytes;
-    strbuf_init(&bytes);
-    strbuf_reserve(&bytes, n + 1);
-    protobuf_c_message_pack(m, (uint8_t *)bytes.ptr);
-    strbuf_add(out, bytes.ptr, n);
+    protobuf_c_message_pack(m, (uint8_t *)out->ptr + out->len);
+    out->len += n;
+    out->ptr[out->len] = '\0';
 }
 
 static int malformed(struct error *err, const char *what)
@@ -61,7 +59,8 @@ void wire_encode_register(const char *endpoint, const char *resource, struct str
     V1beta1__DevicePluginOptions options = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
     options.pre_start_required = 1;
     options.get_preferred_allocation_available = 1;
-    V1beta1__RegisterRequest m = V1BETA1__REGISTER_REQUEST__INIT;
+    V1beta1__RegisterRequest m;
+    v1beta1__register_request__init(&m);
     m.version = dup(&a, WIRE_VERSION);
     m.endpoint = dup(&a, endpoint);
     m.resource_name = dup(&a, resource);
