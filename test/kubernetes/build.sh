@@ -16,7 +16,7 @@ CACHE=${COSCHED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cosched}
 BIN=$CACHE/k8s-$VERSION/bin
 ALL=(etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kubelet)
 # Seconds of a cold build on two cores, measured; each profits from the ones before it.
-declare -A SECONDS_COLD=([etcd]=70 [kube-apiserver]=300 [kubectl]=30 [kube-controller-manager]=80 [kube-scheduler]=10 [kubelet]=90)
+declare -A SECONDS_COLD=([etcd]=70 [kube-apiserver]=280 [kubectl]=30 [kube-controller-manager]=80 [kube-scheduler]=10 [kubelet]=25)
 
 say() { echo "k8s build: $*" >&2; }
 die() {

@@ -120,9 +120,14 @@ set_value() {
   printf -v "$1" '%s' "$2"
 }
 
+MARK='# a cosched-k8s cluster; k8s down removes this directory'
+
+# is_cluster: only a directory that we made is ever read, or removed.
+is_cluster() { [ "$(sed -n 1p "$DIR/settings" 2>/dev/null)" = "$MARK" ]; }
+
 # load_state: reads the settings of the cluster in $DIR, or dies.
 load_state() {
-  [ -f "$DIR/settings" ] || die "no cluster in $DIR (see: k8s up --help)"
+  is_cluster || die "no cluster in $DIR (see: k8s up --help)"
   # shellcheck disable=SC1091
   . "$DIR/settings"
 }
