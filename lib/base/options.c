@@ -283,29 +283,31 @@ static size_t distance(const char *a, size_t a_len, const char *b)
     return row[b_len];
 }
 
+/* The nearer one of nearest and candidate, if that is near enough. The first letters of a name are as
+ * near as one wrong letter. */
+static void consider(const char *name, size_t n, const char *candidate, const char **nearest,
+                     size_t *best)
+{
+    size_t d = distance(name, n, candidate);
+    if (n > 1 && d > 1 && strncmp(name, candidate, n) == 0)
+        d = 1;
+    if (d < *best) {
+        *best = d;
+        *nearest = candidate;
+    }
+}
+
 static int unknown_flag(const struct option_table *tables, const char *name, size_t n,
                         struct error *err)
 {
     const char *nearest = NULL;
-    size_t limit = n / 3 > 2 ? n / 3 : 2;
-    size_t best = limit + 1;
-    static const char *const builtin[] = {"help", "version"};
-    for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++) {
-        size_t d = distance(name, n, builtin[i]);
-        if (d < best) {
-            best = d;
-            nearest = builtin[i];
-        }
-    }
-    for (struct cursor c = {.table = tables}; next_row(&c);) {
-        size_t d = distance(name, n, c.row->name);
-        if (d < best) {
-            best = d;
-            nearest = c.row->name;
-        }
-    }
+    size_t best = 1 + (n <= 3 ? n / 2 : n < 9 ? 2 : n / 3);
+    consider(name, n, "help", &nearest, &best);
+    consider(name, n, "version", &nearest, &best);
+    for (struct cursor c = {.table = tables}; next_row(&c);)
+        consider(name, n, c.row->name, &nearest, &best);
     int shown = (int)num_min((int64_t)n, 2 * NAME_MAX_LEN);
-    if (nearest != NULL && n > 0)
+    if (nearest != NULL)
         return error_set(err, ERROR_INVALID, "unknown option --%.*s (did you mean --%s?)", shown,
                          name, nearest);
     return error_set(err, ERROR_INVALID, "unknown option --%.*s", shown, name);
