@@ -17,6 +17,7 @@
  */
 #include "lib/base/yaml.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -346,7 +347,7 @@ static int merge(struct reader *r, unsigned depth, const struct node *from, stru
     if (from->kind == NODE_SCALAR)
         return fail(r, ERROR_INVALID, from, "a merge key takes a mapping or a list of mappings");
     for (struct member *m = from->first; m; m = m->next) {
-        const char *key;
+        const char *key = NULL;
         r->merged++;
         if (from->kind == NODE_SEQUENCE) {
             if (m->value->kind != NODE_MAPPING)
@@ -372,7 +373,7 @@ static int merge(struct reader *r, unsigned depth, const struct node *from, stru
 static int emit_members(struct reader *r, unsigned depth, const struct node *n, struct map *seen)
 {
     for (struct member *m = n->first; m; m = m->next) {
-        const char *key;
+        const char *key = NULL;
         if (is_merge(m))
             continue;
         if (key_text(r, m->key, &key) < 0)
@@ -419,13 +420,14 @@ static int emit(struct reader *r, unsigned depth, const struct node *n)
 
 /* documents */
 
-/* e is the start of a document. Leaves *wrote true if it was not empty. */
+/* Its start has been read. *wrote: it was not empty. */
 static int read_document(struct reader *r, bool *wrote)
 {
-    struct node *root;
+    struct node *root = NULL;
     yaml_event_t end;
     if (compose_next(r, 0, &root) < 0 || next_event(r, &end) < 0)
         return -1;
+    assert(root); /* libyaml gives an empty scalar where there is nothing */
     yaml_event_delete(&end);
     *wrote = !(root->kind == NODE_SCALAR && root->plain && root->tag == SCALAR_TAG_NONE &&
                root->len == 0);
