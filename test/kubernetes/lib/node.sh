@@ -20,7 +20,7 @@ preflight_node() {
   done
   controllers_usable || die "cgroup v2: the root cannot give cpu, cpuset, memory and pids to its children: a kubelet cannot run here"
   unshare --mount true 2>/dev/null || die "no right to make a mount namespace: a kubelet cannot run here"
-  [ "${#DIR}" -le 60 ] || die "the state directory's path is too long for sockets below it: $DIR"
+  [ "${#DIR}" -le 52 ] || die "the state directory's path is too long for sockets below it (52 characters): $DIR"
 }
 
 # pick_snapshotter: overlayfs, or plain copies where the file system cannot carry an overlay.
@@ -112,7 +112,7 @@ node_command() {
 start_namespace() {
   rm -f "$DIR/node/namespace-ready"
   run_component namespace unshare --mount --propagation slave \
-    bash "$HERE/lib/namespace.sh" "$DIR/node" "$NODE_MARK" "${PRIVATE_DIRS[@]}"
+    bash "$HERE/lib/namespace.sh" "$DIR" "$NODE_MARK" "${PRIVATE_DIRS[@]}"
   wait_for 10 namespace ready test -e "$DIR/node/namespace-ready"
 }
 
