@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * backend_nvml - NVIDIA's management library, loaded at run time. The only file that knows NVML.
+ *
+ * The library belongs to the driver on the node, so it is never linked: dlopen, and each function by the versioned name
+ * that the library exports (the plain names are macros of NVIDIA's header, which we do not use either: the prototypes
+ * below are our own). A function that we cannot do without and the driver lacks is an error that names it, the driver's
+ * version and the remedy; functions for links and MIG are optional.
+ *
+ * The scan asks for everything each time: a card that has fallen off the bus answers "lost" to one call or another and
+ * is left out (device-plugin/inventory remembers it as sick). Nothing here is cached, so there is nothing to go stale.
+ */
+#include "device-plugin/backend.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/log.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+
+/* NVML's ABI, as far as we use it. */
+typedef int nvml_return;
+typedef struct nvml_device *nvml_device;
+enum { NVML_OK = 0, NVML_NOT_SUPPORTED = 3, NVML_DRIVER_NOT_LOADED = 9, NVML_LOST = 15 };
+enum { NVML_UUID_SIZE = 96, NVML_NAME_SIZE = 96, NVML_VERSION_SIZE = 80, NVML_LINKS_MAX = 18 };
+
+struct nvml_memory {
+    unsigned long long total, free, used;
+};
+
+struct nvml_pci {
+    char bus_id_legacy[16];
+    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+};
+
+struct nvml {
+    nvml_return (*init)(void);
+    nvml_return (*shutdown)(void);
+    const char *(*error_string)(nvml_return);
+    nvml_return (*driver_version)(char *, unsigned);
+    nvml_return (*count)(unsigned *);
+    nvml_return (*by_index)(unsigned, nvml_device *);
+    nvml_return (*uuid)(nvml_device, char *, unsigned);
+    nvml_return (*name)(nvml_device, char *, unsigned);
+    nvml_return (*memory)(nvml_device, struct nvml_memory *);
+    nvml_return (*pci)(nvml_device, struct nvml_pci *);
+    /* Optional. */
+    nvml_return (*mig_mode)(nvml_device, unsigned *current, unsigned *pending);
+    nvml_return (*ancestor)(nvml_device, nvml_device, int *level);
+    nvml_return (*link_state)(nvml_device, unsigned link, int *active);
+    nvml_return (*link_remote)(nvml_device, unsigned link, struct nvml_pci *);
+};
+
+static const struct symbol {
+    const char *name;
+    size_t offset;
+    bool optional;
+} symbols[] = {
+    {"nvmlInit_v2", offsetof(struct nvml, init), false},
+    {"nvmlShutdown", offsetof(struct nvml, shutdown), false},
+    {"nvmlErrorString", offsetof(struct nvml, error_string), false},
+    {"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver_version), false},
+    {"nvmlDeviceGetCount_v2", offsetof(struct nvml, count), false},
+    {"nvmlDeviceGetHandleByIndex_v2", offsetof(struct nvml, by_index), false},
+    {"nvmlDeviceGetUUID", offsetof(struct nvml, uuid), false},
+    {"nvmlDeviceGetName", offsetof(struct nvml, name), false},
+    {"nvmlDeviceGetMemoryInfo", offsetof(struct nvml, memory), false},
+    {"nvmlDeviceGetPciInfo_v3", offsetof(struct nvml, pci), false},
+    {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig_mode), true},
+    {"nvmlDeviceGetTopologyCommonAncestor", offsetof(struct nvml, ancestor), true},
+    {"nvmlDeviceGetNvLinkState", offsetof(struct nvml, link_state), true},
+    {"nvmlDeviceGetNvLinkRemotePciInfo_v2", offsetof(struct nvml, link_remote), true},
+};
+
+struct backend {
+    void *library;
+    struct nvml nvml;
+    bool initialised;
+    char *sysfs;
+};
+
+static int nvml_error(struct backend *b, struct error *err, nvml_return code, const char *what)
+{
+    enum error_code kind = code == NVML_DRIVER_NOT_LOADED ? ERROR_UNAVAILABLE : ERROR_IO;
+    return error_set(err, kind, "NVML: %s: %s (%d)", what, b->nvml.error_string(code), code);
+}
+
+static int load(struct backend *b, const char *path, struct error *err)
+{
+    b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (b->library == NULL)
+        return error_set(err, ERROR_NOT_FOUND,
+                         "NVML: %s (is the NVIDIA driver installed, and its library visible to this process? see "
+                         "--nvml-library)",
+                         dlerror());
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = dlsym(b->library, symbols[i].name);
+        if (address == NULL && !symbols[i].optional)
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "NVML: %s has no %s: the driver is too old (450 or newer is needed) or this is not NVML",
+                             path, symbols[i].name);
+        memcpy((char *)&b->nvml + symbols[i].offset, &address, sizeof address);
+    }
+    return 0;
+}
+
+static void nvml_close(struct backend *b)
+{
+    if (b == NULL)
+        return;
+    if (b->initialised)
+        (void)b->nvml.shutdown();
+    if (b->library != NULL)
+        dlclose(b->library);
+    free(b->sysfs);
+    free(b);
+}
+
+static int nvml_open(struct backend **out, const struct backend_config *c, struct error *err)
+{
+    struct backend *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        abort();
+    struct strbuf sysfs;
+    strbuf_init(&sysfs);
+    strbuf_adds(&sysfs, c->sysfs != NULL ? c->sysfs : "/sys");
+    b->sysfs = strbuf_take(&sysfs);
+    if (load(b, c->nvml_library, err) < 0) {
+        nvml_close(b);
+        return -1;
+    }
+    nvml_return code = b->nvml.init();
+    if (code != NVML_OK) {
+        (void)nvml_error(b, err, code, "nvmlInit_v2");
+        nvml_close(b);
+        return -1;
+    }
+    b->initialised = true;
+    char version[NVML_VERSION_SIZE] = "";
+    if (b->nvml.driver_version(version, sizeof version) == NVML_OK) {
+        version[sizeof version - 1] = '\0';
+        log_info("NVML loaded", kv("library", c->nvml_library), kv("driver", version));
+    }
+    *out = b;
+    return 0;
+}
+
+/* The kernel's word: NVML has none before driver 530. -1 when there is none. */
+static int32_t numa_of(const struct backend *b, const char *pci)
+{
+    AUTO_STRBUF path;
+    strbuf_init(&path);
+    strbuf_addf(&path, "%s/bus/pci/devices/%s/numa_node", b->sysfs, pci);
+    AUTO_CLOSE int fd = open(strbuf_str(&path), O_RDONLY | O_CLOEXEC);
+    char text[16];
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    while (n > 0 && isspace((unsigned char)text[n - 1]))
+        n--;
+    int64_t node;
+    if (n <= 0 || num_parse(text, (size_t)n, &node, NULL) < 0 || node < 0 || node > 1023)
+        return -1;
+    return (int32_t)node;
+}
+
+/* "00000000:3B:00.0" → "0000:3b:00.0", as the kernel writes it. */
+static char *pci_name(struct arena *a, const char *bus_id)
+{
+    const char *s = strlen(bus_id) == 16 && str_starts(bus_id, "0000") ? bus_id + 4 : bus_id;
+    char *out = arena_strdup(a, s);
+    for (char *p = out; *p != '\0'; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return out;
+}
+
+/* One card. false: it cannot be asked, and the log says why. */
+static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_device *device, struct gpu_card *out)
+{
+    char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
+    struct nvml_memory memory = {0};
+    struct nvml_pci pci = {0};
+    unsigned mig = 0, pending = 0;
+    const char *what = "nvmlDeviceGetHandleByIndex_v2";
+    nvml_return code = b->nvml.by_index(index, device);
+    if (code == NVML_OK) {
+        what = "nvmlDeviceGetUUID";
+        code = b->nvml.uuid(*device, uuid, sizeof uuid);
+    }
+    if (code == NVML_OK) {
+        what = "nvmlDeviceGetName";
+        code = b->nvml.name(*device, name, sizeof name);
+    }
+    if (code == NVML_OK) {
+        what = "nvmlDeviceGetMemoryInfo";
+        code = b->nvml.memory(*device, &memory);
+    }
+    if (code == NVML_OK) {
+        what = "nvmlDeviceGetPciInfo_v3";
+        code = b->nvml.pci(*device, &pci);
+    }
+    if (code != NVML_OK) {
+        struct error err = ERROR_INIT;
+        (void)nvml_error(b, &err, code, what);
+        log_warn("card cannot be read", kv("card", index), kv("error", err.text));
+        return false;
+    }
+    uuid[sizeof uuid - 1] = name[sizeof name - 1] = pci.bus_id[sizeof pci.bus_id - 1] = '\0';
+    *out = (struct gpu_card){.index = (int32_t)index,
+                             .uuid = arena_strdup(a, uuid),
+                             .model = arena_strdup(a, name),
+                             .mib = (int64_t)(memory.total / (1024 * 1024)),
+                             .pci = pci_name(a, pci.bus_id),
+                             .health = GPU_HEALTH_OK};
+    out->numa = numa_of(b, out->pci);
+    if (b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK && mig != 0) {
+        log_warn("card is in MIG mode and is not offered", kv("card", index), kv("uuid", uuid));
+        out->health = GPU_HEALTH_SICK;
+    }
+    return true;
+}
+
+/* NVLinks from one card straight to another. */
+static unsigned nvlinks(struct backend *b, nvml_device from, const char *to_pci, struct arena *a)
+{
+    unsigned n = 0;
+    if (b->nvml.link_state == NULL || b->nvml.link_remote == NULL)
+        return 0;
+    for (unsigned link = 0; link < NVML_LINKS_MAX; link++) {
+        int active = 0;
+        struct nvml_pci remote = {0};
+        if (b->nvml.link_state(from, link, &active) != NVML_OK || !active ||
+            b->nvml.link_remote(from, link, &remote) != NVML_OK)
+            continue;
+        remote.bus_id[sizeof remote.bus_id - 1] = '\0';
+        n += str_eq(pci_name(a, remote.bus_id), to_pci);
+    }
+    return n;
+}
+
+/* The names that nvidia-smi prints. */
+static const char *link_name(struct backend *b, struct arena *a, nvml_device from, nvml_device to, const char *to_pci)
+{
+    unsigned n = nvlinks(b, from, to_pci, a);
+    if (n > 0)
+        return arena_printf(a, "NV%u", n);
+    int level = 50;
+    if (b->nvml.ancestor == NULL || b->nvml.ancestor(from, to, &level) != NVML_OK)
+        return "SYS";
+    return level <= 10 ? "PIX" : level <= 20 ? "PXB" : level <= 30 ? "PHB" : level <= 40 ? "NODE" : "SYS";
+}
+
+static int nvml_scan(struct backend *b, struct arena *a, struct gpu_inventory *out, struct error *err)
+{
+    unsigned count = 0;
+    nvml_return code = b->nvml.count(&count);
+    if (code != NVML_OK)
+        return nvml_error(b, err, code, "nvmlDeviceGetCount_v2");
+    if (count > GPU_CARDS_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "NVML: %u cards; at most %d are supported", count, GPU_CARDS_MAX);
+    nvml_device devices[GPU_CARDS_MAX];
+    *out = (struct gpu_inventory){.cards = arena_new(a, struct gpu_card, count)};
+    for (unsigned i = 0; i < count; i++)
+        if (read_card(b, i, a, &devices[out->cards_len], &out->cards[out->cards_len]))
+            out->cards_len++;
+    size_t n = out->cards_len;
+    out->links = arena_new(a, const char *, n *n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            out->links[i * n + k] = i == k ? "X" : link_name(b, a, devices[i], devices[k], out->cards[k].pci);
+    return 0;
+}
+
+const struct backend_type backend_nvml = {
+    .name = "nvml", .open = nvml_open, .scan = nvml_scan, .close = nvml_close};
