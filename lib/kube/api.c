@@ -81,6 +81,11 @@ struct kube_http *kube_client_http(struct kube_client *c)
     return c->http;
 }
 
+void kube_client_set_timeout(struct kube_client *c, int64_t ms)
+{
+    c->options.request_timeout_ms = ms;
+}
+
 /* ---- rate ----------------------------------------------------------------------------------- */
 
 static struct {

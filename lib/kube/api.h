@@ -36,6 +36,8 @@ int kube_client_new(struct kube_client **out, struct kube_config *config,
 void kube_client_free(struct kube_client *c);
 void kube_client_cancel(struct kube_client *c); /* any thread; see kube_http_cancel */
 struct kube_http *kube_client_http(struct kube_client *c);
+/* How long the next verbs may take, instead of the options' request timeout. */
+void kube_client_set_timeout(struct kube_client *c, int64_t ms);
 
 /* "/api/v1/namespaces/NS/pods/NAME/SUB", parts escaped; ns NULL: cluster-wide; name, sub NULL: left out. */
 void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns, const char *name,

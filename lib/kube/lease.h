@@ -51,12 +51,16 @@ enum lease_action lease_state_next(const struct lease_state *s, const struct lea
 bool lease_state_may_write(const struct lease_state *s, const struct lease_options *o,
                            int64_t now_ms);
 
+/* A Lease that vanished counts as a change of the record: its last holder may not know yet. One that never was is taken at once. */
+
 struct lease;
 struct lease_callbacks {
     void (*started)(void *arg); /* we lead; on the lease's thread */
     void (*lost)(void *arg);
     void *arg;
 };
+/* Election off: there is no thread, and started is called before lease_start returns. ERROR_INVALID when the times do not fit each other: retry < renew
+ * deadline, renew deadline + 4 s < duration. */
 int lease_start(struct lease **out, struct kube_config *kube, const struct kube_options *k,
                 const struct lease_options *o, const struct lease_callbacks *cb, struct error *err);
 /* Any thread. Always true when election is off. */
