@@ -191,7 +191,7 @@ static void close_sentences(struct look *l, struct rules_sentences *s)
 /* A value of the user's in a message, at most 64 bytes of it. */
 static const char *quote(struct look *l, const char *value)
 {
-    char *copy = arena_strndup(l->arena, value, 128);
+    char *copy = arena_strndup(l->arena, value, strnlen(value, 128));
     return arena_printf(l->arena, "'%s'", tidy(copy, 64));
 }
 

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pods are written as parts of JSON: META goes into metadata, SPEC into spec. */
+#include "webhook/rules.h"
+
+#include "test/unit/lib/base/expect.h"
+
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+
+#define BOX(resources) "\"containers\":[{\"name\":\"a\",\"resources\":{" resources "}}]"
+#define LIMIT(name, n) BOX("\"limits\":{\"" name "\":" n "}")
+#define LABEL(key, value) "\"labels\":{\"" key "\":\"" value "\"}"
+#define ANN(key, value) "\"annotations\":{\"" key "\":\"" value "\"}"
+#define PLAIN BOX("\"limits\":{\"cpu\":\"1\"}")
+
+/* What the rules say about one pod, in one line. */
+struct answer {
+    struct arena arena;
+    struct json_doc *doc;
+    struct rules_verdict verdict;
+};
+
+static void ask(struct answer *a, const struct rules_config *config, const char *ns,
+                const char *ns_labels, const char *meta, const char *spec)
+{
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    arena_init(&a->arena, 0);
+    strbuf_addf(&text, "{\"metadata\":{%s},\"spec\":{%s}}", meta, spec);
+    if (json_parse(&a->doc, text.ptr, text.len, &err) < 0)
+        fail_msg("%s: %s", text.ptr, err.text);
+    struct labels labels = {0};
+    if (ns_labels) {
+        AUTO_JSON *doc = NULL;
+        assert_int_equal(0, json_parse(&doc, ns_labels, strlen(ns_labels), &err));
+        assert_int_equal(0, labels_decode(json_root(doc), &a->arena, &labels, &err));
+    }
+    struct rules_context context = {.ns = ns, .ns_labels = ns_labels ? &labels : NULL};
+    if (rules_pod(config, &context, json_root(a->doc), &a->arena, &a->verdict, &err) < 0)
+        fail_msg("%s: %s", text.ptr, err.text);
+}
+
+static void done(struct answer *a)
+{
+    json_free(a->doc);
+    arena_deinit(&a->arena);
+}
+
+static const struct rules_config usual = {.scheduler = NAME_SCHEDULER, .own_ns = "cosched-system"};
+static const struct rules_config nvidia = {
+    .scheduler = NAME_SCHEDULER, .own_ns = "cosched-system", .inject_nvidia = true};
+
+static void which_pods_get_our_scheduler(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        const char *meta, *spec;
+        const char *trigger; /* NULL: left alone */
+        const char *ns;      /* NULL: "default" */
+        const char *ns_labels;
+        const struct rules_config *config; /* NULL: usual */
+    } rows[] = {
+        {"a pod that asks for nothing is left alone", "", PLAIN, NULL, 0, 0, 0},
+        {"a pod without containers is left alone", "", "\"containers\":[]", NULL, 0, 0, 0},
+        {"GPU memory in limits", "", LIMIT("aliyun.com/gpu-mem", "\"3\""), "gpu-mem", 0, 0, 0},
+        {"GPU memory as a number", "", LIMIT("aliyun.com/gpu-mem", "3"), "gpu-mem", 0, 0, 0},
+        {"GPU memory in requests only", "", BOX("\"requests\":{\"aliyun.com/gpu-mem\":\"3\"}"),
+         "gpu-mem", 0, 0, 0},
+        {"GPU memory of 0 asks for nothing", "", LIMIT("aliyun.com/gpu-mem", "\"0\""), NULL, 0, 0,
+         0},
+        {"GPU memory in an init container", "",
+         PLAIN ",\"initContainers\":[{\"resources\":{\"limits\":{\"aliyun.com/gpu-mem\":\"1\"}}}]",
+         "gpu-mem", 0, 0, 0},
+        {"GPU memory in the second container", "",
+         "\"containers\":[{\"name\":\"a\"},{\"resources\":{\"limits\":{\"aliyun.com/gpu-mem\":\"1\"}}}]",
+         "gpu-mem", 0, 0, 0},
+        {"GPU compute", "", LIMIT("aliyun.com/gpu-core.percentage", "\"30\""), "gpu-core", 0, 0, 0},
+        {"whole cards by topology", "", LIMIT("aliyun.com/gpu", "\"2\""), "gpu", 0, 0, 0},
+        {"another vendor's resource is not ours", "", LIMIT("amd.com/gpu", "\"2\""), NULL, 0, 0, 0},
+        {"a gpu-count label alone asks for nothing", LABEL("aliyun.com/gpu-count", "2"), PLAIN,
+         NULL, 0, 0, 0},
+        {"gpu-count with GPU memory", LABEL("aliyun.com/gpu-count", "2"),
+         LIMIT("aliyun.com/gpu-mem", "4"), "gpu-mem", 0, 0, 0},
+        {"gang form 1: name and min-available labels",
+         "\"labels\":{\"pod-group.scheduling.sigs.k8s.io/name\":\"g\","
+         "\"pod-group.scheduling.sigs.k8s.io/min-available\":\"2\"}",
+         PLAIN, "gang", 0, 0, 0},
+        {"gang form 2: the bare label", LABEL("pod-group.scheduling.sigs.k8s.io", "g"), PLAIN,
+         "gang", 0, 0, 0},
+        {"gang form 2 with nvidia.com/gpu", LABEL("pod-group.scheduling.sigs.k8s.io", "g"),
+         LIMIT("nvidia.com/gpu", "1"), "gang", 0, 0, 0},
+        {"gang form 3: scheduling.x-k8s.io", LABEL("scheduling.x-k8s.io/pod-group", "g"), PLAIN,
+         "gang", 0, 0, 0},
+        {"gang form 4: annotations",
+         "\"annotations\":{\"gang.scheduling.koordinator.sh/name\":\"g\","
+         "\"gang.scheduling.koordinator.sh/min-available\":\"2\"}",
+         PLAIN, "gang", 0, 0, 0},
+        {"gang form 5: spec.schedulingGroup", "",
+         PLAIN ",\"schedulingGroup\":{\"podGroupName\":\"g\"}", "gang", 0, 0, 0},
+        {"a GPU topology job", LABEL("gpu-topology", "job"), PLAIN, "gpu-topology", 0, 0, 0},
+        {"cpuset-scheduler true", ANN("cpuset-scheduler", "true"), PLAIN, "cpuset", 0, 0, 0},
+        {"cpuset-scheduler required", ANN("cpuset-scheduler", "required"), PLAIN, "cpuset", 0, 0,
+         0},
+        {"cpuset-scheduler false means nothing", ANN("cpuset-scheduler", "false"), PLAIN, NULL, 0,
+         0, 0},
+        {"cpuset-scheduler as a label means nothing", LABEL("cpuset-scheduler", "true"), PLAIN,
+         NULL, 0, 0, 0},
+        {"burst eci", ANN("alibabacloud.com/burst-resource", "eci"), PLAIN, "burst", 0, 0, 0},
+        {"burst eci_only", ANN("alibabacloud.com/burst-resource", "eci_only"), PLAIN, "burst", 0, 0,
+         0},
+        {"an empty burst means not set", ANN("alibabacloud.com/burst-resource", ""), PLAIN, NULL, 0,
+         0, 0},
+        {"label eci", LABEL("alibabacloud.com/eci", "true"), PLAIN, "eci", 0, 0, 0},
+        {"label eci false", LABEL("alibabacloud.com/eci", "false"), PLAIN, NULL, 0, 0, 0},
+        {"namespace label eci", "", PLAIN, "eci", "ns", "{\"alibabacloud.com/eci\":\"true\"}", 0},
+        {"default-scheduler is replaced", "",
+         LIMIT("aliyun.com/gpu-mem", "3") ",\"schedulerName\":\"default-scheduler\"", "gpu-mem", 0,
+         0, 0},
+
+        {"plain nvidia.com/gpu is left alone", "", LIMIT("nvidia.com/gpu", "1"), NULL, 0, 0, 0},
+        {"unless the option says so", "", LIMIT("nvidia.com/gpu", "1"), "nvidia", 0, 0, &nvidia},
+        {"or the namespace", "", LIMIT("nvidia.com/gpu", "1"), "nvidia", "ns",
+         "{\"cosched.io/inject\":\"enabled\"}", 0},
+        {"another value of the namespace's label is none", "", LIMIT("nvidia.com/gpu", "1"), NULL,
+         "ns", "{\"cosched.io/inject\":\"yes\"}", 0},
+        {"an enabled namespace leaves plain pods alone", "", PLAIN, NULL, "ns",
+         "{\"cosched.io/inject\":\"enabled\"}", 0},
+
+        {"a disabled namespace", "", LIMIT("aliyun.com/gpu-mem", "3"), NULL, "ns",
+         "{\"cosched.io/inject\":\"disabled\"}", 0},
+        {"a pod that opts out", ANN("cosched.io/inject", "false"), LIMIT("aliyun.com/gpu-mem", "3"),
+         NULL, 0, 0, 0},
+        {"opting out with another word is not opting out", ANN("cosched.io/inject", "no"),
+         LIMIT("aliyun.com/gpu-mem", "3"), "gpu-mem", 0, 0, 0},
+        {"kube-system", "", LIMIT("aliyun.com/gpu-mem", "3"), NULL, "kube-system", 0, 0},
+        {"our own namespace", "", LIMIT("aliyun.com/gpu-mem", "3"), NULL, "cosched-system", 0, 0},
+        {"a DaemonSet's pod",
+         "\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"DaemonSet\",\"name\":\"d\"}]",
+         LIMIT("aliyun.com/gpu-mem", "3"), NULL, 0, 0, 0},
+        {"a Job's pod",
+         "\"ownerReferences\":[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":\"d\"}]",
+         LIMIT("aliyun.com/gpu-mem", "3"), "gpu-mem", 0, 0, 0},
+        {"a pod that has its node", "", LIMIT("aliyun.com/gpu-mem", "3") ",\"nodeName\":\"n1\"",
+         NULL, 0, 0, 0},
+        {"an empty nodeName is none", "", LIMIT("aliyun.com/gpu-mem", "3") ",\"nodeName\":\"\"",
+         "gpu-mem", 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct answer a;
+        ask(&a, rows[i].config ? rows[i].config : &usual, rows[i].ns ? rows[i].ns : "default",
+            rows[i].ns_labels, rows[i].meta, rows[i].spec);
+        expect_str(rows[i].row, rows[i].trigger, a.verdict.trigger);
+        expect_int(rows[i].row, rows[i].trigger != NULL, a.verdict.inject);
+        expect_int(rows[i].row, rows[i].trigger != NULL, a.verdict.ours);
+        expect_int(rows[i].row, 0, (int64_t)a.verdict.warnings.len);
+        done(&a);
+    }
+    expect_done();
+}
+
+static void a_scheduler_that_was_named_stays(void **state)
+{
+    (void)state;
+    struct answer a;
+    ask(&a, &usual, "default", NULL, "",
+        LIMIT("aliyun.com/gpu-mem", "\"5500m\"") ",\"schedulerName\":\"other\"");
+    expect_true("another scheduler: no injection", !a.verdict.inject);
+    expect_true("not ours", !a.verdict.ours);
+    expect_int("and nothing to refuse", 0, (int64_t)a.verdict.refusals.len);
+    done(&a);
+    ask(&a, &usual, "default", NULL, "",
+        LIMIT("aliyun.com/gpu-mem", "3") ",\"schedulerName\":\"" NAME_SCHEDULER "\"");
+    expect_true("ours already: no injection", !a.verdict.inject);
+    expect_true("ours", a.verdict.ours);
+    done(&a);
+    struct rules_config renamed = {.scheduler = "default-scheduler"};
+    ask(&a, &renamed, "default", NULL, "",
+        LIMIT("aliyun.com/gpu-mem", "3") ",\"schedulerName\":\"default-scheduler\"");
+    expect_true("we are the default scheduler: nothing to change", !a.verdict.inject);
+    expect_true("ours", a.verdict.ours);
+    done(&a);
+    expect_done();
+}
+
+static void result_keys_are_removed_from_every_pod(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *annotations;
+        size_t removed;
+    } rows[] = {
+        {"none", "\"a\":\"b\"", 0},
+        {"the allocation", "\"scheduler.framework.gpushare.allocation\":\"{}\"", 1},
+        {"its two companions",
+         "\"scheduler.framework.gpushare.assume-time\":\"1\",\"scheduler.framework.gpushare.assigned\":"
+         "\"true\"",
+         2},
+        {"compute", "\"gpushare.alibabacloud.com/core-percentage\":\"{}\"", 1},
+        {"the older form",
+         "\"ALIYUN_COM_GPU_MEM_IDX\":\"0\",\"ALIYUN_COM_GPU_MEM_DEV\":\"15\","
+         "\"ALIYUN_COM_GPU_MEM_POD\":\"3\",\"ALIYUN_COM_GPU_MEM_ASSIGNED\":\"true\","
+         "\"ALIYUN_COM_GPU_MEM_ASSUME_TIME\":\"1\"",
+         5},
+        {"cards",
+         "\"topology.kubernetes.io/gpu-group\":\"0\",\"topology.kubernetes.io/gpu-visible\":\"0\"",
+         2},
+        {"CPUs", "\"cpuset\":\"{}\"", 1},
+        {"our own prefix", "\"cosched.io/cpuset-applied\":\"x\",\"cosched.io/anything\":\"x\"", 2},
+        {"an empty value too", "\"cpuset\":\"\"", 1},
+        {"requests under our prefix stay",
+         "\"cosched.io/inject\":\"true\",\"cosched.io/cpuset-shared\":\"true\"", 0},
+        {"other keys that look alike stay", "\"cpusets\":\"x\",\"example.com/cpuset\":\"x\"", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct answer a;
+        AUTO_STRBUF meta;
+        strbuf_init(&meta);
+        strbuf_addf(&meta, "\"annotations\":{%s}", rows[i].annotations);
+        ask(&a, &usual, "kube-system", NULL, meta.ptr, PLAIN);
+        expect_int(rows[i].row, (int64_t)rows[i].removed, (int64_t)a.verdict.remove_len);
+        expect_int(rows[i].row, (int64_t)rows[i].removed, (int64_t)a.verdict.warnings.len);
+        done(&a);
+    }
+    expect_done();
+}
+
+static void warnings_are_bounded_and_removals_are_not(void **state)
+{
+    (void)state;
+    for (size_t n = RULES_SENTENCES_MAX - 1; n <= RULES_SENTENCES_MAX + 2; n++) {
+        AUTO_STRBUF meta;
+        strbuf_init(&meta);
+        strbuf_adds(&meta, "\"annotations\":{");
+        for (size_t i = 0; i < n; i++)
+            strbuf_addf(&meta, "%s\"cosched.io/%zu%0300d\":\"\"", i ? "," : "", i, 0);
+        strbuf_adds(&meta, "}");
+        struct answer a;
+        ask(&a, &usual, "default", NULL, meta.ptr, PLAIN);
+        expect_int("all are removed", (int64_t)n, (int64_t)a.verdict.remove_len);
+        size_t shown = n < RULES_SENTENCES_MAX ? n : RULES_SENTENCES_MAX;
+        expect_int("warnings", (int64_t)shown, (int64_t)a.verdict.warnings.len);
+        for (size_t i = 0; i < a.verdict.warnings.len; i++)
+            expect_true("each is short",
+                        strlen(a.verdict.warnings.items[i]) <= RULES_WARNING_BYTES);
+        if (n == RULES_SENTENCES_MAX + 2)
+            expect_str("the last one counts the rest", "and 3 more.",
+                       a.verdict.warnings.items[RULES_SENTENCES_MAX - 1]);
+        done(&a);
+    }
+    expect_done();
+}
+
+#define GPU(n) LIMIT("aliyun.com/gpu-mem", n)
+#define CPU(n) LIMIT("cpu", n)
+#define PINNED ANN("cpuset-scheduler", "true")
+#define ENV(name)                                                  \
+    "\"containers\":[{\"env\":[{\"name\":\"A\"},{\"name\":\"" name \
+    "\",\"value\":\"x\"}],\"resources\":{\"limits\":{\"aliyun.com/gpu-mem\":\"1\"}}}]"
+#define GANG(min)                                                  \
+    "\"labels\":{\"pod-group.scheduling.sigs.k8s.io/name\":\"g\"," \
+    "\"pod-group.scheduling.sigs.k8s.io/min-available\":\"" min "\"}"
+#define KOORD(min)                                                    \
+    "\"annotations\":{\"gang.scheduling.koordinator.sh/name\":\"g\"," \
+    "\"gang.scheduling.koordinator.sh/min-available\":\"" min "\"}"
+#define GANG_MIN "metadata.labels[pod-group.scheduling.sigs.k8s.io/min-available]: "
+#define BOX_MEM "spec.containers[0].resources.limits[aliyun.com/gpu-mem]: "
+#define BOX_CORE "spec.containers[0].resources.limits[aliyun.com/gpu-core.percentage]: "
+#define BOX_CPU "spec.containers[0].resources.limits.cpu: "
+#define NO_CPUS \
+    " is not a whole number of CPUs, which cpuset-scheduler needs; write an integer from 1 on"
+#define NO_PODS " is not a number of pods; write an integer from 1 on"
+#define ENV_WHY \
+    ": remove it; the device plugin sets it to what the pod was given, and the pod's own value would win"
+
+static void what_cannot_be_is_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *meta, *spec;
+        const char *refusal; /* NULL: none */
+    } rows[] = {
+        {"whole GiB", "", GPU("\"3\""), NULL},
+        {"whole GiB with a suffix", "", GPU("\"1k\""), NULL},
+        {"half a GiB", "", GPU("\"5500m\""),
+         BOX_MEM "'5500m' is not a whole number of GiB; write an integer such as 3"},
+        {"half a GiB as a number", "", GPU("5.5"),
+         BOX_MEM "'5.5' is not a whole number of GiB; write an integer such as 3"},
+        {"less than nothing", "", GPU("\"-1\""),
+         BOX_MEM "'-1' is not a whole number of GiB; write an integer such as 3"},
+        {"no number", "", GPU("\"3Gb\""),
+         BOX_MEM "'3Gb' is not a whole number of GiB; write an integer such as 3"},
+        {"not even text", "", GPU("{}"),
+         BOX_MEM "object is not a whole number of GiB; write an integer such as 3"},
+        {"more than can be counted", "", GPU("\"99E\""),
+         BOX_MEM "'99E' is not a whole number of GiB; write an integer such as 3"},
+        {"the same in limits and requests is said once", "",
+         BOX("\"limits\":{\"aliyun.com/gpu-mem\":\"x\"},\"requests\":{\"aliyun.com/gpu-mem\":\"x\"}"),
+         BOX_MEM "'x' is not a whole number of GiB; write an integer such as 3"},
+        {"5 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "5"), NULL},
+        {"100 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "100"), NULL},
+        {"33 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "33"),
+         BOX_CORE "33 is not a multiple of 5; write 30 or 35"},
+        {"4 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "4"),
+         BOX_CORE "4 is not between 5 and 100 percent of a card; write 5"},
+        {"105 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "105"),
+         BOX_CORE "105 is not between 5 and 100 percent of a card; write 100"},
+        {"99 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "99"),
+         BOX_CORE "99 is not a multiple of 5; write 95 or 100"},
+        {"2 cards for 8 GiB", LABEL("aliyun.com/gpu-count", "2"), GPU("8"), NULL},
+        {"3 cards for 8 GiB", LABEL("aliyun.com/gpu-count", "3"), GPU("8"),
+         BOX_MEM
+         "8 GiB cannot be spread over the 3 cards of label aliyun.com/gpu-count in equal whole "
+         "parts; write a multiple of 3"},
+        {"no cards", LABEL("aliyun.com/gpu-count", "0"), GPU("8"),
+         "metadata.labels[aliyun.com/gpu-count]: '0' is not a number of cards; write an integer from 1 "
+         "to 64"},
+        {"cards in words", LABEL("aliyun.com/gpu-count", "two"), GPU("8"),
+         "metadata.labels[aliyun.com/gpu-count]: 'two' is not a number of cards; write an integer from "
+         "1 to 64"},
+        {"a variable that is not ours", "", ENV("NVIDIA_DRIVER_CAPABILITIES"), NULL},
+        {"the cards a container sees", "", ENV("NVIDIA_VISIBLE_DEVICES"),
+         "spec.containers[0].env[NVIDIA_VISIBLE_DEVICES]" ENV_WHY},
+        {"the isolation's switch", "", ENV("CGPU_DISABLE"),
+         "spec.containers[0].env[CGPU_DISABLE]" ENV_WHY},
+        {"the index", "", ENV("ALIYUN_COM_GPU_MEM_IDX"),
+         "spec.containers[0].env[ALIYUN_COM_GPU_MEM_IDX]" ENV_WHY},
+        {"the share", "", ENV("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"),
+         "spec.containers[0].env[CUDA_MPS_PINNED_DEVICE_MEM_LIMIT]" ENV_WHY},
+        {"the percentage", "", ENV("COSCHED_GPU_CORE_PERCENTAGE"),
+         "spec.containers[0].env[COSCHED_GPU_CORE_PERCENTAGE]" ENV_WHY},
+        {"a pod without GPU may set it", ANN("alibabacloud.com/burst-resource", "eci"),
+         "\"containers\":[{\"env\":[{\"name\":\"NVIDIA_VISIBLE_DEVICES\"}]}]", NULL},
+        {"a gang of one", GANG("1"), PLAIN, NULL},
+        {"a gang of none", GANG("0"), PLAIN, GANG_MIN "'0'" NO_PODS},
+        {"a gang of less", GANG("-1"), PLAIN, GANG_MIN "'-1'" NO_PODS},
+        {"a gang of some", GANG("some"), PLAIN, GANG_MIN "'some'" NO_PODS},
+        {"a gang of 2.0", GANG("2.0"), PLAIN, GANG_MIN "'2.0'" NO_PODS},
+        {"a name without a number", LABEL("pod-group.scheduling.sigs.k8s.io/name", "g"), PLAIN,
+         GANG_MIN
+         "is missing while pod-group.scheduling.sigs.k8s.io/name is set; write how many pods "
+         "must start together"},
+        {"the other notation", KOORD("2"), PLAIN, NULL},
+        {"the other notation's number", KOORD("x"), PLAIN,
+         "metadata.annotations[gang.scheduling.koordinator.sh/min-available]: 'x'" NO_PODS},
+        {"4 CPUs", PINNED, CPU("4"), NULL},
+        {"4000m CPUs are 4", PINNED, CPU("\"4000m\""), NULL},
+        {"4001m CPUs are not", PINNED, CPU("\"4001m\""), BOX_CPU "'4001m'" NO_CPUS},
+        {"half a CPU", PINNED, CPU("0.5"), BOX_CPU "'0.5'" NO_CPUS},
+        {"no CPU", PINNED, CPU("0"), BOX_CPU "'0'" NO_CPUS},
+        {"no limit", PINNED, BOX("\"requests\":{\"cpu\":\"2\"}"),
+         BOX_CPU "is missing; cpuset-scheduler pins whole CPUs: write how many"},
+        {"an init container is not pinned", PINNED,
+         CPU("2") ",\"initContainers\":[{\"resources\":{\"limits\":{\"cpu\":\"100m\"}}}]", NULL},
+        {"required is like true", ANN("cpuset-scheduler", "required"), CPU("1.5"),
+         BOX_CPU "'1.5'" NO_CPUS},
+        {"an unknown burst", ANN("alibabacloud.com/burst-resource", "ecs"), PLAIN,
+         "metadata.annotations[alibabacloud.com/burst-resource]: 'ecs' is not known; write eci (real "
+         "nodes first) or eci_only"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct answer a;
+        ask(&a, &usual, "default", NULL, rows[i].meta, rows[i].spec);
+        expect_true(rows[i].row, a.verdict.ours);
+        expect_int(rows[i].row, rows[i].refusal != NULL, (int64_t)a.verdict.refusals.len);
+        expect_str(rows[i].row, rows[i].refusal,
+                   a.verdict.refusals.len ? a.verdict.refusals.items[0] : NULL);
+        done(&a);
+    }
+    expect_done();
+}
+
+static void rules_hold_for_pods_that_name_us_themselves(void **state)
+{
+    (void)state;
+    struct answer a;
+    ask(&a, &usual, "default", NULL, ANN("cpuset-scheduler", "yes"),
+        PLAIN ",\"schedulerName\":\"" NAME_SCHEDULER "\"");
+    expect_str("an unknown word for pinning",
+               "metadata.annotations[cpuset-scheduler]: 'yes' is not known; write \"true\", "
+               "\"required\" or \"false\"",
+               a.verdict.refusals.items[0]);
+    done(&a);
+    ask(&a, &usual, "default", NULL, ANN("cpuset-scheduler", "yes"), PLAIN);
+    expect_int("a pod that is not ours may say so", 0, (int64_t)a.verdict.refusals.len);
+    done(&a);
+    expect_done();
+}
+
+static void several_mistakes_come_together(void **state)
+{
+    (void)state;
+    struct answer a;
+    ask(&a, &usual, "default", NULL, GANG("0"),
+        LIMIT("aliyun.com/gpu-core.percentage", "33") ",\"initContainers\":[{\"env\":[{\"name\":"
+                                                      "\"NVIDIA_VISIBLE_DEVICES\"}]}]");
+    expect_int("three", 3, (int64_t)a.verdict.refusals.len);
+    expect_str("the init container has its own path",
+               "spec.initContainers[0].env[NVIDIA_VISIBLE_DEVICES]" ENV_WHY,
+               a.verdict.refusals.items[1]);
+    done(&a);
+    expect_done();
+}
+
+static void a_users_value_cannot_forge_a_line(void **state)
+{
+    (void)state;
+    struct answer a;
+    ask(&a, &usual, "default", NULL, GANG("\\n\\u007fERROR"), PLAIN);
+    expect_str("control characters", GANG_MIN "'??ERROR'" NO_PODS, a.verdict.refusals.items[0]);
+    done(&a);
+    AUTO_STRBUF meta;
+    strbuf_init(&meta);
+    strbuf_adds(&meta, "\"labels\":{\"pod-group.scheduling.sigs.k8s.io/min-available\":\"");
+    for (int i = 0; i < 1000; i++)
+        strbuf_adds(&meta, "\xc3\xa9");
+    strbuf_adds(&meta, "\"}");
+    ask(&a, &usual, "default", NULL, meta.ptr, PLAIN);
+    const char *got = a.verdict.refusals.items[0];
+    expect_true("a long value is cut", strlen(got) < 256 && strstr(got, "...'") != NULL);
+    for (const char *s = got; *s != '\0';) {
+        size_t n = str_utf8_len(s, strlen(s));
+        expect_true("between characters", n > 0);
+        s += n ? n : 1;
+    }
+    done(&a);
+    expect_done();
+}
+
+static void what_is_no_pod_is_an_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *pod, *error;
+    } rows[] = {
+        {"nothing", "null", "a pod has metadata and spec, both objects; got nothing and nothing"},
+        {"no spec", "{\"metadata\":{}}",
+         "a pod has metadata and spec, both objects; got object and nothing"},
+        {"spec is a list", "{\"metadata\":{},\"spec\":[]}",
+         "a pod has metadata and spec, both objects; got object and array"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        AUTO_JSON *doc = NULL;
+        struct error err = ERROR_INIT;
+        struct arena arena;
+        struct rules_verdict v;
+        struct rules_context context = {.ns = "default"};
+        arena_init(&arena, 0);
+        assert_int_equal(0, json_parse(&doc, rows[i].pod, strlen(rows[i].pod), &err));
+        expect_int(rows[i].row, -1, rules_pod(&usual, &context, json_root(doc), &arena, &v, &err));
+        expect_str(rows[i].row, rows[i].error, err.text);
+        arena_deinit(&arena);
+    }
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(which_pods_get_our_scheduler),
+        cmocka_unit_test(a_scheduler_that_was_named_stays),
+        cmocka_unit_test(result_keys_are_removed_from_every_pod),
+        cmocka_unit_test(warnings_are_bounded_and_removals_are_not),
+        cmocka_unit_test(what_cannot_be_is_refused_with_a_sentence),
+        cmocka_unit_test(rules_hold_for_pods_that_name_us_themselves),
+        cmocka_unit_test(several_mistakes_come_together),
+        cmocka_unit_test(a_users_value_cannot_forge_a_line),
+        cmocka_unit_test(what_is_no_pod_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
