@@ -8,6 +8,7 @@
 #       test/unit/**/test_X.c           -> one cmocka program each, run by `make unit`
 #       test/scenario/**/test_X.c       -> the same
 #       test/{unit,scenario}/**/*.c     -> libtest.a, helpers for all test programs
+#       test/fake/DIR/*.c               -> libtest.a as well: twins of outside things
 #       test/{integration,fake}/*.c     -> one program each, run by the integration scripts
 #       test/fake/nvml/*.c              -> lib/libnvidia-ml.so.1
 #       test/bench/bench_X.c or X.sh    -> `make bench-X`
@@ -70,7 +71,7 @@ LINKING := -pthread $(MODE) $(MODE_LINK) -Wl,--as-needed $(LDFLAGS)
 
 # Asked for when the first recipe needs them, which is after deps has installed the packages.
 pkg = $(eval $1 := $(shell pkg-config --libs $2))$($1)
-LIBS_base = $(call pkg,PKG_BASE,yyjson yaml-0.1 libmicrohttpd libcurl)
+LIBS_base = $(call pkg,PKG_BASE,yyjson yaml-0.1 libmicrohttpd gnutls libcurl)
 LIBS_webhook = $(call pkg,PKG_WEBHOOK,openssl)
 # grpc's .pc file lists a hundred absl libraries that only a static link needs.
 LIBS_device-plugin = -lgrpc_unsecure -lgpr $(call pkg,PKG_PLUGIN,libprotobuf-c hwloc) -ldl
@@ -84,7 +85,7 @@ PROTOS   := $(wildcard proto/*.proto)
 GEN_SRC  := $(PROTOS:proto/%.proto=$(GEN)/proto/%.pb-c.c)
 $(foreach l,$(LAYERS),$(eval SRC_$l := $$(wildcard lib/$l/*.c)))
 $(foreach p,$(PROGRAMS),$(eval SRC_$p := $$(filter-out $(MAINS),$$(wildcard $p/*.c $p/*/*.c))))
-SRC_test  := $(shell find test/unit test/scenario -name '*.c' 2>/dev/null | sort)
+SRC_test  := $(shell find test/unit test/scenario test/fake/*/ -name '*.c' 2>/dev/null | grep -v ^test/fake/nvml/ | sort)
 UNIT_SRC  := $(foreach s,$(SRC_test),$(if $(filter test_%,$(notdir $s)),$s))
 SRC_test  := $(filter-out $(UNIT_SRC),$(SRC_test))
 BENCH_SRC := $(wildcard test/bench/bench_*.c)
@@ -140,17 +141,21 @@ test: | $(call deps,test) ## all that needs no cluster: unit tests (release, asa
 local-run: $(BINS) $(FAKES) $(TOOLS)
 	@BUILD_DIR=$(B) test/tools/run-tests --timeout 600 "$(RUN)"
 
-e2e: $(BINS) $(FAKES) $(TOOLS) | $(call deps,e2e) ## the integration suite on a real Kubernetes
-	@BUILD_DIR=$(B) test/integration/run real $(ARGS)
+e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build (ARGS=...)
+	@$(MAKE) script-run VARIANT=asan RUN='test/integration/run real $(ARGS)'
+
+soak: | $(call deps,e2e) ## the large counts, for hours if need be; not in CI (ARGS=...)
+	@$(MAKE) script-run VARIANT=asan RUN='test/soak/run $(ARGS)'
+
+.PHONY: script-run
+script-run: $(BINS) $(FAKES) $(TOOLS)
+	@BUILD_DIR=$(B) $(RUN)
 
 k8s-up: | $(call deps,e2e) ## start the real Kubernetes that e2e uses (ARGS=...)
 	@test/kubernetes/k8s up $(ARGS)
 
 k8s-down: ## stop it
 	@test/kubernetes/k8s down $(ARGS)
-
-soak: $(BINS) $(FAKES) $(TOOLS) | $(call deps,e2e) ## hours of load, if test/soak/run exists (ARGS=...)
-	@if [ -x test/soak/run ]; then BUILD_DIR=$(B) test/soak/run $(ARGS); else echo "soak: no test/soak/run yet"; exit 1; fi
 
 demo: ## a cluster on your desk
 	@echo "demo arrives with the embedded local cluster (next issue)"; exit 1
