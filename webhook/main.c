@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cosched-webhook: options and wiring.
+ *
+ *   API server ──HTTPS──► server (threads of its own) ──► review → rules → patch (pure)
+ *                            ▲ certificate        ▲ labels
+ *   keeper (thread) ─────────┘     namespaces (thread) ◄── watch
+ *   loop (this thread): signals, and the beat behind /healthz
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/log.h"
+#include "lib/base/loop.h"
+#include "lib/base/metrics.h"
+#include "lib/base/options.h"
+#include "lib/base/probes.h"
+#include "lib/kube/api.h"
+#include "lib/kube/config.h"
+#include "lib/kube/http.h"
+#include "lib/model/names.h"
+#include "webhook/keeper.h"
+#include "webhook/namespaces.h"
+#include "webhook/review.h"
+#include "webhook/server.h"
+
+#define PROGRAM "cosched-webhook"
+
+struct main_options {
+    const char *scheduler;
+    bool inject_nvidia;
+};
+
+static const struct option_row main_rows[] = {
+    {.section = "RULES"},
+    {.name = "scheduler-name",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct main_options, scheduler),
+     .fallback = NAME_SCHEDULER,
+     .meta = "NAME",
+     .help = "schedulerName given to pods that ask for anything of ours and name none."},
+    {.name = "inject-nvidia",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct main_options, inject_nvidia),
+     .help = "Also take over pods that ask for nvidia.com/gpu only. Without it this happens in "
+             "namespaces labelled " NAME_INJECT "=enabled."},
+    {0}};
+
+static const struct option_program program = {
+    .name = PROGRAM,
+    .summary = "admission webhook: sends pods to the scheduler, refuses what cannot be",
+    .synopsis = "[OPTION]...",
+    .description =
+        "Answers the API server's questions about new pods (admission.k8s.io/v1, POST /mutate).\n"
+        "\n"
+        "A pod that asks for shared or topology-aware GPUs, belongs to a gang, wants pinned CPUs or "
+        "may burst to virtual nodes, and names no scheduler, gets ours. Annotations that only the "
+        "scheduler may write are removed from new pods, with a warning. A pod of ours that cannot be "
+        "meant as it is written is refused with a sentence that says what to write. All other pods "
+        "are left alone.\n"
+        "\n"
+        "Never given our scheduler: pods of DaemonSets, pods with a nodeName, pods in kube-system and "
+        "in our own namespace, pods with annotation " NAME_INJECT ": \"false\", and pods in "
+        "namespaces labelled " NAME_INJECT "=disabled.",
+    .trailer =
+        "SIGNALS\n"
+        "    SIGTERM, SIGINT  finish running requests and exit, within 2 seconds\n"
+        "\n"
+        "EXAMPLES\n"
+        "    In a cluster, as deploy/manifests/webhook.yaml runs it:\n"
+        "        " PROGRAM " --webhook-config=cosched-webhook\n"
+        "    On a laptop against a test cluster, reached by URL instead of a Service:\n"
+        "        " PROGRAM " --kubeconfig=$KUBECONFIG --namespace=default --address=127.0.0.1 \\\n"
+        "            --san=127.0.0.1 --webhook-config=cosched-webhook\n"
+        "    With certificates from elsewhere:\n"
+        "        " PROGRAM " --cert-file=tls.crt --key-file=tls.key --ca-file=ca.crt\n",
+};
+
+struct app {
+    struct main_options main;
+    struct server_options server;
+    struct keeper_options keeper;
+    struct kube_options kube;
+    struct probes_options probe;
+    struct log_options log;
+    struct loop *loop;
+    struct probes probes;
+    unsigned need_certificate, need_bundle, need_namespaces;
+    struct kube_config *config;
+    struct namespaces *namespaces;
+    struct server *http;
+    struct keeper *certs;
+};
+
+static void on_signal(void *arg, int signo)
+{
+    struct app *app = arg;
+    log_info("stopping", kv("signal", strsignal(signo)));
+    loop_stop(app->loop);
+}
+
+static void on_namespaces(void *arg)
+{
+    struct app *app = arg;
+    probes_met(&app->probes, app->need_namespaces, true);
+}
+
+static int install_certificate(void *arg, const char *cert_pem, const char *key_pem,
+                               struct error *err)
+{
+    struct app *app = arg;
+    return server_set_certificate(app->http, cert_pem, key_pem, err);
+}
+
+static void on_certificates(void *arg, bool usable, bool published)
+{
+    struct app *app = arg;
+    probes_met(&app->probes, app->need_certificate, usable);
+    probes_met(&app->probes, app->need_bundle, published);
+}
+
+static int start_probes(struct app *app, struct error *err)
+{
+    probes_init(&app->probes, app->loop);
+    app->need_certificate = probes_need(&app->probes, "certificate usable");
+    app->need_bundle = probes_need(&app->probes, "caBundle written");
+    app->need_namespaces = probes_need(&app->probes, "namespaces listed");
+    return probes_start(&app->probes, &app->probe, NULL, NULL, err);
+}
+
+static int start_certs(struct app *app, const char *ns, struct error *err)
+{
+    struct kube_client *client = NULL;
+    struct keeper_callbacks cb = {
+        .install = install_certificate, .state = on_certificates, .arg = app};
+    if (kube_client_new(&client, app->config, &app->kube, PROGRAM, err) < 0)
+        return -1;
+    return keeper_start(&app->certs, &app->keeper, ns, client, &cb, err);
+}
+
+/* Everything that runs beside the loop. On failure stop() undoes what was begun. */
+static int start(struct app *app, struct error *err)
+{
+    if (kube_config_load(&app->config, &app->kube, err) < 0)
+        return -1;
+    const char *ns = app->keeper.ns ? app->keeper.ns : kube_config_namespace(app->config);
+    if (loop_new(&app->loop, err) < 0 ||
+        loop_on_signal(app->loop, SIGTERM, on_signal, app, err) < 0 ||
+        loop_on_signal(app->loop, SIGINT, on_signal, app, err) < 0 || start_probes(app, err) < 0 ||
+        namespaces_start(&app->namespaces, app->config, &app->kube, on_namespaces, app, err) < 0)
+        return -1;
+    struct review_config review = {.rules = {.scheduler = app->main.scheduler,
+                                             .own_ns = ns,
+                                             .inject_nvidia = app->main.inject_nvidia},
+                                   .ns_labels = namespaces_labels,
+                                   .arg = app->namespaces};
+    if (server_start(&app->http, &app->server, &review, err) < 0 || start_certs(app, ns, err) < 0)
+        return -1;
+    log_info("started", kv("version", options_version()), kv("address", app->server.address),
+             kv("port", server_port(app->http)), kv("namespace", ns));
+    return 0;
+}
+
+static void stop(struct app *app)
+{
+    keeper_stop(app->certs);
+    server_stop(app->http);
+    namespaces_stop(app->namespaces);
+    if (app->probes.loop)
+        probes_stop(&app->probes);
+    if (app->loop)
+        loop_free(app->loop);
+    kube_config_free(app->config);
+    metrics_reset();
+}
+
+static int complain(const char *text, int status)
+{
+    (void)fprintf(stderr, PROGRAM ": %s\n", text);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct app app = {.loop = NULL};
+    struct error err = ERROR_INIT;
+    const struct option_table tables[] = {{main_rows, &app.main},
+                                          {server_option_rows, &app.server},
+                                          {keeper_option_rows, &app.keeper},
+                                          {kube_option_rows, &app.kube},
+                                          {probes_option_rows, &app.probe},
+                                          {log_option_rows, &app.log},
+                                          {0}};
+    loop_block_signals();
+    switch (options_parse(&program, tables, argc, argv, NULL, &err)) {
+    case OPTIONS_EXIT:
+        return 0;
+    case OPTIONS_ERROR:
+        complain(err.text, 2);
+        return complain("try --help", 2);
+    case OPTIONS_RUN:
+        break;
+    }
+    options_apply_log(&app.log, PROGRAM);
+    kube_http_global_init();
+    int status = 0;
+    if (start(&app, &err) < 0) {
+        log_error("cannot start", kv("error", err.text));
+        status = 1;
+    } else {
+        loop_run(app.loop);
+    }
+    stop(&app);
+    log_info("stopped", kv("status", status));
+    kube_http_global_cleanup();
+    return status;
+}
