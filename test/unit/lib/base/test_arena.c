@@ -70,6 +70,25 @@ static void strings(void **state)
     expect_done();
 }
 
+/* A string leaves the next free byte anywhere; the padding behind it counts when the block is nearly full. */
+static void strings_and_structs_mixed(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < 40; len++) {
+        struct arena a;
+        size_t asked = 0;
+        arena_init(&a, 256);
+        for (int i = 0; i < 2000; i++) {
+            memset(arena_strndup(&a, "0123456789012345678901234567890123456789", len), 'x', len);
+            memset(arena_alloc(&a, 16 + len), 'y', 16 + len);
+            asked += 16 + 2 * len + 1;
+        }
+        expect_true("all of it is inside the blocks", arena_bytes(&a) >= asked);
+        arena_deinit(&a);
+    }
+    expect_done();
+}
+
 static void arrays(void **state)
 {
     (void)state;
@@ -194,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(strings),
+        cmocka_unit_test(strings_and_structs_mixed),
         cmocka_unit_test(arrays),
         cmocka_unit_test(blocks_double_and_big_ones_stand_alone),
         cmocka_unit_test(a_big_request_may_come_first),

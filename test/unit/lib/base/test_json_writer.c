@@ -20,6 +20,13 @@ static void commas_are_its_business(void **state)
     json_array_begin(&w);
     json_array_begin(&w);
     json_array_end(&w);
+    json_array_begin(&w);
+    json_put_int(&w, 1);
+    json_put_int(&w, 2);
+    json_array_end(&w);
+    json_array_begin(&w); /* as deep as the one before, and without its comma */
+    json_put_int(&w, 3);
+    json_array_end(&w);
     json_object_begin(&w);
     json_object_end(&w);
     json_put_null(&w);
@@ -33,7 +40,7 @@ static void commas_are_its_business(void **state)
     expect_str(
         "all of it",
         "{\"s\":\"x\",\"none\":null,\"min\":-9223372036854775808,\"max\":9223372036854775807,\"t\":true,\"f\":false,"
-        "\"list\":[[],{},null,0,{\"r\":1},null],\"key\":\"val\"}",
+        "\"list\":[[],[1,2],[3],{},null,0,{\"r\":1},null],\"key\":\"val\"}",
         strbuf_str(&out));
     struct json_doc *doc = NULL;
     expect_int("is JSON", 0, json_parse(&doc, out.ptr, out.len, NULL));
