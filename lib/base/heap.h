@@ -35,4 +35,5 @@ static inline bool heap_has(const struct heap_node *n)
 }
 
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
-#define container_of_const(ptr, type, member) ((const type *)(const void *)((const char *)(ptr)-offsetof(type, member)))
+#define container_of_const(ptr, type, member) \
+    ((const type *)(const void *)((const char *)(ptr)-offsetof(type, member)))
