@@ -96,16 +96,18 @@ static int load(struct backend *b, const char *path, struct error *err)
 {
     b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (b->library == NULL)
-        return error_set(err, ERROR_NOT_FOUND,
-                         "NVML: %s (is the NVIDIA driver installed, and its library visible to this process? see "
-                         "--nvml-library)",
-                         dlerror());
+        return error_set(
+            err, ERROR_NOT_FOUND,
+            "NVML: %s (is the NVIDIA driver installed, and its library visible to this process? see "
+            "--nvml-library)",
+            dlerror());
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = dlsym(b->library, symbols[i].name);
         if (address == NULL && !symbols[i].optional)
-            return error_set(err, ERROR_UNSUPPORTED,
-                             "NVML: %s has no %s: the driver is too old (450 or newer is needed) or this is not NVML",
-                             path, symbols[i].name);
+            return error_set(
+                err, ERROR_UNSUPPORTED,
+                "NVML: %s has no %s: the driver is too old (450 or newer is needed) or this is not NVML",
+                path, symbols[i].name);
         memcpy((char *)&b->nvml + symbols[i].offset, &address, sizeof address);
     }
     return 0;
@@ -180,7 +182,8 @@ static char *pci_name(struct arena *a, const char *bus_id)
 }
 
 /* One card. false: it cannot be asked, and the log says why. */
-static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_device *device, struct gpu_card *out)
+static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_device *device,
+                      struct gpu_card *out)
 {
     char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
     struct nvml_memory memory = {0};
@@ -218,7 +221,8 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
                              .pci = pci_name(a, pci.bus_id),
                              .health = GPU_HEALTH_OK};
     out->numa = numa_of(b, out->pci);
-    if (b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK && mig != 0) {
+    if (b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK &&
+        mig != 0) {
         log_warn("card is in MIG mode and is not offered", kv("card", index), kv("uuid", uuid));
         out->health = GPU_HEALTH_SICK;
     }
@@ -244,7 +248,8 @@ static unsigned nvlinks(struct backend *b, nvml_device from, const char *to_pci,
 }
 
 /* The names that nvidia-smi prints. */
-static const char *link_name(struct backend *b, struct arena *a, nvml_device from, nvml_device to, const char *to_pci)
+static const char *link_name(struct backend *b, struct arena *a, nvml_device from, nvml_device to,
+                             const char *to_pci)
 {
     unsigned n = nvlinks(b, from, to_pci, a);
     if (n > 0)
@@ -252,17 +257,23 @@ static const char *link_name(struct backend *b, struct arena *a, nvml_device fro
     int level = 50;
     if (b->nvml.ancestor == NULL || b->nvml.ancestor(from, to, &level) != NVML_OK)
         return "SYS";
-    return level <= 10 ? "PIX" : level <= 20 ? "PXB" : level <= 30 ? "PHB" : level <= 40 ? "NODE" : "SYS";
+    return level <= 10   ? "PIX"
+           : level <= 20 ? "PXB"
+           : level <= 30 ? "PHB"
+           : level <= 40 ? "NODE"
+                         : "SYS";
 }
 
-static int nvml_scan(struct backend *b, struct arena *a, struct gpu_inventory *out, struct error *err)
+static int nvml_scan(struct backend *b, struct arena *a, struct gpu_inventory *out,
+                     struct error *err)
 {
     unsigned count = 0;
     nvml_return code = b->nvml.count(&count);
     if (code != NVML_OK)
         return nvml_error(b, err, code, "nvmlDeviceGetCount_v2");
     if (count > GPU_CARDS_MAX)
-        return error_set(err, ERROR_TOO_LARGE, "NVML: %u cards; at most %d are supported", count, GPU_CARDS_MAX);
+        return error_set(err, ERROR_TOO_LARGE, "NVML: %u cards; at most %d are supported", count,
+                         GPU_CARDS_MAX);
     nvml_device devices[GPU_CARDS_MAX];
     *out = (struct gpu_inventory){.cards = arena_new(a, struct gpu_card, count)};
     for (unsigned i = 0; i < count; i++)
@@ -272,7 +283,8 @@ static int nvml_scan(struct backend *b, struct arena *a, struct gpu_inventory *o
     out->links = arena_new(a, const char *, n *n);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
-            out->links[i * n + k] = i == k ? "X" : link_name(b, a, devices[i], devices[k], out->cards[k].pci);
+            out->links[i * n + k] =
+                i == k ? "X" : link_name(b, a, devices[i], devices[k], out->cards[k].pci);
     return 0;
 }
 

@@ -54,7 +54,8 @@ static int read_file(const char *path, struct strbuf *out, struct error *err)
     }
 }
 
-static int decode(const struct strbuf *text, struct arena *a, struct gpu_inventory *out, struct error *err)
+static int decode(const struct strbuf *text, struct arena *a, struct gpu_inventory *out,
+                  struct error *err)
 {
     AUTO_JSON *doc = NULL;
     if (json_parse(&doc, strbuf_str(text), text->len, err) < 0)
@@ -76,7 +77,8 @@ static int decode(const struct strbuf *text, struct arena *a, struct gpu_invento
     return gpu_inventory_decode(strbuf_str(&annotation), annotation.len, a, out, err);
 }
 
-static int sim_scan(struct backend *b, struct arena *a, struct gpu_inventory *out, struct error *err)
+static int sim_scan(struct backend *b, struct arena *a, struct gpu_inventory *out,
+                    struct error *err)
 {
     AUTO_STRBUF text;
     strbuf_init(&text);

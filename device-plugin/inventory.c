@@ -11,8 +11,8 @@
 int inventory_check(const struct gpu_inventory *scan, struct error *err)
 {
     if (scan->cards_len > GPU_CARDS_MAX)
-        return error_set(err, ERROR_TOO_LARGE, "%zu cards; at most %d are supported", scan->cards_len,
-                         GPU_CARDS_MAX);
+        return error_set(err, ERROR_TOO_LARGE, "%zu cards; at most %d are supported",
+                         scan->cards_len, GPU_CARDS_MAX);
     for (size_t i = 0; i < scan->cards_len; i++) {
         const struct gpu_card *c = &scan->cards[i];
         size_t n = c->uuid != NULL ? strlen(c->uuid) : 0;
@@ -24,11 +24,11 @@ int inventory_check(const struct gpu_inventory *scan, struct error *err)
         }
         if (!ok)
             return error_set(err, ERROR_INVALID,
-                             "card %d: uuid: must be 1 to %d letters, digits, '-', '_', '.': '%s'", c->index,
-                             INVENTORY_UUID_MAX, str_or_empty(c->uuid));
+                             "card %d: uuid: must be 1 to %d letters, digits, '-', '_', '.': '%s'",
+                             c->index, INVENTORY_UUID_MAX, str_or_empty(c->uuid));
         if (c->mib <= 0 || gpu_card_gib(c) > INVENTORY_CARD_GIB_MAX)
-            return error_set(err, ERROR_RANGE, "card %d: memory: must be 1 MiB to %d GiB: %lld MiB", c->index,
-                             INVENTORY_CARD_GIB_MAX, (long long)c->mib);
+            return error_set(err, ERROR_RANGE, "card %d: memory: must be 1 MiB to %d GiB: %lld MiB",
+                             c->index, INVENTORY_CARD_GIB_MAX, (long long)c->mib);
         for (size_t k = 0; k < i; k++) {
             if (str_eq(scan->cards[k].uuid, c->uuid))
                 return error_set(err, ERROR_INVALID, "cards %d and %d have the same uuid %s",
@@ -73,8 +73,8 @@ static const char *link_of(const struct gpu_inventory *inv, const char *x, const
     return inv->links[(size_t)i * inv->cards_len + (size_t)k];
 }
 
-void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan, struct arena *a,
-                     struct gpu_inventory *out)
+void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan,
+                     struct arena *a, struct gpu_inventory *out)
 {
     size_t cap = scan->cards_len + (old != NULL ? old->cards_len : 0), len = 0;
     struct gpu_card *cards = arena_new(a, struct gpu_card, cap);
@@ -82,7 +82,8 @@ void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory
         copy_card(&cards[len++], &scan->cards[i], a);
     for (size_t i = 0; old != NULL && i < old->cards_len; i++) {
         const struct gpu_card *c = &old->cards[i];
-        if (by_uuid(scan, c->uuid) >= 0 || inventory_card(scan, c->index) >= 0 || len >= GPU_CARDS_MAX)
+        if (by_uuid(scan, c->uuid) >= 0 || inventory_card(scan, c->index) >= 0 ||
+            len >= GPU_CARDS_MAX)
             continue;
         copy_card(&cards[len], c, a);
         cards[len++].health = GPU_HEALTH_SICK;
@@ -115,8 +116,9 @@ bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *
         return false;
     for (size_t i = 0; i < x->cards_len; i++) {
         const struct gpu_card *p = &x->cards[i], *q = &y->cards[i];
-        if (p->index != q->index || p->mib != q->mib || p->numa != q->numa || p->health != q->health ||
-            !str_eq(p->uuid, q->uuid) || !str_eq(str_or_empty(p->model), str_or_empty(q->model)) ||
+        if (p->index != q->index || p->mib != q->mib || p->numa != q->numa ||
+            p->health != q->health || !str_eq(p->uuid, q->uuid) ||
+            !str_eq(str_or_empty(p->model), str_or_empty(q->model)) ||
             !str_eq(str_or_empty(p->pci), str_or_empty(q->pci)))
             return false;
     }
@@ -133,8 +135,9 @@ int64_t inventory_card_size(const struct gpu_card *card, enum mode_resource r)
     return r == MODE_GPU_MEM ? gpu_card_gib(card) : INVENTORY_CORES;
 }
 
-void inventory_devices(const struct gpu_inventory *inv, enum mode_resource r, const struct inventory_ids *only,
-                       struct arena *a, struct inventory_devices *out)
+void inventory_devices(const struct gpu_inventory *inv, enum mode_resource r,
+                       const struct inventory_ids *only, struct arena *a,
+                       struct inventory_devices *out)
 {
     if (only != NULL) {
         out->items = arena_new(a, struct inventory_device, only->len);
@@ -227,8 +230,7 @@ void inventory_labels(const struct gpu_inventory *inv, struct arena *a, struct l
         smallest_mib = num_min(smallest_mib, inv->cards[i].mib);
     }
     out->items = arena_new(a, struct label, 3);
-    out->items[0] =
-        (struct label){NAME_LABEL_ACCEL_COUNT, arena_printf(a, "%zu", inv->cards_len)};
+    out->items[0] = (struct label){NAME_LABEL_ACCEL_COUNT, arena_printf(a, "%zu", inv->cards_len)};
     out->items[1] =
         (struct label){NAME_LABEL_ACCEL_MEM, arena_printf(a, "%lldMiB", (long long)smallest_mib)};
     out->items[2] = (struct label){NAME_LABEL_ACCEL_NAME, label_value(a, str_or_empty(name))};

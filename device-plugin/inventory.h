@@ -18,9 +18,9 @@
 #include "lib/model/selector.h"
 
 enum {
-    INVENTORY_ID_MAX = 63,    /* the kubelet's limit */
-    INVENTORY_UUID_MAX = 48,  /* leaves room for "-_-" and the slice */
-    INVENTORY_CORES = 100,    /* gpu-core.percentage of one card */
+    INVENTORY_ID_MAX = 63,   /* the kubelet's limit */
+    INVENTORY_UUID_MAX = 48, /* leaves room for "-_-" and the slice */
+    INVENTORY_CORES = 100,   /* gpu-core.percentage of one card */
     INVENTORY_CARD_GIB_MAX = 1024,
     INVENTORY_NONE = -1,
 };
@@ -45,14 +45,15 @@ struct inventory_devices {
 int inventory_check(const struct gpu_inventory *scan, struct error *err);
 /* The cards of the scan, and those of old (or NULL) that vanished, as sick: what containers hold on them must
  * not look free. A vanished card whose index another card has taken is gone. Copies everything into a. */
-void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan, struct arena *a,
-                     struct gpu_inventory *out);
+void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan,
+                     struct arena *a, struct gpu_inventory *out);
 /* Cards and links; mode and isolation do not count. */
 bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *y);
 
 /* The list for the kubelet. only NULL: everything the cards have. Otherwise exactly those ids, healthy. */
-void inventory_devices(const struct gpu_inventory *inv, enum mode_resource r, const struct inventory_ids *only,
-                       struct arena *a, struct inventory_devices *out);
+void inventory_devices(const struct gpu_inventory *inv, enum mode_resource r,
+                       const struct inventory_ids *only, struct arena *a,
+                       struct inventory_devices *out);
 /* Ids that one card has of the resource. */
 int64_t inventory_card_size(const struct gpu_card *card, enum mode_resource r);
 /* Position of the id's card in inv->cards, or INVENTORY_NONE when the id is not one of ours. */

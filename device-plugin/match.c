@@ -41,8 +41,8 @@ bool match_may_wait(const struct match_listed *l, enum mode_resource r)
 
 /* The next container of the pod that waits for count ids of r; false: none does. *any_size: one waits for
  * another number of them. */
-static bool next_container(const struct match_listed *l, enum mode_resource r, size_t count, int32_t *out,
-                           bool *any_size)
+static bool next_container(const struct match_listed *l, enum mode_resource r, size_t count,
+                           int32_t *out, bool *any_size)
 {
     const struct pod *p = l->pod;
     for (size_t i = 0; i < p->containers_len; i++) {
@@ -81,8 +81,8 @@ static bool next_container(const struct match_listed *l, enum mode_resource r, s
     return false;
 }
 
-int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count, struct match_subject *out,
-                  struct error *err)
+int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
+                  struct match_subject *out, struct error *err)
 {
     const char *name = mode_resource_name(r);
     const struct match_listed *found = NULL, *other_size = NULL;
@@ -98,19 +98,22 @@ int match_waiting(const struct match_listing *l, enum mode_resource r, size_t co
             continue;
         }
         if (found != NULL)
-            return error_set(err, ERROR_CONFLICT,
-                             "%zu ids of %s are asked for, and both pod %s and pod %s wait for them", count, name,
-                             found->key, x->key);
+            return error_set(
+                err, ERROR_CONFLICT,
+                "%zu ids of %s are asked for, and both pod %s and pod %s wait for them", count,
+                name, found->key, x->key);
         found = x;
         *out = (struct match_subject){.pod = x->pod, .container = container};
     }
     if (found != NULL)
         return 0;
     if (other_size != NULL)
-        return error_set(err, ERROR_CONFLICT, "%zu ids of %s are asked for, but pod %s waits for another number",
-                         count, name, other_size->key);
-    return error_set(err, ERROR_NOT_FOUND, "%zu ids of %s are asked for, but no pod on this node waits for them",
-                     count, name);
+        return error_set(err, ERROR_CONFLICT,
+                         "%zu ids of %s are asked for, but pod %s waits for another number", count,
+                         name, other_size->key);
+    return error_set(err, ERROR_NOT_FOUND,
+                     "%zu ids of %s are asked for, but no pod on this node waits for them", count,
+                     name);
 }
 
 static bool same_ids(const struct inventory_ids *x, const struct inventory_ids *y)
@@ -127,8 +130,9 @@ static bool same_ids(const struct inventory_ids *x, const struct inventory_ids *
     return true;
 }
 
-int match_holder(const struct match_listing *l, enum mode_resource r, const struct inventory_ids *ids,
-                 const struct match_listed **out, struct error *err)
+int match_holder(const struct match_listing *l, enum mode_resource r,
+                 const struct inventory_ids *ids, const struct match_listed **out,
+                 struct error *err)
 {
     for (size_t i = 0; i < l->len; i++) {
         for (size_t k = 0; k < l->pods[i].containers_len; k++) {
@@ -138,8 +142,8 @@ int match_holder(const struct match_listing *l, enum mode_resource r, const stru
             }
         }
     }
-    return error_set(err, ERROR_NOT_FOUND, "no container on this node holds these %zu ids of %s", ids->len,
-                     mode_resource_name(r));
+    return error_set(err, ERROR_NOT_FOUND, "no container on this node holds these %zu ids of %s",
+                     ids->len, mode_resource_name(r));
 }
 
 /* How many ids of r the subject's container gets on each card (by position), by its claim. */
@@ -148,18 +152,19 @@ struct quota {
     bool free_choice; /* whole cards without a claim */
 };
 
-static int check_card(const struct gpu_inventory *inv, int32_t index, const struct pod *p, int32_t *at,
-                      struct error *err)
+static int check_card(const struct gpu_inventory *inv, int32_t index, const struct pod *p,
+                      int32_t *at, struct error *err)
 {
     *at = inventory_card(inv, index);
     if (*at < 0)
-        return error_set(err, ERROR_CONFLICT, "pod %s was promised card %d, which this node does not have", p->key,
+        return error_set(err, ERROR_CONFLICT,
+                         "pod %s was promised card %d, which this node does not have", p->key,
                          index);
     return 0;
 }
 
-static int claim_of(const struct gpu_inventory *inv, const struct pod *p, struct arena *a, struct claim *out,
-                    struct error *err)
+static int claim_of(const struct gpu_inventory *inv, const struct pod *p, struct arena *a,
+                    struct claim *out, struct error *err)
 {
     if (claim_decode(p, a, out, err) < 0)
         return error_wrap(err, "pod %s: claim", p->key);
@@ -168,8 +173,9 @@ static int claim_of(const struct gpu_inventory *inv, const struct pod *p, struct
     return 0;
 }
 
-static int quota_of(const struct gpu_inventory *inv, enum mode_resource r, const struct match_subject *s,
-                    const struct claim *claim, size_t count, struct quota *q, struct error *err)
+static int quota_of(const struct gpu_inventory *inv, enum mode_resource r,
+                    const struct match_subject *s, const struct claim *claim, size_t count,
+                    struct quota *q, struct error *err)
 {
     const struct pod *p = s->pod;
     int32_t at = 0;
@@ -184,18 +190,20 @@ static int quota_of(const struct gpu_inventory *inv, enum mode_resource r, const
         return 0;
     }
     if (claim->shares_len == 0)
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "pod %s asks for %s but no card was chosen for it: its scheduler is '%s', and only ours "
-                         "chooses cards",
-                         p->key, mode_resource_name(r), str_or_empty(p->scheduler));
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "pod %s asks for %s but no card was chosen for it: its scheduler is '%s', and only ours "
+            "chooses cards",
+            p->key, mode_resource_name(r), str_or_empty(p->scheduler));
     if (s->container == MATCH_INIT) {
         if (check_card(inv, claim->shares[0].card, p, &at, err) < 0)
             return -1;
         for (size_t i = 1; i < claim->shares_len; i++)
             if (claim->shares[i].card != claim->shares[0].card)
-                return error_set(err, ERROR_CONFLICT,
-                                 "pod %s asks for %s in an init container but is spread over several cards", p->key,
-                                 mode_resource_name(r));
+                return error_set(
+                    err, ERROR_CONFLICT,
+                    "pod %s asks for %s in an init container but is spread over several cards",
+                    p->key, mode_resource_name(r));
         q->ids[at] = (int64_t)count;
         return 0;
     }
@@ -212,8 +220,9 @@ static int quota_of(const struct gpu_inventory *inv, enum mode_resource r, const
     }
     if (sum != (int64_t)count)
         return error_set(err, ERROR_CONFLICT,
-                         "pod %s, container %s: the claim has %lld of %s, the kubelet asks for %zu", p->key,
-                         p->containers[s->container].name, (long long)sum, mode_resource_name(r), count);
+                         "pod %s, container %s: the claim has %lld of %s, the kubelet asks for %zu",
+                         p->key, p->containers[s->container].name, (long long)sum,
+                         mode_resource_name(r), count);
     return 0;
 }
 
@@ -225,16 +234,19 @@ static bool contains(const struct inventory_ids *ids, const char *id)
     return false;
 }
 
-int match_prefer(const struct gpu_inventory *inv, enum mode_resource r, const struct match_subject *s,
-                 const struct inventory_ids *available, const struct inventory_ids *must, size_t count,
-                 struct arena *a, struct inventory_ids *out, struct error *err)
+int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
+                 const struct match_subject *s, const struct inventory_ids *available,
+                 const struct inventory_ids *must, size_t count, struct arena *a,
+                 struct inventory_ids *out, struct error *err)
 {
     struct claim claim;
     struct quota q;
-    if (claim_of(inv, s->pod, a, &claim, err) < 0 || quota_of(inv, r, s, &claim, count, &q, err) < 0)
+    if (claim_of(inv, s->pod, a, &claim, err) < 0 ||
+        quota_of(inv, r, s, &claim, count, &q, err) < 0)
         return -1;
     if (count > available->len)
-        return error_set(err, ERROR_INVALID, "%zu ids of %s are asked for and only %zu are available", count,
+        return error_set(err, ERROR_INVALID,
+                         "%zu ids of %s are asked for and only %zu are available", count,
                          mode_resource_name(r), available->len);
     out->items = arena_new(a, const char *, count);
     out->len = 0;
@@ -254,19 +266,22 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r, const st
     if (out->len < count && !(mode_resource_is_whole(r) && q.free_choice)) {
         for (size_t i = 0; i < inv->cards_len; i++)
             if (q.ids[i] > 0 && !mode_resource_is_whole(r))
-                return error_set(err, ERROR_CONFLICT,
-                                 "pod %s: card %d was chosen for it, but the kubelet has %lld ids of %s too few "
-                                 "there",
-                                 s->pod->key, inv->cards[i].index, (long long)q.ids[i], mode_resource_name(r));
+                return error_set(
+                    err, ERROR_CONFLICT,
+                    "pod %s: card %d was chosen for it, but the kubelet has %lld ids of %s too few "
+                    "there",
+                    s->pod->key, inv->cards[i].index, (long long)q.ids[i], mode_resource_name(r));
     }
     if (out->len < count)
-        return error_set(err, ERROR_CONFLICT, "pod %s: %zu of %s are needed, and the kubelet has only %zu that fit",
+        return error_set(err, ERROR_CONFLICT,
+                         "pod %s: %zu of %s are needed, and the kubelet has only %zu that fit",
                          s->pod->key, count, mode_resource_name(r), out->len);
     return 0;
 }
 
-static void grant_whole(const struct gpu_inventory *inv, enum mode_resource r, const struct claim *claim,
-                        const struct inventory_ids *ids, struct arena *a, struct match_grant *out)
+static void grant_whole(const struct gpu_inventory *inv, enum mode_resource r,
+                        const struct claim *claim, const struct inventory_ids *ids, struct arena *a,
+                        struct match_grant *out)
 {
     bool visible[GPU_CARDS_MAX] = {false};
     for (size_t i = 0; i < ids->len; i++)
@@ -286,8 +301,9 @@ static void grant_whole(const struct gpu_inventory *inv, enum mode_resource r, c
             out->visible[out->visible_len++] = i;
 }
 
-int match_grant(const struct gpu_inventory *inv, enum mode_resource r, const struct match_subject *s,
-                const struct inventory_ids *ids, struct arena *a, struct match_grant *out, struct error *err)
+int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
+                const struct match_subject *s, const struct inventory_ids *ids, struct arena *a,
+                struct match_grant *out, struct error *err)
 {
     const struct pod *p = s->pod;
     struct claim claim;
@@ -298,14 +314,15 @@ int match_grant(const struct gpu_inventory *inv, enum mode_resource r, const str
     for (size_t i = 0; i < ids->len; i++) {
         int32_t at = inventory_find(inv, r, ids->items[i]);
         if (at < 0)
-            return error_set(err, ERROR_INVALID, "'%s' is not an id of %s on this node", ids->items[i],
-                             mode_resource_name(r));
+            return error_set(err, ERROR_INVALID, "'%s' is not an id of %s on this node",
+                             ids->items[i], mode_resource_name(r));
         if (q.free_choice)
             continue;
         if (--q.ids[at] < 0)
-            return error_set(err, ERROR_CONFLICT,
-                             "pod %s: the kubelet took more of %s on card %d than the scheduler chose there", p->key,
-                             mode_resource_name(r), inv->cards[at].index);
+            return error_set(
+                err, ERROR_CONFLICT,
+                "pod %s: the kubelet took more of %s on card %d than the scheduler chose there",
+                p->key, mode_resource_name(r), inv->cards[at].index);
     }
     if (mode_resource_is_whole(r)) {
         grant_whole(inv, r, &claim, ids, a, out);

@@ -30,7 +30,8 @@ struct match_listed {
     const char *key; /* "ns/name" */
     struct match_listed_container *containers;
     size_t containers_len;
-    const struct pod *pod; /* as the API server knows it; NULL while unknown. Filled by the caller. */
+    const struct pod
+        *pod; /* as the API server knows it; NULL while unknown. Filled by the caller. */
 };
 
 struct match_listing {
@@ -50,11 +51,12 @@ struct match_subject {
 
 /* The container that waits for `count` ids of r: in the one listed pod that asks for r and has a container
  * without it, the next in the kubelet's order (init containers, then containers). */
-int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count, struct match_subject *out,
-                  struct error *err);
+int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
+                  struct match_subject *out, struct error *err);
 /* The container that holds exactly these ids (PreStartContainer). */
-int match_holder(const struct match_listing *l, enum mode_resource r, const struct inventory_ids *ids,
-                 const struct match_listed **out, struct error *err);
+int match_holder(const struct match_listing *l, enum mode_resource r,
+                 const struct inventory_ids *ids, const struct match_listed **out,
+                 struct error *err);
 
 struct match_share {
     size_t card; /* position in the inventory */
@@ -73,9 +75,11 @@ struct match_grant {
 };
 
 /* Which ids the kubelet should take for the subject, out of available, must among them. */
-int match_prefer(const struct gpu_inventory *inv, enum mode_resource r, const struct match_subject *s,
-                 const struct inventory_ids *available, const struct inventory_ids *must, size_t count,
-                 struct arena *a, struct inventory_ids *out, struct error *err);
+int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
+                 const struct match_subject *s, const struct inventory_ids *available,
+                 const struct inventory_ids *must, size_t count, struct arena *a,
+                 struct inventory_ids *out, struct error *err);
 /* The grant for these ids, if they lie where the claim says (I5). */
-int match_grant(const struct gpu_inventory *inv, enum mode_resource r, const struct match_subject *s,
-                const struct inventory_ids *ids, struct arena *a, struct match_grant *out, struct error *err);
+int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
+                const struct match_subject *s, const struct inventory_ids *ids, struct arena *a,
+                struct match_grant *out, struct error *err);

@@ -59,13 +59,18 @@ bool mode_resource_parse(const char *name, enum mode_resource *out)
 uint32_t mode_resources(enum gpu_mode m)
 {
     switch (m) {
-    case GPU_MODE_DEFAULT: return 1u << MODE_NVIDIA_GPU;
+    case GPU_MODE_DEFAULT:
+        return 1u << MODE_NVIDIA_GPU;
     case GPU_MODE_CGPU:
     case GPU_MODE_SHARE:
-    case GPU_MODE_MPS: return 1u << MODE_GPU_MEM;
-    case GPU_MODE_CORE_MEM: return 1u << MODE_GPU_MEM | 1u << MODE_GPU_CORE;
-    case GPU_MODE_TOPOLOGY: return 1u << MODE_GPU;
-    case GPU_MODES: break;
+    case GPU_MODE_MPS:
+        return 1u << MODE_GPU_MEM;
+    case GPU_MODE_CORE_MEM:
+        return 1u << MODE_GPU_MEM | 1u << MODE_GPU_CORE;
+    case GPU_MODE_TOPOLOGY:
+        return 1u << MODE_GPU;
+    case GPU_MODES:
+        break;
     }
     return 0;
 }

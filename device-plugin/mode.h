@@ -33,7 +33,8 @@ struct mode {
     bool switching;
     enum gpu_mode to;
     int64_t since_ms; /* start of the switch */
-    uint32_t served;  /* every resource that this node ever registered: a left one is served empty, not dropped */
+    uint32_t
+        served; /* every resource that this node ever registered: a left one is served empty, not dropped */
 };
 
 enum mode_change {

@@ -32,8 +32,8 @@ void podresources_free(struct podresources *p)
     free(p);
 }
 
-int podresources_list(struct podresources *p, int64_t timeout_ms, struct arena *a, struct match_listing *out,
-                      struct error *err)
+int podresources_list(struct podresources *p, int64_t timeout_ms, struct arena *a,
+                      struct match_listing *out, struct error *err)
 {
     AUTO_STRBUF reply;
     strbuf_init(&reply);

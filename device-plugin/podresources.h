@@ -15,5 +15,5 @@ struct podresources;
 int podresources_new(struct podresources **out, const char *socket, struct error *err);
 void podresources_free(struct podresources *p);
 /* Waits for a kubelet that is not there, up to the timeout. */
-int podresources_list(struct podresources *p, int64_t timeout_ms, struct arena *a, struct match_listing *out,
-                      struct error *err);
+int podresources_list(struct podresources *p, int64_t timeout_ms, struct arena *a,
+                      struct match_listing *out, struct error *err);

@@ -62,7 +62,8 @@ struct registrar {
     int ended_fd; /* eventfd: a stream has ended */
     struct loop_timer retry, check;
     struct endpoint endpoints[MODE_RESOURCES];
-    char last_error[ERROR_TEXT_SIZE]; /* so that a kubelet that is away is one line, not ten a second */
+    char last_error
+        [ERROR_TEXT_SIZE]; /* so that a kubelet that is away is one line, not ten a second */
 };
 
 static struct metric registrations = {.kind = METRIC_COUNTER,
@@ -118,15 +119,16 @@ static int announce(struct registrar *g, enum mode_resource r, struct error *err
     if (rpc_channel_new(&channel, g->kubelet, err) < 0)
         return -1;
     wire_encode_register(e->name, mode_resource_name(r), &request);
-    int result = rpc_channel_call(channel, WIRE_REGISTER, strbuf_str(&request), request.len, REGISTER_TIMEOUT_MS,
-                                  false, &reply, err);
+    int result = rpc_channel_call(channel, WIRE_REGISTER, strbuf_str(&request), request.len,
+                                  REGISTER_TIMEOUT_MS, false, &reply, err);
     rpc_channel_free(channel);
     if (result < 0)
         return error_wrap(err, "kubelet at %s: register %s", g->kubelet, mode_resource_name(r));
     e->state = KNOWN;
     e->known_ms = clock_mono_ms();
     metrics_inc(&registrations, mode_resource_name(r));
-    log_info("registered with the kubelet", kv("resource", mode_resource_name(r)), kv("socket", e->path));
+    log_info("registered with the kubelet", kv("resource", mode_resource_name(r)),
+             kv("socket", e->path));
     return 0;
 }
 
@@ -171,7 +173,8 @@ static void on_ended(void *arg, uint32_t events)
         struct endpoint *e = &g->endpoints[r];
         if (e->state != KNOWN || rpc_server_streams(e->server) > 0)
             continue;
-        log_info("the kubelet has closed the device stream", kv("resource", mode_resource_name((enum mode_resource)r)));
+        log_info("the kubelet has closed the device stream",
+                 kv("resource", mode_resource_name((enum mode_resource)r)));
         e->state = STALE;
         lost = true;
     }
@@ -200,7 +203,8 @@ static void check(void *arg)
 
 static int watch_dir(struct registrar *g, struct error *err)
 {
-    if (inotify_add_watch(g->inotify_fd, g->dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) < 0)
+    if (inotify_add_watch(g->inotify_fd, g->dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) <
+        0)
         return error_errno(err, errno, "directory %s: watch", g->dir);
     return 0;
 }
@@ -265,8 +269,10 @@ static int open_dir(struct registrar *g, struct error *err)
         return error_errno(err, errno, "device plugin directory %s", g->dir);
     if (flock(g->dir_fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno == EWOULDBLOCK)
-            return error_set(err, ERROR_CONFLICT,
-                             "device plugin directory %s: another cosched-device-plugin serves this node", g->dir);
+            return error_set(
+                err, ERROR_CONFLICT,
+                "device plugin directory %s: another cosched-device-plugin serves this node",
+                g->dir);
         return error_errno(err, errno, "device plugin directory %s: lock", g->dir);
     }
     g->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -280,8 +286,8 @@ static int open_dir(struct registrar *g, struct error *err)
     return loop_watch_fd(g->loop, g->ended_fd, EPOLLIN, on_ended, g, err);
 }
 
-int register_new(struct registrar **out, struct loop *loop, const char *dir, struct service *service,
-                 void (*changed)(void *arg), void *arg, struct error *err)
+int register_new(struct registrar **out, struct loop *loop, const char *dir,
+                 struct service *service, void (*changed)(void *arg), void *arg, struct error *err)
 {
     struct registrar *g = calloc(1, sizeof *g);
     if (g == NULL)
@@ -289,19 +295,28 @@ int register_new(struct registrar **out, struct loop *loop, const char *dir, str
     struct strbuf text;
     strbuf_init(&text);
     strbuf_adds(&text, dir);
-    *g = (struct registrar){.loop = loop, .service = service, .changed = changed, .arg = arg,
-                            .dir = strbuf_take(&text), .dir_fd = -1, .inotify_fd = -1, .ended_fd = -1};
+    *g = (struct registrar){.loop = loop,
+                            .service = service,
+                            .changed = changed,
+                            .arg = arg,
+                            .dir = strbuf_take(&text),
+                            .dir_fd = -1,
+                            .inotify_fd = -1,
+                            .ended_fd = -1};
     bool fits = str_format(g->kubelet, sizeof g->kubelet, "%s/%s", dir, KUBELET_SOCKET);
     for (int r = 0; r < MODE_RESOURCES; r++) {
         struct endpoint *e = &g->endpoints[r];
-        fits = str_format(e->name, sizeof e->name, "cosched-%s.sock", mode_resource_slug((enum mode_resource)r)) &&
+        fits = str_format(e->name, sizeof e->name, "cosched-%s.sock",
+                          mode_resource_slug((enum mode_resource)r)) &&
                str_format(e->path, sizeof e->path, "%s/%s", dir, e->name) && fits;
     }
     metrics_register(&registrations);
     int result = 0;
     if (!fits)
-        result = error_set(err, ERROR_INVALID, "device plugin directory %s: sockets in it would have names over %d bytes",
-                           dir, RPC_PATH_MAX);
+        result =
+            error_set(err, ERROR_INVALID,
+                      "device plugin directory %s: sockets in it would have names over %d bytes",
+                      dir, RPC_PATH_MAX);
     if (result < 0 || open_dir(g, err) < 0) {
         register_free(g);
         return -1;

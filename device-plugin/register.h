@@ -15,7 +15,8 @@
 enum {
     REGISTER_RETRY_MS = 100,
     REGISTER_TIMEOUT_MS = 1000,
-    REGISTER_NO_STREAM_MS = 5000, /* registered, and the kubelet has not called ListAndWatch: again */
+    REGISTER_NO_STREAM_MS =
+        5000, /* registered, and the kubelet has not called ListAndWatch: again */
     REGISTER_GRACE_MS = 300,
 };
 
@@ -23,8 +24,8 @@ struct registrar;
 
 /* Takes the directory for this process (a second plugin there is refused: two would steal each other's sockets).
  * changed is called on the loop whenever register_done may have changed. */
-int register_new(struct registrar **out, struct loop *loop, const char *dir, struct service *service,
-                 void (*changed)(void *arg), void *arg, struct error *err);
+int register_new(struct registrar **out, struct loop *loop, const char *dir,
+                 struct service *service, void (*changed)(void *arg), void *arg, struct error *err);
 /* Stops every server; the kubelet then shows 0 of each resource. */
 void register_free(struct registrar *g);
 /* The resources to serve, as a bit set. Those that are not in it any more are stopped. Registers at once. */

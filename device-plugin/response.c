@@ -29,8 +29,8 @@ static const char *join(struct arena *a, const char *list, const char *piece)
     return list[0] == '\0' ? arena_strdup(a, piece) : arena_printf(a, "%s,%s", list, piece);
 }
 
-void response_build(const struct gpu_inventory *inv, enum gpu_mode mode, const struct match_grant *grant,
-                    struct arena *a, struct response *out)
+void response_build(const struct gpu_inventory *inv, enum gpu_mode mode,
+                    const struct match_grant *grant, struct arena *a, struct response *out)
 {
     *out = (struct response){0};
     const char *uuids = "", *indexes = "", *sizes = "";

@@ -30,5 +30,5 @@ struct response {
 };
 
 /* Strings live in a. */
-void response_build(const struct gpu_inventory *inv, enum gpu_mode mode, const struct match_grant *grant,
-                    struct arena *a, struct response *out);
+void response_build(const struct gpu_inventory *inv, enum gpu_mode mode,
+                    const struct match_grant *grant, struct arena *a, struct response *out);

@@ -191,7 +191,8 @@ static void unary_done(struct call *c, bool ok)
     call_free(c);
 }
 
-static void answer(struct call *c, const struct strbuf *reply, grpc_status_code status, const char *text)
+static void answer(struct call *c, const struct strbuf *reply, grpc_status_code status,
+                   const char *text)
 {
     grpc_byte_buffer *message = NULL;
     grpc_slice details = grpc_slice_from_copied_string(text);
@@ -222,7 +223,8 @@ static void run_unary(struct call *c)
         answer(c, &reply, GRPC_STATUS_INVALID_ARGUMENT, "the message could not be read");
         return;
     }
-    if (c->method->unary(c->server->config.arg, strbuf_str(&request), request.len, &reply, &err) < 0)
+    if (c->method->unary(c->server->config.arg, strbuf_str(&request), request.len, &reply, &err) <
+        0)
         answer(c, &reply, status_of(err.code), err.text);
     else
         answer(c, &reply, GRPC_STATUS_OK, "");
@@ -347,7 +349,8 @@ static void call_accepted(struct call *c, bool ok)
     arm(s, slot);
     if (c->method == NULL) {
         struct strbuf none = {0};
-        answer(c, &none, GRPC_STATUS_UNIMPLEMENTED, "cosched-device-plugin does not serve this method");
+        answer(c, &none, GRPC_STATUS_UNIMPLEMENTED,
+               "cosched-device-plugin does not serve this method");
     } else if (c->method->unary != NULL) {
         run_unary(c);
     } else {
@@ -368,7 +371,8 @@ static void arm(struct rpc_server *s, const struct method_slot *slot)
     grpc_call_error e;
     if (slot != NULL) {
         e = grpc_server_request_registered_call(s->server, slot->registered, &c->call, &c->deadline,
-                                                &c->metadata, &c->payload, s->cq, s->cq, &c->accepted);
+                                                &c->metadata, &c->payload, s->cq, s->cq,
+                                                &c->accepted);
     } else {
         grpc_call_details_init(&c->details);
         e = grpc_server_request_call(s->server, &c->call, &c->details, &c->metadata, s->cq, s->cq,
@@ -382,8 +386,7 @@ static void *serve(void *arg)
 {
     struct rpc_server *s = arg;
     for (;;) {
-        grpc_event ev =
-            grpc_completion_queue_next(s->cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+        grpc_event ev = grpc_completion_queue_next(s->cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
         if (ev.type == GRPC_QUEUE_SHUTDOWN)
             return NULL;
         if (ev.type == GRPC_OP_COMPLETE) {
@@ -398,8 +401,8 @@ static void *serve(void *arg)
 static int check_path(const char *path, struct error *err)
 {
     if (path[0] != '/' || strlen(path) > RPC_PATH_MAX)
-        return error_set(err, ERROR_INVALID, "socket %s: must be absolute and at most %d bytes", path,
-                         RPC_PATH_MAX);
+        return error_set(err, ERROR_INVALID, "socket %s: must be absolute and at most %d bytes",
+                         path, RPC_PATH_MAX);
     return 0;
 }
 
@@ -531,7 +534,8 @@ int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *er
     AUTO_STRBUF target;
     strbuf_init(&target);
     strbuf_addf(&target, "unix:%s", path);
-    char initial[] = GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, min[] = GRPC_ARG_MIN_RECONNECT_BACKOFF_MS;
+    char initial[] = GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
+         min[] = GRPC_ARG_MIN_RECONNECT_BACKOFF_MS;
     char max[] = GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, proxy[] = GRPC_ARG_ENABLE_HTTP_PROXY;
     char pool[] = GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL;
     grpc_arg args[] = {
@@ -561,11 +565,12 @@ void rpc_channel_free(struct rpc_channel *c)
 }
 
 int rpc_channel_call(struct rpc_channel *c, const char *method, const void *request, size_t n,
-                     int64_t timeout_ms, bool wait_for_ready, struct strbuf *reply, struct error *err)
+                     int64_t timeout_ms, bool wait_for_ready, struct strbuf *reply,
+                     struct error *err)
 {
     grpc_completion_queue *cq = grpc_completion_queue_create_for_pluck(NULL);
-    gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                         gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
+    gpr_timespec deadline =
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
     grpc_slice name = grpc_slice_from_copied_string(method);
     grpc_call *call = grpc_channel_create_call(c->channel, NULL, GRPC_PROPAGATE_DEFAULTS, cq, name,
                                                NULL, deadline, NULL);
@@ -577,12 +582,10 @@ int rpc_channel_call(struct rpc_channel *c, const char *method, const void *requ
     grpc_metadata_array_init(&trailing);
     grpc_status_code status = GRPC_STATUS_UNKNOWN;
     grpc_slice details = grpc_empty_slice();
-    grpc_op ops[6] = {{.op = GRPC_OP_SEND_INITIAL_METADATA},
-                      {.op = GRPC_OP_SEND_MESSAGE},
-                      {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
-                      {.op = GRPC_OP_RECV_INITIAL_METADATA},
-                      {.op = GRPC_OP_RECV_MESSAGE},
-                      {.op = GRPC_OP_RECV_STATUS_ON_CLIENT}};
+    grpc_op ops[6] = {
+        {.op = GRPC_OP_SEND_INITIAL_METADATA},  {.op = GRPC_OP_SEND_MESSAGE},
+        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT}, {.op = GRPC_OP_RECV_INITIAL_METADATA},
+        {.op = GRPC_OP_RECV_MESSAGE},           {.op = GRPC_OP_RECV_STATUS_ON_CLIENT}};
     if (wait_for_ready)
         ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY |
                        GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET;

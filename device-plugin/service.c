@@ -56,8 +56,8 @@ static struct metric allocate_seconds = {.kind = METRIC_HISTOGRAM,
 
 /* ---- the loop's side ---- */
 
-int service_new(struct service **out, const char *pod_resources_socket, const struct service_hooks *hooks,
-                struct error *err)
+int service_new(struct service **out, const char *pod_resources_socket,
+                const struct service_hooks *hooks, struct error *err)
 {
     struct podresources *p;
     if (podresources_new(&p, pod_resources_socket, err) < 0)
@@ -263,7 +263,8 @@ static int fetch_unknown(struct request *q, struct error *err)
         if (l->pod != NULL || !match_may_wait(l, q->endpoint->resource))
             continue;
         if (clock_mono_ms() >= end_ms)
-            return error_set(err, ERROR_TIMEOUT, "pod %s: the API server did not answer in time", l->key);
+            return error_set(err, ERROR_TIMEOUT, "pod %s: the API server did not answer in time",
+                             l->key);
         struct error why = ERROR_INIT;
         if (h->get_pod(h->arg, l->ns, l->name, &p, &why) == 0) {
             q->fetched[q->fetched_len++] = p;
@@ -323,7 +324,8 @@ static void tell_refused(const struct request *q, const struct pod *pod, const c
         q->service->hooks.refused(q->service->hooks.arg, pod, why);
 }
 
-static int get_options(void *arg, const void *bytes, size_t n, struct strbuf *reply, struct error *err)
+static int get_options(void *arg, const void *bytes, size_t n, struct strbuf *reply,
+                       struct error *err)
 {
     (void)arg, (void)bytes, (void)n, (void)err;
     wire_encode_options(reply);
@@ -340,7 +342,8 @@ static uint64_t newest_list(void *arg, struct strbuf *message)
     return generation;
 }
 
-static int prefer(struct request *q, const void *bytes, size_t n, struct strbuf *reply, struct error *err)
+static int prefer(struct request *q, const void *bytes, size_t n, struct strbuf *reply,
+                  struct error *err)
 {
     struct wire_preference *wanted;
     size_t len;
@@ -348,13 +351,15 @@ static int prefer(struct request *q, const void *bytes, size_t n, struct strbuf 
     if (wire_decode_preferred(bytes, n, &q->arena, &wanted, &len, err) < 0)
         return -1;
     if (len != 1)
-        return error_set(err, ERROR_UNSUPPORTED, "%zu containers in one call; the kubelet sends one", len);
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "%zu containers in one call; the kubelet sends one", len);
     if (identify_locked(q, wanted[0].count, err) < 0) {
         tell_refused(q, NULL, err->text);
         return -1;
     }
-    int result = match_prefer(&q->service->inventory, q->endpoint->resource, &q->subject, &wanted[0].available,
-                              &wanted[0].must, wanted[0].count, &q->arena, &chosen, err);
+    int result = match_prefer(&q->service->inventory, q->endpoint->resource, &q->subject,
+                              &wanted[0].available, &wanted[0].must, wanted[0].count, &q->arena,
+                              &chosen, err);
     if (result < 0)
         tell_refused(q, q->subject.pod, err->text);
     pthread_mutex_unlock(&q->service->lock);
@@ -363,7 +368,8 @@ static int prefer(struct request *q, const void *bytes, size_t n, struct strbuf 
     return result;
 }
 
-static int get_preferred(void *arg, const void *bytes, size_t n, struct strbuf *reply, struct error *err)
+static int get_preferred(void *arg, const void *bytes, size_t n, struct strbuf *reply,
+                         struct error *err)
 {
     struct request q;
     request_init(&q, arg);
@@ -373,7 +379,8 @@ static int get_preferred(void *arg, const void *bytes, size_t n, struct strbuf *
     return result;
 }
 
-static int allocate_one(struct request *q, const void *bytes, size_t n, struct strbuf *reply, struct error *err)
+static int allocate_one(struct request *q, const void *bytes, size_t n, struct strbuf *reply,
+                        struct error *err)
 {
     struct inventory_ids *ids;
     size_t len;
@@ -382,13 +389,15 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
     if (wire_decode_allocate(bytes, n, &q->arena, &ids, &len, err) < 0)
         return -1;
     if (len != 1)
-        return error_set(err, ERROR_UNSUPPORTED, "%zu containers in one call; the kubelet sends one", len);
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "%zu containers in one call; the kubelet sends one", len);
     if (identify_locked(q, ids[0].len, err) < 0) {
         tell_refused(q, NULL, err->text);
         return -1;
     }
     const struct gpu_inventory *inv = &q->service->inventory;
-    int result = match_grant(inv, q->endpoint->resource, &q->subject, &ids[0], &q->arena, &grant, err);
+    int result =
+        match_grant(inv, q->endpoint->resource, &q->subject, &ids[0], &q->arena, &grant, err);
     if (result < 0) {
         tell_refused(q, q->subject.pod, err->text);
     } else {
@@ -426,11 +435,13 @@ static int verify(struct request *q, const struct match_listed *l, const struct 
     for (size_t i = 0; i < p->containers_len; i++) {
         for (size_t k = 0; k < l->containers_len; k++) {
             const struct match_listed_container *c = &l->containers[k];
-            if (!str_eq(c->name, p->containers[i].name) || c->held[q->endpoint->resource].len != ids->len ||
+            if (!str_eq(c->name, p->containers[i].name) ||
+                c->held[q->endpoint->resource].len != ids->len ||
                 !str_eq(c->held[q->endpoint->resource].items[0], ids->items[0]))
                 continue;
             struct match_subject s = {.pod = p, .container = (int32_t)i};
-            return match_grant(&q->service->inventory, q->endpoint->resource, &s, ids, &q->arena, &grant, err);
+            return match_grant(&q->service->inventory, q->endpoint->resource, &s, ids, &q->arena,
+                               &grant, err);
         }
     }
     return 0;
@@ -448,8 +459,8 @@ static int pre_start_one(struct request *q, const void *bytes, size_t n, struct 
         return -1;
     if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, &why) < 0 ||
         match_holder(&q->listing, q->endpoint->resource, &ids, &holder, &why) < 0) {
-        log_warn("container starts unverified", kv("resource", mode_resource_name(q->endpoint->resource)),
-                 kv("error", why.text));
+        log_warn("container starts unverified",
+                 kv("resource", mode_resource_name(q->endpoint->resource)), kv("error", why.text));
         return 0;
     }
     int result = 0;
@@ -460,12 +471,13 @@ static int pre_start_one(struct request *q, const void *bytes, size_t n, struct 
     if (result < 0)
         tell_refused(q, holder->pod, err->text);
     else if (s->hooks.starting != NULL)
-        s->hooks.starting(s->hooks.arg, holder->ns, holder->name, holder->pod != NULL ? holder->pod->uid : "");
+        s->hooks.starting(s->hooks.arg, holder->ns, holder->name, holder->pod);
     pthread_mutex_unlock(&s->lock);
     return result;
 }
 
-static int pre_start(void *arg, const void *bytes, size_t n, struct strbuf *reply, struct error *err)
+static int pre_start(void *arg, const void *bytes, size_t n, struct strbuf *reply,
+                     struct error *err)
 {
     (void)reply; /* PreStartContainerResponse is empty: no bytes */
     struct request q;

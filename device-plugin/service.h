@@ -24,9 +24,11 @@ enum { SERVICE_LIST_MS = 900, SERVICE_GET_MS = 900, SERVICE_GETS_MAX = 4 };
 struct service_hooks {
     /* The API server's word on one pod, within SERVICE_GET_MS. ERROR_NOT_FOUND: there is none. NULL: cannot be asked.
      * On a transport thread. */
-    int (*get_pod)(void *arg, const char *ns, const char *name, struct pod **out, struct error *err);
-    /* A container of the pod is about to start on the claimed cards. Must not block. uid "" when unknown. */
-    void (*starting)(void *arg, const char *ns, const char *name, const char *uid);
+    int (*get_pod)(void *arg, const char *ns, const char *name, struct pod **out,
+                   struct error *err);
+    /* A container of the pod is about to start on the claimed cards. pod NULL: the watch has not brought it yet. Must not
+     * block. */
+    void (*starting)(void *arg, const char *ns, const char *name, const struct pod *pod);
     /* A container was refused. pod NULL: nobody could be named. Must not block. */
     void (*refused)(void *arg, const struct pod *pod, const char *why);
     void *arg;
@@ -34,8 +36,8 @@ struct service_hooks {
 
 struct service;
 
-int service_new(struct service **out, const char *pod_resources_socket, const struct service_hooks *hooks,
-                struct error *err);
+int service_new(struct service **out, const char *pod_resources_socket,
+                const struct service_hooks *hooks, struct error *err);
 void service_free(struct service *s);
 
 /* The loop's side. */
@@ -43,7 +45,8 @@ void service_set_inventory(struct service *s, const struct gpu_inventory *inv); 
 /* refusal NULL: containers are served; otherwise every one is refused with this sentence (copied). */
 void service_set_mode(struct service *s, enum gpu_mode mode, const char *refusal);
 /* The list for the kubelet; true when it differs from the one before. */
-bool service_set_devices(struct service *s, enum mode_resource r, const struct inventory_devices *d);
+bool service_set_devices(struct service *s, enum mode_resource r,
+                         const struct inventory_devices *d);
 void service_put_pod(struct service *s, struct pod *take);
 void service_delete_pod(struct service *s, const char *key);
 /* All pods of this node; every pointer is taken. */

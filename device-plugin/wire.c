@@ -25,10 +25,12 @@ static int malformed(struct error *err, const char *what)
     return error_set(err, ERROR_INVALID, "%s: not a message of this kind", what);
 }
 
-static int copy_ids(char **items, size_t n, struct arena *a, struct inventory_ids *out, struct error *err)
+static int copy_ids(char **items, size_t n, struct arena *a, struct inventory_ids *out,
+                    struct error *err)
 {
     if (n > WIRE_IDS_MAX)
-        return error_set(err, ERROR_TOO_LARGE, "%zu device ids; at most %d are read", n, WIRE_IDS_MAX);
+        return error_set(err, ERROR_TOO_LARGE, "%zu device ids; at most %d are read", n,
+                         WIRE_IDS_MAX);
     out->items = arena_new(a, const char *, n);
     out->len = n;
     for (size_t i = 0; i < n; i++)
@@ -97,10 +99,11 @@ void wire_encode_devices(const struct inventory_devices *d, struct strbuf *out)
     arena_deinit(&a);
 }
 
-int wire_decode_preferred(const void *bytes, size_t n, struct arena *a, struct wire_preference **out, size_t *len,
-                          struct error *err)
+int wire_decode_preferred(const void *bytes, size_t n, struct arena *a,
+                          struct wire_preference **out, size_t *len, struct error *err)
 {
-    V1beta1__PreferredAllocationRequest *m = v1beta1__preferred_allocation_request__unpack(NULL, n, bytes);
+    V1beta1__PreferredAllocationRequest *m =
+        v1beta1__preferred_allocation_request__unpack(NULL, n, bytes);
     if (m == NULL)
         return malformed(err, "GetPreferredAllocation");
     int result = check_containers(m->n_container_requests, err);
@@ -111,9 +114,12 @@ int wire_decode_preferred(const void *bytes, size_t n, struct arena *a, struct w
     for (size_t i = 0; i < m->n_container_requests && result == 0; i++) {
         const V1beta1__ContainerPreferredAllocationRequest *c = m->container_requests[i];
         if (c->allocation_size < 0)
-            result = error_set(err, ERROR_INVALID, "allocation_size: must not be negative: %d", c->allocation_size);
-        else if (copy_ids(c->available_deviceids, c->n_available_deviceids, a, &(*out)[i].available, err) < 0 ||
-                 copy_ids(c->must_include_deviceids, c->n_must_include_deviceids, a, &(*out)[i].must, err) < 0)
+            result = error_set(err, ERROR_INVALID, "allocation_size: must not be negative: %d",
+                               c->allocation_size);
+        else if (copy_ids(c->available_deviceids, c->n_available_deviceids, a, &(*out)[i].available,
+                          err) < 0 ||
+                 copy_ids(c->must_include_deviceids, c->n_must_include_deviceids, a,
+                          &(*out)[i].must, err) < 0)
             result = -1;
         else
             (*out)[i].count = (size_t)c->allocation_size;
@@ -143,8 +149,8 @@ void wire_encode_preferred(const struct inventory_ids *answers, size_t len, stru
     arena_deinit(&a);
 }
 
-int wire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct inventory_ids **out, size_t *len,
-                         struct error *err)
+int wire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct inventory_ids **out,
+                         size_t *len, struct error *err)
 {
     V1beta1__AllocateRequest *m = v1beta1__allocate_request__unpack(NULL, n, bytes);
     if (m == NULL)
@@ -155,8 +161,8 @@ int wire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct in
         *out = arena_new(a, struct inventory_ids, *len);
     }
     for (size_t i = 0; i < m->n_container_requests && result == 0; i++)
-        result = copy_ids(m->container_requests[i]->devices_ids, m->container_requests[i]->n_devices_ids, a,
-                          &(*out)[i], err);
+        result = copy_ids(m->container_requests[i]->devices_ids,
+                          m->container_requests[i]->n_devices_ids, a, &(*out)[i], err);
     v1beta1__allocate_request__free_unpacked(m, NULL);
     return result;
 }
@@ -170,7 +176,8 @@ void wire_encode_allocate(const struct response *answers, size_t len, struct str
     m.n_container_responses = len;
     for (size_t i = 0; i < len; i++) {
         const struct response *r = &answers[i];
-        V1beta1__ContainerAllocateResponse *c = arena_new(&a, V1beta1__ContainerAllocateResponse, 1);
+        V1beta1__ContainerAllocateResponse *c =
+            arena_new(&a, V1beta1__ContainerAllocateResponse, 1);
         v1beta1__container_allocate_response__init(c);
         c->envs = arena_new(&a, V1beta1__ContainerAllocateResponse__EnvsEntry *, r->envs_len);
         c->n_envs = r->envs_len;
@@ -198,7 +205,8 @@ void wire_encode_allocate(const struct response *answers, size_t len, struct str
 int wire_decode_pre_start(const void *bytes, size_t n, struct arena *a, struct inventory_ids *out,
                           struct error *err)
 {
-    V1beta1__PreStartContainerRequest *m = v1beta1__pre_start_container_request__unpack(NULL, n, bytes);
+    V1beta1__PreStartContainerRequest *m =
+        v1beta1__pre_start_container_request__unpack(NULL, n, bytes);
     if (m == NULL)
         return malformed(err, "PreStartContainer");
     int result = copy_ids(m->devices_ids, m->n_devices_ids, a, out, err);
@@ -207,8 +215,8 @@ int wire_decode_pre_start(const void *bytes, size_t n, struct arena *a, struct i
 }
 
 /* The same resource may come in several entries, one for each NUMA node. */
-static int copy_container(const V1__ContainerResources *from, struct arena *a, struct match_listed_container *to,
-                          struct error *err)
+static int copy_container(const V1__ContainerResources *from, struct arena *a,
+                          struct match_listed_container *to, struct error *err)
 {
     size_t totals[MODE_RESOURCES] = {0};
     enum mode_resource r;
@@ -218,7 +226,8 @@ static int copy_container(const V1__ContainerResources *from, struct arena *a, s
             totals[r] += from->devices[i]->n_device_ids;
     for (int k = 0; k < MODE_RESOURCES; k++) {
         if (totals[k] > WIRE_IDS_MAX)
-            return error_set(err, ERROR_TOO_LARGE, "%zu device ids; at most %d are read", totals[k], WIRE_IDS_MAX);
+            return error_set(err, ERROR_TOO_LARGE, "%zu device ids; at most %d are read", totals[k],
+                             WIRE_IDS_MAX);
         to->held[k].items = arena_new(a, const char *, totals[k]);
     }
     for (size_t i = 0; i < from->n_devices; i++) {
@@ -231,14 +240,16 @@ static int copy_container(const V1__ContainerResources *from, struct arena *a, s
     return 0;
 }
 
-int wire_decode_pods(const void *bytes, size_t n, struct arena *a, struct match_listing *out, struct error *err)
+int wire_decode_pods(const void *bytes, size_t n, struct arena *a, struct match_listing *out,
+                     struct error *err)
 {
     V1__ListPodResourcesResponse *m = v1__list_pod_resources_response__unpack(NULL, n, bytes);
     if (m == NULL)
         return malformed(err, "pod resources");
     int result = 0;
     if (m->n_pod_resources > WIRE_PODS_MAX)
-        result = error_set(err, ERROR_TOO_LARGE, "%zu pods; at most %d are read", m->n_pod_resources, WIRE_PODS_MAX);
+        result = error_set(err, ERROR_TOO_LARGE, "%zu pods; at most %d are read",
+                           m->n_pod_resources, WIRE_PODS_MAX);
     else
         out->pods = arena_new(a, struct match_listed, m->n_pod_resources);
     out->len = 0;

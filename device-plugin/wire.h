@@ -36,14 +36,15 @@ void wire_encode_options(struct strbuf *out);
 void wire_encode_register(const char *endpoint, const char *resource, struct strbuf *out);
 void wire_encode_devices(const struct inventory_devices *d, struct strbuf *out);
 
-int wire_decode_preferred(const void *bytes, size_t n, struct arena *a, struct wire_preference **out, size_t *len,
-                          struct error *err);
+int wire_decode_preferred(const void *bytes, size_t n, struct arena *a,
+                          struct wire_preference **out, size_t *len, struct error *err);
 void wire_encode_preferred(const struct inventory_ids *answers, size_t len, struct strbuf *out);
-int wire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct inventory_ids **out, size_t *len,
-                         struct error *err);
+int wire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct inventory_ids **out,
+                         size_t *len, struct error *err);
 void wire_encode_allocate(const struct response *answers, size_t len, struct strbuf *out);
 int wire_decode_pre_start(const void *bytes, size_t n, struct arena *a, struct inventory_ids *out,
                           struct error *err);
 
 /* ListPodResourcesResponse; ids of resources that are not ours are left out. */
-int wire_decode_pods(const void *bytes, size_t n, struct arena *a, struct match_listing *out, struct error *err);
+int wire_decode_pods(const void *bytes, size_t n, struct arena *a, struct match_listing *out,
+                     struct error *err);

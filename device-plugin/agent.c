@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * agent - the plugin's one place that decides. Everything it needs to know is in struct agent; whatever changes, offer()
+ * computes the whole answer again from it: which resources, which ids, what is refused and why, what is published.
+ * There is no other path, so there is no state that only one history leads to.
+ *
+ *   agent_cards ─┐
+ *   agent_node ──┼─► offer ─► service (lists, refusal) ─► register (sockets) ─► publish
+ *   poll_held ───┘      └─► state file
+ *
+ * Resources of modes that were left stay registered with an empty list: the kubelet then shows 0.
+ */
+#include "device-plugin/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device-plugin/inventory.h"
+#include "device-plugin/mode.h"
+#include "lib/base/arena.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+
+#define STATE_FILE "mode.json"
+
+struct agent {
+    struct agent_config config;
+    struct registrar *registrar;
+    char *state_path, *state_temp;
+    struct strbuf saved; /* what the state file holds */
+
+    struct arena cards_arena;
+    struct gpu_inventory cards;
+    bool cards_known;
+
+    struct mode mode;
+    bool node_known;
+    bool foreign_nvidia; /* another plugin serves nvidia.com/gpu */
+
+    struct arena held_arena;
+    struct inventory_ids held[MODE_RESOURCES];
+    bool held_known; /* since the switch began */
+    struct loop_timer poll;
+    char last_event[2][256]; /* reason and start of the message: said once */
+};
+
+static struct metric advertised = {.kind = METRIC_GAUGE,
+                                   .name = "cosched_device_plugin_advertised_ids",
+                                   .help = "Healthy ids offered to the kubelet, by resource.",
+                                   .label = "resource"};
+static struct metric sick_cards = {.kind = METRIC_GAUGE,
+                                   .name = "cosched_device_plugin_sick_cards",
+                                   .help = "Cards that are lost or not healthy."};
+
+static void poll_held(void *arg);
+
+static void say(struct agent *g, bool warning, const char *reason, const char *message)
+{
+    if (str_eq(g->last_event[0], reason) && str_starts(message, g->last_event[1]))
+        return;
+    (void)str_format(g->last_event[0], sizeof g->last_event[0], "%s", reason);
+    (void)str_format(g->last_event[1], sizeof g->last_event[1], "%s", message);
+    if (warning)
+        log_warn(message, kv("reason", reason));
+    else
+        log_info(message, kv("reason", reason));
+    if (g->config.event != NULL)
+        g->config.event(g->config.arg, warning, reason, message);
+}
+
+/* ---- the state file ---- */
+
+static int load_state(struct agent *g, struct error *err)
+{
+    AUTO_CLOSE int fd = open(g->state_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : error_errno(err, errno, "state file %s", g->state_path);
+    char text[MODE_STATE_BYTES_MAX + 1];
+    ssize_t n = read(fd, text, sizeof text);
+    if (n < 0)
+        return error_errno(err, errno, "state file %s", g->state_path);
+    struct error why = ERROR_INIT;
+    if (mode_decode(&g->mode, text, (size_t)n, &why) < 0)
+        log_warn("state file ignored, the node's label decides", kv("file", g->state_path),
+                 kv("error", why.text));
+    else
+        strbuf_add(&g->saved, text, (size_t)n);
+    return 0;
+}
+
+static int write_state(struct agent *g, const struct strbuf *text, struct error *err)
+{
+    AUTO_CLOSE int fd = open(g->state_temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, text->ptr, text->len) != (ssize_t)text->len || fsync(fd) < 0 ||
+        rename(g->state_temp, g->state_path) < 0)
+        return error_errno(err, errno, "state file %s", g->state_path);
+    AUTO_CLOSE int dir = open(g->config.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || fsync(dir) < 0)
+        return error_errno(err, errno, "state directory %s", g->config.state_dir);
+    return 0;
+}
+
+static void save_state(struct agent *g)
+{
+    struct error err = ERROR_INIT;
+    struct strbuf text;
+    strbuf_init(&text);
+    mode_encode(&g->mode, &text);
+    if (!str_eq(strbuf_str(&text), strbuf_str(&g->saved))) {
+        if (write_state(g, &text, &err) < 0)
+            log_error("the mode will not survive a restart", kv("error", err.text));
+        strbuf_reset(&g->saved);
+        strbuf_add(&g->saved, text.ptr, text.len);
+    }
+    strbuf_deinit(&text);
+}
+
+/* ---- the offer ---- */
+
+/* Why nothing new is given out, or NULL. */
+static const char *refusal(struct agent *g, struct arena *a)
+{
+    const struct mode *m = &g->mode;
+    if (m->switching)
+        return arena_printf(
+            a,
+            "this node is leaving GPU mode %s for %s: it takes no new GPU pods until the running ones are gone",
+            gpu_mode_name(m->current), gpu_mode_name(m->to));
+    if (g->foreign_nvidia && m->current != GPU_MODE_DEFAULT)
+        return arena_printf(a,
+                            "GPU mode %s is refused: another device plugin serves %s on this node",
+                            gpu_mode_name(m->current), NAME_RES_NVIDIA_GPU);
+    if (g->foreign_nvidia)
+        return arena_printf(a, "another device plugin serves %s on this node", NAME_RES_NVIDIA_GPU);
+    if (mode_needs_isolation(m->current) && !g->config.isolation_none)
+        return arena_printf(
+            a,
+            "GPU mode %s promises isolation and no engine for it was found: choose mode share, or start the "
+            "device plugin with --isolation=none to accept that containers can take more than their share",
+            gpu_mode_name(m->current));
+    return NULL;
+}
+
+/* Resources that the mode offers and that are ours to register. */
+static uint32_t ours(const struct agent *g)
+{
+    uint32_t mask = mode_resources(g->mode.current);
+    if (!g->config.exclusive || g->foreign_nvidia)
+        mask &= ~(1u << MODE_NVIDIA_GPU);
+    return mask;
+}
+
+static void offer_list(struct agent *g, enum mode_resource r, const char *why_not, struct arena *a)
+{
+    struct inventory_devices d = {0};
+    if (g->mode.switching) {
+        if (!g->held_known)
+            return; /* what was offered stays until the kubelet has said what is held */
+        inventory_devices(&g->cards, r, &g->held[r], a, &d);
+    } else if (why_not == NULL && ours(g) & 1u << r) {
+        inventory_devices(&g->cards, r, NULL, a, &d);
+    }
+    int64_t healthy = 0;
+    for (size_t i = 0; i < d.len; i++)
+        healthy += d.items[i].healthy;
+    metrics_set(&advertised, mode_resource_name(r), healthy);
+    if (service_set_devices(g->config.service, r, &d)) {
+        register_notify(g->registrar, r);
+        log_info("device list", kv("resource", mode_resource_name(r)), kv("ids", d.len),
+                 kv("healthy", healthy));
+    }
+}
+
+static void offer_publish(struct agent *g, const char *why_not, struct arena *a)
+{
+    const struct mode *m = &g->mode;
+    struct gpu_inventory inv = g->cards;
+    inv.mode = m->current;
+    inv.switching = m->switching;
+    inv.switching_to = m->to;
+    bool shared = gpu_mode_is_shared(m->current);
+    inv.isolation =
+        shared && (m->current == GPU_MODE_SHARE || g->config.isolation_none) ? "none" : NULL;
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    gpu_inventory_encode(&inv, &text);
+    struct publish_wanted w = {.inventory = strbuf_str(&text)};
+    w.gpu_count = shared && (why_not == NULL || m->switching) ? (int64_t)g->cards.cards_len : 0;
+    inventory_labels(&g->cards, a, &w.labels);
+    if (g->config.publish != NULL)
+        g->config.publish(g->config.arg, &w);
+}
+
+static void tell_ready(void *arg)
+{
+    struct agent *g = arg;
+    if (g->config.ready != NULL)
+        g->config.ready(g->config.arg, g->cards_known, g->mode.known,
+                        g->cards_known && g->mode.known && register_done(g->registrar));
+}
+
+static void offer(struct agent *g)
+{
+    if (!g->cards_known || !g->mode.known) {
+        tell_ready(g);
+        return;
+    }
+    struct arena a;
+    arena_init(&a, 0);
+    const char *why_not = refusal(g, &a);
+    service_set_inventory(g->config.service, &g->cards);
+    service_set_mode(g->config.service, g->mode.current, why_not);
+    g->mode.served |= ours(g);
+    if (!g->config.exclusive || (g->foreign_nvidia && g->mode.current == GPU_MODE_DEFAULT))
+        g->mode.served &= ~(1u << MODE_NVIDIA_GPU);
+    save_state(g);
+    for (int r = 0; r < MODE_RESOURCES; r++)
+        offer_list(g, (enum mode_resource)r, why_not, &a);
+    register_want(g->registrar, g->mode.served);
+    offer_publish(g, why_not, &a);
+    if (why_not != NULL && !g->mode.switching)
+        say(g, true, g->foreign_nvidia ? "ForeignDevicePlugin" : "IsolationMissing", why_not);
+    arena_deinit(&a);
+    tell_ready(g);
+}
+
+/* ---- what comes in ---- */
+
+static void mode_changed(struct agent *g, enum mode_change change, const char *label)
+{
+    struct arena a;
+    arena_init(&a, 0);
+    switch (change) {
+    case MODE_SAME:
+        break;
+    case MODE_ENTERED:
+        say(g, false, "GpuMode",
+            arena_printf(&a, "the node is in GPU mode %s", gpu_mode_name(g->mode.current)));
+        break;
+    case MODE_RETURNED:
+        say(g, false, "GpuMode",
+            arena_printf(&a, "the node stays in GPU mode %s", gpu_mode_name(g->mode.current)));
+        break;
+    case MODE_SWITCHING:
+        g->held_known = false;
+        loop_timer_set(g->config.loop, &g->poll, MODE_SETTLE_MS, poll_held, g);
+        say(g, false, "GpuModeSwitch",
+            arena_printf(&a,
+                         "the node goes from GPU mode %s to %s as soon as no container holds a GPU",
+                         gpu_mode_name(g->mode.current), gpu_mode_name(g->mode.to)));
+        break;
+    case MODE_UNKNOWN_LABEL:
+        say(g, true, "GpuModeUnknown",
+            arena_printf(&a, "label %s is '%.63s', which is none of %s: the node stays in mode %s",
+                         NAME_LABEL_GPU_MODE, str_or_empty(label), gpu_mode_names(),
+                         gpu_mode_name(g->mode.current)));
+        break;
+    }
+    arena_deinit(&a);
+}
+
+/* During a switch: what is still held? */
+static void poll_held(void *arg)
+{
+    struct agent *g = arg;
+    struct error err = ERROR_INIT;
+    struct arena fresh;
+    struct inventory_ids held[MODE_RESOURCES];
+    if (!g->mode.switching)
+        return;
+    int64_t asked_ms = clock_mono_ms();
+    arena_init(&fresh, 0);
+    if (service_held(g->config.service, REGISTER_RETRY_MS * 5, &fresh, held, &err) < 0) {
+        arena_deinit(&fresh);
+        log_warn("cannot see whether the mode can be left", kv("error", err.text));
+    } else {
+        arena_deinit(&g->held_arena);
+        g->held_arena = fresh;
+        memcpy(g->held, held, sizeof held);
+        g->held_known = true;
+        size_t n = 0;
+        for (int r = 0; r < MODE_RESOURCES; r++)
+            if (mode_resources(g->mode.current) & 1u << r)
+                n += held[r].len;
+        mode_changed(g, mode_held(&g->mode, n, asked_ms), NULL);
+        offer(g);
+    }
+    if (g->mode.switching)
+        loop_timer_set(g->config.loop, &g->poll, AGENT_HELD_MS, poll_held, g);
+}
+
+void agent_cards(struct agent *g, const struct gpu_inventory *scan)
+{
+    struct error err = ERROR_INIT;
+    if (inventory_check(scan, &err) < 0) {
+        log_error("what the backend found cannot be offered", kv("error", err.text));
+        return;
+    }
+    struct arena fresh;
+    struct gpu_inventory merged;
+    arena_init(&fresh, 0);
+    inventory_merge(g->cards_known ? &g->cards : NULL, scan, &fresh, &merged);
+    if (g->cards_known && inventory_equal(&g->cards, &merged)) {
+        arena_deinit(&fresh);
+        return;
+    }
+    int64_t sick = 0;
+    for (size_t i = 0; i < merged.cards_len; i++) {
+        const struct gpu_card *c = &merged.cards[i];
+        sick += c->health != GPU_HEALTH_OK;
+        log_info("card", kv("index", c->index), kv("uuid", c->uuid), kv("model", c->model),
+                 kv("mib", c->mib), kv("numa", c->numa),
+                 kv("health", c->health == GPU_HEALTH_OK ? "ok" : "sick"));
+    }
+    metrics_set(&sick_cards, NULL, sick);
+    arena_deinit(&g->cards_arena);
+    g->cards_arena = fresh;
+    g->cards = merged;
+    g->cards_known = true;
+    offer(g);
+}
+
+void agent_node(struct agent *g, const struct node *node)
+{
+    const char *label = labels_get(&node->labels, NAME_LABEL_GPU_MODE);
+    bool first = !g->node_known;
+    bool had_foreign = g->foreign_nvidia;
+    g->node_known = true;
+    g->foreign_nvidia = !(g->mode.served & 1u << MODE_NVIDIA_GPU) &&
+                        resources_get(&node->allocatable, NAME_RES_NVIDIA_GPU, NULL) > 0;
+    enum mode_change change = mode_label(&g->mode, label, clock_mono_ms());
+    mode_changed(g, change, label);
+    if (first || had_foreign != g->foreign_nvidia ||
+        (change != MODE_SAME && change != MODE_UNKNOWN_LABEL))
+        offer(g);
+}
+
+enum gpu_mode agent_mode(const struct agent *g, bool *switching)
+{
+    *switching = g->mode.switching;
+    return g->mode.current;
+}
+
+static char *join(const char *dir, const char *name)
+{
+    struct strbuf b;
+    strbuf_init(&b);
+    strbuf_addf(&b, "%s/%s", dir, name);
+    return strbuf_take(&b);
+}
+
+int agent_new(struct agent **out, const struct agent_config *c, struct error *err)
+{
+    struct agent *g = calloc(1, sizeof *g);
+    if (g == NULL)
+        abort();
+    g->config = *c;
+    strbuf_init(&g->saved);
+    arena_init(&g->cards_arena, 0);
+    arena_init(&g->held_arena, 0);
+    g->state_path = join(c->state_dir, STATE_FILE);
+    g->state_temp = join(c->state_dir, STATE_FILE ".new");
+    metrics_register(&advertised);
+    metrics_register(&sick_cards);
+    int result = 0;
+    if (mkdir(c->state_dir, 0755) < 0 && errno != EEXIST)
+        result = error_errno(err, errno, "state directory %s", c->state_dir);
+    else if (access(c->state_dir, W_OK) < 0)
+        result = error_errno(err, errno, "state directory %s", c->state_dir);
+    if (result < 0 || load_state(g, err) < 0 ||
+        register_new(&g->registrar, c->loop, c->plugin_dir, c->service, tell_ready, g, err) < 0) {
+        agent_free(g);
+        return -1;
+    }
+    *out = g;
+    return 0;
+}
+
+void agent_free(struct agent *g)
+{
+    if (g == NULL)
+        return;
+    loop_timer_cancel(g->config.loop, &g->poll);
+    register_free(g->registrar);
+    arena_deinit(&g->cards_arena);
+    arena_deinit(&g->held_arena);
+    strbuf_deinit(&g->saved);
+    free(g->state_path);
+    free(g->state_temp);
+    free(g);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * agent - what this node offers: cards, the label, and what containers hold in; device lists, registrations and the
+ * published inventory out. On the loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device-plugin/publish.h"
+#include "device-plugin/register.h"
+#include "device-plugin/service.h"
+#include "lib/base/error.h"
+#include "lib/base/loop.h"
+#include "lib/model/gpu.h"
+#include "lib/model/node.h"
+
+enum {
+    AGENT_HELD_MS = 1000 /* how often the kubelet is asked what is still held during a switch */
+};
+
+struct agent_config {
+    struct loop *loop;
+    struct service *service;
+    const char *plugin_dir; /* the kubelet's device-plugins directory */
+    const char *state_dir;
+    bool isolation_none; /* --isolation=none: modes that promise isolation are served without */
+    bool exclusive;      /* --exclusive-resource: nvidia.com/gpu is ours in mode default */
+    /* Each may be NULL. */
+    void (*publish)(void *arg, const struct publish_wanted *w);
+    void (*event)(void *arg, bool warning, const char *reason,
+                  const char *message); /* on our node */
+    void (*ready)(void *arg, bool cards, bool mode, bool registered);
+    void *arg;
+};
+
+struct agent;
+
+/* Reads the state file, takes the kubelet's directory. Nothing is registered before cards and mode are known. */
+int agent_new(struct agent **out, const struct agent_config *c, struct error *err);
+void agent_free(struct agent *g);
+/* What a scan found. An inventory that cannot be served (see inventory_check) is logged and ignored. */
+void agent_cards(struct agent *g, const struct gpu_inventory *scan);
+/* Our node, at every change. Borrowed. */
+void agent_node(struct agent *g, const struct node *node);
+/* For tests. */
+enum gpu_mode agent_mode(const struct agent *g, bool *switching);

@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cosched-device-plugin: options and wiring.
+ *
+ *   backend ──scan (thread)──mailbox──┐
+ *   own Node ──reflector──mailbox─────┼─► loop: agent ─► service, register ─► kubelet
+ *   pods bound here ──reflector───────┘          │
+ *                                                └─► publish (thread) ─► API server
+ *   kubelet ──gRPC (threads of each server)──► service ──► pod resources, one GET when the watch is behind
+ *
+ * The loop owns all decisions; the transport's threads read what it left in service under one lock.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device-plugin/agent.h"
+#include "device-plugin/backend.h"
+#include "device-plugin/publish.h"
+#include "device-plugin/rpc.h"
+#include "device-plugin/scan.h"
+#include "device-plugin/service.h"
+#include "lib/base/log.h"
+#include "lib/base/loop.h"
+#include "lib/base/metrics.h"
+#include "lib/base/options.h"
+#include "lib/base/probes.h"
+#include "lib/kube/api.h"
+#include "lib/kube/config.h"
+#include "lib/kube/decode.h"
+#include "lib/kube/events.h"
+#include "lib/kube/http.h"
+#include "lib/kube/reflector.h"
+#include "lib/model/names.h"
+
+#define PROGRAM "cosched-device-plugin"
+
+enum { MAILBOX = 256, DRAIN_MS = 200, SCAN_WAIT_MS = 300 };
+
+struct main_options {
+    const char *node;
+    int backend; /* enum below */
+    const char *sim_file, *nvml_library, *sysfs;
+    int64_t scan_interval_ms;
+    const char *kubelet_dir, *plugin_dir, *pod_resources;
+    const char *state_dir;
+    int isolation; /* auto, none */
+    int exclusive; /* on, off */
+};
+enum { BACKEND_NVML, BACKEND_SIM };
+enum { ISOLATION_AUTO, ISOLATION_NONE };
+enum { EXCLUSIVE_ON, EXCLUSIVE_OFF };
+
+#define OFFSET(field) offsetof(struct main_options, field)
+
+static const struct option_row main_rows[] = {
+    {.section = "NODE"},
+    {.name = "node-name",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(node),
+     .meta = "NAME",
+     .help = "Name of the Node object that this process serves. Also read from NODE_NAME."},
+    {.name = "state-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(state_dir),
+     .fallback = "/var/lib/cosched",
+     .meta = "DIR",
+     .help = "Remembers the node's mode over restarts and reboots. Made if its parent exists."},
+    {.section = "CARDS"},
+    {.name = "backend",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(backend),
+     .choices = "nvml|sim",
+     .fallback = "nvml",
+     .help = "nvml asks NVIDIA's driver; sim reads --sim-file."},
+    {.name = "nvml-library",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(nvml_library),
+     .fallback = "libnvidia-ml.so.1",
+     .meta = "FILE",
+     .help = "NVML, by name (found like any library) or by path."},
+    {.name = "sim-file",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(sim_file),
+     .meta = "FILE",
+     .help = "Simulated cards: JSON with the cards and links of annotation " NAME_ANN_GPU_INVENTORY
+             ". Read again at every scan."},
+    {.name = "sysfs",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(sysfs),
+     .fallback = "/sys",
+     .meta = "DIR",
+     .help = "Where the NUMA nodes of PCI devices are read."},
+    {.name = "scan-interval",
+     .kind = OPTION_DURATION,
+     .offset = OFFSET(scan_interval_ms),
+     .fallback = "10s",
+     .min = 100,
+     .max = 3600 * 1000,
+     .meta = "DURATION",
+     .help = "How often the cards are looked at."},
+    {.name = "isolation",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(isolation),
+     .choices = "auto|none",
+     .fallback = "auto",
+     .help =
+         "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
+         "only with an engine that enforces it; this version knows none yet, so they show 0 and an Event says why. none: "
+         "they are served without enforcement. Mode share promises nothing and is always served."},
+    {.name = "exclusive-resource",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(exclusive),
+     .choices = "on|off",
+     .fallback = "on",
+     .help = "off leaves " NAME_RES_NVIDIA_GPU " in mode default to another device plugin."},
+    {.section = "KUBELET"},
+    {.name = "kubelet-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(kubelet_dir),
+     .fallback = "/var/lib/kubelet",
+     .meta = "DIR",
+     .help = "The kubelet's root directory, absolute."},
+    {.name = "device-plugin-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(plugin_dir),
+     .meta = "DIR",
+     .help = "Where kubelet.sock and our sockets are. KUBELET-DIR/device-plugins unless set."},
+    {.name = "pod-resources-socket",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(pod_resources),
+     .meta = "FILE",
+     .help =
+         "The kubelet's pod resources service. KUBELET-DIR/pod-resources/kubelet.sock unless set."},
+    {0}};
+
+static const struct option_program program = {
+    .name = PROGRAM,
+    .summary = "offers a node's GPUs to the kubelet, whole or in shares",
+    .synopsis = "--node-name=NAME [OPTION]...",
+    .description =
+        "Runs on every GPU node, as root. The node's label " NAME_LABEL_GPU_MODE
+        " chooses the mode:\n"
+        "\n"
+        "    default               " NAME_RES_NVIDIA_GPU ": whole cards\n"
+        "    cgpu, share, mps      " NAME_RES_GPU_MEM ": GiB of card memory\n"
+        "    core_mem              " NAME_RES_GPU_MEM " and " NAME_RES_GPU_CORE "\n"
+        "    topology              " NAME_RES_GPU ": whole cards, chosen by how they are linked\n"
+        "\n"
+        "A mode is left only when no container holds a GPU, and stays when the label is removed. Each container gets the "
+        "cards that the scheduler wrote into its pod's annotations, or none: a request that cannot be served as promised is "
+        "refused with a sentence. The node's cards are published in annotation " NAME_ANN_GPU_INVENTORY
+        ".",
+    .trailer = "SIGNALS\n"
+               "    SIGTERM, SIGINT  close the sockets and exit, within 2 seconds\n"
+               "\n"
+               "FILES\n"
+               "    KUBELET-DIR/device-plugins/cosched-*.sock  one socket for each resource\n"
+               "    STATE-DIR/mode.json                        the mode that the node is in\n"
+               "\n"
+               "EXAMPLES\n"
+               "    On a node:\n"
+               "        " PROGRAM " --node-name=$(hostname)\n"
+               "    With two simulated cards, outside a cluster's pods:\n"
+               "        " PROGRAM " --node-name=n1 --backend=sim --sim-file=cards.json \\\n"
+               "            --kubeconfig=$KUBECONFIG --isolation=none --state-dir=/tmp/cosched\n",
+};
+
+struct app {
+    struct main_options main;
+    struct kube_options kube;
+    struct kube_options quick; /* for the one GET inside Allocate */
+    struct events_options event;
+    struct probes_options probe;
+    struct log_options log;
+    char plugin_dir[RPC_PATH_MAX + 1], pod_resources[RPC_PATH_MAX + 1];
+
+    struct loop *loop;
+    struct probes probes;
+    bool probing;
+    unsigned need_cards, need_mode, need_registered, need_pods;
+    struct kube_config *config;
+    struct events *events;
+    struct publish *publish;
+    struct service *service;
+    struct agent *agent;
+    struct kube_client *getter;
+    pthread_mutex_t getter_lock;
+    struct mailbox *scans, *nodes, *pods;
+    struct scan *scan;
+    struct reflector *node_watch, *pod_watch;
+    char node_uid[64]; /* loop only */
+    char scan_error[ERROR_TEXT_SIZE];
+    int status;
+};
+
+static void on_signal(void *arg, int signo)
+{
+    struct app *app = arg;
+    log_info("stopping", kv("signal", strsignal(signo)));
+    loop_stop(app->loop);
+}
+
+/* ---- hooks of the service: transport threads ---- */
+
+static int get_pod(void *arg, const char *ns, const char *name, struct pod **out, struct error *err)
+{
+    struct app *app = arg;
+    AUTO_JSON *doc = NULL;
+    pthread_mutex_lock(&app->getter_lock);
+    int result = kube_get(app->getter, &kube_pods, ns, name, &doc, err);
+    pthread_mutex_unlock(&app->getter_lock);
+    return result < 0 ? -1 : decode_pod(json_root(doc), out, err);
+}
+
+static void on_starting(void *arg, const char *ns, const char *name, const struct pod *pod)
+{
+    struct app *app = arg;
+    if (pod == NULL)
+        publish_assigned(app->publish, ns, name, "", false);
+    else if (str_eq(labels_get(&pod->annotations, NAME_ANN_ASSIGNED), "false") ||
+             str_eq(labels_get(&pod->annotations, NAME_ANN_OLD_ASSIGNED), "false"))
+        publish_assigned(app->publish, ns, name, pod->uid,
+                         str_eq(labels_get(&pod->annotations, NAME_ANN_OLD_ASSIGNED), "false"));
+}
+
+static void on_refused(void *arg, const struct pod *pod, const char *why)
+{
+    struct app *app = arg;
+    log_warn("container refused", kv("pod", pod != NULL ? pod->key : "(unknown)"), kv("why", why));
+    if (pod == NULL)
+        return;
+    struct events_object o = {
+        .api_version = "v1", .kind = "Pod", .ns = pod->ns, .name = pod->name, .uid = pod->uid};
+    events_emit(app->events, &o, true, "GpuRefused", why);
+}
+
+/* ---- hooks of the agent: the loop ---- */
+
+static void on_publish(void *arg, const struct publish_wanted *w)
+{
+    struct app *app = arg;
+    publish_want(app->publish, w);
+}
+
+static void on_event(void *arg, bool warning, const char *reason, const char *message)
+{
+    struct app *app = arg;
+    struct events_object o = {.api_version = "v1",
+                              .kind = "Node",
+                              .ns = "",
+                              .name = app->main.node,
+                              .uid = app->node_uid};
+    events_emit(app->events, &o, warning, reason, message);
+}
+
+static void on_ready(void *arg, bool cards, bool mode, bool registered)
+{
+    struct app *app = arg;
+    probes_met(&app->probes, app->need_cards, cards);
+    probes_met(&app->probes, app->need_mode, mode);
+    probes_met(&app->probes, app->need_registered, registered);
+}
+
+/* ---- letters ---- */
+
+static void on_scan(void *arg, void *msg)
+{
+    struct app *app = arg;
+    struct scan_letter *l = msg;
+    if (l->fatal) {
+        log_error("no cards", kv("error", l->err.text));
+        app->status = 1;
+        loop_stop(app->loop);
+    } else if (l->failed) {
+        if (!str_eq(app->scan_error, l->err.text))
+            log_error("the cards cannot be read, the last known ones stay",
+                      kv("error", l->err.text));
+        (void)str_format(app->scan_error, sizeof app->scan_error, "%s", l->err.text);
+    } else {
+        app->scan_error[0] = '\0';
+        agent_cards(app->agent, &l->inventory);
+    }
+    scan_letter_free(l);
+}
+
+static void on_node(void *arg, void *msg)
+{
+    struct app *app = arg;
+    struct reflector_letter *l = msg;
+    if (l->event == REFLECTOR_DELETE || l->len == 0) {
+        log_warn("there is no such Node; what was offered stays", kv("node", app->main.node));
+        publish_seen(app->publish, NULL);
+    } else {
+        struct node *n = l->objects[0];
+        l->objects[0] = NULL;
+        (void)str_format(app->node_uid, sizeof app->node_uid, "%s", str_or_empty(n->uid));
+        agent_node(app->agent, n);
+        publish_seen(app->publish, n);
+    }
+    reflector_letter_free(l);
+}
+
+static void on_pods(void *arg, void *msg)
+{
+    struct app *app = arg;
+    struct reflector_letter *l = msg;
+    if (l->event == REFLECTOR_RESET) {
+        service_reset_pods(app->service, (struct pod **)l->objects, l->len);
+        for (size_t i = 0; i < l->len; i++)
+            l->objects[i] = NULL;
+        probes_met(&app->probes, app->need_pods, true);
+    } else if (l->event == REFLECTOR_PUT) {
+        service_put_pod(app->service, l->objects[0]);
+        l->objects[0] = NULL;
+    } else {
+        service_delete_pod(app->service, ((struct pod *)l->objects[0])->key);
+    }
+    reflector_letter_free(l);
+}
+
+static int decode_any_pod(json *j, void **out, struct error *err)
+{
+    struct pod *p;
+    if (decode_pod(j, &p, err) < 0)
+        return -1;
+    *out = p;
+    return 0;
+}
+
+static void free_any_pod(void *p)
+{
+    pod_free(p);
+}
+
+static int decode_any_node(json *j, void **out, struct error *err)
+{
+    struct node *n;
+    if (decode_node(j, &n, err) < 0)
+        return -1;
+    *out = n;
+    return 0;
+}
+
+static void free_any_node(void *n)
+{
+    node_free(n);
+}
+
+static bool post(void *mailbox, struct reflector_letter *l)
+{
+    return mailbox_post(mailbox, l);
+}
+
+/* ---- life ---- */
+
+static int settle_options(struct app *app, struct error *err)
+{
+    struct main_options *o = &app->main;
+    if (o->node == NULL || o->node[0] == '\0')
+        o->node = getenv("NODE_NAME");
+    if (o->node == NULL || o->node[0] == '\0')
+        return error_set(err, ERROR_INVALID, "--node-name (or NODE_NAME) is needed");
+    bool fits = o->plugin_dir != NULL
+                    ? str_format(app->plugin_dir, sizeof app->plugin_dir, "%s", o->plugin_dir)
+                    : str_format(app->plugin_dir, sizeof app->plugin_dir, "%s/device-plugins",
+                                 o->kubelet_dir);
+    fits = fits &&
+           (o->pod_resources != NULL
+                ? str_format(app->pod_resources, sizeof app->pod_resources, "%s", o->pod_resources)
+                : str_format(app->pod_resources, sizeof app->pod_resources,
+                             "%s/pod-resources/kubelet.sock", o->kubelet_dir));
+    if (!fits)
+        return error_set(err, ERROR_INVALID,
+                         "--kubelet-dir: sockets in it would have names over %d bytes",
+                         RPC_PATH_MAX);
+    app->quick = app->kube;
+    app->quick.request_timeout_ms = SERVICE_GET_MS;
+    return 0;
+}
+
+static int start_watches(struct app *app, struct error *err)
+{
+    AUTO_STRBUF by_name;
+    AUTO_STRBUF by_node;
+    strbuf_init(&by_name);
+    strbuf_init(&by_node);
+    strbuf_addf(&by_name, "metadata.name=%s", app->main.node);
+    strbuf_addf(&by_node, "spec.nodeName=%s", app->main.node);
+    struct reflector_config node = {.kind = &kube_nodes,
+                                    .field_selector = strbuf_str(&by_name),
+                                    .type = {.decode = decode_any_node, .free = free_any_node},
+                                    .deliver = post,
+                                    .arg = app->nodes};
+    struct reflector_config pods = {.kind = &kube_pods,
+                                    .field_selector = strbuf_str(&by_node),
+                                    .type = {.decode = decode_any_pod, .free = free_any_pod},
+                                    .deliver = post,
+                                    .arg = app->pods};
+    if (reflector_start(&app->node_watch, app->config, &app->kube, &node, err) < 0)
+        return -1;
+    return reflector_start(&app->pod_watch, app->config, &app->kube, &pods, err);
+}
+
+static int start_devices(struct app *app, struct error *err)
+{
+    struct service_hooks hooks = {
+        .get_pod = get_pod, .starting = on_starting, .refused = on_refused, .arg = app};
+    if (service_new(&app->service, app->pod_resources, &hooks, err) < 0)
+        return -1;
+    struct agent_config agent = {.loop = app->loop,
+                                 .service = app->service,
+                                 .plugin_dir = app->plugin_dir,
+                                 .state_dir = app->main.state_dir,
+                                 .isolation_none = app->main.isolation == ISOLATION_NONE,
+                                 .exclusive = app->main.exclusive == EXCLUSIVE_ON,
+                                 .publish = on_publish,
+                                 .event = on_event,
+                                 .ready = on_ready,
+                                 .arg = app};
+    if (agent_new(&app->agent, &agent, err) < 0)
+        return -1;
+    struct backend_config cards = {.nvml_library = app->main.nvml_library,
+                                   .sysfs = app->main.sysfs,
+                                   .sim_file = app->main.sim_file};
+    return scan_start(&app->scan, app->main.backend == BACKEND_SIM ? &backend_sim : &backend_nvml,
+                      &cards, app->main.scan_interval_ms, app->scans, err);
+}
+
+/* On failure stop() undoes what was begun. */
+static int start(struct app *app, struct error *err)
+{
+    if (kube_config_load(&app->config, &app->kube, err) < 0 || loop_new(&app->loop, err) < 0 ||
+        loop_on_signal(app->loop, SIGTERM, on_signal, app, err) < 0 ||
+        loop_on_signal(app->loop, SIGINT, on_signal, app, err) < 0)
+        return -1;
+    probes_init(&app->probes, app->loop);
+    app->need_cards = probes_need(&app->probes, "cards found");
+    app->need_mode = probes_need(&app->probes, "mode known");
+    app->need_registered = probes_need(&app->probes, "registered with the kubelet");
+    app->need_pods = probes_need(&app->probes, "pods listed");
+    if (probes_start(&app->probes, &app->probe, NULL, NULL, err) < 0)
+        return -1;
+    app->probing = true;
+    if (mailbox_new(&app->scans, app->loop, MAILBOX, on_scan, scan_letter_free, app, err) < 0 ||
+        mailbox_new(&app->nodes, app->loop, MAILBOX, on_node, reflector_letter_free, app, err) <
+            0 ||
+        mailbox_new(&app->pods, app->loop, MAILBOX, on_pods, reflector_letter_free, app, err) < 0 ||
+        events_start(&app->events, app->config, &app->kube, &app->event, PROGRAM, err) < 0 ||
+        publish_start(&app->publish, app->config, &app->kube, app->main.node, err) < 0 ||
+        kube_client_new(&app->getter, app->config, &app->quick, PROGRAM, err) < 0 ||
+        start_devices(app, err) < 0 || start_watches(app, err) < 0)
+        return -1;
+    log_info("started", kv("version", options_version()), kv("node", app->main.node),
+             kv("plugins", app->plugin_dir),
+             kv("backend", app->main.backend == BACKEND_SIM ? "sim" : "nvml"));
+    return 0;
+}
+
+static void stop_watch(struct reflector *r, struct mailbox *mb)
+{
+    if (mb != NULL)
+        mailbox_close(mb);
+    if (r != NULL)
+        reflector_stop(r);
+    if (mb != NULL)
+        mailbox_free(mb);
+}
+
+/* false: a backend that hangs holds on to its mailbox, and the loop with it. */
+static bool stop(struct app *app)
+{
+    if (app->getter != NULL)
+        kube_client_cancel(app->getter);
+    agent_free(app->agent);
+    bool clean = scan_stop(app->scan, SCAN_WAIT_MS);
+    stop_watch(app->node_watch, app->nodes);
+    stop_watch(app->pod_watch, app->pods);
+    service_free(app->service);
+    publish_stop(app->publish);
+    if (app->events != NULL)
+        events_stop(app->events, DRAIN_MS);
+    kube_client_free(app->getter);
+    if (app->probing)
+        probes_stop(&app->probes);
+    if (!clean)
+        return false;
+    if (app->scans != NULL)
+        mailbox_free(app->scans);
+    loop_free(app->loop);
+    kube_config_free(app->config);
+    metrics_reset();
+    return true;
+}
+
+static int complain(const char *text, int status)
+{
+    (void)fprintf(stderr, PROGRAM ": %s\n", text);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct app app = {.getter_lock = PTHREAD_MUTEX_INITIALIZER};
+    struct error err = ERROR_INIT;
+    const struct option_table tables[] = {
+        {main_rows, &app.main},           {kube_option_rows, &app.kube},
+        {events_option_rows, &app.event}, {probes_option_rows, &app.probe},
+        {log_option_rows, &app.log},      {0}};
+    loop_block_signals(); /* before gRPC starts its threads */
+    enum options_result parsed = options_parse(&program, tables, argc, argv, NULL, &err);
+    if (parsed == OPTIONS_EXIT)
+        return 0;
+    if (parsed == OPTIONS_ERROR || settle_options(&app, &err) < 0) {
+        complain(err.text, 2);
+        return complain("try --help", 2);
+    }
+    options_apply_log(&app.log, PROGRAM);
+    kube_http_global_init();
+    rpc_init();
+    if (start(&app, &err) < 0) {
+        log_error("cannot start", kv("error", err.text));
+        app.status = 1;
+    } else {
+        loop_run(app.loop);
+    }
+    bool clean = stop(&app);
+    log_info("stopped", kv("status", app.status));
+    if (!clean) {
+        log_warn("the card backend did not return and is left behind");
+        _exit(app.status);
+    }
+    rpc_shutdown();
+    kube_http_global_cleanup();
+    return app.status;
+}

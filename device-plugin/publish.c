@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * publish - two kinds of writes, one worker.
+ *
+ * The node: what we want is compared with what the watch shows, key by key, and only the difference is sent. So a label
+ * that somebody else removes comes back, an unchanged inventory costs nothing, and there is no memory of "what I wrote"
+ * that could be wrong. Every node heartbeat carries our annotation to every watcher: at most one write in ten seconds.
+ *
+ * Pods: "assigned" is set once a container is about to start. These writes are not throttled; each carries the pod's uid,
+ * so a namesake is never touched. A write that the API server refuses (pod gone, other uid) is dropped; one that did not
+ * get through is tried again.
+ */
+#include "device-plugin/publish.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/kube/api.h"
+#include "lib/kube/decode.h"
+#include "lib/model/names.h"
+
+enum { RECENT = 64, RECENT_UID = 64 };
+
+struct assigned {
+    struct assigned *next;
+    char *ns, *name, *uid;
+    bool old_form;
+};
+
+struct publish {
+    struct kube_client *client;
+    char *node_name;
+    pthread_t thread;
+    pthread_mutex_t lock; /* everything below */
+    pthread_cond_t wake;
+    bool stop;
+    bool wanted;
+    struct arena arena; /* holds want */
+    struct publish_wanted want;
+    struct node *node;
+    int64_t next_write_ms, next_assigned_ms;
+    struct assigned *first, **last;
+    size_t queued;
+    char recent[RECENT][RECENT_UID]; /* uids done: two resources of one container call twice */
+    size_t recent_at;
+};
+
+static struct metric writes = {.kind = METRIC_COUNTER,
+                               .name = "cosched_device_plugin_writes_total",
+                               .help = "Writes to the API server, by object and result.",
+                               .label = "write"};
+
+/* ---- the patches ---- */
+
+static void put_count(struct json_writer *w, const char *where, const char *count)
+{
+    json_key(w, where);
+    json_object_begin(w);
+    json_kv_str(w, NAME_RES_GPU_COUNT, count);
+    json_object_end(w);
+}
+
+void publish_patches(const struct publish_wanted *want, const struct node *node,
+                     struct strbuf *meta, struct strbuf *status)
+{
+    struct json_writer w;
+    json_writer_init(&w, meta);
+    bool annotations =
+        !str_eq(labels_get(&node->annotations, NAME_ANN_GPU_INVENTORY), want->inventory);
+    bool labels = false;
+    for (size_t i = 0; i < want->labels.len; i++)
+        labels = labels || !str_eq(labels_get(&node->labels, want->labels.items[i].key),
+                                   want->labels.items[i].value);
+    if (annotations || labels) {
+        json_object_begin(&w);
+        json_key(&w, "metadata");
+        json_object_begin(&w);
+        if (annotations) {
+            json_key(&w, "annotations");
+            json_object_begin(&w);
+            json_kv_str(&w, NAME_ANN_GPU_INVENTORY, want->inventory);
+            json_object_end(&w);
+        }
+        if (labels) {
+            json_key(&w, "labels");
+            json_object_begin(&w);
+            for (size_t i = 0; i < want->labels.len; i++)
+                json_kv_str(&w, want->labels.items[i].key, want->labels.items[i].value);
+            json_object_end(&w);
+        }
+        json_object_end(&w);
+        json_object_end(&w);
+    }
+
+    bool has_capacity = false, has_allocatable = false;
+    int64_t capacity = resources_get(&node->capacity, NAME_RES_GPU_COUNT, &has_capacity);
+    int64_t allocatable = resources_get(&node->allocatable, NAME_RES_GPU_COUNT, &has_allocatable);
+    bool differs = want->gpu_count > 0
+                       ? !has_capacity || !has_allocatable || capacity != want->gpu_count ||
+                             allocatable != want->gpu_count
+                       : capacity != 0 || allocatable != 0;
+    if (!differs)
+        return;
+    char count[24];
+    (void)str_format(count, sizeof count, "%lld", (long long)want->gpu_count);
+    json_writer_init(&w, status);
+    json_object_begin(&w);
+    json_key(&w, "status");
+    json_object_begin(&w);
+    put_count(&w, "capacity", count);
+    put_count(&w, "allocatable", count);
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
+void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out)
+{
+    struct json_writer w;
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", uid);
+    json_key(&w, "annotations");
+    json_object_begin(&w);
+    json_kv_str(&w, NAME_ANN_ASSIGNED, "true");
+    if (old_form)
+        json_kv_str(&w, NAME_ANN_OLD_ASSIGNED, "true");
+    json_object_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
+/* ---- the worker ---- */
+
+static char *copy(const char *s)
+{
+    struct strbuf b;
+    strbuf_init(&b);
+    strbuf_adds(&b, s);
+    return strbuf_take(&b);
+}
+
+static void assigned_free(struct assigned *x)
+{
+    free(x->ns);
+    free(x->name);
+    free(x->uid);
+    free(x);
+}
+
+/* The pod was not known when its container started: ask for its uid and its annotations. 1: nothing to set. */
+static int look_up(struct publish *p, struct assigned *x, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    struct object_meta meta;
+    if (kube_get(p->client, &kube_pods, x->ns, x->name, &doc, err) < 0)
+        return -1;
+    decode_meta(json_root(doc), &meta);
+    json *annotations = json_get(json_get(json_root(doc), "metadata"), "annotations");
+    if (!str_eq(json_get_str(annotations, NAME_ANN_ASSIGNED), "false"))
+        return 1;
+    free(x->uid);
+    x->uid = copy(meta.uid);
+    x->old_form = str_eq(json_get_str(annotations, NAME_ANN_OLD_ASSIGNED), "false");
+    return 0;
+}
+
+/* true: done with, one way or the other. */
+static bool write_assigned(struct publish *p, struct assigned *x)
+{
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF body;
+    strbuf_init(&body);
+    int result = x->uid[0] == '\0' ? look_up(p, x, &err) : 0;
+    if (result == 1)
+        return true;
+    if (result == 0) {
+        publish_assigned_patch(x->uid, x->old_form, &body);
+        result = kube_patch(p->client, &kube_pods, x->ns, x->name, NULL, KUBE_PATCH_MERGE,
+                            strbuf_str(&body), body.len, NULL, &err);
+    }
+    metrics_inc(&writes, result == 0 ? "pod done" : "pod failed");
+    if (result == 0) {
+        log_info("pod assigned", kv("ns", x->ns), kv("pod", x->name));
+        return true;
+    }
+    bool again =
+        err.code == ERROR_TIMEOUT || err.code == ERROR_UNAVAILABLE || err.code == ERROR_THROTTLED;
+    log_warn(again ? "pod not marked as assigned yet" : "pod not marked as assigned",
+             kv("ns", x->ns), kv("pod", x->name), kv("error", err.text));
+    return !again;
+}
+
+static void write_node(struct publish *p, const struct strbuf *meta, const struct strbuf *status)
+{
+    struct error err = ERROR_INIT;
+    int result = 0;
+    if (meta->len > 0)
+        result = kube_patch(p->client, &kube_nodes, NULL, p->node_name, NULL, KUBE_PATCH_MERGE,
+                            strbuf_str(meta), meta->len, NULL, &err);
+    if (result == 0 && status->len > 0)
+        result = kube_patch(p->client, &kube_nodes, NULL, p->node_name, "status", KUBE_PATCH_MERGE,
+                            strbuf_str(status), status->len, NULL, &err);
+    metrics_inc(&writes, result == 0 ? "node done" : "node failed");
+    if (result == 0)
+        log_info("node published", kv("node", p->node_name), kv("metadata", meta->len > 0),
+                 kv("status", status->len > 0));
+    else if (err.code != ERROR_CANCELLED)
+        log_warn("node not published", kv("node", p->node_name), kv("error", err.text));
+    pthread_mutex_lock(&p->lock);
+    p->next_write_ms = clock_mono_ms() + (result == 0 ? PUBLISH_INTERVAL_MS : PUBLISH_RETRY_MS);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void wait_until(struct publish *p, int64_t at_ms)
+{
+    if (at_ms < 0) {
+        pthread_cond_wait(&p->wake, &p->lock);
+        return;
+    }
+    struct timespec until = {.tv_sec = at_ms / 1000, .tv_nsec = (long)(at_ms % 1000) * 1000000L};
+    (void)pthread_cond_timedwait(&p->wake, &p->lock, &until);
+}
+
+static void *worker_publish(void *arg)
+{
+    struct publish *p = arg;
+    struct strbuf meta, status;
+    strbuf_init(&meta);
+    strbuf_init(&status);
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        int64_t now_ms = clock_mono_ms(), wake_ms = -1;
+        if (p->first != NULL && now_ms >= p->next_assigned_ms) {
+            struct assigned *x = p->first;
+            pthread_mutex_unlock(&p->lock);
+            bool done = write_assigned(p, x);
+            pthread_mutex_lock(&p->lock);
+            if (done) {
+                p->first = x->next;
+                if (p->first == NULL)
+                    p->last = &p->first;
+                p->queued--;
+                assigned_free(x);
+            } else {
+                p->next_assigned_ms = clock_mono_ms() + PUBLISH_RETRY_MS;
+            }
+            continue;
+        }
+        if (p->first != NULL)
+            wake_ms = p->next_assigned_ms;
+        strbuf_reset(&meta);
+        strbuf_reset(&status);
+        if (p->wanted && p->node != NULL)
+            publish_patches(&p->want, p->node, &meta, &status);
+        if (meta.len + status.len > 0) {
+            if (now_ms >= p->next_write_ms) {
+                pthread_mutex_unlock(&p->lock);
+                write_node(p, &meta, &status);
+                pthread_mutex_lock(&p->lock);
+                continue;
+            }
+            wake_ms = wake_ms < 0 || p->next_write_ms < wake_ms ? p->next_write_ms : wake_ms;
+        }
+        wait_until(p, wake_ms);
+    }
+    pthread_mutex_unlock(&p->lock);
+    strbuf_deinit(&meta);
+    strbuf_deinit(&status);
+    return NULL;
+}
+
+int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
+                  const char *node, struct error *err)
+{
+    struct publish *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        abort();
+    if (kube_client_new(&p->client, kube, o, "cosched-device-plugin", err) < 0) {
+        free(p);
+        return -1;
+    }
+    p->node_name = copy(node);
+    p->last = &p->first;
+    arena_init(&p->arena, 0);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    metrics_register(&writes);
+    if (pthread_create(&p->thread, NULL, worker_publish, p) != 0)
+        abort();
+    *out = p;
+    return 0;
+}
+
+void publish_stop(struct publish *p)
+{
+    if (p == NULL)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    kube_client_cancel(p->client);
+    pthread_join(p->thread, NULL);
+    kube_client_free(p->client);
+    while (p->first != NULL) {
+        struct assigned *x = p->first;
+        p->first = x->next;
+        assigned_free(x);
+    }
+    node_free(p->node);
+    arena_deinit(&p->arena);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    free(p->node_name);
+    free(p);
+}
+
+void publish_want(struct publish *p, const struct publish_wanted *w)
+{
+    pthread_mutex_lock(&p->lock);
+    arena_reset(&p->arena);
+    p->want = (struct publish_wanted){.inventory = arena_strdup(&p->arena, w->inventory),
+                                      .gpu_count = w->gpu_count};
+    p->want.labels.items = arena_new(&p->arena, struct label, w->labels.len);
+    p->want.labels.len = w->labels.len;
+    for (size_t i = 0; i < w->labels.len; i++)
+        p->want.labels.items[i] =
+            (struct label){.key = arena_strdup(&p->arena, w->labels.items[i].key),
+                           .value = arena_strdup(&p->arena, w->labels.items[i].value)};
+    p->wanted = true;
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void publish_seen(struct publish *p, struct node *take)
+{
+    pthread_mutex_lock(&p->lock);
+    struct node *old = p->node;
+    p->node = take;
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    node_free(old);
+}
+
+void publish_assigned(struct publish *p, const char *ns, const char *name, const char *uid,
+                      bool old_form)
+{
+    pthread_mutex_lock(&p->lock);
+    bool known = p->queued >= PUBLISH_ASSIGNED_MAX;
+    for (size_t i = 0; i < RECENT && uid[0] != '\0'; i++)
+        known = known || str_eq(p->recent[i], uid);
+    if (!known) {
+        struct assigned *x = calloc(1, sizeof *x);
+        if (x == NULL)
+            abort();
+        *x = (struct assigned){
+            .ns = copy(ns), .name = copy(name), .uid = copy(uid), .old_form = old_form};
+        (void)str_format(p->recent[p->recent_at++ % RECENT], RECENT_UID, "%s", uid);
+        *p->last = x;
+        p->last = &x->next;
+        p->queued++;
+        pthread_cond_broadcast(&p->wake);
+    }
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * publish - what the API server learns from us: the node's inventory, its labels and gpu-count; and that a pod's
+ * claim is in use. A thread of its own, so that a slow API server delays nobody.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "lib/kube/config.h"
+#include "lib/model/node.h"
+#include "lib/model/selector.h"
+
+enum { PUBLISH_INTERVAL_MS = 10000, PUBLISH_RETRY_MS = 1000, PUBLISH_ASSIGNED_MAX = 1024 };
+
+struct publish_wanted {
+    const char *inventory; /* text of cosched.io/gpu-inventory */
+    struct labels labels;  /* accelerator labels */
+    int64_t gpu_count; /* aliyun.com/gpu-count; 0 is written only where the node has the resource */
+};
+
+/* The merge patches that turn node into what is wanted: for the node, and for its status. Empty: nothing to do. */
+void publish_patches(const struct publish_wanted *w, const struct node *node, struct strbuf *meta,
+                     struct strbuf *status);
+/* The merge patch that sets "assigned". old_form: the pod has the older annotations as well. */
+void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out);
+
+struct publish;
+
+int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
+                  const char *node, struct error *err);
+/* What is under way is cancelled. */
+void publish_stop(struct publish *p);
+/* Any thread, never blocks. Copies. The first write goes out at once, later ones at least PUBLISH_INTERVAL_MS apart. */
+void publish_want(struct publish *p, const struct publish_wanted *w);
+/* Our node as the watch shows it. Takes it. */
+void publish_seen(struct publish *p, struct node *take);
+/* The pod's container is about to start. uid "" when it is not known. */
+void publish_assigned(struct publish *p, const char *ns, const char *name, const char *uid,
+                      bool old_form);
