@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * claim - what a pod was given: sums, checks and the annotations of a Binding. Reading is claim_decode.c.
+ * claim - what a pod was given: sums, checks and the annotations of a Binding. Reading is
+ * claim_decode.c.
  *
- * A claim is written once, by the scheduler, in the same request that binds the pod, and read by whoever starts later: the plugin on the
- * node, a scheduler that takes over. Between them stand annotations that anybody with the right to edit a pod can edit too; so reading
- * trusts nothing, and claim_check decides whether a claim counts.
+ * A claim is written once, by the scheduler, in the same request that binds the pod, and read by
+ * whoever starts later: the plugin on the node, a scheduler that takes over. Between them stand
+ * annotations that anybody with the right to edit a pod can edit too; so reading trusts nothing,
+ * and claim_check decides whether a claim counts.
  */
 #include "lib/model/claim.h"
 
@@ -48,7 +50,7 @@ bool claim_is_result_key(const char *key)
     return is_in_table(key);
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 bool claim_is_empty(const struct claim *c)
 {
@@ -94,7 +96,7 @@ static int64_t container_percent(const struct claim *c, uint32_t container)
     return sum;
 }
 
-/* ---- what the containers ask for ----------------------------------------------------------------- */
+/* ---- what the containers ask for ------------------------------------------------------------- */
 
 /* By the index that shares use. */
 static const struct container *container_at(const struct pod *p, size_t i)
@@ -107,7 +109,8 @@ static size_t container_count(const struct pod *p)
     return p->containers_len + p->init_containers_len;
 }
 
-/* Extended resources have equal requests and limits; either may be all that a hand-written object has. */
+/* Extended resources have equal requests and limits; either may be all that a hand-written object
+ * has. */
 static int64_t asked(const struct container *c, const char *resource)
 {
     bool present;
@@ -155,7 +158,7 @@ void claim_one_card(const struct pod *p, int32_t card, struct arena *a, struct c
                 .container = (uint32_t)i, .card = card, .gib = gib[i], .percent = percent[i]};
 }
 
-/* ---- check --------------------------------------------------------------------------------------- */
+/* ---- check ----------------------------------------------------------------------------------- */
 
 static bool card_exists(const struct gpu_inventory *inv, int32_t card)
 {
@@ -217,7 +220,8 @@ static int check_sums(const struct claim *c, const struct pod *p, const int64_t 
     return 0;
 }
 
-/* The kubelet reuses the ids of ordinary init containers in random order: then one card must be all. */
+/* The kubelet reuses the ids of ordinary init containers in random order: then one card must be
+ * all. */
 static int check_one_card(const struct claim *c, const struct pod *p, struct error *err)
 {
     bool init = false;
@@ -272,9 +276,9 @@ int claim_check(const struct claim *c, const struct pod *p, const struct gpu_inv
     return failed ? -1 : 0;
 }
 
-/* ---- encode -------------------------------------------------------------------------------------- */
+/* ---- encode ---------------------------------------------------------------------------------- */
 
-/* {"<container>":{"<card>":<amount>}} of the shares whose amount is not 0; NULL if there is none. */
+/* {"<container>":{"<card>":<amount>}} of the shares that are not 0; NULL if there are none. */
 static const char *print_shares(const struct claim *c, bool percent, struct arena *a)
 {
     AUTO_STRBUF buf;
@@ -311,7 +315,7 @@ static const char *print_shares(const struct claim *c, bool percent, struct aren
 
 static const char *print_cards(const int32_t *cards, size_t n, struct arena *a)
 {
-    AUTO_STRBUF buf;
+    AUTO_STRBUF buf = {0};
 
     if (n == 0)
         return NULL;

@@ -2,12 +2,14 @@
 /*
  * claim_decode - a claim from a pod's annotations.
  *
- * Two forms exist. The newer one says for each container how much of which card; the older one says one card and one amount for the pod, and
- * pods that an earlier installation placed have nothing else. The newer wins when both are there. An empty value is an absent one: a Binding
- * can overwrite annotations and not remove them.
+ * Two forms exist. The newer one says for each container how much of which card; the older one says
+ * one card and one amount for the pod, and pods that an earlier installation placed have nothing
+ * else. The newer wins when both are there. An empty value is an absent one: a Binding can
+ * overwrite annotations and not remove them.
  *
- * The text is hostile until proven otherwise. Sizes are bounded before anything is parsed, container and card numbers by what can exist, and
- * anything said twice is refused rather than summed or overwritten: two readers of the same claim must never come to different cards.
+ * The text is hostile until proven otherwise. Sizes are bounded before anything is parsed,
+ * container and card numbers by what can exist, and anything said twice is refused rather than
+ * summed or overwritten: two readers of the same claim must never come to different cards.
  */
 #include "lib/model/claim.h"
 
@@ -47,7 +49,7 @@ static bool index_parse(const char *s, size_t n, size_t limit, size_t *out)
     return v < limit;
 }
 
-/* ---- the newer form ------------------------------------------------------------------------------ */
+/* ---- the newer form -------------------------------------------------------------------------- */
 
 struct shares {
     struct claim_share *items;
@@ -158,7 +160,7 @@ static int join_shares(struct shares *s, struct error *err)
     return 0;
 }
 
-/* ---- the older form ------------------------------------------------------------------------------ */
+/* ---- the older form -------------------------------------------------------------------------- */
 
 /* The one container that the amount belongs to. */
 static int old_container(const struct pod *p, uint32_t *out, struct error *err)
@@ -167,7 +169,8 @@ static int old_container(const struct pod *p, uint32_t *out, struct error *err)
     const size_t lens[] = {p->containers_len, p->init_containers_len};
     size_t found = 0;
 
-    /* That installation looked at the containers; init containers only matter where these have none. */
+    /* That installation looked at the containers; init containers only matter where these have
+     * none. */
     for (size_t l = 0; l < 2 && found == 0; l++)
         for (size_t i = 0; i < lens[l]; i++)
             if (resources_get(&lists[l][i].limits, NAME_RES_GPU_MEM, NULL) > 0 ||
@@ -215,7 +218,7 @@ static int read_old(const struct pod *p, struct arena *a, struct shares *out, st
     return 0;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int read_state(const struct pod *p, struct claim *out, struct error *err)
 {

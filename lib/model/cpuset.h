@@ -30,6 +30,7 @@ void cpuset_intersect(struct cpuset *dst, const struct cpuset *src);
 void cpuset_subtract(struct cpuset *dst, const struct cpuset *src);
 /* for (int cpu = -1; (cpu = cpuset_next(s, cpu)) >= 0;) */
 int cpuset_next(const struct cpuset *s, int after);
-/* Kernel list form; "" is the empty set; blanks around the text and a final newline are allowed, inside they are not. */
+/* Kernel list form; "" is the empty set; blanks around the text and a final newline are allowed,
+ * inside they are not. */
 int cpuset_parse(const char *text, struct cpuset *out, struct error *err);
 void cpuset_print(const struct cpuset *s, struct strbuf *out);

@@ -2,9 +2,10 @@
 /*
  * gang - finds the gang that a pod names.
  *
- * Four generations of users write it in five ways (contract, section 3). They are rows of one table, in the order in which they are looked
- * up; a form whose keys are there but not complete or not legal is an error and not a reason to try the next one: a pod that was meant to
- * start with others must not start alone.
+ * Four generations of users write it in five ways (contract, section 3). They are rows of one
+ * table, in the order in which they are looked up; a form whose keys are there but not complete or
+ * not legal is an error and not a reason to try the next one: a pod that was meant to start with
+ * others must not start alone.
  */
 #include "lib/model/gang.h"
 

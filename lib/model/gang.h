@@ -20,8 +20,9 @@ struct gang_ref {
     int32_t min_available; /* GANG_LABELS and GANG_KOORD; 0 for the forms that name a PodGroup */
 };
 
-/* Looks the five forms up in the contract's order. 0 and GANG_NONE for a pod without a gang. ERROR_INVALID when a form is begun and not complete or not
- * legal: "label pod-group.scheduling.sigs.k8s.io/min-available: must be between 1 and 100000: '0'". */
+/* Looks the five forms up in the contract's order. 0 and GANG_NONE for a pod without a gang.
+ * ERROR_INVALID when a form is begun and not complete or not legal: "label
+ * pod-group.scheduling.sigs.k8s.io/min-available: must be between 1 and 100000: '0'". */
 int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);
 /* Whether any key of the five forms is there, legal or not: the webhook's question. */
 bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations,

@@ -2,9 +2,10 @@
 /*
  * gpu - a node's cards, and the annotation that tells the scheduler about them.
  *
- * The device plugin writes it, the scheduler reads it, and both may be of different ages: the version number is checked, fields that we do
- * not know are passed over, fields that we know must be right. An inventory that cannot be read means a node without cards, never a node with
- * guessed ones.
+ * The device plugin writes it, the scheduler reads it, and both may be of different ages: the
+ * version number is checked, fields that we do not know are passed over, fields that we know must
+ * be right. An inventory that cannot be read means a node without cards, never a node with guessed
+ * ones.
  */
 #include "lib/model/gpu.h"
 
@@ -58,7 +59,7 @@ const char *gpu_mode_names(void)
     return "default, cgpu, core_mem, share, mps, topology";
 }
 
-/* ---- decode -------------------------------------------------------------------------------------- */
+/* ---- decode ---------------------------------------------------------------------------------- */
 
 static bool is_absent(json *j)
 {
@@ -220,7 +221,7 @@ int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu
     return 0;
 }
 
-/* ---- encode -------------------------------------------------------------------------------------- */
+/* ---- encode ---------------------------------------------------------------------------------- */
 
 static void write_card(struct json_writer *w, const struct gpu_card *c)
 {

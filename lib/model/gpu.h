@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu - a node's GPU inventory: modes, cards, links, and its codec (annotation cosched.io/gpu-inventory, version 1).
+ * gpu - a node's GPU inventory: modes, cards, links, and its codec (annotation
+ * cosched.io/gpu-inventory, version 1).
  */
 #pragma once
 
@@ -44,8 +45,9 @@ struct gpu_inventory {
     const char *isolation; /* engine in force: "none", "mps", "cgpu", ...; NULL when absent */
     struct gpu_card *cards;
     size_t cards_len;
-    const char **
-        links; /* cards_len * cards_len, row by row: "X", "NV2", "PIX", "PXB", "PHB", "NODE", "SYS"; NULL when absent */
+    /* cards_len * cards_len, row by row: "X", "NV2", "PIX", "PXB", "PHB", "NODE", "SYS"; NULL when
+     * absent */
+    const char **links;
 };
 
 /* GiB that one card offers in the shared modes: floor(MiB / 1024). */
@@ -58,7 +60,8 @@ bool gpu_mode_parse(const char *text, enum gpu_mode *out);
 /* "default, cgpu, core_mem, share, mps, topology": for messages. */
 const char *gpu_mode_names(void);
 
-/* Strict: an unknown version, a card index twice, a size that is not positive, a link matrix of the wrong shape are errors naming the field. */
+/* Strict: an unknown version, a card index twice, a size that is not positive, a link matrix of the
+ * wrong shape are errors naming the field. */
 int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu_inventory *out,
                          struct error *err);
 void gpu_inventory_encode(const struct gpu_inventory *inv, struct strbuf *out);

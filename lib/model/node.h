@@ -38,6 +38,7 @@ struct node {
 
 void node_free(struct node *n);
 bool node_is_virtual(const struct node *n);
-/* The first NoSchedule or NoExecute taint that the pod does not tolerate, or NULL. spec.unschedulable counts as the taint
- * node.kubernetes.io/unschedulable:NoSchedule that the node controller adds. */
+/* The first NoSchedule or NoExecute taint that the pod does not tolerate, or NULL.
+ * spec.unschedulable counts as the taint node.kubernetes.io/unschedulable:NoSchedule that the node
+ * controller adds. */
 const struct taint *node_untolerated(const struct node *n, const struct pod *p);

@@ -7,12 +7,13 @@
  *     init containers in order:  [s1]      [i1]      [s2]      [i2]        then the containers
  *     running meanwhile:          s1      s1+i1     s1+s2    s1+s2+i2     s1+s2 + c1+c2+...
  *
- * s are sidecars (restartable init containers): once started they stay. The moment at which a sidecar itself starts is never the
- * largest: all sidecars also run beside the containers.
+ * s are sidecars (restartable init containers): once started they stay. The moment at which a
+ * sidecar itself starts is never the largest: all sidecars also run beside the containers.
  *
- * While a container is resized in place three lists exist: what is wanted (spec), what the kubelet has set aside (allocated) and what
- * the container has (actual). Until they agree the largest of each counts; when the kubelet has called the resize Infeasible, spec is a
- * wish that will not come true, and the other two count.
+ * While a container is resized in place three lists exist: what is wanted (spec), what the kubelet
+ * has set aside (allocated) and what the container has (actual). Until they agree the largest of
+ * each counts; when the kubelet has called the resize Infeasible, spec is a wish that will not come
+ * true, and the other two count.
  */
 #include "lib/model/pod.h"
 
@@ -63,7 +64,8 @@ static bool sum_of_containers(const struct pod *p, struct arena *a, struct resou
     return true;
 }
 
-/* Adds the sidecars to out, which holds the sum of the containers, and raises it to the largest moment of initialization. */
+/* Adds the sidecars to out, which holds the sum of the containers, and raises it to the largest
+ * moment of initialization. */
 static bool with_init_containers(const struct pod *p, struct arena *a, struct resources *out)
 {
     struct resources sidecars = {0}, peak = {0};
@@ -83,7 +85,8 @@ static bool with_init_containers(const struct pod *p, struct arena *a, struct re
     return resources_max(out, &peak, a);
 }
 
-/* spec.resources replaces what the containers add up to, for the resources it names. Only these three kinds may be there. */
+/* spec.resources replaces what the containers add up to, for the resources it names. Only these
+ * three kinds may be there. */
 static bool with_pod_level(const struct pod *p, struct arena *a, struct resources *out)
 {
     const struct resources *spec = &p->pod_requests, *from = spec;

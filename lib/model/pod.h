@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pod - what we know of a pod, decoded once. Immutable after decode; replaced whole by the next version. The pod, and all it points to,
- * lives in its own arena.
+ * pod - what we know of a pod, decoded once. Immutable after decode; replaced whole by the next
+ * version. The pod, and all it points to, lives in its own arena.
  */
 #pragma once
 
@@ -28,9 +28,9 @@ struct container {
     struct resources limits;
     struct resources allocated; /* status.containerStatuses[].allocatedResources */
     struct resources actual;    /* status.containerStatuses[].resources.requests */
-    bool has_allocated,
-        has_actual; /* has_actual: status has `resources`, even if there are no requests in it */
-    bool sidecar;   /* restartable init container */
+    bool has_allocated;
+    bool has_actual;          /* status has `resources`, even if there are no requests in it */
+    bool sidecar;             /* restartable init container */
     const char *container_id; /* status: "containerd://..."; NULL until it runs */
     struct container_port *ports;
     size_t ports_len;
@@ -94,8 +94,8 @@ struct pod {
     struct resources pod_requests;  /* spec.resources.requests */
     struct resources pod_allocated; /* status.allocatedResources, pod level */
     struct resources pod_actual;    /* status.resources.requests, pod level */
-    bool has_pod_requests, has_pod_allocated,
-        has_pod_actual;     /* has_pod_actual: status has `resources` */
+    bool has_pod_requests, has_pod_allocated;
+    bool has_pod_actual;    /* status has `resources` */
     bool resize_infeasible; /* condition PodResizePending, reason Infeasible */
 
     struct labels node_selector;
@@ -110,8 +110,7 @@ struct pod {
     const char *nominated_node;
     struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
 
-    struct resources
-        request; /* the effective request, by pod_effective_request; filled by decode */
+    struct resources request; /* the effective request (pod_effective_request); filled by decode */
 };
 
 /* Frees the arena, and so the pod. NULL is fine. */
@@ -121,15 +120,18 @@ bool pod_is_finished(const struct pod *p);
 /*
  * Kubernetes' formula, for every resource:
  *   containers = sum of containers + sum of sidecars
- *   init peak  = max over ordinary init containers of (it + sidecars started before it), sidecars as they accumulate
- *   request    = max(containers, init peak); pod-level requests replace it for the resources they name (cpu, memory, hugepages); + overhead
- * A container or sidecar whose status has `resources` (in-place resize) counts with the largest of spec, allocated and actual; without
- * spec when the resize is Infeasible. Ordinary init containers count by spec. Pod-level status likewise, for the names in the pod-level
- * requests. As Kubernetes 1.36 does it. false: overflow, too many names.
+ *   init peak  = max over ordinary init containers of (it + the sidecars declared before it)
+ *   request    = max(containers, init peak); pod-level requests replace it for the resources they
+ *                name (cpu, memory, hugepages); + overhead
+ * A container or sidecar whose status has `resources` (in-place resize) counts with the largest of
+ * spec, allocated and actual; without spec when the resize is Infeasible. Ordinary init containers
+ * count by spec. Pod-level status likewise, for the names in the pod-level requests. As Kubernetes
+ * 1.36 does it. false: overflow, too many names.
  */
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out);
 /* Whether one of the tolerations covers the taint. Operators as of 1.36: Equal and Exists. */
 bool toleration_covers(const struct toleration *t, const char *key, const char *value,
                        enum taint_effect effect);
-/* Whether any container (init containers too) asks for more than 0 of the resource, in requests or limits. */
+/* Whether any container (init containers too) asks for more than 0 of the resource, in requests or
+ * limits. */
 bool pod_asks_for(const struct pod *p, const char *resource);

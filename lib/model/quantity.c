@@ -2,9 +2,9 @@
 /*
  * quantity - reads Kubernetes amounts exactly.
  *
- * A quantity is D * 10^e * 2^b with D a decimal number of up to 256 digits: no machine integer holds
- * that, and a float would lose the last byte of "9223372036854775807". So the text stays what it is,
- * a row of decimal digits, and everything is done on that row:
+ * A quantity is D * 10^e * 2^b with D a decimal number of up to 256 digits: no machine integer
+ * holds that, and a float would lose the last byte of "9223372036854775807". So the text stays what
+ * it is, a row of decimal digits, and everything is done on that row:
  *
  *     "1.5Gi"   digits 15, point after 1, b = 30
  *               times 1024 three times, digit by digit:  1610612736 0, point 1 before the end
@@ -13,8 +13,8 @@
  * What stands before the point is the whole part, at most 19 digits or it does not fit; any digit
  * other than 0 behind the point decides the rounding. Nothing is approximated on the way.
  *
- * The grammar is Kubernetes' documented one. Its parser takes some more ("k" and "." are 0 there), but
- * the API server never hands such text on: it writes them again in canonical form.
+ * The grammar is Kubernetes' documented one. Its parser takes some more ("k" and "." are 0 there),
+ * but the API server never hands such text on: it writes them again in canonical form.
  */
 #include "lib/model/quantity.h"
 
@@ -42,7 +42,8 @@ static int not_a_quantity(const char *text, size_t n, struct error *err)
     return error_set(err, ERROR_INVALID, "not a quantity: '%.*s'", (int)n, text);
 }
 
-/* The digits and the point from the front of the text; returns how many bytes they took, 0 if there was no digit. */
+/* The digits and the point from the front of the text; returns how many bytes they took, 0 if there
+ * was no digit. */
 static size_t take_digits(const char *text, size_t n, struct decimal *d)
 {
     size_t i = 0;
@@ -146,7 +147,8 @@ static bool apply_suffix(const char *s, size_t n, struct decimal *d)
     return true;
 }
 
-/* The whole part of d as a magnitude, and whether something was cut off. false: it has more than 19 digits. */
+/* The whole part of d as a magnitude, and whether something was cut off. false: it has more than 19
+ * digits. */
 static bool whole_part(const struct decimal *d, uint64_t *out, bool *rest)
 {
     uint64_t v = 0;

@@ -2,14 +2,14 @@
 /*
  * resources - lists of amounts.
  *
- * The four names that every node has are fields; all others are a short array sorted by name, so that
- * two lists are added or compared by walking both once, and the result never depends on the order in
- * which the names came.
+ * The four names that every node has are fields; all others are a short array sorted by name, so
+ * that two lists are added or compared by walking both once, and the result never depends on the
+ * order in which the names came.
  *
- * An array is changed in place only by its owner: set, add and max work on a list that began as {0} or
- * as resources_copy of another. It is allocated anew when a name joins it, and arenas do not take
- * memory back; so adding lists with the same names again and again, which is what accounting does,
- * costs nothing.
+ * An array is changed in place only by its owner: set, add and max work on a list that began as {0}
+ * or as resources_copy of another. It is allocated anew when a name joins it, and arenas do not
+ * take memory back; so adding lists with the same names again and again, which is what accounting
+ * does, costs nothing.
  */
 #include "lib/model/resources.h"
 

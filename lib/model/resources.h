@@ -2,8 +2,9 @@
 /*
  * resources - amounts of everything a node has and a pod asks for.
  *
- * CPU in milli, memory and ephemeral storage in bytes, the rest (extended resources, hugepages) by name as whole numbers, sorted by name.
- * Sums are checked: resources_add returns false rather than wrap.
+ * CPU in milli, memory and ephemeral storage in bytes, the rest (extended resources, hugepages) by
+ * name as whole numbers, sorted by name. Sums are checked: resources_add returns false rather than
+ * wrap.
  */
 #pragma once
 
@@ -30,8 +31,9 @@ struct resources {
     int64_t pods; /* capacity only; a request has 0 here and takes one pod place */
     struct resource_extra *extra;
     uint32_t extra_len;
-    uint8_t
-        has; /* RESOURCES_HAS_*: which of the four were present; a key that is present with 0 differs from an absent one in pod-level and default rules */
+    /* RESOURCES_HAS_*: which of the four were present; a key that is present with 0 differs from an
+     * absent one in pod-level and default rules */
+    uint8_t has;
 };
 enum {
     RESOURCES_HAS_CPU = 1,
@@ -40,13 +42,17 @@ enum {
     RESOURCES_HAS_PODS = 8
 };
 
-/* Amount of any resource by its Kubernetes name ("cpu" gives milli); 0 when absent. *present may be NULL. */
+/* Amount of any resource by its Kubernetes name ("cpu" gives milli); 0 when absent. *present may be
+ * NULL. */
 int64_t resources_get(const struct resources *r, const char *name, bool *present);
-/* Sets one entry from text (again: the later one holds). ERROR_RANGE/ERROR_INVALID name the resource: "resource memory: not a quantity: 'x'"; negative amounts are refused. */
+/* Sets one entry from text (again: the later one holds). ERROR_RANGE/ERROR_INVALID name the
+ * resource: "resource memory: not a quantity: 'x'"; negative amounts are refused. */
 int resources_set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
                        const char *text, size_t text_len, enum quantity_round round,
                        struct error *err);
-/* dst += src; dst began as {0} or by resources_copy (its array is changed in place); names are taken over by pointer (src's arena must outlive dst). false: overflow or too many names, dst is then unspecified. */
+/* dst += src; dst began as {0} or by resources_copy (its array is changed in place); names are
+ * taken over by pointer (src's arena must outlive dst). false: overflow or too many names, dst is
+ * then unspecified. */
 bool resources_add(struct resources *dst, const struct resources *src, struct arena *a);
 /* dst = max(dst, src) for each. false: too many names. */
 bool resources_max(struct resources *dst, const struct resources *src, struct arena *a);

@@ -5,11 +5,13 @@
  * Three rules that are easy to get wrong, all of them Kubernetes':
  *
  *   - NotIn and DoesNotExist hold for an object that lacks the key; In, Gt and Lt do not.
- *   - An absent LabelSelector selects nothing, an empty one everything; an empty node term selects nothing.
- *   - The API server lets some node terms through that can never be read: Gt with "abc", values that no label can have.
- *     Kubernetes' scheduler then treats that one term as matching nothing and still tries the others. So do we
- *     (node_term.invalid says why): a decode error would hide the pod, and with it what it uses. What the API server does
- *     refuse (operators, counts of values, fields other than metadata.name) is an error here as well.
+ *   - An absent LabelSelector selects nothing, an empty one everything; an empty node term selects
+ *     nothing.
+ *   - The API server lets some node terms through that can never be read: Gt with "abc", values
+ *     that no label can have. Kubernetes' scheduler then treats that one term as matching nothing
+ *     and still tries the others. So do we (node_term.invalid says why): a decode error would hide
+ *     the pod, and with it what it uses. What the API server does refuse (operators, counts of
+ *     values, fields other than metadata.name) is an error here as well.
  *
  * The query form ("a=b,c in (d,e)") has a file of its own, selector_parse.c.
  */
@@ -182,7 +184,7 @@ bool selector_matches(const struct selector *s, const struct labels *l)
     return true;
 }
 
-/* ---- decoding ------------------------------------------------------------------------------------ */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 static bool op_parse(const char *text, bool numbers, enum selector_op *out)
 {
@@ -196,20 +198,23 @@ static bool op_parse(const char *text, bool numbers, enum selector_op *out)
     return false;
 }
 
-static int values_decode(json *j, struct arena *a, struct requirement *r, struct error *err)
+/* path: "matchExpressions[0]", for messages. */
+static int values_decode(json *j, const char *path, struct arena *a, struct requirement *r,
+                         struct error *err)
 {
     size_t i = 0;
 
     if (!j || json_is_null(j))
         return 0;
     if (!json_is_array(j))
-        return error_set(err, ERROR_INVALID, "values: must be an array, not %s", json_kind_name(j));
+        return error_set(err, ERROR_INVALID, "%s.values: must be an array, not %s", path,
+                         json_kind_name(j));
     r->values = arena_new(a, const char *, json_len(j));
     for (struct json_iter it = json_iter(j); json_next(&it); i++) {
         const char *s = json_str(it.value);
         if (!s)
             return error_set(err, ERROR_INVALID,
-                             "values[%zu]: must be a string without NUL, not %s", i,
+                             "%s.values[%zu]: must be a string without NUL, not %s", path, i,
                              json_kind_name(it.value));
         r->values[i] = arena_strdup(a, s);
     }
@@ -218,44 +223,47 @@ static int values_decode(json *j, struct arena *a, struct requirement *r, struct
 }
 
 /* How many values go with the operator. */
-static int values_check(const struct requirement *r, struct error *err)
+static int values_check(const struct requirement *r, const char *path, struct error *err)
 {
     switch (r->op) {
     case SELECTOR_IN:
     case SELECTOR_NOT_IN:
         if (r->values_len == 0)
-            return error_set(err, ERROR_INVALID, "values: In and NotIn need at least one");
+            return error_set(err, ERROR_INVALID, "%s.values: In and NotIn need at least one", path);
         break;
     case SELECTOR_EXISTS:
     case SELECTOR_NOT_EXISTS:
         if (r->values_len != 0)
-            return error_set(err, ERROR_INVALID, "values: Exists and DoesNotExist take none");
+            return error_set(err, ERROR_INVALID, "%s.values: Exists and DoesNotExist take none",
+                             path);
         break;
     case SELECTOR_GT:
     case SELECTOR_LT:
         if (r->values_len != 1)
-            return error_set(err, ERROR_INVALID, "values: Gt and Lt need exactly one");
+            return error_set(err, ERROR_INVALID, "%s.values: Gt and Lt need exactly one", path);
         break;
     }
     return 0;
 }
 
-static int requirement_decode(json *j, bool numbers, struct arena *a, struct requirement *out,
-                              struct error *err)
+static int requirement_decode(json *j, const char *path, bool numbers, struct arena *a,
+                              struct requirement *out, struct error *err)
 {
     const char *key = json_get_str(j, "key");
     const char *op = json_get_str(j, "operator");
 
     if (!json_is_object(j))
-        return error_set(err, ERROR_INVALID, "must be an object, not %s", json_kind_name(j));
+        return error_set(err, ERROR_INVALID, "%s: must be an object, not %s", path,
+                         json_kind_name(j));
     if (!key)
-        return error_set(err, ERROR_INVALID, "key: must be a string");
+        return error_set(err, ERROR_INVALID, "%s.key: must be a string", path);
     if (!op_parse(op, numbers, &out->op))
-        return error_set(err, ERROR_INVALID, "operator: unknown operator '%s'", str_or_empty(op));
+        return error_set(err, ERROR_INVALID, "%s.operator: unknown operator '%s'", path,
+                         str_or_empty(op));
     out->key = arena_strdup(a, key);
-    if (values_decode(json_get(j, "values"), a, out, err) < 0)
+    if (values_decode(json_get(j, "values"), path, a, out, err) < 0)
         return -1;
-    return values_check(out, err);
+    return values_check(out, path, err);
 }
 
 /* The array under `name` appended to out->reqs, which has room. */
@@ -265,8 +273,10 @@ static int requirements_decode(json *j, const char *name, bool numbers, struct a
     size_t i = 0;
 
     for (struct json_iter it = json_iter(j); json_next(&it); i++) {
-        if (requirement_decode(it.value, numbers, a, &out->reqs[out->len], err) < 0)
-            return error_wrap(err, "%s[%zu]", name, i);
+        char path[64];
+        (void)str_format(path, sizeof path, "%s[%zu]", name, i);
+        if (requirement_decode(it.value, path, numbers, a, &out->reqs[out->len], err) < 0)
+            return -1;
         out->len++;
     }
     return 0;
@@ -320,7 +330,7 @@ int selector_decode(json *j, struct arena *a, struct selector *out, struct error
     return 0;
 }
 
-/* ---- node selectors ------------------------------------------------------------------------------ */
+/* ---- node selectors -------------------------------------------------------------------------- */
 
 /* What the API server lets through and nothing can match; NULL when the expression is in order. */
 static const char *expression_finish(struct requirement *r, size_t i, struct arena *a)
@@ -336,14 +346,16 @@ static const char *expression_finish(struct requirement *r, size_t i, struct are
     return NULL;
 }
 
-static int field_check(const struct requirement *r, struct error *err)
+static int field_check(const struct requirement *r, size_t i, struct error *err)
 {
     if (strcmp(r->key, "metadata.name") != 0)
-        return error_set(err, ERROR_INVALID, "key: only metadata.name is known: '%s'", r->key);
+        return error_set(err, ERROR_INVALID,
+                         "matchFields[%zu].key: only metadata.name is known: '%s'", i, r->key);
     if (r->op != SELECTOR_IN && r->op != SELECTOR_NOT_IN)
-        return error_set(err, ERROR_INVALID, "operator: fields know In and NotIn only");
+        return error_set(err, ERROR_INVALID,
+                         "matchFields[%zu].operator: fields know In and NotIn only", i);
     if (r->values_len != 1)
-        return error_set(err, ERROR_INVALID, "values: fields need exactly one");
+        return error_set(err, ERROR_INVALID, "matchFields[%zu].values: fields need exactly one", i);
     return 0;
 }
 
@@ -372,8 +384,8 @@ int node_term_decode(json *j, struct arena *a, struct node_term *out, struct err
             out->invalid = why;
     }
     for (size_t i = 0; i < out->fields.len; i++)
-        if (field_check(&out->fields.reqs[i], err) < 0)
-            return error_wrap(err, "matchFields[%zu]", i);
+        if (field_check(&out->fields.reqs[i], i, err) < 0)
+            return -1;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selector - labels, label selectors (matchLabels, matchExpressions) and node selectors (terms of matchExpressions and matchFields).
+ * selector - labels, label selectors (matchLabels, matchExpressions) and node selectors (terms of
+ * matchExpressions and matchFields).
  */
 #pragma once
 
@@ -24,7 +25,8 @@ struct labels {
 };
 
 const char *labels_get(const struct labels *l, const char *key); /* or NULL */
-/* A JSON object of strings (NULL and null are empty); a member that is not a string, and a key that comes twice, are errors naming the key. Borrows nothing from j. */
+/* A JSON object of strings (NULL and null are empty); a member that is not a string, and a key that
+ * comes twice, are errors naming the key. Borrows nothing from j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
 
 enum selector_op {
@@ -44,20 +46,23 @@ struct requirement {
     int64_t number; /* Gt, Lt */
 };
 
-/* All requirements must hold. nothing: a nil LabelSelector, which selects nothing; an empty one selects everything. */
+/* All requirements must hold. nothing: a nil LabelSelector, which selects nothing; an empty one
+ * selects everything. */
 struct selector {
     struct requirement *reqs;
     size_t len;
     bool nothing;
 };
 
-/* LabelSelector {matchLabels, matchExpressions: In NotIn Exists DoesNotExist}; j NULL or null gives a selector of nothing. Errors say the path:
- * "matchExpressions[0].operator: unknown operator 'in'". */
+/* LabelSelector {matchLabels, matchExpressions: In NotIn Exists DoesNotExist}; j NULL or null gives
+ * a selector of nothing. Errors say the path: "matchExpressions[0].operator: unknown operator
+ * 'in'". */
 int selector_decode(json *j, struct arena *a, struct selector *out, struct error *err);
 /* NotIn and DoesNotExist hold when the key is absent. Gt and Lt need an integer label value. */
 bool selector_matches(const struct selector *s, const struct labels *l);
 enum { SELECTOR_TEXT_MAX = 64 * 1024 };
-/* The query form: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<9"; blanks between the parts are free. "" selects everything. */
+/* The query form: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<9"; blanks between the parts are
+ * free. "" selects everything. */
 int selector_parse(const char *text, struct arena *a, struct selector *out, struct error *err);
 
 /* What Kubernetes allows as a label's key ([prefix/]name) and value. */
@@ -71,7 +76,8 @@ struct node_term {
         *invalid; /* why it can never match (Gt with "abc": the API server accepts that), or NULL */
 };
 
-/* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms matches nothing. */
+/* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms matches
+ * nothing. */
 struct node_selector {
     struct node_term *terms;
     size_t len;

@@ -3,10 +3,14 @@
  * selector_parse - the query form of a label selector, as kubectl -l takes it.
  *
  *     selector    = [ requirement { "," requirement } ]
- *     requirement = KEY | "!" KEY | KEY ("=" | "==" | "!=" | ">" | "<") VALUE | KEY ("in" | "notin") "(" [ VALUE { "," VALUE } ] ")"
+ *     requirement = KEY
+ *                 | "!" KEY
+ *                 | KEY ("=" | "==" | "!=" | ">" | "<") VALUE
+ *                 | KEY ("in" | "notin") "(" [ VALUE { "," VALUE } ] ")"
  *
- * `in` and `notin` are operators only behind a key, so they may also be keys and values. A VALUE may be empty: "a=" and
- * "a in ()" mean the empty string. One pass over the text, one word at a time; what is needed is counted first, so nothing grows.
+ * `in` and `notin` are operators only behind a key, so they may also be keys and values. A VALUE
+ * may be empty: "a=" and "a in ()" mean the empty string. One pass over the text, one word at a
+ * time; what is needed is counted first, so nothing grows.
  */
 #include "lib/model/selector.h"
 

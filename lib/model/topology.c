@@ -2,11 +2,12 @@
 /*
  * topology - distances between cards, and the layout of a node's CPUs.
  *
- * Link names are those of nvidia-smi's matrix, from near to far: NV<n> (n NVLinks), PIX (one PCIe switch), PXB (several switches), PHB (a host
- * bridge), NODE (one NUMA node), SYS (between NUMA nodes). One NVLink is worth more than the nearest PCIe way, and two are worth twice as much.
+ * Link names are those of nvidia-smi's matrix, from near to far: NV<n> (n NVLinks), PIX (one PCIe
+ * switch), PXB (several switches), PHB (a host bridge), NODE (one NUMA node), SYS (between NUMA
+ * nodes). One NVLink is worth more than the nearest PCIe way, and two are worth twice as much.
  *
- * The CPU layout is told in the kernel's list form because it is short: 384 CPUs stay far below 4 KiB, and each node heartbeat carries the
- * annotation to every watcher.
+ * The CPU layout is told in the kernel's list form because it is short: 384 CPUs stay far below 4
+ * KiB, and each node heartbeat carries the annotation to every watcher.
  */
 #include "lib/model/topology.h"
 
@@ -44,7 +45,7 @@ int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chos
     return sum;
 }
 
-/* ---- decode -------------------------------------------------------------------------------------- */
+/* ---- decode ---------------------------------------------------------------------------------- */
 
 /* A list of CPUs in a string. */
 static int read_set(json *j, struct cpuset *out, struct error *err)
@@ -171,7 +172,7 @@ int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_
     return 0;
 }
 
-/* ---- encode -------------------------------------------------------------------------------------- */
+/* ---- encode ---------------------------------------------------------------------------------- */
 
 static void write_set(struct json_writer *w, const struct cpuset *s)
 {

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/model/resources.h"
+
+#include "test/unit/lib/model/build.h"
+
+static struct arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_deinit(&arena);
+    return 0;
+}
+
+static const char *text_of(const struct resources *r)
+{
+    AUTO_STRBUF out;
+    strbuf_init(&out);
+    resources_print(r, &out);
+    return arena_strdup(&arena, strbuf_str(&out));
+}
+
+static void each_name_has_its_unit(void **state)
+{
+    (void)state;
+    struct resources r =
+        build_resources(&arena, "cpu=1500m,memory=2Gi,ephemeral-storage=1Gi,pods=110,"
+                                "nvidia.com/gpu=2,aliyun.com/gpu-mem=3,hugepages-2Mi=4Mi");
+    bool present;
+
+    expect_int("cpu in milli", 1500, r.cpu_milli);
+    expect_int("memory in bytes", INT64_C(2) << 30, r.memory_bytes);
+    expect_int("ephemeral storage in bytes", INT64_C(1) << 30, r.ephemeral_bytes);
+    expect_int("pods", 110, r.pods);
+    expect_int("all four were there",
+               RESOURCES_HAS_CPU | RESOURCES_HAS_MEMORY | RESOURCES_HAS_EPHEMERAL |
+                   RESOURCES_HAS_PODS,
+               r.has);
+    expect_int("three others", 3, r.extra_len);
+    expect_str("sorted by name", "aliyun.com/gpu-mem", r.extra[0].name);
+    expect_str("sorted by name", "hugepages-2Mi", r.extra[1].name);
+    expect_str("sorted by name", "nvidia.com/gpu", r.extra[2].name);
+    expect_int("get cpu", 1500, resources_get(&r, "cpu", &present));
+    expect_true("cpu is present", present);
+    expect_int("get memory", INT64_C(2) << 30, resources_get(&r, "memory", NULL));
+    expect_int("get ephemeral-storage", INT64_C(1) << 30,
+               resources_get(&r, "ephemeral-storage", NULL));
+    expect_int("get pods", 110, resources_get(&r, "pods", NULL));
+    expect_int("get nvidia.com/gpu", 2, resources_get(&r, "nvidia.com/gpu", &present));
+    expect_true("nvidia.com/gpu is present", present);
+    expect_int("a name that begins another", 0, resources_get(&r, "nvidia.com/gp", &present));
+    expect_int("is absent", false, present);
+    expect_int("a name that goes on", 0, resources_get(&r, "nvidia.com/gpux", &present));
+    expect_int("is absent", false, present);
+    expect_str(
+        "printed",
+        "cpu 1500m, memory 2Gi, ephemeral-storage 1Gi, pods 110, aliyun.com/gpu-mem 3, hugepages-2Mi 4Mi, "
+        "nvidia.com/gpu 2",
+        text_of(&r));
+    expect_done();
+}
+
+static void zero_is_present_and_absent_is_not(void **state)
+{
+    (void)state;
+    struct resources r = build_resources(&arena, "cpu=0,aliyun.com/gpu=0"), none = {0};
+    bool present;
+
+    expect_int("cpu 0", 0, resources_get(&r, "cpu", &present));
+    expect_true("cpu 0 is present", present);
+    expect_int("gpu 0", 0, resources_get(&r, "aliyun.com/gpu", &present));
+    expect_true("gpu 0 is present", present);
+    expect_int("memory", 0, resources_get(&r, "memory", &present));
+    expect_int("memory is absent", false, present);
+    expect_true("all 0 is zero", resources_is_zero(&r));
+    expect_true("and equal to nothing", resources_equal(&r, &none));
+    expect_true("in both orders", resources_equal(&none, &r));
+    expect_str("and prints nothing", "", text_of(&r));
+    expect_done();
+}
+
+static void a_name_set_twice_has_the_later_amount(void **state)
+{
+    (void)state;
+    struct resources r = build_resources(&arena, "cpu=1,a/b=1,cpu=2,a/b=3");
+
+    expect_int("cpu", 2000, r.cpu_milli);
+    expect_int("a/b", 3, resources_get(&r, "a/b", NULL));
+    expect_int("once", 1, r.extra_len);
+    expect_done();
+}
+
+static void rounding_is_the_callers(void **state)
+{
+    (void)state;
+    struct resources up = {0}, down = {0};
+
+    assert_int_equal(0,
+                     resources_set_text(&up, &arena, "memory", 6, "1500m", 5, QUANTITY_UP, NULL));
+    assert_int_equal(
+        0, resources_set_text(&down, &arena, "memory", 6, "1500m", 5, QUANTITY_DOWN, NULL));
+    expect_int("a request of 1.5 bytes", 2, up.memory_bytes);
+    expect_int("a capacity of 1.5 bytes", 1, down.memory_bytes);
+    expect_done();
+}
+
+static void bad_entries_are_refused_with_their_name(void **state)
+{
+    (void)state;
+    static char long_name[400];
+    static const struct {
+        const char *name, *text;
+        enum error_code code;
+        const char *message;
+    } rows[] = {
+        {"memory", "x", ERROR_INVALID, "resource memory: not a quantity: 'x'"},
+        {"cpu", "-1", ERROR_INVALID, "resource cpu: must not be negative: '-1'"},
+        {"aliyun.com/gpu-mem", "-3", ERROR_INVALID,
+         "resource aliyun.com/gpu-mem: must not be negative: '-3'"},
+        {"memory", "16Ei", ERROR_RANGE, "resource memory: quantity too large: '16Ei'"},
+        {"cpu", "9223372036854775807", ERROR_RANGE,
+         "resource cpu: quantity too large: '9223372036854775807'"},
+        {"", "1", ERROR_INVALID, "resource name: must have 1 to 317 bytes, none of them NUL"},
+        {long_name, "1", ERROR_INVALID,
+         "resource name: must have 1 to 317 bytes, none of them NUL"},
+    };
+
+    memset(long_name, 'a', sizeof long_name);
+    long_name[318] = '\0';
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct resources r = {0};
+        struct error err = ERROR_INIT;
+        expect_int(rows[i].message, -1,
+                   resources_set_text(&r, &arena, rows[i].name, strlen(rows[i].name), rows[i].text,
+                                      strlen(rows[i].text), QUANTITY_UP, &err));
+        expect_str(rows[i].message, rows[i].message, err.text);
+        expect_int(rows[i].message, rows[i].code, err.code);
+        expect_true("nothing was set", resources_is_zero(&r) && r.has == 0);
+    }
+    struct resources r = {0};
+    long_name[317] = '\0';
+    expect_int("317 bytes are fine", 0,
+               resources_set_text(&r, &arena, long_name, 317, "1", 1, QUANTITY_UP, NULL));
+    expect_int("a NUL in the name", -1,
+               resources_set_text(&r, &arena, "a\0b", 3, "1", 1, QUANTITY_UP, NULL));
+    expect_done();
+}
+
+static struct resources many(unsigned n, const char *prefix)
+{
+    struct resources r = {0};
+
+    for (unsigned i = n; i-- > 0;) {
+        char name[64];
+        (void)str_format(name, sizeof name, "%s%u", prefix, i);
+        assert_int_equal(
+            0, resources_set_text(&r, &arena, name, strlen(name), "1", 1, QUANTITY_UP, NULL));
+    }
+    return r;
+}
+
+static void there_is_a_bound_on_names(void **state)
+{
+    (void)state;
+    struct resources full = many(RESOURCES_EXTRA_MAX, "a/"), one = build_resources(&arena, "b/0=1");
+    struct error err = ERROR_INIT;
+
+    expect_int("64 names", RESOURCES_EXTRA_MAX, full.extra_len);
+    expect_int("one more", -1,
+               resources_set_text(&full, &arena, "b/0", 3, "1", 1, QUANTITY_UP, &err));
+    expect_str("one more", "resource b/0: more than 64 extended resources", err.text);
+    expect_int("one more", ERROR_TOO_LARGE, err.code);
+    expect_int("a name that is there", 0,
+               resources_set_text(&full, &arena, "a/7", 3, "5", 1, QUANTITY_UP, &err));
+    expect_int("adding one more", false, resources_add(&full, &one, &arena));
+    expect_int("maximum with one more", false, resources_max(&full, &one, &arena));
+    expect_true("adding the same names", resources_add(&full, &full, &arena));
+    expect_int("doubles them", 10, resources_get(&full, "a/7", NULL));
+    expect_done();
+}
+
+static void sums_and_maxima_take_every_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *a, *b, *sum, *max;
+    } rows[] = {
+        {"nothing and nothing", "", "", "", ""},
+        {"nothing and something", "", "cpu=1,b/b=2", "cpu 1, b/b 2", "cpu 1, b/b 2"},
+        {"something and nothing", "cpu=1,b/b=2", "", "cpu 1, b/b 2", "cpu 1, b/b 2"},
+        {"the same names", "cpu=1,b/b=2", "cpu=500m,b/b=3", "cpu 1500m, b/b 5", "cpu 1, b/b 3"},
+        {"other names in front and behind", "c/c=1,e/e=1", "b/b=2,d/d=2,f/f=2",
+         "b/b 2, c/c 1, d/d 2, e/e 1, f/f 2", "b/b 2, c/c 1, d/d 2, e/e 1, f/f 2"},
+        {"all fields", "cpu=1,memory=1,ephemeral-storage=5,pods=1",
+         "cpu=2,memory=3,ephemeral-storage=1,pods=2",
+         "cpu 3, memory 4, ephemeral-storage 6, pods 3",
+         "cpu 2, memory 3, ephemeral-storage 5, pods 2"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct resources a = build_resources(&arena, rows[i].a),
+                         b = build_resources(&arena, rows[i].b);
+        struct resources sum, max;
+        resources_copy(&sum, &a, &arena);
+        resources_copy(&max, &a, &arena);
+        expect_true(rows[i].row, resources_add(&sum, &b, &arena));
+        expect_true(rows[i].row, resources_max(&max, &b, &arena));
+        expect_str(rows[i].row, rows[i].sum, text_of(&sum));
+        expect_str(rows[i].row, rows[i].max, text_of(&max));
+        expect_int(rows[i].row, a.has | b.has, sum.has);
+        struct resources again = build_resources(&arena, rows[i].a);
+        expect_true("the copied list did not change", resources_equal(&a, &again));
+    }
+    expect_done();
+}
+
+static void sums_do_not_wrap(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *a, *b;
+        bool fits;
+    } rows[] = {
+        {"memory up to the end", "memory=9223372036854775806", "memory=1", true},
+        {"memory past the end", "memory=9223372036854775807", "memory=1", false},
+        {"cpu past the end", "cpu=9223372036854775807m", "cpu=1m", false},
+        {"an extended resource up to the end", "a/b=9223372036854775806", "a/b=1", true},
+        {"an extended resource past the end", "a/b=9223372036854775807", "a/b=1", false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct resources a = build_resources(&arena, rows[i].a),
+                         b = build_resources(&arena, rows[i].b);
+        expect_int(rows[i].row, rows[i].fits, resources_add(&a, &b, &arena));
+    }
+    expect_done();
+}
+
+static void repeated_sums_of_known_names_need_no_memory(void **state)
+{
+    (void)state;
+    struct resources total = {0}, one = build_resources(&arena, "cpu=1,a/a=1,b/b=1");
+
+    assert_true(resources_add(&total, &one, &arena));
+    size_t before = arena_bytes(&arena);
+    for (int i = 0; i < 1000; i++)
+        assert_true(resources_add(&total, &one, &arena));
+    expect_int("a thousand times", (int64_t)before, (int64_t)arena_bytes(&arena));
+    expect_int("b/b", 1001, resources_get(&total, "b/b", NULL));
+    expect_done();
+}
+
+static void copies_outlive_the_original(void **state)
+{
+    (void)state;
+    struct arena other;
+    struct resources copy;
+
+    arena_init(&other, 0);
+    struct resources r = build_resources(&other, "cpu=1,a/a=1");
+    resources_copy(&copy, &r, &arena);
+    expect_true("equal", resources_equal(&copy, &r));
+    arena_deinit(&other);
+    expect_str("the copy", "cpu 1, a/a 1", text_of(&copy));
+    expect_done();
+}
+
+static void lists_differ_when_one_amount_does(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "",      "cpu=2,a/a=1", "cpu=1,a/a=2",       "cpu=1",
+        "a/a=1", "cpu=1,b/b=1", "cpu=1,a/a=1,b/b=1", "cpu=1,a/a=1,memory=1"};
+    struct resources a = build_resources(&arena, "cpu=1,a/a=1");
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct resources b = build_resources(&arena, rows[i]);
+        expect_int(rows[i], false, resources_equal(&a, &b));
+        expect_int(rows[i], false, resources_equal(&b, &a));
+    }
+    expect_int("it is not zero", false, resources_is_zero(&a));
+    expect_done();
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(each_name_has_its_unit),
+        TEST(zero_is_present_and_absent_is_not),
+        TEST(a_name_set_twice_has_the_later_amount),
+        TEST(rounding_is_the_callers),
+        TEST(bad_entries_are_refused_with_their_name),
+        TEST(there_is_a_bound_on_names),
+        TEST(sums_and_maxima_take_every_name),
+        TEST(sums_do_not_wrap),
+        TEST(repeated_sums_of_known_names_need_no_memory),
+        TEST(copies_outlive_the_original),
+        TEST(lists_differ_when_one_amount_does),
+    };
+    return cmocka_run_group_tests_name("resources", tests, NULL, NULL);
+}
