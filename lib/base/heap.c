@@ -12,8 +12,6 @@ void heap_init(struct heap *h, bool (*before)(const struct heap_node *, const st
 
 void heap_deinit(struct heap *h)
 {
-    for (size_t i = 0; i < h->len; i++)
-        h->nodes[i]->place = 0;
     free(h->nodes);
     h->nodes = NULL;
     h->len = h->cap = 0;

@@ -21,6 +21,8 @@ struct heap {
 };
 
 void heap_init(struct heap *h, bool (*before)(const struct heap_node *, const struct heap_node *));
+/* Touches no node: those that are still in it may be gone already. One that lives on and goes into another heap is set to {0}
+ * first. */
 void heap_deinit(struct heap *h);
 void heap_push(struct heap *h, struct heap_node *n);
 struct heap_node *heap_top(const struct heap *h); /* or NULL */

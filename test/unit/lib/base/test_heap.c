@@ -111,8 +111,24 @@ static void any_of_them_can_be_removed_or_moved(void **state)
         expect_int("as many as are in", (int64_t)in, (int64_t)h.len);
     }
     heap_deinit(&h);
-    for (int i = 0; i < N; i++)
-        expect_int("after deinit none is in", false, heap_has(&items[i].node));
+    expect_done();
+}
+
+static void the_nodes_may_go_before_the_heap(void **state)
+{
+    (void)state;
+    struct heap h;
+    heap_init(&h, earlier);
+    for (int i = 0; i < 3; i++) {
+        struct item *it = calloc(1, sizeof *it);
+        assert_non_null(it);
+        it->due = i;
+        heap_push(&h, &it->node);
+    }
+    for (size_t i = 0; i < h.len; i++)
+        free(item_of(h.nodes[i]));
+    heap_deinit(&h); /* the sanitizer would see it looking at them */
+    expect_true("it is empty", heap_top(&h) == NULL);
     expect_done();
 }
 
@@ -141,6 +157,7 @@ int main(void)
         cmocka_unit_test(an_empty_heap),
         cmocka_unit_test(what_goes_in_comes_out_sorted),
         cmocka_unit_test(any_of_them_can_be_removed_or_moved),
+        cmocka_unit_test(the_nodes_may_go_before_the_heap),
         cmocka_unit_test(both_ends_can_be_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
