@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
@@ -27,10 +28,7 @@ uint32_t amounts_id(struct amounts_names *n, const char *name)
     void *found = map_get(&n->ids, name);
     if (found != NULL)
         return (uint32_t)((uintptr_t)found - 1);
-    struct strbuf copy;
-    strbuf_init(&copy);
-    strbuf_adds(&copy, name);
-    vec_push(&n->names, strbuf_take(&copy));
+    vec_push(&n->names, mem_strdup(name));
     map_put(&n->ids, n->names.items[n->names.len - 1], (void *)(uintptr_t)n->names.len);
     return (uint32_t)(n->names.len - 1);
 }
@@ -38,12 +36,6 @@ uint32_t amounts_id(struct amounts_names *n, const char *name)
 const char *amounts_name(const struct amounts_names *n, uint32_t id)
 {
     return n->names.items[id];
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const struct amounts_extra *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
 }
 
 void amounts_of(struct amounts *out, const struct resources *r, struct amounts_names *names,
@@ -62,12 +54,11 @@ void amounts_of(struct amounts *out, const struct resources *r, struct amounts_n
         out->extra[i] = (struct amounts_extra){
             .id = id, .name = amounts_name(names, id), .value = r->extra[i].value};
     }
-    qsort(out->extra, out->extra_len, sizeof *out->extra, by_id);
 }
 
 bool amounts_get(const struct amounts *a, uint32_t id, int64_t *value)
 {
-    for (uint32_t i = 0; i < a->extra_len && a->extra[i].id <= id; i++)
+    for (uint32_t i = 0; i < a->extra_len; i++)
         if (a->extra[i].id == id) {
             *value = a->extra[i].value;
             return true;
@@ -75,37 +66,52 @@ bool amounts_get(const struct amounts *a, uint32_t id, int64_t *value)
     return false;
 }
 
-static int64_t *slot(struct amounts *a, const struct amounts_extra *of)
+/* The place of an entry, made if need be. */
+static uint32_t place_of(struct amounts *a, const struct amounts_extra *of)
 {
-    uint32_t id = of->id;
     uint32_t at = 0;
-    while (at < a->extra_len && a->extra[at].id < id)
+    while (at < a->extra_len && a->extra[at].id != of->id &&
+           strcmp(a->extra[at].name, of->name) < 0)
         at++;
-    if (at < a->extra_len && a->extra[at].id == id)
-        return &a->extra[at].value;
+    if (at < a->extra_len && a->extra[at].id == of->id)
+        return at;
     size_t cap = a->extra_cap;
-    if (a->extra_len == cap)
-        a->extra = vec_grow_(a->extra, &cap, a->extra_len + 1u, sizeof *a->extra);
+    a->extra = vec_grow_(a->extra, &cap, (size_t)a->extra_len + 1, sizeof *a->extra);
     a->extra_cap = (uint32_t)cap;
     memmove(&a->extra[at + 1], &a->extra[at], (a->extra_len - at) * sizeof *a->extra);
-    a->extra[at] = (struct amounts_extra){.id = id, .name = of->name};
+    a->extra[at] = (struct amounts_extra){.id = of->id, .name = of->name};
     a->extra_len++;
-    return &a->extra[at].value;
+    return at;
 }
 
-static void account(int64_t *dst, int64_t value, int sign)
+static void account(struct amounts *a, int64_t *dst, int64_t value, int sign)
 {
-    *dst = sign > 0 ? num_add_sat(*dst, value) : num_sub_sat(*dst, value);
+    if (sign > 0 ? num_add(*dst, value, dst) : num_sub(*dst, value, dst))
+        return;
+    *dst = sign > 0 ? INT64_MAX : INT64_MIN;
+    a->saturated = true;
+}
+
+static void account_extra(struct amounts *dst, const struct amounts_extra *src, int sign)
+{
+    if (src->value == 0)
+        return;
+    uint32_t at = place_of(dst, src);
+    account(dst, &dst->extra[at].value, src->value, sign);
+    if (dst->extra[at].value != 0)
+        return;
+    dst->extra_len--;
+    memmove(&dst->extra[at], &dst->extra[at + 1], (dst->extra_len - at) * sizeof *dst->extra);
 }
 
 void amounts_account(struct amounts *dst, const struct amounts *src, int sign)
 {
-    account(&dst->cpu_milli, src->cpu_milli, sign);
-    account(&dst->memory_bytes, src->memory_bytes, sign);
-    account(&dst->ephemeral_bytes, src->ephemeral_bytes, sign);
-    account(&dst->pods, src->pods, sign);
+    account(dst, &dst->cpu_milli, src->cpu_milli, sign);
+    account(dst, &dst->memory_bytes, src->memory_bytes, sign);
+    account(dst, &dst->ephemeral_bytes, src->ephemeral_bytes, sign);
+    account(dst, &dst->pods, src->pods, sign);
     for (uint32_t i = 0; i < src->extra_len; i++)
-        account(slot(dst, &src->extra[i]), src->extra[i].value, sign);
+        account_extra(dst, &src->extra[i], sign);
 }
 
 void amounts_deinit(struct amounts *a)
@@ -135,8 +141,9 @@ uint64_t amounts_digest(const struct amounts *a)
     for (uint32_t i = 0; i < a->extra_len; i++) {
         if (a->extra[i].value == 0)
             continue;
-        int64_t row[2] = {a->extra[i].id, a->extra[i].value};
-        h = h * 1099511628211u ^ str_hash((const char *)row, sizeof row);
+        int64_t row[2] = {(int64_t)str_hash(a->extra[i].name, strlen(a->extra[i].name)),
+                          a->extra[i].value};
+        h = (h ^ str_hash((const char *)row, sizeof row)) * 1099511628211u;
     }
     return h;
 }

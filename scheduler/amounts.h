@@ -34,10 +34,11 @@ struct amounts {
     int64_t memory_bytes;
     int64_t ephemeral_bytes;
     int64_t pods;
-    struct amounts_extra
-        *extra; /* by id, ascending; a resource that is offered with 0 has an entry */
+    /* By name; a resource that a node offers with 0 has an entry. */
+    struct amounts_extra *extra;
     uint32_t extra_len;
     uint32_t extra_cap; /* 0: in somebody's arena, must not grow */
+    bool saturated;     /* a sum did not fit in int64 */
 };
 
 /* An arena copy that is never changed: a pod's request, a node's allocatable. */
@@ -45,10 +46,11 @@ void amounts_of(struct amounts *out, const struct resources *r, struct amounts_n
                 struct arena *a);
 /* *value set and true when there is an entry. */
 bool amounts_get(const struct amounts *a, uint32_t id, int64_t *value);
-/* dst (heap) += sign * src. Saturates: requests are bounded by decode, so only hostile input gets there, and more than everything never fits. */
+/* dst (heap) += sign * src. What would overflow is held at INT64_MAX, where nothing fits any more, and dst is `saturated`: what was added cannot be taken
+ * off again, the owner must count anew (only hostile input gets there). An entry that comes to 0 goes. */
 void amounts_account(struct amounts *dst, const struct amounts *src, int sign);
 void amounts_deinit(struct amounts *a); /* heap ones */
 /* Some amount of b is more than that of a, or b has a resource that a has not. */
 bool amounts_grew(const struct amounts *a, const struct amounts *b);
-/* Of non-zero amounts only, so that an entry that came and went leaves no trace. */
+/* By name and of non-zero amounts only: neither the numbering nor an entry that came and went leaves a trace. */
 uint64_t amounts_digest(const struct amounts *a);

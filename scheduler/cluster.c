@@ -8,19 +8,28 @@
  *            │  │ put_pod with nodeName      │     │ forget     │ │ put_pod with another nodeName      │
  *            │  └────────────────────────────┼─────┼────────────┼─┼───────────────► BOUND there ───────┤
  *            │                               │     └────────────┘ │                                    │
- *            └───────────────────────────────┴────────────────────┴────────────────────────────────────┘
- *                     remove_pod, or put_pod that is Succeeded or Failed: holds nothing any more
+ *            ├───────────────────────────────┴────────────────────┴────────────────────────────────────┤
+ *            │        remove_pod, or put_pod that is Failed or Succeeded: holds nothing any more       │
+ *            │                                                                                         ▼
+ *            └───────────────────────── remove_pod, put_pod that is Failed ──────────────────────── FINISHED
+ *                                                                        (put_pod that is Succeeded, of a gang of ours)
  *
  * ASSUMED and BOUND hold room on their node; a terminating pod holds everything until it is gone. An update of an ASSUMED pod that still has no nodeName
  * (a condition, a label) leaves it ASSUMED: the binder knows what became of the Binding, the watch does not yet.
  *
- * A claim is read once, when a pod is first seen bound; an annotation that somebody edits later changes nothing here.
+ * A claim is read once, when a pod is first seen bound, also if we assumed it there ourselves: the Binding that won may be another leader's, with other
+ * cards. An annotation that somebody edits later changes nothing here.
+ *
+ * A cluster_node stays as long as the API server has the node or a pod is on it; keys of the pod map lie in the pod objects, so each new version takes its
+ * place in the map before the old one is freed.
  */
 #include "scheduler/cluster.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/gangs.h"
@@ -92,15 +101,26 @@ static void hold(struct cluster_node *cn, struct cluster_pod *cp)
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
 }
 
+/* Sums that overflowed do not come back by subtracting. */
+static void recount(struct cluster_node *cn)
+{
+    amounts_deinit(&cn->used);
+    for (size_t i = 0; i < cn->pods.len; i++)
+        amounts_account(&cn->used, &cn->pods.items[i]->request, 1);
+}
+
 static void release(struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
-    amounts_account(&cn->used, &cp->request, -1);
     vec_remove_swap(&cn->pods, cp->on_place);
     if (cp->on_place < cn->pods.len)
         cn->pods.items[cp->on_place]->on_place = cp->on_place;
     cp->on = NULL;
+    if (cn->used.saturated)
+        recount(cn);
+    else
+        amounts_account(&cn->used, &cp->request, -1);
 }
 
 static void claim_clear(struct cluster_pod *cp)
@@ -136,17 +156,23 @@ static void claim_read(struct cluster_pod *cp)
     struct error err = ERROR_INIT;
     if (!cp->gpu.any)
         return;
-    if (claim_decode(cp->pod, &cp->claim_arena, &cp->claim, &err) < 0 ||
-        claim_is_empty(&cp->claim)) {
+    cp->claim_trusted = claim_decode(cp->pod, &cp->claim_arena, &cp->claim, &err) == 0 &&
+                        ledger_request_is_met(&cp->gpu, &cp->claim, &cp->claim_arena);
+    if (!cp->claim_trusted)
         claim_clear(cp);
-        return;
+}
+
+static uint64_t claim_digest(const struct cluster_pod *cp)
+{
+    uint64_t h = cp->claim_trusted;
+    for (size_t i = 0; i < cp->claim.shares_len; i++) {
+        const struct claim_share *s = &cp->claim.shares[i];
+        int64_t row[4] = {s->container, s->card, s->gib, s->percent};
+        h = (h ^ str_hash((const char *)row, sizeof row)) * 1099511628211u;
     }
-    bool sums = cp->claim.group_len == (size_t)cp->gpu.whole_cards;
-    for (size_t i = 0; sums && i < cp->pod->containers_len; i++) {
-        int64_t want = resources_get(&cp->pod->containers[i].limits, NAME_RES_GPU_MEM, NULL);
-        sums = claim_container_gib(&cp->claim, (uint32_t)i) == want;
-    }
-    cp->claim_trusted = sums;
+    for (size_t i = 0; i < cp->claim.group_len; i++)
+        h = (h ^ (uint64_t)(uint32_t)cp->claim.group[i]) * 1099511628211u;
+    return h;
 }
 
 /* ---- nodes ---- */
@@ -156,12 +182,8 @@ static struct cluster_node *node_get_or_add(struct cluster *c, const char *name)
     struct cluster_node *cn = map_get(&c->nodes, name);
     if (cn != NULL)
         return cn;
-    cn = vec_grow_(NULL, &(size_t){0}, 1, sizeof *cn);
-    *cn = (struct cluster_node){0};
-    struct strbuf copy;
-    strbuf_init(&copy);
-    strbuf_adds(&copy, name);
-    cn->name = strbuf_take(&copy);
+    cn = mem_new(struct cluster_node, 1);
+    cn->name = mem_strdup(name);
     ledger_init(&cn->ledger);
     map_put(&c->nodes, cn->name, cn);
     return cn;
@@ -175,7 +197,7 @@ static void node_drop_if_unused(struct cluster *c, struct cluster_node *cn)
     node_delete(cn);
 }
 
-static bool labels_equal(const struct labels *a, const struct labels *b)
+bool cluster_labels_equal(const struct labels *a, const struct labels *b)
 {
     if (a->len != b->len)
         return false;
@@ -233,7 +255,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     }
     if (amounts_grew(&before, &cn->allocatable))
         events |= EVENT_NODE_ROOM;
-    if (!labels_equal(&old->labels, &n->labels))
+    if (!cluster_labels_equal(&old->labels, &n->labels))
         events |= EVENT_NODE_LABELS;
     if (!taints_equal(old, n))
         events |= EVENT_NODE_TAINTS;
@@ -277,12 +299,14 @@ static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod
 
 static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
 {
-    struct cluster_pod *cp = vec_grow_(NULL, &(size_t){0}, 1, sizeof *cp);
-    *cp = (struct cluster_pod){.state = CLUSTER_PENDING};
+    struct cluster_pod *cp = mem_new(struct cluster_pod, 1);
+    cp->state = CLUSTER_PENDING;
     arena_init(&cp->claim_arena, 256);
     pod_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
-    if (p->node != NULL) {
+    if (pod_is_finished(p)) {
+        cp->state = CLUSTER_FINISHED;
+    } else if (p->node != NULL) {
         cp->state = CLUSTER_BOUND;
         claim_read(cp);
         hold(node_get_or_add(c, p->node), cp);
@@ -296,31 +320,45 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
 {
     struct pod *old = cp->pod;
     struct cluster_node *was_on = cp->on;
+    struct amounts held = cp->request; /* its names are in the old object */
+    uint64_t claimed = claim_digest(cp);
     uint32_t events = 0;
 
     if (was_on != NULL)
         release(cp);
-    struct amounts held = cp->request;
     pod_set_object(c, cp, p);
-    map_put(&c->pods, p->key, cp); /* the key lives in the object */
+    map_put(&c->pods, p->key, cp);
 
-    if (p->node != NULL) {
-        bool confirmed = was_on != NULL && str_eq(was_on->name, p->node);
-        if (!confirmed || (cp->state == CLUSTER_ASSUMED && !cp->claim_trusted))
+    if (pod_is_finished(p)) {
+        claim_clear(cp);
+        cp->state = CLUSTER_FINISHED;
+    } else if (p->node != NULL) {
+        bool known = cp->state == CLUSTER_BOUND && was_on != NULL && str_eq(was_on->name, p->node);
+        if (!known)
             claim_read(cp);
         cp->state = CLUSTER_BOUND;
         hold(node_get_or_add(c, p->node), cp);
-        if (was_on != NULL && (!confirmed || amounts_grew(&cp->request, &held)))
-            events |=
-                EVENT_POD_GONE; /* elsewhere than we thought, or smaller by a resize: room came free */
     } else if (was_on != NULL) {
         hold(was_on, cp); /* still ASSUMED */
     }
+    /* Elsewhere than we thought, on other cards, finished, or smaller by a resize: room came free. */
+    if (was_on != NULL &&
+        (cp->on != was_on || claim_digest(cp) != claimed || amounts_grew(&cp->request, &held)))
+        events |= EVENT_POD_GONE;
     if (was_on != NULL && cp->on != was_on)
         node_drop_if_unused(c, was_on);
     events |= gangs_member_changed(c, cp, old, hooks);
     pod_free(old);
     return events;
+}
+
+/* A finished pod is remembered only for the sake of its gang. */
+static bool is_remembered(const struct cluster *c, const struct pod *p)
+{
+    struct gang_ref ref;
+    struct error err = ERROR_INIT;
+    return !pod_is_finished(p) || (p->phase == POD_SUCCEEDED && !p->terminating && is_ours(c, p) &&
+                                   gang_of_pod(p, &ref, &err) == 0 && ref.form != GANG_NONE);
 }
 
 uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
@@ -352,7 +390,7 @@ uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_
         events = cluster_remove_pod(c, p->key, NULL, hooks);
         cp = NULL;
     }
-    if (pod_is_finished(p)) {
+    if (!is_remembered(c, p)) {
         events |= cluster_remove_pod(c, p->key, NULL, hooks);
         pod_free(p);
         return events;
@@ -364,6 +402,7 @@ void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_no
                     const struct claim *claim)
 {
     (void)c;
+    assert(cp->state == CLUSTER_PENDING);
     claim_copy(cp, claim);
     cp->state = CLUSTER_ASSUMED;
     hold(on, cp);
@@ -372,6 +411,7 @@ void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_no
 void cluster_forget(struct cluster *c, struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
+    assert(cp->state == CLUSTER_ASSUMED);
     release(cp);
     claim_clear(cp);
     cp->state = CLUSTER_PENDING;
@@ -401,6 +441,7 @@ uint64_t cluster_digest(const struct cluster *c)
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
         const struct cluster_pod *cp = value;
         uint64_t h = mix(str_hash(key, strlen(key)), (uint64_t)cp->state);
+        h = mix(h, claim_digest(cp));
         sum += cp->on != NULL ? mix(h, str_hash(cp->on->name, strlen(cp->on->name))) : h;
     }
     return sum;

@@ -43,7 +43,12 @@ struct cluster_node {
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
 };
 
-enum cluster_state { CLUSTER_PENDING, CLUSTER_ASSUMED, CLUSTER_BOUND };
+enum cluster_state {
+    CLUSTER_PENDING,
+    CLUSTER_ASSUMED,
+    CLUSTER_BOUND,
+    CLUSTER_FINISHED, /* a Succeeded member of a gang: holds nothing, and still counts as a member */
+};
 
 struct cluster_pod {
     struct pod *pod;
@@ -54,7 +59,8 @@ struct cluster_pod {
     struct ledger_request gpu; /* in the pod's arena */
     struct arena claim_arena;
     struct claim claim;
-    bool claim_trusted;
+    bool
+        claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
     struct gang *gang; /* ours only: pods with our schedulerName */
     /* The shell's, not accounted: when the pod was first seen, and the class of the reason last told
      * to the user, so that amounts alone cause no write. */
@@ -79,7 +85,16 @@ struct gang {
     int32_t attempts;
     int64_t ready_ms;
     uint32_t wake;
-    size_t parked_place; /* index in the parked list */
+    size_t parked_place;     /* index in the parked list */
+    int32_t queued_priority; /* priority and since_ns as they were when it entered a heap */
+    int64_t queued_since_ns;
+};
+
+/* The PodGroups of one name. Both API groups may have one: scheduling.sigs.k8s.io wins, and where it goes the other holds again. */
+struct cluster_groups {
+    char *key;
+    struct pod_group *sigs;
+    struct pod_group *x;
 };
 
 struct cluster {
@@ -87,7 +102,7 @@ struct cluster {
     struct map nodes;      /* name -> struct cluster_node */
     struct map pods;       /* "ns/name" -> struct cluster_pod */
     struct map gangs;      /* key -> struct gang */
-    struct map pod_groups; /* "ns/name" -> struct pod_group; sigs group wins over x group */
+    struct map pod_groups; /* "ns/name" -> struct cluster_groups */
     struct amounts_names names;
 };
 
@@ -121,9 +136,11 @@ struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
 /* PENDING -> ASSUMED. The claim is copied. Cannot fail. */
 void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
                     const struct claim *claim);
-/* ASSUMED -> PENDING. Cannot fail. */
+/* ASSUMED -> PENDING; the caller looks at the state first: the watch may have confirmed the pod meanwhile. Room comes free (EVENT_POD_GONE, which is the
+ * caller's to spread). Cannot fail. The node may go with it. */
 void cluster_forget(struct cluster *c, struct cluster_pod *cp);
 
+bool cluster_labels_equal(const struct labels *a, const struct labels *b);
 /* May the pod be placed now: pending, not gated, not terminating. */
 bool cluster_pod_is_schedulable(const struct cluster_pod *cp);
 /* Of everything that is accounted: nodes, amounts, cards, placements. Equal states have equal digests whatever the way to them. */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cycle.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "scheduler/gangs.h"
 #include "scheduler/pipeline.h"
 
@@ -35,13 +37,58 @@ static const char *own_problem(const struct cluster_pod *cp)
     return NULL;
 }
 
-static const char *gang_sentence(const struct gang *g, const struct cluster_pod *stuck,
-                                 int32_t placed, const char *why, struct arena *a)
+static const char *for_member(const struct gang *g, const struct cluster_pod *member,
+                              const char *why, struct arena *a)
 {
-    if (gangs_is_lone(g))
-        return why;
-    return arena_printf(a, "%s: room for %d of %d pods; %s: %s", g->key, placed, g->min_available,
-                        stuck->pod->name, why);
+    return gangs_is_lone(g) ? why
+                            : arena_printf(a, "%s: pod %s: %s", g->key, member->pod->name, why);
+}
+
+/* How many pods exist is worth telling again when it changes; for a large gang not each time, or n members would be told n times. */
+static uint64_t waiting_class(const struct gang *g, const char *sentence)
+{
+    enum { STEPS = 32 };
+    int64_t existing = gangs_count_existing(g);
+    if (g->min_available <= STEPS || existing >= g->min_available)
+        return str_hash(sentence, strlen(sentence));
+    return (uint64_t)(existing * STEPS / g->min_available);
+}
+
+static void refuse(struct cycle_result *out, enum cycle_verdict verdict, const char *sentence,
+                   uint64_t class, uint32_t wakes)
+{
+    *out = (struct cycle_result){
+        .verdict = verdict, .sentence = sentence, .class = class, .wakes = wakes};
+}
+
+/* The first member that found no node, and the events that can help any that did not. */
+struct stuck {
+    const struct cluster_pod *member;
+    const struct reasons *why;
+    uint32_t wakes;
+};
+
+/* Places as many as fit; returns how many. */
+static int32_t place_all(struct cluster *c, struct cluster_pod **members, size_t n,
+                         struct plan *plan, struct arena *a, struct stuck *stuck)
+{
+    struct pipeline_choice *choice = arena_new(a, struct pipeline_choice, 1);
+    int32_t placed = 0;
+    for (size_t i = 0; i < n; i++) {
+        pipeline_choose(c, members[i], a, choice);
+        if (choice->node != NULL) {
+            plan_place(plan, members[i], choice->node, &choice->claim);
+            placed++;
+            continue;
+        }
+        stuck->wakes |= choice->wakes;
+        if (stuck->member == NULL) {
+            stuck->member = members[i];
+            stuck->why = &choice->why;
+            choice = arena_new(a, struct pipeline_choice, 1);
+        }
+    }
+    return placed;
 }
 
 void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct arena *a,
@@ -52,52 +99,39 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
     size_t n = waiting_members(g, a, &members);
     if (n == 0)
         return;
-    if (!gangs_has_quorum(c, g, a, &out->sentence)) {
-        out->verdict = CYCLE_WAITING;
-        out->class = 1;
-        out->wakes = EVENT_GANG;
+    const char *why = NULL;
+    if (!gangs_has_quorum(c, g, a, &why)) {
+        refuse(out, CYCLE_WAITING, why, waiting_class(g, why), EVENT_GANG);
         return;
     }
-
     for (size_t i = 0; i < n; i++)
-        if (own_problem(members[i]) != NULL) {
-            out->sentence = own_problem(members[i]);
-            out->verdict = CYCLE_NO_ROOM;
-            out->class = 2;
+        if ((why = own_problem(members[i])) != NULL) {
+            refuse(out, CYCLE_NO_ROOM, for_member(g, members[i], why, a),
+                   str_hash(why, strlen(why)), 0);
             return;
         }
 
-    struct pipeline_choice *choice = arena_new(a, struct pipeline_choice, 1);
-    struct pipeline_choice *first_no = NULL;
-    struct cluster_pod *stuck = NULL;
-    int32_t placed = gangs_count_placed(g);
-    for (size_t i = 0; i < n; i++) {
-        pipeline_choose(c, members[i], a, choice);
-        if (choice->node != NULL) {
-            plan_place(plan, members[i], choice->node, &choice->claim);
-            placed++;
-            continue;
-        }
-        out->wakes |= choice->wakes;
-        if (first_no == NULL) {
-            first_no = choice;
-            stuck = members[i];
-            choice = arena_new(a, struct pipeline_choice, 1);
-        }
-    }
-    if (first_no == NULL) {
+    struct stuck stuck = {0};
+    size_t begin = plan_mark(plan);
+    int32_t had = gangs_count_placed(g);
+    int32_t placed = place_all(c, members, n, plan, a, &stuck);
+    if (stuck.member == NULL) {
+        assert(had + placed >= g->min_available); /* the quorum exists, and all of it is placed */
         out->verdict = CYCLE_PLACED;
         plan_commit(plan);
         return;
     }
-    const char *why = reasons_sentence(&first_no->why, a);
-    out->sentence = gang_sentence(g, stuck, placed, why, a);
-    out->class = reasons_class(&first_no->why);
-    if (placed >= g->min_available && plan_mark(plan) > 0) {
-        out->verdict = CYCLE_PARTLY;
+    why = reasons_sentence(stuck.why, a);
+    bool quorum = had + placed >= g->min_available;
+    if (gangs_is_lone(g) || quorum)
+        why = for_member(g, stuck.member, why, a);
+    else
+        why = arena_printf(a, "%s: room for %d of %d pods; pod %s: %s", g->key, had + placed,
+                           g->min_available, stuck.member->pod->name, why);
+    bool keep = quorum && placed > 0;
+    refuse(out, keep ? CYCLE_PARTLY : CYCLE_NO_ROOM, why, reasons_class(stuck.why), stuck.wakes);
+    if (keep)
         plan_commit(plan);
-        return;
-    }
-    out->verdict = CYCLE_NO_ROOM;
-    plan_rollback(plan, 0);
+    else
+        plan_rollback(plan, begin);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 
 bool gangs_is_lone(const struct gang *g)
@@ -36,31 +37,45 @@ static const char *name_in_key(const struct gang *g)
     return g->key + strlen("gang ");
 }
 
-/* The size rule, priority and age, from the members and the PodGroup as they are now. */
+const struct pod_group *gangs_group_of(const struct cluster *c, const struct gang *g)
+{
+    const struct cluster_groups *both =
+        gangs_is_lone(g) ? NULL : map_get(&c->pod_groups, name_in_key(g));
+    return both == NULL ? NULL : both->sigs != NULL ? both->sigs : both->x;
+}
+
+static bool is_leaving(const struct cluster_pod *cp)
+{
+    return cp->pod->terminating || cp->state == CLUSTER_FINISHED;
+}
+
+/* The size rule, priority and age, from the members and the PodGroup as they are now. A member's own number comes before a PodGroup of the same name, as in the
+ * contract's order; members that are leaving have no say. Where numbers differ the result does not depend on who came first: the largest, and the smallest
+ * as the conflict. */
 static void refresh(struct cluster *c, struct gang *g)
 {
-    g->min_available = gangs_is_lone(g) ? 1 : 0;
-    g->min_conflict = 0;
+    const struct pod_group *group = gangs_group_of(c, g);
+    int32_t least = 0, most = 0;
     g->priority = INT32_MIN;
     g->since_ns = INT64_MAX;
-    if (!gangs_is_lone(g)) {
-        const struct pod_group *pg = map_get(&c->pod_groups, name_in_key(g));
-        if (pg != NULL)
-            g->min_available = pg->min_member;
-    }
     for (size_t i = 0; i < g->members.len; i++) {
         const struct pod *p = g->members.items[i]->pod;
         struct gang_ref ref;
         ref_of(p, &ref);
-        if (ref.min_available > 0 && g->min_available == 0)
-            g->min_available = ref.min_available;
-        else if (ref.min_available > 0 && ref.min_available != g->min_available)
-            g->min_conflict = ref.min_available;
+        int32_t min = ref.min_available > 0 ? ref.min_available
+                      : group != NULL       ? (group->min_member > 0 ? group->min_member : 1)
+                                            : 0;
+        if (min > 0 && !is_leaving(g->members.items[i])) {
+            least = least == 0 || min < least ? min : least;
+            most = min > most ? min : most;
+        }
         if (p->priority > g->priority)
             g->priority = p->priority;
         if (p->created_ns < g->since_ns)
             g->since_ns = p->created_ns;
     }
+    g->min_available = gangs_is_lone(g) ? 1 : most;
+    g->min_conflict = least != most ? least : 0;
 }
 
 static uint32_t changed(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
@@ -83,8 +98,9 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
     key_of(cp->pod, &ref, &key);
     struct gang *g = map_get(&c->gangs, strbuf_str(&key));
     if (g == NULL) {
-        g = vec_grow_(NULL, &(size_t){0}, 1, sizeof *g);
-        *g = (struct gang){.form = ref.form, .key = strbuf_take(&key)};
+        g = mem_new(struct gang, 1);
+        g->form = ref.form;
+        g->key = strbuf_take(&key);
         map_put(&c->gangs, g->key, g);
     }
     cp->gang = g;
@@ -125,20 +141,43 @@ static bool same_gang_fields(const struct pod *a, const struct pod *b)
     return x.form == y.form && x.min_available == y.min_available && str_eq(x.name, y.name);
 }
 
+static bool tolerations_equal(const struct pod *a, const struct pod *b)
+{
+    if (a->tolerations_len != b->tolerations_len)
+        return false;
+    for (size_t i = 0; i < a->tolerations_len; i++) {
+        const struct toleration *x = &a->tolerations[i], *y = &b->tolerations[i];
+        if (x->op != y->op || x->effect != y->effect || !str_eq(x->key, y->key) ||
+            !str_eq(x->value, y->value))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a try could end otherwise than the last one. A condition of a waiting pod is often our own write coming back: nothing to try again for. What cannot
+ * change without a gate (selectors, affinity) need not be looked at. */
+static bool matters(const struct pod *old, const struct pod *now)
+{
+    return old->gated != now->gated || old->terminating != now->terminating ||
+           old->priority != now->priority || old->phase != now->phase ||
+           !str_eq(old->node, now->node) || !resources_equal(&old->request, &now->request) ||
+           !cluster_labels_equal(&old->labels, &now->labels) ||
+           !cluster_labels_equal(&old->annotations, &now->annotations) ||
+           !tolerations_equal(old, now);
+}
+
 uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
                               const struct cluster_hooks *hooks)
 {
     bool ours = str_eq(cp->pod->scheduler, c->scheduler_name);
+    uint32_t events = 0;
     if (cp->gang != NULL && (!ours || !same_gang_fields(old, cp->pod)))
-        (void)gangs_leave(c, cp, hooks);
+        events = gangs_leave(c, cp, hooks);
     if (!ours)
-        return 0;
+        return events;
     if (cp->gang == NULL)
-        return gangs_join(c, cp, hooks);
-    /* A condition or annotation of a waiting pod is often our own write coming back: nothing to try again for. */
-    bool matters = old->gated != cp->pod->gated || old->terminating != cp->pod->terminating ||
-                   old->priority != cp->pod->priority || !str_eq(old->node, cp->pod->node);
-    return matters ? changed(c, cp->gang, hooks) : 0;
+        return events | gangs_join(c, cp, hooks);
+    return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;
 }
 
 static uint32_t group_changed(struct cluster *c, const char *key, const struct cluster_hooks *hooks)
@@ -150,29 +189,47 @@ static uint32_t group_changed(struct cluster *c, const char *key, const struct c
     return g != NULL ? changed(c, g, hooks) : 0;
 }
 
+static struct pod_group **half(struct cluster_groups *both, bool x_group)
+{
+    return x_group ? &both->x : &both->sigs;
+}
+
+static void groups_free(struct cluster_groups *both)
+{
+    pod_group_free(both->sigs);
+    pod_group_free(both->x);
+    free(both->key);
+    free(both);
+}
+
 uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
                                const struct cluster_hooks *hooks)
 {
-    struct pod_group *old = map_get(&c->pod_groups, g->key);
-    if (old != NULL && g->x_group && !old->x_group) { /* the sigs group wins where both exist */
-        pod_group_free(g);
-        return 0;
+    struct cluster_groups *both = map_get(&c->pod_groups, g->key);
+    if (both == NULL) {
+        both = mem_new(struct cluster_groups, 1);
+        both->key = mem_strdup(g->key);
+        map_put(&c->pod_groups, both->key, both);
     }
-    map_put(&c->pod_groups, g->key, g);
-    uint32_t events = group_changed(c, g->key, hooks);
-    pod_group_free(old);
-    return events;
+    struct pod_group **place = half(both, g->x_group);
+    pod_group_free(*place);
+    *place = g;
+    return group_changed(c, both->key, hooks);
 }
 
 uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, bool x_group,
                                   const struct cluster_hooks *hooks)
 {
-    struct pod_group *old = map_get(&c->pod_groups, key);
-    if (old == NULL || old->x_group != x_group)
+    struct cluster_groups *both = map_get(&c->pod_groups, key);
+    if (both == NULL || *half(both, x_group) == NULL)
         return 0;
-    map_remove(&c->pod_groups, key);
-    uint32_t events = group_changed(c, key, hooks);
-    pod_group_free(old);
+    pod_group_free(*half(both, x_group));
+    *half(both, x_group) = NULL;
+    uint32_t events = group_changed(c, both->key, hooks);
+    if (both->sigs == NULL && both->x == NULL) {
+        map_remove(&c->pod_groups, both->key);
+        groups_free(both);
+    }
     return events;
 }
 
@@ -183,7 +240,7 @@ void gangs_deinit(struct cluster *c)
     for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);)
         gang_free(value);
     for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
-        pod_group_free(value);
+        groups_free(value);
     map_deinit(&c->gangs);
     map_deinit(&c->pod_groups);
 }
@@ -200,7 +257,8 @@ int32_t gangs_count_placed(const struct gang *g)
 {
     int32_t n = 0;
     for (size_t i = 0; i < g->members.len; i++)
-        n += g->members.items[i]->on != NULL && !g->members.items[i]->pod->terminating;
+        n += (g->members.items[i]->on != NULL || g->members.items[i]->state == CLUSTER_FINISHED) &&
+             !g->members.items[i]->pod->terminating;
     return n;
 }
 
@@ -228,7 +286,7 @@ bool gangs_has_quorum(const struct cluster *c, const struct gang *g, struct aren
     int32_t existing = gangs_count_existing(g);
     if (existing >= g->min_available)
         return true;
-    *why =
-        arena_printf(a, "gang %s: %d of %d pods exist", name_in_key(g), existing, g->min_available);
+    *why = arena_printf(a, "gang %s: %d of %d pods %s", name_in_key(g), existing, g->min_available,
+                        existing == 1 ? "exists" : "exist");
     return false;
 }

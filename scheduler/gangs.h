@@ -19,9 +19,12 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
 /* Frees all gangs and PodGroups. */
 void gangs_deinit(struct cluster *c);
 
-/* Members that exist: not gated, not terminating. */
+/* The PodGroup that holds for the gang, or NULL. Borrowed. */
+const struct pod_group *gangs_group_of(const struct cluster *c, const struct gang *g);
+
+/* Members that exist: not gated, not terminating (Failed ones are not in the model). */
 int32_t gangs_count_existing(const struct gang *g);
-/* Members on a node, assumed or bound. */
+/* Members on a node, assumed or bound, and those that have succeeded there; not the terminating. */
 int32_t gangs_count_placed(const struct gang *g);
 bool gangs_is_lone(const struct gang *g);
 /* Whether a cycle is worth it. If not, *why is a sentence for the members, in a. */

@@ -3,14 +3,17 @@
  *                 touch, wake (backoff over)
  *        ┌──────────────────────────────────────────┐
  *        ▼                                           │
- *     ACTIVE ── pop ──► IDLE (being tried) ── park ──► PARKED
+ *     ACTIVE ── pop ──► IDLE (being tried) ─ park, wait ► PARKED
  *        ▲               │                           │
  *        │               │ retry                     │ touch, wake (backoff not over)
  *        │ pop, when due ▼                           ▼
  *        └────────── BACKOFF ◄───────────────────────┘
  *
  * An attempt sets ready_ms, the end of the backoff. So a gang that was just refused and is woken at once does not spin, and one that was refused long ago is tried at
- * the very moment when room appears.
+ * the very moment when room appears. A gang that lacks pods (`wait`) was not tried, which costs nothing: it has no backoff, and goes the moment its last
+ * pod comes.
+ *
+ * Priority and age are copied when a gang enters the heap: its members may change while it is there, and a heap whose keys move loses its order.
  */
 #include "scheduler/queue.h"
 
@@ -22,10 +25,10 @@ static bool active_before(const struct heap_node *a, const struct heap_node *b)
 {
     const struct gang *x = container_of_const(a, struct gang, heap);
     const struct gang *y = container_of_const(b, struct gang, heap);
-    if (x->priority != y->priority)
-        return x->priority > y->priority;
-    if (x->since_ns != y->since_ns)
-        return x->since_ns < y->since_ns;
+    if (x->queued_priority != y->queued_priority)
+        return x->queued_priority > y->queued_priority;
+    if (x->queued_since_ns != y->queued_since_ns)
+        return x->queued_since_ns < y->queued_since_ns;
     return strcmp(x->key, y->key) < 0;
 }
 
@@ -71,6 +74,8 @@ static void take_out(struct queue *q, struct gang *g)
 
 static void put_in(struct queue *q, struct gang *g, int64_t now_ms)
 {
+    g->queued_priority = g->priority;
+    g->queued_since_ns = g->since_ns;
     if (g->ready_ms <= now_ms) {
         g->state = GANG_ACTIVE;
         heap_push(&q->active, &g->heap);
@@ -113,18 +118,24 @@ static void count_attempt(struct gang *g, int64_t now_ms)
     int64_t wait = QUEUE_BACKOFF_MIN_MS;
     for (int32_t i = 0; i < g->attempts && wait < QUEUE_BACKOFF_MAX_MS; i++)
         wait *= 2;
-    g->attempts++;
-    g->ready_ms = now_ms + num_min(wait, QUEUE_BACKOFF_MAX_MS);
+    if (g->attempts < INT32_MAX)
+        g->attempts++;
+    g->ready_ms = num_add_sat(now_ms, num_min(wait, QUEUE_BACKOFF_MAX_MS));
 }
 
-void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms)
+void queue_wait(struct queue *q, struct gang *g, uint32_t wake)
 {
     take_out(q, g);
-    count_attempt(g, now_ms);
     g->wake = wake;
     g->state = GANG_PARKED;
     g->parked_place = q->parked.len;
     vec_push(&q->parked, g);
+}
+
+void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms)
+{
+    queue_wait(q, g, wake);
+    count_attempt(g, now_ms);
 }
 
 void queue_retry(struct queue *q, struct gang *g, int64_t now_ms)
@@ -136,9 +147,12 @@ void queue_retry(struct queue *q, struct gang *g, int64_t now_ms)
 
 void queue_succeeded(struct queue *q, struct gang *g)
 {
-    take_out(q, g);
     g->attempts = 0;
     g->ready_ms = 0;
+    if (g->state == GANG_BACKOFF) { /* a new member waits in there: the backoff is over now */
+        heap_remove(&q->backoff, &g->heap);
+        put_in(q, g, 0);
+    }
 }
 
 size_t queue_wake(struct queue *q, uint32_t events, int64_t now_ms)

@@ -20,6 +20,7 @@ struct queue {
 };
 
 void queue_init(struct queue *q);
+/* Before the gangs are freed: before cluster_deinit. */
 void queue_deinit(struct queue *q);
 
 /* Something about the gang changed (a member came, its PodGroup did): tried as soon as its backoff allows. */
@@ -30,9 +31,11 @@ void queue_drop(struct queue *q, struct gang *g);
 struct gang *queue_pop(struct queue *q, int64_t now_ms);
 /* After an attempt: wait for these events (0: for its own change only). */
 void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms);
+/* The gang cannot be tried yet (pods are missing): wait for these events or its own change. Not an attempt: no backoff. */
+void queue_wait(struct queue *q, struct gang *g, uint32_t wake);
 /* After a failed bind: again when the backoff is over, whatever happens. */
 void queue_retry(struct queue *q, struct gang *g, int64_t now_ms);
-/* A gang that got what it wanted starts afresh next time. */
+/* A gang that got what it wanted starts afresh next time. If a new member put it back into the queue meanwhile, it stays there. */
 void queue_succeeded(struct queue *q, struct gang *g);
 /* Wakes those that one of the events can help; returns how many. */
 size_t queue_wake(struct queue *q, uint32_t events, int64_t now_ms);

@@ -12,6 +12,21 @@ void reasons_init(struct reasons *t)
     t->others = 0;
 }
 
+/* Enough memory comes first; then, where percent is asked, the card with the most of that is the nearest. */
+static int compare(const struct reason *a, const struct reason *b)
+{
+    if (a->want_percent > 0 && a->free >= a->want && b->free >= b->want)
+        return (a->free_percent > b->free_percent) - (a->free_percent < b->free_percent);
+    return (a->free > b->free) - (a->free < b->free);
+}
+
+static bool is_more_promising(const struct reason *r, const char *node,
+                              const struct reasons_row *than)
+{
+    int order = compare(r, &than->reason);
+    return order > 0 || (order == 0 && strcmp(node, than->best_node) < 0);
+}
+
 void reasons_add(struct reasons *t, const struct reason *r, const char *node)
 {
     t->nodes++;
@@ -20,8 +35,8 @@ void reasons_add(struct reasons *t, const struct reason *r, const char *node)
         if (row->reason.kind != r->kind || !str_eq(row->reason.what, r->what))
             continue;
         row->nodes++;
-        if (r->free > row->reason.free) {
-            row->reason.free = r->free;
+        if (is_more_promising(r, node, row)) {
+            row->reason = *r;
             row->best_node = node;
         }
         return;
@@ -33,15 +48,51 @@ void reasons_add(struct reasons *t, const struct reason *r, const char *node)
     t->rows[t->len++] = (struct reasons_row){.reason = *r, .nodes = 1, .best_node = node};
 }
 
-static void print_amount(struct strbuf *b, const char *resource, int64_t value)
+/* In a unit that a person can read: below 10 of a unit with one digit behind the point, truncated. */
+static void print_bytes(struct strbuf *b, int64_t bytes)
 {
+    static const char *const units[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    size_t u = 0;
+    int64_t whole = bytes, rest = 0;
+    for (; whole >= 1024; u++) {
+        rest = whole % 1024;
+        whole /= 1024;
+    }
+    strbuf_addf(b, "%lld", (long long)whole);
+    if (whole < 10 && rest * 10 / 1024 > 0)
+        strbuf_addf(b, ".%lld", (long long)(rest * 10 / 1024));
+    strbuf_adds(b, units[u]);
+}
+
+static void print_amount(struct strbuf *b, const char *resource, int64_t value, bool exact)
+{
+    bool bytes = str_eq(resource, "memory") || str_eq(resource, "ephemeral-storage") ||
+                 str_starts(resource, "hugepages-");
     if (str_eq(resource, "cpu"))
         quantity_print_milli(value, b);
-    else if (str_eq(resource, "memory") || str_eq(resource, "ephemeral-storage") ||
-             str_starts(resource, "hugepages-"))
+    else if (bytes && exact)
         quantity_print_bytes(value, b);
+    else if (bytes)
+        print_bytes(b, value);
     else
         strbuf_addf(b, "%lld", (long long)value);
+}
+
+static void print_resource(struct strbuf *b, const struct reason *r)
+{
+    AUTO_STRBUF want, left;
+    strbuf_init(&want);
+    strbuf_init(&left);
+    for (int exact = 0; exact < 2;
+         exact++) { /* "asked: 1.5Gi, largest free: 1.5Gi" explains nothing */
+        strbuf_reset(&want);
+        strbuf_reset(&left);
+        print_amount(&want, r->what, r->want, exact);
+        print_amount(&left, r->what, r->free, exact);
+        if (!str_eq(strbuf_str(&want), strbuf_str(&left)))
+            break;
+    }
+    strbuf_addf(b, "asked: %s, largest free: %s", strbuf_str(&want), strbuf_str(&left));
 }
 
 static void print_row(struct strbuf *b, const struct reasons_row *row)
@@ -52,10 +103,8 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     strbuf_addf(b, "%lld ", (long long)row->nodes);
     switch (r->kind) {
     case REASON_RESOURCE:
-        strbuf_addf(b, "%s too little %s (asked: ", have, r->what);
-        print_amount(b, r->what, r->want);
-        strbuf_adds(b, ", largest free: ");
-        print_amount(b, r->what, r->free);
+        strbuf_addf(b, "%s too little %s (", have, r->what);
+        print_resource(b, r);
         strbuf_addf(b, " on %s)", row->best_node);
         break;
     case REASON_NOT_OFFERED:
@@ -74,18 +123,30 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
         strbuf_addf(b, "%s not match the pod's node selector or affinity", one ? "does" : "do");
         break;
     case REASON_NO_INVENTORY:
-        strbuf_addf(b, "%s no usable GPU inventory (%s)", have, r->what);
+        strbuf_addf(b, "%s no GPU inventory (%s)", have, r->what);
         break;
     case REASON_GPU_MODE:
-        strbuf_addf(b, "%s in GPU mode %s", be, r->what);
+        strbuf_addf(b, "%s in mode %s", be, r->what);
+        break;
+    case REASON_GPU_SWITCHING:
+        strbuf_addf(b, "%s switching to mode %s", be, r->what);
+        break;
+    case REASON_GPU_UNPLACED:
+        strbuf_addf(b, "%s pods with GPUs on cards that are not known", have);
         break;
     case REASON_CARD:
-        strbuf_addf(b, "%s no card with %lld GiB of GPU memory free (largest free: %lld GiB on %s)",
-                    have, (long long)r->want, (long long)r->free, row->best_node);
+        strbuf_addf(b, "%s %s free (largest free: %lld GiB", have, r->what, (long long)r->free);
+        if (r->want_percent > 0)
+            strbuf_addf(b, " and %lld %%", (long long)r->free_percent);
+        strbuf_addf(b, " on %s", row->best_node);
+        if (r->card >= 0)
+            strbuf_addf(b, "/GPU%d", (int)r->card);
+        strbuf_addc(b, ')');
         break;
     case REASON_CARDS:
-        strbuf_addf(b, "%s fewer than %lld free cards (most free: %lld on %s)", have,
-                    (long long)r->want, (long long)r->free, row->best_node);
+        strbuf_addf(b, "%s fewer than %lld free card%s (most free: %lld on %s)", have,
+                    (long long)r->want, r->want == 1 ? "" : "s", (long long)r->free,
+                    row->best_node);
         break;
     case REASON_VIRTUAL:
         strbuf_addf(b, "%s virtual and the pod does not burst", be);
@@ -98,12 +159,21 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     }
 }
 
-/* Most common first; equal counts in the order they were met. */
+/* Most common first; equal counts by kind and name. */
+static bool goes_before(const struct reasons_row *a, const struct reasons_row *b)
+{
+    if (a->nodes != b->nodes)
+        return a->nodes > b->nodes;
+    if (a->reason.kind != b->reason.kind)
+        return a->reason.kind < b->reason.kind;
+    return strcmp(str_or_empty(a->reason.what), str_or_empty(b->reason.what)) < 0;
+}
+
 static void order(const struct reasons *t, size_t *at)
 {
     for (size_t i = 0; i < t->len; i++) {
         size_t j = i;
-        for (; j > 0 && t->rows[at[j - 1]].nodes < t->rows[i].nodes; j--)
+        for (; j > 0 && goes_before(&t->rows[i], &t->rows[at[j - 1]]); j--)
             at[j] = at[j - 1];
         at[j] = i;
     }
@@ -135,7 +205,7 @@ uint64_t reasons_class(const struct reasons *t)
     uint64_t sum = t->nodes == 0 ? 1 : 2;
     for (size_t i = 0; i < t->len; i++) {
         const char *what = str_or_empty(t->rows[i].reason.what);
-        sum += str_hash(what, strlen(what)) * (uint64_t)(t->rows[i].reason.kind + 3);
+        sum += str_hash(what, strlen(what)) * (uint64_t)(2 * t->rows[i].reason.kind + 3);
     }
     return sum;
 }

@@ -4,7 +4,9 @@
  *
  * Each filter says its "no" as a struct reason; a tally counts equal ones over the nodes and keeps the most promising amount:
  *
- *     0/4 nodes fit: 3 have no card with 12 GiB of GPU memory free (largest free: 9 GiB on n2), 1 is in GPU mode topology
+ *     0/4 nodes fit: 3 have no card with 12 GiB free (largest free: 9 GiB on n2/GPU1), 1 is in mode topology
+ *
+ * The sentence does not depend on the order in which the nodes were met (I4).
  */
 #pragma once
 
@@ -23,7 +25,9 @@ enum reason_kind {
     REASON_SELECTOR,      /* nodeSelector or required node affinity */
     REASON_NO_INVENTORY,  /* what: the ledger's problem */
     REASON_GPU_MODE,      /* what: mode name */
-    REASON_CARD,          /* want, free: GiB on one card */
+    REASON_GPU_SWITCHING, /* what: the mode it goes to */
+    REASON_GPU_UNPLACED,  /* pods there hold cards that nobody can name */
+    REASON_CARD,          /* what: "no card with 12 GiB"; want, free: GiB; also percent and card */
     REASON_CARDS,         /* want, free: whole cards */
     REASON_VIRTUAL,       /* a virtual node, and the pod does not burst */
     REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
@@ -35,6 +39,9 @@ struct reason {
     const char *what; /* borrowed until the tally is printed */
     int64_t want;
     int64_t free;
+    int64_t want_percent; /* REASON_CARD; 0: not asked */
+    int64_t free_percent;
+    int32_t card; /* REASON_CARD: the most promising one; -1: none */
 };
 
 enum { REASONS_MAX = 24 }; /* different ones in a tally; the rest is counted as "others" */
@@ -42,7 +49,7 @@ enum { REASONS_MAX = 24 }; /* different ones in a tally; the rest is counted as 
 struct reasons_row {
     struct reason reason;
     int64_t nodes;
-    const char *best_node; /* the one with the largest free */
+    const char *best_node; /* the most promising one; of equal ones the first by name */
 };
 
 struct reasons {

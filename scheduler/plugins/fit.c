@@ -50,10 +50,9 @@ static int64_t free_share(int64_t want, int64_t total, int64_t used)
         return 0;
     int64_t left = num_max(num_sub_sat(num_sub_sat(total, used), want), 0);
     int64_t scaled = 0;
-    if (!num_mul(left, PLUGIN_SCORE_MAX,
-                 &scaled)) /* only beyond 90 PB: precision no longer matters there */
-        return left / (total / PLUGIN_SCORE_MAX);
-    return num_min(scaled / total, PLUGIN_SCORE_MAX);
+    bool exact =
+        num_mul(left, PLUGIN_SCORE_MAX, &scaled); /* else beyond 90 PB: never mind precision */
+    return num_min(exact ? scaled / total : left / (total / PLUGIN_SCORE_MAX), PLUGIN_SCORE_MAX);
 }
 
 /* Least allocated: the node that stays emptiest, CPU and memory counting the same. */

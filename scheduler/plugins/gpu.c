@@ -19,12 +19,23 @@ static bool filter(const struct cluster_pod *pod, const struct cluster_node *nod
         *why = (struct reason){.kind = REASON_NO_INVENTORY, .what = l->problem};
         break;
     case LEDGER_WRONG_MODE:
-        *why = (struct reason){.kind = REASON_GPU_MODE,
-                               .what = l->inventory.switching ? "switch"
-                                                              : gpu_mode_name(l->inventory.mode)};
+        *why = (struct reason){.kind = REASON_GPU_MODE, .what = gpu_mode_name(l->inventory.mode)};
+        break;
+    case LEDGER_SWITCHING:
+        *why = (struct reason){.kind = REASON_GPU_SWITCHING,
+                               .what = gpu_mode_name(l->inventory.switching_to)};
+        break;
+    case LEDGER_UNPLACED:
+        *why = (struct reason){.kind = REASON_GPU_UNPLACED};
         break;
     case LEDGER_NO_CARD:
-        *why = (struct reason){.kind = REASON_CARD, .want = no.want, .free = no.largest_gib};
+        *why = (struct reason){.kind = REASON_CARD,
+                               .what = pod->gpu.shape,
+                               .want = no.want,
+                               .free = no.largest_gib,
+                               .want_percent = no.want_percent,
+                               .free_percent = no.largest_percent,
+                               .card = no.largest_card};
         break;
     case LEDGER_TOO_FEW_CARDS:
         *why = (struct reason){.kind = REASON_CARDS, .want = no.want, .free = no.free_cards};

@@ -33,10 +33,10 @@ static bool filter(const struct cluster_pod *pod, const struct cluster_node *nod
     if (str_eq(t->key, "node.kubernetes.io/unschedulable"))
         *why = (struct reason){.kind = REASON_UNSCHEDULABLE};
     else
-        *why = (struct reason){.kind = REASON_TAINT,
-                               .what = arena_printf(a, "%s%s%s:%s", t->key,
-                                                    t->value[0] != '\0' ? "=" : "", t->value,
-                                                    effect_name(t->effect))};
+        *why = (struct reason){
+            .kind = REASON_TAINT,
+            .what = arena_printf(a, "%s%s%s:%s", t->key, str_or_empty(t->value)[0] ? "=" : "",
+                                 str_or_empty(t->value), effect_name(t->effect))};
     return false;
 }
 

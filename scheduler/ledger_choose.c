@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ledger_choose - the cards for one pod on one node.
+ *
+ * A shared pod has a share for each container (or one on each of M cards). Containers are placed one after the other by the node's placement rule; if that
+ * ends without a card, once more with the largest first and each on the fullest card that fits: so that `spread` with containers of 5 and 8 GiB finds its way
+ * into cards with 8 and 5 GiB free. More search than that is not worth it: pods with several GPU containers are rare.
+ *
+ * Nothing here changes the ledger. What this pod takes while it is being placed is in struct trial.
+ */
+#include <stdlib.h>
+
+#include "lib/base/num.h"
+#include "scheduler/ledger.h"
+
+struct share {
+    int64_t gib;
+    int64_t percent;
+};
+
+struct trial {
+    struct share taken[GPU_CARDS_MAX];
+    struct claim_share *shares; /* NULL: only asking */
+    size_t len;
+};
+
+static struct share free_share(const struct ledger *l, size_t at, const struct share *taken)
+{
+    const struct gpu_card *card = &l->inventory.cards[at];
+    const struct ledger_card *use = &l->cards[at];
+    if (card->health != GPU_HEALTH_OK || use->whole_holders > 0 || l->unplaced_cards > 0)
+        return (struct share){0, 0};
+    int64_t size = num_min(gpu_card_gib(card), LEDGER_MAX);
+    int64_t gib = size - use->used_gib - l->unplaced_gib - taken->gib;
+    int64_t percent = LEDGER_PERCENT - use->used_percent - l->unplaced_percent - taken->percent;
+    return (struct share){num_max(gib, 0), num_max(percent, 0)};
+}
+
+/* The card for one share: binpack takes the fullest that fits, spread the emptiest; ties go to the first. cards_len when none fits. */
+static size_t best_card(const struct ledger *l, const struct trial *t, const bool *excluded,
+                        const struct share *want, enum gpu_placement rule)
+{
+    size_t best = l->inventory.cards_len;
+    int64_t best_free = 0;
+    for (size_t at = 0; at < l->inventory.cards_len; at++) {
+        struct share left = free_share(l, at, &t->taken[at]);
+        if (excluded[at] || left.gib < want->gib || left.percent < want->percent)
+            continue;
+        bool better = rule == GPU_BINPACK ? left.gib < best_free : left.gib > best_free;
+        if (best == l->inventory.cards_len || better) {
+            best = at;
+            best_free = left.gib;
+        }
+    }
+    return best;
+}
+
+/* One container's share, on as many different cards as the pod asks for. */
+static bool place(const struct ledger *l, const struct ledger_request *r, size_t container,
+                  enum gpu_placement rule, struct trial *t)
+{
+    const struct container *c = &r->pod->containers[container];
+    struct share want = {ledger_request_gib(c) / r->spread_over, ledger_request_percent(c)};
+    bool excluded[GPU_CARDS_MAX] = {false};
+    for (int64_t k = 0; k < r->spread_over; k++) {
+        size_t at = best_card(l, t, excluded, &want, rule);
+        if (at == l->inventory.cards_len)
+            return false;
+        excluded[at] = true;
+        t->taken[at].gib += want.gib;
+        t->taken[at].percent += want.percent;
+        if (t->shares != NULL)
+            t->shares[t->len++] = (struct claim_share){.container = (uint32_t)container,
+                                                       .card = l->inventory.cards[at].index,
+                                                       .gib = want.gib,
+                                                       .percent = want.percent};
+    }
+    return true;
+}
+
+static bool place_in_order(const struct ledger *l, const struct ledger_request *r, struct trial *t)
+{
+    for (size_t i = 0; i < r->pod->containers_len; i++)
+        if (ledger_request_gib(&r->pod->containers[i]) > 0 && !place(l, r, i, l->placement, t))
+            return false;
+    return true;
+}
+
+static bool place_largest_first(const struct ledger *l, const struct ledger_request *r,
+                                struct arena *a, struct trial *t)
+{
+    const struct container *c = r->pod->containers;
+    size_t *order = arena_new(a, size_t, r->pod->containers_len);
+    size_t n = 0;
+    for (size_t i = 0; i < r->pod->containers_len; i++) {
+        int64_t gib = ledger_request_gib(&c[i]);
+        if (gib == 0)
+            continue;
+        size_t j = n++;
+        for (; j > 0 && ledger_request_gib(&c[order[j - 1]]) < gib; j--)
+            order[j] = order[j - 1];
+        order[j] = i;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!place(l, r, order[i], GPU_BINPACK, t))
+            return false;
+    return n > 1;
+}
+
+static int by_container_and_card(const void *a, const void *b)
+{
+    const struct claim_share *x = a, *y = b;
+    if (x->container != y->container)
+        return (x->container > y->container) - (x->container < y->container);
+    return (x->card > y->card) - (x->card < y->card);
+}
+
+/* The card that comes nearest to the largest share, as an operator would see it: without what the pod itself would take. */
+static void explain(const struct ledger *l, const struct ledger_request *r, struct ledger_why *why)
+{
+    *why = (struct ledger_why){.no = LEDGER_NO_CARD, .largest_card = -1};
+    if (r->one_card) {
+        why->want = r->hold_gib;
+        why->want_percent = r->hold_percent;
+    }
+    for (size_t i = 0; !r->one_card && i < r->pod->containers_len; i++) {
+        const struct container *c = &r->pod->containers[i];
+        why->want = num_max(why->want, ledger_request_gib(c) / r->spread_over);
+        why->want_percent = num_max(why->want_percent, ledger_request_percent(c));
+    }
+    for (size_t at = 0; at < l->inventory.cards_len; at++) {
+        struct share left = free_share(l, at, &(struct share){0, 0});
+        bool enough = left.gib >= why->want, had = why->largest_gib >= why->want;
+        bool nearer =
+            enough && had ? left.percent > why->largest_percent : left.gib > why->largest_gib;
+        if (why->largest_card < 0 || nearer) {
+            why->largest_card = l->inventory.cards[at].index;
+            why->largest_gib = left.gib;
+            why->largest_percent = left.percent;
+        }
+    }
+}
+
+/* An init container's ids are reused by the kubelet in any order, so all of the pod is on one card. */
+static bool choose_one(const struct ledger *l, const struct ledger_request *r, struct arena *a,
+                       struct claim *out)
+{
+    static const struct trial nothing;
+    static const bool none[GPU_CARDS_MAX];
+    struct share want = {r->hold_gib, r->hold_percent};
+    size_t at = best_card(l, &nothing, none, &want, l->placement);
+    if (at == l->inventory.cards_len)
+        return false;
+    if (out != NULL) {
+        struct claim one;
+        claim_one_card(r->pod, l->inventory.cards[at].index, a, &one);
+        out->shares = one.shares;
+        out->shares_len = one.shares_len;
+    }
+    return true;
+}
+
+static bool choose_several(const struct ledger *l, const struct ledger_request *r, struct arena *a,
+                           struct claim *out)
+{
+    struct trial t = {0};
+    if (out != NULL)
+        t.shares =
+            arena_new(a, struct claim_share, r->pod->containers_len * (size_t)r->spread_over);
+    if (!place_in_order(l, r, &t)) {
+        t = (struct trial){.shares = t.shares};
+        if (!place_largest_first(l, r, a, &t))
+            return false;
+    }
+    if (out != NULL) {
+        qsort(t.shares, t.len, sizeof *t.shares, by_container_and_card);
+        out->shares = t.shares;
+        out->shares_len = t.len;
+    }
+    return true;
+}
+
+static bool choose_shared(const struct ledger *l, const struct ledger_request *r, struct arena *a,
+                          struct claim *out, struct ledger_why *why)
+{
+    if (r->one_card ? choose_one(l, r, a, out) : choose_several(l, r, a, out))
+        return true;
+    explain(l, r, why);
+    return false;
+}
+
+static bool choose_whole(const struct ledger *l, const struct ledger_request *r, struct arena *a,
+                         struct claim *out, struct ledger_why *why)
+{
+    if (l->unplaced_gib > 0 || l->unplaced_percent > 0 || l->unplaced_cards > 0) {
+        why->no = LEDGER_UNPLACED;
+        return false;
+    }
+    int32_t free_cards[GPU_CARDS_MAX];
+    int64_t n = 0;
+    for (size_t at = 0; at < l->inventory.cards_len; at++) {
+        const struct ledger_card *use = &l->cards[at];
+        if (l->inventory.cards[at].health == GPU_HEALTH_OK && use->whole_holders == 0 &&
+            use->used_gib == 0 && use->used_percent == 0)
+            free_cards[n++] = l->inventory.cards[at].index;
+    }
+    if (n < r->whole_cards) {
+        *why = (struct ledger_why){
+            .no = LEDGER_TOO_FEW_CARDS, .want = r->whole_cards, .free_cards = n};
+        return false;
+    }
+    if (out == NULL)
+        return true;
+    size_t take = (size_t)r->whole_cards;
+    out->group = arena_new(a, int32_t, take);
+    for (size_t i = 0; i < take; i++) { /* ascending, whatever the inventory's order */
+        size_t j = i;
+        for (; j > 0 && out->group[j - 1] > free_cards[i]; j--)
+            out->group[j] = out->group[j - 1];
+        out->group[j] = free_cards[i];
+    }
+    out->visible = out->group;
+    out->group_len = out->visible_len = take;
+    return true;
+}
+
+static bool mode_serves(enum gpu_mode mode, const struct ledger_request *r)
+{
+    if (r->whole_cards > 0)
+        return mode == GPU_MODE_TOPOLOGY;
+    return r->hold_percent > 0 ? mode == GPU_MODE_CORE_MEM : gpu_mode_is_shared(mode);
+}
+
+bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struct arena *a,
+                   struct claim *out, struct ledger_why *why)
+{
+    *why = (struct ledger_why){.no = LEDGER_FITS};
+    if (!l->known)
+        why->no = LEDGER_NO_INVENTORY;
+    else if (l->inventory.switching)
+        why->no = LEDGER_SWITCHING;
+    else if (!mode_serves(l->inventory.mode, r))
+        why->no = LEDGER_WRONG_MODE;
+    if (why->no != LEDGER_FITS)
+        return false;
+    return r->whole_cards > 0 ? choose_whole(l, r, a, out, why) : choose_shared(l, r, a, out, why);
+}
