@@ -223,7 +223,8 @@ static void offer(struct agent *g)
         g->mode.served &= ~(1u << MODE_NVIDIA_GPU);
     save_state(g);
     for (int r = 0; r < MODE_RESOURCES; r++)
-        offer_list(g, (enum mode_resource)r, why_not, &a);
+        if (g->mode.served & 1u << r)
+            offer_list(g, (enum mode_resource)r, why_not, &a);
     register_want(g->registrar, g->mode.served);
     offer_publish(g, why_not, &a);
     if (why_not != NULL && !g->mode.switching)

@@ -196,7 +196,7 @@ int32_t inventory_find(const struct gpu_inventory *inv, enum mode_resource r, co
 static char *label_value(struct arena *a, const char *text)
 {
     enum { LABEL_MAX = 63 };
-    char *s = arena_strndup(a, text, LABEL_MAX);
+    char *s = arena_strndup(a, text, strnlen(text, LABEL_MAX));
     size_t n = strlen(s);
     for (size_t i = 0; i < n; i++) {
         char c = s[i];
