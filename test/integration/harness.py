@@ -86,7 +86,13 @@ class Cluster:
         self.kubeconfig = env["KUBECONFIG"]
         self.warnings = []
 
-    def request(self, method, path, body=None, content_type="application/json", timeout=10):
+    def watch(self, path, version, seconds=1):
+        """The objects that a watch from that version shows, within the time."""
+        sign = "&" if "?" in path else "?"
+        text = self.request("GET", f"{path}{sign}watch=1&resourceVersion={version}&timeoutSeconds={seconds}", decode=False)[1]
+        return [json.loads(line)["object"] for line in text.splitlines()]
+
+    def request(self, method, path, body=None, content_type="application/json", timeout=10, decode=True):
         conn = http.client.HTTPSConnection(self.url.hostname, self.url.port, context=self.context, timeout=timeout)
         try:
             headers = {"Authorization": "Bearer " + self.token, "Content-Type": content_type}
@@ -94,7 +100,7 @@ class Cluster:
             reply = conn.getresponse()
             self.warnings = [v for k, v in reply.getheaders() if k.lower() == "warning"]
             text = reply.read()
-            if "json" not in (reply.getheader("Content-Type") or ""):
+            if not decode or "json" not in (reply.getheader("Content-Type") or ""):
                 return reply.status, text.decode(errors="replace")
             return reply.status, json.loads(text)
         finally:
@@ -162,7 +168,10 @@ class Cluster:
         return self.pod(ns, name)["spec"].get("nodeName")
 
     def wait_bound(self, ns, name, seconds=20):
-        return wait_until(lambda: self.node_of(ns, name), f"pod {ns}/{name} is bound", seconds)
+        try:
+            return wait_until(lambda: self.node_of(ns, name), f"pod {ns}/{name} is bound", seconds)
+        except Failed as e:
+            raise Failed(f"{e}; its condition is {self.condition(ns, name)}") from e
 
     def condition(self, ns, name):
         """The PodScheduled condition, or None."""
@@ -264,6 +273,7 @@ class Suite:
         self.directory = directory
         self.stack = contextlib.ExitStack()
         self.number = 0
+        self.deaths = []
 
     def namespace(self, labels=None):
         self.number += 1
@@ -287,8 +297,15 @@ class Suite:
 
     def program(self, name, *args, env=None):
         p = Program(self.directory, name, args, env)
-        self.stack.callback(p.close)
+        self.stack.callback(self.end_program, p)
         return p
+
+    def end_program(self, p):
+        """A program that ended by itself, or with a sanitizer's report, is told with the failure (and is one)."""
+        if p.process.poll() not in (None, 0, -signal.SIGKILL):
+            self.deaths.append(f"{p.name} had ended with {p.process.returncode}: {p.log_path}\n{p.output()[:4000]}")
+        p.close()
+        p.check_clean()
 
     def scheduler(self, *args, lease=None, wait=True):
         """cosched-scheduler; without election unless a lease name is given."""
@@ -320,6 +337,8 @@ def run(cases, cluster, directory, pattern):
             print(f"FAIL {time.monotonic() - began:6.1f} s  {module}: {sentence}\n     {e}", flush=True)
             if not isinstance(e, Failed):
                 traceback.print_exc(file=sys.stdout)
+            for text in suite.deaths:
+                print(f"     {text}", flush=True)
     return passed, failed
 
 

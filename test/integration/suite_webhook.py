@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The webhook, called by a real API server over TLS with a CA that it made itself."""
+import base64
 import copy
 import glob
 import json
 import os
+import socket
+import ssl
 
 from harness import ROOT, SCHEDULER, case, check, check_equal, free_port, http_get, wait_until
 
@@ -167,7 +170,26 @@ def refusals(suite):
         check(names in reply["message"], f"{names}: {reply['message']}")
 
 
-@case("certificates rotate under traffic without a failed call, and two replicas share one CA")
+@case("two replicas share one CA: what the API server trusts fits both")
+def replicas(suite):
+    c = suite.cluster
+    p, ns = start_webhook(suite)
+    port = free_port()
+    second = suite.program("cosched-webhook", f"--kubeconfig={c.kubeconfig}", "--address=127.0.0.1", f"--port={port}", "--san=127.0.0.1",
+                           "--http-address=127.0.0.1", "--http-port=0", "--namespace=kube-public", f"--secret-name=cert-{ns}")
+    bundle = c.get(f"{HOOKS}/hook-{ns}")["webhooks"][0]["clientConfig"]["caBundle"]
+    context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+
+    def handshake():
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as raw, context.wrap_socket(raw, server_hostname="127.0.0.1"):
+            return True
+
+    wait_until(handshake, "the second replica serves a certificate of the same CA")
+    second.stop()
+    p.stop()
+
+
+@case("certificates rotate under traffic without a failed call")
 def rotation(suite):
     c = suite.cluster
     p, ns = start_webhook(suite, "--cert-lifetime=6s", "--ca-settle=1s")
