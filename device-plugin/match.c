@@ -192,9 +192,9 @@ static int quota_of(const struct gpu_inventory *inv, enum mode_resource r,
     if (claim->shares_len == 0)
         return error_set(
             err, ERROR_UNSUPPORTED,
-            "pod %s asks for %s but no card was chosen for it: its scheduler is '%s', and only ours "
-            "chooses cards",
-            p->key, mode_resource_name(r), str_or_empty(p->scheduler));
+            "pod %s asks for %s but carries no claim on a card: it was not bound by "
+                         "cosched's scheduler (its schedulerName is '%s')",
+                         p->key, mode_resource_name(r), str_or_empty(p->scheduler));
     if (s->container == MATCH_INIT) {
         if (check_card(inv, claim->shares[0].card, p, &at, err) < 0)
             return -1;
