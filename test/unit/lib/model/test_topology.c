@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/model/topology.h"
+
+#include "test/unit/lib/model/build.h"
+
+static struct arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_deinit(&arena);
+    return 0;
+}
+
+/* ' stands for " in the texts of this file. */
+static char *quoted(const char *text)
+{
+    char *out = arena_strdup(&arena, text);
+    for (char *s = out; *s; s++)
+        if (*s == '\'')
+            *s = '"';
+    return out;
+}
+
+static void links_are_ordered_from_near_to_far(void **state)
+{
+    (void)state;
+    static const char *const order[] = {"X",   "NV18", "NV2",  "NV1", "PIX",
+                                        "PXB", "PHB",  "NODE", "SYS", "?"};
+    static const char *const unknown[] = {"",    "NV",  "NV0", "NV-1", "NV1000",
+                                          "NVx", "nv2", "pix", "PIX ", "NV99999999999999999999"};
+
+    for (size_t i = 1; i < sizeof order / sizeof order[0]; i++)
+        expect_true(order[i], topology_link_score(order[i - 1]) > topology_link_score(order[i]));
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+        expect_int(unknown[i], 0, topology_link_score(unknown[i]));
+    expect_int("none", 0, topology_link_score(NULL));
+    expect_int("two NVLinks are worth twice one", 2 * topology_link_score("NV1"),
+               topology_link_score("NV2"));
+    expect_int("the card itself", INT32_MAX, topology_link_score("X"));
+    expect_done();
+}
+
+static void a_group_is_the_sum_of_its_pairs(void **state)
+{
+    (void)state;
+    static const char *links[] = {"X", "NV2", "SYS", "NV2", "X", "PIX", "SYS", "PIX", "X"};
+    struct gpu_inventory inv = {.cards_len = 3, .links = links}, bare = {.cards_len = 3};
+    const size_t all[] = {0, 1, 2}, pair[] = {2, 0};
+    int32_t nv2 = topology_link_score("NV2"), pix = topology_link_score("PIX"),
+            sys = topology_link_score("SYS");
+
+    expect_int("none", 0, topology_group_score(&inv, all, 0));
+    expect_int("one card", 0, topology_group_score(&inv, all, 1));
+    expect_int("two cards", nv2, topology_group_score(&inv, all, 2));
+    expect_int("three cards", nv2 + pix + sys, topology_group_score(&inv, all, 3));
+    expect_int("in another order", sys, topology_group_score(&inv, pair, 2));
+    expect_int("without links", 0, topology_group_score(&bare, all, 3));
+    expect_done();
+}
+
+static const char example[] =
+    "{'v':1,'sockets':['0-63,128-191','64-127,192-255'],'numa':['0-63,128-191','64-127,192-255',''],"
+    "'l3':['0-7,128-135','8-15,136-143'],'cores':'smt2:128','offline':'3','reserved':'0-1'}";
+
+static void a_layout_is_read_and_survives_the_way_back(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        example,
+        "{'v':1,'sockets':[],'numa':[],'l3':[],'cores':'smt1:1','offline':'','reserved':''}",
+        "{'v':1,'sockets':['0-1023'],'numa':['0-1023'],'l3':[],'cores':'smt8:128','offline':'','reserved':''}",
+        "{'v':1,'sockets':['0-1023'],'numa':[],'l3':[],'cores':'smt1:1024','offline':'','reserved':'1023'}",
+        "{'v':1,'sockets':['0-7'],'numa':[],'l3':[],'cores':'smt4:2','offline':'','reserved':''}",
+    };
+    struct cpu_topology t;
+    struct error err = ERROR_INIT;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = quoted(rows[i]);
+        AUTO_STRBUF out;
+        strbuf_init(&out);
+        expect_int(text, 0, cpu_topology_decode(text, strlen(text), &arena, &t, &err));
+        expect_str(text, "", err.text);
+        cpu_topology_encode(&t, &out);
+        expect_str("written again", text, strbuf_str(&out));
+    }
+    char *text = quoted(example);
+    assert_int_equal(0, cpu_topology_decode(text, strlen(text), &arena, &t, &err));
+    expect_int("sockets", 2, (int64_t)t.sockets_len);
+    expect_int("CPUs of the first", 128, cpuset_count(&t.sockets[0]));
+    expect_int("a NUMA node may have no CPU", 0, cpuset_count(&t.numa[2]));
+    expect_int("l3", 2, (int64_t)t.l3_len);
+    expect_int("threads", 2, t.threads);
+    expect_int("cores", 128, t.cores);
+    expect_true("offline", cpuset_has(&t.offline, 3));
+    expect_int("reserved", 2, cpuset_count(&t.reserved));
+    text =
+        quoted("{'v':1,'sockets':['0'],'numa':['0'],'l3':['0'],'cores':'smt1:1','reserved':null}");
+    assert_int_equal(0, cpu_topology_decode(text, strlen(text), &arena, &t, &err));
+    expect_true("offline may be absent", cpuset_is_empty(&t.offline));
+    expect_true("reserved may be null", cpuset_is_empty(&t.reserved));
+    expect_done();
+}
+
+static void bad_layouts_are_refused_with_the_field(void **state)
+{
+    (void)state;
+#define LAYOUT(sockets, cores, more) \
+    "{'v':1,'sockets':" sockets ",'numa':[],'l3':[],'cores':" cores more "}"
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"7", "must be an object, not number"},
+        {"{'v':0}", "v: only version 1 is known"},
+        {"{'v':1}", "sockets: must be an array, not nothing"},
+        {"{'v':1,'sockets':[],'numa':'0'}", "numa: must be an array, not string"},
+        {"{'v':1,'sockets':[],'numa':[],'l3':{}}", "l3: must be an array, not object"},
+        {LAYOUT("[7]", "'smt1:1'", ""), "sockets[0]: must be a string, not number"},
+        {LAYOUT("['x']", "'smt1:1'", ""), "sockets[0]: not a CPU list: 'x'"},
+        {LAYOUT("['0-3','3-4']", "'smt1:8'", ""), "sockets[1]: CPU 3 is there twice"},
+        {LAYOUT("[]", "7", ""), "cores: must be like smt2:128: ''"},
+        {LAYOUT("[]", "'128'", ""), "cores: must be like smt2:128: '128'"},
+        {LAYOUT("[]", "'2:128'", ""), "cores: must be like smt2:128: '2:128'"},
+        {LAYOUT("[]", "'smt:128'", ""), "cores: must be like smt2:128: 'smt:128'"},
+        {LAYOUT("[]", "'smt2:'", ""), "cores: must be like smt2:128: 'smt2:'"},
+        {LAYOUT("[]", "'smt2:1:1'", ""), "cores: must be like smt2:128: 'smt2:1:1'"},
+        {LAYOUT("[]", "'sm:2'", ""), "cores: must be like smt2:128: 'sm:2'"},
+        {LAYOUT("[]", "'smt3:8'", ""), "cores: threads must be 1, 2, 4 or 8: 'smt3:8'"},
+        {LAYOUT("[]", "'smt0:8'", ""), "cores: threads must be 1, 2, 4 or 8: 'smt0:8'"},
+        {LAYOUT("[]", "'smt2:0'", ""), "cores: must be 1 to 1024 CPUs: 'smt2:0'"},
+        {LAYOUT("[]", "'smt2:513'", ""), "cores: must be 1 to 1024 CPUs: 'smt2:513'"},
+        {LAYOUT("[]", "'smt2:-1'", ""), "cores: must be 1 to 1024 CPUs: 'smt2:-1'"},
+        {LAYOUT("['0-8']", "'smt2:4'", ""), "sockets: CPU 8, but cores says there are 8"},
+        {LAYOUT("['0-7']", "'smt2:4'", ",'offline':'8'"),
+         "offline: CPU 8, but cores says there are 8"},
+        {LAYOUT("['0-7']", "'smt2:4'", ",'reserved':'0,9'"),
+         "reserved: CPU 9, but cores says there are 8"},
+        {LAYOUT("[]", "'smt1:1'", ",'offline':[]"), "offline: must be a string, not array"},
+        {LAYOUT("[]", "'smt1:1'", ",'reserved':'2-1'"),
+         "reserved: CPU range runs backwards: '2-1'"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = quoted(rows[i].text);
+        struct cpu_topology t;
+        struct error err = ERROR_INIT;
+        expect_int(text, -1, cpu_topology_decode(text, strlen(text), &arena, &t, &err));
+        expect_str(text, arena_printf(&arena, "cpu topology: %s", rows[i].message), err.text);
+        expect_int("nothing is left in it", 0, (int64_t)t.sockets_len);
+    }
+    expect_done();
+}
+
+static void sizes_are_bounded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        unsigned groups;
+        size_t padding;
+        const char *message;
+    } rows[] = {
+        {"512 groups", 512, 0, ""},
+        {"513 groups", 513, 0, "cpu topology: numa: more than 512 groups"},
+        {"16 KiB", 1, TOPOLOGY_BYTES_MAX, ""},
+        {"one byte more", 1, TOPOLOGY_BYTES_MAX + 1, "cpu topology: longer than 16384 bytes"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        AUTO_STRBUF text;
+        struct cpu_topology t;
+        struct error err = ERROR_INIT;
+        strbuf_init(&text);
+        strbuf_adds(&text, "{\"v\":1,\"sockets\":[],\"l3\":[],\"cores\":\"smt1:1024\",\"numa\":[");
+        for (unsigned k = 0; k < rows[i].groups; k++)
+            strbuf_addf(&text, "%s\"%u\"", k ? "," : "", k);
+        strbuf_adds(&text, "]}");
+        while (text.len < rows[i].padding)
+            strbuf_addc(&text, ' ');
+        (void)cpu_topology_decode(text.ptr, text.len, &arena, &t, &err);
+        expect_str(rows[i].row, rows[i].message, err.text);
+    }
+    expect_done();
+}
+
+static void three_hundred_cpus_stay_small(void **state)
+{
+    (void)state;
+    struct cpu_topology t = {
+        .threads = 2, .cores = 192, .sockets_len = 2, .numa_len = 8, .l3_len = 48};
+    AUTO_STRBUF out;
+
+    t.sockets = arena_new(&arena, struct cpuset, t.sockets_len);
+    t.numa = arena_new(&arena, struct cpuset, t.numa_len);
+    t.l3 = arena_new(&arena, struct cpuset, t.l3_len);
+    for (unsigned cpu = 0; cpu < 384; cpu++) {
+        cpuset_add(&t.sockets[cpu % 192 / 96], cpu);
+        cpuset_add(&t.numa[cpu % 192 / 24], cpu);
+        cpuset_add(&t.l3[cpu % 192 / 4], cpu);
+    }
+    strbuf_init(&out);
+    cpu_topology_encode(&t, &out);
+    expect_true("384 CPUs in at most 4 KiB", out.len <= 4096);
+    expect_int("and they can be read", 0, cpu_topology_decode(out.ptr, out.len, &arena, &t, NULL));
+    expect_done();
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(links_are_ordered_from_near_to_far),
+        TEST(a_group_is_the_sum_of_its_pairs),
+        TEST(a_layout_is_read_and_survives_the_way_back),
+        TEST(bad_layouts_are_refused_with_the_field),
+        TEST(sizes_are_bounded),
+        TEST(three_hundred_cpus_stay_small),
+    };
+    return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
+}
