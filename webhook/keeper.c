@@ -81,26 +81,30 @@ static bool is_of_newest(const struct vault_content *c, int64_t now_s)
            certs_check(strbuf_str(&first), &c->leaf, NULL, 0, now_s, NULL) == 0;
 }
 
+static bool is_due(const char *cert_pem, int64_t now_s)
+{
+    struct certs_life life;
+    return certs_life(cert_pem, &life, NULL) < 0 || now_s >= life.renew_s;
+}
+
 enum keeper_need keeper_judge(const struct keeper_policy *p, const struct vault_content *c,
                               int64_t now_s, bool settled, const char **why)
 {
     struct certs_pair ca = {.cert_pem = c->ca_bundle, .key_pem = c->ca_key};
-    struct certs_life life;
     if (!c->ca_bundle || !c->ca_key)
         return need_of(KEEPER_ALL, "there is no CA yet", why);
-    if (certs_check_ca(&ca, now_s, NULL) < 0 || certs_life(c->ca_bundle, &life, NULL) < 0)
+    if (certs_check_ca(&ca, now_s, NULL) < 0)
         return need_of(KEEPER_ALL, "the CA cannot be used", why);
     if (!c->leaf.cert_pem || !c->leaf.key_pem ||
         certs_check(c->ca_bundle, &c->leaf, p->names, p->names_len, now_s, NULL) < 0)
         return need_of(KEEPER_LEAF, "the certificate cannot be used", why);
-    if (now_s >= life.renew_s)
-        return need_of(KEEPER_CA, "the CA is near its end", why);
-    if (!settled)
-        return need_of(KEEPER_NOTHING, "", why);
-    if (!is_of_newest(c, now_s))
+    if (settled && !is_of_newest(c, now_s))
         return need_of(KEEPER_LEAF, "the certificate is of an older CA", why);
-    if (certs_life(c->leaf.cert_pem, &life, NULL) < 0 || now_s >= life.renew_s)
+    /* Before the CA: a fresh leaf outlasts the time in which the next CA settles. */
+    if (settled && is_due(c->leaf.cert_pem, now_s))
         return need_of(KEEPER_LEAF, "the certificate is near its end", why);
+    if (is_due(c->ca_bundle, now_s))
+        return need_of(KEEPER_CA, "the CA is near its end", why);
     return need_of(KEEPER_NOTHING, "", why);
 }
 
@@ -227,7 +231,12 @@ static int publish(struct keeper *k, const char *bundle, struct error *err)
         k->published = true;
         return 0;
     }
-    if (vault_publish(&k->vault, bundle, &changed, err) < 0)
+    int rc = vault_publish(&k->vault, bundle, &changed, err);
+    for (int i = 1; rc < 0 && err->code == ERROR_CONFLICT && i < CONFLICTS_MAX; i++) {
+        error_clear(err); /* another replica, or the installer: look again */
+        rc = vault_publish(&k->vault, bundle, &changed, err);
+    }
+    if (rc < 0)
         return -1;
     if (changed)
         log_info("caBundle written", kv("webhook_config", k->vault.webhook_config));
@@ -388,6 +397,10 @@ static int check_options(const struct keeper_options *o, struct error *err)
             "--webhook-config with --cert-file needs --ca-file: what should caBundle be?");
     if (!o->cert_file && o->leaf_life_ms > o->ca_life_ms)
         return error_set(err, ERROR_INVALID, "--cert-lifetime is longer than --ca-lifetime");
+    if (!o->cert_file && o->settle_ms > o->leaf_life_ms / 3)
+        return error_set(err, ERROR_INVALID,
+                         "--ca-settle is longer than a third of --cert-lifetime: the certificate "
+                         "could end while a new CA settles");
     return 0;
 }
 

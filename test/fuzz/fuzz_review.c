@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Any bytes as the body of a review: the answer is JSON, its status is 200 or 400, and the same pod in two namespaces
+ * with different labels never crashes the rules. What is answered with a patch is answered again: see test_review for
+ * the patch applied.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/model/names.h"
+#include "webhook/review.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool labels_of(void *arg, const char *ns, struct arena *a, struct labels *out)
+{
+    (void)arg;
+    if (strlen(ns) % 2 == 0)
+        return false;
+    out->items = arena_new(a, struct label, 2);
+    out->items[0] = (struct label){.key = NAME_LABEL_ECI, .value = "true"};
+    out->items[1] = (struct label){.key = NAME_INJECT, .value = "enabled"};
+    out->len = 2;
+    return true;
+}
+
+static void check(const struct review_outcome *o, const struct strbuf *reply)
+{
+    AUTO_JSON *doc = NULL;
+    if (json_parse(&doc, reply->ptr, reply->len, NULL) < 0)
+        abort();
+    json *response = json_get(json_root(doc), "response");
+    bool allowed = json_get_bool(response, "allowed", false);
+    bool patched = json_get(response, "patch") != NULL;
+    if ((o->status == 400) != (response == NULL) || (o->status != 200 && o->status != 400))
+        abort();
+    if (response &&
+        (allowed != (o->result != REVIEW_REFUSED) || (patched != (o->result == REVIEW_PATCHED))))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct review_config config = {
+        .rules = {.scheduler = NAME_SCHEDULER, .own_ns = "cosched-system", .inject_nvidia = true},
+        .ns_labels = labels_of};
+    struct arena arena;
+    struct review_outcome outcome;
+    AUTO_STRBUF reply;
+    char *body = calloc(1, size + JSON_PADDING);
+    if (!body)
+        abort();
+    if (size > 0)
+        memcpy(body, data, size);
+    strbuf_init(&reply);
+    arena_init(&arena, 0);
+    review_answer(&config, body, size, &arena, &reply, &outcome);
+    check(&outcome, &reply);
+    arena_deinit(&arena);
+    free(body);
+    return 0;
+}
