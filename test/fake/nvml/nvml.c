@@ -122,7 +122,8 @@ static void read_line(const char *line)
         return;
     if (strncmp(line, "card.", 5) == 0)
         card_line(line);
-    else if (sscanf(line, "driver=%95[^\n]", driver) == 1 || sscanf(line, "hang=%95[A-Za-z0-9_]", hang) == 1)
+    else if (sscanf(line, "driver=%95[^\n]", driver) == 1 ||
+             sscanf(line, "hang=%95[A-Za-z0-9_]", hang) == 1)
         return;
     else if (sscanf(line, "count=%u", &i) == 1 && i <= CARDS)
         cards_len = i;
@@ -130,7 +131,8 @@ static void read_line(const char *line)
         snprintf(links[i][k], sizeof links[i][k], "%s", value);
         snprintf(links[k][i], sizeof links[k][i], "%s", value);
     } else if (fails_len < sizeof fails / sizeof fails[0] &&
-               sscanf(line, "fail.%95[A-Za-z0-9_]=%d", fails[fails_len].name, &fails[fails_len].code) == 2)
+               sscanf(line, "fail.%95[A-Za-z0-9_]=%d", fails[fails_len].name,
+                      &fails[fails_len].code) == 2)
         fails_len++;
     else
         die(line);
@@ -190,12 +192,18 @@ int nvmlShutdown(void)
 const char *nvmlErrorString(int code)
 {
     switch (code) {
-    case OK: return "Success";
-    case INVALID_ARGUMENT: return "Invalid Argument";
-    case NOT_SUPPORTED: return "Not Supported";
-    case 9: return "Driver Not Loaded";
-    case LOST: return "GPU is lost";
-    default: return "Unknown Error";
+    case OK:
+        return "Success";
+    case INVALID_ARGUMENT:
+        return "Invalid Argument";
+    case NOT_SUPPORTED:
+        return "Not Supported";
+    case 9:
+        return "Driver Not Loaded";
+    case LOST:
+        return "GPU is lost";
+    default:
+        return "Unknown Error";
     }
 }
 
