@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * world - a random cluster for property tests: nodes come, change and go, pods too, some are bound by others, with claims that are right, wrong or hostile; gangs
+ * are tried and what was assumed is confirmed, refused or bound elsewhere. The same seed gives the same story.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "scheduler/cluster.h"
+#include "scheduler/cycle.h"
+#include "scheduler/queue.h"
+#include "test/unit/scheduler/fixture.h"
+
+enum { WORLD_NODES = 7, WORLD_PODS = 40, WORLD_GANGS = 4, WORLD_TEXT = 256 };
+
+struct world_slot {
+    struct fixture_pod f;
+    char name[16], uid[24], node[16], gang[16], min[16], count[16];
+    char text[4][WORLD_TEXT]; /* values of annotations */
+    const char *labels[12];
+    const char *annotations[40];
+};
+
+struct world {
+    uint64_t random;
+    struct cluster cluster;
+    struct queue queue;
+    struct arena arena; /* of one cycle */
+    struct arena specs; /* inventories */
+    int64_t now_ms;
+    uint64_t made; /* counts uids */
+    struct world_slot slots[WORLD_PODS];
+    const char *said; /* what the last step did, for messages */
+    uint64_t story;   /* hash of all placements and sentences so far */
+    uint64_t placed, refused, confirmed, foreign;
+};
+
+/* 0 .. n-1 */
+uint64_t world_random(struct world *w, uint64_t n);
+void world_init(struct world *w, uint64_t seed);
+void world_deinit(struct world *w);
+/* One random operation. */
+void world_step(struct world *w);
+
+/* Pieces, for tests that tell their own story. */
+struct cluster_hooks world_hooks(struct world *w);
+void world_put_node(struct world *w, uint64_t i);
+void world_fill_pod(struct world *w, uint64_t i);
+void world_put_pod(struct world *w, uint64_t i);
+/* Tries the next gang in the queue as the program does; false when none is due. Aborts on a broken invariant, with a sentence. */
+bool world_try(struct world *w);
+/* Everything that must hold between two operations. */
+void world_check(const struct world *w);
