@@ -45,6 +45,7 @@
 #include "lib/base/json.h"
 #include "lib/base/listener.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 
 enum {
@@ -154,16 +155,20 @@ static int load_certificate(struct certificate *c, const char *cert_pem, const c
     size_t cert_len = strlen(cert_pem), key_len = strlen(key_pem);
     if (cert_len > UINT32_MAX || key_len > UINT32_MAX)
         return error_set(err, ERROR_TOO_LARGE, "certificate: too large");
-    AUTO_FREE char *cert_copy = strdup(cert_pem), *key_copy = strdup(key_pem);
-    if (cert_copy == NULL || key_copy == NULL)
-        abort();
-    gnutls_datum_t cert = {.data = (unsigned char *)cert_copy, .size = (unsigned)cert_len};
-    gnutls_datum_t key = {.data = (unsigned char *)key_copy, .size = (unsigned)key_len};
+    /* Copies, as GnuTLS' type for bytes cannot say that it only reads them. */
+    AUTO_STRBUF cert_copy = {0}, key_copy = {0};
+    strbuf_adds(&cert_copy, cert_pem);
+    strbuf_reserve(&key_copy,
+                   key_len); /* in one piece: growing would leave parts of it in freed memory */
+    strbuf_adds(&key_copy, key_pem);
+    gnutls_datum_t cert = {.data = (unsigned char *)cert_copy.ptr, .size = (unsigned)cert_len};
+    gnutls_datum_t key = {.data = (unsigned char *)key_copy.ptr, .size = (unsigned)key_len};
 
     int rc = gnutls_privkey_init(&c->key);
     if (rc >= 0)
         rc = gnutls_privkey_import_x509_raw(c->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
-    explicit_bzero(key_copy, key_len);
+    if (key_len > 0)
+        explicit_bzero(key_copy.ptr, key_len);
     if (rc < 0)
         return error_set(err, ERROR_INVALID, "private key: %s", gnutls_strerror(rc));
 
@@ -198,9 +203,7 @@ int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key
 {
     if (!h->config.tls)
         return error_set(err, ERROR_INVALID, "certificate: the server speaks no TLS");
-    struct certificate *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct certificate *c = mem_new(struct certificate, 1);
     c->references = 1;
     if (load_certificate(c, cert_pem, key_pem, err) < 0) {
         free_certificate(c);
@@ -245,9 +248,7 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 {
     struct httpd *h = arg;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        struct connection *c = calloc(1, sizeof *c);
-        if (c == NULL)
-            abort();
+        struct connection *c = mem_new(struct connection, 1);
         c->server = h;
         c->since_ms = clock_mono_ms();
         const union MHD_ConnectionInfo *info =
@@ -313,10 +314,9 @@ static void *sweeper_main(void *arg)
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
 {
     struct httpd *h = arg;
-    struct request *r = calloc(1, sizeof *r);
+    struct request *r = mem_new(struct request, 1);
     const char *mark = strchr(uri, '?');
-    if (r == NULL || (r->query = strdup(mark != NULL ? mark + 1 : "")) == NULL)
-        abort();
+    r->query = mem_strdup(mark != NULL ? mark + 1 : "");
     r->server = h;
     strbuf_init(&r->body);
     const union MHD_ConnectionInfo *info =
@@ -519,9 +519,7 @@ static void free_server(struct httpd *h)
 
 int httpd_start(struct httpd **out, const struct httpd_config *config, struct error *err)
 {
-    struct httpd *h = calloc(1, sizeof *h);
-    if (h == NULL)
-        abort();
+    struct httpd *h = mem_new(struct httpd, 1);
     h->config = *config;
     h->config.address = NULL; /* not ours to keep */
     if (h->config.threads == 0)
@@ -555,9 +553,10 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
     int rc = pthread_create(&h->sweeper, NULL, sweeper_main, h);
     h->has_sweeper = rc == 0;
     if (rc != 0) {
+        error_errno(err, rc, "start the HTTP server on %s port %u", config->address,
+                    (unsigned)h->port);
         httpd_stop(h);
-        return error_errno(err, rc, "start the HTTP server on %s port %u", config->address,
-                           (unsigned)h->port);
+        return -1;
     }
     *out = h;
     return 0;

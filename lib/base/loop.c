@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/vec.h"
 
@@ -148,9 +149,7 @@ static void on_signals(void *arg, uint32_t events)
 
 int loop_new(struct loop **out, struct error *err)
 {
-    struct loop *l = calloc(1, sizeof *l);
-    if (l == NULL)
-        abort();
+    struct loop *l = mem_new(struct loop, 1);
     l->signal_fd = -1;
     sigemptyset(&l->signals);
     heap_init(&l->timers, timer_before);
@@ -375,9 +374,7 @@ int mailbox_new(struct mailbox **out, struct loop *l, size_t capacity,
 {
     if (capacity == 0)
         return error_set(err, ERROR_INVALID, "mailbox: a capacity of 0 would never deliver");
-    struct mailbox *mb = calloc(1, sizeof *mb);
-    if (mb == NULL)
-        abort();
+    struct mailbox *mb = mem_new(struct mailbox, 1);
     *mb = (struct mailbox){
         .loop = l, .capacity = capacity, .deliver = deliver, .dispose = dispose, .arg = arg};
     pthread_mutex_init(&mb->lock, NULL);
@@ -394,9 +391,7 @@ int mailbox_new(struct mailbox **out, struct loop *l, size_t capacity,
 static void grow_ring(struct mailbox *mb)
 {
     size_t size = mb->ring_size == 0 ? 64 : mb->ring_size * 2;
-    void **ring = calloc(size, sizeof *ring);
-    if (ring == NULL)
-        abort();
+    void **ring = mem_new(void *, size);
     for (size_t i = 0; i < mb->len; i++)
         ring[i] = mb->ring[(mb->head + i) & (mb->ring_size - 1)];
     free(mb->ring);

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/utf8.h"
 
@@ -92,9 +93,7 @@ static struct metric_series *get_series(struct metric *m, const char *label)
     pthread_mutex_lock(&lock);
     s = find_series(m, value, &place);
     if (s == NULL) {
-        s = calloc(1, sizeof *s);
-        if (s == NULL)
-            abort();
+        s = mem_new(struct metric_series, 1);
         str_format(s->value, sizeof s->value, "%s", place == METRIC_SERIES ? "other" : value);
         atomic_store_explicit(&m->series[place], s, memory_order_release);
     }

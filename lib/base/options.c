@@ -9,12 +9,12 @@
  */
 #include "lib/base/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/cleanup.h"
 #include "lib/base/log.h"
 #include "lib/base/num.h"
 
@@ -22,7 +22,7 @@
 #define COSCHED_VERSION "0.1.0-dev"
 #endif
 
-enum { NAME_MAX_LEN = 64 };
+enum { NAME_MAX_LEN = 64, ROWS_MAX = 256 };
 
 struct unit {
     const char *name;
@@ -353,6 +353,7 @@ static int print(const struct strbuf *text, struct error *err)
 static int store_fallbacks(const struct option_table *tables, struct error *err)
 {
     for (struct cursor c = {.table = tables}; next_row(&c);) {
+        assert(c.number < ROWS_MAX);
         if (c.row->fallback == NULL)
             store_nothing(c.row, c.table->target);
         else if (store(c.row, c.table->target, c.row->fallback, err) < 0)
@@ -392,12 +393,7 @@ enum options_result options_parse(const struct option_program *program,
                                   const struct option_table *tables, int argc, char **argv,
                                   struct options_operands *operands, struct error *err)
 {
-    size_t rows = 1;
-    for (struct cursor c = {.table = tables}; next_row(&c);)
-        rows = c.number + 1;
-    AUTO_FREE bool *seen = calloc(rows, sizeof *seen);
-    if (seen == NULL)
-        abort();
+    bool seen[ROWS_MAX] = {false};
     if (store_fallbacks(tables, err) < 0)
         return OPTIONS_ERROR;
 

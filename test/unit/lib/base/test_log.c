@@ -238,60 +238,75 @@ static void errno_is_left_alone(void **state)
     expect_done();
 }
 
-/* --- standard error itself: in a child, which has its own descriptors --- */
+/* --- standard error itself --- */
 
-/* Runs fn with descriptor 2 = fd in a child; returns its exit status. */
-static int in_child(int fd, int (*fn)(void))
+static int saved_stdin, saved_stderr;
+
+/* Descriptor 2 becomes fd; -1 closes it. No check may print until restore_stderr. */
+static void replace_stderr(int fd)
 {
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        log_set_sink(NULL, NULL);
-        if (fd >= 0)
-            dup2(fd, STDERR_FILENO);
-        else
-            close(STDERR_FILENO);
-        (void)signal(SIGPIPE, SIG_IGN);
-        _exit(fn());
-    }
-    int status = 0;
-    assert_int_equal(child, waitpid(child, &status, 0));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    log_set_sink(NULL, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    saved_stdin = dup(STDIN_FILENO);
+    saved_stderr = dup(STDERR_FILENO);
+    assert_true(saved_stdin > STDERR_FILENO && saved_stderr > STDERR_FILENO);
+    if (fd >= 0)
+        dup2(fd, STDERR_FILENO);
+    else
+        close(STDERR_FILENO);
 }
 
-static int log_twice(void)
+static void restore_stderr(void)
 {
+    dup2(saved_stdin, STDIN_FILENO);
+    dup2(saved_stderr, STDERR_FILENO);
+    close(saved_stdin);
+    close(saved_stderr);
+}
+
+/* How many of two lines are lost with descriptor 2 = fd. */
+static int64_t lost_of_two(int fd)
+{
+    uint64_t before = log_lost();
+    replace_stderr(fd);
     log_info("one");
     log_info("two");
-    return (int)log_lost();
-}
-
-static int log_after_setup(void)
-{
-    close(0);
-    log_setup(LOG_INFO, LOG_TEXT, NULL);
-    int next = open("/dev/null", O_RDONLY);
-    log_info("one");
-    return next > STDERR_FILENO && log_lost() == 0 ? 0 : 1;
+    restore_stderr();
+    return (int64_t)(log_lost() - before);
 }
 
 static void nothing_that_happens_to_standard_error_hurts(void **state)
 {
     (void)state;
-    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    assert_true(full >= 0);
-    expect_int("full disk: both lines are lost", 2, in_child(full, log_twice));
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC),
+        null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    assert_true(full > STDERR_FILENO && null > STDERR_FILENO);
+    expect_int("full disk", 2, lost_of_two(full));
+    expect_int("closed", 2, lost_of_two(-1));
+    expect_int("all is well", 0, lost_of_two(null));
     close(full);
-    expect_int("closed: both lines are lost", 2, in_child(-1, log_twice));
-    expect_int("closed at setup: no file gets its number", 0, in_child(-1, log_after_setup));
+    close(null);
     int ends[2];
     assert_int_equal(0, pipe2(ends, O_CLOEXEC));
     close(ends[0]);
-    expect_int("the reader is gone", 2, in_child(ends[1], log_twice));
+    expect_int("the reader is gone", 2, lost_of_two(ends[1]));
     close(ends[1]);
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    expect_int("all is well", 0, in_child(null, log_twice));
-    close(null);
+    expect_done();
+}
+
+static void setup_fills_the_standard_descriptors(void **state)
+{
+    (void)state;
+    uint64_t before = log_lost();
+    replace_stderr(-1);
+    close(STDIN_FILENO);
+    log_setup(LOG_INFO, LOG_TEXT, NULL);
+    int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    log_info("one");
+    restore_stderr();
+    expect_true("a new file gets none of their numbers", next > STDERR_FILENO);
+    expect_int("the line went to /dev/null", 0, (int64_t)(log_lost() - before));
+    close(next);
     expect_done();
 }
 
@@ -303,20 +318,22 @@ static void a_full_pipe_that_does_not_block_drops_the_line(void **state)
     char block[4096] = {0};
     while (write(ends[1], block, sizeof block) > 0)
         ;
-    expect_int("both lines are lost", 2, in_child(ends[1], log_twice));
+    expect_int("both lines are lost", 2, lost_of_two(ends[1]));
     close(ends[0]);
     close(ends[1]);
     expect_done();
 }
 
-static int log_many(void)
+static void *log_many(void *arg)
 {
+    (void)arg;
     char value[3000];
     memset(value, 'v', sizeof value - 1);
     value[sizeof value - 1] = '\0';
     for (int i = 0; i < 200; i++)
         log_info("m", kv("i", i), kv("v", value));
-    return log_lost() == 0 ? 0 : 1;
+    close(STDERR_FILENO);
+    return NULL;
 }
 
 /* 600 KB through a pipe of 4 KB that does not block: EAGAIN and short writes on the way. */
@@ -324,32 +341,30 @@ static void a_slow_reader_gets_every_byte(void **state)
 {
     (void)state;
     int ends[2];
+    uint64_t before = log_lost();
     assert_int_equal(0, pipe2(ends, O_CLOEXEC));
     assert_true(fcntl(ends[1], F_SETPIPE_SZ, 4096) >= 4096);
     assert_int_equal(0, fcntl(ends[1], F_SETFL, O_NONBLOCK));
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        log_set_sink(NULL, NULL);
-        dup2(ends[1], STDERR_FILENO);
-        _exit(log_many());
-    }
+    replace_stderr(ends[1]);
     close(ends[1]);
+    pthread_t writer;
+    int rc = pthread_create(&writer, NULL, log_many, NULL);
     AUTO_STRBUF all = {0};
     char buf[100];
-    for (ssize_t n; (n = read(ends[0], buf, sizeof buf)) > 0;)
+    for (ssize_t n; rc == 0 && (n = read(ends[0], buf, sizeof buf)) > 0;)
         strbuf_add(&all, buf, (size_t)n);
+    if (rc == 0)
+        pthread_join(writer, NULL);
+    restore_stderr();
     close(ends[0]);
-    int status = 0;
-    assert_int_equal(child, waitpid(child, &status, 0));
-    expect_int("no line was lost", 0, status);
+    expect_int("no line was lost", 0, (int64_t)(log_lost() - before));
     int i = 0;
-    for (char *line = all.ptr, *next; i < 200 && (next = strchr(line, '\n')) != NULL;
+    for (const char *line = strbuf_str(&all), *next; i < 200 && (next = strchr(line, '\n')) != NULL;
          line = next + 1, i++) {
         char number[16];
         str_format(number, sizeof number, " i=%d v=", i);
-        *next = '\0';
-        if (strstr(line, number) == NULL || next[-1] != 'v')
+        const char *at = strstr(line, number);
+        if (at == NULL || next - at != (ptrdiff_t)strlen(number) + 2999)
             expect_str("each line is whole and in its place", number, line);
     }
     expect_int("all lines came", 200, i);
@@ -374,7 +389,8 @@ static void threads_do_not_mix_their_lines(void **state)
         pthread_join(threads[i], NULL);
     expect_int("every line came", 2000, calls);
     size_t whole = 0;
-    for (char *line = lines.ptr, *next; (next = strchr(line, '\n')) != NULL; line = next + 1)
+    for (const char *line = strbuf_str(&lines), *next; (next = strchr(line, '\n')) != NULL;
+         line = next + 1)
         whole += str_starts(line, "ts=") && memchr(line, '\n', 70) == next;
     expect_int("every line is whole", 2000, (int64_t)whole);
     expect_done();
@@ -393,6 +409,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fields_that_find_no_room_are_left_out, begin, end),
         cmocka_unit_test_setup_teardown(errno_is_left_alone, begin, end),
         cmocka_unit_test_setup_teardown(nothing_that_happens_to_standard_error_hurts, begin, end),
+        cmocka_unit_test_setup_teardown(setup_fills_the_standard_descriptors, begin, end),
         cmocka_unit_test_setup_teardown(a_full_pipe_that_does_not_block_drops_the_line, begin, end),
         cmocka_unit_test_setup_teardown(a_slow_reader_gets_every_byte, begin, end),
         cmocka_unit_test_setup_teardown(threads_do_not_mix_their_lines, begin, end),

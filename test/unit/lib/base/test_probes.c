@@ -111,10 +111,11 @@ static void metrics_are_served(void **state)
                 wire_ask(httpd_port(probes.httpd),
                          "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &reply));
     expect_int("status", 200, wire_status(&reply));
-    expect_true("its own type",
-                strstr(reply.ptr, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
-    expect_true("our metric", strstr(reply.ptr, "\nprobes_test_total 42\n"));
-    expect_true("the process", strstr(reply.ptr, "\nprocess_resident_memory_bytes "));
+    expect_true(
+        "its own type",
+        strstr(strbuf_str(&reply), "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    expect_true("our metric", strstr(strbuf_str(&reply), "\nprobes_test_total 42\n"));
+    expect_true("the process", strstr(strbuf_str(&reply), "\nprocess_resident_memory_bytes "));
     expect_done();
 }
 
