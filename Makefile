@@ -4,6 +4,7 @@
 #   - A file is picked up by where it lies; nothing is registered here:
 #       lib/{base,model,kube}/*.c       -> libbase.a, libmodel.a, libkube.a
 #       PROGRAM/*.c (PROGRAM/main.c)    -> libPROGRAM.a without main, and bin/cosched-PROGRAM
+#       test/local/**.c (main.c)        -> liblocal.a, and bin/cosched-local, the embedded cluster
 #       proto/*.proto                   -> build/gen/proto/*.pb-c.[ch], in libdevice-plugin.a
 #       test/unit/**/test_X.c           -> one cmocka program each, run by `make unit`
 #       test/scenario/**/test_X.c       -> the same
@@ -80,11 +81,12 @@ LIBS_all = -lcmocka $(LIBS_base) $(LIBS_webhook) $(LIBS_device-plugin)
 # ---- what there is ------------------------------------------------------------------------------
 LAYERS   := kube model base
 PROGRAMS := scheduler webhook device-plugin
-MAINS    := $(wildcard $(PROGRAMS:%=%/main.c) scheduler/replay.c)
+MAINS    := $(wildcard $(PROGRAMS:%=%/main.c) scheduler/replay.c test/local/main.c)
 PROTOS   := $(wildcard proto/*.proto)
 GEN_SRC  := $(PROTOS:proto/%.proto=$(GEN)/proto/%.pb-c.c)
 $(foreach l,$(LAYERS),$(eval SRC_$l := $$(wildcard lib/$l/*.c)))
 $(foreach p,$(PROGRAMS),$(eval SRC_$p := $$(filter-out $(MAINS),$$(wildcard $p/*.c $p/*/*.c))))
+SRC_local := $(filter-out $(MAINS),$(wildcard test/local/*.c test/local/*/*.c))
 SRC_test  := $(shell find test/unit test/scenario test/fake/*/ -name '*.c' 2>/dev/null | grep -v ^test/fake/nvml/ | sort)
 UNIT_SRC  := $(foreach s,$(SRC_test),$(if $(filter test_%,$(notdir $s)),$s))
 SRC_test  := $(filter-out $(UNIT_SRC),$(SRC_test))
@@ -93,17 +95,18 @@ FUZZ_SRC  := $(wildcard test/fuzz/fuzz_*.c)
 TOOL_SRC  := $(wildcard test/integration/*.c test/fake/*.c)
 NVML_SRC  := $(wildcard test/fake/nvml/*.c)
 SINGLES   := $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC) $(FUZZ_SRC)
-PRODUCT_SRC := $(foreach n,$(LAYERS) $(PROGRAMS),$(SRC_$n)) $(MAINS)
+PRODUCT_SRC := $(foreach n,$(LAYERS) $(PROGRAMS) local,$(SRC_$n)) $(MAINS)
 C_SRC     := $(PRODUCT_SRC) $(SRC_test) $(SINGLES) $(NVML_SRC)
 FORMATTED := $(shell find lib $(PROGRAMS) test -name '*.[ch]' 2>/dev/null | sort)
 SCRIPTS   := $(shell grep -rlIE '^\#!.*\<(ba|da)?sh\>' .ci test kubectl deploy 2>/dev/null | sort)
 
 obj     = $(patsubst %.c,$(B)/obj/%.o,$(subst $(GEN)/,gen/,$1))
 archive = $(foreach n,$1,$(if $(SRC_$n),$(B)/lib$n.a))
-bin     = $(B)/bin/cosched-$(if $(filter %/main.c,$1),$(patsubst %/,%,$(dir $1)),$(basename $(notdir $1)))
+bin     = $(B)/bin/cosched-$(if $(filter %/main.c,$1),$(notdir $(patsubst %/,%,$(dir $1))),$(basename $(notdir $1)))
 # The programs whose archives a test source wants: by its path, or by the headers it includes.
-wants   = $(foreach p,$(PROGRAMS),$(if $(or $(findstring /$p/,$1),$(filter $1:$p/,$(INCLUDED))),$p))
-INCLUDED := $(if $(SINGLES),$(shell grep -oE '^\#include "[a-z-]+/' /dev/null $(SINGLES) | \
+wants   = $(foreach p,$(PROGRAMS),$(if $(or $(findstring /$p/,$1),$(filter $1:$p/,$(INCLUDED))),$p)) \
+	$(if $(or $(findstring /local/,$1),$(filter $1:test/local/,$(INCLUDED))),local device-plugin)
+INCLUDED := $(if $(SINGLES),$(shell grep -oE '^\#include "(test/)?[a-z-]+/' /dev/null $(SINGLES) | \
 	sed 's/:.*"/:/' | sort -u))
 
 BINS   := $(foreach m,$(MAINS),$(call bin,$m))
@@ -264,13 +267,16 @@ $(B)/lib$1.a: $(call obj,$(SRC_$1)) $(B)/sources
 	@rm -f $$@
 	$$(Q)ar rcs $$@ $$(filter %.o,$$^)
 endef
-$(foreach n,$(LAYERS) $(PROGRAMS) test,$(eval $(call ARCHIVE,$n)))
+$(foreach n,$(LAYERS) $(PROGRAMS) local test,$(eval $(call ARCHIVE,$n)))
 
+# The embedded cluster speaks the device plugin's wire format and serves TLS.
+parts = $(if $(filter test/local/%,$1),local device-plugin,$(firstword $(subst /, ,$1)))
+LIBS_local = $(LIBS_webhook)
 define MAIN # main source
-$(call bin,$1): $(call obj,$1) $(call archive,$(firstword $(subst /, ,$1)) $(LAYERS))
+$(call bin,$1): $(call obj,$1) $(call archive,$(call parts,$1) $(LAYERS))
 	$$(call say,LD $$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $(LINKING) -o $$@ $$^ $$(LIBS_$(firstword $(subst /, ,$1))) $$(LIBS_base)
+	$$(Q)$$(CC) $(LINKING) -o $$@ $$^ $$(foreach p,$(call parts,$1),$$(LIBS_$$p)) $$(LIBS_base)
 endef
 $(foreach m,$(MAINS),$(eval $(call MAIN,$m)))
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * call - one HTTP request under way in cosched-local: what was asked, and how it is answered. The server owns it; whoever handles it answers exactly once, at once or
+ * later (a webhook may have to be asked first), by call_reply or by call_stream_*. Loop thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/str.h"
+
+struct call;
+
+const char *call_method(const struct call *c);
+const char *call_path(const struct call *c); /* percent-decoded, without the query */
+const char *call_query(const struct call *c, const char *name);  /* decoded value, or NULL */
+const char *call_header(const struct call *c, const char *name); /* or NULL; any case */
+const char *call_body(const struct call *c, size_t *n);          /* NUL-terminated */
+bool call_authenticated(const struct call *c); /* a known token, or the server runs --insecure */
+
+/* Takes the body (it is empty afterwards). extra_headers: "Warning: ...\r\n" lines or NULL. The call is gone afterwards. */
+void call_reply(struct call *c, int status, const char *content_type, const char *extra_headers,
+                struct strbuf *body);
+
+/* Bytes that several streams send without copying them. */
+struct shared_bytes {
+    uint32_t refs;
+    size_t len;
+    char *bytes;
+};
+struct shared_bytes *shared_bytes_new(struct strbuf *take);
+void shared_bytes_unref(struct shared_bytes *b);
+
+/* A watch: chunked, open until ended by either side. on_close is called once when the peer is gone or too slow (more than the server's bound of unsent bytes); the stream must not be
+ * used after it. */
+void call_stream_begin(struct call *c, int status, const char *content_type,
+                       void (*on_close)(void *arg), void *arg);
+void call_stream_write(struct call *c, struct shared_bytes *b); /* takes a reference of its own */
+void call_stream_end(struct call *c);                           /* on_close is not called */

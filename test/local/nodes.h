@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * nodes - simulated nodes from a JSON file, as clients of any API server: so the same code serves cosched-local and, as `cosched-local nodes --kubeconfig F`, a real control plane.
+ *
+ * A node that is not virtual has its own kubelet directory and runs the real cosched-device-plugin binary against it; its twin of the kubelet speaks the kubelet's side of the device
+ * plugin protocol (Registration, ListAndWatch, GetPreferredAllocation, Allocate, PreStartContainer, PodResources) with the real order of calls, checkpoint and restart behaviour, makes a
+ * directory tree in the form of cgroups, and moves pods through Pending, Running, Succeeded, terminating.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "lib/base/error.h"
+#include "lib/kube/config.h"
+
+struct nodes_config {
+    struct kube_config *kube;
+    const struct kube_options *kube_options;
+    const char *kubeconfig_path; /* for the device plugins */
+    const char *file;            /* JSON, see nodes_file.c for the form */
+    const char *directory;       /* each node has a directory in it */
+    const char *plugin_binary;   /* cosched-device-plugin */
+};
+struct nodes;
+int nodes_start(struct nodes **out, const struct nodes_config *c, struct error *err);
+void nodes_stop(struct nodes *n);
+/* Faults; node by name. */
+int nodes_restart_kubelet(struct nodes *n, const char *node, struct error *err);
+int nodes_fail_card(struct nodes *n, const char *node, int card, bool sick, struct error *err);
+int nodes_partition(struct nodes *n, const char *node, bool cut, struct error *err);
