@@ -63,6 +63,7 @@ void world_init(struct world *w, uint64_t seed)
 {
     memset(w, 0, sizeof *w);
     w->random = seed;
+    w->nodes = WORLD_NODES;
     w->said = "nothing yet";
     cluster_init(&w->cluster, NAME_SCHEDULER);
     queue_init(&w->queue);
@@ -273,7 +274,7 @@ static void fill_foreign_claim(struct world *w, struct world_slot *s)
 static void bind_by_others(struct world *w, struct world_slot *s)
 {
     (void)str_format(s->node, sizeof s->node, "n%llu",
-                     (unsigned long long)world_random(w, WORLD_NODES + 1));
+                     (unsigned long long)world_random(w, w->nodes + 1));
     s->f.node = s->node;
     s->f.gated = false;
     fill_foreign_claim(w, s);
@@ -442,6 +443,7 @@ static void check_promise(const struct world *w, const struct plan_step *step)
         if (mine == 0)
             continue;
         MUST(w, card->health == GPU_HEALTH_OK && l->cards[i].whole_holders == 0, "card %zu", i);
+        MUST(w, l->unplaced_cards == 0, "card %zu", i);
         within(w, "card GiB", mine, l->cards[i].used_gib + l->unplaced_gib, gpu_card_gib(card));
         within(w, "card percent", p->gpu.hold_percent,
                l->cards[i].used_percent + l->unplaced_percent, LEDGER_PERCENT);
@@ -560,26 +562,26 @@ static void filter_means_reserve(struct world *w)
 /* A gang that sleeps must not be able to go: else an event was missed. */
 static void sleepers_cannot_go(struct world *w)
 {
-    if (w->queue.parked.len == 0)
-        return;
-    struct gang *g = w->queue.parked.items[world_random(w, w->queue.parked.len)];
-    struct plan plan;
-    struct cycle_result r;
-    w->said = "a sleeping gang looked at";
-    arena_reset(&w->arena);
-    plan_begin(&plan, &w->cluster);
-    cycle_run(&w->cluster, g, &plan, &w->arena, &r);
-    MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)g->wake);
-    plan_end(&plan);
+    w->said = "sleeping gangs looked at";
+    for (size_t i = 0; i < w->queue.parked.len; i++) {
+        struct gang *g = w->queue.parked.items[i];
+        struct plan plan;
+        struct cycle_result r;
+        arena_reset(&w->arena);
+        plan_begin(&plan, &w->cluster);
+        cycle_run(&w->cluster, g, &plan, &w->arena, &r);
+        MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)g->wake);
+        plan_end(&plan);
+    }
 }
 
 void world_step(struct world *w)
 {
     uint64_t pick = world_random(w, 100);
     if (pick < 5)
-        world_put_node(w, world_random(w, WORLD_NODES));
+        world_put_node(w, world_random(w, w->nodes));
     else if (pick < 6)
-        remove_node(w, world_random(w, WORLD_NODES));
+        remove_node(w, world_random(w, w->nodes));
     else if (pick < 25)
         new_pod(w, world_random(w, WORLD_PODS));
     else if (pick < 45)
@@ -592,9 +594,9 @@ void world_step(struct world *w)
         try_and_undo(w);
     else if (pick < 60)
         filter_means_reserve(w);
-    else if (pick < 63)
+    else if (pick < 66)
         sleepers_cannot_go(w);
-    else if (pick < 75)
+    else if (pick < 76)
         w->now_ms += (int64_t)world_random(w, 4000);
     else
         (void)world_try(w);
@@ -610,7 +612,7 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
     ledger_set_inventory(
         &ledger, cn->node ? labels_get(&cn->node->annotations, NAME_ANN_GPU_INVENTORY) : NULL,
         NULL);
-    int64_t cpu = 0;
+    int64_t cpu = 0, gib = 0, percent = 0, cards = 0;
     for (size_t i = 0; i < cn->pods.len; i++) {
         const struct cluster_pod *cp = cn->pods.items[i];
         MUST(w, cp->on == cn && cp->on_place == i, "%s on %s", cp->pod->key, cn->name);
@@ -618,6 +620,9 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
         amounts_account(&used, &cp->request, 1);
         ledger_account(&ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
         cpu = num_add_sat(cpu, cp->request.cpu_milli);
+        gib += cp->gpu.hold_gib;
+        percent += cp->gpu.hold_percent;
+        cards += cp->gpu.hold_cards;
     }
     MUST(w, cn->node != NULL || cn->pods.len > 0, "%s is kept for nothing", cn->name);
     MUST(w, cpu == cn->used.cpu_milli, "%s: %lld and %lld", cn->name, (long long)cpu,
@@ -625,11 +630,19 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
     MUST(w, amounts_digest(&used) == amounts_digest(&cn->used), "used of %s", cn->name);
     MUST(w, used.extra_len == cn->used.extra_len, "names of %s", cn->name);
     MUST(w, ledger_digest(&ledger) == ledger_digest(&cn->ledger), "cards of %s", cn->name);
-    for (size_t i = 0; i < cn->ledger.inventory.cards_len; i++)
-        MUST(w,
-             cn->ledger.cards[i].used_gib >= 0 && cn->ledger.cards[i].used_percent >= 0 &&
-                 cn->ledger.cards[i].whole_holders >= 0,
+    /* Nobody rides free: what the pods ask for is on cards, or held on all of them. */
+    const struct ledger *l = &cn->ledger;
+    for (size_t i = 0; i < l->inventory.cards_len; i++) {
+        const struct ledger_card *card = &l->cards[i];
+        MUST(w, card->used_gib >= 0 && card->used_percent >= 0 && card->whole_holders >= 0,
              "card %zu of %s", i, cn->name);
+        gib -= card->used_gib;
+        percent -= card->used_percent;
+        cards -= card->whole_holders;
+    }
+    MUST(w, gib == l->unplaced_gib && percent == l->unplaced_percent && cards == l->unplaced_cards,
+         "%s: %lld GiB, %lld %%, %lld cards are nowhere", cn->name, (long long)gib,
+         (long long)percent, (long long)cards);
     amounts_deinit(&used);
     ledger_deinit(&ledger);
 }

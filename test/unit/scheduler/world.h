@@ -24,6 +24,7 @@ struct world_slot {
 
 struct world {
     uint64_t random;
+    uint64_t nodes; /* how many names there are for nodes */
     struct cluster cluster;
     struct queue queue;
     struct arena arena; /* of one cycle */
