@@ -341,6 +341,7 @@ static bool loopback_host(const char *host)
 }
 
 /* https://host[:port], or plain http on loopback only: no credential ever leaves the machine unencrypted. */
+/* A URL that holds a password is not shown. */
 static int set_server(struct kube_config *c, const char *server, struct error *err)
 {
     if (!server)
@@ -348,14 +349,13 @@ static int set_server(struct kube_config *c, const char *server, struct error *e
     bool https = str_starts(server, "https://"), http = str_starts(server, "http://");
     const char *host = https ? server + 8 : http ? server + 7 : NULL;
     if (!host)
-        return error_set(err, ERROR_INVALID, "server: must begin with https://: '%s'", server);
+        return error_set(err, ERROR_INVALID, "server: must begin with https://");
     size_t n = strlen(server);
     while (n > 0 && server[n - 1] == '/')
         n--;
     for (const char *p = host; p < server + n; p++)
         if (*p <= ' ' || *p > '~' || *p == '@' || *p == '?' || *p == '#')
-            return error_set(err, ERROR_INVALID, "server: not a URL of host, port and path: '%s'",
-                             server);
+            return error_set(err, ERROR_INVALID, "server: not a URL of host, port and path");
     if (host >= server + n || *host == '/' || *host == ':')
         return error_set(err, ERROR_INVALID, "server: no host: '%s'", server);
     if (http && !loopback_host(host))
