@@ -51,6 +51,13 @@ struct kubelet {
     size_t pods_len;
 };
 
+/* What does not fit is a mistake of the test. */
+#define put(...)                      \
+    do {                              \
+        if (!str_format(__VA_ARGS__)) \
+            abort();                  \
+    } while (0)
+
 static struct plugin *plugin_of(struct kubelet *k, const char *resource, bool make)
 {
     for (size_t i = 0; i < k->plugins_len; i++)
@@ -60,7 +67,7 @@ static struct plugin *plugin_of(struct kubelet *k, const char *resource, bool ma
         return NULL;
     struct plugin *p = &k->plugins[k->plugins_len++];
     p->kubelet = k;
-    snprintf(p->resource, sizeof p->resource, "%s", resource);
+    put(p->resource, sizeof p->resource, "%s", resource);
     return p;
 }
 
@@ -82,7 +89,7 @@ static void on_list(void *arg, const void *bytes, size_t n)
     pthread_mutex_lock(&p->kubelet->lock);
     p->ids.len = 0;
     for (size_t i = 0; i < m->n_devices && i < KUBELET_IDS; i++) {
-        snprintf(p->ids.items[i], KUBELET_ID, "%s", m->devices[i]->id);
+        put(p->ids.items[i], KUBELET_ID, "%s", m->devices[i]->id);
         p->healthy[i] = str_eq(m->devices[i]->health, "Healthy");
         p->ids.len++;
     }
@@ -113,7 +120,7 @@ static int on_register(void *arg, const void *bytes, size_t n, struct strbuf *re
         return error_set(err, ERROR_INVALID, "not a RegisterRequest");
     char socket[PATH];
     int result = 0;
-    snprintf(socket, sizeof socket, "%s/%s", k->plugin_dir, m->endpoint);
+    put(socket, sizeof socket, "%s/%s", k->plugin_dir, m->endpoint);
     pthread_mutex_lock(&k->lock);
     if (k->refuse > 0) {
         k->refuse--;
@@ -132,7 +139,7 @@ static int on_register(void *arg, const void *bytes, size_t n, struct strbuf *re
         p->stream = NULL;
         p->listed = false;
         p->registrations++;
-        snprintf(p->socket, sizeof p->socket, "%s", socket);
+        put(p->socket, sizeof p->socket, "%s", socket);
         pthread_mutex_unlock(&k->lock);
         stream_close(old);
         struct stream *s = stream_open(socket, WIRE_LIST_AND_WATCH, on_list, p);
@@ -220,11 +227,11 @@ struct kubelet *kubelet_new(const char *dir)
         abort();
     pthread_mutex_init(&k->lock, NULL);
     char path[PATH];
-    snprintf(k->dir, sizeof k->dir, "%s", dir);
-    snprintf(k->plugin_dir, sizeof k->plugin_dir, "%s/device-plugins", dir);
-    snprintf(k->registration, sizeof k->registration, "%s/device-plugins/kubelet.sock", dir);
-    snprintf(path, sizeof path, "%s/pod-resources", dir);
-    snprintf(k->pod_resources, sizeof k->pod_resources, "%s/pod-resources/kubelet.sock", dir);
+    put(k->dir, sizeof k->dir, "%s", dir);
+    put(k->plugin_dir, sizeof k->plugin_dir, "%s/device-plugins", dir);
+    put(k->registration, sizeof k->registration, "%s/device-plugins/kubelet.sock", dir);
+    put(path, sizeof path, "%s/pod-resources", dir);
+    put(k->pod_resources, sizeof k->pod_resources, "%s/pod-resources/kubelet.sock", dir);
     if (mkdir(k->plugin_dir, 0755) < 0 || mkdir(path, 0755) < 0)
         abort();
     return k;
@@ -238,7 +245,7 @@ static void sweep(const char *dir)
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {
         char path[2 * PATH];
         struct stat st;
-        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        put(path, sizeof path, "%s/%s", dir, e->d_name);
         if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
             unlink(path);
     }
@@ -264,7 +271,7 @@ void kubelet_start(struct kubelet *k)
 static void leave_socket(const char *path)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    put(at.sun_path, sizeof at.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0)
         abort();
@@ -292,7 +299,7 @@ void kubelet_free(struct kubelet *k)
     sweep(k->plugin_dir);
     rmdir(k->plugin_dir);
     unlink(k->pod_resources);
-    snprintf(path, sizeof path, "%s/pod-resources", k->dir);
+    put(path, sizeof path, "%s/pod-resources", k->dir);
     rmdir(path);
     for (size_t i = 0; i < k->pods_len; i++)
         free(k->pods[i]);
@@ -379,11 +386,11 @@ void kubelet_add_pod(struct kubelet *k, const char *ns, const char *name,
     struct fake_pod *p = calloc(1, sizeof *p);
     if (p == NULL || k->pods_len == PODS)
         abort();
-    snprintf(p->ns, sizeof p->ns, "%s", ns);
-    snprintf(p->name, sizeof p->name, "%s", name);
+    put(p->ns, sizeof p->ns, "%s", ns);
+    put(p->name, sizeof p->name, "%s", name);
     for (; *containers != NULL && p->containers_len < CONTAINERS; containers++)
-        snprintf(p->containers[p->containers_len++].name, sizeof p->containers[0].name, "%s",
-                 *containers);
+        put(p->containers[p->containers_len++].name, sizeof p->containers[0].name, "%s",
+            *containers);
     pthread_mutex_lock(&k->lock);
     k->pods[k->pods_len++] = p;
     pthread_mutex_unlock(&k->lock);
@@ -427,7 +434,7 @@ static int call(struct kubelet *k, const char *resource, const char *method,
     pthread_mutex_lock(&k->lock);
     const struct plugin *p = plugin_of(k, resource, false);
     if (p != NULL)
-        snprintf(socket, sizeof socket, "%s", p->socket);
+        put(socket, sizeof socket, "%s", p->socket);
     pthread_mutex_unlock(&k->lock);
     if (rpc_channel_new(&c, socket, err) < 0)
         return -1;
@@ -476,7 +483,7 @@ int kubelet_prefer(struct kubelet *k, const char *resource, const struct kubelet
     if (r == NULL || r->n_container_responses != 1)
         return error_set(err, ERROR_INTERNAL, "preferred: bad answer");
     for (size_t i = 0; i < r->container_responses[0]->n_deviceids && i < KUBELET_IDS; i++)
-        snprintf(out->items[out->len++], KUBELET_ID, "%s", r->container_responses[0]->deviceids[i]);
+        put(out->items[out->len++], KUBELET_ID, "%s", r->container_responses[0]->deviceids[i]);
     v1beta1__preferred_allocation_response__free_unpacked(r, NULL);
     return 0;
 }
@@ -507,8 +514,8 @@ int kubelet_allocate(struct kubelet *k, const char *resource, const struct kubel
     const V1beta1__ContainerAllocateResponse *c = r->container_responses[0];
     for (size_t i = 0; i < c->n_envs && i < KUBELET_ENVS; i++) {
         struct kubelet_env *e = &out->envs[out->envs_len++];
-        snprintf(e->key, sizeof e->key, "%s", c->envs[i]->key);
-        snprintf(e->value, sizeof e->value, "%s", c->envs[i]->value);
+        put(e->key, sizeof e->key, "%s", c->envs[i]->key);
+        put(e->value, sizeof e->value, "%s", c->envs[i]->value);
     }
     v1beta1__allocate_response__free_unpacked(r, NULL);
     return 0;
