@@ -145,7 +145,7 @@ static void claim_copy(struct cluster_pod *cp, const struct claim *from)
         memcpy(to->group, from->group, from->group_len * sizeof *to->group);
     if (from->visible_len > 0)
         memcpy(to->visible, from->visible, from->visible_len * sizeof *to->visible);
-    cp->claim_trusted = true;
+    cp->claim_trusted = cp->gpu.any;
 }
 
 /* What the pod's annotations say it was given. A claim that does not add up to the request is not believed (contract, section 2). Which cards exist is the
