@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/options.h"
 
@@ -139,6 +140,7 @@ int probes_start(struct probes *p, const struct probes_options *o, httpd_handler
         loop_timer_cancel(p->loop, &p->beat);
         return error_wrap(err, "probes");
     }
+    log_info("probes listening", kv("address", o->address), kv("port", httpd_port(p->httpd)));
     return 0;
 }
 

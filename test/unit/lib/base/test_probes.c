@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/options.h"
 #include "test/unit/lib/base/expect.h"
@@ -31,11 +32,27 @@ static int end(void **state)
     return 0;
 }
 
+static struct strbuf lines;
+
+static void keep_line(void *arg, const char *line, size_t n)
+{
+    (void)arg;
+    strbuf_add(&lines, line, n);
+}
+
 static void start(httpd_handler other, void *arg)
 {
     struct error err = ERROR_INIT;
+    strbuf_init(&lines);
+    log_set_sink(keep_line, NULL);
     if (probes_start(&probes, &options, other, arg, &err) < 0)
         fail_msg("probes_start: %s", err.text);
+    log_set_sink(NULL, NULL);
+    char expected[100];
+    str_format(expected, sizeof expected, " msg=\"probes listening\" address=127.0.0.1 port=%u\n",
+               (unsigned)httpd_port(probes.httpd));
+    expect_true("the port that was taken is logged", str_ends(strbuf_str(&lines), expected));
+    strbuf_deinit(&lines);
 }
 
 static void expect_reply(const char *row, const char *line, int status, const char *body)
