@@ -183,7 +183,7 @@ static int answer(const struct review_config *config, char *body, size_t n, stru
     struct review r;
     struct rules_verdict v;
     if (json_parse_insitu(&doc, body, n, err) < 0)
-        return error_wrap(err, "the body is not JSON");
+        return error_wrap(err, "body");
     if (review_parse(json_root(doc), &r, err) < 0 || judge(config, &r, a, &v, err) < 0)
         return -1;
     AUTO_PATCH patch;

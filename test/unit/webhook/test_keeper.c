@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rule in artificial time; then the thread against a small API server that knows one Secret and one configuration. */
+#include "webhook/keeper.h"
+
+#include "test/unit/lib/base/expect.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/httpd.h"
+#include "lib/base/metrics.h"
+#include "lib/kube/base64.h"
+#include "lib/kube/http.h"
+
+enum { DAY = 86400 };
+static const char *const names[] = {"hook.ns.svc"};
+static const struct keeper_policy policy = {.names = names,
+                                            .names_len = 1,
+                                            .ca_life_s = 300 * (int64_t)DAY,
+                                            .leaf_life_s = 30 * (int64_t)DAY};
+
+static int64_t now_seconds(void)
+{
+    return clock_wall_ns() / 1000000000;
+}
+
+static void two_years_pass_and_both_sides_agree_every_other_day(void **state)
+{
+    (void)state;
+    struct vault_content c = {0};
+    struct error err = ERROR_INIT;
+    const char *why = "";
+    int made[4] = {0};
+    AUTO_STRBUF trusted; /* by an API server that is two days behind */
+    strbuf_init(&trusted);
+    int64_t begin = 1800000000;
+    bool settled = true;
+    for (int64_t now = begin; now < begin + 730 * (int64_t)DAY; now += 2 * DAY) {
+        AUTO_STRBUF before;
+        strbuf_init(&before);
+        strbuf_adds(&before, str_or_empty(c.ca_bundle));
+        enum keeper_need need = keeper_judge(&policy, &c, now, settled, &why);
+        made[need]++;
+        if (keeper_renew(&policy, need, &c, now, &err) < 0)
+            fail_msg("day %lld: %s", (long long)((now - begin) / DAY), err.text);
+        if (now > begin && certs_check(trusted.ptr, &c.leaf, names, 1, now, &err) < 0)
+            fail_msg("day %lld: %s", (long long)((now - begin) / DAY), err.text);
+        settled = str_eq(strbuf_str(&before), c.ca_bundle);
+        strbuf_reset(&trusted);
+        strbuf_adds(&trusted, c.ca_bundle);
+    }
+    expect_int("one beginning", 1, made[KEEPER_ALL]);
+    expect_int("a CA after each 200 days", 3, made[KEEPER_CA]);
+    expect_true("a leaf after each 20 days, and with each CA",
+                made[KEEPER_LEAF] >= 33 && made[KEEPER_LEAF] <= 40);
+    vault_content_deinit(&c);
+    expect_done();
+}
+
+static void what_is_needed_and_why(void **state)
+{
+    (void)state;
+    enum { ABSENT, GOOD, OTHER, RUBBISH };
+    static const int64_t begin = 1800000000;
+    static const struct {
+        const char *row;
+        int ca, ca_key, cert, key;
+        int64_t after_s;
+        bool settled;
+        enum keeper_need need;
+        const char *why;
+    } rows[] = {
+        {"nothing there", ABSENT, ABSENT, ABSENT, ABSENT, 0, true, KEEPER_ALL,
+         "there is no CA yet"},
+        {"no CA key", GOOD, ABSENT, GOOD, GOOD, 0, true, KEEPER_ALL, "there is no CA yet"},
+        {"all is well", GOOD, GOOD, GOOD, GOOD, 0, true, KEEPER_NOTHING, ""},
+        {"a CA that cannot be read", RUBBISH, GOOD, GOOD, GOOD, 0, true, KEEPER_ALL,
+         "the CA cannot be used"},
+        {"another CA's key", GOOD, OTHER, GOOD, GOOD, 0, true, KEEPER_ALL, "the CA cannot be used"},
+        {"no certificate", GOOD, GOOD, ABSENT, GOOD, 0, true, KEEPER_LEAF,
+         "the certificate cannot be used"},
+        {"no key", GOOD, GOOD, GOOD, ABSENT, 0, true, KEEPER_LEAF,
+         "the certificate cannot be used"},
+        {"another's certificate", GOOD, GOOD, OTHER, OTHER, 0, true, KEEPER_LEAF,
+         "the certificate cannot be used"},
+        {"another's key", GOOD, GOOD, GOOD, OTHER, 0, true, KEEPER_LEAF,
+         "the certificate cannot be used"},
+        {"before two thirds", GOOD, GOOD, GOOD, GOOD, 19 * DAY, true, KEEPER_NOTHING, ""},
+        {"after two thirds", GOOD, GOOD, GOOD, GOOD, 20 * DAY, true, KEEPER_LEAF,
+         "the certificate is near its end"},
+        {"not while a CA settles", GOOD, GOOD, GOOD, GOOD, 20 * DAY, false, KEEPER_NOTHING, ""},
+        {"but when it has ended", GOOD, GOOD, GOOD, GOOD, 31 * DAY, false, KEEPER_LEAF,
+         "the certificate cannot be used"},
+        {"the CA has ended", GOOD, GOOD, GOOD, GOOD, 301 * DAY, true, KEEPER_ALL,
+         "the CA cannot be used"},
+    };
+    struct error err = ERROR_INIT;
+    struct vault_content good = {0};
+    struct vault_content other = {0};
+    assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &good, begin, &err));
+    assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &other, begin, &err));
+    char rubbish[] = "rubbish";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *why = NULL;
+        char *const ca[] = {NULL, good.ca_bundle, other.ca_bundle, rubbish};
+        char *const ca_key[] = {NULL, good.ca_key, other.ca_key, rubbish};
+        char *const cert[] = {NULL, good.leaf.cert_pem, other.leaf.cert_pem, rubbish};
+        char *const key[] = {NULL, good.leaf.key_pem, other.leaf.key_pem, rubbish};
+        struct vault_content c = {.ca_bundle = ca[rows[i].ca],
+                                  .ca_key = ca_key[rows[i].ca_key],
+                                  .leaf = {cert[rows[i].cert], key[rows[i].key]}};
+        expect_int(
+            rows[i].row, (int64_t)rows[i].need,
+            (int64_t)keeper_judge(&policy, &c, begin + rows[i].after_s, rows[i].settled, &why));
+        expect_str(rows[i].row, rows[i].why, why);
+    }
+    vault_content_deinit(&good);
+    vault_content_deinit(&other);
+    expect_done();
+}
+
+/* ---- a small API server ----------------------------------------------------------------------- */
+
+struct api {
+    struct httpd *httpd;
+    struct kube_config *config;
+    pthread_mutex_t lock;
+    struct strbuf secret; /* its "data" as JSON; empty: there is none */
+    int secret_version;
+    bool has_config;
+    char *bundles[2]; /* caBundle of the two webhooks, base64 */
+    int config_version;
+    int conflicts; /* answer so many writes with 409 first */
+};
+
+static const struct kube_options kube = {
+    .max_reply_bytes = 1 << 20, .request_timeout_ms = 10000, .page_size = 500};
+
+static void answer(struct httpd_response *reply, int status, const char *text)
+{
+    reply->status = status;
+    reply->content_type = "application/json";
+    strbuf_adds(&reply->body, text);
+}
+
+static void answer_secret(struct api *api, const struct httpd_request *r,
+                          struct httpd_response *reply)
+{
+    bool exists = api->secret.len > 0;
+    if (str_eq(r->method, "GET")) {
+        if (!exists) {
+            answer(reply, 404, "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}");
+            return;
+        }
+        reply->content_type = "application/json";
+        strbuf_addf(&reply->body,
+                    "{\"metadata\":{\"name\":\"s\",\"resourceVersion\":\"%d\"},\"data\":%s}",
+                    api->secret_version, api->secret.ptr);
+        return;
+    }
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    if (json_parse(&doc, r->body, r->body_len, &err) < 0) {
+        answer(reply, 400, "{}");
+        return;
+    }
+    AUTO_STRBUF version;
+    strbuf_init(&version);
+    strbuf_addf(&version, "%d", api->secret_version);
+    const char *sent = json_get_str(json_get(json_root(doc), "metadata"), "resourceVersion");
+    bool create = str_eq(r->method, "POST");
+    if ((create && exists) || (!create && !str_eq(sent, version.ptr)) || api->conflicts > 0) {
+        api->conflicts -= api->conflicts > 0;
+        answer(reply, 409, "{\"kind\":\"Status\",\"code\":409,\"reason\":\"Conflict\"}");
+        return;
+    }
+    struct json_writer w;
+    strbuf_reset(&api->secret);
+    json_writer_init(&w, &api->secret);
+    json_put_value(&w, json_get(json_root(doc), "data"));
+    api->secret_version++;
+    answer(reply, create ? 201 : 200, "{}");
+}
+
+static void patch_config(struct api *api, const struct httpd_request *r)
+{
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    if (json_parse(&doc, r->body, r->body_len, &err) < 0)
+        return;
+    for (struct json_iter it = json_iter(json_root(doc)); json_next(&it);) {
+        const char *path = json_get_str(it.value, "path");
+        int i = str_eq(path, "/webhooks/0/clientConfig/caBundle")   ? 0
+                : str_eq(path, "/webhooks/1/clientConfig/caBundle") ? 1
+                                                                    : -1;
+        if (i < 0)
+            continue;
+        free(api->bundles[i]);
+        api->bundles[i] = strdup(str_or_empty(json_get_str(it.value, "value")));
+    }
+    api->config_version++;
+}
+
+static void answer_config(struct api *api, const struct httpd_request *r,
+                          struct httpd_response *reply)
+{
+    if (!api->has_config) {
+        answer(reply, 404, "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}");
+        return;
+    }
+    if (str_eq(r->method, "PATCH"))
+        patch_config(api, r);
+    reply->content_type = "application/json";
+    strbuf_addf(
+        &reply->body,
+        "{\"metadata\":{\"name\":\"w\",\"resourceVersion\":\"%d\"},\"webhooks\":["
+        "{\"clientConfig\":{\"caBundle\":\"%s\"}},{\"clientConfig\":{\"caBundle\":\"%s\"}}]}",
+        api->config_version, api->bundles[0], api->bundles[1]);
+}
+
+static void handle(void *arg, const struct httpd_request *r, struct httpd_response *reply)
+{
+    struct api *api = arg;
+    pthread_mutex_lock(&api->lock);
+    if (str_starts(r->path, "/api/v1/namespaces/ns/secrets"))
+        answer_secret(api, r, reply);
+    else if (str_ends(r->path, "/mutatingwebhookconfigurations/w"))
+        answer_config(api, r, reply);
+    else
+        answer(reply, 404, "{}");
+    pthread_mutex_unlock(&api->lock);
+}
+
+static void api_start(struct api *api)
+{
+    *api = (struct api){.secret_version = 1, .config_version = 1};
+    pthread_mutex_init(&api->lock, NULL);
+    strbuf_init(&api->secret);
+    api->bundles[0] = strdup("");
+    api->bundles[1] = strdup("");
+    struct error err = ERROR_INIT;
+    struct httpd_config config = {.address = "127.0.0.1",
+                                  .threads = 1,
+                                  .max_body_bytes = 1 << 20,
+                                  .handler = handle,
+                                  .arg = api};
+    if (httpd_start(&api->httpd, &config, &err) < 0)
+        fail_msg("%s", err.text);
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    strbuf_addf(&text,
+                "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                "clusters: [{name: k, cluster: {server: \"http://127.0.0.1:%u\"}}]\n"
+                "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
+                "users: [{name: u, user: {token: t}}]\n",
+                (unsigned)httpd_port(api->httpd));
+    if (kube_config_parse(&api->config, text.ptr, text.len, NULL, "", false, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void api_stop(struct api *api)
+{
+    httpd_stop(api->httpd);
+    kube_config_free(api->config);
+    strbuf_deinit(&api->secret);
+    free(api->bundles[0]);
+    free(api->bundles[1]);
+    pthread_mutex_destroy(&api->lock);
+}
+
+/* What a replica's server would know. */
+struct replica {
+    struct keeper *keeper;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct certs_pair served;
+    int installs, passes;
+    bool usable, published;
+};
+
+static int install(void *arg, const char *cert_pem, const char *key_pem, struct error *err)
+{
+    (void)err;
+    struct replica *r = arg;
+    pthread_mutex_lock(&r->lock);
+    certs_pair_deinit(&r->served);
+    r->served = (struct certs_pair){strdup(cert_pem), strdup(key_pem)};
+    r->installs++;
+    pthread_mutex_unlock(&r->lock);
+    return 0;
+}
+
+static void note_state(void *arg, bool usable, bool published)
+{
+    struct replica *r = arg;
+    pthread_mutex_lock(&r->lock);
+    r->usable = usable;
+    r->published = published;
+    r->passes++;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void replica_start(struct replica *r, const struct keeper_options *o, struct api *api)
+{
+    struct error err = ERROR_INIT;
+    struct kube_client *client = NULL;
+    struct keeper_callbacks cb = {.install = install, .state = note_state, .arg = r};
+    *r = (struct replica){.installs = 0};
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    if (api && kube_client_new(&client, api->config, &kube, "test", &err) < 0)
+        fail_msg("%s", err.text);
+    if (keeper_start(&r->keeper, o, "ns", client, &cb, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void replica_stop(struct replica *r)
+{
+    keeper_stop(r->keeper);
+    certs_pair_deinit(&r->served);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->changed);
+}
+
+/* Waits (20 s at most) until so many installs happened and the two flags are these. */
+static void wait_for(const char *row, struct replica *r, int installs, bool usable, bool published)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    pthread_mutex_lock(&r->lock);
+    int rc = 0;
+    while (rc == 0 && (r->installs < installs || r->usable != usable || r->published != published))
+        rc = pthread_cond_timedwait(&r->changed, &r->lock, &until);
+    if (rc != 0)
+        print_error("%s: %d installs, usable %d, published %d\n", row, r->installs, r->usable,
+                    r->published);
+    pthread_mutex_unlock(&r->lock);
+    expect_int(row, 0, rc);
+}
+
+/* Until the keeper has looked at everything once more, from the beginning. */
+static void wait_for_pass(struct replica *r)
+{
+    pthread_mutex_lock(&r->lock);
+    for (int enough = r->passes + 2; r->passes < enough;)
+        pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static const struct keeper_options usual = {.service = "hook",
+                                            .san = "127.0.0.1,,extra.example",
+                                            .secret = "s",
+                                            .webhook_config = "w",
+                                            .ca_life_ms = INT64_C(3600000) * 24,
+                                            .leaf_life_ms = 3600000,
+                                            .check_ms = 50};
+
+static void published_bundle(struct api *api, struct strbuf *out)
+{
+    pthread_mutex_lock(&api->lock);
+    expect_str("both webhooks have the same", api->bundles[0], api->bundles[1]);
+    expect_true("base64", base64_decode(api->bundles[0], strlen(api->bundles[0]), out));
+    pthread_mutex_unlock(&api->lock);
+}
+
+static void replicas_share_one_ca(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct replica b;
+    static const char *const all[] = {"hook.ns.svc", "hook.ns.svc.cluster.local",
+                                      "hook.ns",     "hook",
+                                      "127.0.0.1",   "extra.example"};
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF bundle;
+    strbuf_init(&bundle);
+    api_start(&api);
+    api.has_config = true;
+    api.conflicts = 1;
+    replica_start(&a, &usual, &api);
+    replica_start(&b, &usual, &api);
+    wait_for("the first", &a, 1, true, true);
+    wait_for("the second", &b, 1, true, true);
+    expect_str("one certificate", a.served.cert_pem, b.served.cert_pem);
+    expect_int("written once", 2, api.secret_version);
+    published_bundle(&api, &bundle);
+    if (certs_check(bundle.ptr, &a.served, all, 6, now_seconds(), &err) < 0)
+        expect_str("the API server accepts it under each name", "", err.text);
+    /* An installer that applies its manifest again leaves caBundle empty. */
+    pthread_mutex_lock(&api.lock);
+    free(api.bundles[1]);
+    api.bundles[1] = strdup("");
+    pthread_mutex_unlock(&api.lock);
+    for (int64_t end = clock_mono_ms() + 20000; clock_mono_ms() < end;) {
+        pthread_mutex_lock(&api.lock);
+        bool back = str_eq(api.bundles[0], api.bundles[1]);
+        pthread_mutex_unlock(&api.lock);
+        if (back)
+            break;
+        clock_sleep_ms(10);
+    }
+    strbuf_reset(&bundle);
+    published_bundle(&api, &bundle);
+    replica_stop(&a);
+    replica_stop(&b);
+    api_stop(&api);
+    expect_done();
+}
+
+static void readiness_waits_for_the_configuration(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    api_start(&api);
+    replica_start(&a, &usual, &api);
+    wait_for("a certificate, but nobody who trusts it", &a, 1, true, false);
+    pthread_mutex_lock(&api.lock);
+    api.has_config = true;
+    pthread_mutex_unlock(&api.lock);
+    wait_for("the configuration appears", &a, 1, true, true);
+    replica_stop(&a);
+    api_stop(&api);
+    expect_done();
+}
+
+static void a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct keeper_options o = usual;
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF bundle;
+    strbuf_init(&bundle);
+    o.leaf_life_ms = 3000;
+    api_start(&api);
+    api.has_config = true;
+    replica_start(&a, &o, &api);
+    wait_for("two renewals", &a, 3, true, true);
+    pthread_mutex_lock(&api.lock);
+    strbuf_reset(&api.secret);
+    strbuf_adds(&api.secret, "{\"ca.crt\":\"!\",\"ca.key\":7,\"tls.crt\":\"aGVsbG8=\"}");
+    pthread_mutex_unlock(&api.lock);
+    pthread_mutex_lock(&a.lock);
+    int before = a.installs;
+    pthread_mutex_unlock(&a.lock);
+    wait_for("all anew", &a, before + 2, true, true);
+    keeper_stop(a.keeper);
+    a.keeper = NULL;
+    published_bundle(&api, &bundle);
+    struct certs_life
+        life; /* it is short: the check is made at its beginning, however slow we are */
+    assert_int_equal(0, certs_life(a.served.cert_pem, &life, &err));
+    if (certs_check(bundle.ptr, &a.served, names, 1, life.not_before_s, &err) < 0)
+        expect_str("accepted", "", err.text);
+    replica_stop(&a);
+    api_stop(&api);
+    expect_done();
+}
+
+static void write_file(const char *path, const char *text)
+{
+    AUTO_STRBUF temporary;
+    strbuf_init(&temporary);
+    strbuf_addf(&temporary, "%s.new", path);
+    int fd = open(temporary.ptr, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal((ssize_t)strlen(text), write(fd, text, strlen(text)));
+    close(fd);
+    assert_int_equal(0, rename(temporary.ptr, path));
+}
+
+static void files_are_read_again_when_they_fit_together(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/test_keeper_XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    AUTO_STRBUF cert;
+    AUTO_STRBUF key;
+    strbuf_init(&cert);
+    strbuf_init(&key);
+    strbuf_addf(&cert, "%s/tls.crt", dir);
+    strbuf_addf(&key, "%s/tls.key", dir);
+    struct error err = ERROR_INIT;
+    struct vault_content one = {0};
+    struct vault_content two = {0};
+    assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &one, now_seconds(), &err));
+    assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &two, now_seconds(), &err));
+    struct keeper_options o = {
+        .service = "hook", .cert_file = cert.ptr, .key_file = key.ptr, .check_ms = 50};
+    struct replica a;
+    replica_start(&a, &o, NULL);
+    wait_for("no files yet", &a, 0, false, false);
+    write_file(cert.ptr, one.leaf.cert_pem);
+    write_file(key.ptr, one.leaf.key_pem);
+    wait_for("the first pair", &a, 1, true, true);
+    write_file(cert.ptr, two.leaf.cert_pem);
+    wait_for_pass(&a);
+    pthread_mutex_lock(&a.lock);
+    expect_str("half of the second pair changes nothing", one.leaf.cert_pem, a.served.cert_pem);
+    pthread_mutex_unlock(&a.lock);
+    write_file(key.ptr, two.leaf.key_pem);
+    wait_for("the second pair", &a, 2, true, true);
+    expect_str("is served", two.leaf.cert_pem, a.served.cert_pem);
+    replica_stop(&a);
+    vault_content_deinit(&one);
+    vault_content_deinit(&two);
+    unlink(cert.ptr);
+    unlink(key.ptr);
+    rmdir(dir);
+    expect_done();
+}
+
+static void options_that_do_not_go_together(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        struct keeper_options o;
+        const char *error;
+    } rows[] = {
+        {"a certificate without a key",
+         {.service = "s", .cert_file = "a"},
+         "--cert-file and --key-file go together"},
+        {"a CA alone",
+         {.service = "s", .ca_file = "a", .ca_life_ms = 1, .leaf_life_ms = 1},
+         "--ca-file goes with --cert-file and --key-file"},
+        {"files and a configuration without a CA",
+         {.service = "s", .cert_file = "a", .key_file = "b", .webhook_config = "w"},
+         "--webhook-config with --cert-file needs --ca-file: what should caBundle be?"},
+        {"a leaf longer than its CA",
+         {.service = "s", .ca_life_ms = 1, .leaf_life_ms = 2},
+         "--cert-lifetime is longer than --ca-lifetime"},
+        {"a leaf that ends while a CA settles",
+         {.service = "s", .ca_life_ms = 9000, .leaf_life_ms = 9000, .settle_ms = 3001},
+         "--ca-settle is longer than a third of --cert-lifetime: the certificate could end while a new "
+         "CA settles"},
+        {"too many names",
+         {.service = "s",
+          .san = "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a",
+          .ca_life_ms = 9000,
+          .leaf_life_ms = 9000},
+         "--san: at most 28 names"},
+    };
+    struct keeper_callbacks cb = {.install = install, .state = note_state};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct keeper *k = NULL;
+        struct error err = ERROR_INIT;
+        expect_int(rows[i].row, -1, keeper_start(&k, &rows[i].o, "ns", NULL, &cb, &err));
+        expect_str(rows[i].row, rows[i].error, err.text);
+    }
+    expect_done();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    kube_http_global_init();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    metrics_reset();
+    kube_http_global_cleanup();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_years_pass_and_both_sides_agree_every_other_day),
+        cmocka_unit_test(what_is_needed_and_why),
+        cmocka_unit_test(replicas_share_one_ca),
+        cmocka_unit_test(readiness_waits_for_the_configuration),
+        cmocka_unit_test(a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew),
+        cmocka_unit_test(files_are_read_again_when_they_fit_together),
+        cmocka_unit_test(options_that_do_not_go_together),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
