@@ -125,7 +125,7 @@ int cpuset_parse(const char *text, struct cpuset *out, struct error *err)
     while (end > s && is_blank(end[-1]))
         end--;
     while (s < end) {
-        unsigned first, last;
+        unsigned first = 0, last;
         if (take_cpu(text, &s, end, &first, err) < 0)
             return -1;
         last = first;
