@@ -47,8 +47,12 @@ struct jsonnode *jsonnode_clone(struct jsontree *t,
 bool jsonnode_is_object(const struct jsonnode *n);
 bool jsonnode_is_array(const struct jsonnode *n);
 bool jsonnode_is_string(const struct jsonnode *n);
+bool jsonnode_is_number(const struct jsonnode *n);
+bool jsonnode_is_bool(const struct jsonnode *n);
 bool jsonnode_is_null(const struct jsonnode *n);
-const char *jsonnode_str(const struct jsonnode *n); /* or NULL */
+const char *
+jsonnode_str(const struct jsonnode *n); /* or NULL; NULL too for a string with a NUL in it */
+const char *jsonnode_number_text(const struct jsonnode *n); /* or NULL */
 bool jsonnode_int(const struct jsonnode *n, int64_t *out);
 bool jsonnode_bool(const struct jsonnode *n, bool fallback);
 bool jsonnode_equal(const struct jsonnode *a,
@@ -58,6 +62,8 @@ size_t jsonnode_len(const struct jsonnode *n);
 /* Objects. */
 struct jsonnode *jsonnode_get(const struct jsonnode *obj, const char *key);
 const char *jsonnode_get_str(const struct jsonnode *obj, const char *key);
+/* jsonnode_path(root, "metadata", "labels", NULL): the node at the end, or NULL. */
+struct jsonnode *jsonnode_path(const struct jsonnode *obj, ...) __attribute__((sentinel));
 /* Replaces the value in its place, or appends. */
 void jsonnode_set(struct jsontree *t, struct jsonnode *obj, const char *key,
                   struct jsonnode *value);
@@ -65,7 +71,8 @@ void jsonnode_set_str(struct jsontree *t, struct jsonnode *obj, const char *key,
 void jsonnode_set_int(struct jsontree *t, struct jsonnode *obj, const char *key, int64_t n);
 /* The member if it is an object, otherwise a new empty one in its place. jsonnode_need_path(t, root, "metadata", "labels", NULL). */
 struct jsonnode *jsonnode_need_object(struct jsontree *t, struct jsonnode *obj, const char *key);
-struct jsonnode *jsonnode_need_path(struct jsontree *t, struct jsonnode *obj, ...);
+struct jsonnode *jsonnode_need_path(struct jsontree *t, struct jsonnode *obj, ...)
+    __attribute__((sentinel));
 /* The node that was there, or NULL. */
 struct jsonnode *jsonnode_remove(struct jsonnode *obj, const char *key);
 /* for (struct jsonnode_iter it = jsonnode_iter(n); jsonnode_next(&it);) { it.key (NULL in arrays), it.value }: the tree is not changed meanwhile. */
