@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Both backends: NVML through the real loading path with the fake library, and the simulated one from files. */
+#include "device-plugin/backend.h"
+
+#include "test/unit/lib/base/expect.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "device-plugin/scan.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+static char dir[64], library[4096], file[128];
+static struct arena a;
+
+static void ignore(void *arg, const char *line, size_t n)
+{
+    (void)arg, (void)line, (void)n;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    const char *build = getenv("BUILD_DIR");
+    assert_true(str_format(library, sizeof library, "%s/lib/libnvidia-ml.so.1",
+                           build != NULL ? build : "build/release"));
+    (void)str_format(dir, sizeof dir, "/tmp/cosched-backend-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    assert_true(str_format(file, sizeof file, "%s/cards", dir));
+    arena_init(&a, 0);
+    log_set_sink(ignore, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    log_set_sink(NULL, NULL);
+    unsetenv("COSCHED_FAKE_NVML");
+    arena_deinit(&a);
+    unlink(file);
+    rmdir(dir);
+    return 0;
+}
+
+static void write_file(const char *path, const void *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal((ssize_t)n, write(fd, bytes, n));
+    close(fd);
+}
+
+static void script(const char *text)
+{
+    write_file(file, text, strlen(text));
+    setenv("COSCHED_FAKE_NVML", file, 1);
+}
+
+/* Opens, scans once, closes. */
+static int scan(const struct backend_type *type, const char *lib, struct gpu_inventory *out,
+                struct error *err)
+{
+    struct backend *b = NULL;
+    struct backend_config c = {.nvml_library = lib, .sim_file = file, .sysfs = dir};
+    if (type->open(&b, &c, err) < 0)
+        return -1;
+    int result = type->scan(b, &a, out, err);
+    type->close(b);
+    return result;
+}
+
+static void two_cards_without_a_script(void **state)
+{
+    (void)state;
+    struct gpu_inventory inv;
+    struct error err = ERROR_INIT;
+    expect_int("scan", 0, scan(&backend_nvml, library, &inv, &err));
+    expect_str("no error", "", err.text);
+    expect_int("two cards", 2, (int64_t)inv.cards_len);
+    expect_int("of 16,160 MiB", 16160, inv.cards[1].mib);
+    expect_int("together 30 GiB", 30, gpu_inventory_gib(&inv));
+    expect_str("model", "Tesla T4", inv.cards[0].model);
+    expect_str("uuid", "GPU-00000000-0000-4000-8000-000000000001", inv.cards[1].uuid);
+    expect_str("PCI address as the kernel writes it", "0000:3c:00.0", inv.cards[1].pci);
+    expect_int("NUMA node unknown without sysfs", -1, inv.cards[0].numa);
+    expect_str("linked through the system", "SYS", inv.links[1]);
+    expect_done();
+}
+
+static void mixed_cards_with_links(void **state)
+{
+    (void)state;
+    struct gpu_inventory inv;
+    struct error err = ERROR_INIT;
+    char path[256];
+    script(
+        "# three cards\ncount=3\ncard.1.mib=24576\ncard.1.name=A10\ncard.2.mib=81559\ncard.2.mig=1\n"
+        "link.0.1=NV2\nlink.0.2=PIX\nlink.1.2=NODE\n");
+    const char *const parts[] = {"bus", "bus/pci", "bus/pci/devices",
+                                 "bus/pci/devices/0000:3c:00.0"};
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(str_format(path, sizeof path, "%s/%s", dir, parts[i]));
+        assert_int_equal(0, mkdir(path, 0755));
+    }
+    assert_true(str_format(path, sizeof path, "%s/%s/numa_node", dir, parts[3]));
+    write_file(path, "1\n", 2);
+    expect_int("scan", 0, scan(&backend_nvml, library, &inv, &err));
+    expect_int("three cards", 3, (int64_t)inv.cards_len);
+    expect_int("each by its own size", 24576, inv.cards[1].mib);
+    expect_int("NUMA node by sysfs", 1, inv.cards[1].numa);
+    expect_int("a MIG card is not offered", GPU_HEALTH_SICK, inv.cards[2].health);
+    static const char *const links[] = {"X", "NV2", "PIX", "NV2", "X", "NODE", "PIX", "NODE", "X"};
+    for (size_t i = 0; i < 9; i++)
+        expect_str("link", links[i], inv.links[i]);
+    unlink(path);
+    for (size_t i = 4; i-- > 0;) {
+        assert_true(str_format(path, sizeof path, "%s/%s", dir, parts[i]));
+        rmdir(path);
+    }
+    expect_done();
+}
+
+static void a_card_that_falls_off_the_bus(void **state)
+{
+    (void)state;
+    struct gpu_inventory inv;
+    struct error err = ERROR_INIT;
+    struct backend *b = NULL;
+    struct backend_config c = {.nvml_library = library, .sysfs = dir};
+    script("count=3\n");
+    assert_int_equal(0, backend_nvml.open(&b, &c, &err));
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("three cards", 3, (int64_t)inv.cards_len);
+    script("count=3\ncard.1.lost=1\n");
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("the other two are still found", 2, (int64_t)inv.cards_len);
+    expect_int("under their own index", 2, inv.cards[1].index);
+    script("count=3\nfail.nvmlDeviceGetCount_v2=999\n");
+    expect_int("a scan that fails", -1, backend_nvml.scan(b, &a, &inv, &err));
+    expect_str("says why", "NVML: nvmlDeviceGetCount_v2: Unknown Error (999)", err.text);
+    backend_nvml.close(b);
+    expect_done();
+}
+
+/* A copy of the fake whose name for one function is spoilt: the library of another driver. */
+static void without_symbol(const char *path, const char *symbol)
+{
+    FILE *f = fopen(library, "re");
+    assert_non_null(f);
+    AUTO_STRBUF bytes;
+    strbuf_init(&bytes);
+    char piece[4096];
+    for (size_t n; (n = fread(piece, 1, sizeof piece, f)) > 0;)
+        strbuf_add(&bytes, piece, n);
+    fclose(f);
+    bool spoilt = false;
+    size_t len = strlen(symbol) + 1;
+    for (size_t i = 0; i + len <= bytes.len; i++) {
+        if (memcmp(bytes.ptr + i, symbol, len) == 0) {
+            bytes.ptr[i] = 'x';
+            spoilt = true;
+        }
+    }
+    assert_true(spoilt);
+    write_file(path, bytes.ptr, bytes.len);
+}
+
+static void libraries_that_do_not_do(void **state)
+{
+    (void)state;
+    char path[256];
+    struct gpu_inventory inv;
+    struct error err = ERROR_INIT;
+    assert_true(str_format(path, sizeof path, "%s/libother.so", dir));
+    expect_int("no library", -1, scan(&backend_nvml, "/nonexistent/libnvidia-ml.so.1", &inv, &err));
+    expect_int("is not found", ERROR_NOT_FOUND, err.code);
+    expect_true("and says what to look at", strstr(err.text, "--nvml-library") != NULL);
+
+    error_clear(&err);
+    without_symbol(path, "nvmlDeviceGetPciInfo_v3");
+    expect_int("an old driver", -1, scan(&backend_nvml, path, &inv, &err));
+    expect_true("names the function",
+                strstr(err.text, "has no nvmlDeviceGetPciInfo_v3: the driver is too old") != NULL);
+
+    error_clear(&err);
+    without_symbol(path, "nvmlDeviceGetMigMode");
+    expect_int("an optional function may be missing", 0, scan(&backend_nvml, path, &inv, &err));
+    expect_int("and the cards are found", 2, (int64_t)inv.cards_len);
+
+    error_clear(&err);
+    without_symbol(path, "nvmlDeviceGetTopologyCommonAncestor");
+    expect_int("links too", 0, scan(&backend_nvml, path, &inv, &err));
+    expect_str("count as far", "SYS", inv.links[1]);
+    unlink(path);
+
+    error_clear(&err);
+    script("fail.nvmlInit_v2=9\n");
+    expect_int("a library without its driver", -1, scan(&backend_nvml, library, &inv, &err));
+    expect_str("in NVML's words", "NVML: nvmlInit_v2: Driver Not Loaded (9)", err.text);
+    expect_done();
+}
+
+static void simulated(void **state)
+{
+    (void)state;
+    struct gpu_inventory inv;
+    static const struct {
+        const char *row, *text;
+        int result;
+        size_t cards;
+    } rows[] = {
+        {"one card",
+         "{\"cards\":[{\"i\":0,\"uuid\":\"GPU-a\",\"model\":\"T4\",\"mib\":16160,\"numa\":0,\"pci\":\"\",\"health\":\"ok\"}],\"links\":[[\"X\"]]}",
+         0, 1},
+        {"no cards", "{\"cards\":[],\"links\":[]}", 0, 0},
+        {"not JSON", "cards", -1, 0},
+        {"empty", "", -1, 0},
+        {"a card without memory",
+         "{\"cards\":[{\"i\":0,\"uuid\":\"GPU-a\",\"model\":\"T4\",\"mib\":0,\"numa\":0,\"pci\":\"\",\"health\":\"ok\"}]}",
+         -1, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct error err = ERROR_INIT;
+        write_file(file, rows[i].text, strlen(rows[i].text));
+        expect_int(rows[i].row, rows[i].result, scan(&backend_sim, NULL, &inv, &err));
+        if (rows[i].result == 0)
+            expect_int(rows[i].row, (int64_t)rows[i].cards, (int64_t)inv.cards_len);
+        else
+            expect_true(rows[i].row, str_starts(err.text, "simulated cards /tmp/cosched-backend-"));
+    }
+    struct error err = ERROR_INIT;
+    unlink(file);
+    expect_int("no file", -1, scan(&backend_sim, NULL, &inv, &err));
+    struct backend *b;
+    struct backend_config none = {0};
+    expect_int("no --sim-file", -1, backend_sim.open(&b, &none, &err));
+    AUTO_STRBUF big;
+    strbuf_init(&big);
+    while (big.len <= GPU_INVENTORY_BYTES_MAX)
+        strbuf_adds(&big, "          ");
+    write_file(file, big.ptr, big.len);
+    expect_int("a file over the bound", -1, scan(&backend_sim, NULL, &inv, &err));
+    expect_done();
+}
+
+/* ---- the thread ---- */
+
+struct inbox {
+    int letters, failed, fatal;
+    size_t cards;
+    char error[ERROR_TEXT_SIZE];
+};
+
+static void deliver(void *arg, void *msg)
+{
+    struct inbox *in = arg;
+    struct scan_letter *l = msg;
+    in->letters++;
+    in->failed += l->failed;
+    in->fatal += l->fatal;
+    in->cards = l->inventory.cards_len;
+    (void)str_format(in->error, sizeof in->error, "%s", l->err.text);
+    scan_letter_free(l);
+}
+
+static void drive(struct loop *l, const int *n, int until)
+{
+    for (int64_t end = clock_mono_ms() + 10000; *n < until && clock_mono_ms() < end;)
+        loop_once(l, 20);
+}
+
+static void scanning(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct inbox in = {0};
+    struct loop *l;
+    struct mailbox *mb;
+    struct scan *s;
+    struct backend_config c = {.nvml_library = library, .sysfs = dir};
+    assert_int_equal(0, loop_new(&l, &err));
+    assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_letter_free, &in, &err));
+    script("count=2\n");
+    assert_int_equal(0, scan_start(&s, &backend_nvml, &c, 5, mb, &err));
+    drive(l, &in.letters, 2);
+    expect_int("two cards", 2, (int64_t)in.cards);
+    script("count=3\n");
+    for (int64_t end = clock_mono_ms() + 10000; in.cards != 3 && clock_mono_ms() < end;)
+        loop_once(l, 20);
+    expect_int("a new card is seen", 3, (int64_t)in.cards);
+    script("fail.nvmlDeviceGetCount_v2=10\n");
+    drive(l, &in.failed, 1);
+    expect_int("a failing scan is told, and goes on", true, in.failed >= 1 && in.fatal == 0);
+    script("hang=nvmlDeviceGetCount_v2\n");
+    int before = in.letters;
+    for (int i = 0; i < 5; i++)
+        loop_once(l, 20);
+    expect_true("a driver that hangs stops the letters, not the loop", in.letters <= before + 4);
+    expect_int("and does not let the thread end", false, scan_stop(s, 50));
+    script("count=1\n");
+    /* Left behind on purpose above; once the driver answers it ends after all, and can be waited for. */
+    expect_int("once it answers, it ends", true, scan_stop(s, 10000));
+    mailbox_free(mb);
+
+    in = (struct inbox){0};
+    c.nvml_library = "/nonexistent/libnvidia-ml.so.1";
+    assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_letter_free, &in, &err));
+    assert_int_equal(0, scan_start(&s, &backend_nvml, &c, 5, mb, &err));
+    drive(l, &in.letters, 1);
+    expect_int("a backend that cannot be opened is fatal", 1, in.fatal);
+    expect_true("with a sentence", in.error[0] != '\0');
+    expect_int("and its thread has ended", true, scan_stop(s, 10000));
+    mailbox_free(mb);
+    loop_free(l);
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(two_cards_without_a_script, setup, teardown),
+        cmocka_unit_test_setup_teardown(mixed_cards_with_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_card_that_falls_off_the_bus, setup, teardown),
+        cmocka_unit_test_setup_teardown(libraries_that_do_not_do, setup, teardown),
+        cmocka_unit_test_setup_teardown(simulated, setup, teardown),
+        cmocka_unit_test_setup_teardown(scanning, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device-plugin/rpc.h"
+
+#include "test/unit/lib/base/expect.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "test/fake/kubelet/stream.h"
+
+static char dir[64], path[128];
+static _Atomic uint64_t generation;
+static _Atomic int ended;
+
+static int echo(void *arg, const void *request, size_t n, struct strbuf *reply, struct error *err)
+{
+    (void)arg;
+    if (n == 4 && memcmp(request, "fail", 4) == 0)
+        return error_set(err, ERROR_UNSUPPORTED, "a sentence for the user");
+    if (n == 5 && memcmp(request, "crash", 5) == 0)
+        return error_set(err, ERROR_INTERNAL, "broken");
+    strbuf_adds(reply, "echo:");
+    strbuf_add(reply, request, n);
+    return 0;
+}
+
+static int slow(void *arg, const void *request, size_t n, struct strbuf *reply, struct error *err)
+{
+    (void)arg, (void)request, (void)n, (void)reply, (void)err;
+    clock_sleep_ms(400);
+    return 0;
+}
+
+static uint64_t newest(void *arg, struct strbuf *message)
+{
+    (void)arg;
+    uint64_t g = atomic_load(&generation);
+    strbuf_addf(message, "%llu", (unsigned long long)g);
+    return g;
+}
+
+static void on_ended(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&ended, 1);
+}
+
+static const struct rpc_method methods[] = {{.path = "/t.T/Echo", .unary = echo},
+                                            {.path = "/t.T/Slow", .unary = slow},
+                                            {.path = "/t.T/Watch", .newest = newest}};
+
+static int setup(void **state)
+{
+    (void)state;
+    (void)str_format(dir, sizeof dir, "/tmp/cosched-rpc-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    assert_true(str_format(path, sizeof path, "%s/s.sock", dir));
+    atomic_store(&generation, 1);
+    atomic_store(&ended, 0);
+    rpc_init();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rpc_shutdown();
+    unlink(path);
+    rmdir(dir);
+    return 0;
+}
+
+static struct rpc_server *start(void)
+{
+    struct rpc_server *s = NULL;
+    struct error err = ERROR_INIT;
+    struct rpc_server_config c = {
+        .path = path, .methods = methods, .methods_len = 3, .stream_ended = on_ended};
+    if (rpc_server_start(&s, &c, &err) < 0)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static int call(const char *method, const char *request, int64_t timeout_ms, bool wait,
+                struct strbuf *reply, struct error *err)
+{
+    struct rpc_channel *c;
+    assert_int_equal(0, rpc_channel_new(&c, path, err));
+    int result =
+        rpc_channel_call(c, method, request, strlen(request), timeout_ms, wait, reply, err);
+    rpc_channel_free(c);
+    return result;
+}
+
+static void unary_calls(void **state)
+{
+    (void)state;
+    struct rpc_server *s = start();
+    static const struct {
+        const char *row, *method, *request;
+        const char *reply; /* NULL: an error */
+        enum error_code code;
+        const char *error;
+    } rows[] = {
+        {"an answer", "/t.T/Echo", "x", "echo:x", ERROR_NONE, NULL},
+        {"an empty request", "/t.T/Echo", "", "echo:", ERROR_NONE, NULL},
+        {"a refusal is its sentence", "/t.T/Echo", "fail", NULL, ERROR_UNSUPPORTED,
+         "/t.T/Echo: a sentence for the user"},
+        {"a fault of ours", "/t.T/Echo", "crash", NULL, ERROR_INTERNAL, "/t.T/Echo: broken"},
+        {"a method we do not have", "/t.T/Other", "", NULL, ERROR_UNSUPPORTED,
+         "/t.T/Other: cosched-device-plugin does not serve this method"},
+        {"no answer in time", "/t.T/Slow", "", NULL, ERROR_TIMEOUT, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct error err = ERROR_INIT;
+        AUTO_STRBUF reply;
+        strbuf_init(&reply);
+        bool timeout = rows[i].code == ERROR_TIMEOUT;
+        int result = call(rows[i].method, rows[i].request, timeout ? 50 : 5000, true, &reply, &err);
+        expect_int(rows[i].row, rows[i].reply != NULL ? 0 : -1, result);
+        expect_int(rows[i].row, rows[i].code, err.code);
+        if (rows[i].reply != NULL)
+            expect_str(rows[i].row, rows[i].reply, strbuf_str(&reply));
+        if (rows[i].error != NULL)
+            expect_str(rows[i].row, rows[i].error, err.text);
+    }
+    rpc_server_stop(s, 1000);
+    struct stat st;
+    expect_int("the socket is gone with the server", -1, stat(path, &st));
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF reply;
+    strbuf_init(&reply);
+    expect_int("nobody there", -1, call("/t.T/Echo", "x", 5000, false, &reply, &err));
+    expect_int("is told at once", ERROR_UNAVAILABLE, err.code);
+    error_clear(&err);
+    expect_int("nobody comes", -1, call("/t.T/Echo", "x", 100, true, &reply, &err));
+    expect_int("is told at the deadline", ERROR_TIMEOUT, err.code);
+    expect_done();
+}
+
+static void paths_that_do_not_do(void **state)
+{
+    (void)state;
+    char longest[RPC_PATH_MAX + 2];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    longest[0] = '/';
+    const struct {
+        const char *row, *path;
+    } rows[] = {{"relative", "x.sock"},
+                {"too long", longest},
+                {"no such directory", "/nonexistent/x.sock"}};
+    for (size_t i = 0; i < 3; i++) {
+        struct rpc_server *s = NULL;
+        struct error err = ERROR_INIT;
+        struct rpc_server_config c = {.path = rows[i].path, .methods = methods, .methods_len = 3};
+        expect_int(rows[i].row, -1, rpc_server_start(&s, &c, &err));
+        expect_true(rows[i].row, str_starts(err.text, "socket "));
+    }
+    struct rpc_channel *c;
+    struct error err = ERROR_INIT;
+    expect_int("a channel to a relative path", -1, rpc_channel_new(&c, "x.sock", &err));
+    expect_done();
+}
+
+struct watcher {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char last[32];
+    int messages;
+    bool end;
+};
+
+static void on_message(void *arg, const void *bytes, size_t n)
+{
+    struct watcher *w = arg;
+    pthread_mutex_lock(&w->lock);
+    if (bytes == NULL) {
+        w->end = true;
+    } else {
+        w->messages++;
+        (void)str_format(w->last, sizeof w->last, "%.*s", (int)n, (const char *)bytes);
+    }
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Until the last message is text, or (text NULL) the stream has ended; false after 10 s. */
+static bool await(struct watcher *w, const char *text)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 10;
+    int e = 0;
+    pthread_mutex_lock(&w->lock);
+    while (e == 0 && !(text == NULL ? w->end : strcmp(w->last, text) == 0))
+        e = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    pthread_mutex_unlock(&w->lock);
+    return e == 0;
+}
+
+#define WATCHER                                                                \
+    {                                                                          \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+    }
+
+static void until_streams(struct rpc_server *s, size_t n)
+{
+    for (int64_t end = clock_mono_ms() + 10000;
+         rpc_server_streams(s) != n && clock_mono_ms() < end;)
+        clock_sleep_ms(1);
+    expect_int("open streams", (int64_t)n, (int64_t)rpc_server_streams(s));
+}
+
+static void streams(void **state)
+{
+    (void)state;
+    struct rpc_server *s = start();
+    struct watcher one = WATCHER, two = WATCHER;
+    struct stream *a = stream_open(path, "/t.T/Watch", on_message, &one);
+    expect_true("the first message comes by itself", await(&one, "1"));
+    rpc_server_notify(s);
+    for (uint64_t g = 2; g <= 500; g++) {
+        atomic_store(&generation, g);
+        rpc_server_notify(s);
+    }
+    expect_true("the newest arrives", await(&one, "500"));
+    expect_true("changes in quick succession become fewer messages", one.messages <= 500);
+    struct stream *b = stream_open(path, "/t.T/Watch", on_message, &two);
+    expect_true("a second stream starts with the newest", await(&two, "500"));
+    expect_int("in one message", 1, two.messages);
+    until_streams(s, 2);
+    stream_close(a);
+    until_streams(s, 1);
+    expect_int("the end of a stream is told", 1, atomic_load(&ended));
+    atomic_store(&generation, 501);
+    rpc_server_notify(s);
+    expect_true("the other goes on", await(&two, "501"));
+    rpc_server_stop(s, 1000);
+    expect_true("stopping ends it", await(&two, NULL));
+    expect_int("and is not told as a loss", 1, atomic_load(&ended));
+    stream_close(b);
+    expect_done();
+}
+
+static void *call_slow(void *arg)
+{
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF reply;
+    strbuf_init(&reply);
+    *(int *)arg = call("/t.T/Slow", "", 5000, true, &reply, &err);
+    return NULL;
+}
+
+static void a_running_call_is_finished(void **state)
+{
+    (void)state;
+    struct rpc_server *s = start();
+    struct watcher w = WATCHER;
+    struct stream *watch = stream_open(path, "/t.T/Watch", on_message, &w);
+    expect_true("stream", await(&w, "1"));
+    pthread_t t;
+    int result = 1;
+    assert_int_equal(0, pthread_create(&t, NULL, call_slow, &result));
+    clock_sleep_ms(
+        100); /* long enough for the call to arrive; a call that comes later is refused, which is as good */
+    atomic_store(&generation, 2);
+    rpc_server_notify(s);
+    expect_true("a slow call does not hold up the streams", await(&w, "2"));
+    rpc_server_stop(s, 2000);
+    pthread_join(t, NULL);
+    expect_int("the call was answered", 0, result);
+    stream_close(watch);
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unary_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(paths_that_do_not_do, setup, teardown),
+        cmocka_unit_test_setup_teardown(streams, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_running_call_is_finished, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
