@@ -43,9 +43,9 @@ static void free_stack(STACK_OF(X509) * *stack)
 static int fail(struct error *err, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-    int rc = error_set(err, ERROR_INVALID, "%s: %s", what, reason ? reason : "no reason given");
+    (void)error_set(err, ERROR_INVALID, "%s: %s", what, reason ? reason : "no reason given");
     ERR_clear_error();
-    return rc;
+    return -1;
 }
 
 void certs_wipe(char *secret)

@@ -209,6 +209,8 @@ static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
 static int install(struct keeper *k, const struct certs_pair *leaf, struct error *err)
 {
     struct certs_life life;
+    if (!leaf->cert_pem || !leaf->key_pem)
+        return error_set(err, ERROR_INTERNAL, "install certificate: there is none");
     if (certs_life(leaf->cert_pem, &life, err) < 0)
         return -1;
     k->next_due_s = life.renew_s;

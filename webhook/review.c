@@ -21,13 +21,14 @@ const char *review_result_name(enum review_result result)
     return result_names[result];
 }
 
-/* "" when absent; -1 when it is there and no string. */
+/* "" when absent, and, with -1, when it is there and no string. */
 static int optional_str(json *object, const char *field, const char **out, struct error *err)
 {
     json *v = json_get(object, field);
     *out = v ? json_str(v) : "";
     if (*out)
         return 0;
+    *out = "";
     return error_set(err, ERROR_INVALID, "request.%s: must be a string, not %s", field,
                      json_kind_name(v));
 }
@@ -43,7 +44,14 @@ static int required_str(json *object, const char *field, const char **out, struc
 
 int review_parse(json *root, struct review *out, struct error *err)
 {
-    *out = (struct review){.uid = NULL};
+    *out = (struct review){.uid = "",
+                           .operation = "",
+                           .group = "",
+                           .version = "",
+                           .kind = "",
+                           .subresource = "",
+                           .ns = "",
+                           .name = ""};
     const char *api = json_get_str(root, "apiVersion");
     const char *kind = json_get_str(root, "kind");
     if (!str_eq(kind, "AdmissionReview"))
