@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The pipeline and its plugins: what each filter refuses and what it says, which node is best, which events wake.
+ */
+#include "scheduler/pipeline.h"
+
+#include "lib/model/names.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+static const char cgpu[] =
+    "{\"v\":1,\"mode\":\"cgpu\",\"cards\":[{\"i\":0,\"uuid\":\"a\",\"mib\":8192,\"health\":\"ok\"}]}";
+static const char topology[] =
+    "{\"v\":1,\"mode\":\"topology\",\"cards\":[{\"i\":0,\"uuid\":\"a\",\"mib\":8192,\"health\":"
+    "\"ok\"}]}";
+static const char switching[] = "{\"v\":1,\"mode\":\"cgpu\",\"switchingTo\":\"mps\",\"cards\":[]}";
+static const char virtual_taint[] =
+    "[{\"key\":\"virtual-kubelet.io/provider\",\"value\":\"alibabacloud\",\"effect\":\"NoSchedule\"}]";
+static const char two_taints[] =
+    "[{\"key\":\"virtual-kubelet.io/provider\",\"value\":\"alibabacloud\",\"effect\":\"NoSchedule\"},"
+    "{\"key\":\"own\",\"effect\":\"NoExecute\"}]";
+
+#define VIRTUAL PAIRS("type", "virtual-kubelet")
+#define BURST(how) PAIRS(NAME_ANN_BURST, how)
+
+static void one_pod_one_node(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        struct fixture_pod pod;
+        struct fixture_node node;
+        const char *says; /* behind "0/1 nodes fit: 1 "; NULL: it fits */
+        uint32_t wakes;   /* besides EVENT_NODE_ADDED */
+    } rows[] = {
+        {"fits", {.name = "p"}, {.name = "n"}, NULL, 0},
+        /* fit */
+        {"memory to the last byte",
+         {.name = "p", .c = {{.memory_bytes = 1024}}},
+         {.name = "n", .memory_bytes = 1024},
+         NULL,
+         0},
+        {"one byte more",
+         {.name = "p", .c = {{.memory_bytes = 1025}}},
+         {.name = "n", .memory_bytes = 1024},
+         "has too little memory (asked: 1025, largest free: 1Ki on n)",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        {"no pod place",
+         {.name = "p"},
+         {.name = "n", .pods = -1},
+         "has no pod place left",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        {"a resource that is not offered",
+         {.name = "p", .c = {{.other = "a.b/c", .other_amount = 1}}},
+         {.name = "n"},
+         "does not offer a.b/c",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        {"none of a resource that is not offered",
+         {.name = "p", .c = {{.other = "a.b/c", .other_amount = -1}}},
+         {.name = "n"},
+         NULL,
+         0},
+        {"a resource that is offered with 0",
+         {.name = "p", .c = {{.other = "a.b/c", .other_amount = 1}}},
+         {.name = "n", .other = "a.b/c", .other_amount = -1},
+         "has too little a.b/c (asked: 1, largest free: 0 on n)",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        {"enough of a resource",
+         {.name = "p", .c = {{.other = "a.b/c", .other_amount = 2}}},
+         {.name = "n", .other = "a.b/c", .other_amount = 2},
+         NULL,
+         0},
+        {"a hostile amount",
+         {.name = "p", .c = {{.cpu_milli = INT64_MAX}}},
+         {.name = "n"},
+         "has too little cpu (asked: 9223372036854775807m, largest free: 8 on n)",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        /* taints */
+        {"cordoned",
+         {.name = "p"},
+         {.name = "n", .unschedulable = true},
+         "is cordoned",
+         EVENT_NODE_TAINTS},
+        {"a taint",
+         {.name = "p"},
+         {.name = "n", .taints = "[{\"key\":\"a\",\"value\":\"b\",\"effect\":\"NoExecute\"}]"},
+         "has the taint a=b:NoExecute that the pod does not tolerate",
+         EVENT_NODE_TAINTS},
+        {"a taint without a value",
+         {.name = "p"},
+         {.name = "n", .taints = "[{\"key\":\"a\",\"effect\":\"NoSchedule\"}]"},
+         "has the taint a:NoSchedule that the pod does not tolerate",
+         EVENT_NODE_TAINTS},
+        {"a soft taint",
+         {.name = "p"},
+         {.name = "n", .taints = "[{\"key\":\"a\",\"effect\":\"PreferNoSchedule\"}]"},
+         NULL,
+         0},
+        {"a taint that is tolerated",
+         {.name = "p", .spec = "\"tolerations\":[{\"key\":\"a\",\"operator\":\"Exists\"}]"},
+         {.name = "n", .taints = "[{\"key\":\"a\",\"effect\":\"NoSchedule\"}]"},
+         NULL,
+         0},
+        /* affinity */
+        {"a selector",
+         {.name = "p", .spec = "\"nodeSelector\":{\"zone\":\"a\"}"},
+         {.name = "n", .labels = PAIRS("zone", "b")},
+         "does not match the pod's node selector or affinity",
+         EVENT_NODE_LABELS},
+        {"a selector that matches",
+         {.name = "p", .spec = "\"nodeSelector\":{\"zone\":\"a\"}"},
+         {.name = "n", .labels = PAIRS("zone", "a")},
+         NULL,
+         0},
+        {"required affinity",
+         {.name = "p",
+          .spec =
+              "\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":"
+              "{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"zone\",\"operator\":"
+              "\"Exists\"}]}]}}}"},
+         {.name = "n"},
+         "does not match the pod's node selector or affinity",
+         EVENT_NODE_LABELS},
+        /* burst */
+        {"a virtual node",
+         {.name = "p"},
+         {.name = "n", .labels = VIRTUAL},
+         "is virtual and the pod does not burst",
+         EVENT_NODE_LABELS},
+        {"a virtual node that the pod selects",
+         {.name = "p", .spec = "\"nodeSelector\":{\"type\":\"virtual-kubelet\"}"},
+         {.name = "n", .labels = VIRTUAL},
+         NULL,
+         0},
+        {"a pod that bursts",
+         {.name = "p", .annotations = BURST("eci")},
+         {.name = "n", .labels = VIRTUAL, .taints = virtual_taint},
+         NULL,
+         0},
+        {"the provider's taint and no other",
+         {.name = "p", .annotations = BURST("eci")},
+         {.name = "n", .labels = VIRTUAL, .taints = two_taints},
+         "has the taint own:NoExecute that the pod does not tolerate",
+         EVENT_NODE_TAINTS},
+        {"the provider's taint on a real node",
+         {.name = "p", .annotations = BURST("eci")},
+         {.name = "n", .taints = virtual_taint},
+         "has the taint virtual-kubelet.io/provider=alibabacloud:NoSchedule that the pod does not "
+         "tolerate",
+         EVENT_NODE_TAINTS},
+        {"virtual nodes only",
+         {.name = "p", .annotations = BURST("eci_only")},
+         {.name = "n"},
+         "is not virtual and the pod asks for virtual nodes only",
+         EVENT_NODE_LABELS},
+        {"virtual nodes only, by the label",
+         {.name = "p", .labels = PAIRS(NAME_LABEL_ECI, "true")},
+         {.name = "n"},
+         "is not virtual and the pod asks for virtual nodes only",
+         EVENT_NODE_LABELS},
+        {"a burst that nobody knows",
+         {.name = "p", .annotations = BURST("maybe")},
+         {.name = "n", .labels = VIRTUAL},
+         "is virtual and the pod does not burst",
+         EVENT_NODE_LABELS},
+        /* gpu */
+        {"a share",
+         {.name = "p", .c = {{.gib = 8}}},
+         {.name = "n", .gib = 16, .inventory = cgpu},
+         NULL,
+         0},
+        {"a share larger than the card",
+         {.name = "p", .c = {{.gib = 9}}},
+         {.name = "n", .gib = 16, .inventory = cgpu},
+         "has no card with 9 GiB free (largest free: 8 GiB on n/GPU0)",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        {"no inventory",
+         {.name = "p", .c = {{.gib = 8}}},
+         {.name = "n", .gib = 16},
+         "has no GPU inventory (none published)",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        {"another mode",
+         {.name = "p", .c = {{.gib = 8}}},
+         {.name = "n", .gib = 16, .inventory = topology},
+         "is in mode topology",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        {"a mode on its way",
+         {.name = "p", .c = {{.gib = 8}}},
+         {.name = "n", .gib = 16, .inventory = switching},
+         "is switching to mode mps",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        {"a whole card",
+         {.name = "p", .c = {{.cards = 1}}},
+         {.name = "n", .cards = 1, .inventory = topology},
+         NULL,
+         0},
+        {"two of one",
+         {.name = "p", .c = {{.cards = 2}}},
+         {.name = "n", .cards = 2, .inventory = topology},
+         "has fewer than 2 free cards (most free: 1 on n)",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cluster c;
+        struct arena a;
+        struct pipeline_choice choice;
+        cluster_init(&c, NAME_SCHEDULER);
+        arena_init(&a, 0);
+        (void)cluster_put_node(&c, fixture_make_node(&rows[i].node));
+        (void)cluster_put_pod(&c, fixture_make_pod(&rows[i].pod), NULL);
+        pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+        const char *says = choice.node != NULL ? NULL : reasons_sentence(&choice.why, &a);
+        const char *expected =
+            rows[i].says != NULL ? arena_printf(&a, "0/1 nodes fit: 1 %s", rows[i].says) : NULL;
+        expect_str(rows[i].row, expected, says);
+        expect_int(rows[i].row, rows[i].wakes | EVENT_NODE_ADDED, choice.wakes);
+        cluster_deinit(&c);
+        arena_deinit(&a);
+    }
+    expect_done();
+}
+
+static void whole_cards_beside_unknown_ones(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct arena a;
+    struct pipeline_choice choice;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&a, 0);
+    (void)cluster_put_node(
+        &c, NODE(.name = "n", .cards = 4, .inventory = fixture_inventory(&a, "topology", "8,8,8")));
+    (void)cluster_put_pod(&c, POD(.name = "x", .node = "n", .c = {{.cards = 1}}), NULL);
+    (void)cluster_put_pod(&c, POD(.name = "p", .c = {{.cards = 1}}), NULL);
+    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+    expect_str("any card may be taken",
+               "0/1 nodes fit: 1 has pods with GPUs on cards that are not known",
+               reasons_sentence(&choice.why, &a));
+    cluster_deinit(&c);
+    arena_deinit(&a);
+    expect_done();
+}
+
+static void the_best_node(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        struct fixture_pod pod;
+        struct fixture_node nodes[3];
+        const char *best;
+    } rows[] = {
+        {"equal nodes: by name", {.name = "p"}, {{.name = "b"}, {.name = "a"}, {.name = "c"}}, "a"},
+        {"the one that stays emptiest",
+         {.name = "p", .c = {{.cpu_milli = 1000}}},
+         {{.name = "a", .cpu_milli = 2000}, {.name = "b", .cpu_milli = 4000}},
+         "b"},
+        {"a full one is not in the race",
+         {.name = "p", .c = {{.cpu_milli = 1000}}},
+         {{.name = "a", .cpu_milli = 900}, {.name = "b", .cpu_milli = 1000}},
+         "b"},
+        {"real before virtual, however full",
+         {.name = "p", .c = {{.cpu_milli = 1000}}, .annotations = BURST("eci")},
+         {{.name = "a", .labels = VIRTUAL, .cpu_milli = 64000}, {.name = "b", .cpu_milli = 1000}},
+         "b"},
+        {"virtual where the real ones are full",
+         {.name = "p", .c = {{.cpu_milli = 1001}}, .annotations = BURST("eci")},
+         {{.name = "a", .labels = VIRTUAL, .cpu_milli = 64000}, {.name = "b", .cpu_milli = 1000}},
+         "a"},
+        {"what the pod prefers",
+         {.name = "p",
+          .spec = "\"affinity\":{\"nodeAffinity\":{"
+                  "\"preferredDuringSchedulingIgnoredDuringExecution\":[{\"weight\":10,"
+                  "\"preference\":{\"matchExpressions\":[{\"key\":\"zone\",\"operator\":\"In\","
+                  "\"values\":[\"z\"]}]}}]}}"},
+         {{.name = "a"}, {.name = "b", .labels = PAIRS("zone", "z")}},
+         "b"},
+        {"amounts beyond everything",
+         {.name = "p"},
+         {{.name = "a", .memory_bytes = 1}, {.name = "b", .memory_bytes = INT64_MAX}},
+         "a"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int backwards = 0; backwards < 2; backwards++) {
+            struct cluster c;
+            struct arena a;
+            struct pipeline_choice choice;
+            cluster_init(&c, NAME_SCHEDULER);
+            arena_init(&a, 0);
+            for (size_t k = 0; k < 3; k++) {
+                const struct fixture_node *f = &rows[i].nodes[backwards ? 2 - k : k];
+                if (f->name != NULL)
+                    (void)cluster_put_node(&c, fixture_make_node(f));
+            }
+            (void)cluster_put_pod(&c, fixture_make_pod(&rows[i].pod), NULL);
+            (void)cluster_put_pod(&c, POD(.name = "x", .node = "unknown"), NULL);
+            pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+            expect_str(rows[i].row, rows[i].best, choice.node != NULL ? choice.node->name : NULL);
+            cluster_deinit(&c);
+            arena_deinit(&a);
+        }
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_pod_one_node),
+        cmocka_unit_test(whole_cards_beside_unknown_ones),
+        cmocka_unit_test(the_best_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
