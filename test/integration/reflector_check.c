@@ -6,7 +6,7 @@
  *
  * Commands on standard input, one answer line each:
  *     compare [MS]   lists the pods afresh, in pages, and compares them with the copy, object by object; again until they are equal or MS
- *                    (30000) have passed:  "equal pods=12 lists=3 ms=140"  or  "different: pod ns/a: uid: ..."
+ *                    (10000) have passed:  "equal pods=12 lists=3 ms=140"  or  "different: pod ns/a: uid: ..."
  *     stats          "stats lists=3 watches=9 events=100 bookmarks=2 gone=1 failures=5 undecodable=0 rss_kib=9000"
  *     quit           stops the reflector: "stopped ms=12"
  * The end of input is quit. Exits 0 unless it could not start.
@@ -26,7 +26,7 @@
 #include "lib/kube/http.h"
 #include "lib/kube/reflector.h"
 
-enum { COMPARE_MS = 30000, PAUSE_MS = 50 };
+enum { COMPARE_MS = 10000, PAUSE_MS = 50 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map copy; /* key → struct pod, under the lock */
