@@ -279,10 +279,10 @@ static int decode_container_status(json *j, struct container *c, struct arena *a
                                         &c->allocated, &c->has_allocated, err);
         } else if (FIELD(it, "resources")) {
             c->actual = (struct resources){0};
-            if (decode_field_object(it.value, "resources", &have, err) < 0)
+            if (decode_field_object(it.value, "resources", &c->has_actual, err) < 0)
                 return -1;
             rc = decode_field_resources(json_get(it.value, "requests"), "resources.requests", a,
-                                        QUANTITY_UP, &c->actual, &c->has_actual, err);
+                                        QUANTITY_UP, &c->actual, &have, err);
         }
         if (rc < 0)
             return -1;
@@ -369,10 +369,10 @@ static int decode_status_field(const struct json_iter *at, struct pod *p, struct
     }
     if (FIELD(it, "resources")) {
         p->pod_actual = (struct resources){0};
-        if (decode_field_object(it.value, "status.resources", &have, err) < 0)
+        if (decode_field_object(it.value, "status.resources", &p->has_pod_actual, err) < 0)
             return -1;
         return decode_field_resources(json_get(it.value, "requests"), "status.resources.requests",
-                                      a, QUANTITY_UP, &p->pod_actual, &p->has_pod_actual, err);
+                                      a, QUANTITY_UP, &p->pod_actual, &have, err);
     }
     return 0;
 }
