@@ -450,7 +450,8 @@ static int start(struct app *app, struct error *err)
             0 ||
         mailbox_new(&app->pods, app->loop, MAILBOX, on_pods, reflector_letter_free, app, err) < 0 ||
         events_start(&app->events, app->config, &app->kube, &app->event, PROGRAM, err) < 0 ||
-        publish_start(&app->publish, app->config, &app->kube, app->main.node, err) < 0 ||
+        publish_start(&app->publish, app->config, &app->kube, app->main.node, PUBLISH_INTERVAL_MS,
+                      err) < 0 ||
         kube_client_new(&app->getter, app->config, &app->quick, PROGRAM, err) < 0 ||
         start_devices(app, err) < 0 || start_watches(app, err) < 0)
         return -1;

@@ -190,9 +190,8 @@ static int quota_of(const struct gpu_inventory *inv, enum mode_resource r,
         return 0;
     }
     if (claim->shares_len == 0)
-        return error_set(
-            err, ERROR_UNSUPPORTED,
-            "pod %s asks for %s but carries no claim on a card: it was not bound by "
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "pod %s asks for %s but carries no claim on a card: it was not bound by "
                          "cosched's scheduler (its schedulerName is '%s')",
                          p->key, mode_resource_name(r), str_or_empty(p->scheduler));
     if (s->container == MATCH_INIT) {

@@ -35,6 +35,7 @@ struct assigned {
 struct publish {
     struct kube_client *client;
     char *node_name;
+    int64_t interval_ms;
     pthread_t thread;
     pthread_mutex_t lock; /* everything below */
     pthread_cond_t wake;
@@ -214,7 +215,7 @@ static void write_node(struct publish *p, const struct strbuf *meta, const struc
     else if (err.code != ERROR_CANCELLED)
         log_warn("node not published", kv("node", p->node_name), kv("error", err.text));
     pthread_mutex_lock(&p->lock);
-    p->next_write_ms = clock_mono_ms() + (result == 0 ? PUBLISH_INTERVAL_MS : PUBLISH_RETRY_MS);
+    p->next_write_ms = clock_mono_ms() + (result == 0 ? p->interval_ms : PUBLISH_RETRY_MS);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -277,7 +278,7 @@ static void *worker_publish(void *arg)
 }
 
 int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
-                  const char *node, struct error *err)
+                  const char *node, int64_t interval_ms, struct error *err)
 {
     struct publish *p = calloc(1, sizeof *p);
     if (p == NULL)
@@ -287,6 +288,7 @@ int publish_start(struct publish **out, struct kube_config *kube, const struct k
         return -1;
     }
     p->node_name = copy(node);
+    p->interval_ms = interval_ms;
     p->last = &p->first;
     arena_init(&p->arena, 0);
     pthread_mutex_init(&p->lock, NULL);

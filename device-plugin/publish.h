@@ -31,10 +31,10 @@ void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out);
 struct publish;
 
 int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
-                  const char *node, struct error *err);
+                  const char *node, int64_t interval_ms, struct error *err);
 /* What is under way is cancelled. */
 void publish_stop(struct publish *p);
-/* Any thread, never blocks. Copies. The first write goes out at once, later ones at least PUBLISH_INTERVAL_MS apart. */
+/* Any thread, never blocks. Copies. The first write goes out at once, later ones at least interval_ms apart. */
 void publish_want(struct publish *p, const struct publish_wanted *w);
 /* Our node as the watch shows it. Takes it. */
 void publish_seen(struct publish *p, struct node *take);
