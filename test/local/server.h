@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * server - HTTP/1.1 on loopback, for cosched-local: epoll on the loop's thread, keep-alive, pipelining-safe, streaming watches, plain or TLS, bearer tokens.
+ * server - HTTP/1.1 on loopback, for cosched-local: epoll on the loop's thread, keep-alive,
+ * pipelining-safe, streaming watches, plain or TLS, bearer tokens.
  *
- * Built to be no bottleneck: replies and watch lines are gathered and written with writev once per round of the loop.
+ * Built to be no bottleneck: replies and watch lines are gathered and written with one system call
+ * per connection and round of the loop.
+ *
+ * Bounds: see server_parse.h for a request's head. A request that drips for longer than 60 s is
+ * 408; connections beyond max_connections wait in the backlog. SIGPIPE is ignored from server_start
+ * on.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/error.h"
@@ -20,6 +27,7 @@ struct server_config {
     const char *const *tokens;      /* NULL-terminated; NULL: everyone is welcome (--insecure) */
     size_t max_body_bytes;
     size_t max_unsent_bytes; /* of one stream; beyond it the watcher is dropped */
+    size_t max_connections;  /* 0: 4096 */
     void (*handle)(void *arg, struct call *c);
     void *arg;
 };
@@ -28,15 +36,21 @@ struct server;
 int server_start(struct server **out, struct loop *l, const struct server_config *c,
                  struct error *err);
 uint16_t server_port(const struct server *s);
+/* Streams are ended (their on_close is called), replies that wait get up to half a second to be
+ * sent. Not from a handler. NULL is fine. */
 void server_stop(struct server *s);
 
 /* Faults. */
-void server_close_all(struct server *s); /* connections are reset */
-void server_close_streams(struct server *s,
-                          bool mid_line); /* watches end, in the middle of a line if asked */
-void call_drop(struct call *c);           /* no answer: the connection is reset */
+void server_close_all(struct server *s); /* connections are reset, at the end of this round */
+/* Watches end (on_close is called), in the middle of a line if asked. */
+void server_close_streams(struct server *s, bool mid_line);
 void server_accept(struct server *s, bool accept); /* false: new connections wait in the backlog */
+/* false: the listening socket is closed, connecting is refused. true: it is opened again, same
+ * port. */
+int server_listen(struct server *s, bool listen, struct error *err);
+
 struct server_stats {
     int64_t requests, connections, streams, bytes_out;
+    int64_t open_connections, open_streams, slow_streams;
 };
 void server_stats(const struct server *s, struct server_stats *out);
