@@ -66,6 +66,7 @@ struct cluster_pod {
      * to the user, so that amounts alone cause no write. */
     int64_t seen_us;
     uint64_t told_class;
+    int64_t told_ms;
 };
 
 enum gang_state { GANG_IDLE, GANG_ACTIVE, GANG_BACKOFF, GANG_PARKED };
@@ -85,7 +86,14 @@ struct gang {
     int32_t attempts;
     int64_t ready_ms;
     uint32_t wake;
-    size_t parked_place;     /* index in the parked list */
+    size_t parked_place; /* index in the parked list */
+    /* drive.c's: why it waits, for members that are told later */
+    struct gang_why {
+        char *sentence; /* heap; NULL when it does not wait */
+        uint64_t class;
+        bool for_gang;  /* pods are missing, not room */
+        int64_t due_ms; /* when to tell again; -1: everyone knows */
+    } why;
     int32_t queued_priority; /* priority and since_ns as they were when it entered a heap */
     int64_t queued_since_ns;
 };

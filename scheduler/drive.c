@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/drive.h"
 
+#include <stdlib.h>
+
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "scheduler/cycle.h"
@@ -45,22 +48,65 @@ static const char *verdict_name(enum cycle_verdict v)
     return names[v];
 }
 
+/* What the Binding writes into the pod. Result keys are never input: a pod that gets no claim and brought such keys along has them blanked, since a
+ * Binding cannot delete; other pods without a claim are left as they are. */
+static struct labels annotations_of(struct drive *d, const struct cluster_pod *cp,
+                                    const struct cluster_node *node)
+{
+    struct labels out = {0};
+    if (!claim_is_empty(&cp->claim)) {
+        int64_t dev_gib =
+            cp->claim.shares_len > 0 ? ledger_card_gib(&node->ledger, cp->claim.shares[0].card) : 0;
+        claim_encode(&cp->claim, cp->pod, dev_gib, &d->arena, &out);
+        return out;
+    }
+    const struct labels *given = &cp->pod->annotations;
+    out.items = arena_new(&d->arena, struct label, given->len);
+    for (size_t i = 0; i < given->len; i++)
+        if (claim_is_result_key(given->items[i].key) && given->items[i].value[0] != '\0')
+            out.items[out.len++] = (struct label){.key = given->items[i].key, .value = ""};
+    return out;
+}
+
 static void submit(struct drive *d, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->steps.len; i++) {
         struct cluster_pod *cp = plan->steps.items[i].pod;
         const struct cluster_node *node = plan->steps.items[i].node;
         cp->claim.assume_time_ns = clock_wall_ns();
-        struct labels annotations = {0};
-        if (!claim_is_empty(&cp->claim)) {
-            int64_t dev_gib = cp->claim.shares_len > 0
-                                  ? ledger_card_gib(&node->ledger, cp->claim.shares[0].card)
-                                  : 0;
-            claim_encode(&cp->claim, cp->pod, dev_gib, &d->arena, &annotations);
-        }
+        struct labels annotations = annotations_of(d, cp, node);
         binder_submit(d->binder, cp->pod->ns, cp->pod->name, cp->pod->uid, node->name, &annotations,
                       cp->seen_us);
     }
+}
+
+/* Parked gangs whose members may be told by now; the timer is set for the next one. */
+static void tell_waiting(void *arg)
+{
+    struct drive *d = arg;
+    int64_t now_ms = clock_mono_ms(), next_ms = -1;
+    if (!d->running)
+        return;
+    for (size_t i = 0; i < d->queue.parked.len; i++) {
+        struct gang *g = d->queue.parked.items[i];
+        if (g->why.due_ms >= 0 && g->why.due_ms <= now_ms)
+            g->why.due_ms = status_tell_waiting(d->status, g, now_ms);
+        if (g->why.due_ms >= 0 && (next_ms < 0 || g->why.due_ms < next_ms))
+            next_ms = g->why.due_ms;
+    }
+    if (next_ms >= 0)
+        loop_timer_set(d->loop, &d->tell, next_ms - now_ms, tell_waiting, d);
+}
+
+static void note_why(struct drive *d, struct gang *g, const struct cycle_result *r)
+{
+    free(g->why.sentence);
+    g->why = (struct gang_why){.sentence = mem_strdup(r->sentence),
+                               .class = r->class,
+                               .for_gang = r->verdict == CYCLE_WAITING,
+                               .due_ms = clock_mono_ms()};
+    if (!heap_has(&d->tell.node) || d->tell.due_ms > g->why.due_ms)
+        loop_timer_set(d->loop, &d->tell, 0, tell_waiting, d);
 }
 
 static void try_gang(struct drive *d, struct gang *g)
@@ -85,8 +131,11 @@ static void try_gang(struct drive *d, struct gang *g)
     case CYCLE_PARTLY:
     case CYCLE_WAITING:
     case CYCLE_NO_ROOM:
-        queue_park(&d->queue, g, r.wakes, loop_now_ms(d->loop));
-        status_tell_waiting(d->status, g, r.verdict == CYCLE_WAITING, r.class, r.sentence);
+        if (r.verdict == CYCLE_WAITING)
+            queue_wait(&d->queue, g, r.wakes);
+        else
+            queue_park(&d->queue, g, r.wakes, loop_now_ms(d->loop));
+        note_why(d, g, &r);
         log_debug("gang waits", kv("gang", g->key), kv("why", r.sentence));
         break;
     }
@@ -174,6 +223,7 @@ void drive_pause(struct drive *d)
 {
     d->running = false;
     loop_timer_cancel(d->loop, &d->tick);
+    loop_timer_cancel(d->loop, &d->tell);
 }
 
 void drive_deinit(struct drive *d)

@@ -21,6 +21,7 @@ struct drive {
     struct queue queue;
     struct arena arena; /* one cycle's */
     struct loop_timer tick;
+    struct loop_timer tell; /* waiting pods that are told why later */
     struct mailbox *results;
     struct binder *binder; /* NULL until we lead */
     struct status *status;

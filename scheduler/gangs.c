@@ -111,6 +111,7 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
 static void gang_free(struct gang *g)
 {
     vec_deinit(&g->members);
+    free(g->why.sentence);
     free(g->key);
     free(g);
 }

@@ -119,25 +119,43 @@ static void emit(struct status *s, const struct pod *p, bool warning, const char
     events_emit(s->events, &o, warning, reason, message);
 }
 
-void status_tell_waiting(struct status *s, struct gang *g, bool waiting_for_gang, uint64_t class,
-                         const char *sentence)
+/* When the pod may be told this class; -1: it knows. */
+static int64_t may_be_told_ms(const struct cluster_pod *cp, uint64_t class)
 {
-    const char *reason = waiting_for_gang ? "WaitingForGang" : "Unschedulable";
+    if (!cluster_pod_is_schedulable(cp) || cp->told_class == class)
+        return -1;
+    return cp->told_ms > 0 ? cp->told_ms + STATUS_AGAIN_MS : cp->seen_us / 1000 + STATUS_FIRST_MS;
+}
+
+static void tell(struct status *s, struct cluster_pod *cp, const struct gang_why *why,
+                 int64_t now_ms)
+{
+    const char *reason = why->for_gang ? "WaitingForGang" : "Unschedulable";
+    struct status_job *job = mem_new(struct status_job, 1);
+    *job = (struct status_job){.ns = mem_strdup(cp->pod->ns),
+                               .name = mem_strdup(cp->pod->name),
+                               .body = condition_body(cp->pod, reason, why->sentence)};
+    cp->told_ms = now_ms;
+    if (!workers_submit(s->workers, job)) {
+        metrics_inc(&writes, "dropped");
+        return; /* the class is not noted: said again later */
+    }
+    cp->told_class = why->class;
+    emit(s, cp->pod, true, "FailedScheduling", why->sentence);
+}
+
+int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms)
+{
+    int64_t next_ms = -1;
     for (size_t i = 0; i < g->members.len; i++) {
         struct cluster_pod *cp = g->members.items[i];
-        if (!cluster_pod_is_schedulable(cp) || cp->told_class == class)
-            continue;
-        struct status_job *job = mem_new(struct status_job, 1);
-        *job = (struct status_job){.ns = mem_strdup(cp->pod->ns),
-                                   .name = mem_strdup(cp->pod->name),
-                                   .body = condition_body(cp->pod, reason, sentence)};
-        if (!workers_submit(s->workers, job)) {
-            metrics_inc(&writes, "dropped");
-            continue; /* not told: the next attempt says it again */
-        }
-        cp->told_class = class;
-        emit(s, cp->pod, true, "FailedScheduling", sentence);
+        int64_t due_ms = may_be_told_ms(cp, g->why.class);
+        if (due_ms >= 0 && due_ms <= now_ms)
+            tell(s, cp, &g->why, now_ms);
+        else if (due_ms >= 0 && (next_ms < 0 || due_ms < next_ms))
+            next_ms = due_ms;
     }
+    return next_ms;
 }
 
 void status_tell_bound(struct status *s, const struct pod *p, const char *node)

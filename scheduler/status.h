@@ -2,7 +2,9 @@
 /*
  * status - tells the user why a pod waits: the condition PodScheduled=False on the pod, and an Event. One thread of its own, so binds never wait for it.
  *
- * A reason is written when its class changes (another resource, another kind of refusal), not when an amount does.
+ * A pod that has waited for STATUS_FIRST_MS is told; then again when the class of the reason changes (another resource, another
+ * kind of refusal, another number of gang members), at most every STATUS_AGAIN_MS. Amounts alone cause no write. So a pod that is
+ * bound at once costs none, and the members of a growing gang cost few.
  */
 #pragma once
 
@@ -15,15 +17,14 @@
 #include "lib/kube/lease.h"
 #include "scheduler/cluster.h"
 
-enum { STATUS_QUEUE = 10000 };
+enum { STATUS_QUEUE = 10000, STATUS_FIRST_MS = 1000, STATUS_AGAIN_MS = 10000 };
 
 struct status;
 
 int status_start(struct status **out, struct kube_config *kube, const struct kube_options *k,
                  const struct events_options *e, const struct lease *lease, struct error *err);
-/* For each waiting member of the gang that has not been told this class yet. waiting_for_gang: the reason is WaitingForGang, otherwise Unschedulable. */
-void status_tell_waiting(struct status *s, struct gang *g, bool waiting_for_gang, uint64_t class,
-                         const char *sentence);
+/* Tells g->why to the waiting members that may be told now; returns when the next one may be, or -1. */
+int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms);
 void status_tell_bound(struct status *s, const struct pod *p, const char *node);
 void status_tell_bind_failed(struct status *s, const struct pod *p, const char *node,
                              const char *why);

@@ -193,6 +193,7 @@ def hostile(suite):
     c.create_pod(ns, "liar", requests={"cpu": "1m"}, node_selector={"pool": node},
                  annotations={"scheduler.framework.gpushare.allocation": '{"0":{"0":999999999999}}', "ALIYUN_COM_GPU_MEM_IDX": "-7"})
     c.wait_bound(ns, "liar")
+    check_equal({k: v for k, v in c.pod(ns, "liar")["metadata"]["annotations"].items() if v}, {}, "what a pod claimed for itself")
     c.create_pod(ns, "badgang", requests={"cpu": "1m"}, node_selector={"pool": node},
                  labels={"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "none"})
     c.wait_refused(ns, "badgang", "min-available", reason="WaitingForGang")
