@@ -372,9 +372,7 @@ int agent_new(struct agent **out, const struct agent_config *c, struct error *er
     metrics_register(&advertised);
     metrics_register(&sick_cards);
     int result = 0;
-    if (mkdir(c->state_dir, 0755) < 0 && errno != EEXIST)
-        result = error_errno(err, errno, "state directory %s", c->state_dir);
-    else if (access(c->state_dir, W_OK) < 0)
+    if ((mkdir(c->state_dir, 0755) < 0 && errno != EEXIST) || access(c->state_dir, W_OK) < 0)
         result = error_errno(err, errno, "state directory %s", c->state_dir);
     if (result < 0 || load_state(g, err) < 0 ||
         register_new(&g->registrar, c->loop, c->plugin_dir, c->service, tell_ready, g, err) < 0) {

@@ -95,19 +95,23 @@ static int nvml_error(struct backend *b, struct error *err, nvml_return code, co
 static int load(struct backend *b, const char *path, struct error *err)
 {
     b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (b->library == NULL)
-        return error_set(
+    if (b->library == NULL) {
+        (void)error_set(
             err, ERROR_NOT_FOUND,
             "NVML: %s (is the NVIDIA driver installed, and its library visible to this process? see "
             "--nvml-library)",
             dlerror());
+        return -1;
+    }
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = dlsym(b->library, symbols[i].name);
-        if (address == NULL && !symbols[i].optional)
-            return error_set(
-                err, ERROR_UNSUPPORTED,
-                "NVML: %s has no %s: the driver is too old (450 or newer is needed) or this is not NVML",
-                path, symbols[i].name);
+        if (address == NULL && !symbols[i].optional) {
+            (void)error_set(err, ERROR_UNSUPPORTED,
+                            "NVML: %s has no %s: the driver is too old (450 or newer is needed) or "
+                            "this is not NVML",
+                            path, symbols[i].name);
+            return -1;
+        }
         memcpy((char *)&b->nvml + symbols[i].offset, &address, sizeof address);
     }
     return 0;
@@ -274,7 +278,7 @@ static int nvml_scan(struct backend *b, struct arena *a, struct gpu_inventory *o
     if (count > GPU_CARDS_MAX)
         return error_set(err, ERROR_TOO_LARGE, "NVML: %u cards; at most %d are supported", count,
                          GPU_CARDS_MAX);
-    nvml_device devices[GPU_CARDS_MAX];
+    nvml_device devices[GPU_CARDS_MAX] = {NULL};
     *out = (struct gpu_inventory){.cards = arena_new(a, struct gpu_card, count)};
     for (unsigned i = 0; i < count; i++)
         if (read_card(b, i, a, &devices[out->cards_len], &out->cards[out->cards_len]))

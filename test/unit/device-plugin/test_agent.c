@@ -48,7 +48,7 @@ struct fixture {
     char refusal[ERROR_TEXT_SIZE];
     /* The API server's word on pods that the watch has not brought. */
     const char *remote_name, *remote_containers, *remote_annotations;
-    enum error_code remote_error;
+    _Atomic int remote_error;
 };
 
 static void ignore(void *arg, const char *line, size_t n)
@@ -64,7 +64,7 @@ static int get_pod(void *arg, const char *ns, const char *name, struct pod **out
     (void)ns;
     f->gets++;
     if (f->remote_error != ERROR_NONE)
-        return error_set(err, f->remote_error, "the API server is away");
+        return error_set(err, (enum error_code)f->remote_error, "the API server is away");
     if (!str_eq(name, f->remote_name))
         return error_set(err, ERROR_NOT_FOUND, "no such pod");
     *out = cards_pod(f->remote_name, f->remote_containers, f->remote_annotations);
