@@ -25,20 +25,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <grpc/byte_buffer.h>
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
-#include <grpc/slice.h>
-#include <grpc/status.h>
 #include <grpc/support/alloc.h>
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 
 enum { RPC_THREADS = 2 };
@@ -61,7 +58,7 @@ struct call {
     grpc_metadata_array metadata;
     grpc_call_details details; /* catch-all only */
     gpr_timespec deadline;
-    struct tag accepted, done, closed, sent, status;
+    struct tag accepted, done, closed, sent;
     int cancelled;
 
     /* Streams, under the server's lock. */
@@ -72,18 +69,12 @@ struct call {
     bool sent_any;
 };
 
-struct method_slot {
-    const struct rpc_method *method;
-    void *registered;
-};
-
 struct rpc_server {
     struct rpc_server_config config;
     grpc_server *server;
     grpc_completion_queue *cq;
-    struct method_slot slots[RPC_METHODS_MAX];
+    void *registered[RPC_METHODS_MAX];
     pthread_t threads[RPC_THREADS];
-    size_t threads_len;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct call *streams;
@@ -99,16 +90,13 @@ struct rpc_channel {
     grpc_channel *channel;
 };
 
-/* gRPC's own lines, in our form. What they say reaches our caller as an error as well, hence only for debugging;
- * a broken rule inside gRPC aborts right after its line. */
+/* gRPC's own lines, in our form. Our caller gets what they say as an error; a broken rule inside gRPC aborts next. */
 static void on_log(gpr_log_func_args *args)
 {
-    if (args->severity == GPR_LOG_SEVERITY_ERROR && strstr(args->message, "assertion") != NULL)
-        log_error("gRPC", kv("file", args->file), kv("line", args->line),
-                  kv("message", args->message));
-    else
-        log_debug("gRPC", kv("file", args->file), kv("line", args->line),
-                  kv("message", args->message));
+    bool fatal = strstr(args->message, "assertion") != NULL;
+    if (fatal || log_enabled(LOG_DEBUG))
+        log_write(fatal ? LOG_ERROR : LOG_DEBUG, "gRPC", kv("file", args->file),
+                  kv("line", args->line), kv("message", args->message), log_kv_str(NULL, NULL));
 }
 
 void rpc_init(void)
@@ -120,6 +108,14 @@ void rpc_init(void)
 void rpc_shutdown(void)
 {
     grpc_shutdown_blocking();
+}
+
+static void *zeroed(size_t n)
+{
+    void *p = calloc(1, n);
+    if (p == NULL)
+        abort();
+    return p;
 }
 
 static struct tag *hand_over(struct tag *tag, void (*fn)(struct call *c, bool ok), struct call *c)
@@ -141,20 +137,16 @@ static grpc_byte_buffer *buffer_of(const void *bytes, size_t n)
 }
 
 /* gRPC has bounded the message already (4 MiB). */
-static bool bytes_of(grpc_byte_buffer *buffer, struct strbuf *out)
+static int bytes_of(grpc_byte_buffer *buffer, struct strbuf *out, struct error *err)
 {
     grpc_byte_buffer_reader reader;
-    if (buffer == NULL)
-        return true;
-    if (!grpc_byte_buffer_reader_init(&reader, buffer))
-        return false;
-    grpc_slice slice;
-    while (grpc_byte_buffer_reader_next(&reader, &slice)) {
-        strbuf_add(out, GRPC_SLICE_START_PTR(slice), GRPC_SLICE_LENGTH(slice));
-        grpc_slice_unref(slice);
-    }
+    if (buffer == NULL || !grpc_byte_buffer_reader_init(&reader, buffer))
+        return error_set(err, ERROR_INVALID, "the message could not be read");
+    grpc_slice all = grpc_byte_buffer_reader_readall(&reader);
+    strbuf_add(out, GRPC_SLICE_START_PTR(all), GRPC_SLICE_LENGTH(all));
+    grpc_slice_unref(all);
     grpc_byte_buffer_reader_destroy(&reader);
-    return true;
+    return 0;
 }
 
 static const struct {
@@ -251,15 +243,11 @@ static void run_unary(struct call *c)
     strbuf_init(&request);
     strbuf_init(&reply);
     struct error err = ERROR_INIT;
-    if (!bytes_of(c->payload, &request)) {
-        answer(c, &reply, GRPC_STATUS_INVALID_ARGUMENT, "the message could not be read");
-        return;
-    }
-    if (c->method->unary(c->server->config.arg, strbuf_str(&request), request.len, &reply, &err) <
-        0)
-        answer(c, &reply, status_of(err.code), err.text);
-    else
-        answer(c, &reply, GRPC_STATUS_OK, "");
+    int result = bytes_of(c->payload, &request, &err);
+    if (result == 0)
+        result = c->method->unary(c->server->config.arg, strbuf_str(&request), request.len, &reply,
+                                  &err);
+    answer(c, &reply, result == 0 ? GRPC_STATUS_OK : status_of(err.code), err.text);
 }
 
 /* ---- server: streams; the caller holds the lock unless it says otherwise ---- */
@@ -272,31 +260,26 @@ static void stream_advance(struct call *c)
     struct rpc_server *s = c->server;
     if (c->sending || c->peer_gone || c->status_sent)
         return;
+    grpc_op ops[2] = {{.op = GRPC_OP_SEND_MESSAGE}, {.op = GRPC_OP_SEND_INITIAL_METADATA}};
+    grpc_slice no_details = grpc_empty_slice();
+    grpc_byte_buffer *buffer = NULL;
     if (s->stopping) {
-        grpc_slice details = grpc_empty_slice();
-        grpc_op ops[2] = {{.op = GRPC_OP_SEND_STATUS_FROM_SERVER}};
+        ops[0].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
         ops[0].data.send_status_from_server.status = GRPC_STATUS_OK;
-        ops[0].data.send_status_from_server.status_details = &details;
-        size_t n = 1;
-        if (!c->sent_any)
-            ops[n++] = (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA};
-        c->status_sent = c->sending = true;
-        c->pending++;
-        start_batch(c, ops, n, &c->status, stream_sent);
-        return;
+        ops[0].data.send_status_from_server.status_details = &no_details;
+        c->status_sent = true;
+    } else {
+        AUTO_STRBUF message;
+        strbuf_init(&message);
+        uint64_t generation = c->method->newest(s->config.arg, &message);
+        if (c->sent_any && generation == c->generation)
+            return;
+        c->generation = generation;
+        buffer = buffer_of(message.ptr, message.len);
+        ops[0].data.send_message.send_message = buffer;
     }
-    AUTO_STRBUF message;
-    strbuf_init(&message);
-    uint64_t generation = c->method->newest(s->config.arg, &message);
-    if (c->sent_any && generation == c->generation)
-        return;
-    grpc_byte_buffer *buffer = buffer_of(message.ptr, message.len);
-    grpc_op ops[2] = {{.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = buffer}};
-    size_t n = 1;
-    if (!c->sent_any)
-        ops[n++] = (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA};
+    size_t n = c->sent_any ? 1 : 2; /* the first batch carries the initial metadata */
     c->sent_any = c->sending = true;
-    c->generation = generation;
     c->pending++;
     start_batch(c, ops, n, &c->sent, stream_sent);
     grpc_byte_buffer_destroy(buffer);
@@ -310,15 +293,12 @@ static void stream_settle(struct call *c)
     bool lost = false;
     if (c->peer_gone && !c->ended) {
         c->ended = true;
-        for (struct call **at = &s->streams; *at != NULL; at = &(*at)->next) {
-            if (*at == c) {
-                *at = c->next;
-                break;
-            }
-        }
+        struct call **at = &s->streams;
+        while (*at != c)
+            at = &(*at)->next;
+        *at = c->next;
         s->streams_len--;
         lost = !s->stopping;
-        pthread_cond_broadcast(&s->changed);
     }
     pthread_mutex_unlock(&s->lock);
     if (lost && s->config.stream_ended != NULL)
@@ -359,13 +339,12 @@ static void run_stream(struct call *c)
     op.data.recv_close_on_server.cancelled = &c->cancelled;
     start_batch(c, &op, 1, &c->closed, stream_closed);
     stream_advance(c);
-    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- server: accepting ---- */
 
-static void arm(struct rpc_server *s, const struct method_slot *slot);
+static void arm(struct rpc_server *s, const struct rpc_method *method);
 
 static void call_accepted(struct call *c, bool ok)
 {
@@ -374,11 +353,7 @@ static void call_accepted(struct call *c, bool ok)
         return;
     }
     struct rpc_server *s = c->server;
-    const struct method_slot *slot = NULL;
-    for (size_t i = 0; i < s->config.methods_len; i++)
-        if (s->slots[i].method == c->method)
-            slot = &s->slots[i];
-    arm(s, slot);
+    arm(s, c->method);
     if (c->method == NULL) {
         struct strbuf none = {0};
         answer(c, &none, GRPC_STATUS_UNIMPLEMENTED,
@@ -390,21 +365,20 @@ static void call_accepted(struct call *c, bool ok)
     }
 }
 
-/* Asks gRPC for the next call of the method; slot NULL: of any other method. */
-static void arm(struct rpc_server *s, const struct method_slot *slot)
+/* Asks gRPC for the next call of the method; NULL: of any other method. */
+static void arm(struct rpc_server *s, const struct rpc_method *method)
 {
-    struct call *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct call *c = zeroed(sizeof *c);
     pthread_mutex_lock(&s->lock);
     s->calls++;
     pthread_mutex_unlock(&s->lock);
     c->server = s;
-    c->method = slot != NULL ? slot->method : NULL;
+    c->method = method;
     grpc_metadata_array_init(&c->metadata);
     grpc_call_error e;
-    if (slot != NULL) {
-        e = grpc_server_request_registered_call(s->server, slot->registered, &c->call, &c->deadline,
+    if (method != NULL) {
+        void *registered = s->registered[method - s->config.methods];
+        e = grpc_server_request_registered_call(s->server, registered, &c->call, &c->deadline,
                                                 &c->metadata, &c->payload, s->cq, s->cq,
                                                 hand_over(&c->accepted, call_accepted, c));
     } else {
@@ -419,16 +393,14 @@ static void arm(struct rpc_server *s, const struct method_slot *slot)
 static void *serve(void *arg)
 {
     struct rpc_server *s = arg;
-    for (;;) {
-        grpc_event ev = grpc_completion_queue_next(s->cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
-        if (ev.type == GRPC_QUEUE_SHUTDOWN)
-            return NULL;
-        if (ev.type == GRPC_OP_COMPLETE) {
-            struct tag *tag = ev.tag;
-            if (atomic_load_explicit(&tag->ready, memory_order_acquire))
-                tag->fn(tag->call, ev.success != 0);
-        }
+    gpr_timespec never = gpr_inf_future(GPR_CLOCK_REALTIME);
+    grpc_event ev;
+    while ((ev = grpc_completion_queue_next(s->cq, never, NULL)).type != GRPC_QUEUE_SHUTDOWN) {
+        struct tag *tag = ev.tag;
+        if (atomic_load_explicit(&tag->ready, memory_order_acquire))
+            tag->fn(tag->call, ev.success != 0);
     }
+    return NULL;
 }
 
 /* ---- server: life ---- */
@@ -459,9 +431,7 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
     if (unlink(c->path) < 0 && errno != ENOENT)
         return error_errno(err, errno, "socket %s: remove what is there", c->path);
 
-    struct rpc_server *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
+    struct rpc_server *s = zeroed(sizeof *s);
     s->config = *c;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
@@ -469,11 +439,9 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
     s->server = grpc_server_create(NULL, NULL);
     s->cq = grpc_completion_queue_create_for_next(NULL);
     grpc_server_register_completion_queue(s->server, s->cq, NULL);
-    for (size_t i = 0; i < c->methods_len; i++) {
-        s->slots[i].method = &c->methods[i];
-        s->slots[i].registered = grpc_server_register_method(
+    for (size_t i = 0; i < c->methods_len; i++)
+        s->registered[i] = grpc_server_register_method(
             s->server, c->methods[i].path, NULL, GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
-    }
     AUTO_STRBUF address;
     strbuf_init(&address);
     strbuf_addf(&address, "unix:%s", c->path);
@@ -481,12 +449,10 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
     int bound = grpc_server_add_http2_port(s->server, strbuf_str(&address), creds);
     grpc_server_credentials_release(creds);
     grpc_server_start(s->server);
-    for (size_t i = 0; i < c->methods_len && bound != 0; i++)
-        arm(s, &s->slots[i]);
-    if (bound != 0)
-        arm(s, NULL);
-    for (; s->threads_len < RPC_THREADS; s->threads_len++)
-        if (pthread_create(&s->threads[s->threads_len], NULL, serve, s) != 0)
+    for (size_t i = 0; i <= c->methods_len; i++)
+        arm(s, i < c->methods_len ? &c->methods[i] : NULL);
+    for (size_t i = 0; i < RPC_THREADS; i++)
+        if (pthread_create(&s->threads[i], NULL, serve, s) != 0)
             abort();
     if (bound == 0) {
         rpc_server_stop(s, 0);
@@ -526,14 +492,8 @@ void rpc_server_stop(struct rpc_server *s, int64_t grace_ms)
     grpc_server_shutdown_and_notify(s->server, s->cq,
                                     hand_over(&s->shut_tag, server_shut, &s->shut_call));
 
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += grace_ms / 1000;
-    until.tv_nsec += (long)(grace_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
+    int64_t until_ms = clock_mono_ms() + grace_ms;
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
     pthread_mutex_lock(&s->lock);
     while (!s->shut && pthread_cond_clockwait(&s->changed, &s->lock, CLOCK_MONOTONIC, &until) == 0)
         ;
@@ -549,11 +509,10 @@ void rpc_server_stop(struct rpc_server *s, int64_t grace_ms)
 
     grpc_server_destroy(s->server);
     grpc_completion_queue_shutdown(s->cq);
-    for (size_t i = 0; i < s->threads_len; i++)
+    for (size_t i = 0; i < RPC_THREADS; i++)
         pthread_join(s->threads[i], NULL);
     grpc_completion_queue_destroy(s->cq);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->changed), pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -577,9 +536,7 @@ int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *er
                        integer((char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, 0),
                        integer((char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, 1)};
     grpc_channel_args all = {.num_args = sizeof args / sizeof args[0], .args = args};
-    struct rpc_channel *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct rpc_channel *c = zeroed(sizeof *c);
     grpc_channel_credentials *creds = grpc_insecure_credentials_create();
     c->channel = grpc_channel_create(strbuf_str(&target), creds, &all);
     grpc_channel_credentials_release(creds);
@@ -609,20 +566,19 @@ int rpc_channel_call(struct rpc_channel *c, const char *method, const void *requ
 
     grpc_byte_buffer *message = buffer_of(request, n), *answered = NULL;
     grpc_metadata_array initial, trailing;
-    grpc_metadata_array_init(&initial);
-    grpc_metadata_array_init(&trailing);
+    grpc_metadata_array_init(&initial), grpc_metadata_array_init(&trailing);
     grpc_status_code status = GRPC_STATUS_UNKNOWN;
     grpc_slice details = grpc_empty_slice();
-    grpc_op ops[6] = {
-        {.op = GRPC_OP_SEND_INITIAL_METADATA},  {.op = GRPC_OP_SEND_MESSAGE},
-        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT}, {.op = GRPC_OP_RECV_INITIAL_METADATA},
-        {.op = GRPC_OP_RECV_MESSAGE},           {.op = GRPC_OP_RECV_STATUS_ON_CLIENT}};
+    grpc_op ops[6] = {{.op = GRPC_OP_SEND_INITIAL_METADATA},
+                      {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = message},
+                      {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
+                      {.op = GRPC_OP_RECV_INITIAL_METADATA},
+                      {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &answered},
+                      {.op = GRPC_OP_RECV_STATUS_ON_CLIENT}};
     if (wait_for_ready)
         ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY |
                        GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET;
-    ops[1].data.send_message.send_message = message;
     ops[3].data.recv_initial_metadata.recv_initial_metadata = &initial;
-    ops[4].data.recv_message.recv_message = &answered;
     ops[5].data.recv_status_on_client.trailing_metadata = &trailing;
     ops[5].data.recv_status_on_client.status = &status;
     ops[5].data.recv_status_on_client.status_details = &details;
@@ -635,16 +591,14 @@ int rpc_channel_call(struct rpc_channel *c, const char *method, const void *requ
         char *text = grpc_slice_to_c_string(details);
         result = error_set(err, code_of(status), "%s: %s", method, text);
         gpr_free(text);
-    } else if (answered == NULL || !bytes_of(answered, reply)) {
-        result = error_set(err, ERROR_INTERNAL, "%s: no message in the answer", method);
+    } else {
+        result = bytes_of(answered, reply, err);
     }
     grpc_slice_unref(details);
-    grpc_metadata_array_destroy(&initial);
-    grpc_metadata_array_destroy(&trailing);
+    grpc_metadata_array_destroy(&initial), grpc_metadata_array_destroy(&trailing);
     grpc_byte_buffer_destroy(message);
     grpc_byte_buffer_destroy(answered);
     grpc_call_unref(call);
-    grpc_completion_queue_shutdown(cq);
-    grpc_completion_queue_destroy(cq);
+    grpc_completion_queue_shutdown(cq), grpc_completion_queue_destroy(cq);
     return result;
 }
