@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/unit/lib/base/expect.h"
+
+#include "lib/base/json.h"
+#include "lib/kube/decode.h"
+
+/* Rows are written with ' for ". */
+static struct json_doc *parse(const char *text)
+{
+    struct json_doc *doc = NULL;
+    struct error err = ERROR_INIT;
+    char *copy = strdup(text);
+    for (char *p = copy; *p; p++)
+        if (*p == '\'')
+            *p = '"';
+    if (json_parse(&doc, copy, strlen(copy), &err) < 0)
+        fail_msg("%s: %s", err.text, text);
+    free(copy);
+    return doc;
+}
+
+static struct pod *pod_of(const char *text)
+{
+    struct pod *p = NULL;
+    struct error err = ERROR_INIT;
+    AUTO_JSON *doc = parse(text);
+    if (decode_pod(json_root(doc), &p, &err) < 0)
+        fail_msg("%s", err.text);
+    return p;
+}
+
+#define POD(rest) "{'metadata':{'name':'a','namespace':'ns'}," rest "}"
+#define SPEC(rest) POD("'spec':{" rest "}")
+#define CONTAINER(rest) SPEC("'containers':[{'name':'c'," rest "}]")
+
+static void test_full_pod(void **state)
+{
+    (void)state;
+    struct pod *p = pod_of(
+        "{'status':{'phase':'Running','nominatedNodeName':'n2','conditions':[{'type':'Ready','status':'True'},"
+        "{'type':'PodScheduled','status':'False','reason':'Unschedulable','message':'no room'},{'type':'PodResizePending','status':'True',"
+        "'reason':'Infeasible'}],'containerStatuses':[{'name':'d','containerID':'containerd://d'},{'name':'c','containerID':'containerd://c',"
+        "'allocatedResources':{'cpu':'2','aliyun.com/gpu-mem':'3'},'resources':{'requests':{'cpu':'3'}}},{'name':'nobody'}],'initContainerStatuses':[{'name':'s',"
+        "'containerID':''}],'allocatedResources':{'cpu':'1'},'resources':{'requests':{'memory':'1Gi'}}},"
+        "'metadata':{'name':'a','namespace':'ns','uid':'u-1','resourceVersion':'77','creationTimestamp':'1970-01-01T00:00:01Z',"
+        "'deletionTimestamp':'1970-01-01T00:00:02Z','labels':{'b':'2','a':'1'},'annotations':{'x':'y'},'managedFields':[{'a':[1,2]}],"
+        "'ownerReferences':[{'kind':'X','name':'x','uid':'x'},{'kind':'Job','name':'j','uid':'u-j','controller':true}]},"
+        "'spec':{'nodeName':'n1','schedulerName':'ack-co-scheduler','priority':-5,'preemptionPolicy':'Never','schedulingGates':[{'name':'g'}],"
+        "'resourceClaims':[{'name':'r'}],'schedulingGroup':{'podGroupName':'pg'},'overhead':{'cpu':'10m'},'resources':{'requests':{'cpu':'2'}},"
+        "'containers':[{'name':'c','image':'i','ports':[{'containerPort':80},{'hostPort':8080,'hostIP':'10.0.0.1','protocol':'UDP'},"
+        "{'hostPort':81}],'resources':{'requests':{'cpu':'100.5m','memory':1024,'aliyun.com/gpu-mem':'3'},'limits':{'aliyun.com/gpu-mem':'3'}}},"
+        "{'name':'d','restartPolicy':'Always'}],'initContainers':[{'name':'s','restartPolicy':'Always'},{'name':'i'}],"
+        "'nodeSelector':{'disk':'ssd'},'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':["
+        "{'matchExpressions':[{'key':'k','operator':'In','values':['v']}]}]},'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':5,"
+        "'preference':{'matchExpressions':[{'key':'k','operator':'Exists'}]}}]}},'tolerations':[{'key':'t','operator':'Equal','value':'v',"
+        "'effect':'NoSchedule'},{'operator':'Exists'},{'key':'e','effect':'NoExecute'},{'key':'p','effect':'PreferNoSchedule'},"
+        "{'key':'n','operator':'Lt','value':'3'},{'key':'w','effect':'Whatever'}]}}");
+    expect_str("namespace", "ns", p->ns);
+    expect_str("name", "a", p->name);
+    expect_str("key", "ns/a", p->key);
+    expect_str("uid", "u-1", p->uid);
+    expect_str("version", "77", p->resource_version);
+    expect_str("labels are sorted", "a", p->labels.items[0].key);
+    expect_str("label", "2", labels_get(&p->labels, "b"));
+    expect_str("annotation", "y", labels_get(&p->annotations, "x"));
+    expect_int("created", 1000000000, p->created_ns);
+    expect_true("terminating", p->terminating);
+    expect_str("the controlling owner", "Job", p->owner_kind);
+    expect_str("owner", "j", p->owner_name);
+    expect_str("owner", "u-j", p->owner_uid);
+    expect_str("node", "n1", p->node);
+    expect_str("scheduler", "ack-co-scheduler", p->scheduler);
+    expect_int("priority", -5, p->priority);
+    expect_true("preemption policy", p->preempt_never);
+    expect_true("gated", p->gated);
+    expect_true("claims", p->resource_claims);
+    expect_str("group", "pg", p->scheduling_group);
+    expect_int("containers", 2, (int64_t)p->containers_len);
+    const struct container *c = &p->containers[0];
+    expect_str("container", "c", c->name);
+    expect_str("image", "i", c->image);
+    expect_int("cpu rounds up", 101, c->requests.cpu_milli);
+    expect_int("memory as a number", 1024, c->requests.memory_bytes);
+    expect_int("limit", 3, resources_get(&c->limits, "aliyun.com/gpu-mem", NULL));
+    expect_int("ports with a host port", 2, (int64_t)c->ports_len);
+    expect_int("host port", 8080, c->ports[0].host_port);
+    expect_str("host address", "10.0.0.1", c->ports[0].host_ip);
+    expect_str("protocol", "UDP", c->ports[0].protocol);
+    expect_str("protocol by default", "TCP", c->ports[1].protocol);
+    expect_str("no address", "", c->ports[1].host_ip);
+    expect_true("allocated", c->has_allocated);
+    expect_int("allocated", 2000, c->allocated.cpu_milli);
+    expect_true("actual", c->has_actual);
+    expect_int("actual", 3000, c->actual.cpu_milli);
+    expect_str("container id, out of order", "containerd://c", c->container_id);
+    expect_str("container id", "containerd://d", p->containers[1].container_id);
+    expect_true("only init containers are sidecars", !p->containers[1].sidecar);
+    expect_true("sidecar", p->init_containers[0].sidecar);
+    expect_true("not a sidecar", !p->init_containers[1].sidecar);
+    expect_str("an empty container id is none", NULL, p->init_containers[0].container_id);
+    expect_int("overhead", 10, p->overhead.cpu_milli);
+    expect_true("pod-level requests",
+                p->has_pod_requests && p->has_pod_allocated && p->has_pod_actual);
+    expect_int("pod-level request", 2000, p->pod_requests.cpu_milli);
+    expect_int("pod-level actual", 1 << 30, p->pod_actual.memory_bytes);
+    expect_true("infeasible", p->resize_infeasible);
+    expect_str("node selector", "ssd", labels_get(&p->node_selector, "disk"));
+    expect_true("required", p->has_required_affinity);
+    expect_int("terms", 1, (int64_t)p->required_affinity.len);
+    expect_int("preferred", 1, (int64_t)p->preferred_affinity_len);
+    expect_int("weight", 5, p->preferred_affinity[0].weight);
+    expect_int("tolerations in words we know", 4, (int64_t)p->tolerations_len);
+    expect_int("toleration", TAINT_NO_SCHEDULE, p->tolerations[0].effect);
+    expect_int("toleration of everything", TOLERATION_EXISTS, p->tolerations[1].op);
+    expect_int("toleration of every effect", TAINT_ALL, p->tolerations[1].effect);
+    expect_str("toleration of every key", "", p->tolerations[1].key);
+    expect_int("phase", POD_RUNNING, p->phase);
+    expect_str("nominated", "n2", p->nominated_node);
+    expect_str("condition", "Unschedulable", p->scheduled.reason);
+    expect_str("condition", "no room", p->scheduled.message);
+    expect_true("the effective request is there", p->request.cpu_milli > 0);
+    expect_int("extended resources in it", 3,
+               resources_get(&p->request, "aliyun.com/gpu-mem", NULL));
+    pod_free(p);
+    expect_done();
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct pod *p = pod_of(
+        "{'metadata':{'name':'a','namespace':'ns','labels':null},'spec':null,'status':{'phase':null,'nominatedNodeName':''}}");
+    expect_str("scheduler", "default-scheduler", p->scheduler);
+    expect_str("node", NULL, p->node);
+    expect_str("uid", "", p->uid);
+    expect_str("nominated", NULL, p->nominated_node);
+    expect_int("phase", POD_PENDING, p->phase);
+    expect_int("labels", 0, (int64_t)p->labels.len);
+    expect_int("containers", 0, (int64_t)p->containers_len);
+    expect_str("condition", NULL, p->scheduled.type);
+    expect_true("not terminating", !p->terminating);
+    pod_free(p);
+    p = pod_of(POD("'spec':{'nodeName':'','schedulingGates':[]},'status':{'phase':'Odd'}"));
+    expect_str("an empty node is none", NULL, p->node);
+    expect_true("no gates", !p->gated);
+    expect_int("an unknown phase", POD_UNKNOWN, p->phase);
+    pod_free(p);
+    p = pod_of(CONTAINER(
+        "'ports':[{'hostPort':1}],'ports':[{'hostPort':2},{'hostPort':3},{'hostPort':4}],'resources':null"));
+    expect_int("a member that is there twice", 3, (int64_t)p->containers[0].ports_len);
+    pod_free(p);
+    expect_done();
+}
+
+static void test_bad_pods(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"3", "pod: must be an object, not number"},
+        {"{}", "pod /: metadata: name or namespace missing"},
+        {"{'metadata':3}", "pod /: metadata: must be an object, not number"},
+        {"{'metadata':{'name':'a'}}", "pod /a: metadata: name or namespace missing"},
+        {"{'metadata':{'name':3,'namespace':'ns'}}",
+         "pod ns/: metadata.name: must be a string without NUL, not number"},
+        {"{'metadata':{'name':'a\\u0000b','namespace':'ns'}}",
+         "pod ns/: metadata.name: must be a string without NUL, not string"},
+        {"{'metadata':{'name':'a','namespace':'ns','labels':{'x':1}}}",
+         "pod ns/a: metadata.labels: "},
+        {"{'metadata':{'name':'a','namespace':'ns','annotations':[]}}",
+         "pod ns/a: metadata.annotations: "},
+        {"{'metadata':{'name':'a','namespace':'ns','creationTimestamp':'yesterday'}}",
+         "pod ns/a: metadata.creationTimestamp: not a time: 'yesterday'"},
+        {"{'metadata':{'name':'a','namespace':'ns','creationTimestamp':3}}",
+         "pod ns/a: metadata.creationTimestamp: must be a time, not number"},
+        {"{'metadata':{'name':'a','namespace':'ns','ownerReferences':{}}}",
+         "pod ns/a: metadata.ownerReferences: must be a list, not object"},
+        {"{'metadata':{'name':'a','namespace':'ns','ownerReferences':[{'controller':true,'kind':3}]}}",
+         "pod ns/a: metadata.ownerReferences[].kind: must be a string without NUL, not number"},
+        {POD("'spec':[]"), "pod ns/a: spec: must be an object, not array"},
+        {POD("'status':[]"), "pod ns/a: status: must be an object, not array"},
+        {SPEC("'nodeName':[]"), "pod ns/a: spec.nodeName: must be a string without NUL, not array"},
+        {SPEC("'priority':'x'"), "pod ns/a: spec.priority: must be an integer"},
+        {SPEC("'priority':1.5"), "pod ns/a: spec.priority: must be an integer"},
+        {SPEC("'priority':2147483648"),
+         "pod ns/a: spec.priority: must be between -2147483648 and 2147483647: 2147483648"},
+        {SPEC("'containers':{}"), "pod ns/a: spec.containers: must be a list, not object"},
+        {SPEC("'containers':[3]"), "pod ns/a: spec.containers[0]: must be an object, not number"},
+        {SPEC("'containers':[{},{'name':3}]"),
+         "pod ns/a: spec.containers[1]: name: must be a string without NUL, not number"},
+        {CONTAINER("'resources':3"),
+         "pod ns/a: spec.containers[0]: resources: must be an object, not number"},
+        {CONTAINER("'resources':{'requests':{'cpu':'x'}}"),
+         "pod ns/a: spec.containers[0]: resources.requests: resource cpu: not a quantity: 'x'"},
+        {CONTAINER("'resources':{'limits':{'cpu':[]}}"),
+         "pod ns/a: spec.containers[0]: resources.limits: resource cpu: must be a quantity, not array"},
+        {CONTAINER("'resources':{'requests':{'memory':'-1'}}"),
+         "pod ns/a: spec.containers[0]: resources.requests: resource memory: "},
+        {CONTAINER("'ports':3"), "pod ns/a: spec.containers[0]: ports: must be a list, not number"},
+        {CONTAINER("'ports':[{},{'hostPort':65536}]"),
+         "pod ns/a: spec.containers[0]: ports[1]: hostPort: must be between 0 and 65535: 65536"},
+        {CONTAINER("'ports':[{'hostPort':1,'hostIP':3}]"),
+         "pod ns/a: spec.containers[0]: ports[0]: hostIP: must be a string without NUL, not number"},
+        {SPEC("'initContainers':3"), "pod ns/a: spec.initContainers: must be a list, not number"},
+        {SPEC("'tolerations':3"), "pod ns/a: spec.tolerations: must be a list, not number"},
+        {SPEC("'tolerations':[3]"),
+         "pod ns/a: spec.tolerations[0]: toleration: must be an object, not number"},
+        {SPEC("'tolerations':[{'key':3}]"),
+         "pod ns/a: spec.tolerations[0]: key: must be a string without NUL, not number"},
+        {SPEC("'schedulingGates':3"), "pod ns/a: spec.schedulingGates: must be a list, not number"},
+        {SPEC("'resourceClaims':3"), "pod ns/a: spec.resourceClaims: must be a list, not number"},
+        {SPEC("'overhead':3"), "pod ns/a: spec.overhead: must be an object, not number"},
+        {SPEC("'resources':3"), "pod ns/a: spec.resources: must be an object, not number"},
+        {SPEC("'nodeSelector':3"), "pod ns/a: spec.nodeSelector: "},
+        {SPEC("'affinity':3"), "pod ns/a: spec.affinity: must be an object, not number"},
+        {SPEC("'affinity':{'nodeAffinity':3}"),
+         "pod ns/a: spec.affinity.nodeAffinity: must be an object, not number"},
+        {SPEC("'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':3}}"),
+         "pod ns/a: spec.affinity.nodeAffinity.required: "},
+        {SPEC("'affinity':{'nodeAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':3}}"),
+         "pod ns/a: spec.affinity.nodeAffinity: preferred: must be a list, not number"},
+        {SPEC(
+             "'affinity':{'nodeAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':101}]}}"),
+         "pod ns/a: spec.affinity.nodeAffinity: preferred[0]: weight: must be between 0 and 100: 101"},
+        {POD("'status':{'conditions':3}"),
+         "pod ns/a: status.conditions: must be a list, not number"},
+        {POD("'status':{'conditions':[{'type':'PodScheduled','reason':3}]}"),
+         "pod ns/a: status.conditions[0]: reason: must be a string without NUL, not number"},
+        {POD("'status':{'conditions':[{'type':'PodScheduled','message':3}]}"),
+         "pod ns/a: status.conditions[0]: message: "},
+        {POD("'status':{'containerStatuses':3}"),
+         "pod ns/a: status.containerStatuses: must be a list, not number"},
+        {POD("'spec':{'containers':[{'name':'c'}]},'status':{'containerStatuses':[{'name':'c','resources':3}]}"),
+         "pod ns/a: status.containerStatuses[0]: resources: must be an object, not number"},
+        {POD("'spec':{'containers':[{'name':'c'}]},'status':{'containerStatuses':[{'name':'c','containerID':3}]}"),
+         "pod ns/a: status.containerStatuses[0]: containerID: must be a string without NUL, not number"},
+        {POD("'status':{'resources':3}"),
+         "pod ns/a: status.resources: must be an object, not number"},
+        {POD("'status':{'allocatedResources':3}"),
+         "pod ns/a: status.allocatedResources: must be an object, not number"},
+        {SPEC(
+             "'containers':[{'resources':{'requests':{'memory':'7Ei'}}},{'resources':{'requests':{'memory':'7Ei'}}}]"),
+         "pod ns/a: the sum of its requests is too large"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pod *p = NULL;
+        struct error err = ERROR_INIT;
+        AUTO_JSON *doc = parse(rows[i].text);
+        expect_int(rows[i].text, -1, decode_pod(json_root(doc), &p, &err));
+        bool prefix = str_ends(rows[i].says, ": ");
+        if (!(prefix ? str_starts(err.text, rows[i].says) : str_eq(err.text, rows[i].says)))
+            expect_str(rows[i].text, rows[i].says, err.text);
+        pod_free(p);
+    }
+    expect_done();
+}
+
+/* n times the element, as a list under that path. */
+static int decode_with_list(const char *before, const char *element, size_t n, const char *after,
+                            struct error *err)
+{
+    AUTO_STRBUF text = {0};
+    struct pod *p = NULL;
+    strbuf_adds(&text, before);
+    for (size_t i = 0; i < n; i++)
+        strbuf_addf(&text, "%s%s", i ? "," : "", element);
+    strbuf_adds(&text, after);
+    AUTO_JSON *doc = parse(strbuf_str(&text));
+    int rc = decode_pod(json_root(doc), &p, err);
+    pod_free(p);
+    return rc;
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    static const char meta[] = "{'metadata':{'name':'a','namespace':'ns'},'spec':{'";
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF before = {0};
+    strbuf_addf(&before, "%scontainers':[", meta);
+    expect_int("as many containers as allowed", 0,
+               decode_with_list(strbuf_str(&before), "{}", DECODE_CONTAINERS_MAX, "]}}", &err));
+    expect_int("one more", -1,
+               decode_with_list(strbuf_str(&before), "{}", DECODE_CONTAINERS_MAX + 1, "]}}", &err));
+    expect_int("one more", ERROR_TOO_LARGE, err.code);
+    strbuf_reset(&before);
+    strbuf_addf(&before, "%stolerations':[", meta);
+    expect_int("as many tolerations as allowed", 0,
+               decode_with_list(strbuf_str(&before), "{'key':'k'}", DECODE_LIST_MAX, "]}}", &err));
+    expect_int(
+        "one more", -1,
+        decode_with_list(strbuf_str(&before), "{'key':'k'}", DECODE_LIST_MAX + 1, "]}}", &err));
+    expect_int("one more", ERROR_TOO_LARGE, err.code);
+    expect_str("one more", "pod ns/a: spec.tolerations: has 4097 entries, more than 4096",
+               err.text);
+    expect_done();
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------- */
+
+static void test_node(void **state)
+{
+    (void)state;
+    AUTO_JSON *doc = parse(
+        "{'metadata':{'name':'n1','uid':'u','resourceVersion':'3','labels':{'a':'b'},'annotations':{'c':'d'},"
+        "'deletionTimestamp':'2026-01-01T00:00:00Z'},'spec':{'unschedulable':true,'taints':[{'key':'k','value':'v',"
+        "'effect':'NoSchedule'},{'key':'l','effect':'NoExecute'},{'key':'m','effect':'PreferNoSchedule'}]},"
+        "'status':{'images':[{}],'capacity':{'cpu':'8','memory':'1.5','pods':'110'},'allocatable':{'cpu':'7999.9m',"
+        "'aliyun.com/gpu-mem':'30'},'addresses':[{'type':'Hostname','address':'h'},{'type':'InternalIP','address':'10.0.0.1'},"
+        "{'type':'InternalIP','address':'fd00::1'}],'conditions':[{'type':'MemoryPressure','status':'True'},{'type':'Ready',"
+        "'status':'True'}]}}");
+    struct node *n = NULL;
+    struct error err = ERROR_INIT;
+    if (decode_node(json_root(doc), &n, &err) < 0)
+        fail_msg("%s", err.text);
+    expect_str("name", "n1", n->name);
+    expect_str("version", "3", n->resource_version);
+    expect_str("label", "b", labels_get(&n->labels, "a"));
+    expect_str("annotation", "d", labels_get(&n->annotations, "c"));
+    expect_true("terminating", n->terminating);
+    expect_true("unschedulable", n->unschedulable);
+    expect_int("taints", 3, (int64_t)n->taints_len);
+    expect_str("taint", "v", n->taints[0].value);
+    expect_int("effect", TAINT_NO_EXECUTE, n->taints[1].effect);
+    expect_int("effect", TAINT_PREFER_NO_SCHEDULE, n->taints[2].effect);
+    expect_int("capacity", 8000, n->capacity.cpu_milli);
+    expect_int("capacity rounds down", 1, n->capacity.memory_bytes);
+    expect_int("pods", 110, n->capacity.pods);
+    expect_int("allocatable rounds down", 7999, n->allocatable.cpu_milli);
+    expect_int("extended", 30, resources_get(&n->allocatable, "aliyun.com/gpu-mem", NULL));
+    expect_str("the first internal address", "10.0.0.1", n->internal_ip);
+    expect_true("ready", n->ready);
+    node_free(n);
+    expect_done();
+}
+
+static void test_bad_nodes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says; /* NULL: accepted */
+    } rows[] = {
+        {"{'metadata':{'name':'n'}}", NULL},
+        {"{'metadata':{'name':'n'},'spec':{'taints':null},'status':null}", NULL},
+        {"[]", "node: must be an object, not array"},
+        {"{'metadata':{}}", "node : metadata.name: missing"},
+        {"{'metadata':[]}", "node : metadata: must be an object, not array"},
+        {"{'metadata':{'name':'n'},'spec':3}", "node n: spec: must be an object, not number"},
+        {"{'metadata':{'name':'n'},'spec':{'unschedulable':'yes'}}",
+         "node n: spec.unschedulable: must be true or false, not string"},
+        {"{'metadata':{'name':'n'},'spec':{'taints':3}}",
+         "node n: spec.taints: must be a list, not number"},
+        {"{'metadata':{'name':'n'},'spec':{'taints':[3]}}",
+         "node n: spec.taints[0]: taint: must be an object, not number"},
+        {"{'metadata':{'name':'n'},'spec':{'taints':[{'key':3}]}}",
+         "node n: spec.taints[0]: key: must be a string without NUL, not number"},
+        {"{'metadata':{'name':'n'},'spec':{'taints':[{'effect':'Odd'}]}}",
+         "node n: spec.taints[0]: effect: unknown effect 'Odd'"},
+        {"{'metadata':{'name':'n'},'status':3}", "node n: status: must be an object, not number"},
+        {"{'metadata':{'name':'n'},'status':{'capacity':{'cpu':true}}}",
+         "node n: status.capacity: resource cpu: must be a quantity, not boolean"},
+        {"{'metadata':{'name':'n'},'status':{'addresses':3}}",
+         "node n: status.addresses: must be a list, not number"},
+        {"{'metadata':{'name':'n'},'status':{'conditions':3}}",
+         "node n: status.conditions: must be a list, not number"},
+        {"{'metadata':{'name':'n'},'status':{'addresses':[{'type':'InternalIP','address':3}]}}",
+         "node n: status.addresses[].address: must be a string without NUL, not number"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct node *n = NULL;
+        struct error err = ERROR_INIT;
+        AUTO_JSON *doc = parse(rows[i].text);
+        expect_int(rows[i].text, rows[i].says ? -1 : 0, decode_node(json_root(doc), &n, &err));
+        expect_str(rows[i].text, rows[i].says ? rows[i].says : "", err.text);
+        node_free(n);
+    }
+    expect_done();
+}
+
+/* ---- PodGroups, metadata -------------------------------------------------------------------- */
+
+static void test_pod_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"3", "podgroup: must be an object, not number"},
+        {"{'metadata':{'name':'g'}}", "podgroup /g: metadata: name or namespace missing"},
+        {"{'metadata':{'name':'g','namespace':'ns'},'spec':3}",
+         "podgroup ns/g: spec: must be an object, not number"},
+        {"{'metadata':{'name':'g','namespace':'ns'},'spec':{'minMember':-1}}",
+         "podgroup ns/g: spec.minMember: must be between 0 and 2147483647: -1"},
+        {"{'metadata':{'name':'g','namespace':'ns'},'spec':{'minResources':{'cpu':'x'}}}",
+         "podgroup ns/g: spec.minResources: resource cpu: not a quantity: 'x'"},
+        {"{'metadata':{'name':'g','namespace':'ns'},'status':{'phase':3}}",
+         "podgroup ns/g: status.phase: must be a string without NUL, not number"},
+    };
+    struct error err = ERROR_INIT;
+    struct pod_group *g = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_JSON *bad = parse(rows[i].text);
+        expect_int(rows[i].text, -1, decode_pod_group(json_root(bad), &g, &err));
+        expect_str(rows[i].text, rows[i].says, err.text);
+    }
+    AUTO_JSON *doc = parse(
+        "{'apiVersion':'scheduling.x-k8s.io/v1alpha1','metadata':{'name':'g','namespace':'ns','uid':'u','resourceVersion':'1'},"
+        "'spec':{'minMember':3,'scheduleTimeoutSeconds':30,'minResources':{'cpu':'1500u'}},'status':{'phase':'Running'}}");
+    assert_int_equal(0, decode_pod_group(json_root(doc), &g, &err));
+    expect_str("key", "ns/g", g->key);
+    expect_true("x group", g->x_group);
+    expect_int("min", 3, g->min_member);
+    expect_int("timeout", 30, g->schedule_timeout_s);
+    expect_int("rounds up", 2, g->min_resources.cpu_milli);
+    expect_str("phase", "Running", g->phase);
+    pod_group_free(g);
+    AUTO_JSON *small = parse(
+        "{'apiVersion':'scheduling.sigs.k8s.io/v1alpha1','metadata':{'name':'g','namespace':'ns'}}");
+    assert_int_equal(0, decode_pod_group(json_root(small), &g, &err));
+    expect_true("the other group", !g->x_group);
+    expect_int("timeout by default", 60, g->schedule_timeout_s);
+    expect_str("no phase", "", g->phase);
+    pod_group_free(g);
+    expect_done();
+}
+
+static void test_meta(void **state)
+{
+    (void)state;
+    struct object_meta m;
+    AUTO_JSON *doc =
+        parse("{'metadata':{'name':'a','namespace':'ns','uid':'u','resourceVersion':'9'}}");
+    decode_meta(json_root(doc), &m);
+    assert_string_equal("a", m.name);
+    assert_string_equal("ns", m.ns);
+    assert_string_equal("u", m.uid);
+    assert_string_equal("9", m.resource_version);
+    decode_meta(NULL, &m);
+    assert_string_equal("", m.name);
+    assert_string_equal("", m.resource_version);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full_pod),   cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_bad_pods),   cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_node),       cmocka_unit_test(test_bad_nodes),
+        cmocka_unit_test(test_pod_groups), cmocka_unit_test(test_meta),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
