@@ -166,8 +166,8 @@ size_t twin_faults_left(struct twin *t)
 size_t twin_break(struct twin *t, enum twin_fault fault)
 {
     pthread_mutex_lock(&t->lock);
-    t->breaks++;
-    t->break_how = fault;
+    if (fault != TWIN_NONE)
+        t->break_how = fault;
     size_t n = t->watches;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);

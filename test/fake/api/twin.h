@@ -75,7 +75,7 @@ struct twin_pod {
 size_t twin_pods(struct twin *t, struct twin_pod **out);
 
 void twin_fault(struct twin *t, enum twin_class class, enum twin_fault fault);
-/* Running watches meet it now. Returns how many there are. */
+/* A running watch (or the next, if none runs) meets it as soon as it has said what there is to say. Returns how many run; TWIN_NONE only asks. */
 size_t twin_break(struct twin *t, enum twin_fault fault);
 size_t twin_faults_left(struct twin *t);
 /* Watches that met a twin_break so far. */

@@ -286,14 +286,6 @@ static enum served break_watch(struct exchange *x, enum twin_fault fault)
     return SERVED_GOOD;
 }
 
-static enum served break_met(struct exchange *x, enum twin_fault fault)
-{
-    pthread_mutex_lock(&x->t->lock);
-    x->t->broken++;
-    pthread_mutex_unlock(&x->t->lock);
-    return break_watch(x, fault);
-}
-
 /* Under the lock: the next line to say for a watch that has said everything up to *version. NULL: nothing. */
 static char *next_line(struct twin *t, int64_t *version, uint64_t *bookmarks)
 {
@@ -330,12 +322,16 @@ static enum served stream(struct exchange *x, int64_t version)
     struct twin *t = x->t;
     int64_t end_ms = clock_mono_ms() + query_int(x, "timeoutSeconds", 60) * 1000;
     pthread_mutex_lock(&t->lock);
-    uint64_t breaks = t->breaks, bookmarks = t->bookmarks;
+    uint64_t bookmarks = t->bookmarks;
     t->watches++;
     enum served how = SERVED_NOT;
     while (how == SERVED_NOT) {
         char *line = next_line(t, &version, &bookmarks);
-        enum twin_fault fault = t->breaks != breaks ? t->break_how : TWIN_NONE;
+        enum twin_fault fault = line ? TWIN_NONE : t->break_how;
+        if (fault != TWIN_NONE) { /* for this one only */
+            t->break_how = TWIN_NONE;
+            t->broken++;
+        }
         if (!line && fault == TWIN_NONE && !t->stopping)
             wait_a_tick(t);
         bool over = t->stopping || clock_mono_ms() > end_ms;
@@ -343,7 +339,7 @@ static enum served stream(struct exchange *x, int64_t version)
         if (line && !say_chunk(x, line, strlen(line)))
             how = SERVED_CLOSE;
         else if (!line && fault != TWIN_NONE)
-            how = break_met(x, fault);
+            how = break_watch(x, fault);
         else if (!line && over)
             how = say(x->w, "0\r\n\r\n") ? SERVED_GOOD : SERVED_CLOSE;
         else if (wire_peer_closed(x->w))

@@ -57,10 +57,9 @@ struct twin {
 
     struct twin_faults VEC(struct queued) faults;
     struct twin_scripts VEC(struct scripted) scripts;
-    size_t watches;  /* running */
-    size_t broken;   /* watches that met twin_break */
-    uint64_t breaks; /* counts twin_break */
-    enum twin_fault break_how;
+    size_t watches;            /* running */
+    size_t broken;             /* watches that met twin_break */
+    enum twin_fault break_how; /* what the next watch to look meets; TWIN_NONE: nothing */
     uint64_t bookmarks;
     size_t counts[TWIN_ANY];
     size_t connections;
