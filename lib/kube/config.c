@@ -463,11 +463,11 @@ static int load_file(struct kube_config **out, const char *path, const char *con
     if (read_file(path, FILE_MAX, &text, err) < 0)
         return error_wrap(err, "kubeconfig");
     const char *slash = strrchr(path, '/');
-    AUTO_FREE char *dir =
-        slash ? strndup(path, (size_t)(slash - path + (slash == path))) : strdup("");
-    if (!dir)
-        abort();
-    int rc = kube_config_parse(out, strbuf_str(&text), text.len, context, dir, true, err);
+    AUTO_STRBUF dir = {0};
+    if (slash)
+        strbuf_add(&dir, path, (size_t)(slash - path + (slash == path)));
+    int rc =
+        kube_config_parse(out, strbuf_str(&text), text.len, context, strbuf_str(&dir), true, err);
     if (text.ptr)
         explicit_bzero(text.ptr, text.len);
     return rc < 0 ? error_wrap(err, "%s", path) : 0;

@@ -60,6 +60,7 @@ struct transfer {
     kube_http_sink sink; /* NULL: into body */
     void *sink_arg;
     struct error *err;
+    struct error unwanted; /* what err points to when the caller does not care */
     size_t received;
     size_t max_bytes;
     int64_t last_byte_ms;
@@ -415,10 +416,9 @@ static int conclude(struct kube_http *h, struct transfer *t, enum outcome outcom
 static int run(struct kube_http *h, struct transfer *t, int *status, bool *never_sent)
 {
     const struct kube_request *r = t->request;
-    struct error ignored;
     int ignored_status;
     bool ignored_sent;
-    t->err = t->err ? t->err : &ignored;
+    t->err = t->err ? t->err : &t->unwanted;
     status = status ? status : &ignored_status;
     never_sent = never_sent ? never_sent : &ignored_sent;
     error_clear(t->err);
