@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/num.h"
 

@@ -26,7 +26,6 @@
 
 #include <curl/curl.h>
 
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/num.h"
 #include "lib/kube/api.h"

@@ -31,7 +31,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
