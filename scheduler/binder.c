@@ -126,8 +126,7 @@ static void worker_run(void *arg, unsigned thread, void *p)
     metrics_inc(&bind_total, outcome_name(r->outcome));
     metrics_observe_us(&bind_seconds, NULL, clock_mono_us() - began_us);
 
-    struct strbuf key;
-    strbuf_init(&key);
+    struct strbuf key = {0};
     strbuf_addf(&key, "%s/%s", binding->ns, binding->pod);
     r->pod = strbuf_take(&key);
     r->uid = mem_strdup(binding->uid);

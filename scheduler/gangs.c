@@ -93,8 +93,7 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
 {
     struct gang_ref ref;
     ref_of(cp->pod, &ref);
-    AUTO_STRBUF key;
-    strbuf_init(&key);
+    AUTO_STRBUF key = {0};
     key_of(cp->pod, &ref, &key);
     struct gang *g = map_get(&c->gangs, strbuf_str(&key));
     if (g == NULL) {
@@ -183,8 +182,7 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
 
 static uint32_t group_changed(struct cluster *c, const char *key, const struct cluster_hooks *hooks)
 {
-    AUTO_STRBUF gang_key;
-    strbuf_init(&gang_key);
+    AUTO_STRBUF gang_key = {0};
     strbuf_addf(&gang_key, "gang %s", key);
     struct gang *g = map_get(&c->gangs, strbuf_str(&gang_key));
     return g != NULL ? changed(c, g, hooks) : 0;

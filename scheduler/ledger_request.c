@@ -68,8 +68,7 @@ static void print_part(struct strbuf *b, int64_t gib, int64_t percent)
 /* "no card with 12 GiB", "no 2 cards with 4 GiB each", "no cards with 8 GiB + 4 GiB". */
 static const char *shape_of(const struct ledger_request *r, struct arena *a)
 {
-    AUTO_STRBUF b;
-    strbuf_init(&b);
+    AUTO_STRBUF b = {0};
     size_t parts = 0;
     if (r->one_card) {
         print_part(&b, r->hold_gib, r->hold_percent);

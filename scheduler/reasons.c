@@ -80,9 +80,8 @@ static void print_amount(struct strbuf *b, const char *resource, int64_t value, 
 
 static void print_resource(struct strbuf *b, const struct reason *r)
 {
-    AUTO_STRBUF want, left;
-    strbuf_init(&want);
-    strbuf_init(&left);
+    AUTO_STRBUF want = {0};
+    AUTO_STRBUF left = {0};
     for (int exact = 0; exact < 2;
          exact++) { /* "asked: 1.5Gi, largest free: 1.5Gi" explains nothing */
         strbuf_reset(&want);
@@ -181,8 +180,7 @@ static void order(const struct reasons *t, size_t *at)
 
 char *reasons_sentence(const struct reasons *t, struct arena *a)
 {
-    AUTO_STRBUF b;
-    strbuf_init(&b);
+    AUTO_STRBUF b = {0};
     if (t->nodes == 0) {
         strbuf_adds(&b, "0/0 nodes fit: the cluster has no nodes");
     } else {

@@ -81,9 +81,8 @@ int status_start(struct status **out, struct kube_config *kube, const struct kub
 /* The uid in the patch is a precondition: a pod of the same name that was made meanwhile is not touched (409). */
 static char *condition_body(const struct pod *p, const char *reason, const char *sentence)
 {
-    struct strbuf b;
+    struct strbuf b = {0};
     struct json_writer w;
-    strbuf_init(&b);
     json_writer_init(&w, &b);
     json_object_begin(&w);
     json_key(&w, "metadata");
@@ -160,8 +159,7 @@ int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms)
 
 void status_tell_bound(struct status *s, const struct pod *p, const char *node)
 {
-    AUTO_STRBUF b;
-    strbuf_init(&b);
+    AUTO_STRBUF b = {0};
     strbuf_addf(&b, "Assigned %s to %s", p->key, node);
     emit(s, p, false, "Scheduled", strbuf_str(&b));
 }
@@ -169,8 +167,7 @@ void status_tell_bound(struct status *s, const struct pod *p, const char *node)
 void status_tell_bind_failed(struct status *s, const struct pod *p, const char *node,
                              const char *why)
 {
-    AUTO_STRBUF b;
-    strbuf_init(&b);
+    AUTO_STRBUF b = {0};
     strbuf_addf(&b, "Binding to %s failed, trying again: %s", node, why);
     emit(s, p, true, "FailedBinding", strbuf_str(&b));
 }

@@ -115,8 +115,7 @@ static char *take_text(BIO *bio)
 {
     char *bytes = NULL;
     long n = BIO_get_mem_data(bio, &bytes);
-    struct strbuf text;
-    strbuf_init(&text);
+    struct strbuf text = {0};
     if (n > 0)
         strbuf_add(&text, bytes, (size_t)n);
     return strbuf_take(&text);

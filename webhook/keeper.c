@@ -31,6 +31,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 
@@ -75,8 +76,7 @@ static enum keeper_need need_of(enum keeper_need need, const char *reason, const
 /* The newest CA of the bundle alone, so that a leaf of an older one does not pass. */
 static bool is_of_newest(const struct vault_content *c, int64_t now_s)
 {
-    AUTO_STRBUF first;
-    strbuf_init(&first);
+    AUTO_STRBUF first = {0};
     return certs_first(c->ca_bundle, &first, NULL) == 0 &&
            certs_check(strbuf_str(&first), &c->leaf, NULL, 0, now_s, NULL) == 0;
 }
@@ -112,8 +112,7 @@ static int renew_ca(const struct keeper_policy *p, struct vault_content *c, int6
                     struct error *err)
 {
     struct certs_pair ca = {.cert_pem = NULL};
-    struct strbuf bundle;
-    strbuf_init(&bundle);
+    struct strbuf bundle = {0};
     if (certs_make_ca("cosched-webhook-ca", now_s, p->ca_life_s, &ca, err) < 0)
         return -1;
     /* A bundle that cannot be read is left behind: nobody can have trusted it. */
@@ -168,7 +167,7 @@ static void note_bundle(struct keeper *k, const char *bundle)
     if (str_eq(k->bundle, bundle))
         return;
     free(k->bundle);
-    k->bundle = bundle ? strdup(bundle) : NULL;
+    k->bundle = mem_strdup(bundle);
     /* Without a configuration to write, whoever copies the bundle gets the same time for it. */
     k->bundle_since_ms = k->vault.webhook_config ? -1 : clock_mono_ms();
 }
@@ -219,7 +218,7 @@ static int install(struct keeper *k, const struct certs_pair *leaf, struct error
     if (k->cb.install(k->cb.arg, leaf->cert_pem, leaf->key_pem, err) < 0)
         return error_wrap(err, "install certificate");
     free(k->served);
-    k->served = strdup(leaf->cert_pem);
+    k->served = mem_strdup(leaf->cert_pem);
     k->ends_s = life.not_after_s;
     metrics_set(&expiry, NULL, life.not_after_s);
     log_info("certificate installed", kv("not_after_s", life.not_after_s));
@@ -265,8 +264,7 @@ static int read_file(const char *path, char **out, struct error *err)
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, errno, "%s", path);
-    struct strbuf text;
-    strbuf_init(&text);
+    struct strbuf text = {0};
     strbuf_reserve(&text, CERTS_PEM_MAX + 1); /* never moves: a key leaves no copy behind */
     ssize_t n = 0;
     while (text.len <= CERTS_PEM_MAX &&
@@ -420,9 +418,7 @@ static void destroy(struct keeper *k)
 int keeper_start(struct keeper **out, const struct keeper_options *o, const char *ns,
                  struct kube_client *client, const struct keeper_callbacks *cb, struct error *err)
 {
-    struct keeper *k = calloc(1, sizeof *k);
-    if (!k)
-        abort();
+    struct keeper *k = mem_new(struct keeper, 1);
     k->options = *o;
     k->cb = *cb;
     k->bundle_since_ms = -1;

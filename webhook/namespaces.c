@@ -10,6 +10,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/map.h"
+#include "lib/base/mem.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
 #include "lib/kube/reflector.h"
@@ -98,9 +99,7 @@ int namespaces_start(struct namespaces **out, struct kube_config *kube,
                      const struct kube_options *o, void (*listed)(void *arg), void *arg,
                      struct error *err)
 {
-    struct namespaces *n = calloc(1, sizeof *n);
-    if (!n)
-        abort();
+    struct namespaces *n = mem_new(struct namespaces, 1);
     pthread_rwlock_init(&n->lock, NULL);
     map_init(&n->by_name);
     n->listed = listed;

@@ -8,7 +8,6 @@
 void patch_init(struct patch *p)
 {
     *p = (struct patch){.len = 0};
-    strbuf_init(&p->text);
     json_writer_init(&p->writer, &p->text);
     json_array_begin(&p->writer);
 }
@@ -37,8 +36,7 @@ static void add_pointer(struct strbuf *out, va_list parts)
 static void begin_op(struct patch *p, const char *op, va_list parts)
 {
     assert(!p->closed);
-    AUTO_STRBUF pointer;
-    strbuf_init(&pointer);
+    AUTO_STRBUF pointer = {0};
     add_pointer(&pointer, parts);
     json_object_begin(&p->writer);
     json_kv_str(&p->writer, "op", op);

@@ -133,8 +133,7 @@ static void put_response(struct json_writer *w, const char *uid, const struct ru
         json_object_end(w);
     } else if (!patch_is_empty(patch)) {
         const char *text = patch_text(patch);
-        AUTO_STRBUF base64;
-        strbuf_init(&base64);
+        AUTO_STRBUF base64 = {0};
         patch_base64(&base64, text, strlen(text));
         json_kv_str(w, "patchType", "JSONPatch");
         json_kv_str(w, "patch", strbuf_str(&base64));
@@ -194,7 +193,7 @@ static int answer(const struct review_config *config, char *body, size_t n, stru
         return error_wrap(err, "body");
     if (review_parse(json_root(doc), &r, err) < 0 || judge(config, &r, a, &v, err) < 0)
         return -1;
-    AUTO_PATCH patch;
+    AUTO_PATCH patch = {.len = 0};
     patch_init(&patch);
     make_patch(config, &v, &patch);
     o->uid = arena_strdup(a, r.uid);

@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/httpd.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 
 #define PATH "/mutate"
@@ -156,9 +157,7 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 int server_start(struct server **out, const struct server_options *o,
                  const struct review_config *config, struct error *err)
 {
-    struct server *s = calloc(1, sizeof *s);
-    if (!s)
-        abort();
+    struct server *s = mem_new(struct server, 1);
     s->config = *config;
     struct httpd_config http = {.address = o->address,
                                 .port = (uint16_t)o->port,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "lib/kube/base64.h"
 #include "lib/kube/decode.h"
 #include "webhook/patch.h"
@@ -26,22 +27,13 @@ static char *take_data(json *data, const char *key)
     const char *text = json_get_str(data, key);
     if (!text || strlen(text) > (size_t)CERTS_PEM_MAX * 2)
         return NULL;
-    struct strbuf out;
-    strbuf_init(&out);
+    struct strbuf out = {0};
     strbuf_reserve(&out, strlen(text)); /* so that it never moves and leaves a copy behind */
     if (!base64_decode(text, strlen(text), &out) || strlen(strbuf_str(&out)) != out.len) {
         certs_wipe_buf(&out);
         return NULL;
     }
     return strbuf_take(&out);
-}
-
-static char *copy(const char *s)
-{
-    char *c = strdup(s);
-    if (!c)
-        abort();
-    return c;
 }
 
 int vault_read(const struct vault *v, struct vault_content *out, struct error *err)
@@ -58,7 +50,7 @@ int vault_read(const struct vault *v, struct vault_content *out, struct error *e
     struct object_meta meta;
     decode_meta(json_root(doc), &meta);
     json *data = json_get(json_root(doc), "data");
-    out->resource_version = copy(meta.resource_version);
+    out->resource_version = mem_strdup(meta.resource_version);
     out->ca_bundle = take_data(data, "ca.crt");
     out->ca_key = take_data(data, "ca.key");
     out->leaf.cert_pem = take_data(data, "tls.crt");
@@ -68,8 +60,7 @@ int vault_read(const struct vault *v, struct vault_content *out, struct error *e
 
 static void put_data(struct json_writer *w, const char *key, const char *value)
 {
-    struct strbuf text;
-    strbuf_init(&text);
+    struct strbuf text = {0};
     patch_base64(&text, value, strlen(value));
     json_kv_str(w, key, strbuf_str(&text));
     certs_wipe_buf(&text);
@@ -103,8 +94,7 @@ static void print_secret(const struct vault *v, const struct vault_content *c, s
 
 int vault_write(const struct vault *v, const struct vault_content *c, struct error *err)
 {
-    struct strbuf body;
-    strbuf_init(&body);
+    struct strbuf body = {0};
     strbuf_reserve(&body, (size_t)64 * 1024);
     print_secret(v, c, &body);
     /* A merge patch keeps the labels and owners that an installer gave the Secret; the resourceVersion in it makes it
@@ -158,10 +148,8 @@ int vault_publish(const struct vault *v, const char *ca_bundle, bool *changed, s
 {
     *changed = false;
     AUTO_JSON *doc = NULL;
-    AUTO_STRBUF base64;
-    AUTO_STRBUF body;
-    strbuf_init(&base64);
-    strbuf_init(&body);
+    AUTO_STRBUF base64 = {0};
+    AUTO_STRBUF body = {0};
     patch_base64(&base64, ca_bundle, strlen(ca_bundle));
     if (kube_get(v->client, &kube_mutating_webhooks, NULL, v->webhook_config, &doc, err) < 0)
         return error_wrap(err, "webhook configuration %s", v->webhook_config);

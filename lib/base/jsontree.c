@@ -199,8 +199,7 @@ static yyjson_mut_val *new_string(struct jsontree *t, const char *s, size_t n)
 {
     if (is_utf8(s, n))
         return must(yyjson_mut_strncpy(t->doc, s, n));
-    AUTO_STRBUF clean;
-    strbuf_init(&clean);
+    AUTO_STRBUF clean = {0};
     for (size_t i = 0; i < n;) {
         size_t len = str_utf8_len(s + i, n - i);
         if (len > 0)

@@ -281,12 +281,11 @@ int claim_check(const struct claim *c, const struct pod *p, const struct gpu_inv
 /* {"<container>":{"<card>":<amount>}} of the shares that are not 0; NULL if there are none. */
 static const char *print_shares(const struct claim *c, bool percent, struct arena *a)
 {
-    AUTO_STRBUF buf;
+    AUTO_STRBUF buf = {0};
     struct json_writer w;
     bool any = false;
     uint32_t open = 0;
 
-    strbuf_init(&buf);
     json_writer_init(&w, &buf);
     json_object_begin(&w);
     for (size_t i = 0; i < c->shares_len; i++) {
@@ -319,7 +318,6 @@ static const char *print_cards(const int32_t *cards, size_t n, struct arena *a)
 
     if (n == 0)
         return NULL;
-    strbuf_init(&buf);
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&buf, "%s%ld", i > 0 ? "," : "", (long)cards[i]);
     return arena_strndup(a, buf.ptr, buf.len);

@@ -176,9 +176,8 @@ int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_
 
 static void write_set(struct json_writer *w, const struct cpuset *s)
 {
-    AUTO_STRBUF text;
+    AUTO_STRBUF text = {0};
 
-    strbuf_init(&text);
     cpuset_print(s, &text);
     json_put_str(w, strbuf_str(&text));
 }
