@@ -40,7 +40,7 @@ def gpu_share_job(suite):
     suite.scheduler()
     start_plugin(suite)
     wait_until(lambda: allocatable(c, "aliyun.com/gpu-mem") == "30", "allocatable aliyun.com/gpu-mem is 30")
-    c.kubectl("apply", "-n", ns, "-f", os.path.join(ROOT, "test/fixtures/seeds/gpu-share.yaml"))
+    c.kubectl("apply", "-n", ns, "-f", os.path.join(ROOT, "deploy/examples/documents/gpu-share.yaml"))
     wait_until(lambda: c.get(f"/apis/batch/v1/namespaces/{ns}/jobs/gpu-share-sample").get("status", {}).get("succeeded") == 1, "the Job succeeds", 60)
     pod = c.pods(ns)[0]["metadata"]["name"]
     env = dict(line.split("=", 1) for line in c.kubectl("logs", "-n", ns, pod).splitlines() if "=" in line)

@@ -127,7 +127,7 @@ def documents(suite):
     c = suite.cluster
     _p, ns = start_webhook(suite)
     seen = 0
-    for path in sorted(glob.glob(os.path.join(ROOT, "test/fixtures/seeds/*.yaml"))):
+    for path in sorted(glob.glob(os.path.join(ROOT, "deploy/examples/documents/*.yaml"))):
         text = c.kubectl("annotate", "--local", "-f", path, "-o", "json", "cosched-test=1")
         manifest = json.loads(text)
         spec = manifest.get("spec", {})

@@ -294,7 +294,7 @@ static void the_documents_manifests_come_to_us_unchanged(void **state)
 {
     (void)state;
     glob_t files;
-    assert_int_equal(0, glob("test/fixtures/seeds/*.yaml", 0, NULL, &files));
+    assert_int_equal(0, glob("deploy/examples/documents/*.yaml", 0, NULL, &files));
     for (size_t i = 0; i < files.gl_pathc; i++) {
         AUTO_CLOSE int fd = open(files.gl_pathv[i], O_RDONLY | O_CLOEXEC);
         char text[16 * 1024];
