@@ -24,6 +24,16 @@ struct kind_column {
     /* Appends one JSON value. now_ns for ages. NULL: `path` is printed (dots, "<none>" when absent). */
     void (*print)(json *object, int64_t now_ns, struct json_writer *w);
     const char *path;
+    /* JSON that is printed when the path is absent or empty; NULL: by type, "<none>", 0, false. */
+    const char *absent;
+};
+
+/* A subresource beyond /status and /scale, for discovery: {"binding", "", "v1", "Binding", verbs}. group NULL: the kind's own group and version, which discovery then leaves out. */
+struct kind_sub {
+    const char *name;
+    const char *group, *version;
+    const char *kind;
+    const char *const *verbs; /* NULL-terminated */
 };
 
 struct kind {
@@ -46,12 +56,20 @@ struct kind {
     const struct kind_column *columns; /* ended by name NULL; "Name" first, "Age" last are usual */
     /* Fields for fieldSelector beyond metadata.name and metadata.namespace, NULL-terminated: "spec.nodeName". Others are a 400. */
     const char *const *fields;
-    /* Kubernetes' defaults, on create (and on update, where the field is absent). May be NULL. */
+    /* Kubernetes' defaults, on create (and on update, where the field is absent). May be NULL. Called when metadata.name and metadata.uid are known: a Job's selector and a
+     * namespace's label are made from them. Calling it again changes nothing. */
     void (*fill_defaults)(struct jsontree *t, struct jsonnode *object);
-    /* ERROR_INVALID with the real server's sentence: `spec.containers: Required value`. May be NULL. */
+    /* ERROR_INVALID with the real server's sentence: `spec.containers: Required value`; several are `[one, two]`, as the real server joins them. May be NULL. */
     int (*validate)(struct jsonnode *object, struct error *err);
     int (*validate_update)(struct jsonnode *old, struct jsonnode *updated, struct error *err);
+    bool create_keeps_status;    /* nodes: the kubelet registers with its status; elsewhere a
+                                      created object's status is dropped when has_status */
+    const char *const *verbs;    /* NULL: all eight of kinds_verbs */
+    const struct kind_sub *subs; /* ended by name NULL, or NULL */
 };
+extern const char *const
+    kinds_verbs[]; /* create delete deletecollection get list patch update watch; NULL-terminated */
+bool kinds_has_verb(const struct kind *k, const char *verb);
 
 extern const struct kind *const kinds_all[]; /* NULL-terminated */
 const struct kind *kinds_find(const char *group, const char *version, const char *resource);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kinds_custom - rows of the CRDs that our programs and the documents' manifests use. Their columns are those that our own CRD manifests name.
+ */
+#include "test/local/kinds_row.h"
+
+static const struct kind_column tfjob_columns[] = {
+    COLUMN_NAME,
+    COLUMN_FN("State", "string", "type of the newest condition", kinds_print_tfjob_state),
+    COLUMN_AGE, COLUMN_END};
+const struct kind kind_tfjobs = {
+    KIND_IN("kubeflow.org", "v1", "TFJob", "tfjobs", "tfjob"),
+    .namespaced = true,
+    .has_status = true,
+    .has_generation = true,
+    .custom = true,
+    .columns = tfjob_columns,
+    .validate = kinds_plain_validate,
+};
+
+static const struct kind_column group_columns[] = {
+    COLUMN_NAME,
+    COLUMN_TEXT("Phase", "status.phase"),
+    COLUMN_PATH("MinMember", "integer", "spec.minMember"),
+    COLUMN_PATH("Running", "integer", "status.running"),
+    COLUMN_AGE,
+    COLUMN_END};
+#define POD_GROUP(g)                                                                   \
+    {                                                                                  \
+        KIND_IN(g, "v1alpha1", "PodGroup", "podgroups", "podgroup"),                   \
+            .short_names = WORDS("pg", "pgs"), .namespaced = true, .has_status = true, \
+            .has_generation = true, .custom = true, .columns = group_columns,          \
+            .validate = kinds_plain_validate,                                          \
+    }
+const struct kind kind_pod_groups = POD_GROUP("scheduling.sigs.k8s.io");
+const struct kind kind_pod_groups_x = POD_GROUP("scheduling.x-k8s.io");
+
+static const struct kind_column plain_columns[] = {COLUMN_NAME, COLUMN_AGE, COLUMN_END};
+const struct kind kind_resource_policies = {
+    KIND_IN("scheduling.alibabacloud.com", "v1alpha1", "ResourcePolicy", "resourcepolicies",
+            "resourcepolicy"),
+    .namespaced = true,
+    .has_generation = true,
+    .custom = true,
+    .columns = plain_columns,
+    .validate = kinds_plain_validate,
+};
