@@ -5,7 +5,10 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 
 struct pki {
     char *ca_pem, *ca_key_pem; /* certificate and key of the CA */
@@ -19,3 +22,5 @@ void pki_deinit(struct pki *p); /* keys are wiped */
 /* 32 random bytes in hex. */
 enum { PKI_TOKEN_SIZE = 65 };
 int pki_token(char out[PKI_TOKEN_SIZE], struct error *err);
+/* Appends n bytes in base64, on one line. */
+void pki_base64(const char *bytes, size_t n, struct strbuf *out);
