@@ -282,8 +282,7 @@ int64_t life_next_ns(const struct life *l)
     for (size_t i = 0; i < l->view->containers_len; i++) {
         const struct life_container *c = &l->containers[i];
         next = num_min(next, ends_ns(c));
-        if (c->state == LIFE_WAITING && !done && l->kill_ns == LIFE_NEVER &&
-            (is_app(c) || !c->has_last || c->not_before_ns > 0))
+        if (c->state == LIFE_WAITING && !done && l->kill_ns == LIFE_NEVER)
             next = num_min(next, num_max(l->ready_ns, c->not_before_ns));
         /* What stands behind an init container that is not through waits for that one. */
         if (!is_app(c) && !is_sidecar(c) && !(c->state == LIFE_EXITED && c->exit_code == 0))
