@@ -154,12 +154,10 @@ static const struct {
     grpc_status_code status;
 } statuses[] = {
     {ERROR_INVALID, GRPC_STATUS_INVALID_ARGUMENT},
-    {ERROR_RANGE, GRPC_STATUS_OUT_OF_RANGE},
     {ERROR_TOO_LARGE, GRPC_STATUS_RESOURCE_EXHAUSTED},
     {ERROR_UNSUPPORTED, GRPC_STATUS_FAILED_PRECONDITION},
     {ERROR_NOT_FOUND, GRPC_STATUS_NOT_FOUND},
     {ERROR_CONFLICT, GRPC_STATUS_ABORTED},
-    {ERROR_DENIED, GRPC_STATUS_PERMISSION_DENIED},
     {ERROR_TIMEOUT, GRPC_STATUS_DEADLINE_EXCEEDED},
     {ERROR_UNAVAILABLE, GRPC_STATUS_UNAVAILABLE},
     {ERROR_CANCELLED, GRPC_STATUS_CANCELLED},
@@ -435,7 +433,6 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
     s->config = *c;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-
     s->server = grpc_server_create(NULL, NULL);
     s->cq = grpc_completion_queue_create_for_next(NULL);
     grpc_server_register_completion_queue(s->server, s->cq, NULL);
@@ -454,12 +451,12 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
     for (size_t i = 0; i < RPC_THREADS; i++)
         if (pthread_create(&s->threads[i], NULL, serve, s) != 0)
             abort();
-    if (bound == 0) {
-        rpc_server_stop(s, 0);
-        return error_set(err, ERROR_IO, "socket %s: cannot listen", c->path);
+    if (bound != 0) {
+        *out = s;
+        return 0;
     }
-    *out = s;
-    return 0;
+    rpc_server_stop(s, 0);
+    return error_set(err, ERROR_IO, "socket %s: cannot listen", c->path);
 }
 
 void rpc_server_notify(struct rpc_server *s)
@@ -596,8 +593,7 @@ int rpc_channel_call(struct rpc_channel *c, const char *method, const void *requ
     }
     grpc_slice_unref(details);
     grpc_metadata_array_destroy(&initial), grpc_metadata_array_destroy(&trailing);
-    grpc_byte_buffer_destroy(message);
-    grpc_byte_buffer_destroy(answered);
+    grpc_byte_buffer_destroy(message), grpc_byte_buffer_destroy(answered);
     grpc_call_unref(call);
     grpc_completion_queue_shutdown(cq), grpc_completion_queue_destroy(cq);
     return result;
