@@ -107,6 +107,9 @@ void kinds_pod_defaults(struct jsontree *t, struct jsonnode *object)
                 host_ports(t, it.value);
         }
     kinds_fill_bool(t, spec, "enableServiceLinks", true);
+    int64_t grace;
+    if (jsonnode_int(jsonnode_get(spec, "terminationGracePeriodSeconds"), &grace) && grace < 0)
+        jsonnode_set_int(t, spec, "terminationGracePeriodSeconds", 1);
     const char *account = jsonnode_get_str(spec, "serviceAccountName");
     if (!account || !*account)
         account = jsonnode_get_str(spec, "serviceAccount");

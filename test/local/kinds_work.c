@@ -22,6 +22,7 @@ static struct jsonnode *spec_with_template(struct jsontree *t, struct jsonnode *
 /* 25% of the wanted replicas, for maxSurge and maxUnavailable. */
 void kinds_work_deployment_defaults(struct jsontree *t, struct jsonnode *object)
 {
+    kinds_fill_object(t, object, "status");
     struct jsonnode *spec = spec_with_template(t, object);
     if (!spec)
         return;
@@ -143,6 +144,7 @@ static void job_selector(struct jsontree *t, struct jsonnode *object, struct jso
 
 void kinds_work_job_defaults(struct jsontree *t, struct jsonnode *object)
 {
+    kinds_fill_object(t, object, "status");
     struct jsonnode *spec = kinds_fill_object(t, object, "spec");
     if (!spec)
         return;
@@ -170,6 +172,7 @@ void kinds_work_job_defaults(struct jsontree *t, struct jsonnode *object)
 
 void kinds_work_cronjob_defaults(struct jsontree *t, struct jsonnode *object)
 {
+    kinds_fill_object(t, object, "status");
     struct jsonnode *spec = kinds_fill_object(t, object, "spec");
     if (!spec)
         return;
@@ -193,7 +196,6 @@ static void check_template(struct kinds_check *c, struct jsonnode *spec)
 
 int kinds_work_validate(struct jsonnode *object, struct error *err)
 {
-    static const char *const strategies[] = {"Recreate", "RollingUpdate", NULL};
     struct kinds_check c = {.count = 0};
     struct jsonnode *spec = jsonnode_get(object, "spec");
     struct jsonnode *selector = jsonnode_get(spec, "selector");
@@ -227,9 +229,13 @@ int kinds_work_validate(struct jsonnode *object, struct error *err)
                         "spec.template.spec.restartPolicy: Unsupported value: \"%s\": supported "
                         "values: \"Always\"",
                         jsonnode_str(restart));
-    if (str_eq(kind, "Deployment"))
-        kinds_check_one_of(&c, "spec.strategy", jsonnode_path(spec, "strategy", "type", NULL),
-                           strategies);
+    const char *strategy = jsonnode_str(jsonnode_path(spec, "strategy", "type", NULL));
+    if (strategy && !str_eq(strategy, "Recreate") && !str_eq(strategy, "RollingUpdate"))
+        kinds_check_add(&c,
+                        "spec.strategy: Unsupported value: {\"Type\":\"%s\","
+                        "\"RollingUpdate\":null}: supported values: \"Recreate\", "
+                        "\"RollingUpdate\"",
+                        strategy);
     return kinds_check_done(&c, object, err);
 }
 
