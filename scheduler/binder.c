@@ -1,4 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * One Binding, from submit to its result (worker_bind):
+ *
+ *      POST ── 201 ────────────────────────────► BOUND
+ *       ▲ │── 404 ─────────────────────────────► LOST, unless in doubt
+ *       │ │── timeout, connection lost, 5xx: in doubt until the server's own ?timeout= has surely passed
+ *       │ │                                      (post)
+ *       │ └── in doubt, or 409 (may be our own): GET the pod (look)
+ *       │          │── bound where we wanted ──► BOUND
+ *       │          │── bound elsewhere, gone, another pod of that name ─► LOST
+ *       │          │── not bound, and asked after the doubt ended: no doubt any more
+ *       │          └── no answer: still in doubt
+ *       │
+ *       ├── in doubt, or tries are left and it may help (never sent, 5xx, 429) ── pause
+ *       └── otherwise ─────────────────────────► FAILED
+ *
+ * In doubt it goes on for ever, until we stop: the room stays taken as long as the pod may turn out to have it (I1). Posting again is harmless, the API server
+ * binds a pod once, and each time it is the same node with the same claim.
+ */
 #include "scheduler/binder.h"
 
 #include <stdlib.h>
@@ -6,11 +25,17 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
-#include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mem.h"
-#include "lib/kube/api.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
 #include "scheduler/workers.h"
+
+enum {
+    PAUSE_FIRST_MS = 50,
+    PAUSE_MAX_MS = 2000,
+    RETRY_AFTER_MAX_MS = 10000,
+    NODE_FRESH_MS = 1000 /* a placement this young needs no look at the node */
+};
 
 static struct metric bind_total = {.kind = METRIC_COUNTER,
                                    .name = "cosched_scheduler_binds_total",
@@ -22,17 +47,16 @@ static struct metric bind_seconds = {.kind = METRIC_HISTOGRAM,
                                          "Time from a Binding's first POST to its known outcome."};
 
 struct binder {
+    struct binder_config config;
     struct workers *workers;
     struct kube_client **clients; /* one for each thread */
-    unsigned threads;
-    const struct lease *lease;
-    struct mailbox *results;
 };
 
 struct binder_job {
     struct arena arena;
     struct kube_binding binding;
-    int64_t seen_us;
+    uint64_t ticket;
+    int64_t node_seen_ms; /* when the node was last known to exist */
 };
 
 static void job_free(void *p)
@@ -46,65 +70,107 @@ void binder_result_free(void *p)
 {
     struct binder_result *r = p;
     free(r->pod);
-    free(r->uid);
     free(r->node);
     free(r);
 }
 
-/* What the API server knows of the pod now. true: settled, *outcome is set. */
-static bool settled(struct kube_client *client, const struct kube_binding *b,
-                    enum binder_outcome *outcome, struct error *err)
+enum sight { SIGHT_NONE, SIGHT_BOUND, SIGHT_LOST, SIGHT_UNBOUND };
+
+/* What the API server knows of the pod now. SIGHT_NONE: it did not say. err is set but for BOUND and UNBOUND. */
+static enum sight look(struct kube_client *client, const struct kube_binding *b, struct error *err)
 {
-    struct json_doc *doc = NULL;
-    if (kube_get(client, &kube_pods, b->ns, b->pod, &doc, err) < 0) {
-        *outcome = err->code == ERROR_NOT_FOUND ? BINDER_LOST : BINDER_FAILED;
-        return err->code == ERROR_NOT_FOUND;
-    }
+    AUTO_JSON *doc = NULL;
+    if (kube_get(client, &kube_pods, b->ns, b->pod, &doc, err) < 0)
+        return err->code == ERROR_NOT_FOUND ? SIGHT_LOST : SIGHT_NONE;
     json *pod = json_root(doc);
-    const char *uid = json_get_str(json_get(pod, "metadata"), "uid");
     const char *node = json_get_str(json_get(pod, "spec"), "nodeName");
-    bool same = str_eq(uid, b->uid);
-    bool bound = node != NULL && node[0] != '\0';
-    if (same && bound && str_eq(node, b->node))
-        *outcome = BINDER_BOUND;
+    const char *problem = NULL;
+    if (!str_eq(json_get_str(json_get(pod, "metadata"), "uid"), b->uid))
+        problem = "another one by now";
+    else if (node == NULL || node[0] == '\0')
+        return SIGHT_UNBOUND;
+    else if (str_eq(node, b->node))
+        return SIGHT_BOUND;
     else
-        *outcome = !same || bound ? BINDER_LOST : BINDER_FAILED;
-    if (*outcome == BINDER_LOST)
-        (void)error_set(err, ERROR_CONFLICT, "the pod is %s",
-                        !same ? "another one by now" : "bound elsewhere");
-    json_free(doc);
-    return *outcome != BINDER_FAILED;
+        problem = "bound elsewhere";
+    (void)error_set(err, ERROR_CONFLICT, "the pod is %s", problem);
+    return SIGHT_LOST;
+}
+
+/* The API server accepts a Binding to a node that is gone, so a placement that had to wait is checked. false only when it is known to be gone. */
+static bool node_exists(struct kube_client *client, struct binder_job *job, struct error *err)
+{
+    int64_t now_ms = clock_mono_ms();
+    if (now_ms - job->node_seen_ms < NODE_FRESH_MS)
+        return true;
+    struct error why = ERROR_INIT;
+    if (kube_get(client, &kube_nodes, NULL, job->binding.node, NULL, &why) == 0)
+        job->node_seen_ms = now_ms;
+    if (why.code != ERROR_NOT_FOUND)
+        return true;
+    *err = why;
+    return false;
+}
+
+/* 0: bound. *doubt_until_ms moves when this POST may be carried out although it failed. */
+static int post(struct binder *b, struct kube_client *client, struct binder_job *job,
+                int64_t *doubt_until_ms, struct error *err)
+{
+    bool never_sent = false;
+    if (!node_exists(client, job, err))
+        return -1;
+    if (b->config.lease != NULL && !lease_may_write(b->config.lease))
+        return error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
+    int64_t until_ms = clock_mono_ms() + job->binding.timeout_ms;
+    if (kube_bind(client, &job->binding, &never_sent, err) == 0)
+        return 0;
+    /* Only a refusal that the server itself put into words means that nothing was done. */
+    bool refused = err->http_status >= 300 && err->http_status < 500 && err->code != ERROR_TIMEOUT;
+    if (!never_sent && !refused)
+        *doubt_until_ms = num_max(*doubt_until_ms, until_ms);
+    return -1;
+}
+
+static bool pause_before(struct kube_client *client, int attempt, const struct error *err)
+{
+    int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << num_min(attempt, 16), PAUSE_MAX_MS);
+    ms = num_max(ms / 2 + clock_jitter(ms), num_min(err->retry_after_ms, RETRY_AFTER_MAX_MS));
+    return kube_http_sleep(kube_client_http(client), ms);
 }
 
 static enum binder_outcome worker_bind(struct binder *b, struct kube_client *client,
-                                       const struct kube_binding *binding, struct error *err)
+                                       struct binder_job *job, struct error *err)
 {
+    int64_t doubt_until_ms = -1;
     for (int attempt = 0;; attempt++) {
-        if (b->lease != NULL && !lease_may_write(b->lease)) {
-            (void)error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
+        error_clear(err);
+        if (post(b, client, job, &doubt_until_ms, err) == 0)
+            return BINDER_BOUND;
+        if (doubt_until_ms >= 0 || err->code == ERROR_CONFLICT) {
+            struct error seen = ERROR_INIT;
+            int64_t asked_ms = clock_mono_ms();
+            enum sight sight = look(client, &job->binding, &seen);
+            if (sight == SIGHT_BOUND)
+                return BINDER_BOUND;
+            if (sight == SIGHT_LOST) {
+                *err = seen;
+                return BINDER_LOST;
+            }
+            if (sight == SIGHT_UNBOUND && asked_ms >= doubt_until_ms)
+                doubt_until_ms = -1;
+        }
+        if (doubt_until_ms < 0) {
+            bool may_help = err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
+                            err->code == ERROR_THROTTLED;
+            if (err->code == ERROR_NOT_FOUND)
+                return BINDER_LOST;
+            if (!may_help || attempt + 1 >= BINDER_TRIES)
+                return BINDER_FAILED;
+        }
+        if (!pause_before(client, attempt, err)) {
+            (void)error_set(err, ERROR_CANCELLED, "we are stopping");
             return BINDER_FAILED;
         }
-        bool never_sent = false;
-        enum binder_outcome outcome = BINDER_FAILED;
-        error_clear(err);
-        if (kube_bind(client, binding, &never_sent, err) == 0)
-            return BINDER_BOUND;
-        if (err->code == ERROR_NOT_FOUND)
-            return BINDER_LOST;
-        /* A conflict may be our own earlier Binding whose reply was lost, so it is looked up as well. */
-        bool doubtful = err->code == ERROR_CONFLICT || err->code == ERROR_TIMEOUT ||
-                        err->code == ERROR_UNAVAILABLE;
-        if (doubtful && !never_sent) {
-            struct error look = ERROR_INIT;
-            if (settled(client, binding, &outcome, &look)) {
-                if (outcome == BINDER_LOST)
-                    *err = look;
-                return outcome;
-            }
-        }
-        if (!doubtful || err->code == ERROR_CONFLICT || attempt + 1 == BINDER_TRIES)
-            return BINDER_FAILED; /* a conflict on an unbound pod: deleting or gated */
-        clock_sleep_ms(50 + clock_jitter(100 << attempt));
     }
 }
 
@@ -117,41 +183,41 @@ static void worker_run(void *arg, unsigned thread, void *p)
 {
     struct binder *b = arg;
     struct binder_job *job = p;
-    const struct kube_binding *binding = &job->binding;
     struct binder_result *r = mem_new(struct binder_result, 1);
-    *r = (struct binder_result){.seen_us = job->seen_us};
 
     int64_t began_us = clock_mono_us();
-    r->outcome = worker_bind(b, b->clients[thread], binding, &r->error);
+    r->outcome = worker_bind(b, b->clients[thread], job, &r->error);
     metrics_inc(&bind_total, outcome_name(r->outcome));
     metrics_observe_us(&bind_seconds, NULL, clock_mono_us() - began_us);
 
     struct strbuf key = {0};
-    strbuf_addf(&key, "%s/%s", binding->ns, binding->pod);
+    strbuf_addf(&key, "%s/%s", job->binding.ns, job->binding.pod);
     r->pod = strbuf_take(&key);
-    r->uid = mem_strdup(binding->uid);
-    r->node = mem_strdup(binding->node);
+    r->node = mem_strdup(job->binding.node);
+    r->ticket = job->ticket;
     job_free(job);
-    (void)mailbox_post(b->results, r);
+    (void)mailbox_post(b->config.results, r);
 }
 
 int binder_start(struct binder **out, struct kube_config *kube, const struct kube_options *o,
-                 unsigned threads, const struct lease *lease, struct mailbox *results,
-                 struct error *err)
+                 const struct binder_config *c, struct error *err)
 {
     metrics_register(&bind_total);
     metrics_register(&bind_seconds);
     struct binder *b = mem_new(struct binder, 1);
-    *b = (struct binder){.threads = threads, .lease = lease, .results = results};
-    b->clients = mem_new(struct kube_client *, threads);
-    for (unsigned i = 0; i < threads; i++)
-        if (kube_client_new(&b->clients[i], kube, o, "cosched-scheduler/binder", err) < 0) {
-            binder_stop(b);
-            return error_wrap(err, "binder");
-        }
-    struct workers_config config = {
-        .threads = threads, .run = worker_run, .dispose = job_free, .arg = b};
-    if (workers_start(&b->workers, &config, err) < 0) {
+    b->config = *c;
+    if (b->config.timeout_ms == 0)
+        b->config.timeout_ms = BINDER_TIMEOUT_MS;
+    b->clients = mem_new(struct kube_client *, c->threads);
+    int rc = 0;
+    for (unsigned i = 0; i < c->threads && rc == 0; i++) {
+        rc = kube_client_new(&b->clients[i], kube, o, "cosched-scheduler/binder", err);
+        if (rc == 0)
+            kube_client_set_timeout(b->clients[i], b->config.timeout_ms);
+    }
+    struct workers_config workers = {
+        .threads = c->threads, .run = worker_run, .dispose = job_free, .arg = b};
+    if (rc < 0 || workers_start(&b->workers, &workers, err) < 0) {
         binder_stop(b);
         return error_wrap(err, "binder");
     }
@@ -159,25 +225,24 @@ int binder_start(struct binder **out, struct kube_config *kube, const struct kub
     return 0;
 }
 
-void binder_submit(struct binder *b, const char *ns, const char *pod, const char *uid,
-                   const char *node, const struct labels *annotations, int64_t seen_us)
+void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_t ticket)
 {
     struct binder_job *job = mem_new(struct binder_job, 1);
-    *job = (struct binder_job){.seen_us = seen_us};
     struct arena *a = &job->arena;
     arena_init(a, 1024);
-    struct kube_binding *binding = &job->binding;
-    binding->ns = arena_strdup(a, ns);
-    binding->pod = arena_strdup(a, pod);
-    binding->uid = arena_strdup(a, uid);
-    binding->node = arena_strdup(a, node);
-    binding->timeout_ms = BINDER_TIMEOUT_MS;
-    binding->annotations.items = arena_new(a, struct label, annotations->len);
-    binding->annotations.len = annotations->len;
+    const struct labels *annotations = &binding->annotations;
+    struct label *copies = arena_new(a, struct label, annotations->len);
     for (size_t i = 0; i < annotations->len; i++)
-        binding->annotations.items[i] =
-            (struct label){.key = arena_strdup(a, annotations->items[i].key),
-                           .value = arena_strdup(a, annotations->items[i].value)};
+        copies[i] = (struct label){.key = arena_strdup(a, annotations->items[i].key),
+                                   .value = arena_strdup(a, annotations->items[i].value)};
+    job->binding = (struct kube_binding){.ns = arena_strdup(a, binding->ns),
+                                         .pod = arena_strdup(a, binding->pod),
+                                         .uid = arena_strdup(a, binding->uid),
+                                         .node = arena_strdup(a, binding->node),
+                                         .annotations = {.items = copies, .len = annotations->len},
+                                         .timeout_ms = b->config.timeout_ms};
+    job->ticket = ticket;
+    job->node_seen_ms = clock_mono_ms();
     (void)workers_submit(b->workers, job);
 }
 
@@ -190,11 +255,11 @@ void binder_stop(struct binder *b)
 {
     if (b == NULL)
         return;
-    for (unsigned i = 0; i < b->threads; i++)
+    for (unsigned i = 0; i < b->config.threads; i++)
         if (b->clients[i] != NULL)
             kube_client_cancel(b->clients[i]);
     workers_stop(b->workers);
-    for (unsigned i = 0; i < b->threads; i++)
+    for (unsigned i = 0; i < b->config.threads; i++)
         if (b->clients[i] != NULL)
             kube_client_free(b->clients[i]);
     free(b->clients);

@@ -2,8 +2,8 @@
 /*
  * binder - posts Bindings with the claim in them, and finds out what became of each.
  *
- * A reply that leaves doubt (timeout, connection lost, 5xx) is settled by asking for the pod: bound where we wanted is success, bound elsewhere or gone is lost, still
- * unbound is tried again. A Binding is sent only while the lease allows it (fencing), with a timeout of at most BINDER_TIMEOUT_MS.
+ * A Binding is sent only while the lease allows it (fencing), with a timeout of at most BINDER_TIMEOUT_MS. Whoever gets a result may rely on it: BOUND is bound,
+ * and after LOST or FAILED no POST of that Binding can still be carried out. See binder.c for how that is known.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 
 #include "lib/base/error.h"
 #include "lib/base/loop.h"
+#include "lib/kube/api.h"
 #include "lib/kube/config.h"
 #include "lib/kube/lease.h"
-#include "lib/model/selector.h"
 
 enum { BINDER_TIMEOUT_MS = 4000, BINDER_TRIES = 4 };
 
@@ -27,23 +27,25 @@ enum binder_outcome {
 
 struct binder_result {
     enum binder_outcome outcome;
-    char *pod; /* "ns/name" */
-    char *uid;
+    uint64_t ticket; /* as given */
+    char *pod;       /* "ns/name" */
     char *node;
-    int64_t seen_us; /* as given */
     struct error error;
 };
 void binder_result_free(void *result);
 
 struct binder;
 
-/* Results go to `results` (struct binder_result). */
+struct binder_config {
+    unsigned threads;          /* Bindings under way at a time, each on its own connection */
+    const struct lease *lease; /* NULL: no election, always allowed */
+    struct mailbox *results;   /* gets each struct binder_result */
+    int64_t timeout_ms;        /* 0: BINDER_TIMEOUT_MS */
+};
 int binder_start(struct binder **out, struct kube_config *kube, const struct kube_options *o,
-                 unsigned threads, const struct lease *lease, struct mailbox *results,
-                 struct error *err);
-/* Copies everything. seen_us comes back with the result. */
-void binder_submit(struct binder *b, const char *ns, const char *pod, const char *uid,
-                   const char *node, const struct labels *annotations, int64_t seen_us);
+                 const struct binder_config *c, struct error *err);
+/* Copies everything; the binding's own timeout does not count. ticket comes back with the result. */
+void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_t ticket);
 /* Bindings that wait or are under way. */
 size_t binder_pending(struct binder *b);
 /* Those under way are cancelled; NULL is fine. */

@@ -62,9 +62,10 @@ struct cluster_pod {
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
     struct gang *gang; /* ours only: pods with our schedulerName */
-    /* The shell's, not accounted: when the pod was first seen, and the class of the reason last told
-     * to the user, so that amounts alone cause no write. */
+    /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
+     * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
+    uint64_t bind_ticket; /* 0: none yet */
     uint64_t told_class;
     int64_t told_ms;
 };

@@ -74,9 +74,13 @@ static void submit(struct drive *d, const struct plan *plan)
         struct cluster_pod *cp = plan->steps.items[i].pod;
         const struct cluster_node *node = plan->steps.items[i].node;
         cp->claim.assume_time_ns = clock_wall_ns();
-        struct labels annotations = annotations_of(d, cp, node);
-        binder_submit(d->binder, cp->pod->ns, cp->pod->name, cp->pod->uid, node->name, &annotations,
-                      cp->seen_us);
+        cp->bind_ticket = ++d->tickets;
+        struct kube_binding binding = {.ns = cp->pod->ns,
+                                       .pod = cp->pod->name,
+                                       .uid = cp->pod->uid,
+                                       .node = node->name,
+                                       .annotations = annotations_of(d, cp, node)};
+        binder_submit(d->binder, &binding, cp->bind_ticket);
     }
 }
 
@@ -169,32 +173,44 @@ void drive_poke(struct drive *d)
         loop_timer_set(d->loop, &d->tick, 0, tick, d);
 }
 
-/* The pod may have changed a lot since: gone, made again, confirmed by the watch. Only an assumption that is still ours is taken back. */
+static void note_bound(struct drive *d, const struct cluster_pod *cp, const struct binder_result *r)
+{
+    int64_t took_us = cp != NULL && cp->seen_us > 0 ? clock_mono_us() - cp->seen_us : 0;
+    log_info("pod bound", kv("pod", r->pod), kv("node", r->node), kv("ms", took_us / 1000));
+    if (cp == NULL)
+        return;
+    metrics_observe_us(&e2e_seconds, NULL, took_us);
+    status_tell_bound(d->status, cp->pod, r->node);
+}
+
+static void take_back(struct drive *d, struct cluster_pod *cp, const struct binder_result *r)
+{
+    int64_t now_ms = loop_now_ms(d->loop);
+    log_warn("pod not bound", kv("pod", r->pod), kv("node", r->node), kv("error", r->error.text));
+    if (cp == NULL || cp->state != CLUSTER_ASSUMED)
+        return;
+    if (r->outcome == BINDER_FAILED)
+        status_tell_bind_failed(d->status, cp->pod, r->node, r->error.text);
+    cluster_forget(&d->cluster, cp);
+    if (cp->gang != NULL)
+        queue_retry(&d->queue, cp->gang, now_ms);
+    queue_wake(&d->queue, EVENT_POD_GONE, now_ms);
+    drive_poke(d);
+}
+
+/* The pod may have changed a lot since: gone, made again and even placed again, confirmed by the watch. Only the assumption that this Binding was for
+ * is taken back, which the ticket tells. */
 static void take_result(void *arg, void *msg)
 {
     struct drive *d = arg;
     struct binder_result *r = msg;
     struct cluster_pod *cp = cluster_find_pod(&d->cluster, r->pod);
-    bool known = cp != NULL && str_eq(cp->pod->uid, r->uid);
-    if (r->outcome == BINDER_BOUND) {
-        int64_t took_us = r->seen_us > 0 ? clock_mono_us() - r->seen_us : 0;
-        metrics_observe_us(&e2e_seconds, NULL, took_us);
-        log_info("pod bound", kv("pod", r->pod), kv("node", r->node), kv("ms", took_us / 1000));
-        if (known)
-            status_tell_bound(d->status, cp->pod, r->node);
-    } else {
-        log_warn("pod not bound", kv("pod", r->pod), kv("node", r->node),
-                 kv("error", r->error.text));
-        if (known && cp->state == CLUSTER_ASSUMED) {
-            if (r->outcome == BINDER_FAILED)
-                status_tell_bind_failed(d->status, cp->pod, r->node, r->error.text);
-            cluster_forget(&d->cluster, cp);
-            if (cp->gang != NULL)
-                queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
-            queue_wake(&d->queue, EVENT_POD_GONE, loop_now_ms(d->loop));
-            drive_poke(d);
-        }
-    }
+    if (cp != NULL && cp->bind_ticket != r->ticket)
+        cp = NULL;
+    if (r->outcome == BINDER_BOUND)
+        note_bound(d, cp, r);
+    else
+        take_back(d, cp, r);
     binder_result_free(r);
 }
 

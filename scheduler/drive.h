@@ -25,7 +25,8 @@ struct drive {
     struct mailbox *results;
     struct binder *binder; /* NULL until we lead */
     struct status *status;
-    bool running; /* caches are synced and we lead */
+    uint64_t tickets; /* Bindings handed out so far */
+    bool running;     /* caches are synced and we lead */
 };
 
 int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err);
