@@ -2,16 +2,20 @@
 #include "scheduler/status.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
-#include "lib/base/metrics.h"
 #include "lib/base/mem.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
 #include "lib/kube/api.h"
+#include "lib/kube/decode.h"
 #include "lib/model/names.h"
 #include "scheduler/workers.h"
+
+enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 200, PAUSE_MAX_MS = 5000 };
 
 static struct metric writes = {.kind = METRIC_COUNTER,
                                .name = "cosched_scheduler_condition_writes_total",
@@ -26,8 +30,10 @@ struct status {
 };
 
 struct status_job {
-    char *ns, *name;
-    char *body;
+    char *ns, *name, *uid;
+    char *version; /* of the pod that was looked at */
+    char *reason, *sentence;
+    bool turns_false; /* the condition was not False before */
 };
 
 static void job_free(void *p)
@@ -35,29 +41,107 @@ static void job_free(void *p)
     struct status_job *job = p;
     free(job->ns);
     free(job->name);
-    free(job->body);
+    free(job->uid);
+    free(job->version);
+    free(job->reason);
+    free(job->sentence);
     free(job);
+}
+
+/* uid and resourceVersion in the patch are preconditions: a pod of the same name that was made meanwhile is not touched, nor one that was bound meanwhile (409). */
+static void print_condition(const struct status_job *job, struct strbuf *out)
+{
+    struct json_writer w;
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", job->uid);
+    json_kv_str(&w, "resourceVersion", job->version);
+    json_object_end(&w);
+    json_key(&w, "status");
+    json_object_begin(&w);
+    json_key(&w, "conditions");
+    json_array_begin(&w);
+    json_object_begin(&w);
+    json_kv_str(&w, "type", "PodScheduled");
+    json_kv_str(&w, "status", "False");
+    json_kv_str(&w, "reason", job->reason);
+    json_kv_str(&w, "message", job->sentence);
+    if (job->turns_false) {
+        char now[CLOCK_RFC3339_SIZE];
+        clock_rfc3339(clock_wall_ns(), 0, now);
+        json_kv_str(&w, "lastTransitionTime", now);
+    }
+    json_object_end(&w);
+    json_array_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
+/* After a conflict. 1: the pod still waits, the job has its version; 0: it does not; -1: not known. */
+static int still_waits(struct status *s, struct status_job *job, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    if (kube_get(s->client, &kube_pods, job->ns, job->name, &doc, err) < 0)
+        return err->code == ERROR_NOT_FOUND ? 0 : -1;
+    struct object_meta meta;
+    decode_meta(json_root(doc), &meta);
+    const char *node = json_get_str(json_get(json_root(doc), "spec"), "nodeName");
+    if (!str_eq(meta.uid, job->uid) || str_or_empty(node)[0] != '\0')
+        return 0;
+    free(job->version);
+    job->version = mem_strdup(meta.resource_version);
+    return 1;
+}
+
+static int patch(struct status *s, const struct status_job *job, struct error *err)
+{
+    AUTO_STRBUF body = {0};
+    print_condition(job, &body);
+    return kube_patch(s->client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
+                      strbuf_str(&body), body.len, NULL, err);
+}
+
+/* A server that is away is waited for, since nobody would say it again; one that answers for this pod only with errors is not, since others wait behind it. */
+static bool is_worth_waiting(const struct error *err, int attempt)
+{
+    if (err->code != ERROR_UNAVAILABLE && err->code != ERROR_TIMEOUT &&
+        err->code != ERROR_THROTTLED && err->code != ERROR_CONFLICT)
+        return false;
+    return err->http_status == 0 || attempt + 1 < STATUS_TRIES;
+}
+
+/* What became of it, for the metric. */
+static const char *write_condition(struct status *s, struct status_job *job)
+{
+    struct error err = ERROR_INIT;
+    for (int attempt = 0;; attempt++) {
+        error_clear(&err);
+        if (s->lease != NULL && !lease_may_write(s->lease))
+            return "not leading";
+        if (patch(s, job, &err) == 0)
+            return "written";
+        if (err.code == ERROR_NOT_FOUND ||
+            (err.code == ERROR_CONFLICT && still_waits(s, job, &err) == 0))
+            return "overtaken";
+        if (!is_worth_waiting(&err, attempt))
+            break;
+        int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << num_min(attempt, 16), PAUSE_MAX_MS);
+        if (!kube_http_sleep(kube_client_http(s->client), ms / 2 + clock_jitter(ms)))
+            return "stopping";
+    }
+    if (err.code != ERROR_CANCELLED)
+        log_warn("condition not written", kv("namespace", job->ns), kv("pod", job->name),
+                 kv("error", err.text));
+    return error_code_name(err.code);
 }
 
 static void worker_write(void *arg, unsigned thread, void *p)
 {
     (void)thread;
-    struct status *s = arg;
-    struct status_job *job = p;
-    struct error err = ERROR_INIT;
-    const char *result = "written";
-    if (s->lease != NULL && !lease_may_write(s->lease)) {
-        result = "not leading";
-    } else if (kube_patch(s->client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
-                          job->body, strlen(job->body), NULL, &err) < 0) {
-        result = error_code_name(err.code);
-        if (err.code != ERROR_NOT_FOUND && err.code != ERROR_CONFLICT &&
-            err.code != ERROR_CANCELLED)
-            log_warn("condition not written", kv("namespace", job->ns), kv("pod", job->name),
-                     kv("error", err.text));
-    }
-    metrics_inc(&writes, result);
-    job_free(job);
+    metrics_inc(&writes, write_condition(arg, p));
+    job_free(p);
 }
 
 int status_start(struct status **out, struct kube_config *kube, const struct kube_options *k,
@@ -78,38 +162,6 @@ int status_start(struct status **out, struct kube_config *kube, const struct kub
     return 0;
 }
 
-/* The uid in the patch is a precondition: a pod of the same name that was made meanwhile is not touched (409). */
-static char *condition_body(const struct pod *p, const char *reason, const char *sentence)
-{
-    struct strbuf b = {0};
-    struct json_writer w;
-    json_writer_init(&w, &b);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", p->uid);
-    json_object_end(&w);
-    json_key(&w, "status");
-    json_object_begin(&w);
-    json_key(&w, "conditions");
-    json_array_begin(&w);
-    json_object_begin(&w);
-    json_kv_str(&w, "type", "PodScheduled");
-    json_kv_str(&w, "status", "False");
-    json_kv_str(&w, "reason", reason);
-    json_kv_str(&w, "message", sentence);
-    if (!str_eq(p->scheduled.status, "False")) {
-        char now[CLOCK_RFC3339_SIZE];
-        clock_rfc3339(clock_wall_ns(), 0, now);
-        json_kv_str(&w, "lastTransitionTime", now);
-    }
-    json_object_end(&w);
-    json_array_end(&w);
-    json_object_end(&w);
-    json_object_end(&w);
-    return strbuf_take(&b);
-}
-
 static void emit(struct status *s, const struct pod *p, bool warning, const char *reason,
                  const char *message)
 {
@@ -126,21 +178,37 @@ static int64_t may_be_told_ms(const struct cluster_pod *cp, uint64_t class)
     return cp->told_ms > 0 ? cp->told_ms + STATUS_AGAIN_MS : cp->seen_us / 1000 + STATUS_FIRST_MS;
 }
 
+/* Told before by whoever led then, or by us under another class. */
+static bool knows(const struct pod *p, const char *reason, const char *sentence)
+{
+    const struct pod_condition *c = &p->scheduled;
+    return str_eq(c->status, "False") && str_eq(c->reason, reason) && str_eq(c->message, sentence);
+}
+
 static void tell(struct status *s, struct cluster_pod *cp, const struct gang_why *why,
                  int64_t now_ms)
 {
+    const struct pod *p = cp->pod;
     const char *reason = why->for_gang ? "WaitingForGang" : "Unschedulable";
+    if (knows(p, reason, why->sentence)) {
+        cp->told_class = why->class;
+        return;
+    }
     struct status_job *job = mem_new(struct status_job, 1);
-    *job = (struct status_job){.ns = mem_strdup(cp->pod->ns),
-                               .name = mem_strdup(cp->pod->name),
-                               .body = condition_body(cp->pod, reason, why->sentence)};
+    *job = (struct status_job){.ns = mem_strdup(p->ns),
+                               .name = mem_strdup(p->name),
+                               .uid = mem_strdup(p->uid),
+                               .version = mem_strdup(p->resource_version),
+                               .reason = mem_strdup(reason),
+                               .sentence = mem_strdup(why->sentence),
+                               .turns_false = !str_eq(p->scheduled.status, "False")};
     cp->told_ms = now_ms;
     if (!workers_submit(s->workers, job)) {
         metrics_inc(&writes, "dropped");
         return; /* the class is not noted: said again later */
     }
     cp->told_class = why->class;
-    emit(s, cp->pod, true, "FailedScheduling", why->sentence);
+    emit(s, p, true, "FailedScheduling", why->sentence);
 }
 
 int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms)
@@ -149,9 +217,11 @@ int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms)
     for (size_t i = 0; i < g->members.len; i++) {
         struct cluster_pod *cp = g->members.items[i];
         int64_t due_ms = may_be_told_ms(cp, g->why.class);
-        if (due_ms >= 0 && due_ms <= now_ms)
+        if (due_ms >= 0 && due_ms <= now_ms) {
             tell(s, cp, &g->why, now_ms);
-        else if (due_ms >= 0 && (next_ms < 0 || due_ms < next_ms))
+            due_ms = may_be_told_ms(cp, g->why.class);
+        }
+        if (due_ms >= 0 && (next_ms < 0 || due_ms < next_ms))
             next_ms = due_ms;
     }
     return next_ms;
