@@ -51,7 +51,7 @@ static uint64_t waiting_class(const struct gang *g, const char *sentence)
     int64_t existing = gangs_count_existing(g);
     if (g->min_available <= STEPS || existing >= g->min_available)
         return str_hash(sentence, strlen(sentence));
-    return (uint64_t)(existing * STEPS / g->min_available);
+    return 1 + (uint64_t)(existing * STEPS / g->min_available); /* 0 is "not told yet" */
 }
 
 static void refuse(struct cycle_result *out, enum cycle_verdict verdict, const char *sentence,
@@ -101,7 +101,7 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
         return;
     const char *why = NULL;
     if (!gangs_has_quorum(c, g, a, &why)) {
-        refuse(out, CYCLE_WAITING, why, waiting_class(g, why), EVENT_GANG);
+        refuse(out, CYCLE_WAITING, why, waiting_class(g, why), 0); /* its own change wakes it */
         return;
     }
     for (size_t i = 0; i < n; i++)

@@ -158,7 +158,7 @@ void queue_succeeded(struct queue *q, struct gang *g)
 size_t queue_wake(struct queue *q, uint32_t events, int64_t now_ms)
 {
     size_t woken = 0;
-    for (size_t i = 0; i < q->parked.len;) {
+    for (size_t i = 0; events != 0 && i < q->parked.len;) {
         struct gang *g = q->parked.items[i];
         if ((g->wake & events) == 0) {
             i++;
