@@ -42,6 +42,8 @@ static uint32_t put(struct intake *in, enum intake_kind kind, void *object,
     }
     case INTAKE_POD_GROUPS:
     case INTAKE_POD_GROUPS_X:
+        /* By where it was read: a list need not repeat the apiVersion in each item. */
+        ((struct pod_group *)object)->x_group = kind == INTAKE_POD_GROUPS_X;
         return cluster_put_pod_group(in->cluster, object, hooks);
     case INTAKE_KINDS:
         break;
@@ -219,11 +221,8 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
         bool optional;
     } rows[INTAKE_KINDS] = {
         [INTAKE_NODES] = {&kube_nodes, NULL, {decode_any_node, free_any_node}, false},
-        /* Finished pods hold nothing; the server says DELETED when a pod becomes one. */
-        [INTAKE_PODS] = {&kube_pods,
-                         "status.phase!=Succeeded,status.phase!=Failed",
-                         {decode_any_pod, free_any_pod},
-                         false},
+        /* Failed pods hold nothing and count for nothing; the server says DELETED when a pod becomes one. Succeeded ones still count as members of their gang. */
+        [INTAKE_PODS] = {&kube_pods, "status.phase!=Failed", {decode_any_pod, free_any_pod}, false},
         [INTAKE_POD_GROUPS] = {&kube_pod_groups,
                                NULL,
                                {decode_any_pod_group, free_any_pod_group},
