@@ -429,6 +429,8 @@ bool mailbox_post(struct mailbox *mb, void *msg)
 
 void mailbox_close(struct mailbox *mb)
 {
+    if (mb == NULL)
+        return;
     pthread_mutex_lock(&mb->lock);
     mb->closed = true;
     pthread_cond_broadcast(&mb->room);

@@ -71,7 +71,7 @@ int mailbox_new(struct mailbox **out, struct loop *l, size_t capacity,
  * then timers and descriptors have their turn. */
 bool mailbox_post(struct mailbox *mb, void *msg);
 /* Any thread. Later posts are refused and waiting writers return; what is inside is still
- * delivered. */
+ * delivered. NULL is fine. */
 void mailbox_close(struct mailbox *mb);
 /* After every writer has ended, before loop_free, not from deliver. NULL is fine. */
 void mailbox_free(struct mailbox *mb);
