@@ -8,11 +8,7 @@
 
 #include "test/unit/lib/base/expect.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -22,8 +18,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/vec.h"
 #include "test/local/pki.h"
-
-enum { ROUNDS = 4000 };
+#include "test/unit/local/client.h"
 
 struct site {
     struct loop *loop;
@@ -106,91 +101,6 @@ static void stop(struct site *s)
     strbuf_deinit(&s->last);
 }
 
-struct client {
-    struct site *site;
-    int fd;
-    struct strbuf in;
-    bool eof, reset;
-};
-
-static struct client dial(struct site *s)
-{
-    struct client c = {.site = s, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(server_port(s->server)),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int on = 1;
-    if (c.fd < 0 || connect(c.fd, (struct sockaddr *)&to, sizeof to) < 0)
-        fail_msg("connect: %s", strerror(errno));
-    setsockopt(c.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    fcntl(c.fd, F_SETFL, O_NONBLOCK);
-    return c;
-}
-
-static void hang_up(struct client *c)
-{
-    close(c->fd);
-    strbuf_deinit(&c->in);
-}
-
-static void receive(struct client *c)
-{
-    char buf[65536];
-    ssize_t n;
-    while ((n = recv(c->fd, buf, sizeof buf, 0)) > 0)
-        strbuf_add(&c->in, buf, (size_t)n);
-    c->eof |= n == 0;
-    c->reset |= n < 0 && errno != EAGAIN;
-}
-
-static void turn(struct client *c)
-{
-    loop_once(c->site->loop, 2);
-    receive(c);
-}
-
-/* As many bytes as the sockets take, with rounds in between. */
-static void say_n(struct client *c, const char *text, size_t n)
-{
-    for (int i = 0; n > 0 && i < ROUNDS && !c->reset; i++) {
-        ssize_t sent = send(c->fd, text, n, MSG_NOSIGNAL);
-        if (sent > 0) {
-            text += sent;
-            n -= (size_t)sent;
-        } else if (errno != EAGAIN) {
-            return;
-        }
-        loop_once(c->site->loop, 0);
-        receive(c);
-    }
-}
-
-static void say(struct client *c, const char *text)
-{
-    say_n(c, text, strlen(text));
-}
-
-static bool await(struct client *c, const char *text)
-{
-    for (int i = 0; i < ROUNDS; i++) {
-        if (strstr(strbuf_str(&c->in), text))
-            return true;
-        if (c->eof || c->reset)
-            break;
-        turn(c);
-    }
-    return strstr(strbuf_str(&c->in), text) != NULL;
-}
-
-static bool await_end(struct client *c)
-{
-    for (int i = 0; i < ROUNDS && !c->eof && !c->reset; i++)
-        turn(c);
-    return c->eof || c->reset;
-}
-
-#define HOST "Host: x\r\n"
-
 static void requests_are_understood(void **state)
 {
     (void)state;
@@ -227,7 +137,8 @@ static void requests_are_understood(void **state)
     struct site s;
     start(&s, (struct server_config){0});
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct client whole = dial(&s), torn = dial(&s);
+        struct client whole = dial(s.loop, server_port(s.server)),
+                      torn = dial(s.loop, server_port(s.server));
         say(&whole, rows[i].request);
         bool found = await(&whole, rows[i].reply);
         expect_str(rows[i].row, found ? "" : rows[i].reply, found ? "" : strbuf_str(&whole.in));
@@ -329,7 +240,7 @@ static void hostile_requests_are_refused(void **state)
         char *nul = strcmp(r->row, "a NUL in the head") == 0 ? strchr(r->request, '@') : NULL;
         if (nul)
             *nul = '\0';
-        struct client c = dial(&s);
+        struct client c = dial(s.loop, server_port(s.server));
         say_n(&c, r->request, r->n);
         char expected[32];
         str_format(expected, sizeof expected, "HTTP/1.1 %d ", r->status);
@@ -339,7 +250,7 @@ static void hostile_requests_are_refused(void **state)
         hang_up(&c);
         free(r->request);
     }
-    struct client c = dial(&s);
+    struct client c = dial(s.loop, server_port(s.server));
     char *whole = repeat("GET /", "a", 16 * 1024 - 1, " HTTP/1.1\r\n" HOST "\r\n");
     say(&c, whole);
     expect_true("a target at the bound", await(&c, "200 OK"));
@@ -358,7 +269,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
     (void)state;
     struct site s;
     start(&s, (struct server_config){0});
-    struct client c = dial(&s);
+    struct client c = dial(s.loop, server_port(s.server));
     say(&c, "GET /1 HTTP/1.1\r\n" HOST "\r\nPOST /2 HTTP/1.1\r\n" HOST
             "Content-Length: 3\r\n\r\nabcGET /hold HTTP/1.1\r\n" HOST "\r\nGET /4 HTTP/1.1\r\n" HOST
             "\r\nGET /5 HTTP/1.1\r\n" HOST "\r\n");
@@ -376,7 +287,10 @@ static void pipelined_requests_are_answered_in_order(void **state)
     expect_true("in order", one < two && two < three && three < four);
     hang_up(&c);
 
-    c = dial(&s); /* more than can be sent at once: memory stays bounded, nothing is lost */
+    c = dial(
+        s.loop,
+        server_port(
+            s.server)); /* more than can be sent at once: memory stays bounded, nothing is lost */
     for (int i = 0; i < 20; i++)
         say(&c, "GET /big HTTP/1.1\r\n" HOST "\r\n");
     say(&c, "GET /end HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
@@ -393,7 +307,7 @@ static void peers_that_leave_in_every_way(void **state)
     (void)state;
     struct site s;
     start(&s, (struct server_config){0});
-    struct client c = dial(&s);
+    struct client c = dial(s.loop, server_port(s.server));
     say(&c, "GET /1 HTTP/1.1\r\n" HOST "\r\nGET /hold HTTP/1.1\r\n" HOST "\r\n");
     shutdown(c.fd, SHUT_WR);
     expect_true("a half-closed peer is answered", await(&c, "GET /1"));
@@ -407,10 +321,10 @@ static void peers_that_leave_in_every_way(void **state)
     s.held = NULL;
     hang_up(&c);
 
-    c = dial(&s);
+    c = dial(s.loop, server_port(s.server));
     say(&c, "GET /half HTTP/1.1\r\nHo");
     hang_up(&c);
-    c = dial(&s);
+    c = dial(s.loop, server_port(s.server));
     say(&c, "GET /hold HTTP/1.1\r\n" HOST "\r\n");
     for (int i = 0; i < ROUNDS && !s.held; i++)
         turn(&c);
@@ -433,19 +347,19 @@ static void peers_that_leave_in_every_way(void **state)
     expect_int("that its peer is gone", 1, s.closed);
     s.held = NULL;
 
-    c = dial(&s);
+    c = dial(s.loop, server_port(s.server));
     say(&c, "GET /drop HTTP/1.1\r\n" HOST "\r\n");
     expect_true("a dropped call resets", await_end(&c) && c.reset && c.in.len == 0);
     hang_up(&c);
-    c = dial(&s);
+    c = dial(s.loop, server_port(s.server));
     say(&c, "POST /lose HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx");
     expect_true("a lost reply resets", await_end(&c) && c.reset && c.in.len == 0);
     expect_str("but it was carried out", "POST /lose q= h= auth=1 body=1:x", strbuf_str(&s.last));
     hang_up(&c);
-    struct client other = dial(&s);
+    struct client other = dial(s.loop, server_port(s.server));
     say(&other, "GET /e HTTP/1.1\r\n" HOST "\r\n");
     expect_true("another connection", await(&other, "GET /e"));
-    c = dial(&s);
+    c = dial(s.loop, server_port(s.server));
     say(&c, "GET /reset-all HTTP/1.1\r\n" HOST "\r\n");
     expect_true("a handler resets all connections", await_end(&other) && other.reset);
     expect_true("its own too", await_end(&c) && c.reset);
@@ -464,7 +378,7 @@ static struct shared_bytes *line(const char *text)
 
 static struct client watch(struct site *s, const char *version)
 {
-    struct client c = dial(s);
+    struct client c = dial(s->loop, server_port(s->server));
     say(&c, "GET /stream HTTP/");
     say(&c, version);
     say(&c, "\r\n" HOST "\r\n");
@@ -574,7 +488,7 @@ static void continue_is_said_when_asked_for(void **state)
     (void)state;
     struct site s;
     start(&s, (struct server_config){0});
-    struct client c = dial(&s);
+    struct client c = dial(s.loop, server_port(s.server));
     say(&c, "POST /e HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     expect_true("go on", await(&c, "HTTP/1.1 100 Continue\r\n\r\n"));
     say(&c, "ab");
@@ -610,7 +524,7 @@ static void tokens_are_compared(void **state)
     struct site s;
     start(&s, (struct server_config){.tokens = tokens});
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct client c = dial(&s);
+        struct client c = dial(s.loop, server_port(s.server));
         say(&c, "GET /e HTTP/1.1\r\n" HOST);
         say(&c, rows[i].header);
         say(&c, "\r\n");
@@ -628,14 +542,15 @@ static void the_listener_can_pause(void **state)
     struct error err = ERROR_INIT;
     start(&s, (struct server_config){.max_connections = 2});
     server_accept(s.server, false);
-    struct client a = dial(&s);
+    struct client a = dial(s.loop, server_port(s.server));
     say(&a, "GET /e HTTP/1.1\r\n" HOST "\r\n");
     for (int i = 0; i < 20; i++)
         turn(&a);
     expect_int("it waits in the backlog", 0, (int64_t)a.in.len);
     server_accept(s.server, true);
     expect_true("and is served then", await(&a, "GET /e"));
-    struct client b = dial(&s), third = dial(&s);
+    struct client b = dial(s.loop, server_port(s.server)),
+                  third = dial(s.loop, server_port(s.server));
     say(&b, "GET /b HTTP/1.1\r\n" HOST "\r\n");
     expect_true("a second connection", await(&b, "GET /b"));
     say(&third, "GET /c HTTP/1.1\r\n" HOST "\r\n");
@@ -655,7 +570,7 @@ static void the_listener_can_pause(void **state)
     if (server_listen(s.server, true, &err) < 0)
         fail_msg("%s", err.text);
     expect_int("the same port again", port, server_port(s.server));
-    a = dial(&s);
+    a = dial(s.loop, server_port(s.server));
     say(&a, "GET /e HTTP/1.1\r\n" HOST "\r\n");
     expect_true("served again", await(&a, "GET /e"));
     hang_up(&a);
@@ -672,7 +587,7 @@ static int tls_say(struct client *c, SSL *ssl, const char *text)
         int rc = SSL_write(ssl, text + done, n - done);
         if (rc > 0)
             done += rc;
-        loop_once(c->site->loop, 1);
+        loop_once(c->loop, 1);
     }
     return done == n ? 0 : -1;
 }
@@ -685,7 +600,7 @@ static bool tls_await(struct client *c, SSL *ssl, const char *text, size_t at_le
         if (n > 0)
             strbuf_add(&c->in, buf, (size_t)n);
         else
-            loop_once(c->site->loop, 1);
+            loop_once(c->loop, 1);
         if (c->in.len >= at_least && strstr(strbuf_str(&c->in), text))
             return true;
     }
@@ -712,7 +627,7 @@ static void tls_serves_the_same(void **state)
     SSL_CTX_set_alpn_protos(ctx, (const unsigned char *)"\x02h2\x08http/1.1", 12);
     SSL *ssl = SSL_new(ctx);
     X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), "127.0.0.1");
-    struct client c = dial(&s);
+    struct client c = dial(s.loop, server_port(s.server));
     SSL_set_fd(ssl, c.fd);
     SSL_set_connect_state(ssl);
     expect_int("a request", 0, tls_say(&c, ssl, "GET /e?q=tls HTTP/1.1\r\n" HOST "\r\n"));
@@ -738,7 +653,7 @@ static void tls_serves_the_same(void **state)
     for (int i = 0; i < ROUNDS && s.closed == 0; i++)
         loop_once(s.loop, 1);
     expect_int("its end is noticed", 1, s.closed);
-    c = dial(&s);
+    c = dial(s.loop, server_port(s.server));
     say(&c, "GET /plain HTTP/1.1\r\n" HOST "\r\n");
     expect_true("plain HTTP on a TLS port ends", await_end(&c));
     expect_true("without a reply", !strstr(strbuf_str(&c.in), "200"));
