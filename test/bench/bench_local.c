@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * bench_local - how much cosched-local bears, as a scheduler benchmark would load it: 10,000 hollow
+ * nodes, 100,000 pods created over HTTP, then all of them bound while four watchers follow every
+ * change. Client and server share the machine; the client is one thread for requests (16
+ * connections, one request at a time on each) and one for the four watchers.
+ *
+ * Each bind is two changes: the binding, and the hollow node that makes the pod Running. So each
+ * watcher is to get two events per pod, and at the end all have been counted: nothing may be lost.
+ *
+ * Fails when a goal is missed: load within 60 s, 10,000 binds/s, 40,000 events/s.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/options.h"
+#include "lib/base/str.h"
+#include "test/local/kubeconfig.h"
+
+enum { CONNECTIONS = 16, WATCHERS = 4, LOAD_MS = 60000, BINDS = 10000, EVENTS = 40000 };
+
+static struct {
+    int64_t nodes, pods;
+} options;
+
+static const struct option_row rows[] = {{.name = "nodes",
+                                          .kind = OPTION_INT,
+                                          .offset = 0,
+                                          .fallback = "10000",
+                                          .min = 1,
+                                          .max = 100000,
+                                          .meta = "N",
+                                          .help = "Hollow nodes."},
+                                         {.name = "pods",
+                                          .kind = OPTION_INT,
+                                          .offset = sizeof(int64_t),
+                                          .fallback = "100000",
+                                          .min = 1,
+                                          .max = 1000000,
+                                          .meta = "N",
+                                          .help = "Pods."},
+                                         {0}};
+
+static pid_t server;
+static uint16_t port;
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "bench_local: %s (%s)\n", what, strerror(errno));
+    if (server > 0)
+        kill(server, SIGKILL);
+    exit(1);
+}
+
+/* ---- the server's process --------------------------------------------------------------------- */
+
+static void start_server(char *kubeconfig, size_t size)
+{
+    int out[2];
+    char nodes[32], binary[512];
+    const char *build = getenv("BUILD_DIR");
+    str_format(nodes, sizeof nodes, "%lld", (long long)options.nodes);
+    str_format(binary, sizeof binary, "%s/bin/cosched-local", build ? build : "build/release");
+    if (pipe2(out, O_CLOEXEC) < 0)
+        die("pipe");
+    server = fork();
+    if (server < 0)
+        die("fork");
+    if (server == 0) {
+        dup2(out[1], STDOUT_FILENO);
+        execl(binary, binary, "--insecure", "--hollow", nodes, "--log-level", "warn", (char *)NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    struct strbuf line = {0};
+    char c;
+    while (read(out[0], &c, 1) == 1 && c != '\n')
+        strbuf_addc(&line, c);
+    if (!str_starts(strbuf_str(&line), "export KUBECONFIG="))
+        die("cosched-local did not start");
+    str_format(kubeconfig, size, "%s", strbuf_str(&line) + strlen("export KUBECONFIG="));
+    strbuf_deinit(&line);
+    close(out[0]);
+    struct strbuf text = {0};
+    struct error err = ERROR_INIT;
+    int64_t number = 0;
+    if (kubeconfig_read_file(kubeconfig, 65536, &text, &err) < 0)
+        die(err.text);
+    const char *at = strstr(strbuf_str(&text), "http://127.0.0.1:");
+    at = at ? at + strlen("http://127.0.0.1:") : "";
+    if (num_parse(at, strcspn(at, "\n"), &number, &err) < 0)
+        die("no port in the kubeconfig");
+    port = (uint16_t)number;
+    strbuf_deinit(&text);
+}
+
+static char *proc_file(const char *name)
+{
+    char path[64];
+    struct strbuf text = {0};
+    str_format(path, sizeof path, "/proc/%d/%s", (int)server, name);
+    kubeconfig_read_file(path, 65536, &text, NULL);
+    return strbuf_take(&text);
+}
+
+static int64_t number_after(const char *text, const char *word)
+{
+    const char *at = word ? strstr(text, word) : text;
+    if (!at)
+        return 0;
+    at += word ? strlen(word) : 0;
+    at += strspn(at, " \t");
+    int64_t n = 0;
+    num_parse(at, strspn(at, "0123456789"), &n, NULL);
+    return n;
+}
+
+/* User and system time so far. */
+static int64_t cpu_us(void)
+{
+    AUTO_FREE char *stat = proc_file("stat");
+    const char *at = strrchr(stat, ')');
+    for (int i = 0; at && i < 12; i++) /* utime and stime are the 14th and 15th word */
+        at = strchr(at + 1, ' ');
+    if (!at)
+        return 0;
+    int64_t utime = number_after(at + 1, NULL), stime = number_after(strchr(at + 1, ' ') + 1, NULL);
+    return (utime + stime) * (1000000 / sysconf(_SC_CLK_TCK));
+}
+
+static int64_t memory_mib(const char *word)
+{
+    AUTO_FREE char *status = proc_file("status");
+    return number_after(status, word) / 1024;
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+static int dial(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
+        die("connect");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fd;
+}
+
+struct connection {
+    int fd;
+    struct strbuf in;
+    bool waiting;
+};
+
+/* The length of the reply at the start of the buffer, 0 while it is not complete. */
+static size_t whole_reply(const struct strbuf *in)
+{
+    const char *end = in->len ? strstr(in->ptr, "\r\n\r\n") : NULL;
+    if (!end)
+        return 0;
+    size_t n = (size_t)(end + 4 - in->ptr) + (size_t)number_after(in->ptr, "Content-Length:");
+    return in->len >= n ? n : 0;
+}
+
+typedef void (*print_request)(struct strbuf *out, int64_t i);
+
+static void send_next(struct connection *c, print_request print, int64_t i, struct strbuf *text)
+{
+    strbuf_reset(text);
+    print(text, i);
+    for (size_t done = 0; done < text->len;) {
+        ssize_t n = send(c->fd, text->ptr + done, text->len - done, MSG_NOSIGNAL);
+        if (n < 0)
+            die("send");
+        done += (size_t)n;
+    }
+    c->waiting = true;
+}
+
+/* Sends requests 0..count-1 and takes their replies; each must be 201. */
+static void run_requests(print_request print, int64_t count)
+{
+    struct connection all[CONNECTIONS] = {0};
+    struct pollfd polls[CONNECTIONS];
+    struct strbuf text = {0};
+    int64_t next = 0, done = 0;
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        all[i].fd = dial();
+    while (done < count) {
+        for (size_t i = 0; i < CONNECTIONS; i++) {
+            if (!all[i].waiting && next < count)
+                send_next(&all[i], print, next++, &text);
+            polls[i] = (struct pollfd){.fd = all[i].fd, .events = POLLIN};
+        }
+        if (poll(polls, CONNECTIONS, 60000) <= 0)
+            die("no reply within a minute");
+        for (size_t i = 0; i < CONNECTIONS; i++) {
+            struct connection *c = &all[i];
+            if (!(polls[i].revents & (POLLIN | POLLERR | POLLHUP)))
+                continue;
+            strbuf_reserve(&c->in, 16384);
+            ssize_t n = recv(c->fd, c->in.ptr + c->in.len, 16384, MSG_DONTWAIT);
+            if (n <= 0)
+                die("connection lost");
+            c->in.len += (size_t)n;
+            c->in.ptr[c->in.len] = '\0';
+            size_t whole = whole_reply(&c->in);
+            if (whole == 0)
+                continue;
+            if (!str_starts(c->in.ptr, "HTTP/1.1 201"))
+                die(c->in.ptr);
+            strbuf_consume(&c->in, whole);
+            c->waiting = false;
+            done++;
+        }
+    }
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        close(all[i].fd);
+        strbuf_deinit(&all[i].in);
+    }
+    strbuf_deinit(&text);
+}
+
+static void print_post(struct strbuf *out, const char *path, const struct strbuf *body)
+{
+    strbuf_addf(out,
+                "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: "
+                "application/json\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                path, body->len);
+    strbuf_add(out, body->ptr, body->len);
+}
+
+static void print_pod(struct strbuf *out, int64_t i)
+{
+    static struct strbuf body;
+    strbuf_reset(&body);
+    strbuf_addf(
+        &body,
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"worker-%06lld\","
+        "\"namespace\":\"default\",\"labels\":{\"app\":\"train\",\"job\":\"job-%lld\",\"role\":"
+        "\"worker\",\"team\":\"vision\"},\"annotations\":{\"example.org/owner\":\"someone@example.org"
+        "\",\"example.org/purpose\":\"a pod of a size that is usual for a training job\"}},"
+        "\"spec\":{\"schedulerName\":\"cosched\",\"containers\":[{\"name\":\"main\",\"image\":"
+        "\"registry.example.org/team/train:v1.2.3\",\"command\":[\"python\",\"train.py\","
+        "\"--epochs=90\",\"--batch-size=256\"],\"env\":[{\"name\":\"RANK\",\"value\":\"%lld\"},"
+        "{\"name\":\"MASTER_ADDR\",\"value\":\"worker-0\"},{\"name\":\"MASTER_PORT\",\"value\":"
+        "\"23456\"},{\"name\":\"NCCL_DEBUG\",\"value\":\"INFO\"}],\"resources\":{\"limits\":{\"cpu\":"
+        "\"2\",\"memory\":\"4Gi\"},\"requests\":{\"cpu\":\"2\",\"memory\":\"4Gi\"}},"
+        "\"volumeMounts\":[{\"name\":\"data\",\"mountPath\":\"/data\"}]}],\"volumes\":[{\"name\":"
+        "\"data\",\"emptyDir\":{}}],\"restartPolicy\":\"Never\",\"tolerations\":[{\"key\":\"gpu\","
+        "\"operator\":\"Exists\",\"effect\":\"NoSchedule\"}]}}",
+        (long long)i, (long long)(i / 32), (long long)(i % 32));
+    print_post(out, "/api/v1/namespaces/default/pods", &body);
+}
+
+static void print_binding(struct strbuf *out, int64_t i)
+{
+    static struct strbuf body;
+    char path[128];
+    strbuf_reset(&body);
+    strbuf_addf(
+        &body,
+        "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"worker-%06lld\","
+        "\"namespace\":\"default\",\"annotations\":{\"cosched.io/claim\":\"{\\\"v\\\":1}\"}},"
+        "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"hollow-%05lld\"}}",
+        (long long)i, (long long)(i % options.nodes));
+    str_format(path, sizeof path, "/api/v1/namespaces/default/pods/worker-%06lld/binding",
+               (long long)i);
+    print_post(out, path, &body);
+}
+
+/* GET; the body. */
+static char *get(const char *target)
+{
+    AUTO_CLOSE int fd = dial();
+    struct strbuf text = {0};
+    strbuf_addf(&text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n",
+                target);
+    if (send(fd, text.ptr, text.len, MSG_NOSIGNAL) != (ssize_t)text.len)
+        die("send");
+    strbuf_reset(&text);
+    while (whole_reply(&text) == 0) {
+        strbuf_reserve(&text, 65536);
+        ssize_t n = recv(fd, text.ptr + text.len, 65536, 0);
+        if (n <= 0)
+            die("connection lost");
+        text.len += (size_t)n;
+        text.ptr[text.len] = '\0';
+    }
+    strbuf_consume(&text, (size_t)(strstr(text.ptr, "\r\n\r\n") + 4 - text.ptr));
+    return strbuf_take(&text);
+}
+
+/* ---- watchers --------------------------------------------------------------------------------- */
+
+struct watching {
+    int fds[WATCHERS];
+    int64_t want; /* events for each */
+    int64_t events[WATCHERS];
+    _Atomic int64_t bytes;
+    int64_t ended_us;
+};
+
+static void open_watch(struct watching *w, size_t i, int64_t version)
+{
+    w->fds[i] = dial();
+    struct strbuf text = {0};
+    strbuf_addf(&text,
+                "GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=%lld "
+                "HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n",
+                (long long)version);
+    if (send(w->fds[i], text.ptr, text.len, MSG_NOSIGNAL) != (ssize_t)text.len)
+        die("send");
+    /* The head of the reply, byte by byte: the watch is there before the first bind. */
+    for (strbuf_reset(&text); !str_ends(strbuf_str(&text), "\r\n\r\n");) {
+        char c;
+        if (recv(w->fds[i], &c, 1, 0) != 1)
+            die("watch");
+        strbuf_addc(&text, c);
+    }
+    if (!str_starts(text.ptr, "HTTP/1.1 200"))
+        die(text.ptr);
+    strbuf_deinit(&text);
+}
+
+/* An event is a line; chunk sizes end in CRLF, lines of JSON in '}' LF. */
+static int64_t count_events(const char *bytes, size_t n, char *last)
+{
+    int64_t count = 0;
+    for (const char *at = bytes, *end = bytes + n; (at = memchr(at, '\n', (size_t)(end - at)));
+         at++)
+        count += (at > bytes ? at[-1] : *last) == '}';
+    *last = bytes[n - 1];
+    return count;
+}
+
+static void *follow(void *arg)
+{
+    struct watching *w = arg;
+    static char buf[256 * 1024];
+    char last[WATCHERS] = {0};
+    struct pollfd polls[WATCHERS];
+    for (bool all = false; !all;) {
+        for (size_t i = 0; i < WATCHERS; i++)
+            polls[i] = (struct pollfd){.fd = w->fds[i], .events = POLLIN};
+        if (poll(polls, WATCHERS, 60000) <= 0)
+            die("no event within a minute");
+        all = true;
+        for (size_t i = 0; i < WATCHERS; i++) {
+            if (polls[i].revents) {
+                ssize_t n = recv(w->fds[i], buf, sizeof buf, MSG_DONTWAIT);
+                if (n <= 0)
+                    die("a watch ended");
+                w->events[i] += count_events(buf, (size_t)n, &last[i]);
+                atomic_fetch_add(&w->bytes, n);
+            }
+            all &= w->events[i] >= w->want;
+        }
+    }
+    w->ended_us = clock_mono_us();
+    return NULL;
+}
+
+/* ---- the runs --------------------------------------------------------------------------------- */
+
+static int failures;
+
+static void goal(const char *what, int64_t got, int64_t wanted, bool at_least)
+{
+    bool met = at_least ? got >= wanted : got <= wanted;
+    printf("  %-34s %10lld   goal %s %lld: %s\n", what, (long long)got,
+           at_least ? ">=" : "<=", (long long)wanted, met ? "met" : "MISSED");
+    failures += !met;
+}
+
+static void report(const char *what, int64_t requests, int64_t us, int64_t cpu)
+{
+    printf("%s: %lld in %lld ms, %lld/s, server CPU %lld us each, resident %lld MiB (peak %lld)\n",
+           what, (long long)requests, (long long)(us / 1000), (long long)(requests * 1000000 / us),
+           (long long)(cpu / requests), (long long)memory_mib("VmRSS:"),
+           (long long)memory_mib("VmHWM:"));
+}
+
+static void bench_load(int64_t started_us)
+{
+    int64_t ready_us = clock_mono_us();
+    printf("nodes: %lld hollow ones, ready in %lld ms\n", (long long)options.nodes,
+           (long long)((ready_us - started_us) / 1000));
+    int64_t cpu = cpu_us();
+    run_requests(print_pod, options.pods);
+    int64_t now = clock_mono_us();
+    report("creates", options.pods, now - ready_us, cpu_us() - cpu);
+    goal("load in all, ms", (now - started_us) / 1000, LOAD_MS, false);
+}
+
+static void bench_binds(void)
+{
+    AUTO_FREE char *page = get("/api/v1/pods?limit=1");
+    int64_t version = number_after(page, "\"resourceVersion\":\"");
+    static struct watching w;
+    w.want = options.pods * 2;
+    for (size_t i = 0; i < WATCHERS; i++)
+        open_watch(&w, i, version);
+    pthread_t thread;
+    int64_t begun = clock_mono_us(), cpu = cpu_us();
+    if (pthread_create(&thread, NULL, follow, &w) != 0)
+        die("thread");
+    run_requests(print_binding, options.pods);
+    int64_t bound = clock_mono_us();
+    pthread_join(thread, NULL);
+    int64_t events = 0;
+    for (size_t i = 0; i < WATCHERS; i++) {
+        events += w.events[i];
+        close(w.fds[i]);
+    }
+    report("binds", options.pods, bound - begun, cpu_us() - cpu);
+    printf("events: %lld to %d watchers in %lld ms, %lld MiB\n", (long long)events, WATCHERS,
+           (long long)((w.ended_us - begun) / 1000), (long long)(w.bytes >> 20));
+    goal("binds/s", options.pods * 1000000 / (bound - begun), BINDS, true);
+    goal("watch events/s", events * 1000000 / (w.ended_us - begun), EVENTS, true);
+}
+
+static void bench_list(void)
+{
+    int64_t begun = clock_mono_us(), cpu = cpu_us(), pages = 0, items = 0;
+    struct strbuf target = {0};
+    strbuf_adds(&target, "/api/v1/pods?limit=5000");
+    for (bool more = true; more; pages++) {
+        AUTO_FREE char *page = get(target.ptr);
+        for (const char *at = page; (at = strstr(at, "\"phase\":\"Running\"")); at++)
+            items++;
+        const char *next = strstr(page, "\"continue\":\"");
+        next = next ? next + strlen("\"continue\":\"") : "";
+        more = *next && *next != '"';
+        strbuf_reset(&target);
+        strbuf_addf(&target, "/api/v1/pods?limit=5000&continue=%.*s", (int)strcspn(next, "\""),
+                    next);
+    }
+    strbuf_deinit(&target);
+    report("lists, pages of 5000", pages, clock_mono_us() - begun, cpu_us() - cpu);
+    goal("pods that are Running", items, options.pods, true);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option_program program = {
+        .name = "bench_local", .summary = "load on cosched-local", .synopsis = "[OPTION]..."};
+    const struct option_table tables[] = {{rows, &options}, {NULL, NULL}};
+    struct error err = ERROR_INIT;
+    enum options_result got = options_parse(&program, tables, argc, argv, NULL, &err);
+    if (got != OPTIONS_RUN) {
+        if (got == OPTIONS_ERROR)
+            fprintf(stderr, "bench_local: %s\n", err.text);
+        return got == OPTIONS_ERROR ? 2 : 0;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    char kubeconfig[512];
+    int64_t started_us = clock_mono_us();
+    start_server(kubeconfig, sizeof kubeconfig);
+    bench_load(started_us);
+    bench_binds();
+    bench_list();
+    int64_t begun = clock_mono_us();
+    kill(server, SIGTERM);
+    int status = 0;
+    waitpid(server, &status, 0);
+    goal("end after SIGTERM, ms", (clock_mono_us() - begun) / 1000, 2000, false);
+    goal("exit status", status, 0, false);
+    unlink(kubeconfig);
+    *strrchr(kubeconfig, '/') = '\0';
+    rmdir(kubeconfig);
+    return failures > 0;
+}
