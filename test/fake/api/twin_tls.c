@@ -55,8 +55,10 @@ static char *to_text(BIO *b)
 {
     char *data = NULL;
     long n = BIO_get_mem_data(b, &data);
-    char *text = strndup(data, (size_t)n);
+    char *text = malloc((size_t)n + 1);
     must(text != NULL);
+    memcpy(text, data, (size_t)n);
+    text[n] = '\0';
     BIO_free(b);
     return text;
 }
