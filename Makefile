@@ -86,7 +86,8 @@ PROTOS   := $(wildcard proto/*.proto)
 GEN_SRC  := $(PROTOS:proto/%.proto=$(GEN)/proto/%.pb-c.c)
 $(foreach l,$(LAYERS),$(eval SRC_$l := $$(wildcard lib/$l/*.c)))
 $(foreach p,$(PROGRAMS),$(eval SRC_$p := $$(filter-out $(MAINS),$$(wildcard $p/*.c $p/*/*.c))))
-SRC_local := $(filter-out $(MAINS),$(wildcard test/local/*.c test/local/*/*.c))
+# The client end of a server stream is shared with the unit tests' twin of the kubelet.
+SRC_local := $(filter-out $(MAINS),$(wildcard test/local/*.c test/local/*/*.c)) test/fake/kubelet/stream.c
 SRC_test  := $(shell find test/unit test/scenario test/fake/*/ -name '*.c' 2>/dev/null | grep -v ^test/fake/nvml/ | sort)
 UNIT_SRC  := $(foreach s,$(SRC_test),$(if $(filter test_%,$(notdir $s)),$s))
 SRC_test  := $(filter-out $(UNIT_SRC),$(SRC_test))

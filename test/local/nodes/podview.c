@@ -111,6 +111,10 @@ int podview_decode(json *j, struct podview **out, struct error *err)
         podview_free(v);
         return -1;
     }
+    if (strchr(v->model->uid, '/') != NULL) { /* it becomes a directory's name */
+        podview_free(v);
+        return error_set(err, ERROR_INVALID, "not a uid");
+    }
     const char *restart = json_get_str(spec, "restartPolicy");
     v->restart = str_eq(restart, "Never")       ? PODVIEW_NEVER
                  : str_eq(restart, "OnFailure") ? PODVIEW_ON_FAILURE
