@@ -607,6 +607,61 @@ static void objects_outlive_the_store_by_reference(void **state)
     object_unref(o);
 }
 
+static void a_dump_can_be_loaded(void **state)
+{
+    (void)state;
+    struct store *s = store_new(10), *copy = store_new(10);
+    struct error err = ERROR_INIT;
+    must_create(s, &kind_nodes,
+                "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"}}");
+    must_create(
+        s, &kind_pods,
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":"
+        "\"d\",\"labels\":{\"a\":\"b\"}}}");
+    must_create(s, &kind_nodes,
+                "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"m\"}}");
+    store_delete(s, &kind_nodes, NULL, "m", 0, NULL);
+    struct strbuf text = {0}, second = {0};
+    store_dump(s, &text);
+    if (store_load(copy, strbuf_str(&text), text.len, &err) < 0)
+        fail_msg("%s", err.text);
+    store_dump(copy, &second);
+    expect_str("the same text", strbuf_str(&text), strbuf_str(&second));
+    expect_int("the same version", 4, (int64_t)store_version(copy));
+    expect_int("no history", 4, (int64_t)store_oldest(copy));
+    struct object *o = store_get(copy, &kind_pods, "d", "p");
+    expect_true("with its version and labels",
+                o && o->version == 2 && str_eq("b", labels_get(&o->labels, "a")));
+    must_create(copy, &kind_nodes,
+                "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"x\"}}");
+    expect_int("and it goes on from there", 5, (int64_t)store_version(copy));
+    expect_int("only into an empty one", -1, store_load(copy, strbuf_str(&text), text.len, &err));
+    store_free(copy);
+    static const struct {
+        const char *row, *text, *error;
+    } rows[] = {
+        {"nothing", "", "the dump is empty"},
+        {"no version", "{}\n", "line 1: version: Required value"},
+        {"no JSON", "{\"version\":5}\n{", "line 2: not JSON: byte 1: unexpected end of data"},
+        {"an unknown kind", "{\"version\":5}\n{\"apiVersion\":\"v1\",\"kind\":\"X\"}\n",
+         "line 2: no such kind: v1 X"},
+        {"a version from the future",
+         "{\"version\":5}\n{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n\","
+         "\"resourceVersion\":\"6\"}}\n",
+         "line 2: n: a version outside the store's"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        copy = store_new(1);
+        expect_int(rows[i].row, -1, store_load(copy, rows[i].text, strlen(rows[i].text), &err));
+        expect_str(rows[i].row, rows[i].error, err.text);
+        store_free(copy);
+    }
+    strbuf_deinit(&text);
+    strbuf_deinit(&second);
+    store_free(s);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -621,6 +676,7 @@ int main(void)
         cmocka_unit_test(random_changes_agree_with_a_model),
         cmocka_unit_test(many_objects_stay_in_order),
         cmocka_unit_test(objects_outlive_the_store_by_reference),
+        cmocka_unit_test(a_dump_can_be_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
