@@ -136,7 +136,7 @@ static const struct kind_column cronjob_columns[] = {
     COLUMN_NAME,
     COLUMN_PATH("Schedule", "string", "spec.schedule"),
     COLUMN_PATH("Timezone", "string", "spec.timeZone"),
-    COLUMN_FLAG("Suspend", "spec.suspend"),
+    COLUMN_FN("Suspend", "boolean", "spec.suspend", kinds_print_cron_suspend),
     COLUMN_FN("Active", "integer", "how many jobs run", kinds_print_cron_active),
     COLUMN_FN("Last Schedule", "string", "time since the last job was made", kinds_print_cron_last),
     COLUMN_AGE,

@@ -6,6 +6,8 @@
 #include "lib/model/selector.h"
 #include "test/local/kinds_fill.h"
 
+enum { VALUE_SHOWN = 320 };
+
 static const char label_rule[] =
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
     "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
@@ -80,7 +82,9 @@ void kinds_check_invalid_node(struct kinds_check *c, const char *at, struct json
         jsonnode_print(value, &text);
     else
         strbuf_adds(&text, "null");
-    kinds_check_add(c, "%s: Invalid value: %s: %s", at, strbuf_str(&text), detail);
+    /* The real server prints it whole; here an error has an end, and what is wrong comes last. */
+    kinds_check_add(c, "%s: Invalid value: %.*s%s: %s", at, VALUE_SHOWN, strbuf_str(&text),
+                    text.len > VALUE_SHOWN ? "..." : "", detail);
 }
 
 void kinds_check_duplicate(struct kinds_check *c, const char *at, const char *value)

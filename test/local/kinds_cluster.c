@@ -85,6 +85,13 @@ static const struct kind_column csi_driver_columns[] = {
     COLUMN_FLAG("AttachRequired", "spec.attachRequired"),
     COLUMN_FLAG("PodInfoOnMount", "spec.podInfoOnMount"),
     COLUMN_FLAG("StorageCapacity", "spec.storageCapacity"),
+    {.name = "TokenRequests",
+     .type = "string",
+     .format = "",
+     .description = "spec.tokenRequests",
+     .path = "spec.tokenRequests",
+     .absent = "\"<unset>\""},
+    COLUMN_FLAG("RequiresRepublish", "spec.requiresRepublish"),
     COLUMN_FN("Modes", "string", "spec.volumeLifecycleModes", kinds_print_driver_modes),
     COLUMN_AGE,
     COLUMN_END};

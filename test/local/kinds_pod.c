@@ -200,10 +200,16 @@ static void take_gated(struct kinds_check *c, struct jsontree *t, struct jsonnod
 {
     struct jsonnode *old_gates = jsonnode_get(from, "schedulingGates");
     struct jsonnode *gates = jsonnode_get(spec, "schedulingGates");
-    if (!contained(gates, old_gates)) {
-        kinds_check_forbidden(c, "spec.schedulingGates",
-                              "only deletion is allowed, but found new scheduling gate");
-        return;
+    for (size_t i = 0; i < jsonnode_len(gates); i++) {
+        const char *name = str_or_empty(jsonnode_get_str(jsonnode_at(gates, i), "name"));
+        bool known = false;
+        for (struct jsonnode_iter it = jsonnode_iter(old_gates); jsonnode_next(&it);)
+            known = known || str_eq(jsonnode_get_str(it.value, "name"), name);
+        if (!known)
+            kinds_check_add(c,
+                            "spec.schedulingGates[%zu].name: Forbidden: only deletion is allowed, "
+                            "but found new scheduling gate '%s'",
+                            i, name);
     }
     if (jsonnode_len(old_gates) > 0) {
         struct jsonnode *selector = jsonnode_get(from, "nodeSelector");
@@ -211,8 +217,12 @@ static void take_gated(struct kinds_check *c, struct jsontree *t, struct jsonnod
         for (struct jsonnode_iter it = jsonnode_iter(selector); jsonnode_next(&it);)
             kept =
                 kept && jsonnode_equal(it.value, jsonnode_path(spec, "nodeSelector", it.key, NULL));
-        if (kept)
-            take(t, spec, from, "nodeSelector");
+        if (!kept)
+            kinds_check_invalid_node(
+                c, "spec.nodeSelector", jsonnode_get(spec, "nodeSelector"),
+                "only additions to spec.nodeSelector are allowed (no mutations "
+                "or deletions)");
+        take(t, spec, from, "nodeSelector");
         if (kinds_fill_absent(jsonnode_path(from, "affinity", "nodeAffinity", NULL)) &&
             !kinds_fill_absent(jsonnode_path(spec, "affinity", "nodeAffinity", NULL)))
             take(t, spec, from, "affinity");

@@ -345,17 +345,49 @@ void kinds_print_cron_images(json *o, int64_t now_ns, struct json_writer *w)
     put_of_containers(kinds_print_at(o, "spec.jobTemplate.spec.template"), "image", w);
 }
 
-/* The pieces of a selector live in one buffer each until they are sorted and joined. */
-static void add_pairs(json *labels, struct words *out)
+/* One requirement of a selector; they are shown in order of key, and of a key in the order given. */
+struct piece {
+    const char *key;
+    size_t order;
+    char *text;
+};
+struct pieces VEC(struct piece);
+
+static void add_piece(struct pieces *out, const char *key, struct strbuf *text)
 {
-    for (struct json_iter it = json_iter(labels); json_next(&it);) {
+    vec_push(out, ((struct piece){key, out->len, strbuf_take(text)}));
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : x->order < y->order ? -1 : 1;
+}
+
+static void put_pieces(struct pieces *pieces, struct json_writer *w)
+{
+    AUTO_STRBUF b = {0};
+    if (pieces->len > 0)
+        qsort(pieces->items, pieces->len, sizeof *pieces->items, by_key);
+    for (size_t i = 0; i < pieces->len; i++) {
+        add_listed(&b, ",", pieces->items[i].text);
+        free(pieces->items[i].text);
+    }
+    put_or_none(w, &b);
+    vec_deinit(pieces);
+}
+
+static void add_pairs(json *labels, struct pieces *out)
+{
+    for (struct json_iter it = json_iter(labels); it.object_ && json_next(&it);) {
         struct strbuf b = {0};
         strbuf_addf(&b, "%s=%s", it.key, str_or_empty(json_str(it.value)));
-        vec_push(out, strbuf_take(&b));
+        add_piece(out, it.key, &b);
     }
 }
 
-static void add_expressions(json *expressions, struct words *out)
+static void add_expressions(json *expressions, struct pieces *out)
 {
     for (struct json_iter it = json_iter(expressions); json_next(&it);) {
         const char *op = str_or_empty(json_get_str(it.value, "operator"));
@@ -376,27 +408,13 @@ static void add_expressions(json *expressions, struct words *out)
             strbuf_addc(&b, ')');
             vec_deinit(&values);
         }
-        vec_push(out, strbuf_take(&b));
+        add_piece(out, key, &b);
     }
-}
-
-static void put_pieces(struct words *pieces, struct json_writer *w)
-{
-    struct words copy = {0};
-    for (size_t i = 0; i < pieces->len; i++)
-        vec_push(&copy, pieces->items[i]);
-    put_sorted(&copy, ",", w);
-    for (size_t i = 0; i < pieces->len; i++) {
-        void *piece;
-        memcpy(&piece, &pieces->items[i], sizeof piece);
-        free(piece);
-    }
-    vec_deinit(pieces);
 }
 
 static void put_selector(json *selector, struct json_writer *w)
 {
-    struct words pieces = {0};
+    struct pieces pieces = {0};
     add_pairs(json_get(selector, "matchLabels"), &pieces);
     add_expressions(json_get(selector, "matchExpressions"), &pieces);
     put_pieces(&pieces, w);
@@ -404,7 +422,7 @@ static void put_selector(json *selector, struct json_writer *w)
 
 static void put_labels(json *labels, struct json_writer *w)
 {
-    struct words pieces = {0};
+    struct pieces pieces = {0};
     add_pairs(labels, &pieces);
     put_pieces(&pieces, w);
 }
@@ -499,6 +517,14 @@ void kinds_print_job_duration(json *o, int64_t now_ns, struct json_writer *w)
     if (began)
         kinds_print_since(began, end_ns, &b);
     put(w, &b);
+}
+
+/* A word here, not a boolean. */
+void kinds_print_cron_suspend(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    json *v = kinds_print_at(o, "spec.suspend");
+    json_put_str(w, !json_is_bool(v) ? "<unset>" : json_bool(v, false) ? "True" : "False");
 }
 
 void kinds_print_cron_active(json *o, int64_t now_ns, struct json_writer *w)

@@ -32,8 +32,8 @@ kinds_print_fn kinds_print_containers, kinds_print_images, kinds_print_selector,
     kinds_print_plain_selector, kinds_print_node_selector, kinds_print_pod_labels,
     kinds_print_ready_of_replicas, kinds_print_replicas, kinds_print_job_status,
     kinds_print_job_completions, kinds_print_job_duration, kinds_print_cron_active,
-    kinds_print_cron_last, kinds_print_cron_containers, kinds_print_cron_images,
-    kinds_print_cron_selector;
+    kinds_print_cron_suspend, kinds_print_cron_last, kinds_print_cron_containers,
+    kinds_print_cron_images, kinds_print_cron_selector;
 /* The rest: kinds_print_more.c */
 kinds_print_fn kinds_print_data_count, kinds_print_service_external, kinds_print_service_ports,
     kinds_print_endpoints, kinds_print_volume_modes, kinds_print_volume_phase,

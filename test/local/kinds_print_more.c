@@ -125,17 +125,17 @@ void kinds_print_endpoints(json *o, int64_t now_ns, struct json_writer *w)
     struct few f = {.count = 0};
     AUTO_STRBUF one = {0};
     for (struct json_iter s = json_iter(json_get(o, "subsets")); json_next(&s);) {
-        json *ports = json_get(s.value, "ports");
-        for (struct json_iter a = json_iter(json_get(s.value, "addresses")); json_next(&a);) {
-            const char *ip = str_or_empty(json_get_str(a.value, "ip"));
-            if (json_len(ports) == 0)
-                few_add(&f, ip);
-            for (struct json_iter p = json_iter(ports); json_next(&p);) {
+        json *addresses = json_get(s.value, "addresses"), *ports = json_get(s.value, "ports");
+        for (struct json_iter p = json_iter(ports); json_next(&p);)
+            for (struct json_iter a = json_iter(addresses); json_next(&a);) {
                 strbuf_reset(&one);
-                strbuf_addf(&one, "%s:%lld", ip, (long long)int_in(p.value, "port"));
+                strbuf_addf(&one, "%s:%lld", str_or_empty(json_get_str(a.value, "ip")),
+                            (long long)int_in(p.value, "port"));
                 few_add(&f, strbuf_str(&one));
             }
-        }
+        if (json_len(ports) == 0)
+            for (struct json_iter a = json_iter(addresses); json_next(&a);)
+                few_add(&f, json_get_str(a.value, "ip"));
     }
     few_put(&f, "<none>", w);
 }

@@ -236,6 +236,10 @@ int kinds_work_validate(struct jsonnode *object, struct error *err)
                         "\"RollingUpdate\":null}: supported values: \"Recreate\", "
                         "\"RollingUpdate\"",
                         strategy);
+    if (str_eq(strategy, "Recreate") &&
+        !kinds_fill_absent(jsonnode_path(spec, "strategy", "rollingUpdate", NULL)))
+        kinds_check_forbidden(&c, "spec.strategy.rollingUpdate",
+                              "may not be specified when strategy `type` is 'Recreate'");
     return kinds_check_done(&c, object, err);
 }
 
