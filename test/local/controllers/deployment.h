@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * deployment - one Deployment while it is looked at. For deployment*.c alone.
+ */
+#pragma once
+
+#include "test/local/controllers_inside.h"
+
+#define DEPLOYMENT_REVISION "deployment.kubernetes.io/revision"
+#define DEPLOYMENT_COMPONENT "deployment-controller"
+
+struct deployment_set {
+    struct object *o;
+    struct jsontree *t;
+    struct jsonnode *root;
+    int64_t replicas;                                                 /* spec */
+    int64_t has, ready, available, terminating, revision, created_ns; /* status */
+};
+
+struct deployment {
+    struct controllers *c;
+    struct object *o;
+    struct jsontree *t;
+    struct jsonnode *root, *spec;
+    int64_t replicas, max_surge, max_unavailable;
+    bool recreate;
+    bool made;                                /* the current set was made just now */
+    struct VEC(struct deployment_set *) sets; /* oldest first */
+    struct deployment_set *current;           /* the template's, or NULL */
+    int64_t *again_ms;
+};
+
+/* deployment_sets.c */
+int deployment_sets_read(struct deployment *d, struct error *err);
+void deployment_sets_deinit(struct deployment *d);
+int deployment_set_create(struct deployment *d, int64_t replicas, struct error *err);
+int deployment_set_scale(struct deployment *d, struct deployment_set *s, int64_t replicas,
+                         struct error *err);
+/* The current set has the highest revision, and the deployment the same. */
+int deployment_set_revise(struct deployment *d, struct error *err);
+int deployment_sets_forget(struct deployment *d, struct error *err);
+
+/* deployment_status.c */
+int deployment_status_write(struct deployment *d, struct error *err);
