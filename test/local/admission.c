@@ -471,8 +471,11 @@ void admission_free(struct admission *a)
     if (!a)
         return;
     admission_caller_free(a->caller);
+    struct error err = ERROR_INIT;
+    error_set(&err, ERROR_CANCELLED, "the server is shutting down");
+    err.http_status = 503;
     while (a->runs)
-        run_free(a->runs);
+        finish(a->runs, &err);
     admission_webhooks_free(a->webhooks);
     admission_quota_free(a->quota);
     admission_builtin_free(a->builtin);

@@ -23,7 +23,7 @@
 
 struct admission;
 int admission_new(struct admission **out, struct loop *l, struct store *s, struct error *err);
-/* Runs under way are not answered any more. NULL is fine. */
+/* Runs under way are answered now, with ERROR_CANCELLED. NULL is fine. */
 void admission_free(struct admission *a);
 /* Where a webhook's clientConfig.service is: "NAMESPACE/NAME=HOST:PORT", several separated by
  * commas. There is no service network here, so a service that is not in the table fails. */
