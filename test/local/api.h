@@ -29,6 +29,7 @@ struct api_config {
     int64_t (*now_ns)(void);
 };
 struct api *api_new(const struct api_config *c);
+/* The admission is freed first (requests may be waiting for it), and the server is still there (watches are ended). */
 void api_free(struct api *a);
 /* Any path: discovery, health, objects. Answers now or later. */
 void api_handle(struct api *a, struct call *c);

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * api_watch - watches: replay, then live.
+ *
+ *   api_watch ──► begin: what is there (ADDED), or what happened since (store_replay; too old: an ERROR event with 410 under status 200)
+ *                   │
+ *                   ▼
+ *                 live ──on_event──► a line per change that the selectors see
+ *                   │  ──on_timer──► BOOKMARK, each minute and before the end
+ *                   ▼
+ *                 end: timeoutSeconds, api_close_watches; or gone: on_close
+ *
+ * A change reaches a watch with selectors as what it means there: an object that begins to match is ADDED, one that ceases to is DELETED (its
+ * state of before, with the version of the change).
+ *
+ * A line is encoded once per change and form, and shared by all watches that send it: with four watchers and plain JSON an event costs one copy of its
+ * text. The store calls one listener per kind that is watched.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/vec.h"
+#include "test/local/api_inside.h"
+#include "test/local/table.h"
+
+enum { BOOKMARK_MS = 60 * 1000, BOOKMARK_BEFORE_END_MS = 2000, DEFAULT_TIMEOUT_S = 1800 };
+
+enum line_type { LINE_ADDED, LINE_MODIFIED, LINE_DELETED, LINE_TYPES };
+static const char *const type_names[LINE_TYPES] = {"ADDED", "MODIFIED", "DELETED"};
+
+struct watch_room;
+
+struct watch {
+    struct watch_room *room;
+    struct call *call;
+    char ns[256]; /* "": all */
+    bool one_ns;
+    struct api_selection selection;
+    enum api_form form;
+    bool bookmarks;
+    bool started;   /* a table's columns have been sent */
+    uint64_t since; /* nothing up to this version is sent */
+    int64_t end_ms, bookmark_ms;
+    struct loop_timer timer;
+    struct watch *next, **prev;
+};
+
+/* All watches of a kind. */
+struct watch_room {
+    struct api *api;
+    const struct kind *kind;
+    struct store_listener listener;
+    struct watch *watches;
+    struct watch **end;
+};
+
+struct api_watches {
+    struct api *api;
+    struct VEC(struct watch_room *) rooms;
+};
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+/* The lines of one change, made when somebody wants them. Tables without their columns can be shared, those with them not. */
+struct lines {
+    const struct store_event *event;
+    struct shared_bytes *made[LINE_TYPES][API_PARTIAL + 1];
+    struct object *left; /* the state of before with the new version: for who sees it leave */
+};
+
+static void print_line(struct api *a, enum line_type type, enum api_form form, bool first,
+                       struct object *o, struct strbuf *out)
+{
+    strbuf_reserve(out, o->text_len + 64);
+    strbuf_addf(out, "{\"type\":\"%s\",\"object\":", type_names[type]);
+    if (form == API_TABLE || form == API_TABLE_FULL)
+        table_print_event_object(o->kind, o, form == API_TABLE_FULL, first, a->config.now_ns(),
+                                 out);
+    else
+        api_print_object(a, form, o, out);
+    strbuf_adds(out, "}\n");
+}
+
+/* The object as it was, numbered as the change that it left by. A copy of its own: few watches have selectors, fewer objects leave them. */
+static struct object *as_left(const struct store_event *e)
+{
+    struct jsontree *t = NULL;
+    struct strbuf text;
+    char version[24];
+    if (jsontree_parse(&t, e->before->text, e->before->text_len, NULL) < 0)
+        return object_ref(e->before);
+    (void)str_format(version, sizeof version, "%llu", (unsigned long long)e->version);
+    jsonnode_set_str(t, jsonnode_need_object(t, jsontree_root(t), "metadata"), "resourceVersion",
+                     version);
+    strbuf_init(&text);
+    jsontree_print(t, &text);
+    jsontree_free(t);
+    /* One block, like every object. */
+    char *block = mem_new(char, sizeof(struct object) + text.len + 1);
+    struct object *o = (struct object *)(void *)block;
+    *o = *e->before;
+    o->refs = 1;
+    o->version = e->version;
+    o->text = memcpy(block + sizeof *o, strbuf_str(&text), text.len + 1);
+    o->text_len = text.len;
+    strbuf_deinit(&text);
+    return o;
+}
+
+static struct shared_bytes *line_of(struct api *a, struct lines *l, enum line_type type,
+                                    enum api_form form, bool first, bool leaves)
+{
+    struct object *o = l->event->object;
+    if (!first && l->made[type][form])
+        return shared_bytes_ref(l->made[type][form]);
+    if (leaves) {
+        if (!l->left)
+            l->left = as_left(l->event);
+        o = l->left;
+    }
+    struct strbuf text;
+    strbuf_init(&text);
+    print_line(a, type, form, first, o, &text);
+    struct shared_bytes *b = shared_bytes_new(&text);
+    /* An event is either a deletion for all or a change that some see as a leave: one DELETED line. */
+    if (!first)
+        l->made[type][form] = shared_bytes_ref(b);
+    return b;
+}
+
+static void drop_lines(struct lines *l)
+{
+    for (int t = 0; t < LINE_TYPES; t++)
+        for (int f = 0; f <= API_PARTIAL; f++)
+            if (l->made[t][f])
+                shared_bytes_unref(l->made[t][f]);
+    object_unref(l->left);
+}
+
+/* What a change is for a watch; LINE_TYPES: nothing. */
+static enum line_type seen_as(const struct watch *w, const struct store_event *e, bool *leaves)
+{
+    const char *ns = w->one_ns ? w->ns : NULL;
+    bool now = e->change != STORE_DELETED && api_selected(&w->selection, ns, e->object);
+    bool before = e->before && api_selected(&w->selection, ns, e->before);
+    *leaves = before && !now && e->change != STORE_DELETED;
+    if (now)
+        return before ? LINE_MODIFIED : LINE_ADDED;
+    return before ? LINE_DELETED : LINE_TYPES;
+}
+
+static void send(struct watch *w, struct lines *l)
+{
+    bool leaves = false;
+    if (l->event->version <= w->since)
+        return;
+    enum line_type type = seen_as(w, l->event, &leaves);
+    if (type == LINE_TYPES)
+        return;
+    bool first = !w->started && (w->form == API_TABLE || w->form == API_TABLE_FULL);
+    struct shared_bytes *b = line_of(w->room->api, l, type, w->form, first, leaves);
+    w->started = true;
+    call_stream_write(w->call, b);
+    shared_bytes_unref(b);
+}
+
+static void on_event(void *arg, const struct store_event *e)
+{
+    struct watch_room *room = arg;
+    struct lines l = {.event = e};
+    for (struct watch *w = room->watches; w; w = w->next)
+        send(w, &l);
+    drop_lines(&l);
+}
+
+static void replay_one(void *arg, const struct store_event *e)
+{
+    struct lines l = {.event = e};
+    send(arg, &l);
+    drop_lines(&l);
+}
+
+static void write_text(struct watch *w, struct strbuf *take)
+{
+    struct shared_bytes *b = shared_bytes_new(take);
+    call_stream_write(w->call, b);
+    shared_bytes_unref(b);
+}
+
+static void send_existing(struct watch *w)
+{
+    struct api *a = w->room->api;
+    struct api_objects all = {0};
+    (void)api_collect(a, w->room->kind, w->one_ns ? w->ns : NULL, 0, &w->selection, &all);
+    for (size_t i = 0; i < all.len; i++) {
+        struct strbuf text;
+        strbuf_init(&text);
+        print_line(a, LINE_ADDED, w->form, !w->started, all.items[i], &text);
+        w->started = true;
+        write_text(w, &text);
+    }
+    api_objects_deinit(&all);
+}
+
+/* Everything up to the store's version has been sent. */
+static void send_bookmark(struct watch *w, bool initial_end)
+{
+    const struct kind *k = w->room->kind;
+    struct strbuf text;
+    strbuf_init(&text);
+    strbuf_adds(&text, "{\"type\":\"BOOKMARK\",\"object\":");
+    if (w->form == API_JSON)
+        strbuf_addf(&text, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", k->kind, k->api_version);
+    else if (w->form == API_PARTIAL)
+        strbuf_adds(&text,
+                    "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",");
+    else
+        strbuf_adds(&text, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\","
+                           "\"columnDefinitions\":[],\"rows\":[],");
+    strbuf_addf(&text, "\"metadata\":{\"resourceVersion\":\"%llu\"%s}}}\n",
+                (unsigned long long)(store_version(w->room->api->store) > w->since
+                                         ? store_version(w->room->api->store)
+                                         : w->since),
+                initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+    write_text(w, &text);
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static struct watch_room *room_of(struct api *a, const struct kind *k)
+{
+    struct api_watches *all = a->watches;
+    for (size_t i = 0; i < all->rooms.len; i++)
+        if (all->rooms.items[i]->kind == k)
+            return all->rooms.items[i];
+    struct watch_room *room = mem_new(struct watch_room, 1);
+    *room = (struct watch_room){.api = a, .kind = k};
+    room->end = &room->watches;
+    room->listener = (struct store_listener){.kind = k, .fn = on_event, .arg = room};
+    store_listen(a->store, &room->listener);
+    vec_push(&all->rooms, room);
+    return room;
+}
+
+static void watch_free(struct watch *w)
+{
+    if (w->prev) {
+        *w->prev = w->next;
+        if (w->next)
+            w->next->prev = w->prev;
+        else
+            w->room->end = w->prev;
+    }
+    loop_timer_cancel(w->room->api->config.loop, &w->timer);
+    api_selection_deinit(&w->selection);
+    free(w);
+}
+
+static void on_close(void *arg)
+{
+    watch_free(arg);
+}
+
+static void end_watch(struct watch *w)
+{
+    struct call *c = w->call;
+    watch_free(w);
+    call_stream_end(c);
+}
+
+static void on_timer(void *arg);
+
+static void set_timer(struct watch *w)
+{
+    int64_t now = clock_mono_ms();
+    int64_t next = w->end_ms;
+    if (w->bookmarks && w->bookmark_ms < next)
+        next = w->bookmark_ms;
+    loop_timer_set(w->room->api->config.loop, &w->timer, num_max(next - now, 0), on_timer, w);
+}
+
+static void on_timer(void *arg)
+{
+    struct watch *w = arg;
+    int64_t now = clock_mono_ms();
+    if (now >= w->end_ms) {
+        end_watch(w);
+        return;
+    }
+    if (w->bookmarks && now >= w->bookmark_ms) {
+        send_bookmark(w, false);
+        int64_t last = w->end_ms - BOOKMARK_BEFORE_END_MS;
+        w->bookmark_ms = now + BOOKMARK_MS;
+        if (now < last && last < w->bookmark_ms)
+            w->bookmark_ms = last;
+    }
+    set_timer(w);
+}
+
+/* ---- beginning -------------------------------------------------------------------------------- */
+
+struct options {
+    uint64_t since;
+    bool initial; /* sendInitialEvents */
+    int64_t timeout_s;
+};
+
+static int read_options(const struct call *c, struct watch *w, struct options *o, struct error *err)
+{
+    const char *initial = call_query(c, "sendInitialEvents");
+    const char *match = call_query(c, "resourceVersionMatch");
+    w->bookmarks = str_eq(call_query(c, "allowWatchBookmarks"), "true") ||
+                   str_eq(call_query(c, "allowWatchBookmarks"), "1");
+    o->initial = str_eq(initial, "true") || str_eq(initial, "1");
+    if (initial && !str_eq(match, "NotOlderThan"))
+        return api_fail(err, 422,
+                        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
+                        "Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
+                        "NotOlderThan");
+    if (!initial && match && *match)
+        return api_fail(err, 422,
+                        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
+                        "Forbidden: resourceVersionMatch is forbidden for watch unless "
+                        "sendInitialEvents is provided");
+    if (api_query_int(c, "timeoutSeconds", 0, &o->timeout_s, err) < 0 ||
+        api_version_of(call_query(c, "resourceVersion"), "", 500, &o->since, err) < 0)
+        return -1;
+    if (o->timeout_s <= 0 || o->timeout_s > 24 * 3600)
+        o->timeout_s = DEFAULT_TIMEOUT_S + clock_jitter(DEFAULT_TIMEOUT_S);
+    return 0;
+}
+
+/* ERROR under status 200: the client has the stream already when it is told. */
+static void refuse_as_too_old(struct call *c, uint64_t since, uint64_t oldest)
+{
+    struct strbuf text;
+    char message[96];
+    strbuf_init(&text);
+    (void)str_format(message, sizeof message, "too old resource version: %llu (%llu)",
+                     (unsigned long long)since, (unsigned long long)oldest);
+    strbuf_adds(&text, "{\"type\":\"ERROR\",\"object\":");
+    api_status_failure(&text, 410, "Expired", message, NULL);
+    strbuf_adds(&text, "}\n");
+    call_reply(c, 200, "application/json", NULL, &text);
+}
+
+static void ignore_event(void *arg, const struct store_event *e)
+{
+    (void)arg;
+    (void)e;
+}
+
+static void begin(struct watch *w, struct call *c, const struct options *o)
+{
+    struct api *a = w->room->api;
+    uint64_t now = store_version(a->store);
+    bool from_now = o->since == 0 || o->initial;
+    /* A replay that would fail must not have begun its stream. */
+    if (!from_now && o->since < now && o->since < store_oldest(a->store) &&
+        !store_replay(a->store, w->room->kind, o->since, ignore_event, NULL)) {
+        refuse_as_too_old(c, o->since, store_oldest(a->store));
+        watch_free(w);
+        return;
+    }
+    int64_t mono = clock_mono_ms();
+    w->call = c;
+    w->end_ms = mono + o->timeout_s * 1000;
+    w->bookmark_ms =
+        mono + num_min(BOOKMARK_MS, num_max(o->timeout_s * 1000 - BOOKMARK_BEFORE_END_MS, 0));
+    call_stream_begin(c, 200, "application/json", on_close, w);
+    if (from_now && !(o->since > now)) {
+        send_existing(w);
+        w->since = now;
+    } else {
+        w->since = o->since;
+        if (o->since < now)
+            (void)store_replay(a->store, w->room->kind, o->since, replay_one, w);
+    }
+    if (o->initial && w->bookmarks)
+        send_bookmark(w, true);
+    w->prev = w->room->end;
+    *w->room->end = w;
+    w->room->end = &w->next;
+    set_timer(w);
+}
+
+void api_watch(struct api *a, struct call *c, const struct api_target *t)
+{
+    struct error err = ERROR_INIT;
+    struct options o = {0};
+    struct watch *w = mem_new(struct watch, 1);
+    w->room = room_of(a, t->kind);
+    arena_init(&w->selection.arena, 0);
+    if (t->ns) {
+        w->one_ns = true;
+        (void)str_format(w->ns, sizeof w->ns, "%s", t->ns);
+    }
+    if (api_form_of(c, &w->form, &err) < 0 || api_select(c, t->kind, &w->selection, &err) < 0 ||
+        read_options(c, w, &o, &err) < 0) {
+        watch_free(w);
+        api_reply_error(c, &err, NULL, NULL);
+        return;
+    }
+    begin(w, c, &o);
+}
+
+void api_close_watches(struct api *a)
+{
+    for (size_t i = 0; i < a->watches->rooms.len; i++)
+        while (a->watches->rooms.items[i]->watches)
+            end_watch(a->watches->rooms.items[i]->watches);
+}
+
+struct api_watches *api_watches_new(struct api *a)
+{
+    struct api_watches *w = mem_new(struct api_watches, 1);
+    w->api = a;
+    return w;
+}
+
+void api_watches_free(struct api_watches *all)
+{
+    api_close_watches(all->api);
+    for (size_t i = 0; i < all->rooms.len; i++) {
+        store_unlisten(all->api->store, &all->rooms.items[i]->listener);
+        free(all->rooms.items[i]);
+    }
+    vec_deinit(&all->rooms);
+    free(all);
+}

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * api_write - create, update and patch: one pipeline.
+ *
+ *   api_write ─► start ─► from_body (POST, PUT) ──┬─► admit ─► admission_run ─► on_admitted ─► finish ─► store, reply
+ *                  ▲      from_patch (PATCH) ─────┘                                               │
+ *                  └── the object changed meanwhile, and the client did not say which version it meant ◄┘   (API_TRIES)
+ *
+ * Between admit and on_admitted webhooks may be asked, so the rest of the world goes on: what was read before is checked by its version when it is stored.
+ *
+ * A webhook sees a new object as in a real cluster: without uid, creation time and generated name, which are the server's last words.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/yaml.h"
+#include "test/local/api_inside.h"
+#include "test/local/patch.h"
+
+enum { PATCH_MAX_BYTES = 16 * 1024 * 1024, NAME_TRIES = 8 };
+
+static void start(struct api_request *r);
+
+/* ---- a request -------------------------------------------------------------------------------- */
+
+static const char *moved(const char *p, const struct api_target *from, struct api_target *to)
+{
+    return p ? to->buf + (p - from->buf) : NULL;
+}
+
+static struct api_request *request_new(struct api *a, struct call *c, const struct api_target *t,
+                                       enum api_write what)
+{
+    struct api_request *r = mem_new(struct api_request, 1);
+    r->api = a;
+    r->call = c;
+    r->what = what;
+    r->target = *t;
+    r->target.ns = moved(t->ns, t, &r->target);
+    r->target.name = moved(t->name, t, &r->target);
+    r->target.sub = moved(t->sub, t, &r->target);
+    return r;
+}
+
+static void unlink_request(struct api_request *r)
+{
+    if (!r->prev)
+        return;
+    *r->prev = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    r->prev = NULL;
+}
+
+void api_request_free(struct api_request *r)
+{
+    unlink_request(r);
+    jsontree_free(r->tree);
+    object_unref(r->old);
+    free(r);
+}
+
+static void fail(struct api_request *r, const struct error *err)
+{
+    const char *name = r->target.name;
+    if (!name && r->tree)
+        name = jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "name", NULL));
+    api_reply_error(r->call, err, r->target.kind, name);
+    api_request_free(r);
+}
+
+/* Whether the result is a new object. */
+static bool is_new(const struct api_request *r)
+{
+    return r->what == API_CREATE || r->creates;
+}
+
+/* ---- what the client sent --------------------------------------------------------------------- */
+
+/* A name and a namespace in the body are those of the path. */
+static int check_place(struct api_request *r, struct jsonnode *root, struct error *err)
+{
+    struct jsonnode *meta = jsonnode_get(root, "metadata");
+    const char *name = jsonnode_get_str(meta, "name");
+    const char *ns = jsonnode_get_str(meta, "namespace");
+    if (r->target.ns && ns && *ns && !str_eq(ns, r->target.ns))
+        return api_fail(err, 400,
+                        "the namespace of the provided object does not match the namespace sent on "
+                        "the request");
+    if (r->target.name && name && *name && !str_eq(name, r->target.name))
+        return api_fail(err, 400,
+                        "the name of the object (%s) does not match the name on the URL (%s)", name,
+                        r->target.name);
+    return 0;
+}
+
+/* Kinds whose strategy in Kubernetes refuses an update that names no version. */
+static bool needs_version(const struct kind *k)
+{
+    return k->custom || str_eq(k->group, "coordination.k8s.io") || str_eq(k->group, "policy") ||
+           str_eq(k->group, "admissionregistration.k8s.io");
+}
+
+static bool puts_may_create(const struct kind *k)
+{
+    return k == &kind_leases || k == &kind_events;
+}
+
+static int uid_differs(const struct object *o, const char *uid, struct error *err)
+{
+    const struct kind *k = o->kind;
+    return api_fail(err, 409,
+                    "Operation cannot be fulfilled on %s%s%s \"%s\": StorageError: invalid object, "
+                    "Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "
+                    "Precondition failed: UID in precondition: %s, UID in object meta: %s",
+                    k->resource, *k->group ? "." : "", k->group, o->name, k->resource, o->key, uid,
+                    o->uid);
+}
+
+int api_check_version(const struct object *o, const char *text, struct error *err)
+{
+    uint64_t version = 0;
+    const struct kind *k = o->kind;
+    if (api_version_of(text, "", 500, &version, NULL) < 0)
+        return api_fail(err, 500, "strconv.ParseUint: parsing \"%s\": invalid syntax", text);
+    if (version == 0 || version == o->version)
+        return 0;
+    return api_fail(err, 409,
+                    "Operation cannot be fulfilled on %s%s%s \"%s\": the object has been modified; "
+                    "please apply your changes to the latest version and try again",
+                    k->resource, *k->group ? "." : "", k->group, o->name);
+}
+
+static int read_old(struct api_request *r, struct error *err)
+{
+    const struct api_target *t = &r->target;
+    struct object *o = store_get(r->api->store, t->kind, str_or_empty(t->ns), t->name);
+    object_unref(r->old);
+    r->old = o ? object_ref(o) : NULL;
+    return o ? 0 : api_not_found(err, t->kind, t->name);
+}
+
+static int check_put(struct api_request *r, struct error *err)
+{
+    const struct kind *k = r->target.kind;
+    struct jsonnode *meta = jsonnode_get(jsontree_root(r->tree), "metadata");
+    const char *version = jsonnode_get_str(meta, "resourceVersion");
+    const char *uid = jsonnode_get_str(meta, "uid");
+    r->own_version = version && *version && !str_eq(version, "0");
+    if (read_old(r, err) < 0) {
+        if (!puts_may_create(k) || r->target.sub || r->own_version)
+            return -1;
+        error_clear(err);
+        r->creates = true;
+        return 0;
+    }
+    if (uid && *uid && !str_eq(uid, r->old->uid))
+        return uid_differs(r->old, uid, err);
+    if (!r->own_version && needs_version(k))
+        return api_fail(
+            err, 422,
+            "%s%s%s \"%s\" is invalid: metadata.resourceVersion: Invalid value: 0: must "
+            "be specified for an update",
+            k->resource, *k->group ? "." : "", k->group, r->target.name);
+    return api_check_version(r->old, version, err);
+}
+
+static int from_body(struct api_request *r, struct error *err)
+{
+    const struct kind *k = r->target.kind;
+    if (api_body(r->call, k->kind, &r->tree, err) < 0 || api_meta_shape(r->tree, k, err) < 0 ||
+        check_place(r, jsontree_root(r->tree), err) < 0)
+        return -1;
+    if (r->what == API_UPDATE)
+        return check_put(r, err);
+    const char *version =
+        jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "resourceVersion", NULL));
+    if (version && *version)
+        return api_fail(err, 500, "resourceVersion should not be set on objects to be created");
+    return 0;
+}
+
+/* ---- patches ---------------------------------------------------------------------------------- */
+
+int api_patch_type_of(const struct call *c, const struct kind *k, enum api_patch_type *out,
+                      struct error *err)
+{
+    static const struct {
+        const char *type;
+        enum api_patch_type patch;
+    } rows[] = {
+        {"application/json-patch+json", API_PATCH_JSON},
+        {"application/merge-patch+json", API_PATCH_MERGE},
+        {"application/strategic-merge-patch+json", API_PATCH_STRATEGIC},
+        {"application/apply-patch+yaml", API_PATCH_APPLY},
+    };
+    const char *type = call_header(c, "Content-Type");
+    size_t n = strcspn(str_or_empty(type), "; ");
+    for (size_t i = 0; type && i < sizeof rows / sizeof rows[0]; i++) {
+        if (n != strlen(rows[i].type) || strncasecmp(type, rows[i].type, n) != 0)
+            continue;
+        if (k->custom && rows[i].patch == API_PATCH_STRATEGIC)
+            break;
+        *out = rows[i].patch;
+        return 0;
+    }
+    if (k->custom)
+        return api_fail(err, 415,
+                        "the body of the request was in an unknown format - accepted media types "
+                        "include: application/json-patch+json, application/merge-patch+json, "
+                        "application/apply-patch+yaml");
+    return api_fail(err, 415, "415: Unsupported Media Type");
+}
+
+static int patch_options_invalid(struct error *err, const char *what)
+{
+    return api_fail(err, 422, "PatchOptions.meta.k8s.io \"\" is invalid: %s", what);
+}
+
+static int check_patch_options(const struct call *c, enum api_patch_type type, struct error *err)
+{
+    const char *manager = call_query(c, "fieldManager");
+    const char *force = call_query(c, "force");
+    if (type == API_PATCH_APPLY && (!manager || !*manager))
+        return patch_options_invalid(err,
+                                     "fieldManager: Required value: is required for apply patch");
+    if (type != API_PATCH_APPLY && force)
+        return patch_options_invalid(err,
+                                     "force: Forbidden: may not be specified for non-apply patch");
+    return 0;
+}
+
+int api_apply_patch(struct call *c, struct jsontree *t, enum api_patch_type type, const char *kind,
+                    struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    size_t n = 0;
+    const char *text = call_body(c, &n);
+    struct error why = ERROR_INIT;
+    if (type == API_PATCH_APPLY) {
+        if (yaml_parse(&doc, text, n, PATCH_MAX_BYTES, &why) < 0)
+            return api_fail(err, 400, "error decoding YAML: %s", why.text);
+        const char *force = call_query(c, "force");
+        return patch_apply(t, kind, json_root(doc), call_query(c, "fieldManager"),
+                           str_eq(force, "true") || str_eq(force, "1"), err);
+    }
+    if (json_parse(&doc, text, n, &why) < 0)
+        return api_fail(err, 400, "error decoding patch: %s", why.text);
+    if (type == API_PATCH_MERGE)
+        return patch_merge(t, json_root(doc), err);
+    if (type == API_PATCH_STRATEGIC)
+        return patch_strategic(t, kind, json_root(doc), err);
+    if (patch_json(t, json_root(doc), &why) == 0)
+        return 0;
+    if (why.http_status == 422) /* which of the operations failed is not told */
+        return api_fail(err, 422, "the server rejected our request due to an error in our request");
+    *err = why;
+    return -1;
+}
+
+/* The patch of an apply says what it applies to. */
+static int check_applied(struct api_request *r, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    size_t n = 0;
+    const char *text = call_body(r->call, &n);
+    const struct kind *k = r->target.kind;
+    if (yaml_parse(&doc, text, n, PATCH_MAX_BYTES, NULL) < 0)
+        return 0; /* said by who applies it */
+    const char *version = str_or_empty(json_get_str(json_root(doc), "apiVersion"));
+    const char *kind = str_or_empty(json_get_str(json_root(doc), "kind"));
+    const char *name = json_get_str(json_get(json_root(doc), "metadata"), "name");
+    if (json_is_object(json_root(doc)) &&
+        (!str_eq(version, k->api_version) || !str_eq(kind, k->kind)))
+        return api_fail(err, 400, "invalid object type: %s%s, Kind=%s",
+                        strchr(version, '/') ? "" : "/", version, kind);
+    if (name && !str_eq(name, r->target.name))
+        return api_fail(err, 400,
+                        "the name of the object (%s) does not match the name on the URL (%s)", name,
+                        r->target.name);
+    return 0;
+}
+
+static void stamp_managers(struct api *a, struct jsontree *t)
+{
+    char now[32];
+    api_now(a, 0, now);
+    for (struct jsonnode_iter it =
+             jsonnode_iter(jsonnode_path(jsontree_root(t), "metadata", "managedFields", NULL));
+         jsonnode_next(&it);)
+        if (!jsonnode_get(it.value, "time"))
+            jsonnode_set_str(t, it.value, "time", now);
+}
+
+static struct jsontree *empty_object(const struct api_target *t)
+{
+    struct jsontree *tree = jsontree_new();
+    struct jsonnode *root = jsonnode_object(tree);
+    jsontree_set_root(tree, root);
+    jsonnode_set_str(tree, root, "apiVersion", t->kind->api_version);
+    jsonnode_set_str(tree, root, "kind", t->kind->kind);
+    jsonnode_set_str(tree, jsonnode_need_object(tree, root, "metadata"), "name", t->name);
+    return tree;
+}
+
+static int from_patch(struct api_request *r, struct error *err)
+{
+    const struct kind *k = r->target.kind;
+    bool apply = r->patch_type == API_PATCH_APPLY;
+    r->creates = false;
+    if (apply && check_applied(r, err) < 0)
+        return -1;
+    if (read_old(r, err) < 0) {
+        if (!apply || r->target.sub)
+            return -1;
+        error_clear(err);
+        r->creates = true;
+        r->tree = empty_object(&r->target);
+    } else if (jsontree_parse(&r->tree, r->old->text, r->old->text_len, err) < 0) {
+        return -1;
+    }
+    if (api_apply_patch(r->call, r->tree, r->patch_type, k->custom ? NULL : k->kind, err) < 0)
+        return -1;
+    if (!jsonnode_is_object(jsontree_root(r->tree)))
+        return api_fail(err, 422, "the server rejected our request due to an error in our request");
+    if (apply)
+        stamp_managers(r->api, r->tree);
+    if (api_meta_shape(r->tree, k, err) < 0 || check_place(r, jsontree_root(r->tree), err) < 0)
+        return -1;
+    if (r->creates)
+        return 0;
+    const char *version =
+        jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "resourceVersion", NULL));
+    return version ? api_check_version(r->old, version, err) : 0;
+}
+
+/* ---- the end of the pipeline ------------------------------------------------------------------ */
+
+static int validate(const struct kind *k, const char *sub, struct jsonnode *root,
+                    const struct object *old, struct error *err)
+{
+    if (str_eq(sub, "status") || str_eq(sub, "finalize"))
+        return 0;
+    if (api_meta_validate(root, k, err) < 0)
+        return -1;
+    if (!old || !k->validate_update || sub)
+        return 0;
+    AUTO_JSONTREE *was = NULL;
+    if (jsontree_parse(&was, old->text, old->text_len, err) < 0)
+        return -1;
+    return k->validate_update(jsontree_root(was), root, err);
+}
+
+/* "Warning: 299 - "text"" lines. */
+static void print_warnings(const char *const *warnings, struct strbuf *out)
+{
+    for (; warnings && *warnings; warnings++) {
+        strbuf_adds(out, "Warning: 299 - \"");
+        for (const char *p = *warnings; *p != '\0'; p++) {
+            if (*p == '"' || *p == '\\')
+                strbuf_addc(out, '\\');
+            strbuf_addc(out, (unsigned char)*p < 0x20 ? ' ' : *p);
+        }
+        strbuf_adds(out, "\"\r\n");
+    }
+}
+
+static void reply_tree(struct api_request *r, int status, const char *headers)
+{
+    struct strbuf body;
+    strbuf_init(&body);
+    jsontree_print(r->tree, &body);
+    api_reply_text(r->call, status, headers, &body);
+    api_request_free(r);
+}
+
+static int store_new_object(struct api_request *r, struct object **out, struct error *err)
+{
+    struct api *a = r->api;
+    const struct kind *k = r->target.kind;
+    struct jsonnode *meta = jsonnode_get(jsontree_root(r->tree), "metadata");
+    for (int tries = 0;; tries++) {
+        const char *name = jsonnode_get_str(meta, "name");
+        if (r->dry_run) {
+            if (!store_get(a->store, k, str_or_empty(r->target.ns), name))
+                return 0;
+            (void)api_fail(err, 409, "%s%s%s \"%s\" already exists", k->resource,
+                           *k->group ? "." : "", k->group, name);
+        } else if (api_store_tree(a, k, r->tree, true, 0, out, err) == 0) {
+            return 0;
+        }
+        if (err->code != ERROR_CONFLICT || r->name[0] == '\0' || tries == NAME_TRIES)
+            return -1;
+        r->name[0] = '\0'; /* the dice fell on a name that is taken */
+        (void)jsonnode_remove(meta, "name");
+        api_meta_create(a, r);
+        meta = jsonnode_get(jsontree_root(r->tree), "metadata");
+    }
+}
+
+static void finish_new(struct api_request *r, const char *headers)
+{
+    struct error err = ERROR_INIT;
+    struct object *o = NULL;
+    api_meta_create(r->api, r);
+    if (validate(r->target.kind, NULL, jsontree_root(r->tree), NULL, &err) < 0 ||
+        store_new_object(r, &o, &err) < 0) {
+        fail(r, &err);
+    } else if (r->dry_run) {
+        reply_tree(r, 201, headers);
+    } else {
+        api_reply_object(r->api, r->call, 201, headers, o);
+        api_request_free(r);
+    }
+}
+
+static void finish_change(struct api_request *r, const char *headers)
+{
+    struct api *a = r->api;
+    const struct kind *k = r->target.kind;
+    struct error err = ERROR_INIT;
+    struct object *o = NULL;
+    struct jsonnode *root = jsontree_root(r->tree);
+    int rc = validate(k, r->target.sub, root, r->old, &err);
+    if (rc == 0 && r->dry_run) {
+        reply_tree(r, 200, headers);
+        return;
+    }
+    if (rc == 0 && api_meta_is_gone(root, k)) { /* the last finalizer is off */
+        rc = store_delete(a->store, k, str_or_empty(r->target.ns), r->target.name, r->old->version,
+                          &err);
+        if (rc == 0) {
+            reply_tree(r, 200, headers);
+            return;
+        }
+    } else if (rc == 0) {
+        rc = api_store_tree(a, k, r->tree, false, r->old->version, &o, &err);
+        if (rc == 0) {
+            api_reply_object(a, r->call, 200, headers, o);
+            api_request_free(r);
+            return;
+        }
+    }
+    if (err.code == ERROR_CONFLICT && !r->own_version && ++r->tries < API_TRIES)
+        start(r); /* it changed while a webhook thought */
+    else
+        fail(r, &err);
+}
+
+static void on_admitted(void *arg, const struct error *err, const char *const *warnings)
+{
+    struct api_request *r = arg;
+    AUTO_STRBUF headers;
+    strbuf_init(&headers);
+    unlink_request(r);
+    if (err) {
+        fail(r, err);
+        return;
+    }
+    print_warnings(warnings, &headers);
+    if (is_new(r))
+        finish_new(r, headers.len > 0 ? strbuf_str(&headers) : NULL);
+    else
+        finish_change(r, headers.len > 0 ? strbuf_str(&headers) : NULL);
+}
+
+static void hide_from_webhooks(struct api_request *r)
+{
+    struct jsonnode *meta = jsonnode_get(jsontree_root(r->tree), "metadata");
+    (void)jsonnode_remove(meta, "uid");
+    (void)jsonnode_remove(meta, "creationTimestamp");
+    (void)jsonnode_remove(meta, "generation");
+    if (r->name[0] != '\0')
+        (void)jsonnode_remove(meta, "name");
+}
+
+static void admit(struct api_request *r)
+{
+    struct api *a = r->api;
+    if (!a->config.admission) {
+        on_admitted(r, NULL, NULL);
+        return;
+    }
+    if (is_new(r))
+        hide_from_webhooks(r);
+    struct admission_request q = {
+        .kind = r->target.kind,
+        .operation = is_new(r) ? "CREATE" : "UPDATE",
+        .ns = r->target.ns,
+        .name = r->target.name
+                    ? r->target.name
+                    : jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "name", NULL)),
+        .dry_run = r->dry_run,
+        .sub = r->target.sub,
+        .old = r->old,
+    };
+    r->next = a->waiting;
+    r->prev = &a->waiting;
+    if (r->next)
+        r->next->prev = &r->next;
+    a->waiting = r;
+    admission_run(a->config.admission, &q, r->tree, on_admitted, r);
+}
+
+static void start(struct api_request *r)
+{
+    struct error err = ERROR_INIT;
+    AUTO_JSONTREE *was = NULL;
+    jsontree_free(r->tree);
+    r->tree = NULL;
+    int rc = r->what == API_PATCH ? from_patch(r, &err) : from_body(r, &err);
+    if (rc == 0 && is_new(r))
+        api_meta_create(r->api, r);
+    else if (rc == 0)
+        rc = jsontree_parse(&was, r->old->text, r->old->text_len, &err) < 0 ||
+                     api_meta_update(r->tree, r->target.kind, jsontree_root(was), r->target.sub,
+                                     &err) < 0
+                 ? -1
+                 : 0;
+    if (rc < 0)
+        fail(r, &err);
+    else
+        admit(r);
+}
+
+void api_write(struct api *a, struct call *c, const struct api_target *t, enum api_write what)
+{
+    static const char *const options[] = {"CreateOptions", "UpdateOptions", "PatchOptions"};
+    struct error err = ERROR_INIT;
+    struct api_request *r = request_new(a, c, t, what);
+    int rc = api_dry_run(c, options[what], &r->dry_run, &err);
+    if (rc == 0 && what == API_PATCH)
+        rc = api_patch_type_of(c, t->kind, &r->patch_type, &err) < 0 ||
+                     check_patch_options(c, r->patch_type, &err) < 0
+                 ? -1
+                 : 0;
+    if (rc < 0)
+        fail(r, &err);
+    else
+        start(r);
+}
+
+/* ---- for those inside ------------------------------------------------------------------------- */
+
+int api_create(struct api *a, const struct kind *k, const char *ns, struct jsontree *object,
+               struct object **out, struct error *err)
+{
+    struct api_request r = {.api = a, .what = API_CREATE, .tree = object};
+    struct object *o = NULL;
+    r.target.kind = k;
+    r.target.ns = k->namespaced ? ns : NULL;
+    if (api_meta_shape(object, k, err) < 0)
+        return -1;
+    api_meta_create(a, &r);
+    struct admission_request q = {
+        .kind = k,
+        .operation = "CREATE",
+        .ns = r.target.ns,
+        .name = jsonnode_str(jsonnode_path(jsontree_root(object), "metadata", "name", NULL)),
+    };
+    struct error own = ERROR_INIT;
+    if (!err)
+        err = &own;
+    if (a->config.admission && admission_check(a->config.admission, &q, object, err) < 0)
+        return -1;
+    if (validate(k, NULL, jsontree_root(object), NULL, err) < 0 ||
+        store_new_object(&r, &o, err) < 0)
+        return -1;
+    if (out)
+        *out = o;
+    return 0;
+}
+
+int api_modify(struct api *a, const struct kind *k, const char *ns, const char *name,
+               const char *sub, bool (*fn)(void *arg, struct jsontree *t, struct jsonnode *object),
+               void *arg, struct error *err)
+{
+    AUTO_JSONTREE *was = NULL;
+    AUTO_JSONTREE *t = NULL;
+    struct object *o = store_get(a->store, k, str_or_empty(ns), name);
+    if (!o)
+        return api_not_found(err, k, name);
+    uint64_t version = o->version;
+    if (jsontree_parse(&was, o->text, o->text_len, err) < 0 ||
+        jsontree_parse(&t, o->text, o->text_len, err) < 0)
+        return -1;
+    if (!fn(arg, t, jsontree_root(t)))
+        return 0;
+    if (api_meta_shape(t, k, err) < 0 || api_meta_update(t, k, jsontree_root(was), sub, err) < 0 ||
+        validate(k, sub, jsontree_root(t), o, err) < 0)
+        return -1;
+    if (api_meta_is_gone(jsontree_root(t), k))
+        return store_delete(a->store, k, str_or_empty(ns), name, version, err);
+    return api_store_tree(a, k, t, false, version, NULL, err);
+}
