@@ -21,6 +21,7 @@
 #include "device-plugin/wire.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/map.h"
 #include "lib/base/mem.h"
 #include "test/local/nodes/devices_inside.h"
 
@@ -119,8 +120,10 @@ static void on_list(void *arg, const void *bytes, size_t n)
         p->lost_ms = clock_mono_ms();
     }
     pthread_mutex_unlock(&d->lock);
-    if (current)
+    if (current) {
+        devices_checkpoint_write(d);
         d->config.changed(d->config.arg);
+    }
     if (bytes == NULL) {
         free(l->resource);
         free(l);
@@ -402,15 +405,19 @@ void devices_keep_only(struct devices *d, bool (*known)(void *arg, const char *u
 void devices_print_env(struct devices *d, const char *uid, const char *container,
                        struct strbuf *out)
 {
+    struct map seen; /* two resources of one container answer the same: once is enough */
+    map_init(&seen);
     pthread_mutex_lock(&d->lock);
     for (size_t i = 0; i < d->holdings.len; i++) {
         const struct devices_holding *h = d->holdings.items[i];
         if (!str_eq(h->uid, uid) || !str_eq(h->container, container))
             continue;
         for (size_t e = 0; e < h->answer.envs_len; e++)
-            strbuf_addf(out, "%s=%s\n", h->answer.envs[e].key, h->answer.envs[e].value);
+            if (map_put(&seen, h->answer.envs[e].key, &h->answer.envs[e]) == NULL)
+                strbuf_addf(out, "%s=%s\n", h->answer.envs[e].key, h->answer.envs[e].value);
     }
     pthread_mutex_unlock(&d->lock);
+    map_deinit(&seen);
 }
 
 void devices_amounts(struct devices *d,

@@ -57,21 +57,60 @@ void life_admit(struct life *l, int64_t now_ns, int64_t create_ms)
     l->ready_ns = num_add_sat(now_ns, create_ms * ms_ns);
 }
 
-bool life_adopt(struct life *l)
+/* As the kubelet: the first time at once, then 10 s, 20 s, 40 s, at most 300 s; after ten calm
+ * minutes from the beginning. */
+static int64_t backoff_s(const struct life_container *c, int64_t ran_ns)
 {
-    bool any = false;
-    for (size_t i = 0; i < l->view->containers_len; i++) {
-        const struct podview_container *v = &l->view->containers[i];
-        struct life_container *c = &l->containers[i];
-        c->restarts = v->restarts;
-        if (v->seen != PODVIEW_RUNNING && v->seen != PODVIEW_EXITED)
-            continue;
-        any = true;
+    int64_t wait = BACKOFF_FIRST_S;
+    if (c->restarts == 0 || ran_ns >= CALM_S * second_ns)
+        return 0;
+    for (int64_t n = 1; n < c->restarts && wait < BACKOFF_MAX_S; n++)
+        wait *= 2;
+    return num_min(wait, BACKOFF_MAX_S);
+}
+
+static void wait_after(const struct life *l, struct life_container *c, int64_t started_ns,
+                       int64_t finished_ns)
+{
+    int64_t wait = backoff_s(c, finished_ns - started_ns);
+    c->state = LIFE_WAITING;
+    c->not_before_ns = num_add_sat(finished_ns, wait * second_ns);
+    c->why = "CrashLoopBackOff";
+    (void)str_format(c->message, sizeof c->message,
+                     "back-off %ds restarting failed container=%s pod=%s_%s(%s)", (int)wait,
+                     c->view->model->name, l->view->model->name, l->view->model->ns,
+                     l->view->model->uid);
+}
+
+static void adopt_one(struct life *l, struct life_container *c)
+{
+    const struct podview_container *v = c->view;
+    c->restarts = v->restarts;
+    if (v->has_last) {
+        c->has_last = true;
+        c->last_started_ns = v->last_started_ns;
+        c->last_finished_ns = v->last_finished_ns;
+        c->last_exit = (int)v->last_exit_code;
+        (void)str_format(c->last_id, sizeof c->last_id, "%s", str_or_empty(v->last_id));
+    }
+    if (v->seen == PODVIEW_RUNNING || v->seen == PODVIEW_EXITED) {
         c->state = v->seen == PODVIEW_RUNNING ? LIFE_RUNNING : LIFE_EXITED;
         c->started_ns = v->started_ns;
         c->finished_ns = v->finished_ns;
         c->exit_code = (int)v->exit_code;
         (void)str_format(c->id, sizeof c->id, "%s", str_or_empty(v->id));
+    } else if (v->has_last) {
+        wait_after(l, c, v->last_started_ns, v->last_finished_ns);
+    }
+}
+
+bool life_adopt(struct life *l)
+{
+    bool any = false;
+    for (size_t i = 0; i < l->view->containers_len; i++) {
+        const struct podview_container *v = &l->view->containers[i];
+        adopt_one(l, &l->containers[i]);
+        any = any || v->seen == PODVIEW_RUNNING || v->seen == PODVIEW_EXITED || v->has_last;
     }
     if (any) {
         l->admitted = true;
@@ -192,33 +231,14 @@ static void exit_now(struct life_container *c, int64_t at_ns, int code)
     c->exit_code = code;
 }
 
-/* As the kubelet: the first time at once, then 10 s, 20 s, 40 s, at most 300 s; after ten calm
- * minutes from the beginning. */
-static int64_t backoff_s(const struct life_container *c)
-{
-    int64_t wait = BACKOFF_FIRST_S;
-    if (c->restarts == 0 || c->finished_ns - c->started_ns >= CALM_S * second_ns)
-        return 0;
-    for (int64_t n = 1; n < c->restarts && wait < BACKOFF_MAX_S; n++)
-        wait *= 2;
-    return num_min(wait, BACKOFF_MAX_S);
-}
-
 static void wait_for_next_run(const struct life *l, struct life_container *c)
 {
-    int64_t wait = backoff_s(c);
     c->has_last = true;
     memcpy(c->last_id, c->id, sizeof c->last_id);
     c->last_started_ns = c->started_ns;
     c->last_finished_ns = c->finished_ns;
     c->last_exit = c->exit_code;
-    c->state = LIFE_WAITING;
-    c->not_before_ns = num_add_sat(c->finished_ns, wait * second_ns);
-    c->why = "CrashLoopBackOff";
-    (void)str_format(c->message, sizeof c->message,
-                     "back-off %ds restarting failed container=%s pod=%s_%s(%s)", (int)wait,
-                     c->view->model->name, l->view->model->name, l->view->model->ns,
-                     l->view->model->uid);
+    wait_after(l, c, c->started_ns, c->finished_ns);
 }
 
 static int64_t ends_ns(const struct life_container *c)

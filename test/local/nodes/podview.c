@@ -44,14 +44,19 @@ static int64_t read_time(json *j, const char *key)
     return ns > 0 ? ns : 0;
 }
 
+static const char *read_id(json *j, struct arena *a)
+{
+    const char *id = json_get_str(j, "containerID"), *scheme = "containerd://";
+    return str_starts(id, scheme) ? arena_strdup(a, id + strlen(scheme)) : NULL;
+}
+
 static void read_status(json *status, struct podview_container *c, struct arena *a)
 {
     json *state = json_get(status, "state");
     json *running = json_get(state, "running"), *ended = json_get(state, "terminated");
-    const char *id = json_get_str(status, "containerID");
+    json *last = json_get(json_get(status, "lastState"), "terminated");
     (void)json_get_int(status, "restartCount", &c->restarts);
-    if (str_starts(id, "containerd://"))
-        c->id = arena_strdup(a, id + strlen("containerd://"));
+    c->id = read_id(status, a);
     if (running != NULL) {
         c->seen = PODVIEW_RUNNING;
         c->started_ns = read_time(running, "startedAt");
@@ -62,6 +67,13 @@ static void read_status(json *status, struct podview_container *c, struct arena 
         (void)json_get_int(ended, "exitCode", &c->exit_code);
     } else {
         c->seen = PODVIEW_WAITING;
+    }
+    if (last != NULL) {
+        c->has_last = true;
+        c->last_started_ns = read_time(last, "startedAt");
+        c->last_finished_ns = read_time(last, "finishedAt");
+        (void)json_get_int(last, "exitCode", &c->last_exit_code);
+        c->last_id = read_id(last, a);
     }
 }
 
@@ -123,6 +135,8 @@ int podview_decode(json *j, struct podview **out, struct error *err)
     (void)json_get_int(meta, "deletionGracePeriodSeconds", &v->grace_s);
     v->host_network = json_get_bool(spec, "hostNetwork", false);
     v->started_ns = read_time(status, "startTime");
+    if (json_get_str(status, "podIP") != NULL)
+        v->ip = arena_strdup(&v->arena, json_get_str(status, "podIP"));
     v->init_len = v->model->init_containers_len;
     v->containers =
         arena_new(&v->arena, struct podview_container, v->init_len + v->model->containers_len);

@@ -30,6 +30,9 @@ struct podview_container {
     int64_t started_ns, finished_ns;
     int64_t exit_code, restarts;
     const char *id; /* without "containerd://"; NULL */
+    bool has_last;  /* lastState.terminated: */
+    int64_t last_started_ns, last_finished_ns, last_exit_code;
+    const char *last_id;
 };
 
 struct podview {
@@ -38,6 +41,7 @@ struct podview {
     enum podview_restart restart;
     int64_t grace_s;    /* metadata.deletionGracePeriodSeconds when terminating */
     int64_t started_ns; /* status.startTime, 0 when absent */
+    const char *ip;     /* status.podIP, or NULL */
     bool host_network;
     const char *qos;                      /* "Guaranteed", "Burstable", "BestEffort" */
     struct podview_container *containers; /* init containers first */

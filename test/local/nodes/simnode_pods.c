@@ -282,13 +282,31 @@ static void note_termination(struct simpod *p, const struct podview *v)
     life_terminate(&p->life, clock_wall_ns(), p->life.admitted ? grace : 0);
 }
 
+static void give_address(struct simnode *n, struct simpod *p)
+{
+    const char *key;
+    void *value;
+    bool taken = false;
+    if (p->view->ip != NULL && !p->view->host_network &&
+        str_format(p->ip, sizeof p->ip, "%s", p->view->ip))
+        return;
+    for (unsigned tries = 0; tries < 256; tries++) {
+        nodeobj_pod_ip(n->c.spec, n->pods_made++, p->ip);
+        taken = false;
+        for (size_t i = 0; !taken && map_next(&n->pods, &i, &key, &value);)
+            taken = str_eq(((struct simpod *)value)->ip, p->ip);
+        if (!taken)
+            return;
+    }
+}
+
 static void accept_new(struct simnode *n, struct podview *v)
 {
     struct simpod *p = mem_new(struct simpod, 1);
     int64_t now = clock_wall_ns();
     p->view = v;
     life_init(&p->life, v);
-    nodeobj_pod_ip(n->c.spec, n->pods_made++, p->ip);
+    give_address(n, p);
     if (pod_is_finished(v->model)) {
         /* It is over for us; only its end may be left to do. */
         p->life.stopped = p->released = true;
