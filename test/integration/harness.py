@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -33,7 +34,8 @@ class Failed(Exception):
 
 
 def case(sentence, needs=()):
-    """Registers a test. needs: {"kubelet"} for cases on the real node, {"alone"} for those that disturb others."""
+    """Registers a test. needs: "kubelet" for cases on the real node, "real" for those that stop and start parts of the real control plane, "alone" for
+    those that disturb others (they run last)."""
 
     def register(fn):
         CASES.append((fn.__module__, sentence, set(needs), fn))
@@ -75,10 +77,13 @@ def free_port():
 
 
 class Cluster:
-    """A Kubernetes API server, by its `k8s env` variables."""
+    """A Kubernetes API server, by its variables: those of `k8s env` (target real), or the same names for cosched-local (target local)."""
 
-    def __init__(self, env):
+    def __init__(self, env, target="real"):
         self.env = env
+        self.target = target
+        in_bin = os.path.join(env.get("K8S_BIN", ""), "kubectl")
+        self.kubectl_binary = in_bin if os.path.exists(in_bin) else shutil.which("kubectl")
         self.url = urllib.parse.urlparse(env["K8S_URL"])
         self.context = ssl.create_default_context(cafile=env["K8S_CA"])
         with open(env["K8S_TOKEN_FILE"], encoding="ascii") as f:
@@ -116,7 +121,8 @@ class Cluster:
         return self.do("GET", path)
 
     def kubectl(self, *args, check_exit=True, stdin=None):
-        command = [os.path.join(self.env["K8S_BIN"], "kubectl"), "--kubeconfig", self.kubeconfig, *args]
+        check(self.kubectl_binary, "no kubectl on this machine")
+        command = [self.kubectl_binary, "--kubeconfig", self.kubeconfig, "--cache-dir", os.path.join(self.env["K8S_DIR"], "kubectl-cache"), *args]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
         if check_exit and done.returncode != 0:
             raise Failed(f"kubectl {' '.join(args)}: {done.stderr.strip()}")
