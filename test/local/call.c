@@ -138,8 +138,14 @@ static const char *reason_of(int status)
 
 static void print_head(struct strbuf *out, int status, const char *content_type)
 {
-    strbuf_addf(out, "HTTP/1.1 %d %s\r\nCache-Control: no-cache, private\r\nContent-Type: %s\r\n",
-                status, reason_of(status), content_type ? content_type : "text/plain");
+    const char digits[] = {(char)('0' + status / 100 % 10), (char)('0' + status / 10 % 10),
+                           (char)('0' + status % 10), ' ', '\0'};
+    strbuf_adds(out, "HTTP/1.1 ");
+    strbuf_adds(out, digits);
+    strbuf_adds(out, reason_of(status));
+    strbuf_adds(out, "\r\nCache-Control: no-cache, private\r\nContent-Type: ");
+    strbuf_adds(out, content_type ? content_type : "text/plain");
+    strbuf_adds(out, "\r\n");
 }
 
 void call_reply(struct call *c, int status, const char *content_type, const char *extra_headers,

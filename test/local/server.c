@@ -12,8 +12,9 @@
  *        flush, then: go on │ closing: shut our half, linger │ dead: bury
  *
  * A reply made inside handle() goes out at the end of on_event, all pipelined ones in one writev.
- * What is written later, and watch lines above all, waits for the timer at the end of the round: a
- * hundred binds that arrive in one round cost each watcher one system call.
+ * What is written later, and watch lines above all, waits for the timer at the end of the round,
+ * and watches are written to at most once in a millisecond: a hundred binds that arrive together
+ * cost each watcher one system call, and wake it once.
  *
  * Nothing is freed where it may still be in use: whoever finds a connection broken sets `dead`, and
  * only on_event's end and the timer bury. So a handler may close every connection, its own too.
@@ -425,8 +426,15 @@ static void on_flush(void *arg)
     /* Whatever is marked from now on waits for the next round. */
     struct conn *list = s->dirty;
     s->dirty = NULL;
+    bool early = s->flushed_ms == loop_now_ms(s->loop), later = false;
     for (struct conn *c; (c = list);) {
         list = c->next_dirty;
+        if (early && c->call && c->call->stream && !c->dead) {
+            c->next_dirty = s->dirty;
+            s->dirty = c;
+            later = true;
+            continue;
+        }
         c->dirty = false;
         if (!c->dead && !c->lingering) {
             process(c);
@@ -435,6 +443,12 @@ static void on_flush(void *arg)
                 receive(c); /* bytes that OpenSSL holds wake nobody */
         }
         settle(c);
+    }
+    if (!early)
+        s->flushed_ms = loop_now_ms(s->loop);
+    if (later && !s->flush_set) {
+        s->flush_set = true;
+        loop_timer_set(s->loop, &s->flush, 1, on_flush, s);
     }
     tell_the_gone(s);
 }

@@ -65,6 +65,7 @@ struct server {
     struct call *gone; /* calls whose peer has gone; streams among them are told by the timer */
     struct loop_timer flush, sweep;
     bool flush_set;
+    int64_t flushed_ms; /* watches were written to last */
     struct server_stats stats;
 };
 

@@ -340,14 +340,21 @@ int store_delete(struct store *s, const struct kind *k, const char *ns, const ch
 struct object *store_get(const struct store *s, const struct kind *k, const char *ns,
                          const char *name)
 {
-    size_t at;
-    struct store_table *t = find_table(s, k, &at);
+    size_t place;
+    struct store_table *t = find_table(s, k, &place);
     if (!t || !name)
         return NULL;
-    char key[600];
-    bool fits = k->namespaced ? str_format(key, sizeof key, "%s/%s", str_or_empty(ns), name)
-                              : str_format(key, sizeof key, "%s", name);
-    struct store_slot *slot = fits ? map_get(&t->by_key, key) : NULL;
+    char key[600]; /* names and namespaces are at most 253 bytes */
+    size_t ns_len = k->namespaced && ns ? strlen(ns) : 0, name_len = strlen(name), at = 0;
+    if (ns_len + name_len + 2 > sizeof key)
+        return NULL;
+    if (k->namespaced) {
+        memcpy(key, str_or_empty(ns), ns_len);
+        key[ns_len] = '/';
+        at = ns_len + 1;
+    }
+    memcpy(key + at, name, name_len + 1);
+    struct store_slot *slot = map_get(&t->by_key, key);
     return slot ? slot->now : NULL;
 }
 

@@ -204,11 +204,29 @@ static const char *put(char **to, const char *s, size_t n)
     return at;
 }
 
+enum { FIELDS = 32, DIGITS = 24 };
+
 static size_t fields_count(const struct kind *k)
 {
     size_t n = 0;
     while (k->fields && k->fields[n])
         n++;
+    if (n > FIELDS)
+        abort(); /* kinds are rows of our own table */
+    return n;
+}
+
+/* In decimal; returns the length. This and not printf: it is done at every write. */
+static size_t print_version(uint64_t version, char out[DIGITS])
+{
+    char reversed[DIGITS];
+    size_t n = 0;
+    do
+        reversed[n++] = (char)('0' + version % 10);
+    while ((version /= 10) > 0);
+    for (size_t i = 0; i < n; i++)
+        out[i] = reversed[n - 1 - i];
+    out[n] = '\0';
     return n;
 }
 
@@ -217,9 +235,9 @@ int store_draft_make(const struct store_draft *d, const struct kind *k, uint64_t
 {
     json *root = json_root(d->doc);
     json *labels = json_get(json_get(root, "metadata"), "labels");
-    char digits[24];
-    str_format(digits, sizeof digits, "%llu", (unsigned long long)version);
-    size_t lead = strlen(d->lead), digits_len = strlen(digits), trail = strlen(d->trail);
+    char digits[DIGITS];
+    size_t lead = strlen(d->lead), digits_len = print_version(version, digits);
+    size_t trail = strlen(d->trail);
     size_t text_len = d->cut + lead + digits_len + trail + (d->n - d->resume);
     size_t uid_len = strlen(d->uid), extra = fields_count(k);
     size_t labels_len = json_len(labels), fields_len = extra + 1 + (k->namespaced ? 1 : 0);
@@ -231,10 +249,11 @@ int store_draft_make(const struct store_draft *d, const struct kind *k, uint64_t
                              it.key ? it.key : "(element)");
         bytes += it.key_len + 1 + strlen(json_str(it.value)) + 1;
     }
+    const char *values[FIELDS];
+    size_t values_len[FIELDS];
     for (size_t i = 0; i < extra; i++) {
-        size_t len;
-        field_value(root, k->fields[i], &len);
-        bytes += len + 1;
+        values[i] = field_value(root, k->fields[i], &values_len[i]);
+        bytes += values_len[i] + 1;
     }
     size_t head = sizeof(struct object) + (labels_len + fields_len) * sizeof(struct label);
     char *block = malloc(head + bytes);
@@ -262,11 +281,8 @@ int store_draft_make(const struct store_draft *d, const struct kind *k, uint64_t
     *items++ = (struct label){.key = "metadata.name", .value = o->name};
     if (k->namespaced)
         *items++ = (struct label){.key = "metadata.namespace", .value = o->ns};
-    for (size_t i = 0; i < extra; i++) {
-        size_t len;
-        const char *value = field_value(root, k->fields[i], &len);
-        *items++ = (struct label){.key = k->fields[i], .value = put(&at, value, len)};
-    }
+    for (size_t i = 0; i < extra; i++)
+        *items++ = (struct label){.key = k->fields[i], .value = put(&at, values[i], values_len[i])};
     sort_labels(&o->labels);
     sort_labels(&o->fields);
     o->text = at;
@@ -282,9 +298,9 @@ int store_draft_make(const struct store_draft *d, const struct kind *k, uint64_t
 
 bool store_draft_equals(const struct store_draft *d, const struct object *o)
 {
-    char digits[24];
-    str_format(digits, sizeof digits, "%llu", (unsigned long long)o->version);
-    if (d->cut + strlen(d->lead) + strlen(digits) + strlen(d->trail) + (d->n - d->resume) !=
+    char digits[DIGITS];
+    if (d->cut + strlen(d->lead) + print_version(o->version, digits) + strlen(d->trail) +
+            (d->n - d->resume) !=
         o->text_len)
         return false; /* both are compact: another order of members is as long */
     struct object *same;
