@@ -12,11 +12,12 @@
  *       │          │── not bound, and asked after the doubt ended: no doubt any more
  *       │          └── no answer: still in doubt
  *       │
- *       ├── in doubt, or tries are left and it may help (never sent, 5xx, 429) ── pause
+ *       ├── it may help (never sent, no answer, 5xx, 429) and tries are left ── pause
+ *       │   else, in doubt: pause until it has ended, GET only
  *       └── otherwise ─────────────────────────► FAILED
  *
- * In doubt it goes on for ever, until we stop: the room stays taken as long as the pod may turn out to have it (I1). Posting again is harmless, the API server
- * binds a pod once, and each time it is the same node with the same claim.
+ * In doubt it goes on asking for ever, until we stop: the room stays taken as long as the pod may turn out to have it (I1). Posting again is harmless, the API
+ * server binds a pod once, and each time it is the same node with the same claim.
  */
 #include "scheduler/binder.h"
 
@@ -131,21 +132,33 @@ static int post(struct binder *b, struct kube_client *client, struct binder_job 
     return -1;
 }
 
-static bool pause_before(struct kube_client *client, int attempt, const struct error *err)
+/* false: we are stopping. */
+static bool pause_before(struct kube_client *client, int attempt, int64_t at_least_ms)
 {
     int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << num_min(attempt, 16), PAUSE_MAX_MS);
-    ms = num_max(ms / 2 + clock_jitter(ms), num_min(err->retry_after_ms, RETRY_AFTER_MAX_MS));
-    return kube_http_sleep(kube_client_http(client), ms);
+    return kube_http_sleep(kube_client_http(client),
+                           num_max(ms / 2 + clock_jitter(ms), at_least_ms));
+}
+
+/* Whether the same POST may end otherwise later. */
+static bool may_help(const struct error *err)
+{
+    return err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
+           err->code == ERROR_THROTTLED;
 }
 
 static enum binder_outcome worker_bind(struct binder *b, struct kube_client *client,
                                        struct binder_job *job, struct error *err)
 {
     int64_t doubt_until_ms = -1;
+    bool posting = true;
     for (int attempt = 0;; attempt++) {
-        error_clear(err);
-        if (post(b, client, job, &doubt_until_ms, err) == 0)
-            return BINDER_BOUND;
+        if (posting) { /* otherwise err stays the last POST's */
+            error_clear(err);
+            if (post(b, client, job, &doubt_until_ms, err) == 0)
+                return BINDER_BOUND;
+            posting = may_help(err) && attempt + 1 < BINDER_TRIES;
+        }
         if (doubt_until_ms >= 0 || err->code == ERROR_CONFLICT) {
             struct error seen = ERROR_INIT;
             int64_t asked_ms = clock_mono_ms();
@@ -159,15 +172,11 @@ static enum binder_outcome worker_bind(struct binder *b, struct kube_client *cli
             if (sight == SIGHT_UNBOUND && asked_ms >= doubt_until_ms)
                 doubt_until_ms = -1;
         }
-        if (doubt_until_ms < 0) {
-            bool may_help = err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
-                            err->code == ERROR_THROTTLED;
-            if (err->code == ERROR_NOT_FOUND)
-                return BINDER_LOST;
-            if (!may_help || attempt + 1 >= BINDER_TRIES)
-                return BINDER_FAILED;
-        }
-        if (!pause_before(client, attempt, err)) {
+        if (doubt_until_ms < 0 && !posting)
+            return err->code == ERROR_NOT_FOUND ? BINDER_LOST : BINDER_FAILED;
+        int64_t wait_ms = posting ? num_min(err->retry_after_ms, RETRY_AFTER_MAX_MS)
+                                  : doubt_until_ms - clock_mono_ms();
+        if (!pause_before(client, attempt, wait_ms)) {
             (void)error_set(err, ERROR_CANCELLED, "we are stopping");
             return BINDER_FAILED;
         }

@@ -15,7 +15,7 @@
 #include "lib/model/names.h"
 #include "scheduler/workers.h"
 
-enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 200, PAUSE_MAX_MS = 5000 };
+enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 2000 };
 
 static struct metric writes = {.kind = METRIC_COUNTER,
                                .name = "cosched_scheduler_condition_writes_total",
@@ -107,7 +107,7 @@ static int patch(struct status *s, const struct status_job *job, struct error *e
 static bool is_worth_waiting(const struct error *err, int attempt)
 {
     if (err->code != ERROR_UNAVAILABLE && err->code != ERROR_TIMEOUT &&
-        err->code != ERROR_THROTTLED && err->code != ERROR_CONFLICT)
+        err->code != ERROR_THROTTLED)
         return false;
     return err->http_status == 0 || attempt + 1 < STATUS_TRIES;
 }
@@ -122,9 +122,11 @@ static const char *write_condition(struct status *s, struct status_job *job)
             return "not leading";
         if (patch(s, job, &err) == 0)
             return "written";
-        if (err.code == ERROR_NOT_FOUND ||
-            (err.code == ERROR_CONFLICT && still_waits(s, job, &err) == 0))
+        int waits = err.code == ERROR_CONFLICT ? still_waits(s, job, &err) : -1;
+        if (waits == 0 || err.code == ERROR_NOT_FOUND)
             return "overtaken";
+        if (waits == 1 && attempt + 1 < STATUS_TRIES)
+            continue;
         if (!is_worth_waiting(&err, attempt))
             break;
         int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << num_min(attempt, 16), PAUSE_MAX_MS);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/unit/scheduler/shell_kit.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "test/unit/lib/base/expect.h"
+
+static void free_node(void *object)
+{
+    node_free(object);
+}
+
+static void free_pod(void *object)
+{
+    pod_free(object);
+}
+
+static void free_pod_group(void *object)
+{
+    pod_group_free(object);
+}
+
+void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
+                  void *const *objects)
+{
+    struct reflector_letter *letter = mem_new(struct reflector_letter, 1);
+    in->sources[kind] = (struct intake_source){.intake = in, .kind = kind};
+    *letter = (struct reflector_letter){.event = event,
+                                        .objects = mem_new(void *, n),
+                                        .len = n,
+                                        .arg = &in->sources[kind],
+                                        .free_object = kind == INTAKE_NODES  ? free_node
+                                                       : kind == INTAKE_PODS ? free_pod
+                                                                             : free_pod_group};
+    for (size_t i = 0; i < n; i++)
+        letter->objects[i] = objects[i];
+    intake_letter(in, letter);
+}
+
+int shell_count(struct twin *t, const char *method, const char *part)
+{
+    int n = 0;
+    for (size_t i = 0;; i++) {
+        AUTO_STRBUF request = {0};
+        if (!twin_request(t, i, &request))
+            return n;
+        n += str_starts(strbuf_str(&request), method) &&
+             (part == NULL || strstr(strbuf_str(&request), part) != NULL);
+    }
+}
+
+void shell_await(struct twin *t, const char *method, const char *part, int n)
+{
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; shell_count(t, method, part) < n;
+         clock_sleep_ms(1))
+        if (clock_mono_ms() >= end)
+            fail_msg("%s with '%s': expected %d, got %d after %d ms", method, str_or_empty(part), n,
+                     shell_count(t, method, part), SHELL_WAIT_MS);
+}

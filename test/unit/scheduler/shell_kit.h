@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * shell_kit - what the tests of the scheduler's shell share: letters as a reflector would send them, and questions about what the API server's twin was asked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "scheduler/intake.h"
+#include "test/fake/api/twin.h"
+
+enum { SHELL_WAIT_MS = 60000 };
+
+/* Hands n objects (struct node, pod or pod_group, taken) to intake in one letter. */
+void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
+                  void *const *objects);
+#define RESET(in, kind, ...)                                                                  \
+    shell_letter(in, kind, REFLECTOR_RESET, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *), \
+                 (void *[]){__VA_ARGS__})
+#define RESET_EMPTY(in, kind) shell_letter(in, kind, REFLECTOR_RESET, 0, NULL)
+#define SEND(in, kind, event, object) shell_letter(in, kind, event, 1, (void *[]){object})
+
+/* How many of the requests that are kept (the last 64) begin with `method` and contain `part` (NULL: anything). */
+int shell_count(struct twin *t, const char *method, const char *part);
+/* Until there are n of them; fails the test when they do not come. */
+void shell_await(struct twin *t, const char *method, const char *part, int n);

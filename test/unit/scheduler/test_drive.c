@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The loop's side of scheduling: letters in, Bindings out, results back. The API server's twin hangs where a test wants to say itself what became of a Binding.
+ */
+#include "scheduler/drive.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/kube/http.h"
+#include "lib/model/names.h"
+#include "scheduler/intake.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/shell_kit.h"
+
+static struct twin *twin;
+static struct kube_config *config;
+static struct loop *loop;
+static struct drive d;
+static struct intake in;
+static struct binder *binder;
+static struct status *status;
+
+static void changed(void *arg)
+{
+    drive_poke(arg);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct kube_options options = twin_options();
+    struct events_options events = {.queue = 0, .qps = 1};
+    twin = twin_start(NULL, false);
+    config = twin_config(twin);
+    if (loop_new(&loop, &err) < 0 || drive_init(&d, loop, NAME_SCHEDULER, &err) < 0 ||
+        intake_init(&in, loop, &d.cluster, &d.queue, changed, &d, &err) < 0)
+        fail_msg("%s", err.text);
+    struct binder_config c = {
+        .threads = 4, .results = d.results, .timeout_ms = (int64_t)2 * SHELL_WAIT_MS};
+    if (binder_start(&binder, config, &options, &c, &err) < 0 ||
+        status_start(&status, config, &options, &events, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    drive_start(&d, binder, status);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    mailbox_close(d.results);
+    intake_deinit(&in);
+    binder_stop(binder);
+    status_stop(status, 0);
+    drive_deinit(&d);
+    loop_free(loop);
+    kube_config_free(config);
+    twin_stop(twin);
+    return 0;
+}
+
+/* What can be done now is done. */
+static void settle(void)
+{
+    for (int i = 0; i < 5; i++)
+        loop_once(loop, 0);
+}
+
+static struct cluster_pod *find(const char *key)
+{
+    return cluster_find_pod(&d.cluster, key);
+}
+
+static void await_state(const char *key, enum cluster_state state)
+{
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; find(key)->state != state;
+         loop_once(loop, 20))
+        if (clock_mono_ms() >= end)
+            fail_msg("%s: expected state %d, got %d", key, (int)state, (int)find(key)->state);
+}
+
+/* As the binder would say it. */
+static void report(const char *key, const char *node, uint64_t ticket, enum binder_outcome outcome)
+{
+    struct binder_result *r = mem_new(struct binder_result, 1);
+    r->outcome = outcome;
+    r->ticket = ticket;
+    r->pod = mem_strdup(key);
+    r->node = mem_strdup(node);
+    (void)mailbox_post(d.results, r);
+    settle();
+}
+
+/* A node, and a pod of which a Binding hangs. Returns its ticket. */
+static uint64_t hang_one(const char *uid)
+{
+    twin_fault(twin, TWIN_OTHER, TWIN_HANG);
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .uid = uid, .c = {{.cpu_milli = 1000}}));
+    settle();
+    expect_int("assumed", CLUSTER_ASSUMED, find("d/p")->state);
+    return find("d/p")->bind_ticket;
+}
+
+static int64_t used_milli(void)
+{
+    return cluster_find_node(&d.cluster, "n1")->used.cpu_milli;
+}
+
+static void a_pod_travels_to_its_node(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
+    twin_script(twin, 201, "", "{}");
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "p", .annotations = PAIRS("cpuset", "mine", "cosched.io/inject", "false")));
+    settle();
+    expect_int("assumed at once", CLUSTER_ASSUMED, find("d/p")->state);
+    shell_await(twin, "POST", "/namespaces/d/pods/p/binding", 1);
+    expect_int("what only we may write is blanked", 1,
+               shell_count(twin, "POST", "\"cpuset\":\"\""));
+    expect_int("what the user may write is not", 0, shell_count(twin, "POST", "cosched.io/inject"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .node = "n1"));
+    expect_int("the watch confirms", CLUSTER_BOUND, find("d/p")->state);
+    settle();
+    expect_int("posted once", 1, shell_count(twin, "POST", NULL));
+    expect_done();
+}
+
+static void a_refused_binding_gives_the_room_back(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    twin_script(twin, 403, "", "{}");
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 1000}}));
+    settle();
+    await_state("d/p", CLUSTER_PENDING);
+    expect_int("nothing is used", 0, used_milli());
+    expect_int("tried again after a while", GANG_BACKOFF, find("d/p")->gang->state);
+    /* Somebody who fits takes the room meanwhile. */
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "q", .c = {{.cpu_milli = 1000}}));
+    settle();
+    expect_int("the room is for others", CLUSTER_ASSUMED, find("d/q")->state);
+    expect_done();
+}
+
+static void a_result_takes_back_only_what_it_was_for(void **state)
+{
+    (void)state;
+    static const struct row {
+        const char *sentence;
+        enum binder_outcome outcome;
+        enum { NOTHING_HAPPENS, IS_CONFIRMED, VANISHES, IS_MADE_AGAIN, FLICKERS } meanwhile;
+        bool exists;
+        enum cluster_state then;
+        int64_t used_milli;
+    } rows[] = {
+        {"failed", BINDER_FAILED, NOTHING_HAPPENS, true, CLUSTER_PENDING, 0},
+        {"lost", BINDER_LOST, NOTHING_HAPPENS, true, CLUSTER_PENDING, 0},
+        {"bound, the watch will tell", BINDER_BOUND, NOTHING_HAPPENS, true, CLUSTER_ASSUMED, 1000},
+        {"failed, but the watch knows better", BINDER_FAILED, IS_CONFIRMED, true, CLUSTER_BOUND,
+         1000},
+        {"bound, and the watch was faster", BINDER_BOUND, IS_CONFIRMED, true, CLUSTER_BOUND, 1000},
+        {"failed, and the pod is gone", BINDER_FAILED, VANISHES, false, CLUSTER_PENDING, 0},
+        {"bound, and the pod is gone", BINDER_BOUND, VANISHES, false, CLUSTER_PENDING, 0},
+        {"failed, for the one before this one", BINDER_FAILED, IS_MADE_AGAIN, true, CLUSTER_ASSUMED,
+         1000},
+        {"lost, for the one before this one", BINDER_LOST, IS_MADE_AGAIN, true, CLUSTER_ASSUMED,
+         1000},
+        {"failed, for an earlier placement of this very pod", BINDER_FAILED, FLICKERS, true,
+         CLUSTER_ASSUMED, 1000},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *row = &rows[i];
+        if (i > 0)
+            (void)setup(state);
+        uint64_t ticket = hang_one("u1");
+        if (row->meanwhile == IS_CONFIRMED)
+            SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+                 POD(.name = "p", .uid = "u1", .node = "n1", .c = {{.cpu_milli = 1000}}));
+        if (row->meanwhile == VANISHES || row->meanwhile == FLICKERS)
+            RESET_EMPTY(&in, INTAKE_PODS);
+        if (row->meanwhile == FLICKERS)
+            (void)hang_one("u1");
+        if (row->meanwhile == IS_MADE_AGAIN)
+            (void)hang_one("u2");
+        report("d/p", "n1", ticket, row->outcome);
+        expect_int(row->sentence, row->exists, find("d/p") != NULL);
+        if (find("d/p") != NULL)
+            expect_int(row->sentence, row->then, find("d/p")->state);
+        expect_int(row->sentence, row->used_milli, used_milli());
+        if (i + 1 < sizeof rows / sizeof rows[0])
+            (void)teardown(state);
+    }
+    expect_done();
+}
+
+#define MEMBER(pod) \
+    POD(.name = pod, .labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "3"))
+
+static void a_gang_is_posted_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, MEMBER("a"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, MEMBER("b"));
+    settle();
+    expect_int("two of three wait", CLUSTER_PENDING, find("d/a")->state);
+    expect_int("without an attempt, so without a backoff", GANG_PARKED, find("d/a")->gang->state);
+    expect_int("and nothing is posted", 0, shell_count(twin, "POST", NULL));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, MEMBER("c"));
+    settle();
+    shell_await(twin, "POST", "/binding", 3);
+    expect_int("all are", CLUSTER_ASSUMED, find("d/a")->state);
+    expect_done();
+}
+
+static void a_member_that_failed_to_bind_follows_the_others(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        twin_fault(twin, TWIN_OTHER, TWIN_HANG);
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
+    RESET(&in, INTAKE_PODS, MEMBER("a"), MEMBER("b"), MEMBER("c"));
+    settle();
+    struct gang *g = find("d/a")->gang;
+    report("d/b", "n1", find("d/b")->bind_ticket, BINDER_FAILED);
+    expect_int("it waits", CLUSTER_PENDING, find("d/b")->state);
+    expect_int("for the backoff", GANG_BACKOFF, g->state);
+    expect_int("the others stay", CLUSTER_ASSUMED, find("d/a")->state);
+    g->ready_ms = 0; /* the backoff is over */
+    queue_touch(&d.queue, g, 0);
+    drive_poke(&d);
+    settle();
+    expect_int("and it is placed beside them", CLUSTER_ASSUMED, find("d/b")->state);
+    shell_await(twin, "POST", "/pods/b/binding", 2);
+    expect_done();
+}
+
+static void a_pod_that_waits_is_told_why_when_it_has_waited(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 2000}}));
+    settle();
+    struct cluster_pod *cp = find("d/p");
+    expect_int("parked", GANG_PARKED, cp->gang->state);
+    expect_int("not told yet", 0, (int64_t)cp->told_class);
+    cp->seen_us -= (int64_t)STATUS_FIRST_MS * 1000; /* a second later */
+    cp->gang->ready_ms = 0;
+    queue_touch(&d.queue, cp->gang, 0);
+    drive_poke(&d);
+    settle();
+    shell_await(twin, "PATCH", "/pods/p/status", 1);
+    expect_int("with the resource and the nodes in it", 1,
+               shell_count(twin, "PATCH", "0/1 nodes fit: "));
+    expect_true("noted", cp->told_class != 0);
+    expect_done();
+}
+
+static void room_that_appears_is_taken_at_once(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 2000}}));
+    settle();
+    struct gang *g = find("d/p")->gang;
+    expect_int("parked", GANG_PARKED, g->state);
+    g->ready_ms = 0; /* it was refused long ago */
+    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1", .cpu_milli = 1000, .pods = 109));
+    settle();
+    expect_int("not for what cannot help", GANG_PARKED, g->state);
+    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1", .cpu_milli = 3000, .pods = 109));
+    settle();
+    expect_int("assumed", CLUSTER_ASSUMED, find("d/p")->state);
+    expect_done();
+}
+
+static void after_a_pause_nothing_new_is_tried(void **state)
+{
+    (void)state;
+    uint64_t ticket = hang_one("u1");
+    drive_pause(&d);
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "late"));
+    drive_poke(&d);
+    settle();
+    expect_int("not tried", CLUSTER_PENDING, find("d/late")->state);
+    report("d/p", "n1", ticket, BINDER_FAILED);
+    expect_int("results are still taken", CLUSTER_PENDING, find("d/p")->state);
+    shell_await(twin, "POST", "/pods/p/binding", 1);
+    expect_int("no other Binding", 1, shell_count(twin, "POST", NULL));
+    expect_done();
+}
+
+int main(void)
+{
+    log_setup(LOG_ERROR, LOG_TEXT, "test");
+    kube_http_global_init();
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_pod_travels_to_its_node),
+        TEST(a_refused_binding_gives_the_room_back),
+        TEST(a_result_takes_back_only_what_it_was_for),
+        TEST(a_gang_is_posted_whole_or_not_at_all),
+        TEST(a_member_that_failed_to_bind_follows_the_others),
+        TEST(a_pod_that_waits_is_told_why_when_it_has_waited),
+        TEST(room_that_appears_is_taken_at_once),
+        TEST(after_a_pause_nothing_new_is_tried),
+    };
+#undef TEST
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    kube_http_global_cleanup();
+    return failed;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/intake.h"
+
+#include "lib/base/log.h"
+#include "lib/model/names.h"
+#include "scheduler/gangs.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/shell_kit.h"
+
+static struct loop *loop;
+static struct cluster c;
+static struct queue q;
+static struct intake in;
+static int changes;
+
+static void changed(void *arg)
+{
+    (void)arg;
+    changes++;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    changes = 0;
+    cluster_init(&c, NAME_SCHEDULER);
+    queue_init(&q);
+    if (loop_new(&loop, &err) < 0 || intake_init(&in, loop, &c, &q, changed, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    intake_deinit(&in);
+    loop_free(loop);
+    queue_deinit(&q);
+    cluster_deinit(&c);
+    return 0;
+}
+
+#define GANG(min) PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, min)
+
+static void it_is_synced_when_every_collection_was_listed(void **state)
+{
+    (void)state;
+    for (enum intake_kind k = INTAKE_NODES; k < INTAKE_KINDS; k++) {
+        expect_true("not yet", !intake_is_synced(&in));
+        RESET_EMPTY(&in, k);
+    }
+    expect_true("now", intake_is_synced(&in));
+    expect_int("each letter is a change", INTAKE_KINDS, changes);
+    expect_done();
+}
+
+static void a_change_alone_is_no_list(void **state)
+{
+    (void)state;
+    for (enum intake_kind k = INTAKE_PODS; k < INTAKE_KINDS; k++)
+        RESET_EMPTY(&in, k);
+    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1"));
+    expect_true("nodes were not listed", !intake_is_synced(&in));
+    expect_done();
+}
+
+static void a_list_drops_what_is_not_in_it(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"), NODE(.name = "n2"));
+    RESET(&in, INTAKE_PODS, POD(.name = "a", .node = "n1"), POD(.name = "b", .node = "n2"));
+    struct gang *parked = NULL;
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "waits"));
+    while ((parked = queue_pop(&q, 0)) == NULL)
+        ;
+    queue_wait(&q, parked, EVENT_POD_GONE);
+
+    RESET(&in, INTAKE_PODS, POD(.name = "b", .node = "n2"), POD(.name = "waits"));
+    expect_true("gone", cluster_find_pod(&c, "d/a") == NULL);
+    expect_true("stays", cluster_find_pod(&c, "d/b") != NULL);
+    expect_int("its room is free", 0, (int64_t)cluster_find_node(&c, "n1")->pods.len);
+    expect_int("and whoever waits for room hears of it", GANG_ACTIVE, parked->state);
+
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
+    expect_true("a node that is gone but has a pod is a name only",
+                cluster_find_node(&c, "n2")->node == NULL);
+    RESET(&in, INTAKE_PODS, POD(.name = "c"));
+    expect_true("and goes with the pod", cluster_find_node(&c, "n2") == NULL);
+    expect_int("one pod is left", 1, (int64_t)map_count(&c.pods));
+    expect_int("one gang as well", 1, (int64_t)map_count(&c.gangs));
+    RESET_EMPTY(&in, INTAKE_PODS);
+    expect_int("none", 0, (int64_t)map_count(&c.gangs));
+    expect_int("the queue let go of it", 0, (int64_t)queue_len(&q, GANG_ACTIVE));
+    expect_done();
+}
+
+static void a_pod_made_again_between_two_lists_is_another_pod(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
+    RESET(&in, INTAKE_PODS, POD(.name = "a", .uid = "old"));
+    struct claim none = {0};
+    cluster_assume(&c, cluster_find_pod(&c, "d/a"), cluster_find_node(&c, "n1"), &none);
+    RESET(&in, INTAKE_PODS, POD(.name = "a", .uid = "new"));
+    expect_int("nothing was assumed for the new one", CLUSTER_PENDING,
+               cluster_find_pod(&c, "d/a")->state);
+    expect_int("its room is free", 0, (int64_t)cluster_find_node(&c, "n1")->pods.len);
+    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "a", .uid = "old"));
+    expect_true("a late DELETE of the old one does nothing", cluster_find_pod(&c, "d/a") != NULL);
+    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "a", .uid = "new"));
+    expect_true("its own does", cluster_find_pod(&c, "d/a") == NULL);
+    expect_done();
+}
+
+static void an_assumption_outlives_a_list_that_does_not_know_yet(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
+    RESET(&in, INTAKE_PODS, POD(.name = "a"));
+    struct claim none = {0};
+    cluster_assume(&c, cluster_find_pod(&c, "d/a"), cluster_find_node(&c, "n1"), &none);
+    RESET(&in, INTAKE_PODS, POD(.name = "a"));
+    expect_int("still assumed", CLUSTER_ASSUMED, cluster_find_pod(&c, "d/a")->state);
+    RESET(&in, INTAKE_PODS, POD(.name = "a", .node = "n1"));
+    expect_int("confirmed", CLUSTER_BOUND, cluster_find_pod(&c, "d/a")->state);
+    expect_done();
+}
+
+static void the_first_sight_of_a_pod_is_kept(void **state)
+{
+    (void)state;
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "a"));
+    int64_t seen_us = cluster_find_pod(&c, "d/a")->seen_us;
+    expect_true("noted", seen_us > 0);
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "a", .priority = 5));
+    expect_int("and kept", seen_us, cluster_find_pod(&c, "d/a")->seen_us);
+    expect_done();
+}
+
+static void finished_pods_count_for_their_gang_only(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_PODS, POD(.name = "a", .phase = "Succeeded", .labels = GANG("2")),
+          POD(.name = "b", .labels = GANG("2")), POD(.name = "alone", .phase = "Succeeded"),
+          POD(.name = "f", .phase = "Failed", .labels = GANG("2")));
+    struct gang *g = map_get(&c.gangs, "gang d/g");
+    assert_non_null(g);
+    expect_int("the one that succeeded and the one that waits", 2, gangs_count_existing(g));
+    expect_true("others are forgotten", cluster_find_pod(&c, "d/alone") == NULL);
+    expect_true("failed ones too", cluster_find_pod(&c, "d/f") == NULL);
+    expect_done();
+}
+
+static void each_api_group_of_podgroups_has_its_own_list(void **state)
+{
+    (void)state;
+    /* The object does not say which: the watch that it came from does. */
+    RESET(&in, INTAKE_POD_GROUPS, fixture_make_group("g", 2, true));
+    RESET(&in, INTAKE_POD_GROUPS_X, fixture_make_group("g", 3, false));
+    RESET(&in, INTAKE_PODS,
+          POD(.name = "a", .labels = PAIRS("pod-group.scheduling.sigs.k8s.io", "g")));
+    struct gang *g = map_get(&c.gangs, "gang d/g");
+    assert_non_null(g);
+    expect_int("the one of sigs wins", 2, g->min_available);
+    RESET_EMPTY(&in, INTAKE_POD_GROUPS);
+    expect_int("the other one holds where it goes", 3, g->min_available);
+    SEND(&in, INTAKE_POD_GROUPS_X, REFLECTOR_DELETE, fixture_make_group("g", 3, true));
+    expect_int("none", 0, g->min_available);
+    expect_done();
+}
+
+int main(void)
+{
+    log_setup(LOG_ERROR, LOG_TEXT, "test");
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(it_is_synced_when_every_collection_was_listed),
+        TEST(a_change_alone_is_no_list),
+        TEST(a_list_drops_what_is_not_in_it),
+        TEST(a_pod_made_again_between_two_lists_is_another_pod),
+        TEST(an_assumption_outlives_a_list_that_does_not_know_yet),
+        TEST(the_first_sight_of_a_pod_is_kept),
+        TEST(finished_pods_count_for_their_gang_only),
+        TEST(each_api_group_of_podgroups_has_its_own_list),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
