@@ -127,8 +127,9 @@ say   = @echo "  $1"
 
 all: $(call archive,$(LAYERS) $(PROGRAMS)) $(BINS) $(FAKES) ## build the programs into build/release/bin (the default)
 
-unit: $(UNITS) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json
-	@BUILD_DIR=$(B) test/tools/run-tests $(if $(T),--only '$(T)') $(UNITS)
+CHOSEN := $(if $(T),$(foreach u,$(UNITS),$(if $(findstring $(T),$u),$u)),$(UNITS))
+unit: $(CHOSEN) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json
+	@BUILD_DIR=$(B) test/tools/run-tests $(if $(T),--only '$(T)') $(CHOSEN)
 
 LOCAL := $(wildcard test/integration/local-*.sh)
 test: | $(call deps,test) ## all that needs no cluster: unit tests (release, asan), layers, local integration
