@@ -87,14 +87,21 @@ void kinds_amount_canonicalize(struct jsontree *t, struct jsonnode *list)
     }
 }
 
+static void read_or_zero(struct jsonnode *amount, int64_t *n, bool *milli)
+{
+    const char *s = text_of(amount);
+    if (!s || !read_amount(s, n, milli)) {
+        *n = 0;
+        *milli = true;
+    }
+}
+
 int kinds_amount_compare(struct jsonnode *a, struct jsonnode *b)
 {
-    int64_t x = 0, y = 0;
-    bool x_milli = true, y_milli = true;
-    if (!text_of(a) || !read_amount(text_of(a), &x, &x_milli))
-        x = 0;
-    if (!text_of(b) || !read_amount(text_of(b), &y, &y_milli))
-        y = 0;
+    int64_t x, y;
+    bool x_milli, y_milli;
+    read_or_zero(a, &x, &x_milli);
+    read_or_zero(b, &y, &y_milli);
     /* One that has no thousandths is beyond the other's range. */
     if (x_milli != y_milli)
         return x_milli ? (y > 0 ? -1 : 1) : (x > 0 ? 1 : -1);

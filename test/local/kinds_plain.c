@@ -91,7 +91,7 @@ int kinds_plain_node_validate(struct jsonnode *object, struct error *err)
     check_taints(&c, jsonnode_path(object, "spec", "taints", NULL));
     for (size_t i = 0; i < 2; i++) {
         struct jsonnode *list = jsonnode_path(object, "status", lists[i], NULL);
-        for (struct jsonnode_iter it = jsonnode_iter(list); it.object_ && jsonnode_next(&it);) {
+        for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it) && it.key;) {
             char at[256];
             str_format(at, sizeof at, "status.%s.%s", lists[i], it.key);
             kinds_amount_check(&c, at, it.key, it.value);
@@ -334,7 +334,7 @@ int kinds_plain_quota_validate(struct jsonnode *object, struct error *err)
     struct kinds_check c = {.count = 0};
     kinds_check_metadata(&c, object, KINDS_NAME_SUBDOMAIN);
     struct jsonnode *hard = jsonnode_path(object, "spec", "hard", NULL);
-    for (struct jsonnode_iter it = jsonnode_iter(hard); it.object_ && jsonnode_next(&it);) {
+    for (struct jsonnode_iter it = jsonnode_iter(hard); jsonnode_next(&it) && it.key;) {
         char at[256];
         bool whole;
         str_format(at, sizeof at, "spec.hard[%s]", it.key);

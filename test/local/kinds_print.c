@@ -380,7 +380,7 @@ static void put_pieces(struct pieces *pieces, struct json_writer *w)
 
 static void add_pairs(json *labels, struct pieces *out)
 {
-    for (struct json_iter it = json_iter(labels); it.object_ && json_next(&it);) {
+    for (struct json_iter it = json_iter(labels); json_next(&it) && it.key;) {
         struct strbuf b = {0};
         strbuf_addf(&b, "%s=%s", it.key, str_or_empty(json_str(it.value)));
         add_piece(out, it.key, &b);

@@ -266,7 +266,7 @@ static void put_quota(json *o, bool limits, struct json_writer *w)
     json *used = kinds_print_at(o, "status.used");
     struct VEC(const char *) names = {0};
     for (struct json_iter it = json_iter(hard); json_next(&it);)
-        if (str_starts(it.key, "limits.") == limits)
+        if (it.key && str_starts(it.key, "limits.") == limits)
             vec_push(&names, it.key);
     if (names.len > 0)
         qsort(names.items, names.len, sizeof *names.items, by_key);

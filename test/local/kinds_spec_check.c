@@ -88,11 +88,11 @@ static void check_resources(struct kinds_check *c, const char *at, struct jsonno
     bool huge = false, plain = false;
     struct jsonnode *lists[] = {limits, requests};
     for (size_t i = 0; i < 2; i++)
-        for (struct jsonnode_iter it = jsonnode_iter(lists[i]); it.object_ && jsonnode_next(&it);) {
+        for (struct jsonnode_iter it = jsonnode_iter(lists[i]); jsonnode_next(&it) && it.key;) {
             huge = huge || is_huge(it.key);
             plain = plain || str_eq(it.key, "cpu") || str_eq(it.key, "memory");
         }
-    for (struct jsonnode_iter it = jsonnode_iter(requests); it.object_ && jsonnode_next(&it);)
+    for (struct jsonnode_iter it = jsonnode_iter(requests); jsonnode_next(&it) && it.key;)
         check_request(c, at, it.key, it.value, limits);
     if (huge && !plain)
         kinds_check_forbidden(c, at, "HugePages require cpu or memory");
