@@ -373,6 +373,6 @@ struct kube_options twin_options(void)
                                  .page_size = 7,
                                  .request_timeout_ms = 2000,
                                  .watch_timeout_ms = 60000,
-                                 .watch_idle_ms = 300,
+                                 .watch_idle_ms = 1000,
                                  .burst = 100};
 }

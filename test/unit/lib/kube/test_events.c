@@ -147,9 +147,10 @@ static void test_an_event_that_expired(void **state)
     struct bench b;
     AUTO_STRBUF line = {0};
     bench_init(&b, 10, 100);
+    twin_script(b.twin, 201, "", "{}");
+    twin_script(b.twin, 404, "", "{}"); /* to the patch */
     events_emit(b.events, &pod, true, "R", "m");
     await_requests(&b, 1);
-    twin_script(b.twin, 404, "", "{}");
     events_emit(b.events, &pod, true, "R", "m");
     await_requests(&b, 3); /* the patch, then a new one */
     json_free(sent(&b, 0, &line));

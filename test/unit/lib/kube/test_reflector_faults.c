@@ -44,7 +44,7 @@ static void test_fifty_faults(void **state)
     printf("seed %lld\n", (long long)seed);
     struct bench b;
     bench_init(&b);
-    b.options.request_timeout_ms = 300;
+    b.options.request_timeout_ms = b.options.watch_idle_ms = 300;
     change(&b, 60);
     struct reflector_config c = plain_config(&b);
     start(&b, &c);
