@@ -59,7 +59,6 @@ enum {
 static void on_event(void *arg, uint32_t events);
 static void on_flush(void *arg);
 static void on_sweep(void *arg);
-static void on_accept(void *arg, uint32_t events);
 
 void server_wake(struct server *s)
 {
@@ -122,8 +121,7 @@ void server_flush(struct conn *c)
 
 /* ---- the end of a connection ------------------------------------------------------------------ */
 
-/* The call loses its peer. A stream is told; anything else is still to be answered by its handler. */
-static void leave(struct call *call)
+void server_leave(struct call *call)
 {
     struct server *s = call->server;
     call->conn = NULL;
@@ -156,19 +154,6 @@ static void tell_the_gone(struct server *s)
     }
 }
 
-static void watch_listener(struct server *s)
-{
-    bool room = (size_t)s->stats.open_connections < s->config.max_connections;
-    bool wanted = s->fd >= 0 && s->accepting && room;
-    if (wanted == s->watching)
-        return;
-    if (wanted)
-        wanted = loop_watch_fd(s->loop, s->fd, EPOLLIN, on_accept, s, NULL) == 0;
-    else
-        loop_unwatch_fd(s->loop, s->fd);
-    s->watching = wanted;
-}
-
 static void bury(struct conn *c)
 {
     struct server *s = c->server;
@@ -179,7 +164,7 @@ static void bury(struct conn *c)
         *at = c->next_dirty;
     }
     if (c->call)
-        leave(c->call);
+        server_leave(c->call);
     loop_unwatch_fd(s->loop, c->fd);
     if (c->dead) { /* a reset */
         struct linger now = {.l_onoff = 1, .l_linger = 0};
@@ -194,7 +179,7 @@ static void bury(struct conn *c)
     strbuf_deinit(&c->in);
     free(c);
     s->stats.open_connections--;
-    watch_listener(s);
+    server_watch_listener(s);
 }
 
 static void set_interest(struct conn *c)
@@ -469,68 +454,28 @@ static void on_sweep(void *arg)
             server_mark(c);
         }
     }
-    watch_listener(s);
+    server_watch_listener(s);
     loop_timer_set(s->loop, &s->sweep, SWEEP_MS, on_sweep, s);
 }
 
-/* ---- the listener ----------------------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------------------ */
 
-static void on_accept(void *arg, uint32_t events)
+void server_welcome(struct server *s, int fd)
 {
-    struct server *s = arg;
-    (void)events;
-    for (int i = 0; i < 64 && (size_t)s->stats.open_connections < s->config.max_connections; i++) {
-        int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0) {
-            if (errno == EMFILE || errno == ENFILE) { /* looked at again by on_sweep */
-                loop_unwatch_fd(s->loop, s->fd);
-                s->watching = false;
-            }
-            return;
-        }
-        int on = 1;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        struct conn *c = mem_new(struct conn, 1);
-        c->server = s;
-        c->fd = fd;
-        c->tls = s->tls ? server_tls_new(s->tls, fd) : NULL;
-        c->next = s->conns;
-        c->prev = &s->conns;
-        if (c->next)
-            c->next->prev = &c->next;
-        s->conns = c;
-        s->stats.connections++;
-        s->stats.open_connections++;
-        set_interest(c);
-        if (c->dead)
-            bury(c);
-    }
-    watch_listener(s);
-}
-
-int server_listen(struct server *s, bool listen, struct error *err)
-{
-    if (listen == (s->fd >= 0))
-        return 0;
-    if (!listen) {
-        if (s->watching)
-            loop_unwatch_fd(s->loop, s->fd);
-        s->watching = false;
-        close(s->fd);
-        s->fd = -1;
-        return 0;
-    }
-    s->fd = listener_open(s->address, s->port, &s->port, err);
-    if (s->fd < 0)
-        return -1;
-    watch_listener(s);
-    return 0;
-}
-
-void server_accept(struct server *s, bool accept)
-{
-    s->accepting = accept;
-    watch_listener(s);
+    struct conn *c = mem_new(struct conn, 1);
+    c->server = s;
+    c->fd = fd;
+    c->tls = s->tls ? server_tls_new(s->tls, fd) : NULL;
+    c->next = s->conns;
+    c->prev = &s->conns;
+    if (c->next)
+        c->next->prev = &c->next;
+    s->conns = c;
+    s->stats.connections++;
+    s->stats.open_connections++;
+    set_interest(c);
+    if (c->dead)
+        bury(c);
 }
 
 static char **copy_list(const char *const *list)
@@ -624,46 +569,4 @@ void server_stop(struct server *s)
     free(s->tokens);
     free(s->address);
     free(s);
-}
-
-/* ---- faults ----------------------------------------------------------------------------------- */
-
-void server_close_all(struct server *s)
-{
-    for (struct conn *c = s->conns; c; c = c->next) {
-        c->dead = true;
-        server_mark(c);
-    }
-}
-
-/* Half of the line that was sent last, once more, in a chunk that promises all of it. */
-static void begin_line(struct conn *c)
-{
-    static const char fallback[] = "{\"type\":\"MODIFIED\",\"object\":{\"ki";
-    const struct shared_bytes *last = c->call->last;
-    const char *line = last ? last->bytes : fallback;
-    size_t half = last ? last->len / 2 : sizeof fallback - 1;
-    struct strbuf text = {0};
-    if (!c->call->parse.http10)
-        strbuf_addf(&text, "%zx\r\n", half * 2 + 1);
-    strbuf_add(&text, line, half);
-    server_out_take(&c->out, &text);
-}
-
-void server_close_streams(struct server *s, bool mid_line)
-{
-    for (struct conn *c = s->conns; c; c = c->next) {
-        if (!c->call || !c->call->stream || c->dead)
-            continue;
-        if (mid_line)
-            begin_line(c);
-        else if (!c->call->parse.http10)
-            server_out_text(&c->out, "0\r\n\r\n");
-        struct call *call = c->call;
-        if (mid_line || !call->parse.keep_alive)
-            c->closing = true;
-        c->call = NULL;
-        leave(call);
-        server_mark(c);
-    }
 }

@@ -75,3 +75,10 @@ void server_mark(struct conn *c);
 void server_wake(struct server *s);
 /* Sends what the socket takes. A broken connection becomes dead. */
 void server_flush(struct conn *c);
+/* A new connection. */
+void server_welcome(struct server *s, int fd);
+/* Watches the listening socket or not, as things are now. */
+void server_watch_listener(struct server *s);
+/* The call loses its peer. A stream is told from the loop; anything else is still to be answered by
+ * its handler. */
+void server_leave(struct call *call);
