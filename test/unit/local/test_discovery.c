@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Discovery, asked as kubectl asks. struct call is the server's; here it is a question and the place for its answer.
+ */
+#include "test/local/discovery.h"
+
+#include "lib/base/json.h"
+#include "test/local/kinds.h"
+#include "test/unit/lib/base/expect.h"
+
+struct call {
+    const char *method, *path, *accept, *query;
+    int replies, status;
+    char type[128];
+    struct strbuf body;
+};
+
+const char *call_method(const struct call *c)
+{
+    return c->method;
+}
+
+const char *call_path(const struct call *c)
+{
+    return c->path;
+}
+
+const char *call_query(const struct call *c, const char *name)
+{
+    return str_eq(name, c->query) ? "" : NULL;
+}
+
+const char *call_header(const struct call *c, const char *name)
+{
+    return str_eq(name, "Accept") ? c->accept : NULL;
+}
+
+void call_reply(struct call *c, int status, const char *content_type, const char *extra_headers,
+                struct strbuf *body)
+{
+    (void)extra_headers;
+    c->replies++;
+    c->status = status;
+    str_format(c->type, sizeof c->type, "%s", content_type);
+    strbuf_add(&c->body, strbuf_str(body), body->len);
+    strbuf_deinit(body);
+}
+
+/* Asks, checks that there was one answer in good form, and gives the document. */
+static struct json_doc *ask(struct call *c, const char *path, const char *accept)
+{
+    *c = (struct call){.method = "GET", .path = path, .accept = accept};
+    struct json_doc *doc = NULL;
+    struct error err = ERROR_INIT;
+    expect_true(path, discovery_handle(c));
+    expect_int(path, 1, c->replies);
+    expect_int(path, 200, c->status);
+    if (json_parse(&doc, strbuf_str(&c->body), c->body.len, &err) < 0)
+        fail_msg("%s: not JSON: %s", path, err.text);
+    strbuf_deinit(&c->body);
+    return doc;
+}
+
+static json *named(json *list, const char *key, const char *name)
+{
+    for (struct json_iter it = json_iter(list); json_next(&it);)
+        if (str_eq(json_get_str(it.value, key), name))
+            return it.value;
+    return NULL;
+}
+
+static void every_kind_is_found_by_the_way_of_old_clients(void **state)
+{
+    (void)state;
+    struct call c;
+    AUTO_JSON *core = ask(&c, "/api", "application/json, */*");
+    expect_str("/api", "APIVersions", json_get_str(json_root(core), "kind"));
+    expect_str("the core's version", "v1",
+               json_str(json_at(json_get(json_root(core), "versions"), 0)));
+    expect_str("plain JSON", "application/json", c.type);
+    AUTO_JSON *groups = ask(&c, "/apis", NULL);
+    for (size_t i = 0; kinds_all[i]; i++) {
+        const struct kind *k = kinds_all[i];
+        char path[128];
+        if (*k->group) {
+            json *group = named(json_get(json_root(groups), "groups"), "name", k->group);
+            json *preferred = json_get(group, "preferredVersion");
+            expect_str(k->group, k->api_version, json_get_str(preferred, "groupVersion"));
+            str_format(path, sizeof path, "/apis/%s", k->group);
+            AUTO_JSON *alone = ask(&c, path, NULL);
+            expect_str(path, "APIGroup", json_get_str(json_root(alone), "kind"));
+        }
+        str_format(path, sizeof path, "/%s/%s", *k->group ? "apis" : "api", k->api_version);
+        AUTO_JSON *doc = ask(&c, path, NULL);
+        json *resources = json_get(json_root(doc), "resources");
+        json *r = named(resources, "name", k->resource);
+        expect_str(path, k->api_version, json_get_str(json_root(doc), "groupVersion"));
+        expect_str(k->resource, k->kind, json_get_str(r, "kind"));
+        expect_str(k->resource, k->singular, json_get_str(r, "singularName"));
+        expect_int(k->resource, k->namespaced, json_get_bool(r, "namespaced", !k->namespaced));
+        expect_true(k->resource, json_len(json_get(r, "verbs")) > 0);
+        char sub[128];
+        str_format(sub, sizeof sub, "%s/status", k->resource);
+        expect_int(sub, k->has_status, named(resources, "name", sub) != NULL);
+        str_format(sub, sizeof sub, "%s/scale", k->resource);
+        expect_int(sub, k->has_scale, named(resources, "name", sub) != NULL);
+    }
+    expect_done();
+}
+
+static void pods_have_their_subresources(void **state)
+{
+    (void)state;
+    struct call c;
+    AUTO_JSON *doc = ask(&c, "/api/v1/", NULL);
+    json *resources = json_get(json_root(doc), "resources");
+    json *eviction = named(resources, "name", "pods/eviction");
+    expect_str("an eviction is of another group", "policy", json_get_str(eviction, "group"));
+    expect_str("and kind", "Eviction", json_get_str(eviction, "kind"));
+    json *binding = named(resources, "name", "pods/binding");
+    expect_str("a binding", "Binding", json_get_str(binding, "kind"));
+    expect_true("of the same group", !json_get(binding, "group"));
+    expect_int("is only created", 1, (int64_t)json_len(json_get(binding, "verbs")));
+    json *pods = named(resources, "name", "pods");
+    expect_str("short name", "po", json_str(json_at(json_get(pods, "shortNames"), 0)));
+    expect_str("category", "all", json_str(json_at(json_get(pods, "categories"), 0)));
+    expect_done();
+}
+
+#define AGGREGATED                                                          \
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," \
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+
+static void new_clients_get_all_in_one(void **state)
+{
+    (void)state;
+    struct call c;
+    AUTO_JSON *core = ask(&c, "/api", AGGREGATED);
+    expect_str("its type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+               c.type);
+    AUTO_JSON *groups = ask(&c, "/apis", AGGREGATED);
+    for (size_t i = 0; kinds_all[i]; i++) {
+        const struct kind *k = kinds_all[i];
+        json *items = json_get(json_root(*k->group ? groups : core), "items");
+        json *group = NULL;
+        for (struct json_iter it = json_iter(items); json_next(&it);)
+            if (str_eq(str_or_empty(json_get_str(json_get(it.value, "metadata"), "name")),
+                       k->group))
+                group = it.value;
+        json *version = named(json_get(group, "versions"), "version", k->version);
+        json *r = named(json_get(version, "resources"), "resource", k->resource);
+        expect_str(k->resource, k->kind, json_get_str(json_get(r, "responseKind"), "kind"));
+        expect_str(k->resource, k->namespaced ? "Namespaced" : "Cluster", json_get_str(r, "scope"));
+        json *status = named(json_get(r, "subresources"), "subresource", "status");
+        expect_int(k->resource, k->has_status, status != NULL);
+    }
+    expect_int("one core group", 1, (int64_t)json_len(json_get(json_root(core), "items")));
+    AUTO_JSON *beta = ask(&c, "/apis",
+                          "application/json;g=apidiscovery.k8s.io;v=v2beta1;as="
+                          "APIGroupDiscoveryList,application/json");
+    expect_str("who knows only the beta gets the plain form", "APIGroupList",
+               json_get_str(json_root(beta), "kind"));
+    expect_done();
+}
+
+static void open_api_says_that_the_server_validates(void **state)
+{
+    (void)state;
+    struct call c;
+    AUTO_JSON *index = ask(&c, "/openapi/v3", NULL);
+    json *paths = json_get(json_root(index), "paths");
+    expect_str("where to look", "/openapi/v3/apis/apps/v1",
+               json_get_str(json_get(paths, "apis/apps/v1"), "serverRelativeURL"));
+    for (struct json_iter it = json_iter(paths); json_next(&it);) {
+        AUTO_JSON *doc = ask(&c, json_get_str(it.value, "serverRelativeURL"), NULL);
+        expect_true(it.key, json_len(json_get(json_root(doc), "paths")) > 0);
+    }
+    AUTO_JSON *apps = ask(&c, "/openapi/v3/apis/apps/v1", NULL);
+    json *path = json_get(json_get(json_root(apps), "paths"),
+                          "/apis/apps/v1/namespaces/{namespace}/deployments/{name}");
+    json *patch = json_get(path, "patch");
+    expect_true("PATCH takes fieldValidation",
+                named(json_get(patch, "parameters"), "name", "fieldValidation") != NULL);
+    expect_str("of the kind", "Deployment",
+               json_get_str(json_get(patch, "x-kubernetes-group-version-kind"), "kind"));
+
+    AUTO_JSON *plain = ask(&c, "/openapi/v2", "application/json");
+    expect_str("v2 as JSON", "2.0", json_get_str(json_root(plain), "swagger"));
+
+    /* Field 1 "2.0"; field 2 of 19 bytes: field 1 "cosched-local", field 2 "v1". */
+    static const char document[] = "\x0a\x03"
+                                   "2.0\x12\x13\x0a\x0d"
+                                   "cosched-local\x12\x02v1";
+    struct call old = {.method = "GET",
+                       .path = "/openapi/v2",
+                       .accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
+    expect_true("v2 as protobuf", discovery_handle(&old));
+    expect_str("its type", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", old.type);
+    expect_int("its length", sizeof document - 1, (int64_t)old.body.len);
+    expect_str("its bytes", document, strbuf_str(&old.body));
+    strbuf_deinit(&old.body);
+    expect_done();
+}
+
+static void health_and_version(void **state)
+{
+    (void)state;
+    struct call c;
+    AUTO_JSON *version = ask(&c, "/version", NULL);
+    expect_str("major", "1", json_get_str(json_root(version), "major"));
+    expect_true("git version", str_starts(json_get_str(json_root(version), "gitVersion"), "v1."));
+    AUTO_JSON *root = ask(&c, "/", NULL);
+    expect_true("the root names paths", json_len(json_get(json_root(root), "paths")) > 10);
+    static const char *const paths[] = {"/healthz", "/livez", "/readyz"};
+    for (size_t i = 0; i < 3; i++) {
+        struct call plain = {.method = "GET", .path = paths[i]};
+        expect_true(paths[i], discovery_handle(&plain));
+        expect_str(paths[i], "ok", strbuf_str(&plain.body));
+        strbuf_deinit(&plain.body);
+    }
+    struct call verbose = {.method = "GET", .path = "/readyz", .query = "verbose"};
+    expect_true("verbose", discovery_handle(&verbose));
+    expect_str("verbose", "[+]ping ok\nreadyz check passed\n", strbuf_str(&verbose.body));
+    strbuf_deinit(&verbose.body);
+    expect_done();
+}
+
+static void other_paths_are_left_to_others(void **state)
+{
+    (void)state;
+    static const struct call rows[] = {
+        {.method = "GET", .path = "/api/v1/pods"},
+        {.method = "GET", .path = "/api/v2"},
+        {.method = "GET", .path = "/apis/nope"},
+        {.method = "GET", .path = "/apis/apps/v2"},
+        {.method = "GET",
+         .path = "/apis/"
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+        {.method = "GET", .path = "/openapi/v3/apis/nope/v1"},
+        {.method = "GET", .path = "/openapi/v3/"},
+        {.method = "GET", .path = "/nope"},
+        {.method = "GET", .path = ""},
+        {.method = "GET", .path = "api"},
+        {.method = "POST", .path = "/version"},
+        {.method = "DELETE", .path = "/apis"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct call c = rows[i];
+        /* "/openapi/v3/" is the index, written with a slash at its end. */
+        bool ours = str_eq(c.path, "/openapi/v3/");
+        expect_int(c.path, ours, discovery_handle(&c));
+        expect_int(c.path, ours, c.replies);
+        strbuf_deinit(&c.body);
+    }
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_is_found_by_the_way_of_old_clients),
+        cmocka_unit_test(pods_have_their_subresources),
+        cmocka_unit_test(new_clients_get_all_in_one),
+        cmocka_unit_test(open_api_says_that_the_server_validates),
+        cmocka_unit_test(health_and_version),
+        cmocka_unit_test(other_paths_are_left_to_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
