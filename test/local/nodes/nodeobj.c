@@ -94,9 +94,8 @@ static void put_info(struct json_writer *w, const struct nodes_spec *s)
 {
     AUTO_STRBUF id;
     strbuf_init(&id);
-    uint64_t h = str_hash(s->name, strlen(s->name));
-    strbuf_addf(&id, "%016llx%016llx", (unsigned long long)h,
-                (unsigned long long)(h * 0x9e3779b97f4a7c15U));
+    uint64_t h = str_hash(s->name, strlen(s->name)), more = h * 0x9e3779b97f4a7c15U;
+    strbuf_addf(&id, "%016llx%016llx", (unsigned long long)h, (unsigned long long)more);
     bool is_virtual = s->role == NODES_FILE_VIRTUAL;
     json_key(w, "nodeInfo");
     json_object_begin(w);

@@ -227,19 +227,10 @@ static bool is_deaf(const struct simnode *n)
     return n->cut || n->starting;
 }
 
+/* In the order of arrival, as a watch would have told it. */
 static void hold(struct simnode *n, struct podview *v, const char *uid)
 {
-    const char *about = v != NULL ? v->model->uid : uid;
-    struct simnode_held one = {v, v != NULL ? NULL : mem_strdup(uid)};
-    for (size_t i = 0; i < n->held.len; i++) {
-        struct simnode_held *h = &n->held.items[i];
-        if (!str_eq(h->view != NULL ? h->view->model->uid : h->uid, about))
-            continue;
-        podview_free(h->view);
-        free(h->uid);
-        *h = one;
-        return;
-    }
+    struct simnode_held one = {v, mem_strdup(uid)};
     vec_push(&n->held, one);
 }
 
