@@ -22,9 +22,17 @@ struct nodes_config {
     const char *plugin_binary;   /* cosched-device-plugin */
 };
 struct nodes;
+/* kube_http_global_init comes first, and signals are blocked (loop_block_signals): gRPC starts
+ * threads. Only the file is read and directories are made before it returns; the API server is asked
+ * on threads of its own, again and again until it answers, so it may start later. The directory is
+ * made if need be; sockets in it have names of at most 107 bytes, so its own must be short: about 30
+ * bytes with node names of 25. */
 int nodes_start(struct nodes **out, const struct nodes_config *c, struct error *err);
+/* Ends the device plugins; Node objects and directories stay, and nodes_start with the same
+ * directory goes on where this ended. The API server need not answer any more. NULL is fine. */
 void nodes_stop(struct nodes *n);
-/* Faults; node by name. */
+/* Faults; node by name (ERROR_NOT_FOUND). Any thread; never wait for the API server: what they do is
+ * done soon after they return. */
 int nodes_restart_kubelet(struct nodes *n, const char *node, struct error *err);
 int nodes_fail_card(struct nodes *n, const char *node, int card, bool sick, struct error *err);
 int nodes_partition(struct nodes *n, const char *node, bool cut, struct error *err);

@@ -330,7 +330,8 @@ void simnode_restart_kubelet(struct simnode *n)
     if (devices_start(n->devices, &err) < 0)
         log_error("the kubelet does not start again", kv("node", n->c.spec->name),
                   kv("error", err.text));
-    simnode_on_devices(n);
+    n->registered = false;
+    simnode_register(n);
     loop_timer_set(n->c.loop, &n->started, PODS_AFTER_MS, on_started, n);
 }
 

@@ -44,6 +44,7 @@ struct simnode {
     bool reset_seen;
 
     bool registered, status_unsent;
+    bool deleted; /* the Node, by somebody else */
     int64_t since_ns, status_ms;
     bool lease_made, lease_refused;
 

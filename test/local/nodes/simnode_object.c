@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * simnode_object - the node as the API server sees it: registered once, its status when the devices
- * change and once a minute, its Lease every ten seconds.
+ * simnode_object - the node as the API server sees it: registered when its kubelet starts, its
+ * status when the devices change and once a minute, its Lease every ten seconds.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ void simnode_send_status(void *arg)
 {
     struct simnode *n = arg;
     struct error err = ERROR_INIT;
-    if (n->ending || n->cut || !n->registered)
+    if (n->ending || n->cut || !n->registered || n->deleted)
         return;
     if (send_status(n, NULL, &err) == 0) {
         n->status_unsent = false;
@@ -43,9 +43,11 @@ void simnode_send_status(void *arg)
     }
     n->status_unsent = true;
     if (err.code == ERROR_NOT_FOUND) {
-        log_warn("the Node was deleted; it is registered again", kv("node", n->c.spec->name));
-        n->registered = n->lease_made = false;
-        loop_timer_set(n->c.loop, &n->register_, RETRY_MS, simnode_register, n);
+        /* As a real kubelet, which registers when it starts and not again. */
+        log_warn("the Node was deleted; it comes back with a restart of the kubelet",
+                 kv("node", n->c.spec->name));
+        n->status_unsent = false;
+        n->deleted = true;
         return;
     }
     if (err.code != ERROR_CANCELLED)
@@ -92,6 +94,7 @@ void simnode_register(void *arg)
         return;
     }
     n->registered = true;
+    n->deleted = n->status_unsent = false;
     n->status_ms = clock_mono_ms();
     log_debug("node registered", kv("node", n->c.spec->name));
     if (n->c.spec->role != NODES_FILE_HOLLOW)
