@@ -2,6 +2,7 @@
 """What every program has: --help, --version, an error for what it does not know, probes, an orderly end."""
 import os
 import re
+import socket
 import subprocess
 
 from harness import BUILD, case, check, check_equal, http_get, wait_until
@@ -12,6 +13,14 @@ PROGRAMS = ("cosched-scheduler", "cosched-webhook", "cosched-device-plugin")
 def call(program, *args, env=None):
     return subprocess.run([os.path.join(BUILD, "bin", program), *args], capture_output=True, text=True, timeout=20, check=False,
                           env={"PATH": os.environ["PATH"], **(env or {})})
+
+
+def write_kubeconfig(suite, server, user):
+    path = os.path.join(suite.directory, "odd.kubeconfig")
+    with open(path, "w", encoding="ascii") as f:
+        f.write("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+                f"clusters: [{{name: c, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: {user}}}]\n")
+    return path
 
 
 @case("--help is a manual page and --version names a version")
@@ -37,10 +46,7 @@ def unknown_flags(_suite):
 
 @case("a kubeconfig that asks for an exec plugin is refused in one clear line")
 def exec_plugin(suite):
-    path = os.path.join(suite.directory, "exec.kubeconfig")
-    with open(path, "w", encoding="ascii") as f:
-        f.write("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
-                "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {exec: {command: x}}}]\n")
+    path = write_kubeconfig(suite, "https://127.0.0.1:1", "{exec: {command: x}}")
     done = call("cosched-scheduler", f"--kubeconfig={path}")
     check(done.returncode == 1 and "exec" in done.stderr and "not supported" in done.stderr, done.stderr)
 
@@ -61,12 +67,21 @@ def scheduler_probes(suite):
 
 @case("an API server that is not there: the scheduler waits, is not ready, and still ends within 2 s")
 def no_api_server(suite):
-    path = os.path.join(suite.directory, "dead.kubeconfig")
-    with open(path, "w", encoding="ascii") as f:
-        f.write("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
-                "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t0psecret}}]\n")
+    path = write_kubeconfig(suite, "https://127.0.0.1:1", "{token: t0psecret}")
     p = suite.scheduler(f"--kubeconfig={path}", wait=False)
     wait_until(lambda: http_get(p.port, "/readyz")[0] == 503, "/readyz is 503")
     check_equal(http_get(p.port, "/healthz")[0], 200, "/healthz")
     p.stop()
     check("t0psecret" not in p.output(), "the token is in the log")
+
+
+@case("an API server that takes requests and never answers: leading or standing by, the scheduler still ends within 2 s")
+def hanging_api_server(suite):
+    for lease in (None, "hang"):
+        with socket.create_server(("127.0.0.1", 0), backlog=64) as server:  # the kernel accepts; nobody reads
+            path = write_kubeconfig(suite, f"http://127.0.0.1:{server.getsockname()[1]}", "{token: t0psecret}")
+            p = suite.scheduler(f"--kubeconfig={path}", lease=lease, wait=False)
+            connection, _ = server.accept()
+            with connection:
+                check(connection.recv(16).startswith(b"GET "), "the first request")
+                p.stop()

@@ -250,6 +250,7 @@ def paused_leader(suite):
     one = suite.scheduler(lease=lease)
     one.wait_output('msg="?scheduling"?')
     two = suite.scheduler(lease=lease)
+    one.may_end = True
     one.process.send_signal(19)  # SIGSTOP
     two.wait_output('msg="?scheduling"?', seconds=40)
     c.create_pod(ns, "p", requests={"cpu": "1"}, node_selector={"pool": "paused-1"})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pod travels through all three programs, a real API server, a real kubelet and a real container."""
+import json
 import os
 import shutil
 import stat
@@ -42,8 +43,15 @@ def gpu_share_job(suite):
     wait_until(lambda: allocatable(c, "aliyun.com/gpu-mem") == "30", "allocatable aliyun.com/gpu-mem is 30")
     c.kubectl("apply", "-n", ns, "-f", os.path.join(ROOT, "deploy/examples/documents/gpu-share.yaml"))
     wait_until(lambda: c.get(f"/apis/batch/v1/namespaces/{ns}/jobs/gpu-share-sample").get("status", {}).get("succeeded") == 1, "the Job succeeds", 60)
-    pod = c.pods(ns)[0]["metadata"]["name"]
-    env = dict(line.split("=", 1) for line in c.kubectl("logs", "-n", ns, pod).splitlines() if "=" in line)
-    expected = {"ALIYUN_COM_GPU_MEM_CONTAINER": "3", "ALIYUN_COM_GPU_MEM_POD": "3", "ALIYUN_COM_GPU_MEM_DEV": "15",
+    metadata = c.pods(ns)[0]["metadata"]
+    env = dict(line.split("=", 1) for line in c.kubectl("logs", "-n", ns, metadata["name"]).splitlines() if "=" in line)
+    # The card that the scheduler chose, by its index, is the card that the container sees, by its uuid.
+    (card, gib), = json.loads(metadata["annotations"]["scheduler.framework.gpushare.allocation"])["0"].items()
+    check_equal(gib, 3, "GiB in the claim")
+    check_equal(metadata["annotations"]["scheduler.framework.gpushare.assigned"], "true", "assigned")
+    inventory = json.loads(c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"]["cosched.io/gpu-inventory"])
+    uuid = next(x["uuid"] for x in inventory["cards"] if str(x["i"]) == card)
+    expected = {"NVIDIA_VISIBLE_DEVICES": uuid, "ALIYUN_COM_GPU_MEM_IDX": card,
+                "ALIYUN_COM_GPU_MEM_CONTAINER": "3", "ALIYUN_COM_GPU_MEM_POD": "3", "ALIYUN_COM_GPU_MEM_DEV": "15",
                 "arguments": "tensorflow-sample-code/tfjob/docker/mnist/main.py --max_steps=100000 --data_dir=tensorflow-sample-code/data"}
     check_equal({k: env.get(k) for k in expected}, expected, "what the container printed")
