@@ -85,10 +85,10 @@ void faults_free(struct faults *f)
 {
     if (!f)
         return;
-    while (f->held) {
-        struct call *call = f->held->call;
-        free_held(f->held);
-        call_drop(call);
+    for (struct faults_held *h = f->held, *next; h; h = next) {
+        next = h->next;
+        call_drop(h->call);
+        free_held(h);
     }
     while (f->rules.len > 0)
         remove_rule(f, f->rules.len - 1);

@@ -552,8 +552,10 @@ void server_stop(struct server *s)
         if (c->call && c->call->stream && !c->dead && !c->call->parse.http10)
             server_out_text(&c->out, "0\r\n\r\n");
     drain(s);
-    while (s->conns)
-        bury(s->conns);
+    for (struct conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        bury(c);
+    }
     tell_the_gone(s);
     for (struct call *call = s->gone, *next; call; call = next) { /* answered into nothing later */
         next = call->next;

@@ -57,7 +57,7 @@ static int load_object(struct store *s, const char *line, size_t n, struct error
     else
         rc = store_draft_make(&d, k, version, &o, err);
     store_draft_deinit(&d);
-    if (rc < 0)
+    if (rc < 0 || !o)
         return -1;
     struct store_slot *slot = mem_new(struct store_slot, 1);
     slot->now = o;

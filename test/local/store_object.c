@@ -123,9 +123,9 @@ int store_draft_read(struct store_draft *d, const struct kind *k, const char *te
         rc = error_set(err, ERROR_INVALID, "metadata.namespace: Required value");
     else
         rc = find_version(d, err);
-    if (rc < 0) {
+    if (rc < 0 || !d->name || !d->ns) {
         store_draft_deinit(d);
-        return rc;
+        return -1;
     }
     d->ns_len = strlen(d->ns);
     d->name_len = strlen(d->name);
@@ -303,8 +303,8 @@ bool store_draft_equals(const struct store_draft *d, const struct object *o)
             (d->n - d->resume) !=
         o->text_len)
         return false; /* both are compact: another order of members is as long */
-    struct object *same;
-    if (store_draft_make(d, o->kind, o->version, &same, NULL) < 0)
+    struct object *same = NULL;
+    if (store_draft_make(d, o->kind, o->version, &same, NULL) < 0 || !same)
         return false; /* then it is refused when it is made */
     bool equal = memcmp(same->text, o->text, o->text_len) == 0;
     if (!equal) { /* as long, and yet other bytes: perhaps only in another order */
