@@ -102,8 +102,7 @@ static void failed(struct run *r, const struct admission_hook *h, const char *wh
         return;
     }
     struct error err = ERROR_INIT;
-    error_set(&err, ERROR_INTERNAL,
-              "Internal error occurred: failed calling webhook \"%s\": failed to call webhook: %s",
+    error_set(&err, ERROR_INTERNAL, "Internal error occurred: failed calling webhook \"%s\": %s",
               h->name, why);
     err.http_status = 500;
     finish(r, &err);
@@ -150,9 +149,23 @@ static void answered(struct admission_call *call)
     struct admission_verdict v = {0};
     struct error err = ERROR_INIT;
     bool changed = false;
-    if (call->failed)
-        failed(r, h, call->error.text);
-    else if (admission_review_read(strbuf_str(&call->reply), call->reply.len, r->uid, &v, &err) < 0)
+    if (call->failed) {
+        /* As Go's client puts it: the whole URL, then what went wrong. */
+        char prefix[600], why[1200];
+        str_format(prefix, sizeof prefix, "POST %.*s: ", (int)strcspn(call->path, "?"), call->path);
+        const char *text = call->error.text;
+        if (str_starts(text, prefix))
+            text += strlen(prefix);
+        if (call->error.http_status > 0)
+            str_format(why, sizeof why,
+                       "failed to call webhook: an error on the server (\"unknown\") has "
+                       "prevented the request from succeeding");
+        else
+            str_format(why, sizeof why, "failed to call webhook: Post \"%s%s\": %s", call->server,
+                       call->path, text);
+        failed(r, h, why);
+    } else if (admission_review_read(strbuf_str(&call->reply), call->reply.len, r->uid, &v, &err) <
+               0)
         failed(r, h, err.text);
     else {
         for (struct json_iter it = json_iter(v.warnings); json_next(&it);)
@@ -216,9 +229,10 @@ static int locate(struct admission *a, const struct admission_hook *h, struct ad
         const char *at = map_get(&a->services, key);
         if (!at)
             return error_set(err, ERROR_NOT_FOUND,
-                             "service \"%s\" not found: cosched-local has no service network, say "
-                             "--service %s/%s=HOST:PORT",
-                             h->svc_name, h->svc_ns, h->svc_name);
+                             "Post \"https://%s.%s.svc:%lld%s?timeout=%llds\": service \"%s\" not "
+                             "found: there is no service network here, see --webhook-services (%s)",
+                             h->svc_name, h->svc_ns, (long long)h->port, *h->path ? h->path : "/",
+                             (long long)h->timeout_s, h->svc_name, key);
         strbuf_addf(&server, "https://%s", at);
         strbuf_adds(&path, h->path);
         str_format(host, sizeof host, "%s.%s.svc", h->svc_name, h->svc_ns);
@@ -246,7 +260,11 @@ static int locate(struct admission *a, const struct admission_hook *h, struct ad
     json_object_end(&w);
     strbuf_adds(&text, "}]}");
     call->kubeconfig = strbuf_take(&text);
-    strbuf_deinit(&server);
+    if (*host) {
+        strbuf_reset(&server);
+        strbuf_addf(&server, "https://%s:%lld", host, (long long)h->port);
+    }
+    call->server = strbuf_take(&server);
     return 0;
 }
 
@@ -261,12 +279,13 @@ static void ask(struct run *r, const struct admission_hook *h)
         return;
     }
     if (!h->speaks_v1) {
-        failed(r, h, "admissionReviewVersions has no v1");
+        failed(r, h, "failed to call webhook: admissionReviewVersions has no v1");
         return;
     }
     struct admission_call *call = mem_new(struct admission_call, 1);
     if (locate(r->owner, h, call, &err) < 0) {
         admission_call_free(call);
+        error_wrap(&err, "failed to call webhook");
         failed(r, h, err.text);
         return;
     }

@@ -52,6 +52,7 @@ void admission_call_free(struct admission_call *c)
     if (!c)
         return;
     free(c->kubeconfig);
+    free(c->server);
     free(c->path);
     strbuf_deinit(&c->body);
     strbuf_deinit(&c->reply);

@@ -96,6 +96,7 @@ int admission_review_read(const char *text, size_t n, const char *uid,
 struct admission_caller;
 struct admission_call {
     char *kubeconfig; /* where, and whom to trust */
+    char *server;     /* "https://webhook.system.svc:443", for messages */
     char *path;       /* "/mutate?timeout=5s" */
     int64_t timeout_ms;
     struct strbuf body;  /* the review */

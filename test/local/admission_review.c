@@ -128,13 +128,10 @@ static int read_patch(json *response, struct json_doc **out, struct error *err)
     return rc;
 }
 
-int admission_review_read(const char *text, size_t n, const char *uid,
-                          struct admission_verdict *out, struct error *err)
+static int read_response(json *root, const char *uid, struct admission_verdict *out,
+                         struct error *err)
 {
-    *out = (struct admission_verdict){.message = ""};
-    if (json_parse(&out->doc, text, n, err) < 0)
-        return error_wrap(err, "expected webhook response of admission.k8s.io/v1, AdmissionReview");
-    json *root = json_root(out->doc), *response = json_get(root, "response");
+    json *response = json_get(root, "response");
     const char *version = json_get_str(root, "apiVersion"), *kind = json_get_str(root, "kind");
     if (!str_eq(version, "admission.k8s.io/v1") || !str_eq(kind, "AdmissionReview"))
         return error_set(err, ERROR_INVALID,
@@ -162,4 +159,16 @@ int admission_review_read(const char *text, size_t n, const char *uid,
         return 0;
     }
     return read_patch(response, &out->patch, err);
+}
+
+int admission_review_read(const char *text, size_t n, const char *uid,
+                          struct admission_verdict *out, struct error *err)
+{
+    *out = (struct admission_verdict){.message = ""};
+    if (json_parse(&out->doc, text, n, err) < 0)
+        return error_wrap(err,
+                          "failed to call webhook: couldn't get version/kind; json parse error");
+    if (read_response(json_root(out->doc), uid, out, err) < 0)
+        return error_wrap(err, "received invalid webhook response");
+    return 0;
 }
