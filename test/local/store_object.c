@@ -80,6 +80,16 @@ static size_t find_member(const char *t, size_t n, size_t i, const char *key, si
     return found;
 }
 
+bool store_object_span(const char *text, size_t n, const char *key, size_t *from, size_t *to)
+{
+    size_t at = find_member(text, n, skip_blank(text, n, 0), key, NULL);
+    if (at == 0)
+        return false;
+    *from = at;
+    *to = skip_value(text, n, at);
+    return true;
+}
+
 static int find_version(struct store_draft *d, struct error *err)
 {
     const char *t = d->text;
