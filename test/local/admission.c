@@ -493,8 +493,10 @@ void admission_free(struct admission *a)
     struct error err = ERROR_INIT;
     error_set(&err, ERROR_CANCELLED, "the server is shutting down");
     err.http_status = 503;
-    while (a->runs)
-        finish(a->runs, &err);
+    for (struct run *r = a->runs, *later; r; r = later) {
+        later = r->next;
+        finish(r, &err);
+    }
     admission_webhooks_free(a->webhooks);
     admission_quota_free(a->quota);
     admission_builtin_free(a->builtin);

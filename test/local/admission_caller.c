@@ -34,8 +34,8 @@ struct worker {
     struct admission_caller *caller;
     pthread_t thread;
     bool started;
-    struct connection kept[KEPT]; /* newest first */
-    struct kube_http *busy;       /* under the lock: what to cancel */
+    struct connection *kept[KEPT]; /* newest first */
+    struct kube_http *busy;        /* under the lock: what to cancel */
 };
 
 struct admission_caller {
@@ -61,41 +61,46 @@ void admission_call_free(struct admission_call *c)
 
 static void connection_close(struct connection *c)
 {
+    if (!c)
+        return;
     kube_http_free(c->http);
     kube_config_free(c->config);
     free(c->kubeconfig);
-    *c = (struct connection){0};
+    free(c);
+}
+
+static struct connection *connection_open(const char *kubeconfig, struct error *err)
+{
+    static const struct kube_options options = {
+        .max_list_bytes = REPLY_MAX,
+        .max_line_bytes = REPLY_MAX,
+        .max_reply_bytes = REPLY_MAX,
+        .request_timeout_ms = 30000,
+    };
+    struct connection *c = mem_new(struct connection, 1);
+    c->kubeconfig = mem_strdup(kubeconfig);
+    if (kube_config_parse(&c->config, kubeconfig, strlen(kubeconfig), NULL, "", false, err) < 0 ||
+        kube_http_new(&c->http, c->config, &options, "kube-apiserver-admission", err) < 0) {
+        connection_close(c);
+        return NULL;
+    }
+    return c;
 }
 
 /* The worker's connection to that server, moved to the front; made if need be. */
 static struct kube_http *worker_connect(struct worker *w, const char *kubeconfig, struct error *err)
 {
     size_t i = 0;
-    while (i < KEPT && !str_eq(w->kept[i].kubeconfig, kubeconfig))
+    while (i < KEPT && !(w->kept[i] && str_eq(w->kept[i]->kubeconfig, kubeconfig)))
         i++;
-    struct connection c = {0};
-    if (i < KEPT)
-        c = w->kept[i];
-    else {
-        static const struct kube_options options = {
-            .max_list_bytes = REPLY_MAX,
-            .max_line_bytes = REPLY_MAX,
-            .max_reply_bytes = REPLY_MAX,
-            .request_timeout_ms = 30000,
-        };
-        if (kube_config_parse(&c.config, kubeconfig, strlen(kubeconfig), NULL, "", false, err) < 0)
-            return NULL;
-        if (kube_http_new(&c.http, c.config, &options, "kube-apiserver-admission", err) < 0) {
-            kube_config_free(c.config);
-            return NULL;
-        }
-        c.kubeconfig = mem_strdup(kubeconfig);
-        i = KEPT - 1;
-        connection_close(&w->kept[i]);
-    }
+    struct connection *c = i < KEPT ? w->kept[i] : connection_open(kubeconfig, err);
+    if (!c)
+        return NULL;
+    if (i == KEPT)
+        connection_close(w->kept[--i]);
     memmove(&w->kept[1], &w->kept[0], i * sizeof w->kept[0]);
     w->kept[0] = c;
-    return c.http;
+    return c->http;
 }
 
 static void worker_call(struct worker *w, struct admission_call *call)
@@ -145,7 +150,7 @@ static void *worker_run(void *arg)
         mailbox_post(c->answers, call);
     }
     for (size_t i = 0; i < KEPT; i++)
-        connection_close(&w->kept[i]);
+        connection_close(w->kept[i]);
     return NULL;
 }
 

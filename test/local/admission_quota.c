@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/vec.h"
@@ -134,7 +135,7 @@ static bool has_scopes(json *spec)
 struct check {
     struct admission_quota *q;
     const struct admission_request *r;
-    const char *name;
+    const struct jsonnode *object;
     const struct place *place;
     struct error *err;
     bool refused;
@@ -156,6 +157,18 @@ static const char *hard_text(json *v)
 {
     const char *s = json_str(v);
     return s ? s : json_number_text(v);
+}
+
+/* Quotas come after names: one that is about to be generated stands in the refusal. */
+static void print_name(const struct check *c, char out[300])
+{
+    const char *own = jsonnode_str(jsonnode_path(c->object, "metadata", "name", NULL));
+    bool named = (c->r->name && *c->r->name) || (own && *own);
+    str_format(out, 300, "%.250s", admission_name(c->r, c->object));
+    for (size_t n = strlen(out), i = 0; !named && i < 5; i++) {
+        out[n + i] = "bcdfghjklmnpqrstvwxz2456789"[clock_jitter(27)];
+        out[n + i + 1] = '\0';
+    }
 }
 
 static bool check_quota(void *arg, struct object *o)
@@ -184,6 +197,8 @@ static bool check_quota(void *arg, struct object *o)
     if (over.len > 0) {
         qsort(over.items, over.len, sizeof *over.items, by_name);
         struct strbuf asked = {0}, used = {0}, hard = {0};
+        char name[300];
+        print_name(c, name);
         for (size_t i = 0; i < over.len; i++) {
             const struct excess *e = &over.items[i];
             const char *comma = i ? "," : "";
@@ -191,7 +206,7 @@ static bool check_quota(void *arg, struct object *o)
             strbuf_addf(&used, "%s%s=%lld", comma, e->name, (long long)e->used);
             strbuf_addf(&hard, "%s%s=%s", comma, e->name, e->hard);
         }
-        admission_forbid(c->err, c->r->kind, c->name,
+        admission_forbid(c->err, c->r->kind, name,
                          "exceeded quota: %s, requested: %s, used: %s, limited: %s", o->name,
                          strbuf_str(&asked), strbuf_str(&used), strbuf_str(&hard));
         strbuf_deinit(&asked);
@@ -212,7 +227,7 @@ int admission_quota_check(struct admission_quota *q, const struct admission_requ
     const struct place *p = map_get(&q->places, ns);
     if (!p || p->counts[kind_index(&kind_resource_quotas)] == 0)
         return 0;
-    struct check c = {.q = q, .r = r, .name = admission_name(r, object), .place = p, .err = err};
+    struct check c = {.q = q, .r = r, .object = object, .place = p, .err = err};
     store_each(q->store, &kind_resource_quotas, ns, NULL, check_quota, &c);
     return c.refused ? -1 : 0;
 }

@@ -121,9 +121,7 @@ static void count_one(struct job *j, const struct controllers_child *pod)
     struct controllers_owner *owner = controllers_index_need(&j->c->index, j->o->uid);
     if (pod->phase == POD_SUCCEEDED) {
         owner->failures_in_row = 0;
-        if (!j->indexed)
-            j->succeeded++;
-        else if (pod->index_known && job_index_add(&j->indexes, pod->index))
+        if (!j->indexed || (pod->index_known && job_index_add(&j->indexes, pod->index)))
             j->succeeded++;
     } else if (pod->phase == POD_FAILED || !j->suspended) {
         /* A pod that was taken away counts as failed; one that a suspension took away does not. */
