@@ -223,7 +223,7 @@ class Program:
             return f.read()
 
     def wait_output(self, pattern, seconds=20):
-        return wait_until(lambda: self.alive() and re.search(pattern, self.output()), f"{self.name} prints /{pattern}/", seconds)
+        return wait_until(lambda: self.alive() and re.search(pattern, self.output(), re.M), f"{self.name} prints /{pattern}/", seconds)
 
     def alive(self):
         if self.process.poll() is not None:
