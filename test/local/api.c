@@ -322,8 +322,10 @@ static int read_path(const char *path, struct api_target *t)
 {
     char *parts[MAX_PARTS];
     size_t n = 0;
-    if (!str_format(t->buf, sizeof t->buf, "%s", path))
+    size_t length = strlen(path);
+    if (length >= sizeof t->buf)
         return -2;
+    memcpy(t->buf, path, length + 1);
     for (char *at = t->buf; *at != '\0';) {
         char *end = strchrnul(at, '/');
         bool last = *end == '\0';
@@ -355,9 +357,6 @@ static int read_path(const char *path, struct api_target *t)
     /* /namespaces/NS/RESOURCE...; /namespaces/NAME[/status] is an object of its own. */
     if (str_eq(parts[i], "namespaces") && n - i >= 3 &&
         !(n - i == 3 && (str_eq(parts[i + 2], "status") || str_eq(parts[i + 2], "finalize")))) {
-        t->ns = parts[i + 1];
-        i += 2;
-    } else if (str_eq(parts[i], "namespaces") && n - i == 2 && t->watch && i + 2 < n) {
         t->ns = parts[i + 1];
         i += 2;
     }
@@ -456,8 +455,11 @@ static void subresource(struct api *a, struct call *c, const struct api_target *
 
 void api_handle(struct api *a, struct call *c)
 {
-    struct api_target t = {0};
+    struct api_target t;
     struct error err = ERROR_INIT;
+    t.kind = NULL;
+    t.ns = t.name = t.sub = NULL;
+    t.watch = false;
     if (!call_authenticated(c)) {
         (void)api_fail(&err, 401, "Unauthorized");
         api_reply_error(c, &err, NULL, NULL);

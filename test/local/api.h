@@ -2,11 +2,19 @@
 /*
  * api - the Kubernetes API of cosched-local: a request in, a verb on the store, the reply a real API server gives. Loop thread only; no sockets here.
  *
- *   api_verbs.c    get, list, create, update, patch, delete, deletecollection
+ *   api.c          path, media types, bodies, replies
+ *   api_list.c     get, list: pages and versions
  *   api_watch.c    watch: replay, then live; bookmarks; selectors that begin and end to match
- *   api_pods.c     binding, eviction, status, log ("not simulated"), resize
+ *   api_write.c    create, update, patch: through admission into the store
+ *   api_patch.c    a patch's media type and options
+ *   api_delete.c   delete, deletecollection: grace, finalizers, propagation
+ *   api_pods.c     binding, eviction, log and exec ("not simulated")
+ *   api_scale.c    scale
+ *   api_select.c   label and field selectors
  *   api_status.c   Status objects: reason, message, details, code
- *   api_meta.c     generateName, uid, creationTimestamp, generation, deletionTimestamp, finalizers, managedFields (none)
+ *   api_meta.c     generateName, uid, creationTimestamp, generation, deletionTimestamp, finalizers
+ *
+ * Left out: webhooks for deletions, bindings and evictions; protobuf (415, 406); managedFields of updates.
  */
 #pragma once
 

@@ -249,13 +249,13 @@ void api_delete_one(struct api *a, struct call *c, const struct api_target *t)
     strbuf_init(&shown);
     struct object *o = store_get(a->store, t->kind, str_or_empty(t->ns), t->name);
     int rc = read_options(c, &d, &body, &err);
-    if (rc == 0 && !o)
-        rc = api_not_found(&err, t->kind, t->name);
     if (o)
         (void)object_ref(o);
-    if (rc == 0)
+    else if (rc == 0)
+        rc = api_not_found(&err, t->kind, t->name);
+    if (rc == 0 && o)
         rc = api_delete_object(a, o, &d, &shown, &err);
-    if (rc == 0 && shown.len == 0)
+    if (rc == 0 && o && shown.len == 0)
         api_status_success(&shown, t->kind, t->name, o->uid, 0);
     if (rc == 0) {
         api_reply_text(c, 200, NULL, &shown);
@@ -292,7 +292,8 @@ void api_delete_many(struct api *a, struct call *c, const struct api_target *t)
         strbuf_init(&out);
         (void)str_format(meta, sizeof meta, "{\"resourceVersion\":\"%llu\"}",
                          (unsigned long long)store_version(a->store));
-        api_print_list(a, API_JSON, t->kind, all.items, all.len, meta, &out);
+        static struct object *const none[1];
+        api_print_list(a, API_JSON, t->kind, all.len > 0 ? all.items : none, all.len, meta, &out);
         api_reply_text(c, 200, NULL, &out);
     } else {
         api_reply_error(c, &err, NULL, NULL);

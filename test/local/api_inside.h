@@ -9,7 +9,7 @@
 #include "test/local/admission.h"
 #include "test/local/api.h"
 
-enum { API_PATH_MAX = 1024, API_TRIES = 5 };
+enum { API_PATH_MAX = 1024, API_TRIES = 5, API_PATCH_MAX = 16 * 1024 * 1024 };
 
 /* How an object is shown, from Accept. */
 enum api_form { API_JSON, API_TABLE, API_TABLE_FULL, API_PARTIAL };
@@ -23,6 +23,8 @@ struct api {
     struct strbuf scratch;     /* text of an object on its way into the store */
     unsigned char random[512]; /* from the kernel, used up from the front */
     size_t random_used;
+    int64_t shown_second; /* the time that `shown` says */
+    char shown[32];
     struct api_request *waiting; /* for an admission */
 };
 
@@ -156,6 +158,8 @@ void api_scale_sub(struct api *a, struct call *c, const struct api_target *t);
 void api_request_free(struct api_request *r);
 /* 409 unless text is empty, "0" or the object's version. */
 int api_check_version(const struct object *o, const char *text, struct error *err);
+/* fieldManager and force, as far as the type of patch wants and allows them. */
+int api_patch_options(const struct call *c, enum api_patch_type type, struct error *err);
 int api_apply_patch(struct call *c, struct jsontree *t, enum api_patch_type type, const char *kind,
                     struct error *err);
 int api_patch_type_of(const struct call *c, const struct kind *k, enum api_patch_type *out,

@@ -218,18 +218,23 @@ static int read_options(const struct call *c, struct listing *l, struct error *e
 /* ---- printing --------------------------------------------------------------------------------- */
 
 /* In a list, built-in kinds say neither apiVersion nor kind: the list's kind says it. */
-static size_t skip_about(const struct kind *k)
+static void print_item(const struct object *o, const char *about, size_t n, struct strbuf *out)
 {
-    return k->custom ? 0
-                     : strlen("{\"apiVersion\":\"\",\"kind\":\"\",") + strlen(k->api_version) +
-                           strlen(k->kind);
+    if (n > 0 && o->text_len > n && memcmp(o->text, about, n) == 0) {
+        strbuf_addc(out, '{');
+        strbuf_add(out, o->text + n, o->text_len - n);
+    } else {
+        strbuf_add(out, o->text, o->text_len);
+    }
 }
 
 static void print_json(const struct kind *k, struct object *const *items, size_t n,
                        const char *meta, struct strbuf *out)
 {
-    size_t skip = skip_about(k);
+    char about[256];
     size_t bytes = 256;
+    (void)str_format(about, sizeof about, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",", k->api_version,
+                     k->kind);
     for (size_t i = 0; i < n; i++)
         bytes += items[i]->text_len + 1;
     strbuf_reserve(out, bytes);
@@ -238,9 +243,7 @@ static void print_json(const struct kind *k, struct object *const *items, size_t
     for (size_t i = 0; i < n; i++) {
         if (i > 0)
             strbuf_addc(out, ',');
-        if (skip > 0)
-            strbuf_addc(out, '{');
-        strbuf_add(out, items[i]->text + skip, items[i]->text_len - skip);
+        print_item(items[i], about, k->custom ? 0 : strlen(about), out);
     }
     strbuf_adds(out, "]}");
 }
@@ -324,7 +327,8 @@ static void reply_page(struct api *a, struct call *c, const struct api_target *t
             strbuf_addf(&meta, ",\"remainingItemCount\":%zu", left);
     }
     strbuf_addc(&meta, '}');
-    api_print_list(a, form, t->kind, all->items ? all->items + from : NULL, n, strbuf_str(&meta),
+    static struct object *const none[1];
+    api_print_list(a, form, t->kind, all->len > 0 ? all->items + from : none, n, strbuf_str(&meta),
                    &body);
     strbuf_deinit(&meta);
     call_reply(c, 200, "application/json", NULL, &body);

@@ -318,18 +318,35 @@ static int check_eviction(struct jsonnode *e, const struct api_target *t, struct
     return d->version ? api_check_version(pod, d->version, err) : 0;
 }
 
+/* Asks the pod's budgets, then deletes it. *answered: a budget refused, and the client knows. */
+static int evict_within_budgets(struct api *a, struct call *c, struct object *pod,
+                                struct api_delete_options *d, bool *answered, struct error *err)
+{
+    AUTO_JSONTREE *tree = NULL;
+    struct budgets b = {.pod = pod};
+    int rc = jsontree_parse(&tree, pod->text, pod->text_len, err);
+    if (rc == 0 && !ignores_budgets(jsontree_root(tree)))
+        store_each(a->store, &kind_pdbs, pod->ns, NULL, find_budget, &b);
+    if (rc == 0 && b.found.len > 1)
+        rc = api_fail(err, 500,
+                      "This pod has more than one PodDisruptionBudget, which the eviction "
+                      "subresource does not support.");
+    if (rc == 0 && b.found.len == 1)
+        *answered = !spend(a, c, b.found.items[0], pod, jsontree_root(tree), d->dry_run);
+    for (size_t i = 0; i < b.found.len; i++)
+        object_unref(b.found.items[i]);
+    vec_deinit(&b.found);
+    return rc == 0 && !*answered ? evict(a, pod, d, err) : rc;
+}
+
 static void eviction(struct api *a, struct call *c, const struct api_target *t)
 {
     AUTO_JSONTREE *body = NULL;
-    AUTO_JSONTREE *tree = NULL;
     struct error err = ERROR_INIT;
     struct api_delete_options d = {0};
     bool dry = false;
     bool answered = false;
     struct object *pod = store_get(a->store, &kind_pods, t->ns, t->name);
-    if (pod)
-        (void)object_ref(pod);
-    struct budgets b = {.pod = pod};
     int rc =
         api_dry_run(c, "CreateOptions", &dry, &err) < 0 || api_body(c, "Eviction", &body, &err) < 0
             ? -1
@@ -339,26 +356,15 @@ static void eviction(struct api *a, struct call *c, const struct api_target *t)
         d.dry_run = d.dry_run || dry;
         rc = check_eviction(jsontree_root(body), t, pod, &d, &err);
     }
-    if (rc == 0)
-        rc = jsontree_parse(&tree, pod->text, pod->text_len, &err);
-    if (rc == 0 && !ignores_budgets(jsontree_root(tree)))
-        store_each(a->store, &kind_pdbs, t->ns, NULL, find_budget, &b);
-    if (rc == 0 && b.found.len > 1)
-        rc = api_fail(&err, 500,
-                      "This pod has more than one PodDisruptionBudget, which the eviction "
-                      "subresource does not support.");
-    if (rc == 0 && b.found.len == 1)
-        answered = !spend(a, c, b.found.items[0], pod, jsontree_root(tree), d.dry_run);
-    if (rc == 0 && !answered)
-        rc = evict(a, pod, &d, &err);
+    if (rc == 0 && pod) {
+        (void)object_ref(pod);
+        rc = evict_within_budgets(a, c, pod, &d, &answered, &err);
+        object_unref(pod);
+    }
     if (rc < 0)
         api_reply_error(c, &err, NULL, NULL);
     else if (!answered)
         reply_created(c);
-    for (size_t i = 0; i < b.found.len; i++)
-        object_unref(b.found.items[i]);
-    vec_deinit(&b.found);
-    object_unref(pod);
 }
 
 /* ---- the kubelet's streams -------------------------------------------------------------------- */

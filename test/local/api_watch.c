@@ -75,7 +75,9 @@ static void print_line(struct api *a, enum line_type type, enum api_form form, b
                        struct object *o, struct strbuf *out)
 {
     strbuf_reserve(out, o->text_len + 64);
-    strbuf_addf(out, "{\"type\":\"%s\",\"object\":", type_names[type]);
+    strbuf_adds(out, "{\"type\":\"");
+    strbuf_adds(out, type_names[type]);
+    strbuf_adds(out, "\",\"object\":");
     if (form == API_TABLE || form == API_TABLE_FULL)
         table_print_event_object(o->kind, o, form == API_TABLE_FULL, first, a->config.now_ns(),
                                  out);
@@ -410,8 +412,10 @@ void api_watch(struct api *a, struct call *c, const struct api_target *t)
 void api_close_watches(struct api *a)
 {
     for (size_t i = 0; i < a->watches->rooms.len; i++)
-        while (a->watches->rooms.items[i]->watches)
-            end_watch(a->watches->rooms.items[i]->watches);
+        for (struct watch *w = a->watches->rooms.items[i]->watches, *next; w; w = next) {
+            next = w->next;
+            end_watch(w);
+        }
 }
 
 struct api_watches *api_watches_new(struct api *a)

@@ -12,14 +12,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/yaml.h"
 #include "test/local/api_inside.h"
-#include "test/local/patch.h"
 
-enum { PATCH_MAX_BYTES = 16 * 1024 * 1024, NAME_TRIES = 8 };
+enum { NAME_TRIES = 8 };
 
 static void start(struct api_request *r);
 
@@ -139,7 +137,10 @@ static int read_old(struct api_request *r, struct error *err)
     struct object *o = store_get(r->api->store, t->kind, str_or_empty(t->ns), t->name);
     object_unref(r->old);
     r->old = o ? object_ref(o) : NULL;
-    return o ? 0 : api_not_found(err, t->kind, t->name);
+    if (o)
+        return 0;
+    (void)api_not_found(err, t->kind, t->name);
+    return -1;
 }
 
 static int check_put(struct api_request *r, struct error *err)
@@ -149,7 +150,7 @@ static int check_put(struct api_request *r, struct error *err)
     const char *version = jsonnode_get_str(meta, "resourceVersion");
     const char *uid = jsonnode_get_str(meta, "uid");
     r->own_version = version && *version && !str_eq(version, "0");
-    if (read_old(r, err) < 0) {
+    if (read_old(r, err) < 0 || !r->old) {
         if (!puts_may_create(k) || r->target.sub || r->own_version)
             return -1;
         error_clear(err);
@@ -184,82 +185,6 @@ static int from_body(struct api_request *r, struct error *err)
 
 /* ---- patches ---------------------------------------------------------------------------------- */
 
-int api_patch_type_of(const struct call *c, const struct kind *k, enum api_patch_type *out,
-                      struct error *err)
-{
-    static const struct {
-        const char *type;
-        enum api_patch_type patch;
-    } rows[] = {
-        {"application/json-patch+json", API_PATCH_JSON},
-        {"application/merge-patch+json", API_PATCH_MERGE},
-        {"application/strategic-merge-patch+json", API_PATCH_STRATEGIC},
-        {"application/apply-patch+yaml", API_PATCH_APPLY},
-    };
-    const char *type = call_header(c, "Content-Type");
-    size_t n = strcspn(str_or_empty(type), "; ");
-    for (size_t i = 0; type && i < sizeof rows / sizeof rows[0]; i++) {
-        if (n != strlen(rows[i].type) || strncasecmp(type, rows[i].type, n) != 0)
-            continue;
-        if (k->custom && rows[i].patch == API_PATCH_STRATEGIC)
-            break;
-        *out = rows[i].patch;
-        return 0;
-    }
-    if (k->custom)
-        return api_fail(err, 415,
-                        "the body of the request was in an unknown format - accepted media types "
-                        "include: application/json-patch+json, application/merge-patch+json, "
-                        "application/apply-patch+yaml");
-    return api_fail(err, 415, "415: Unsupported Media Type");
-}
-
-static int patch_options_invalid(struct error *err, const char *what)
-{
-    return api_fail(err, 422, "PatchOptions.meta.k8s.io \"\" is invalid: %s", what);
-}
-
-static int check_patch_options(const struct call *c, enum api_patch_type type, struct error *err)
-{
-    const char *manager = call_query(c, "fieldManager");
-    const char *force = call_query(c, "force");
-    if (type == API_PATCH_APPLY && (!manager || !*manager))
-        return patch_options_invalid(err,
-                                     "fieldManager: Required value: is required for apply patch");
-    if (type != API_PATCH_APPLY && force)
-        return patch_options_invalid(err,
-                                     "force: Forbidden: may not be specified for non-apply patch");
-    return 0;
-}
-
-int api_apply_patch(struct call *c, struct jsontree *t, enum api_patch_type type, const char *kind,
-                    struct error *err)
-{
-    AUTO_JSON *doc = NULL;
-    size_t n = 0;
-    const char *text = call_body(c, &n);
-    struct error why = ERROR_INIT;
-    if (type == API_PATCH_APPLY) {
-        if (yaml_parse(&doc, text, n, PATCH_MAX_BYTES, &why) < 0)
-            return api_fail(err, 400, "error decoding YAML: %s", why.text);
-        const char *force = call_query(c, "force");
-        return patch_apply(t, kind, json_root(doc), call_query(c, "fieldManager"),
-                           str_eq(force, "true") || str_eq(force, "1"), err);
-    }
-    if (json_parse(&doc, text, n, &why) < 0)
-        return api_fail(err, 400, "error decoding patch: %s", why.text);
-    if (type == API_PATCH_MERGE)
-        return patch_merge(t, json_root(doc), err);
-    if (type == API_PATCH_STRATEGIC)
-        return patch_strategic(t, kind, json_root(doc), err);
-    if (patch_json(t, json_root(doc), &why) == 0)
-        return 0;
-    if (why.http_status == 422) /* which of the operations failed is not told */
-        return api_fail(err, 422, "the server rejected our request due to an error in our request");
-    *err = why;
-    return -1;
-}
-
 /* The patch of an apply says what it applies to. */
 static int check_applied(struct api_request *r, struct error *err)
 {
@@ -267,7 +192,7 @@ static int check_applied(struct api_request *r, struct error *err)
     size_t n = 0;
     const char *text = call_body(r->call, &n);
     const struct kind *k = r->target.kind;
-    if (yaml_parse(&doc, text, n, PATCH_MAX_BYTES, NULL) < 0)
+    if (yaml_parse(&doc, text, n, API_PATCH_MAX, NULL) < 0)
         return 0; /* said by who applies it */
     const char *version = str_or_empty(json_get_str(json_root(doc), "apiVersion"));
     const char *kind = str_or_empty(json_get_str(json_root(doc), "kind"));
@@ -312,7 +237,7 @@ static int from_patch(struct api_request *r, struct error *err)
     r->creates = false;
     if (apply && check_applied(r, err) < 0)
         return -1;
-    if (read_old(r, err) < 0) {
+    if (read_old(r, err) < 0 || !r->old) {
         if (!apply || r->target.sub)
             return -1;
         error_clear(err);
@@ -329,7 +254,7 @@ static int from_patch(struct api_request *r, struct error *err)
         stamp_managers(r->api, r->tree);
     if (api_meta_shape(r->tree, k, err) < 0 || check_place(r, jsontree_root(r->tree), err) < 0)
         return -1;
-    if (r->creates)
+    if (r->creates || !r->old)
         return 0;
     const char *version =
         jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "resourceVersion", NULL));
@@ -460,7 +385,7 @@ static void on_admitted(void *arg, const struct error *err, const char *const *w
         return;
     }
     print_warnings(warnings, &headers);
-    if (is_new(r))
+    if (is_new(r) || !r->old)
         finish_new(r, headers.len > 0 ? strbuf_str(&headers) : NULL);
     else
         finish_change(r, headers.len > 0 ? strbuf_str(&headers) : NULL);
@@ -511,7 +436,7 @@ static void start(struct api_request *r)
     jsontree_free(r->tree);
     r->tree = NULL;
     int rc = r->what == API_PATCH ? from_patch(r, &err) : from_body(r, &err);
-    if (rc == 0 && is_new(r))
+    if (rc == 0 && (is_new(r) || !r->old))
         api_meta_create(r->api, r);
     else if (rc == 0)
         rc = jsontree_parse(&was, r->old->text, r->old->text_len, &err) < 0 ||
@@ -533,7 +458,7 @@ void api_write(struct api *a, struct call *c, const struct api_target *t, enum a
     int rc = api_dry_run(c, options[what], &r->dry_run, &err);
     if (rc == 0 && what == API_PATCH)
         rc = api_patch_type_of(c, t->kind, &r->patch_type, &err) < 0 ||
-                     check_patch_options(c, r->patch_type, &err) < 0
+                     api_patch_options(c, r->patch_type, &err) < 0
                  ? -1
                  : 0;
     if (rc < 0)
