@@ -25,7 +25,7 @@
 #include "test/local/controllers/job_index.h"
 
 enum {
-    BURST = 500,
+    BURST = 100,                  /* pods in one sync, about 10 ms; the rest in the next round */
     POD_BACKOFF_FIRST_MS = 10000, /* after the first failed pod; doubled by each */
     POD_BACKOFF_MAX_MS = 600000,
 };
