@@ -162,8 +162,8 @@ k8s-up: | $(call deps,e2e) ## start the real Kubernetes that e2e uses (ARGS=...)
 k8s-down: ## stop it
 	@test/kubernetes/k8s down $(ARGS)
 
-demo: ## a cluster on your desk
-	@echo "demo arrives with the embedded local cluster (next issue)"; exit 1
+demo: $(BINS) | $(call deps,test) ## the whole product on this machine, without a GPU (KEEP=1 leaves it running)
+	@BUILD_DIR=$(B) KEEP=$(KEEP) test/local/demo
 
 install: $(BINS) ## install the programs below DESTDIR/PREFIX (release)
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/cosched
