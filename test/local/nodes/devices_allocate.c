@@ -29,6 +29,7 @@ struct admission_step {
     size_t reuse_len;
 };
 
+/* As rpc.c reads the status of the plugin's answer; the kubelet prints its name. */
 static const char *code_name(enum error_code code)
 {
     switch (code) {
@@ -37,10 +38,8 @@ static const char *code_name(enum error_code code)
     case ERROR_NOT_FOUND:
         return "NotFound";
     case ERROR_CONFLICT:
-        return "FailedPrecondition";
-    case ERROR_DENIED:
-        return "PermissionDenied";
-    case ERROR_THROTTLED:
+        return "Aborted";
+    case ERROR_TOO_LARGE:
         return "ResourceExhausted";
     case ERROR_TIMEOUT:
         return "DeadlineExceeded";
@@ -49,7 +48,7 @@ static const char *code_name(enum error_code code)
     case ERROR_CANCELLED:
         return "Canceled";
     case ERROR_UNSUPPORTED:
-        return "Unimplemented";
+        return "FailedPrecondition";
     default:
         return "Internal";
     }

@@ -107,10 +107,11 @@ static void unary_calls(void **state)
     } rows[] = {
         {"an answer", "/t.T/Echo", "x", "echo:x", ERROR_NONE, NULL},
         {"an empty request", "/t.T/Echo", "", "echo:", ERROR_NONE, NULL},
-        {"a refusal is its sentence", "/t.T/Echo", "fail", NULL, ERROR_UNSUPPORTED,
-         "/t.T/Echo: a sentence for the user"},
+        /* Only FailedPrecondition is read as ERROR_UNSUPPORTED: Unimplemented would be INTERNAL. */
+        {"a refusal is its sentence, as FailedPrecondition", "/t.T/Echo", "fail", NULL,
+         ERROR_UNSUPPORTED, "/t.T/Echo: a sentence for the user"},
         {"a fault of ours", "/t.T/Echo", "crash", NULL, ERROR_INTERNAL, "/t.T/Echo: broken"},
-        {"a method we do not have", "/t.T/Other", "", NULL, ERROR_UNSUPPORTED,
+        {"a method we do not have", "/t.T/Other", "", NULL, ERROR_INTERNAL,
          "/t.T/Other: cosched-device-plugin does not serve this method"},
         {"no answer in time", "/t.T/Slow", "", NULL, ERROR_TIMEOUT, NULL},
     };

@@ -36,6 +36,7 @@ struct bench {
     int healthy; /* the first so many of the ids */
     uint64_t generation;
     const char *refuse; /* Allocate fails with this */
+    enum error_code refuse_code;
 };
 
 static void note(struct bench *b, const char *what)
@@ -125,7 +126,7 @@ static int on_allocate(void *arg, const void *request, size_t n, struct strbuf *
     strbuf_addf(&what, ", %zu pods", pods.len);
     note(b, strbuf_str(&what));
     if (result == 0 && b->refuse != NULL)
-        result = error_set(err, ERROR_INVALID, "%s", b->refuse);
+        result = error_set(err, b->refuse_code, "%s", b->refuse);
     if (result == 0) {
         struct response answer = {.envs = {{"IDS", ids[0].items[0]}}, .envs_len = 1};
         wire_encode_allocate(&answer, 1, reply);
@@ -311,14 +312,28 @@ static void test_the_order_of_calls(void **state)
 static void test_a_refusal_is_told_as_the_kubelet_tells_it(void **state)
 {
     struct bench *b = *state;
-    struct error err = ERROR_INIT;
+    static const struct {
+        enum error_code code; /* of our plugin */
+        const char *sentence; /* of the kubelet */
+    } rows[] = {
+        {ERROR_UNSUPPORTED, "rpc error: code = FailedPrecondition desc = no claim"},
+        {ERROR_INVALID, "rpc error: code = InvalidArgument desc = no claim"},
+        {ERROR_NOT_FOUND, "rpc error: code = NotFound desc = no claim"},
+        {ERROR_CONFLICT, "rpc error: code = Aborted desc = no claim"},
+        {ERROR_TOO_LARGE, "rpc error: code = ResourceExhausted desc = no claim"},
+        {ERROR_INTERNAL, "rpc error: code = Internal desc = no claim"},
+    };
     struct podview *v = make_pod("one", ASKS(1));
     plugin_up(b);
     wait_for(b, IDS, IDS);
     b->refuse = "no claim";
-    assert_int_equal(admit(b, v, &err), -1);
-    assert_string_equal(err.text, "rpc error: code = InvalidArgument desc = no claim");
-    devices_remove_pod(b->devices, "one");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct error err = ERROR_INIT;
+        b->refuse_code = rows[i].code;
+        assert_int_equal(admit(b, v, &err), -1);
+        assert_string_equal(err.text, rows[i].sentence);
+        devices_remove_pod(b->devices, "one");
+    }
     podview_free(v);
 }
 
