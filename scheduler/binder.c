@@ -120,9 +120,11 @@ static int post(struct binder *b, struct kube_client *client, struct binder_job 
     bool never_sent = false;
     if (!node_exists(client, job, err))
         return -1;
+    /* Before the fence is asked: its answer is as old as this when the Binding goes out, and a leader that is stopped in between sends nothing late. */
+    job->binding.began_ms = clock_mono_ms();
     if (b->config.lease != NULL && !lease_may_write(b->config.lease))
         return error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
-    int64_t until_ms = clock_mono_ms() + job->binding.timeout_ms;
+    int64_t until_ms = job->binding.began_ms + job->binding.timeout_ms;
     if (kube_bind(client, &job->binding, &never_sent, err) == 0)
         return 0;
     /* Only a refusal that the server itself put into words means that nothing was done. */

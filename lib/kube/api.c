@@ -4,7 +4,8 @@
  *
  *   time    one deadline covers the verb: waiting for the rate limiter, every try, every pause between them. A try gets what is left, and
  *           writes tell the server so (?timeout=), so that an answer we no longer wait for is not acted upon either. Fencing counts on it:
- *           a Binding that may take 4 s is over after 4 s.
+ *           a Binding that may take 4 s is over after 4 s. Nothing is sent once the deadline has passed, however that came about: a process
+ *           that was stopped for a minute does not send when it wakes.
  *   retry   429 means "not done": waits as long as the server wishes and asks again, reads and writes alike (an eviction is the exception:
  *           its 429 is the disruption budget's "no"). A request that never left this machine is sent again too. Reads are also
  *           repeated after a lost connection; a write that may have arrived is not.
@@ -124,7 +125,7 @@ static int wait_for_rate(struct kube_client *c, int64_t deadline_ms, struct erro
         return 0;
     int64_t now = clock_mono_ms();
     int64_t wait = bucket_take(c->options.qps, c->options.burst, now);
-    if (now + wait >= deadline_ms) {
+    if (wait > 0 && now + wait >= deadline_ms) {
         bucket_return();
         error_set(err, ERROR_THROTTLED,
                   "our own limit of %lld requests per second leaves no room in time",
@@ -147,6 +148,7 @@ struct call {
     const char *body;
     size_t body_len;
     int64_t timeout_ms; /* 0: the options' */
+    int64_t began_ms;   /* 0: now */
     bool no_throttle_retry;
 };
 
@@ -175,15 +177,19 @@ static int attempt(struct kube_client *c, const struct call *q, struct strbuf *b
     err = err ? err : &mine;
     bool ignored;
     never_sent = never_sent ? never_sent : &ignored;
-    int64_t deadline =
-        clock_mono_ms() + (q->timeout_ms > 0 ? q->timeout_ms : c->options.request_timeout_ms);
+    int64_t deadline = (q->began_ms > 0 ? q->began_ms : clock_mono_ms()) +
+                       (q->timeout_ms > 0 ? q->timeout_ms : c->options.request_timeout_ms);
     bool write = !str_eq(q->method, "GET");
     AUTO_STRBUF path = {0};
     for (int i = 0;; i++) {
         *never_sent = true;
         if (wait_for_rate(c, deadline, err) < 0)
             return error_wrap(err, "%s %.*s", q->method, (int)strcspn(q->path, "?"), q->path);
-        int64_t left = num_max(deadline - clock_mono_ms(), 1);
+        int64_t left = deadline - clock_mono_ms();
+        if (left <= 0) {
+            error_set(err, ERROR_TIMEOUT, "its time was over before it was sent");
+            return error_wrap(err, "%s %.*s", q->method, (int)strcspn(q->path, "?"), q->path);
+        }
         strbuf_reset(&path);
         strbuf_adds(&path, q->path);
         if (write)
@@ -194,7 +200,8 @@ static int attempt(struct kube_client *c, const struct call *q, struct strbuf *b
                                  .content_type = q->content_type,
                                  .body = q->body,
                                  .body_len = q->body_len,
-                                 .timeout_ms = left};
+                                 .timeout_ms = left,
+                                 .not_after_ms = deadline};
         strbuf_reset(body);
         if (kube_http_do(c->http, &r, body, NULL, never_sent, err) == 0)
             return 0;
@@ -390,7 +397,8 @@ int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_s
                      .content_type = "application/json",
                      .body = strbuf_str(&body),
                      .body_len = body.len,
-                     .timeout_ms = b->timeout_ms};
+                     .timeout_ms = b->timeout_ms,
+                     .began_ms = b->began_ms};
     return call(c, &q, NULL, never_sent, err);
 }
 

@@ -67,6 +67,7 @@ struct transfer {
     bool write;
     bool refused; /* a callback ended it and err says why */
     bool repeated;
+    bool late;
 };
 
 void kube_http_global_init(void)
@@ -127,6 +128,11 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
     struct transfer *t = arg;
     if (++t->attempts > 1 && t->write) {
         t->repeated = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    /* The last moment before the bytes go out: the process may have been stopped (SIGSTOP, a frozen machine) anywhere before. */
+    if (t->request->not_after_ms > 0 && clock_mono_ms() >= t->request->not_after_ms) {
+        t->late = true;
         return CURL_PREREQFUNC_ABORT;
     }
     return CURL_PREREQFUNC_OK;
@@ -405,6 +411,8 @@ static int conclude(struct kube_http *h, struct transfer *t, enum outcome outcom
                          (long long)t->request->idle_ms);
     if (t->repeated)
         return error_set(t->err, ERROR_UNAVAILABLE, "the connection was closed before an answer");
+    if (t->late)
+        return error_set(t->err, ERROR_TIMEOUT, "its time was over before it was sent");
     if (result != CURLE_OK)
         return transport_error(h, result, sent > 0, t->err);
     if (code >= 300)

@@ -37,14 +37,16 @@ struct kube_request {
     const char *body;
     size_t body_len;
     int64_t timeout_ms; /* whole request; 0: options' request timeout; -1: none (watches) */
-    int64_t idle_ms;    /* no byte for so long: ERROR_TIMEOUT; 0: no such limit */
-    int64_t max_bytes;  /* of the reply; 0: options' max_reply_bytes */
+    int64_t
+        not_after_ms; /* on clock_mono_ms: not sent later than this, however long we were stopped before; 0: whenever */
+    int64_t idle_ms;   /* no byte for so long: ERROR_TIMEOUT; 0: no such limit */
+    int64_t max_bytes; /* of the reply; 0: options' max_reply_bytes */
 };
 
 /* The reply is appended to body. 0: an HTTP status below 400 (in *status). -1: ERROR_TIMEOUT/UNAVAILABLE (never_sent tells whether the request
  * cannot have reached the server), ERROR_TOO_LARGE, ERROR_CANCELLED, or an HTTP error status turned into an error code by kube_api_status_error, its
  * body in `body`. A redirect is an error (ERROR_UNSUPPORTED). status and never_sent may be NULL. A connection that could not be made, in time or at
- * all, is ERROR_UNAVAILABLE; ERROR_TIMEOUT means that the request may have been done. */
+ * all, is ERROR_UNAVAILABLE; ERROR_TIMEOUT means that the request may have been done, unless not_after_ms had passed (never_sent). */
 int kube_http_do(struct kube_http *h, const struct kube_request *r, struct strbuf *body,
                  int *status, bool *never_sent, struct error *err);
 

@@ -167,6 +167,41 @@ static void test_bind(void **state)
     bench_deinit(&b);
 }
 
+/* A leader that was stopped between its fence and the send: what comes out of it afterwards must not be a Binding. */
+static void test_a_binding_whose_time_is_over_is_not_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        int64_t qps, ago_ms;
+        bool sent;
+    } rows[] = {
+        {"begun long ago", 0, 60000, false},
+        {"its time ends just now", 0, 4000, false},
+        {"also when requests are counted", 1000, 4000, false},
+        {"begun a moment ago", 0, 1000, true},
+        {"begun now", 1000, 0, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench b;
+        bench_init(&b, rows[i].qps, 10);
+        struct kube_binding bind = {.ns = "ns",
+                                    .pod = "a",
+                                    .node = "n",
+                                    .timeout_ms = 4000,
+                                    .began_ms = clock_mono_ms() - rows[i].ago_ms};
+        bool never_sent = rows[i].sent; /* the wrong answer */
+        twin_script(b.twin, 201, "", "{}");
+        int rc = kube_bind(b.client, &bind, &never_sent, &b.err);
+        expect_int(rows[i].row, rows[i].sent ? 0 : -1, rc);
+        expect_int(rows[i].row, rows[i].sent ? ERROR_NONE : ERROR_TIMEOUT, b.err.code);
+        expect_true(rows[i].row, never_sent != rows[i].sent);
+        expect_int(rows[i].row, rows[i].sent, (int64_t)twin_requests(b.twin, TWIN_ANY));
+        bench_deinit(&b);
+    }
+    expect_done();
+}
+
 static void test_retries(void **state)
 {
     (void)state;
@@ -353,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_verbs),
         cmocka_unit_test(test_bind),
+        cmocka_unit_test(test_a_binding_whose_time_is_over_is_not_sent),
         cmocka_unit_test(test_retries),
         cmocka_unit_test(test_throttled_longer_than_we_wait),
         cmocka_unit_test(test_an_eviction_refused_by_a_budget),

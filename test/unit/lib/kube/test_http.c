@@ -212,6 +212,35 @@ static void test_never_sent(void **state)
     bench_deinit(&b);
 }
 
+static void test_not_after(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    struct kube_request late = {.method = "POST",
+                                .path = "/x?y=z",
+                                .content_type = "application/json",
+                                .body = "{}",
+                                .body_len = 2};
+    twin_script(b.twin, 201, "", "{}");
+    assert_int_equal(0, post(&b));
+    late.not_after_ms = clock_mono_ms(); /* over a connection that stands */
+    assert_int_equal(-1, ask(&b, &late));
+    assert_int_equal(ERROR_TIMEOUT, b.err.code);
+    assert_string_equal("POST /x: its time was over before it was sent", b.err.text);
+    assert_true(b.never_sent);
+    kube_http_free(b.http);
+    open_http(&b); /* over one that is made for it */
+    assert_int_equal(-1, ask(&b, &late));
+    assert_int_equal(ERROR_TIMEOUT, b.err.code);
+    assert_true(b.never_sent);
+    assert_int_equal(1, twin_requests(b.twin, TWIN_ANY));
+    late.not_after_ms = clock_mono_ms() + 60000;
+    assert_int_equal(0, ask(&b, &late));
+    assert_int_equal(2, twin_requests(b.twin, TWIN_ANY));
+    bench_deinit(&b);
+}
+
 static void test_bounds(void **state)
 {
     (void)state;
@@ -465,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_a_write_is_not_repeated),
         cmocka_unit_test(test_never_sent),
+        cmocka_unit_test(test_not_after),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_sleep),
