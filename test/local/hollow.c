@@ -311,19 +311,24 @@ static void on_timer(void *arg)
     loop_timer_set(h->loop, &h->timer, 0, on_timer, h);
 }
 
-static void on_pod(void *arg, const struct store_event *e)
+static bool take_pod(void *arg, struct object *o)
 {
     struct hollow *h = arg;
-    const struct object *o = e->object;
-    if (e->change == STORE_DELETED ||
-        !str_starts(labels_get(&o->fields, "spec.nodeName"), PREFIX) ||
+    if (!str_starts(labels_get(&o->fields, "spec.nodeName"), PREFIX) ||
         !str_eq(labels_get(&o->fields, "status.phase"), "Pending"))
-        return;
-    vec_push(&h->bound, object_ref(e->object));
-    if (h->timer_set)
-        return;
-    h->timer_set = true;
-    loop_timer_set(h->loop, &h->timer, 0, on_timer, h);
+        return true;
+    vec_push(&h->bound, object_ref(o));
+    if (!h->timer_set) {
+        h->timer_set = true;
+        loop_timer_set(h->loop, &h->timer, 0, on_timer, h);
+    }
+    return true;
+}
+
+static void on_pod(void *arg, const struct store_event *e)
+{
+    if (e->change != STORE_DELETED)
+        take_pod(arg, e->object);
 }
 
 int hollow_start(struct hollow **out, struct loop *l, struct store *s,
@@ -341,6 +346,8 @@ int hollow_start(struct hollow **out, struct loop *l, struct store *s,
         rc = make_node(h, c, i, now, &text, err);
     strbuf_deinit(&text);
     store_listen(s, &h->listener);
+    /* Pods that were bound just before the state was saved. */
+    store_each(s, &kind_pods, NULL, NULL, take_pod, h);
     if (rc < 0) {
         hollow_stop(h);
         return -1;

@@ -131,11 +131,32 @@ static void bound_pods_go_running(void **state)
     expect_done();
 }
 
+/* A server that ends between a bind and the round after it leaves a pod that nobody tells of. */
+static void pods_of_a_kept_state_go_running(void **state)
+{
+    (void)state;
+    const struct hollow_config c = {.count = 1, .cpu = 1, .memory_bytes = 1, .pods = 1};
+    struct site s;
+    start(&s, &c);
+    put_pod(&s, true, "bound", "hollow-00000", "Pending");
+    hollow_stop(s.hollow);
+    expect_str("nobody runs it", "Pending", phase(&s, "bound"));
+    struct error err = ERROR_INIT;
+    if (hollow_start(&s.hollow, s.loop, s.store, &c, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 100 && !str_eq(phase(&s, "bound"), "Running"); i++)
+        loop_once(s.loop, 1);
+    expect_str("the next one does", "Running", phase(&s, "bound"));
+    stop(&s);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_are_made),
         cmocka_unit_test(bound_pods_go_running),
+        cmocka_unit_test(pods_of_a_kept_state_go_running),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
