@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/mem.h"
 
-enum { PEM_MAX = 64 * 1024 };
+enum { PEM_MAX = 64 * 1024, OPEN_DIRECTORIES = 16 };
 
 int kubeconfig_read_file(const char *path, size_t max, struct strbuf *out, struct error *err)
 {
@@ -99,6 +100,7 @@ static int open_directory(struct kubeconfig *k, const char *directory, struct er
             !mkdtemp(path))
             return error_errno(err, errno, "state directory");
         directory = path;
+        k->temporary = true;
     } else if (mkdir(directory, 0700) < 0 && errno != EEXIST) {
         return error_errno(err, errno, "state directory %s", directory);
     }
@@ -144,6 +146,7 @@ int kubeconfig_open(struct kubeconfig *k, const char *directory, bool plain, str
     if (open_directory(k, directory, err) == 0 &&
         (plain || (open_pki(k, err) == 0 && open_token(k, err) == 0)))
         return 0;
+    kubeconfig_discard(k);
     kubeconfig_deinit(k);
     return -1;
 }
@@ -172,6 +175,20 @@ int kubeconfig_write(const struct kubeconfig *k, const char *address, uint16_t p
     int rc = kubeconfig_write_file(k->path, strbuf_str(&text), text.len, err);
     strbuf_deinit(&text);
     return rc;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st, (void)kind, (void)at;
+    (void)remove(path); /* what cannot be removed is left, and so are the directories above it */
+    return 0;
+}
+
+void kubeconfig_discard(struct kubeconfig *k)
+{
+    if (k->temporary && k->directory)
+        (void)nftw(k->directory, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    k->temporary = false;
 }
 
 void kubeconfig_deinit(struct kubeconfig *k)

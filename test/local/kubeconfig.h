@@ -21,6 +21,7 @@ struct kubeconfig {
     char *path;      /* of the kubeconfig */
     struct pki pki;  /* empty with plain HTTP */
     char token[PKI_TOKEN_SIZE];
+    bool temporary; /* the directory was made by kubeconfig_open, for nobody else */
 };
 
 /* directory NULL: a new one below $TMPDIR or /tmp. Makes what is missing; files are for the owner
@@ -30,6 +31,8 @@ int kubeconfig_open(struct kubeconfig *k, const char *directory, bool plain, str
 int kubeconfig_write(const struct kubeconfig *k, const char *address, uint16_t port, bool plain,
                      struct error *err);
 void kubeconfig_deinit(struct kubeconfig *k); /* files stay */
+/* Removes a temporary directory and all that is in it; any other one stays. */
+void kubeconfig_discard(struct kubeconfig *k);
 
 /* Whole files; at most max bytes. Writing replaces at once (by rename), mode 0600. */
 int kubeconfig_read_file(const char *path, size_t max, struct strbuf *out, struct error *err);

@@ -80,9 +80,8 @@ static const struct option_row serve_rows[] = {
     {ROW("insecure", OPTION_BOOL, insecure),
      .help = "Plain HTTP and no token: for load tests on loopback."},
     {ROW("state-dir", OPTION_STRING, state_dir), .meta = "DIR",
-     .help =
-         "Certificates, token, kubeconfig and the nodes' directories; a new temporary directory "
-         "unless given."},
+     .help = "Certificates, token, kubeconfig and the nodes' directories; unless given a temporary "
+             "directory, which is removed at the end (not with --keep-state)."},
     {ROW("keep-state", OPTION_BOOL, keep_state),
      .help = "The objects are written to the state directory at the end and read from it at the "
              "start."},
@@ -441,6 +440,8 @@ static void stop(struct local *l)
         save_state(l);
     store_free(l->store);
     kube_config_free(l->kube);
+    if (!l->options.keep_state)
+        kubeconfig_discard(&l->files);
     kubeconfig_deinit(&l->files);
     free(l->plugin);
     loop_free(l->loop);
@@ -541,6 +542,7 @@ static int nodes_alone(int argc, char **argv)
         rc = run_nodes(&a, &files, &err);
     if (rc < 0)
         log_error("nodes", kv("error", err.text));
+    kubeconfig_discard(&files);
     kubeconfig_deinit(&files);
     kube_http_global_cleanup();
     return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

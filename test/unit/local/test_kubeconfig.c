@@ -102,12 +102,36 @@ static void files_that_cannot_be(void **state)
     expect_done();
 }
 
+static void only_a_temporary_directory_is_discarded(void **state)
+{
+    (void)state;
+    struct kubeconfig k, again;
+    struct error err = ERROR_INIT;
+    char inner[512];
+    if (kubeconfig_open(&k, NULL, true, &err) < 0 ||
+        kubeconfig_open(&again, k.directory, true, &err) < 0)
+        fail_msg("%s", err.text);
+    str_format(inner, sizeof inner, "%s/nodes", k.directory);
+    assert_int_equal(0, mkdir(inner, 0700));
+    str_format(inner, sizeof inner, "%s/nodes/file", k.directory);
+    assert_int_equal(0, kubeconfig_write_file(inner, "x", 1, &err));
+    struct stat st;
+    kubeconfig_discard(&again);
+    expect_int("one that was given stays", 0, stat(inner, &st));
+    kubeconfig_discard(&k);
+    expect_int("its own goes, with all in it", -1, stat(k.directory, &st));
+    kubeconfig_deinit(&again);
+    kubeconfig_deinit(&k);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_can_read_it),
         cmocka_unit_test(plain_http_has_no_secrets),
         cmocka_unit_test(files_that_cannot_be),
+        cmocka_unit_test(only_a_temporary_directory_is_discarded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
