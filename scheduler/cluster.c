@@ -20,6 +20,10 @@
  * A claim is read once, when a pod is first seen bound, also if we assumed it there ourselves: the Binding that won may be another leader's, with other
  * cards. An annotation that somebody edits later changes nothing here.
  *
+ * A version that cannot be read (pod.unreadable) changes nothing of a pod of which we know what it holds: the old object stays, until a version comes that can be read or
+ * the pod goes (pod_keep). Where we do not know it (first seen so, or bound so), nobody may use that node meanwhile: the pod is held there, `unreadable` is
+ * counted, and fit refuses (I1).
+ *
  * A cluster_node stays as long as the API server has the node or a pod is on it; keys of the pod map lie in the pod objects, so each new version takes its
  * place in the map before the old one is freed.
  */
@@ -85,6 +89,18 @@ struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key)
     return map_get(&c->pods, key);
 }
 
+const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn)
+{
+    const struct cluster_pod *first = NULL;
+    for (size_t i = 0; cn->unreadable > 0 && i < cn->pods.len; i++) {
+        const struct cluster_pod *cp = cn->pods.items[i];
+        if (cp->pod->unreadable != NULL &&
+            (first == NULL || strcmp(cp->pod->key, first->pod->key) < 0))
+            first = cp;
+    }
+    return first;
+}
+
 bool cluster_pod_is_schedulable(const struct cluster_pod *cp)
 {
     return cp->state == CLUSTER_PENDING && !cp->pod->gated && !cp->pod->terminating;
@@ -97,6 +113,7 @@ static void hold(struct cluster_node *cn, struct cluster_pod *cp)
     cp->on = cn;
     cp->on_place = cn->pods.len;
     vec_push(&cn->pods, cp);
+    cn->unreadable += cp->pod->unreadable != NULL;
     amounts_account(&cn->used, &cp->request, 1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
 }
@@ -113,6 +130,7 @@ static void release(struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
+    cn->unreadable -= cp->pod->unreadable != NULL;
     vec_remove_swap(&cn->pods, cp->on_place);
     if (cp->on_place < cn->pods.len)
         cn->pods.items[cp->on_place]->on_place = cp->on_place;
@@ -333,7 +351,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         claim_clear(cp);
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
-        bool known = cp->state == CLUSTER_BOUND && was_on != NULL && str_eq(was_on->name, p->node);
+        bool known = cp->state == CLUSTER_BOUND && was_on != NULL &&
+                     str_eq(was_on->name, p->node) && old->unreadable == NULL;
         if (!known)
             claim_read(cp);
         cp->state = CLUSTER_BOUND;
@@ -341,14 +360,32 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     } else if (was_on != NULL) {
         hold(was_on, cp); /* still ASSUMED */
     }
-    /* Elsewhere than we thought, on other cards, finished, or smaller by a resize: room came free. */
-    if (was_on != NULL &&
-        (cp->on != was_on || claim_digest(cp) != claimed || amounts_grew(&cp->request, &held)))
+    /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
+    if (was_on != NULL && (cp->on != was_on || claim_digest(cp) != claimed ||
+                           amounts_grew(&cp->request, &held) || old->unreadable != NULL))
         events |= EVENT_POD_GONE;
     if (was_on != NULL && cp->on != was_on)
         node_drop_if_unused(c, was_on);
     events |= gangs_member_changed(c, cp, old, hooks);
     pod_free(old);
+    return events;
+}
+
+/* Whether a version that cannot be read leaves in place what we know: an ASSUMED pod until it is seen bound (on which cards, nobody can tell then), a BOUND one where it is. */
+static bool is_kept(const struct cluster_pod *cp, const struct pod *p)
+{
+    if (p->unreadable == NULL || cp->pod->unreadable != NULL || cp->on == NULL ||
+        pod_is_finished(p))
+        return false;
+    return p->node == NULL || (cp->state == CLUSTER_BOUND && str_eq(p->node, cp->on->name));
+}
+
+static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *p,
+                         const struct cluster_hooks *hooks)
+{
+    cp->pod->terminating = p->terminating;
+    uint32_t events = cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
+    pod_free(p);
     return events;
 }
 
@@ -395,7 +432,9 @@ uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_
         pod_free(p);
         return events;
     }
-    return events | (cp == NULL ? pod_add(c, p, hooks) : pod_replace(c, cp, p, hooks));
+    if (cp == NULL)
+        return events | pod_add(c, p, hooks);
+    return events | (is_kept(cp, p) ? pod_keep(c, cp, p, hooks) : pod_replace(c, cp, p, hooks));
 }
 
 void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
@@ -436,6 +475,7 @@ uint64_t cluster_digest(const struct cluster *c)
         uint64_t h = str_hash(key, strlen(key));
         h = mix(h, amounts_digest(&cn->used));
         h = mix(h, ledger_digest(&cn->ledger));
+        h = mix(h, cn->unreadable);
         sum += mix(h, cn->pods.len);
     }
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {

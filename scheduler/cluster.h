@@ -40,6 +40,7 @@ struct cluster_node {
     struct amounts allocatable;
     struct amounts used;
     struct ledger ledger;
+    size_t unreadable; /* pods on it of which nobody knows what they hold: no room for others */
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
 };
 
@@ -141,6 +142,8 @@ uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, bool x_gro
 /* Borrowed until the next change. */
 struct cluster_node *cluster_find_node(const struct cluster *c, const char *name);
 struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
+/* The first by name of the node's pods that cannot be read, or NULL. */
+const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn);
 
 /* PENDING -> ASSUMED. The claim is copied. Cannot fail. */
 void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,

@@ -28,8 +28,10 @@ static size_t waiting_members(const struct gang *g, struct arena *a, struct clus
 }
 
 /* What is wrong with the pod itself: no node and no event can help, only another pod. */
-static const char *own_problem(const struct cluster_pod *cp)
+static const char *own_problem(const struct cluster_pod *cp, struct arena *a)
 {
+    if (cp->pod->unreadable != NULL)
+        return arena_printf(a, "cannot be read: %s", cp->pod->unreadable);
     if (cp->gpu.illegal != NULL)
         return cp->gpu.illegal;
     if (cp->pod->resource_claims)
@@ -105,7 +107,7 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
         return;
     }
     for (size_t i = 0; i < n; i++)
-        if ((why = own_problem(members[i])) != NULL) {
+        if ((why = own_problem(members[i], a)) != NULL) {
             refuse(out, CYCLE_NO_ROOM, for_member(g, members[i], why, a),
                    str_hash(why, strlen(why)), 0);
             return;

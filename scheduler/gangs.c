@@ -89,6 +89,11 @@ static uint32_t changed(struct cluster *c, struct gang *g, const struct cluster_
     return waiting ? EVENT_GANG : 0;
 }
 
+uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
+{
+    return changed(c, g, hooks);
+}
+
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
     struct gang_ref ref;

@@ -16,6 +16,8 @@ uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct clu
 /* cp->pod was replaced; old is the version before. Joins, leaves or moves as its labels say now. */
 uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
                               const struct cluster_hooks *hooks);
+/* Something of a member changed that is not in its labels. */
+uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks);
 /* Frees all gangs and PodGroups. */
 void gangs_deinit(struct cluster *c);
 

@@ -5,10 +5,16 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
 
 enum { INTAKE_MAILBOX = 4096 };
+
+static struct metric unreadable = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_unreadable_pods_total",
+    .help = "Versions of pods that could not be read; while a pod is so, its node may be closed."};
 
 static void gang_changed(void *arg, struct gang *g)
 {
@@ -188,6 +194,15 @@ static int decode_any_pod(json *j, void **out, struct error *err)
     return rc;
 }
 
+static int remains_of_pod(json *j, const struct error *why, void **out, struct error *err)
+{
+    struct pod *object = NULL;
+    metrics_inc(&unreadable, NULL);
+    int rc = decode_pod_remains(j, why, &object, err);
+    *out = object;
+    return rc;
+}
+
 static int decode_any_pod_group(json *j, void **out, struct error *err)
 {
     struct pod_group *object = NULL;
@@ -214,22 +229,26 @@ static void free_any_pod_group(void *p)
 int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,
                  struct error *err)
 {
+    metrics_register(&unreadable);
     const struct {
         const struct kube_kind *kind;
         const char *fields;
         struct reflector_type type;
         bool optional;
     } rows[INTAKE_KINDS] = {
-        [INTAKE_NODES] = {&kube_nodes, NULL, {decode_any_node, free_any_node}, false},
+        [INTAKE_NODES] = {&kube_nodes, NULL, {decode_any_node, free_any_node, NULL}, false},
         /* Failed pods hold nothing and count for nothing; the server says DELETED when a pod becomes one. Succeeded ones still count as members of their gang. */
-        [INTAKE_PODS] = {&kube_pods, "status.phase!=Failed", {decode_any_pod, free_any_pod}, false},
+        [INTAKE_PODS] = {&kube_pods,
+                         "status.phase!=Failed",
+                         {decode_any_pod, free_any_pod, remains_of_pod},
+                         false},
         [INTAKE_POD_GROUPS] = {&kube_pod_groups,
                                NULL,
-                               {decode_any_pod_group, free_any_pod_group},
+                               {decode_any_pod_group, free_any_pod_group, NULL},
                                true},
         [INTAKE_POD_GROUPS_X] = {&kube_pod_groups_x,
                                  NULL,
-                                 {decode_any_pod_group, free_any_pod_group},
+                                 {decode_any_pod_group, free_any_pod_group, NULL},
                                  true},
     };
     for (int k = 0; k < INTAKE_KINDS; k++) {

@@ -153,6 +153,10 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_NOT_VIRTUAL:
         strbuf_addf(b, "%s not virtual and the pod asks for virtual nodes only", be);
         break;
+    case REASON_UNREADABLE:
+        strbuf_addf(b, "%s a pod that cannot be read (on %s: %s)", one ? "runs" : "run",
+                    row->best_node, r->detail);
+        break;
     case REASON_KINDS:
         break;
     }

@@ -31,12 +31,15 @@ enum reason_kind {
     REASON_CARDS,         /* want, free: whole cards */
     REASON_VIRTUAL,       /* a virtual node, and the pod does not burst */
     REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
+    REASON_UNREADABLE,    /* a pod there holds nobody knows how much; detail: which, and why */
     REASON_KINDS,
 };
 
 struct reason {
     enum reason_kind kind;
     const char *what; /* borrowed until the tally is printed */
+    const char *
+        detail; /* REASON_UNREADABLE: "ns/p: not a quantity"; borrowed as well, tells nodes apart but not rows */
     int64_t want;
     int64_t free;
     int64_t want_percent; /* REASON_CARD; 0: not asked */

@@ -7,7 +7,7 @@
  *
  * What must not hide a pod: a pod that cannot be decoded is a pod whose cards are given away again. So fields that only narrow or widen
  * where a pod may go, and that a newer API server may fill with words unknown to us (a toleration's operator), are read as the
- * narrower meaning instead of refused.
+ * narrower meaning instead of refused. What is left (the API server takes cpu: "1e30") is for decode_pod_remains: which pod, and where.
  */
 #include "lib/kube/decode.h"
 
@@ -467,6 +467,43 @@ int decode_pod(json *j, struct pod **out, struct error *err)
         arena_deinit(&a);
         return error_wrap(err, "pod %s/%s", m.ns, m.name);
     }
+    p->arena = a;
+    *out = p;
+    return 0;
+}
+
+/* Text of a member that may be anything. */
+static const char *text_or(json *object, const char *name, const char *otherwise, struct arena *a)
+{
+    const char *s = json_get_str(object, name);
+    return s && s[0] ? arena_strdup(a, s) : otherwise;
+}
+
+int decode_pod_remains(json *j, const struct error *why, struct pod **out, struct error *err)
+{
+    struct arena a;
+    struct error ignored = ERROR_INIT;
+    struct object_meta m;
+    json *metadata = json_get(j, "metadata"), *spec = json_get(j, "spec");
+    decode_meta(j, &m);
+    if (!m.name[0] || !m.ns[0])
+        return error_set(err, ERROR_INVALID, "pod: metadata: name or namespace missing");
+    arena_init(&a, FIRST_BLOCK);
+    struct pod *p = arena_new(&a, struct pod, 1);
+    if (fill_metadata(metadata, p, &a, &ignored) < 0) {
+        *p = (struct pod){.ns = arena_strdup(&a, m.ns),
+                          .name = arena_strdup(&a, m.name),
+                          .key = arena_printf(&a, "%s/%s", m.ns, m.name),
+                          .uid = arena_strdup(&a, m.uid),
+                          .resource_version = arena_strdup(&a, m.resource_version)};
+        json *deletion = json_get(metadata, "deletionTimestamp");
+        p->terminating = deletion && !json_is_null(deletion);
+    }
+    p->node = text_or(spec, "nodeName", NULL, &a);
+    p->scheduler = text_or(spec, "schedulerName", "default-scheduler", &a);
+    p->phase = phase_of(json_get_str(json_get(j, "status"), "phase"));
+    p->gated = json_len(json_get(spec, "schedulingGates")) > 0;
+    p->unreadable = arena_strdup(&a, why->text);
     p->arena = a;
     *out = p;
     return 0;

@@ -123,7 +123,7 @@ static bool deliver(struct reflector *r, enum reflector_event event, struct obje
 
 /* ---- objects that cannot be decoded --------------------------------------------------------- */
 
-static void count_undecodable(struct reflector *r, const struct error *why)
+static void count_undecodable(struct reflector *r, bool remains, const struct error *why)
 {
     atomic_fetch_add(&r->stats.undecodable, 1);
     int64_t now = clock_mono_ms();
@@ -131,14 +131,27 @@ static void count_undecodable(struct reflector *r, const struct error *why)
         r->bad_not_logged++;
         return;
     }
-    log_warn("object treated as absent", kv("kind", r->config.kind->kind), kv("error", why->text),
-             kv("more", r->bad_not_logged));
+    log_warn(
+        remains ? "object not understood, what it holds is unknown" : "object treated as absent",
+        kv("kind", r->config.kind->kind), kv("error", why->text), kv("more", r->bad_not_logged));
     r->bad_logged_ms = now;
     r->bad_not_logged = 0;
 }
 
+/* An object, or what the type can tell of it instead. -1: absent. */
+static int decode_or_remains(struct reflector *r, json *object, void **out)
+{
+    const struct reflector_type *type = &r->config.type;
+    struct error why = ERROR_INIT, not_even = ERROR_INIT;
+    if (type->decode(object, out, &why) == 0)
+        return 0;
+    bool remains = type->remains && type->remains(object, &why, out, &not_even) == 0;
+    count_undecodable(r, remains, &why);
+    return remains ? 0 : -1;
+}
+
 /* An object with its metadata only, enough for a receiver to know which one to forget. */
-static int decode_remains(struct reflector *r, json *object, void **out, struct error *err)
+static int decode_metadata_only(struct reflector *r, json *object, void **out, struct error *err)
 {
     struct object_meta m;
     struct json_writer w;
@@ -227,10 +240,7 @@ static int take_items(struct reflector *r, struct listing *l, json *root, struct
     vec_reserve(&l->all, l->all.len + n);
     for (struct json_iter it = json_iter(items); json_next(&it);) {
         void *object = NULL;
-        struct error why = ERROR_INIT;
-        if (r->config.type.decode(it.value, &object, &why) < 0)
-            count_undecodable(r, &why);
-        else
+        if (decode_or_remains(r, it.value, &object) == 0)
             vec_push(&l->all, object);
     }
     return 0;
@@ -333,13 +343,11 @@ static int set_version(struct reflector *r, const char *version, struct error *e
 static int on_change(struct reflector *r, bool deleted, json *object, struct error *err)
 {
     void *decoded = NULL;
-    struct error why = ERROR_INIT;
     struct object_meta m;
     decode_meta(object, &m);
-    if (r->config.type.decode(object, &decoded, &why) < 0) {
-        count_undecodable(r, &why);
+    if (decode_or_remains(r, object, &decoded) < 0) {
         deleted = true;
-        if (decode_remains(r, object, &decoded, err) < 0)
+        if (decode_metadata_only(r, object, &decoded, err) < 0)
             return error_wrap(err, "watch");
     }
     struct objects one = {0};

@@ -4,7 +4,7 @@
  *
  * What it delivers (on its own thread; usually into a mailbox): after every full list one RESET that holds all objects (so that the receiver also learns what
  * vanished while we did not look), then one letter per change. An object that cannot be decoded is treated as absent: it is not in a RESET, and a change to it
- * arrives as a DELETE (of an object that has only its metadata). The receiver's copy equals the API server's state each time the stream is quiet.
+ * arrives as a DELETE (of an object that has only its metadata), unless the type knows what remains of it. The receiver's copy equals the API server's state each time the stream is quiet.
  */
 #pragma once
 
@@ -23,6 +23,8 @@ enum reflector_event { REFLECTOR_RESET, REFLECTOR_PUT, REFLECTOR_DELETE };
 struct reflector_type {
     int (*decode)(json *j, void **out, struct error *err);
     void (*free)(void *object);
+    /* What to deliver in place of an object that decode refused for `why`. NULL, or -1: it is treated as absent. */
+    int (*remains)(json *j, const struct error *why, void **out, struct error *err);
 };
 
 struct reflector_letter {

@@ -110,6 +110,10 @@ struct pod {
     const char *nominated_node;
     struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
 
+    /* Why it could not be decoded, in a sentence; NULL: it could. Such a pod has its names, uid, version, node, scheduler, phase, gated and terminating, labels and
+     * annotations if those could be read, and nothing else: what it holds is not known. Only decode_pod_remains makes it. */
+    const char *unreadable;
+
     struct resources request; /* the effective request (pod_effective_request); filled by decode */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * fit - room for the effective request: CPU, memory, ephemeral storage, pod places and every extended resource. A resource that the node does not list
- * is a "no" even where the kubelet would start the pod without it.
+ * is a "no" even where the kubelet would start the pod without it. A node with a pod whose size nobody knows has no room.
  */
 #include "lib/base/num.h"
 #include "scheduler/plugin.h"
@@ -19,6 +19,11 @@ static bool filter(const struct cluster_pod *pod, const struct cluster_node *nod
                    struct reason *why)
 {
     (void)a;
+    const struct cluster_pod *unknown = cluster_find_unreadable(node);
+    if (unknown != NULL) {
+        *why = (struct reason){.kind = REASON_UNREADABLE, .detail = unknown->pod->unreadable};
+        return false;
+    }
     const struct amounts *want = &pod->request, *total = &node->allocatable, *used = &node->used;
     if (num_sub_sat(total->pods, used->pods) < 1) {
         *why = (struct reason){.kind = REASON_PODS};

@@ -59,9 +59,13 @@ static void try_pod(json *j, const struct node *n)
     struct error err = ERROR_INIT;
     struct pod *p = NULL;
     if (decode_pod(j, &p, &err) < 0) {
+        struct error why = err;
         if (!err.text[0] || p)
             abort();
-        return;
+        if (decode_pod_remains(j, &why, &p, &err) < 0)
+            return;
+        if (!p->unreadable || !p->key[0])
+            abort();
     }
     read_all(p->key);
     read_all(p->uid);

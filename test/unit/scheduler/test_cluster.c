@@ -305,6 +305,57 @@ static void hostile_amounts_come_and_go(void **state)
     expect_done();
 }
 
+static void a_pod_that_cannot_be_read(void **state)
+{
+    (void)state;
+    put_gpu_node("n1", "15,15");
+    (void)PUT(.name = "first", .node = "n1", .c = {{.cpu_milli = 500, .gib = 3}},
+              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":3}}"));
+    uint64_t before = cluster_digest(&c);
+    expect_int("a version that cannot be read: nothing comes free", 0,
+               PUT(.name = "first", .node = "n1", .unreadable = true));
+    expect_true("it holds what it held", cluster_digest(&c) == before);
+    expect_str("also of the cards", "0 3", cards_of("n1"));
+    expect_true("and closes no node", cluster_find_unreadable(node("n1")) == NULL);
+    expect_true("it can be read again", PUT(.name = "first", .node = "n1",
+                                            .c = {{.cpu_milli = 400, .gib = 3}}) == EVENT_POD_GONE);
+    expect_int("smaller", 400, node("n1")->used.cpu_milli);
+    (void)PUT(.name = "first", .node = "n1", .unreadable = true, .terminating = true);
+    expect_true("that it is going can be read", pod("d/first")->pod->terminating);
+    expect_int("going is not gone", 400, node("n1")->used.cpu_milli);
+    expect_int("that it has ended as well", EVENT_POD_GONE,
+               PUT(.name = "first", .node = "n1", .unreadable = true, .phase = "Failed"));
+    expect_int("then it holds nothing", 0, node("n1")->used.cpu_milli);
+
+    (void)PUT(.name = "z", .node = "n1", .scheduler = "another", .unreadable = true);
+    (void)PUT(.name = "y", .node = "n1", .unreadable = true);
+    expect_str("of a size that nobody knows: the node is closed, the first by name says so", "d/y",
+               cluster_find_unreadable(node("n1"))->pod->key);
+    expect_int("one of them known: whoever waits for room hears of it", EVENT_POD_GONE,
+               PUT(.name = "y", .node = "n1"));
+    expect_str("the other", "d/z", cluster_find_unreadable(node("n1"))->pod->key);
+    (void)PUT(.name = "z", .node = "n1", .scheduler = "another", .unreadable = true);
+    expect_int("seen again, counted once", 1, (int64_t)node("n1")->unreadable);
+    expect_int("gone", EVENT_POD_GONE, cluster_remove_pod(&c, "d/z", "u-z", NULL));
+    expect_true("open", cluster_find_unreadable(node("n1")) == NULL);
+
+    (void)PUT(.name = "p", .c = {{.gib = 2}});
+    struct claim two = on_card(0, 2);
+    cluster_assume(&c, pod("d/p"), node("n1"), &two);
+    (void)PUT(.name = "p", .unreadable = true);
+    expect_int("assumed, and not seen bound yet: still", CLUSTER_ASSUMED, pod("d/p")->state);
+    expect_str("with its card", "2 0", cards_of("n1"));
+    (void)PUT(.name = "p", .node = "n1", .unreadable = true);
+    expect_int("seen bound", CLUSTER_BOUND, pod("d/p")->state);
+    expect_str("on cards that nobody can tell: closed", "d/p",
+               cluster_find_unreadable(node("n1"))->pod->key);
+    (void)PUT(.name = "p", .node = "n1", .c = {{.gib = 2}},
+              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":2}}"));
+    expect_str("known at last", "0 2", cards_of("n1"));
+    expect_true("open again", cluster_find_unreadable(node("n1")) == NULL);
+    expect_done();
+}
+
 static void the_digest_does_not_know_the_way(void **state)
 {
     (void)state;
@@ -357,6 +408,7 @@ int main(void)
         T(an_inventory_goes_and_comes),
         T(node_events),
         T(hostile_amounts_come_and_go),
+        T(a_pod_that_cannot_be_read),
         T(the_digest_does_not_know_the_way),
         T(only_an_assumption_can_be_forgotten),
     };

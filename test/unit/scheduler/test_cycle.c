@@ -174,6 +174,11 @@ static void what_no_node_can_help(void **state)
                "spec.resourceClaims (dynamic resource allocation) is not supported by this "
                "scheduler",
                result.sentence);
+    PUT(.name = "c", .unreadable = true);
+    expect_str("cannot be read", "c@-", try_gang("pod d/c"));
+    expect_str("says so",
+               "cannot be read: pod d/c: spec.overhead: resource cpu: quantity too large: '1e30'",
+               result.sentence);
     PUT(.name = "x", .labels = MEMBER("2"));
     PUT(.name = "y", .labels = MEMBER("2"), .c = {{.percent = 5}});
     expect_str("one member spoils it", "x@- y@-", try_gang("gang d/g"));

@@ -302,12 +302,46 @@ static void the_best_node(void **state)
     expect_done();
 }
 
+static void a_node_whose_pods_cannot_all_be_read(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct arena a;
+    struct pipeline_choice choice;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&a, 0);
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    (void)cluster_put_pod(&c, POD(.name = "p"), NULL);
+    (void)cluster_put_pod(&c, POD(.name = "x", .node = "n1", .unreadable = true), NULL);
+    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+    expect_true("has no room", choice.node == NULL);
+    expect_str("and says why",
+               "0/1 nodes fit: 1 runs a pod that cannot be read (on n1: pod d/x: spec.overhead: "
+               "resource cpu: quantity too large: '1e30')",
+               reasons_sentence(&choice.why, &a));
+    expect_true("until the pod is gone", (choice.wakes & EVENT_POD_GONE) != 0);
+    (void)cluster_put_node(&c, NODE(.name = "n0"));
+    (void)cluster_put_pod(&c, POD(.name = "w", .node = "n0", .unreadable = true), NULL);
+    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+    expect_str("several",
+               "0/2 nodes fit: 2 run a pod that cannot be read (on n0: pod d/w: spec.overhead: "
+               "resource cpu: quantity too large: '1e30')",
+               reasons_sentence(&choice.why, &a));
+    (void)cluster_remove_pod(&c, "d/x", NULL, NULL);
+    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+    expect_str("gone: fits", "n1", choice.node != NULL ? choice.node->name : NULL);
+    cluster_deinit(&c);
+    arena_deinit(&a);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_pod_one_node),
         cmocka_unit_test(whole_cards_beside_unknown_ones),
         cmocka_unit_test(the_best_node),
+        cmocka_unit_test(a_node_whose_pods_cannot_all_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

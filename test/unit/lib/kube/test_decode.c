@@ -272,6 +272,64 @@ static int decode_with_list(const char *before, const char *element, size_t n, c
     return rc;
 }
 
+static void test_what_remains(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *text;
+        const char *key; /* NULL: nothing remains */
+        const char *node, *scheduler, *label;
+        enum pod_phase phase;
+        bool terminating;
+    } rows[] = {
+        {"a bound pod of a size beyond everything",
+         "{'metadata':{'name':'a','namespace':'ns','uid':'u','labels':{'l':'x'}},'spec':{'nodeName':'n','schedulerName':'s',"
+         "'containers':[{'name':'c','resources':{'requests':{'cpu':'1e30'}}}]},'status':{'phase':'Running'}}",
+         "ns/a", "n", "s", "x", POD_RUNNING, false},
+        {"not bound", POD("'spec':{'nodeName':'','overhead':7}"), "ns/a", NULL, "default-scheduler",
+         NULL, POD_PENDING, false},
+        {"going and finished",
+         "{'metadata':{'name':'a','namespace':'ns','deletionTimestamp':'x'},'spec':[],'status':{'phase':'Failed'}}",
+         "ns/a", NULL, "default-scheduler", NULL, POD_FAILED, true},
+        {"labels that are none",
+         "{'metadata':{'name':'a','namespace':'ns','deletionTimestamp':'x','labels':[1]},'spec':{'nodeName':'n'}}",
+         "ns/a", "n", "default-scheduler", NULL, POD_PENDING, true},
+        {"a node that is none", POD("'spec':{'nodeName':3}"), "ns/a", NULL, "default-scheduler",
+         NULL, POD_PENDING, false},
+        {"nobody knows which", "{'metadata':{'name':'a'},'spec':{'nodeName':'n'}}", NULL, NULL,
+         NULL, NULL, POD_PENDING, false},
+        {"no object", "[]", NULL, NULL, NULL, NULL, POD_PENDING, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pod *p = NULL;
+        struct error why = ERROR_INIT, err = ERROR_INIT;
+        AUTO_JSON *doc = parse(rows[i].text);
+        int rc = decode_pod(json_root(doc), &p, &why);
+        expect_int(rows[i].row, -1, rc);
+        if (rc == 0)
+            pod_free(p);
+        rc = decode_pod_remains(json_root(doc), &why, &p, &err);
+        expect_int(rows[i].row, rows[i].key ? 0 : -1, rc);
+        if (rc < 0) {
+            expect_int(rows[i].row, ERROR_INVALID, err.code);
+            continue;
+        }
+        expect_str(rows[i].row, rows[i].key, p->key);
+        expect_str(rows[i].row, rows[i].node, p->node);
+        expect_str(rows[i].row, rows[i].scheduler, p->scheduler);
+        expect_str(rows[i].row, rows[i].label, labels_get(&p->labels, "l"));
+        expect_int(rows[i].row, rows[i].phase, p->phase);
+        expect_int(rows[i].row, rows[i].terminating, p->terminating);
+        expect_str(rows[i].row, why.text, p->unreadable);
+        expect_int(rows[i].row, 0, (int64_t)p->containers_len);
+        pod_free(p);
+    }
+    struct pod *good = pod_of(POD("'spec':{}"));
+    expect_str("a pod that can be read says so", NULL, good->unreadable);
+    pod_free(good);
+    expect_done();
+}
+
 static void test_bounds(void **state)
 {
     (void)state;
@@ -444,10 +502,11 @@ static void test_meta(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_pod),   cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_bad_pods),   cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_node),       cmocka_unit_test(test_bad_nodes),
-        cmocka_unit_test(test_pod_groups), cmocka_unit_test(test_meta),
+        cmocka_unit_test(test_full_pod),  cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_bad_pods),  cmocka_unit_test(test_what_remains),
+        cmocka_unit_test(test_bounds),    cmocka_unit_test(test_node),
+        cmocka_unit_test(test_bad_nodes), cmocka_unit_test(test_pod_groups),
+        cmocka_unit_test(test_meta),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,6 +173,49 @@ static void test_gone_on_a_continue_token(void **state)
     bench_deinit(&b);
 }
 
+static int remains(json *j, const struct error *why, void **out, struct error *err)
+{
+    struct pod *p = NULL;
+    int rc = decode_pod_remains(j, why, &p, err);
+    *out = p;
+    return rc;
+}
+
+static bool is_unreadable(struct bench *b, const char *name)
+{
+    pthread_mutex_lock(&b->copy.lock);
+    const struct pod *p = map_get(&b->copy.pods, name);
+    bool is = p && p->unreadable;
+    pthread_mutex_unlock(&b->copy.lock);
+    return is;
+}
+
+static void test_what_remains_of_an_undecodable_one(void **state)
+{
+    (void)state;
+    static const char bad[] = "\"spec\":{\"nodeName\":\"n\",\"overhead\":{\"cpu\":\"1e30\"}}";
+    struct bench b;
+    bench_init(&b);
+    put_many(&b, 3);
+    twin_put(b.twin, "bad", bad);
+    struct reflector_config c = plain_config(&b);
+    c.type.remains = remains;
+    start(&b, &c);
+    await(stat_watches, &b, 1, "watches");
+    expect_equal(&b.copy, b.twin, "it is in the list");
+    assert_true(is_unreadable(&b, "bad"));
+    assert_int_equal(1, stat_undecodable(&b));
+    twin_put(b.twin, "p0", bad);
+    expect_equal(&b.copy, b.twin, "a change");
+    assert_true(is_unreadable(&b, "p0"));
+    twin_put(b.twin, "p0", NULL);
+    expect_equal(&b.copy, b.twin, "good again");
+    assert_false(is_unreadable(&b, "p0"));
+    twin_delete(b.twin, "bad");
+    expect_equal(&b.copy, b.twin, "gone");
+    bench_deinit(&b);
+}
+
 static void test_undecodable_is_absent(void **state)
 {
     (void)state;
@@ -338,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_list_faults),
         cmocka_unit_test(test_gone_on_a_continue_token),
         cmocka_unit_test(test_undecodable_is_absent),
+        cmocka_unit_test(test_what_remains_of_an_undecodable_one),
         cmocka_unit_test(test_optional_kind),
         cmocka_unit_test(test_not_found_is_a_failure_otherwise),
         cmocka_unit_test(test_bounds),
