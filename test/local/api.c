@@ -21,6 +21,7 @@
 #include "lib/base/yaml.h"
 #include "test/local/api_inside.h"
 #include "test/local/discovery.h"
+#include "test/local/protobody.h"
 #include "test/local/table.h"
 
 enum { YAML_MAX_BYTES = 16 * 1024 * 1024 };
@@ -280,7 +281,9 @@ int api_body(struct call *c, const char *what, struct jsontree **out, struct err
     strbuf_init(&converted);
     *out = NULL;
     bool yaml = is_type(type, "application/yaml") || is_type(type, "application/x-yaml");
-    if (type && *type && !yaml && !is_type(type, "application/json") && !is_type(type, "*/*"))
+    bool protobuf = is_type(type, "application/vnd.kubernetes.protobuf");
+    if (type && *type && !yaml && !protobuf && !is_type(type, "application/json") &&
+        !is_type(type, "*/*"))
         return api_fail(err, 415,
                         "the body of the request was in an unknown format - accepted media types "
                         "include: application/json, application/yaml");
@@ -293,6 +296,14 @@ int api_body(struct call *c, const char *what, struct jsontree **out, struct err
         text = strbuf_str(&converted);
         const char *end = strchr(text, '\n');
         n = end ? (size_t)(end - text) : converted.len;
+    }
+    if (protobuf) {
+        if (protobody_to_json(text, n, &converted, &why) < 0)
+            return api_fail(err, why.code == ERROR_UNSUPPORTED ? 415 : 400,
+                            "the object provided is unrecognized (must be of type %s): %s", what,
+                            why.text);
+        text = strbuf_str(&converted);
+        n = converted.len;
     }
     if (is_too_deep(text, n))
         return api_fail(err, 400, "the object is nested deeper than %d levels", JSON_MAX_DEPTH);
