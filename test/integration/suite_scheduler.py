@@ -76,7 +76,7 @@ def room_appears(suite):
     check_equal(c.wait_bound(ns, "fourth"), "room-2", "fourth's node")
 
 
-@case("a pod that cannot be read is never taken for room: its node is closed, and says why, until it goes")
+@case("a pod that cannot be read is never taken for room: its node is closed, and says why, until it goes", needs={"real"})
 def unreadable(suite):
     c, ns = suite.cluster, suite.namespace()
     node = suite.node("unreadable-1", cpu="4")
