@@ -59,7 +59,7 @@ struct option_program {
     const char *name;        /* "cosched-scheduler" */
     const char *summary;     /* one line, for NAME */
     const char *synopsis;    /* after the name: "[OPTION]..." */
-    const char *description; /* paragraphs; '\n' as written */
+    const char *description; /* paragraphs, filled; lines that begin with 4 blanks as written */
     const char *trailer;     /* more sections as written (SIGNALS, EXAMPLES, FILES), or NULL */
     size_t max_operands;
 };

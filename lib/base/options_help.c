@@ -10,7 +10,7 @@
 
 #include "lib/base/options.h"
 
-enum { WIDTH = 80, TEXT_COLUMN = 7, HELP_COLUMN = 14 };
+enum { WIDTH = 80, TEXT_COLUMN = 7, HELP_COLUMN = 14, AS_WRITTEN = 4 };
 
 static void indent(struct strbuf *out, size_t n)
 {
@@ -18,41 +18,66 @@ static void indent(struct strbuf *out, size_t n)
         strbuf_addc(out, ' ');
 }
 
-/* text in lines of at most WIDTH columns from column on; '\n' in it begins a new line, an empty
- * line stays empty. */
+/* Where the words of a paragraph go. */
+struct flow {
+    struct strbuf *out;
+    size_t column;
+    size_t at; /* 0: a new line */
+};
+
+static void end_line(struct flow *f)
+{
+    if (f->at > 0)
+        strbuf_addc(f->out, '\n');
+    f->at = 0;
+}
+
+static void add_words(struct flow *f, const char *line, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        if (line[i] == ' ') {
+            i++;
+            continue;
+        }
+        size_t word = 0;
+        while (i + word < n && line[i + word] != ' ')
+            word++;
+        if (f->at > 0 && f->at + 1 + word > WIDTH)
+            end_line(f);
+        if (f->at == 0) {
+            indent(f->out, f->column);
+            f->at = f->column;
+        } else {
+            strbuf_addc(f->out, ' ');
+            f->at++;
+        }
+        strbuf_add(f->out, line + i, word);
+        f->at += word;
+        i += word;
+    }
+}
+
+/* Paragraphs, filled to WIDTH columns wherever their lines end in the source; an empty line ends one. A line that begins with AS_WRITTEN blanks or more, a row of a
+ * table or an example, stays what it is. */
 static void add_wrapped(struct strbuf *out, const char *text, size_t column)
 {
-    size_t at = 0;
-    for (const char *s = text; *s != '\0';) {
-        if (*s == '\n') {
+    struct flow f = {.out = out, .column = column};
+    for (const char *line = text; *line != '\0';) {
+        size_t n = strcspn(line, "\n"), blanks = strspn(line, " ");
+        if (blanks == n || blanks >= AS_WRITTEN)
+            end_line(&f);
+        if (blanks == n) {
             strbuf_addc(out, '\n');
-            at = 0;
-            s++;
-            continue;
-        }
-        if (*s == ' ' && at > 0) {
-            s++;
-            continue;
-        }
-        size_t blanks = strspn(s, " "); /* at the start of a line: kept, for examples */
-        size_t word = blanks + strcspn(s + blanks, " \n");
-        if (at > 0 && at + 1 + word > WIDTH) {
-            strbuf_addc(out, '\n');
-            at = 0;
-        }
-        if (at == 0) {
+        } else if (blanks >= AS_WRITTEN) {
             indent(out, column);
-            at = column;
+            strbuf_add(out, line, n);
+            strbuf_addc(out, '\n');
         } else {
-            strbuf_addc(out, ' ');
-            at++;
+            add_words(&f, line, n);
         }
-        strbuf_add(out, s, word);
-        at += word;
-        s += word;
+        line += n + (line[n] == '\n');
     }
-    if (at > 0)
-        strbuf_addc(out, '\n');
+    end_line(&f);
 }
 
 static void add_section(struct strbuf *out, const char *heading, const char *text)
@@ -86,8 +111,7 @@ static void add_option(struct strbuf *out, const struct option_row *row, bool fi
         strbuf_addf(&text, " Default: %s.", row->fallback != NULL ? row->fallback : "false");
     else if (row->fallback != NULL && row->fallback[0] != '\0')
         strbuf_addf(&text, " Default: %s.", row->fallback);
-    add_wrapped(out, strbuf_str(&text)[0] == ' ' ? strbuf_str(&text) + 1 : strbuf_str(&text),
-                HELP_COLUMN);
+    add_wrapped(out, strbuf_str(&text), HELP_COLUMN);
 }
 
 /* Rows before the first heading of their table stand together under OPTIONS, the others under their

@@ -475,6 +475,40 @@ static void help_is_a_manual_page(void **state)
     expect_done();
 }
 
+static void paragraphs_are_filled_and_tables_are_not(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *text, *expected;
+    } texts[] = {
+        {"a line that ends in the source goes on on the page", "one\ntwo  three\n",
+         "       one two three\n"},
+        {"an empty line ends a paragraph", "one\n\ntwo", "       one\n\n       two\n"},
+        {"a line of blanks is an empty one", "one\n   \ntwo", "       one\n\n       two\n"},
+        {"four blanks: as written", "modes:\n    a, b    x\n    long  y\nend",
+         "       modes:\n           a, b    x\n           long  y\n       end\n"},
+        {"also beyond the width",
+         "        0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789",
+         "               0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789\n"},
+        {"three blanks: part of the paragraph", "one\n   two", "       one two\n"},
+        {"80 columns, and not one more",
+         "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456\nx 0123456789 0123456789 0123456789 0123456789 "
+         "0123456789 0123456789 0123456",
+         "       0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456\n"
+         "       x 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789\n"
+         "       0123456\n"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        AUTO_STRBUF out = {0}, expected = {0};
+        struct option_program own = {.name = "x", .summary = "y", .description = texts[i].text};
+        options_help(&own, tables, &out);
+        strbuf_addf(&expected, "\n\nDESCRIPTION\n%s\nOPTIONS\n", texts[i].expected);
+        if (strstr(strbuf_str(&out), strbuf_str(&expected)) == NULL)
+            expect_str(texts[i].row, strbuf_str(&expected), strbuf_str(&out));
+    }
+    expect_done();
+}
+
 /* Standard output of a child that parses line; its status is 10 + the result. */
 static int output_of(const char *line, int out_fd, struct strbuf *out)
 {
@@ -543,6 +577,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_wrong_fallback_is_our_own_mistake, clean, clean),
         cmocka_unit_test_setup_teardown(durations_and_sizes, clean, clean),
         cmocka_unit_test_setup_teardown(help_is_a_manual_page, clean, clean),
+        cmocka_unit_test_setup_teardown(paragraphs_are_filled_and_tables_are_not, clean, clean),
         cmocka_unit_test_setup_teardown(help_and_version_are_printed, clean, clean),
         cmocka_unit_test_setup_teardown(the_log_is_set_up_from_its_options, clean, clean),
     };
