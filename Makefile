@@ -140,14 +140,14 @@ test: | $(call deps,test) ## all that needs no cluster: unit tests (release, asa
 		"layers fails when it should" "test/tools/test-layers" \
 		"the tools count right" "test/tools/test-tools" \
 		$(foreach s,$(LOCAL),"$s" "$(MAKE) local-run VARIANT=asan RUN=$s") \
-		$(if $(wildcard test/local/*.c),"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/integration/run local'")
+		$(if $(wildcard test/local/*.c),"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local'")
 
 .PHONY: local-run
 local-run: $(BINS) $(FAKES) $(TOOLS)
 	@BUILD_DIR=$(B) test/tools/run-tests --timeout 600 "$(RUN)"
 
 e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build (ARGS=...)
-	@$(MAKE) script-run VARIANT=asan RUN='test/integration/run real $(ARGS)'
+	@$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(ARGS)'
 
 soak: | $(call deps,e2e) ## the large counts, for hours if need be; not in CI (ARGS=...)
 	@$(MAKE) script-run VARIANT=asan RUN='test/soak/run $(ARGS)'
@@ -162,7 +162,7 @@ k8s-up: | $(call deps,e2e) ## start the real Kubernetes that e2e uses (ARGS=...)
 k8s-down: ## stop it
 	@test/kubernetes/k8s down $(ARGS)
 
-demo: $(BINS) | $(call deps,test) ## the whole product on this machine, without a GPU (KEEP=1 leaves it running)
+demo: $(BINS) | $(call deps,demo) ## the whole product on this machine, without a GPU (KEEP=1 leaves it running)
 	@BUILD_DIR=$(B) KEEP=$(KEEP) test/local/demo
 
 install: $(BINS) ## install the programs below DESTDIR/PREFIX (release)
