@@ -86,7 +86,8 @@ static void done(struct world *w, int status, const char *method, const char *ur
     "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{" meta "},\"target\":{" target "}}"
 
 /* The value at a path of dots, printed. */
-static void expect_at(const char *row, struct jsontree *t, const char *path, const char *expected)
+static inline void expect_at(const char *row, struct jsontree *t, const char *path,
+                             const char *expected)
 {
     struct jsonnode *n = jsontree_root(t);
     AUTO_STRBUF out;
@@ -113,7 +114,7 @@ struct refusal {
     const char *details; /* NULL: none; "*": not looked at */
 };
 
-static void expect_refusals(struct world *w, const struct refusal *rows, size_t n)
+static inline void expect_refusals(struct world *w, const struct refusal *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct refusal *r = &rows[i];
