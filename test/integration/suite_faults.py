@@ -324,8 +324,9 @@ class World:
         self.scheduler.wait_output('msg="?scheduling"?')
 
     def start(self):
-        server = self.suite.program("cosched-local", "--state-dir", self.state, "--keep-state", "--port", str(self.port), "--history",
-                                    self.dice.choice(("40", "2000")), "--hollow", str(NODES), "--hollow-cpu", str(NODE_CPU), "--hollow-pods", str(NODE_PODS), env=ASAN)
+        history = self.dice.choice((40, 2000))
+        server = self.suite.program("cosched-local", f"--state-dir={self.state}", "--keep-state", f"--port={self.port}", f"--history={history}",
+                                    f"--hollow={NODES}", f"--hollow-cpu={NODE_CPU}", f"--hollow-pods={NODE_PODS}", env=ASAN)
         server.wait_output("^export KUBECONFIG=")
         return server
 
@@ -505,7 +506,7 @@ def survives(suite):
         spent, sizes = 0.0, []
         while spent < seconds:
             world.churner.go.set()
-            began, length = time.monotonic(), min(seconds - spent, world.dice.uniform(4, 12))
+            began, length = time.monotonic(), min(seconds - spent, world.dice.uniform(7, 13))
             while time.monotonic() - began < length:
                 # The second half has one process, so that it can be seen to grow or not.
                 world.inflict(may_restart=spent < seconds / 2)
@@ -519,3 +520,15 @@ def survives(suite):
         if world:
             world.save_dump()
         raise Failed(f"COSCHED_SEED={seed}: {e}") from e
+
+
+@case("a state directory that cosched-local made for itself goes at its end, unless the state is kept", needs={"local"})
+def leaves_nothing(suite):
+    place = os.path.join(suite.directory, "own-state")
+    os.mkdir(place)
+    for options, left in (((), 0), (("--insecure",), 0), (("--keep-state",), 1)):
+        p = suite.program("cosched-local", "--hollow=1", *options, env={"TMPDIR": place})
+        p.wait_output("^export KUBECONFIG=")
+        check_equal(len(os.listdir(place)), 1, f"directories while it runs with {options}")
+        p.stop()
+        check_equal(len(os.listdir(place)), left, f"directories after its end with {options}")
