@@ -7,7 +7,8 @@
  *
  *   simnode_restart_kubelet: sockets gone, streams closed, everything but the checkpoint forgotten;
  *   sockets again; pods that arrive within the next 850 ms wait that long, as a real kubelet sees
- *   the API server's pods only after its plugins had time to register again
+ *   the API server's pods only after its plugins had time to register again; the same at the
+ *   beginning when there is a checkpoint of an earlier process
  *
  *   simnode_cut(true): nothing is said to the API server and nothing heard; pods run on. The plugin
  *   is stopped meanwhile (SIGSTOP), for it would talk. simnode_cut(false): what was missed arrives.
@@ -155,6 +156,7 @@ static void plugin_start(void *arg)
     argv[k++] = "--scan-interval=500ms";
     argv[k++] = arena_printf(&a, "--kubelet-dir=%s", n->kubelet_dir);
     argv[k++] = arena_printf(&a, "--state-dir=%s/state", n->dir);
+    argv[k++] = "--http-address=127.0.0.1"; /* several nodes, one machine: nobody outside asks */
     argv[k++] = "--http-port=0";
     if (n->c.kubeconfig_path != NULL)
         argv[k++] = arena_printf(&a, "--kubeconfig=%s", n->c.kubeconfig_path);
@@ -183,6 +185,8 @@ void simnode_kill_plugin(struct simnode *n)
 
 /* ---- beginning and end ---- */
 
+static void on_started(void *arg);
+
 void simnode_begin(struct simnode *n)
 {
     simnode_register(n);
@@ -200,6 +204,13 @@ void simnode_start_kubelet(struct simnode *n)
     }
     n->serving = true;
     n->plugin_backoff_ms = BACKOFF_FIRST_MS;
+    if (!devices_is_fresh(n->devices)) {
+        /* It goes on where another process ended: what was registered then counts 0 until it is
+         * again, and must not be taken for there by those who place pods meanwhile. */
+        n->starting = true;
+        loop_timer_set(n->c.loop, &n->started, PODS_AFTER_MS, on_started, n);
+        simnode_send_status(n);
+    }
     if (n->c.spec->plugin)
         plugin_start(n);
 }
