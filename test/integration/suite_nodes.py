@@ -100,6 +100,21 @@ class Nodes:
 
         wait_until(ask, f"what {name} offers", 30)
 
+    def version(self):
+        return self.cluster.get("/api/v1/nodes")["metadata"]["resourceVersion"]
+
+    def wait_back(self, name, version, gib):
+        """Since that version the node showed 0 GiB and then, last of all, this amount: what was there before cannot be taken for it."""
+
+        def ask():
+            objects = self.cluster.watch(f"/api/v1/nodes?fieldSelector=metadata.name%3D{name}", version)
+            seen = [o["status"]["allocatable"].get(MEM) for o in objects]
+            if "0" not in seen or seen[-1] != gib:
+                raise KeyError(seen)
+            return True
+
+        wait_until(ask, f"{name} offers 0 and then {gib} GiB", 30)
+
     def uuids(self, name):
         """Each card's uuid, from the inventory that the device plugin published."""
         cards = json.loads(self.get(name)["metadata"]["annotations"]["cosched.io/gpu-inventory"])["cards"]
@@ -243,8 +258,6 @@ def modes(suite):
     # One mode at a time, and back.
     c.kubectl("label", "node", at + "101", f"{MODE}=topology", "--overwrite")
     nodes.offers(at + "101", whole=4)
-    c.kubectl("label", "node", at + "101", f"{MODE}=share", "--overwrite")
-    nodes.offers(at + "101", mem=4 * (32510 // 1024), count=4)
     c.kubectl("label", "node", at + "101", f"{MODE}=default", "--overwrite")
     nodes.offers(at + "101", exclusive=4)
 
@@ -406,15 +419,15 @@ def restarts(suite):
     nodes.offers("again-1", mem=30, count=2)
     memory_pod(c, ns, "first", 10, "again-1")
     first = check_environment(nodes, wait_pod(c, ns, "first"))
-    old = nodes.plugin_pid("again-1")
-    os.kill(old, signal.SIGKILL)
-    wait_until(lambda: nodes.plugin_pid("again-1") not in (None, old), "the plugin was started again")
-    nodes.offers("again-1", mem=30, count=2)
+    version = nodes.version()
+    os.kill(nodes.plugin_pid("again-1"), signal.SIGKILL)
+    nodes.wait_back("again-1", version, "30")
     memory_pod(c, ns, "second", 10, "again-1")
     second = check_environment(nodes, wait_pod(c, ns, "second"))
+    version = nodes.version()
     nodes.stop()
     nodes.start()
-    wait_until(lambda: nodes.plugin_pid("again-1"), "the plugin runs again")
+    nodes.wait_back("again-1", version, "30")
     nodes.offers("again-1", mem=30, count=2)
     memory_pod(c, ns, "third", 5, "again-1")
     check_environment(nodes, wait_pod(c, ns, "third"))
@@ -447,8 +460,9 @@ def refusals(suite):
         ({"cpu": "33"}, r"too little cpu \(asked: 33, largest free: \d+ on no-(share|core|topo)\)"),
         ({EXCLUSIVE: "1"}, r"nvidia.com/gpu"),
     ]
-    for i, (limits, sentence) in enumerate(rows):
+    for i, (limits, _sentence) in enumerate(rows):
         c.create_pod(ns, f"large-{i}", limits=limits)
+    for i, (_limits, sentence) in enumerate(rows):
         c.wait_refused(ns, f"large-{i}", r"^0/\d+ nodes fit: .*" + sentence)
 
 
