@@ -12,7 +12,7 @@ import shutil
 import signal
 import tempfile
 
-from harness import MERGE, ROOT, case, check, check_equal, wait_until
+from harness import MERGE, ROOT, Cluster, Suite, case, check, check_equal, wait_until
 from suite_webhook import start_webhook
 
 DOCUMENTS = os.path.join(ROOT, "deploy/examples/documents")
@@ -51,9 +51,15 @@ class Nodes:
         suite.stack.callback(self.stop)
 
     def start(self):
+        self.run()
+        self.wait_ready()
+
+    def run(self):
         self.program = self.suite.program("cosched-local", "nodes", f"--kubeconfig={self.cluster.kubeconfig}", f"--nodes={self.file}",
                                           f"--state-dir={self.directory}")
         self.program.wait_output("^nodes are running")
+
+    def wait_ready(self):
         for name in self.specs:
             wait_until(lambda n=name: any(x["type"] == "Ready" and x["status"] == "True" for x in self.get(n)["status"]["conditions"])
                        and not [t for t in self.get(n)["spec"].get("taints", []) if t["key"].startswith("node.kubernetes.io/")], f"node {name} is Ready")
@@ -124,6 +130,26 @@ class Nodes:
         path = os.path.join(self.directory, pod["spec"]["nodeName"], "pods", pod["metadata"]["uid"], container, "env")
         with open(path, encoding="utf-8") as f:
             return dict(line.rstrip("\n").split("=", 1) for line in f)
+
+
+class Embedded(Nodes):
+    """A cosched-local of its own with nodes inside, whose faults are made by its endpoint. suite is a second one, of that cluster."""
+
+    def run(self):
+        self.program = self.suite.program("cosched-local", "--state-dir", self.directory, "--port", "0", "--nodes", self.file)
+        self.program.wait_output("^export KUBECONFIG=")
+        kubeconfig = re.search(r"^export KUBECONFIG=(.*)$", self.program.output(), re.M)[1]
+        with open(kubeconfig, encoding="utf-8") as f:
+            url = re.search(r"server: *\"?([^\s\"]+)", f.read())[1]
+        within = lambda name: os.path.join(self.directory, name)
+        self.cluster = Cluster({"KUBECONFIG": kubeconfig, "K8S_DIR": self.directory, "K8S_URL": url, "K8S_CA": within("ca.crt"),
+                                "K8S_TOKEN_FILE": within("token")}, "local")
+        deaths = self.suite.deaths
+        self.suite = Suite(self.cluster, self.suite.directory)
+        self.suite.deaths = deaths
+
+    def fault(self, **what):
+        self.cluster.do("POST", "/cosched/faults", what)
 
 
 def cordon_others(suite, mine):
@@ -437,6 +463,39 @@ def restarts(suite):
         check_equal(pod["status"]["containerStatuses"][0]["restartCount"], 0, f"restarts of {name}")
         check_equal(check_environment(nodes, pod), env, f"environment of {name}, before and after")
     check_equal(sorted(by_card(c.pods(ns)).values()), [10, 15], "GiB by card")
+
+
+@case("the kubelet restarts, a card falls ill and recovers: what the node offers follows, and pods keep their cards", needs={"local"})
+def faults(suite):
+    nodes = Embedded(suite, [gpu_node("ill-1", "cgpu", T4, 2)])
+    with nodes.suite.stack:
+        c, ns = nodes.cluster, nodes.suite.namespace()
+        nodes.suite.scheduler()
+        nodes.offers("ill-1", mem=30, count=2)
+        memory_pod(c, ns, "first", 10, "ill-1")
+        first = check_environment(nodes, wait_pod(c, ns, "first"))
+        plugin, version = nodes.plugin_pid("ill-1"), nodes.version()
+        nodes.fault(fault="restart-kubelet", node="ill-1")
+        nodes.wait_back("ill-1", version, "30")
+        memory_pod(c, ns, "second", 10, "ill-1")
+        second = check_environment(nodes, wait_pod(c, ns, "second"))
+        check(first["ALIYUN_COM_GPU_MEM_IDX"] != second["ALIYUN_COM_GPU_MEM_IDX"], f"two pods of 10 GiB on one card of 15 GiB: {first} {second}")
+        check_equal(nodes.plugin_pid("ill-1"), plugin, "process of the device plugin: it lives through a restart of the kubelet")
+        # An empty card falls ill: its ids are not allocatable, and the pod that would fit there waits until it has recovered.
+        card = int(second["ALIYUN_COM_GPU_MEM_IDX"])
+        c.delete_pod(ns, "second")
+        wait_until(lambda: c.request("GET", f"/api/v1/namespaces/{ns}/pods/second")[0] == 404, "the second pod is gone")
+        nodes.fault(fault="card", node="ill-1", card=card, bad=True)
+        wait_until(lambda: nodes.get("ill-1")["status"]["allocatable"][MEM] == "15", "15 GiB are allocatable")
+        check_equal(nodes.get("ill-1")["status"]["capacity"][MEM], "30", "capacity")
+        memory_pod(c, ns, "third", 5, "ill-1")
+        check_equal(by_card([wait_pod(c, ns, "third")]), {1 - card: 5}, "claim while a card is ill")
+        memory_pod(c, ns, "fourth", 5, "ill-1")
+        c.wait_refused(ns, "fourth", r"too little aliyun.com/gpu-mem \(asked: 5, largest free: 0 on ill-1\)|no card with 5 GiB free")
+        nodes.fault(fault="card", node="ill-1", card=card, bad=False)
+        check_equal(by_card([wait_pod(c, ns, "fourth")]), {card: 5}, "claim when it has recovered")
+        pod = c.pod(ns, "first")
+        check_equal((pod["status"]["phase"], check_environment(nodes, pod)), ("Running", first), "the first pod, after all this")
 
 
 @case("a pod that cannot fit says why, naming what it asked for and the most that is free")
