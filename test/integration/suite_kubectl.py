@@ -314,20 +314,15 @@ def delete_owner(_suite, k):
     wait_until(lambda: not k("get", "rs,pods", "-o", "name", "--ignore-not-found").split(), "nothing is left", 60)
 
 
-def create_words(k, *words):
-    """`kubectl create WORDS`, by way of its manifest: newer kubectls send what they make themselves as protobuf, which the local cluster does not read (415)."""
-    return k("create", "-f", "-", stdin=k("create", *words, "--dry-run=client", "-o", "yaml"))
-
-
 @case("kubectl create: namespace, job, quota, priority class; get all")
 @each
 def create(suite, k):
     for words in (["job", "j", "--image=busybox:test"], ["quota", "q", "--hard=pods=50"], ["configmap", "c", "--from-literal=a=b"],
                   ["secret", "generic", "s", "--from-literal=a=b"], ["serviceaccount", "robot"]):
-        check("created" in create_words(k, *words), words)
+        check("created" in k("create", *words), words)
     name = f"class-{k.ns}"
     suite.stack.callback(k.cluster.do, "DELETE", f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}", None, "application/json", (200, 404))
-    check("created" in create_words(k, "priorityclass", name, "--value=7"), "priority class")
+    check("created" in k("create", "priorityclass", name, "--value=7"), "priority class")
     check_equal(k.table("priorityclass", name)[1][0]["VALUE"], "7", "its value")
     check("already exists" in k.refused("create", "-f", "-", stdin=json.dumps(config_map("c"))), "twice")
     wait_until(lambda: len(k("get", "pods", "-l", "job-name=j", "-o", "name").split()) == 1, "the job's pod", 30)
@@ -336,7 +331,7 @@ def create(suite, k):
     check("job.batch/j" in text and re.search(r"pod/j-\w+", text), "get all", text)
     check_equal(k("get", "secret", "s", "-o", "jsonpath={.data.a}"), "Yg==", "a secret's data")
     wait_until(lambda: re.search(r"pods: 1/50", k("get", "quota", "q")), "the quota counts", 30)
-    check("created" in create_words(k, "namespace", k.ns + "-x"), "namespace")
+    check("created" in k("create", "namespace", k.ns + "-x"), "namespace")
     check_equal(k.table("ns", k.ns + "-x")[1][0]["STATUS"], "Active", "its status")
     check("deleted" in k("delete", "namespace", k.ns + "-x", "--timeout=50s"), "and its end")
 

@@ -286,7 +286,8 @@ int api_body(struct call *c, const char *what, struct jsontree **out, struct err
         !is_type(type, "*/*"))
         return api_fail(err, 415,
                         "the body of the request was in an unknown format - accepted media types "
-                        "include: application/json, application/yaml");
+                        "include: application/json, application/yaml, "
+                        "application/vnd.kubernetes.protobuf");
     if (yaml) {
         if (yaml_to_json(text, n, YAML_MAX_BYTES, &converted, &why) < 0)
             return api_fail(err, 400,
@@ -327,6 +328,14 @@ int api_body(struct call *c, const char *what, struct jsontree **out, struct err
 /* ---- the path --------------------------------------------------------------------------------- */
 
 enum { MAX_PARTS = 10 };
+
+static bool is_served(const char *group, const char *version)
+{
+    for (size_t i = 0; kinds_all[i]; i++)
+        if (str_eq(kinds_all[i]->group, group) && str_eq(kinds_all[i]->version, version))
+            return true;
+    return false;
+}
 
 /* 0: an object or a collection; -1: the resource is unknown; -2: no path of ours. */
 static int read_path(const char *path, struct api_target *t)
@@ -372,6 +381,8 @@ static int read_path(const char *path, struct api_target *t)
         i += 2;
     }
     t->kind = kinds_find(group, version, parts[i]);
+    if (!t->kind && !is_served(group, version))
+        return -2;
     if (!t->kind || (t->ns && !t->kind->namespaced) || n - i > 4)
         return -1;
     t->name = n - i > 1 ? parts[i + 1] : NULL;
@@ -416,10 +427,10 @@ static void collection(struct api *a, struct call *c, const struct api_target *t
     const char *m = call_method(c);
     const struct kind *k = t->kind;
     bool one_place = t->ns || !k->namespaced;
-    if ((str_eq(m, "GET") || str_eq(m, "HEAD")) && asks_to_watch(c, t) &&
+    if (str_eq(m, "GET") && asks_to_watch(c, t) &&
         kinds_has_verb(k, "watch"))
         api_watch(a, c, t);
-    else if ((str_eq(m, "GET") || str_eq(m, "HEAD")) && kinds_has_verb(k, "list"))
+    else if (str_eq(m, "GET") && kinds_has_verb(k, "list"))
         api_list(a, c, t);
     else if (str_eq(m, "POST") && one_place && k == &kind_bindings)
         api_pods_bind(a, c, t);
@@ -435,7 +446,7 @@ static void object_itself(struct api *a, struct call *c, const struct api_target
 {
     const char *m = call_method(c);
     const struct kind *k = t->kind;
-    if ((str_eq(m, "GET") || str_eq(m, "HEAD")) && kinds_has_verb(k, "get"))
+    if (str_eq(m, "GET") && kinds_has_verb(k, "get"))
         api_get(a, c, t);
     else if (str_eq(m, "PUT") && kinds_has_verb(k, "update"))
         api_write(a, c, t, API_UPDATE);

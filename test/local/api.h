@@ -14,7 +14,7 @@
  *   api_status.c   Status objects: reason, message, details, code
  *   api_meta.c     generateName, uid, creationTimestamp, generation, deletionTimestamp, finalizers
  *
- * Left out: webhooks for deletions, bindings and evictions; protobuf (415, 406); managedFields of updates.
+ * Left out: webhooks for deletions, bindings and evictions; replies in protobuf (clients take JSON as well, or get 406); managedFields of updates.
  */
 #pragma once
 

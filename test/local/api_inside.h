@@ -73,7 +73,7 @@ int api_fail(struct error *err, int status, const char *fmt, ...)
 int api_not_found(struct error *err, const struct kind *k, const char *name);
 /* The request's dryRun. options: "CreateOptions". */
 int api_dry_run(const struct call *c, const char *options, bool *out, struct error *err);
-/* The body as a tree: JSON or YAML by Content-Type; an object, not too deep. what: "Pod". */
+/* The body as a tree: JSON, YAML or protobuf by Content-Type; an object, not too deep. what: "Pod". */
 int api_body(struct call *c, const char *what, struct jsontree **out, struct error *err);
 int api_query_int(const struct call *c, const char *name, int64_t fallback, int64_t *out,
                   struct error *err);

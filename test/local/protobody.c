@@ -425,6 +425,8 @@ int protobody_to_json(const char *bytes, size_t n, struct strbuf *out, struct er
     struct protobody_piece unknown[PROTOBODY_FEW + 1];
     struct protobody_piece type[PROTOBODY_FEW + 1];
     struct json_writer w;
+    if (n == 0)
+        return error_set(err, ERROR_INVALID, "empty data");
     if (n < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
         return error_set(err, ERROR_INVALID,
                          "provided data does not appear to be a protobuf message, expected prefix "
@@ -437,9 +439,12 @@ int protobody_to_json(const char *bytes, size_t n, struct strbuf *out, struct er
         return -1;
     struct protobody_span api_version = type[1].bytes;
     struct protobody_span kind = type[2].bytes;
+    if (kind.n == 0)
+        return error_set(err, ERROR_INVALID, "Object 'Kind' is missing");
     const struct protobody_kind *k = find_kind(api_version, kind);
     if (!k)
-        return error_set(err, ERROR_UNSUPPORTED, "a %.*s of %.*s is not known in its protobuf form",
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "kind %.*s of %.*s is not read in its protobuf form",
                          (int)num_min((int64_t)kind.n, 100), kind.at,
                          (int)num_min((int64_t)api_version.n, 100), api_version.at);
     json_writer_init(&w, out);

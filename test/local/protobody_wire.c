@@ -8,7 +8,7 @@
 
 static int cut_off(struct error *err)
 {
-    return error_set(err, ERROR_INVALID, "proto: unexpected end of the message");
+    return error_set(err, ERROR_INVALID, "unexpected EOF");
 }
 
 int protobody_wire_varint(struct protobody_span *s, uint64_t *out, struct error *err)
