@@ -253,6 +253,14 @@ void api_delete_one(struct api *a, struct call *c, const struct api_target *t)
         (void)object_ref(o);
     else if (rc == 0)
         rc = api_not_found(&err, t->kind, t->name);
+    struct admission_request q = {.kind = t->kind,
+                                  .operation = "DELETE",
+                                  .ns = t->ns,
+                                  .name = t->name,
+                                  .dry_run = d.dry_run,
+                                  .old = o};
+    if (rc == 0 && a->config.admission)
+        rc = admission_check(a->config.admission, &q, NULL, &err);
     if (rc == 0 && o)
         rc = api_delete_object(a, o, &d, &shown, &err);
     if (rc == 0 && o && shown.len == 0)

@@ -134,6 +134,11 @@ int api_version_of(const char *text, const char *before, int status, uint64_t *o
     return 0;
 }
 
+static int bad_token(struct error *err, const char *why)
+{
+    return api_fail(err, 400, "invalid continue token: continue key is not valid: %s", why);
+}
+
 /* {"v":"meta.k8s.io/v1","rv":420,"start":"default/c1"}, in base64 without padding. */
 static int read_token(const char *token, struct listing *l, struct error *err)
 {
@@ -149,12 +154,20 @@ static int read_token(const char *token, struct listing *l, struct error *err)
         strbuf_addc(&padded, *p == '-' ? '+' : *p == '_' ? '/' : *p);
     while (padded.len % 4 != 0)
         strbuf_addc(&padded, '=');
-    if (!base64_decode(strbuf_str(&padded), padded.len, &text) ||
-        json_parse(&doc, strbuf_str(&text), text.len, NULL) < 0 ||
-        !str_eq(json_get_str(json_root(doc), "v"), "meta.k8s.io/v1") ||
-        !json_get_int(json_root(doc), "rv", &version) || version <= 0 ||
+    struct error why = ERROR_INIT;
+    if (!base64_decode(strbuf_str(&padded), padded.len, &text))
+        return bad_token(err, "it is not base64");
+    if (json_parse(&doc, strbuf_str(&text), text.len, &why) < 0)
+        return bad_token(err, why.text);
+    const char *form = str_or_empty(json_get_str(json_root(doc), "v"));
+    if (!str_eq(form, "meta.k8s.io/v1"))
+        return api_fail(err, 400,
+                        "invalid continue token: continue key is not valid: server does not "
+                        "recognize this encoded version %s",
+                        form);
+    if (!json_get_int(json_root(doc), "rv", &version) || version <= 0 ||
         !json_get_str(json_root(doc), "start"))
-        return api_fail(err, 400, "invalid continue token: continue key is not valid");
+        return bad_token(err, "incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
     l->version = (uint64_t)version;
     l->exact = true;
     l->resumed = true;
@@ -184,7 +197,8 @@ static void print_token(uint64_t version, const char *key, struct strbuf *out)
     }
 }
 
-static int read_options(const struct call *c, struct listing *l, struct error *err)
+static int read_options(const struct call *c, const struct kind *k, struct listing *l,
+                        struct error *err)
 {
     const char *version = call_query(c, "resourceVersion");
     const char *match = call_query(c, "resourceVersionMatch");
@@ -192,6 +206,8 @@ static int read_options(const struct call *c, struct listing *l, struct error *e
     bool exact = str_eq(match, "Exact");
     if (api_query_int(c, "limit", 0, &l->limit, err) < 0)
         return -1;
+    if (token && *token && version && *version && !str_eq(version, "0"))
+        return api_fail(err, 400, "specifying resource version is not allowed when using continue");
     if (token && *token)
         return read_token(token, l, err);
     if (match && *match) {
@@ -210,6 +226,9 @@ static int read_options(const struct call *c, struct listing *l, struct error *e
     }
     if (api_version_of(version, "invalid resource version: ", 400, &l->version, err) < 0)
         return -1;
+    /* From version 0 a real server answers out of its cache, which knows no pages; events are not in it. */
+    if (str_eq(version, "0") && k != &kind_events)
+        l->limit = 0;
     /* A limit with a version and no match means Exact, an old rule. */
     l->exact = exact || (l->limit > 0 && l->version > 0 && !(match && *match));
     return 0;
@@ -287,8 +306,7 @@ void api_get(struct api *a, struct call *c, const struct api_target *t)
     struct error err = ERROR_INIT;
     uint64_t version = 0;
     struct object *o = store_get(a->store, t->kind, str_or_empty(t->ns), t->name);
-    if (api_version_of(call_query(c, "resourceVersion"), "invalid resource version: ", 400,
-                       &version, &err) < 0) {
+    if (api_version_of(call_query(c, "resourceVersion"), "", 500, &version, &err) < 0) {
         api_reply_error(c, &err, t->kind, t->name);
     } else if (version > store_version(a->store)) {
         (void)too_large(c, version, store_version(a->store));
@@ -344,7 +362,7 @@ void api_list(struct api *a, struct call *c, const struct api_target *t)
     strbuf_init(&l.after);
     arena_init(&s.arena, 0);
     if (api_form_of(c, &form, &err) < 0 || api_select(c, t->kind, &s, &err) < 0 ||
-        read_options(c, &l, &err) < 0) {
+        read_options(c, t->kind, &l, &err) < 0) {
         api_reply_error(c, &err, NULL, NULL);
     } else if (l.version > store_version(a->store)) {
         (void)too_large(c, l.version, store_version(a->store));

@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "test/local/api_inside.h"
 #include "test/local/kinds_check.h"
+#include "test/local/kinds_row.h"
 
 static unsigned char random_byte(struct api *a)
 {
@@ -90,18 +91,22 @@ static int check_kind(struct jsonnode *root, const struct kind *k, struct error 
 {
     const char *version = jsonnode_get_str(root, "apiVersion");
     const char *kind = jsonnode_get_str(root, "kind");
-    if (version && *version && !str_eq(version, k->api_version))
+    version = version && *version ? version : k->api_version;
+    kind = kind && *kind ? kind : k->kind;
+    if (str_eq(version, k->api_version) && str_eq(kind, k->kind))
+        return 0;
+    const char *slash = strrchr(version, '/');
+    const char *short_version = slash ? slash + 1 : version;
+    if (!kinds_by_name(version, kind))
         return api_fail(err, 400,
                         "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is "
                         "registered for version \"%s\" in scheme \"pkg/runtime/scheme.go:111\"",
-                        kind ? kind : k->kind, k->version, k->kind, kind ? kind : k->kind, version);
-    if (kind && *kind && !str_eq(kind, k->kind))
-        return api_fail(err, 400,
-                        "%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to "
-                        "(%s.%s): unknown conversion",
-                        kind, k->version, k->kind, k->version, kind, *k->group ? k->group : "core",
-                        k->kind);
-    return 0;
+                        kind, short_version, k->kind, kind, version);
+    return api_fail(err, 400,
+                    "%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to "
+                    "(%s.%s): unknown conversion",
+                    kind, short_version, k->kind, short_version, kind,
+                    *k->group ? k->group : "core", k->kind);
 }
 
 /* apiVersion, kind and metadata come first: a list leaves the first two out by skipping them. */
@@ -142,8 +147,9 @@ int api_meta_shape(struct jsontree *t, const struct kind *k, struct error *err)
     if (check_kind(root, k, err) < 0)
         return -1;
     struct jsonnode *meta = jsonnode_get(root, "metadata");
+    (void)str_format(field, sizeof field, "%s.metadata", k->kind);
     if (meta && !jsonnode_is_object(meta) && !jsonnode_is_null(meta))
-        return wrong_type(k, meta, "Object.metadata", "v1.ObjectMeta", err);
+        return wrong_type(k, meta, field, "v1.ObjectMeta", err);
     meta = jsonnode_need_object(t, root, "metadata");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct jsonnode *n = jsonnode_get(meta, texts[i]);
@@ -219,6 +225,9 @@ void api_meta_create(struct api *a, struct api_request *r)
         (void)jsonnode_remove(root, "status");
     if (k->fill_defaults)
         k->fill_defaults(t, root);
+    if (k == &kind_pods && jsonnode_len(jsonnode_path(root, "spec", "schedulingGates", NULL)) > 0)
+        api_set_condition(a, t, root, "PodScheduled", "False", "SchedulingGated",
+                          "Scheduling is blocked due to non-empty scheduling gates");
 }
 
 /* What /status may change besides the status. */
@@ -325,6 +334,8 @@ int api_meta_update(struct jsontree *t, const struct kind *k, struct jsonnode *o
         return -1;
     if (str_eq(sub, "status")) {
         restore_rest(t, root, old, "status");
+        if (k == &kind_pods)
+            kinds_pod_fill_conditions(t, root);
         if (status_keeps_metadata(k))
             jsonnode_set(t, root, "metadata", jsonnode_clone(t, was));
     } else if (str_eq(sub, "finalize")) { /* of namespaces: spec.finalizers alone */

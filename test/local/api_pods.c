@@ -39,7 +39,7 @@ static int check_binding(struct jsonnode *b, const char *ns, const char *name, s
                         "the request");
     if (!name)
         return api_fail(err, 400, "Name parameter required.");
-    if (own_name && *own_name && !str_eq(own_name, name))
+    if (!str_eq(str_or_empty(own_name), name))
         return api_fail(err, 400, "name in URL does not match name in Binding object");
     if (target && *target && !str_eq(target, "Node"))
         return api_fail(err, 500,
@@ -306,13 +306,24 @@ static bool ignores_budgets(struct jsonnode *pod)
 }
 
 static int check_eviction(struct jsonnode *e, const struct api_target *t, struct object *pod,
-                          const struct api_delete_options *d, struct error *err)
+                          struct error *err)
 {
+    const char *kind = jsonnode_get_str(e, "kind");
     const char *name = jsonnode_str(jsonnode_path(e, "metadata", "name", NULL));
+    if (kind && *kind && !str_eq(kind, "Eviction"))
+        return api_fail(err, 400,
+                        "%s in version \"v1\" cannot be handled as a Eviction: converting (v1.%s) "
+                        "to (policy.Eviction): unknown conversion",
+                        kind, kind);
     if (name && *name && !str_eq(name, t->name))
         return api_fail(err, 400, "name in URL does not match name in Eviction object");
-    if (!pod)
-        return api_not_found(err, &kind_pods, t->name);
+    return pod ? 0 : api_not_found(err, &kind_pods, t->name);
+}
+
+/* Asked after the budgets, as in reality. */
+static int check_meant(const struct object *pod, const struct api_delete_options *d,
+                       struct error *err)
+{
     if (d->uid && !str_eq(d->uid, pod->uid))
         return precondition(err, pod, "UID", d->uid, pod->uid);
     return d->version ? api_check_version(pod, d->version, err) : 0;
@@ -336,7 +347,9 @@ static int evict_within_budgets(struct api *a, struct call *c, struct object *po
     for (size_t i = 0; i < b.found.len; i++)
         object_unref(b.found.items[i]);
     vec_deinit(&b.found);
-    return rc == 0 && !*answered ? evict(a, pod, d, err) : rc;
+    if (rc < 0 || *answered)
+        return rc;
+    return check_meant(pod, d, err) < 0 ? -1 : evict(a, pod, d, err);
 }
 
 static void eviction(struct api *a, struct call *c, const struct api_target *t)
@@ -354,7 +367,7 @@ static void eviction(struct api *a, struct call *c, const struct api_target *t)
     if (rc == 0) {
         delete_options(jsontree_root(body), &d);
         d.dry_run = d.dry_run || dry;
-        rc = check_eviction(jsontree_root(body), t, pod, &d, &err);
+        rc = check_eviction(jsontree_root(body), t, pod, &err);
     }
     if (rc == 0 && pod) {
         (void)object_ref(pod);

@@ -205,6 +205,28 @@ static void put_conflicts(struct json_writer *w, const char *text)
     json_array_end(w);
 }
 
+/* `...in namespace x because it is being terminated` has a cause of its own. */
+static void put_terminating(struct json_writer *w, const char *text)
+{
+    static const char before[] = "unable to create new content in namespace ";
+    const char *ns = strstr(text, before);
+    const char *end = ns ? strstr(ns, " because it is being terminated") : NULL;
+    char message[300];
+    if (!ns || !end)
+        return;
+    ns += strlen(before);
+    (void)str_format(message, sizeof message, "namespace %.*s is being terminated", (int)(end - ns),
+                     ns);
+    json_key(w, "causes");
+    json_array_begin(w);
+    json_object_begin(w);
+    json_kv_str(w, "reason", "NamespaceTerminating");
+    json_kv_str(w, "message", message);
+    json_kv_str(w, "field", "metadata.namespace");
+    json_object_end(w);
+    json_array_end(w);
+}
+
 /* Reads the details from the sentence. Nothing is written when the sentence has none. */
 static void put_details(struct strbuf *out, int status, const char *message)
 {
@@ -228,6 +250,8 @@ static void put_details(struct strbuf *out, int status, const char *message)
     } else if ((status == 404 || status == 409 || status == 403) && read_subject(message, &s) &&
                s.what) {
         put_subject(&w, &s);
+        if (status == 403)
+            put_terminating(&w, s.rest);
     }
     json_object_end(&w);
 }

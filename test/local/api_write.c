@@ -60,8 +60,28 @@ void api_request_free(struct api_request *r)
     free(r);
 }
 
-static void fail(struct api_request *r, const struct error *err)
+/* A patch that leaves what cannot be decoded is 422, and the whole result is in the sentence: here its beginning. */
+static void blame_patch(const struct api_request *r, struct error *err)
 {
+    static const char mark[] = " cannot be handled as a ";
+    const char *why = strstr(err->text, mark);
+    why = why ? strstr(why, ": ") : NULL;
+    if (r->what != API_PATCH || err->http_status != 400 || !why || !r->tree)
+        return;
+    AUTO_STRBUF text;
+    char reason[ERROR_TEXT_SIZE];
+    strbuf_init(&text);
+    jsontree_print(r->tree, &text);
+    (void)str_format(reason, sizeof reason, "%s", why + 2);
+    (void)api_fail(err, 422, " \"\" is invalid: patch: Invalid value: \"%.*s\": %s",
+                   (int)(text.len < 128 ? text.len : 128), strbuf_str(&text), reason);
+}
+
+static void fail(struct api_request *r, const struct error *given)
+{
+    struct error own = *given;
+    struct error *err = &own;
+    blame_patch(r, err);
     const char *name = r->target.name;
     if (!name && r->tree)
         name = jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "name", NULL));
@@ -205,6 +225,12 @@ static int check_applied(struct api_request *r, struct error *err)
         return api_fail(err, 400,
                         "the name of the object (%s) does not match the name on the URL (%s)", name,
                         r->target.name);
+    const char *uid = json_get_str(json_get(json_root(doc), "metadata"), "uid");
+    if (uid && *uid && !store_get(r->api->store, k, str_or_empty(r->target.ns), r->target.name))
+        return api_fail(err, 409,
+                        "Operation cannot be fulfilled on %s%s%s \"%s\": uid mismatch: the "
+                        "provided object specified uid %s, and no existing object was found",
+                        k->resource, *k->group ? "." : "", k->group, r->target.name, uid);
     return 0;
 }
 

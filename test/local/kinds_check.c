@@ -234,7 +234,7 @@ void kinds_check_labels(struct kinds_check *c, const char *at, struct jsonnode *
 }
 
 /* Go's words for a map of texts that holds something else. */
-static void check_texts(struct kinds_check *c, const char *field, struct jsonnode *map)
+void kinds_check_texts(struct kinds_check *c, const char *field, struct jsonnode *map)
 {
     if (!kinds_fill_absent(map) && !jsonnode_is_object(map))
         kinds_check_undecodable(c,
@@ -274,8 +274,8 @@ void kinds_check_metadata(struct kinds_check *c, struct jsonnode *object, enum k
                             strchr(name, '/')   ? "may not contain '/'"
                             : strchr(name, '%') ? "may not contain '%'"
                                                 : "may not be '.' or '..'");
-    check_texts(c, "ObjectMeta.metadata.labels", labels);
-    check_texts(c, "ObjectMeta.metadata.annotations", notes);
+    kinds_check_texts(c, "ObjectMeta.metadata.labels", labels);
+    kinds_check_texts(c, "ObjectMeta.metadata.annotations", notes);
     kinds_check_labels(c, "metadata.labels", labels);
     size_t bytes = 0;
     for (struct jsonnode_iter it = jsonnode_iter(notes); jsonnode_next(&it);) {

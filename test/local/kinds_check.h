@@ -42,6 +42,9 @@ void kinds_check_at_least(struct kinds_check *c, const char *at, struct jsonnode
 void kinds_check_undecodable(struct kinds_check *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A map of texts that holds something else is undecodable. field: "ConfigMap.data". */
+void kinds_check_texts(struct kinds_check *c, const char *field, struct jsonnode *map);
+
 /* Names. */
 void kinds_check_label_name(struct kinds_check *c, const char *at, const char *s);
 void kinds_check_subdomain_name(struct kinds_check *c, const char *at, const char *s);

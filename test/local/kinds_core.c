@@ -116,7 +116,7 @@ const struct kind kind_events = {
     .fields =
         WORDS("involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
               "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
-              "involvedObject.fieldPath", "reason", "reportingComponent", "type"),
+              "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"),
     .fill_defaults = kinds_plain_event_defaults,
     .validate = kinds_plain_event_validate,
 };
@@ -146,7 +146,7 @@ const struct kind kind_config_maps = {
     .short_names = WORDS("cm"),
     .namespaced = true,
     .columns = data_columns,
-    .validate = kinds_plain_validate,
+    .validate = kinds_plain_config_map_validate,
 };
 
 static const struct kind_column secret_columns[] = {

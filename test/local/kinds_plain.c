@@ -15,6 +15,31 @@ int kinds_plain_validate(struct jsonnode *object, struct error *err)
     return kinds_check_done(&c, object, err);
 }
 
+/* The bytes of the values; base64: of what they stand for. */
+static size_t bytes_of(struct jsonnode *texts, bool base64)
+{
+    size_t bytes = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(texts); jsonnode_next(&it);) {
+        const char *text = str_or_empty(jsonnode_str(it.value));
+        size_t n = strlen(text);
+        size_t padding = n > 1 ? (size_t)(text[n - 1] == '=') + (size_t)(text[n - 2] == '=') : 0;
+        bytes += base64 ? n / 4 * 3 - padding : n;
+    }
+    return bytes;
+}
+
+int kinds_plain_config_map_validate(struct jsonnode *object, struct error *err)
+{
+    enum { MAX_BYTES = 1024 * 1024 };
+    struct kinds_check c = {.count = 0};
+    struct jsonnode *data = jsonnode_get(object, "data");
+    kinds_check_metadata(&c, object, KINDS_NAME_SUBDOMAIN);
+    kinds_check_texts(&c, "ConfigMap.data", data);
+    if (bytes_of(data, false) + bytes_of(jsonnode_get(object, "binaryData"), true) > MAX_BYTES)
+        kinds_check_add(&c, "[]: Too long: may not be more than %d bytes", MAX_BYTES);
+    return kinds_check_done(&c, object, err);
+}
+
 int kinds_plain_role_validate(struct jsonnode *object, struct error *err)
 {
     struct kinds_check c = {.count = 0};

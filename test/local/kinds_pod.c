@@ -128,6 +128,16 @@ void kinds_pod_defaults(struct jsontree *t, struct jsonnode *object)
     kinds_fill_str(t, status, "qosClass", quality(spec));
 }
 
+void kinds_pod_fill_conditions(struct jsontree *t, struct jsonnode *object)
+{
+    static const char *const times[] = {"lastProbeTime", "lastTransitionTime"};
+    struct jsonnode *list = jsonnode_path(object, "status", "conditions", NULL);
+    for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it);)
+        for (size_t i = 0; jsonnode_is_object(it.value) && i < 2; i++)
+            if (!jsonnode_get(it.value, times[i]))
+                jsonnode_set(t, it.value, times[i], jsonnode_null(t));
+}
+
 /* ---- rules -------------------------------------------------------------------------------------- */
 
 int kinds_pod_validate(struct jsonnode *object, struct error *err)

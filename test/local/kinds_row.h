@@ -81,6 +81,8 @@ extern const struct kind kind_resource_policies;
 
 /* Defaults and rules. kinds_pod.c */
 void kinds_pod_defaults(struct jsontree *t, struct jsonnode *object);
+/* What a pod's conditions say of times they do not name: null, as the server prints them. */
+void kinds_pod_fill_conditions(struct jsontree *t, struct jsonnode *object);
 int kinds_pod_validate(struct jsonnode *object, struct error *err);
 int kinds_pod_validate_update(struct jsonnode *old, struct jsonnode *updated, struct error *err);
 /* kinds_work.c: what makes pods from a template */
@@ -98,6 +100,7 @@ int kinds_work_job_validate_update(struct jsonnode *old, struct jsonnode *update
                                    struct error *err);
 /* kinds_plain.c: the smaller kinds */
 int kinds_plain_validate(struct jsonnode *object, struct error *err); /* metadata, nothing else */
+int kinds_plain_config_map_validate(struct jsonnode *object, struct error *err);
 int kinds_plain_role_validate(struct jsonnode *object, struct error *err); /* names may hold ':' */
 int kinds_plain_service_validate(struct jsonnode *object, struct error *err);
 void kinds_plain_node_defaults(struct jsontree *t, struct jsonnode *object);

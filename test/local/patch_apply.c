@@ -179,6 +179,8 @@ static void find_conflicts(struct applying *a, const char *manager, struct jsonn
         if (!leaf) {
             find_conflicts(a, manager, it.value, other, live_value, patch_value,
                            step_into(at, it.key), path);
+            if (jsonnode_len(other) == 0) /* all of it was taken */
+                vec_push(&lost, it.key);
         } else if (!str_starts(it.key, "v:") && !same_or_empty(live_value, patch_value)) {
             if (a->force)
                 vec_push(&lost, it.key);
@@ -308,6 +310,11 @@ static int check_conflicts(struct applying *a, struct jsonnode *entries, const c
             find_conflicts(a, str_or_empty(jsonnode_get_str(it.value, "manager")), fresh,
                            jsonnode_get(it.value, "fieldsV1"), jsontree_root(a->t), patch,
                            (struct step){"", ""}, &path);
+    for (size_t i = jsonnode_len(entries); a->force && i-- > 0;) {
+        struct jsonnode *entry = jsonnode_at(entries, i);
+        if (!is_own(entry, manager) && jsonnode_len(jsonnode_get(entry, "fieldsV1")) == 0)
+            (void)jsonnode_remove_at(entries, i); /* it owns nothing any more */
+    }
     if (a->conflicts_len == 0)
         return 0;
     return patch_fail(a->err, 409, "Apply failed with %zu conflict%s: %s", a->conflicts_len,

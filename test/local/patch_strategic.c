@@ -122,11 +122,37 @@ static void set_order(struct merging *m, struct jsonnode *list, struct jsonnode 
     vec_deinit(&others);
 }
 
+/* As the API server prints it: map[a:1 b:2], in the order of the keys. */
+static void print_map(struct jsonnode *object, struct strbuf *out)
+{
+    const char *last = NULL;
+    strbuf_adds(out, "map[");
+    for (size_t n = 0; n < jsonnode_len(object); n++) {
+        const char *next = NULL;
+        for (struct jsonnode_iter it = jsonnode_iter(object); jsonnode_next(&it);)
+            if ((!last || strcmp(it.key, last) > 0) && (!next || strcmp(it.key, next) < 0))
+                next = it.key;
+        if (!next)
+            break;
+        struct jsonnode *value = jsonnode_get(object, next);
+        strbuf_addf(out, "%s%s:", n > 0 ? " " : "", next);
+        if (jsonnode_is_string(value))
+            strbuf_adds(out, jsonnode_str(value));
+        else
+            jsonnode_print(value, out);
+        last = next;
+    }
+    strbuf_addc(out, ']');
+}
+
 static int no_key(struct merging *m, struct jsonnode *element, const char *key)
 {
     AUTO_STRBUF text;
     strbuf_init(&text);
-    jsonnode_print(element, &text);
+    if (jsonnode_is_object(element))
+        print_map(element, &text);
+    else
+        jsonnode_print(element, &text);
     return patch_fail(m->err, 500, "map: %s does not contain declared merge key: %s",
                       strbuf_str(&text), key);
 }
@@ -203,6 +229,9 @@ static int merge_member(struct merging *m, struct jsonnode *live, const char *pa
 {
     const struct patch_type *type = patch_type_of(m->kind, parent, key, PATCH_STRATEGIC);
     struct jsonnode *there = jsonnode_get(live, key);
+    /* Without an order of its own the patch's elements come in their order, new ones before what only the live list has. */
+    if (!order && jsonnode_is_array(patch) && type->list != PATCH_ATOMIC)
+        order = jsonnode_clone(m->t, patch);
     struct jsonnode *before =
         order && jsonnode_is_array(there) ? jsonnode_clone(m->t, there) : NULL;
     size_t at = 0;

@@ -270,9 +270,25 @@ static struct call *new_call(struct conn *c)
     return call;
 }
 
+/* Before there is a request for whoever answers. Too large is what a client of the API may do, and expects a Status for. */
 static void refuse(struct conn *c, int status, const char *why)
 {
     struct strbuf text = {0};
+    if (status == 413) {
+        char body[256];
+        (void)str_format(body, sizeof body,
+                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                         "\"status\":\"Failure\",\"message\":\"Request entity too large: limit is "
+                         "%zu\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}",
+                         c->server->config.max_body_bytes);
+        strbuf_addf(&text,
+                    "HTTP/1.1 413 Request Entity Too Large\r\nContent-Type: application/json\r\n"
+                    "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                    strlen(body), body);
+        server_out_take(&c->out, &text);
+        c->closing = true;
+        return;
+    }
     strbuf_addf(&text,
                 "HTTP/1.1 %d Refused\r\nContent-Type: text/plain\r\nConnection: close\r\n"
                 "Content-Length: %zu\r\n\r\n%s\n",

@@ -167,10 +167,26 @@ uint64_t store_draft_version(const struct store_draft *d)
     return (uint64_t)version;
 }
 
+/* Fields that are not simply what is at their path, as Kubernetes selects by them. */
+static const struct {
+    const char *field, *path, *absent;
+} odd_fields[] = {
+    {"spec.hostNetwork", "spec.hostNetwork", "false"},
+    {"spec.unschedulable", "spec.unschedulable", "false"},
+    {"source", "source.component", ""},
+};
+
 /* "spec.nodeName" → its value as text; "" when it is absent or no scalar. */
 static const char *field_value(json *root, const char *path, size_t *len)
 {
     json *at = root;
+    const char *text = "";
+    for (size_t i = 0; i < sizeof odd_fields / sizeof odd_fields[0]; i++)
+        if (str_eq(path, odd_fields[i].field)) {
+            path = odd_fields[i].path;
+            text = odd_fields[i].absent;
+            break;
+        }
     while (at && *path) {
         char key[128];
         size_t n = strcspn(path, ".");
@@ -181,7 +197,6 @@ static const char *field_value(json *root, const char *path, size_t *len)
         at = json_get(at, key);
         path += n + (path[n] == '.');
     }
-    const char *text = "";
     if (json_is_bool(at))
         text = json_bool(at, false) ? "true" : "false";
     else if (json_is_number(at))
