@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/intake.h"
 
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/kube/http.h"
 #include "lib/model/names.h"
 #include "scheduler/gangs.h"
 #include "test/unit/lib/base/expect.h"
@@ -171,9 +174,75 @@ static void each_api_group_of_podgroups_has_its_own_list(void **state)
     expect_done();
 }
 
+static bool is_unreadable(const char *key)
+{
+    const struct cluster_pod *cp = cluster_find_pod(&c, key);
+    return cp != NULL && cp->pod->unreadable != NULL;
+}
+
+static void await(bool (*is)(const char *key), const char *key)
+{
+    for (int64_t end_ms = clock_mono_ms() + SHELL_WAIT_MS; !is(key); loop_once(loop, 20))
+        if (clock_mono_ms() >= end_ms)
+            fail_msg("not in time: %s", key);
+}
+
+static bool is_known(const char *key)
+{
+    return cluster_find_pod(&c, key) != NULL;
+}
+
+static bool is_gone(const char *key)
+{
+    return !is_known(key);
+}
+
+static bool is_synced(const char *what)
+{
+    (void)what;
+    return intake_is_synced(&in);
+}
+
+static void from_the_api_server_to_the_model(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct twin *twin = twin_start(NULL, false);
+    struct kube_config *kube = twin_config(twin);
+    struct kube_options options = twin_options();
+    /* Lists of the other kinds; a watch that gets one of them says so and lists again. */
+    for (int i = 0; i < 64; i++)
+        twin_script(twin, 200, "", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+    twin_put(twin, "plain", NULL);
+    twin_put(twin, "huge", "\"spec\":{\"nodeName\":\"n1\",\"overhead\":{\"cpu\":\"1e30\"}}");
+    if (intake_start(&in, kube, &options, &err) < 0)
+        fail_msg("%s", err.text);
+    await(is_synced, "each collection was listed");
+    expect_true("Failed pods are not even asked for",
+                shell_count(twin, "GET", "fieldSelector=status.phase%21%3DFailed") > 0);
+    expect_true("a pod of the list", is_known("ns/plain"));
+    expect_true("one that cannot be read", is_unreadable("ns/huge"));
+    expect_int("is on its node", 1, (int64_t)cluster_find_node(&c, "n1")->unreadable);
+    AUTO_STRBUF text = {0};
+    metrics_render(&text);
+    expect_true("and is counted",
+                strstr(strbuf_str(&text), "\ncosched_scheduler_unreadable_pods_total 1\n") != NULL);
+    twin_put(twin, "new", NULL);
+    await(is_known, "ns/new");
+    twin_delete(twin, "huge");
+    await(is_gone, "ns/huge");
+    expect_true("its node goes with it", cluster_find_node(&c, "n1") == NULL);
+    intake_deinit(&in);
+    in.mailbox = NULL;
+    kube_config_free(kube);
+    twin_stop(twin);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
+    kube_http_global_init();
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(it_is_synced_when_every_collection_was_listed),
@@ -184,6 +253,7 @@ int main(void)
         TEST(the_first_sight_of_a_pod_is_kept),
         TEST(finished_pods_count_for_their_gang_only),
         TEST(each_api_group_of_podgroups_has_its_own_list),
+        TEST(from_the_api_server_to_the_model),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
