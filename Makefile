@@ -144,7 +144,7 @@ test: | $(call deps,test) ## all that needs no cluster: unit tests (release, asa
 
 .PHONY: local-run
 local-run: $(BINS) $(FAKES) $(TOOLS)
-	@BUILD_DIR=$(B) test/tools/run-tests --timeout 600 "$(RUN)"
+	@BUILD_DIR=$(B) test/tools/run-tests --timeout 1200 "$(RUN)"
 
 e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build (ARGS=...)
 	@$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(ARGS)'
