@@ -131,16 +131,13 @@ CHOSEN := $(if $(T),$(foreach u,$(UNITS),$(if $(findstring $(T),$u),$u)),$(UNITS
 unit: $(CHOSEN) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json
 	@BUILD_DIR=$(B) test/tools/run-tests $(if $(T),--only '$(T)') $(CHOSEN)
 
-LOCAL := $(wildcard test/integration/local-*.sh)
-test: | $(call deps,test) ## all that needs no cluster: unit tests (release, asan), layers, local integration
+test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tests, layers, the integration suite on cosched-local
 	@test/tools/steps \
-		"unit tests, release" "$(MAKE) unit VARIANT=release" \
-		"unit tests, asan" "$(MAKE) unit VARIANT=asan" \
+		"unit tests" "$(MAKE) unit VARIANT=asan" \
 		"layers" "test/tools/layers" \
 		"layers fails when it should" "test/tools/test-layers" \
 		"the tools count right" "test/tools/test-tools" \
-		$(foreach s,$(LOCAL),"$s" "$(MAKE) local-run VARIANT=asan RUN=$s") \
-		$(if $(wildcard test/local/*.c),"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local'")
+		"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local --jobs 3'"
 
 .PHONY: local-run
 local-run: $(BINS) $(FAKES) $(TOOLS)
