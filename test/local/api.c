@@ -427,8 +427,7 @@ static void collection(struct api *a, struct call *c, const struct api_target *t
     const char *m = call_method(c);
     const struct kind *k = t->kind;
     bool one_place = t->ns || !k->namespaced;
-    if (str_eq(m, "GET") && asks_to_watch(c, t) &&
-        kinds_has_verb(k, "watch"))
+    if (str_eq(m, "GET") && asks_to_watch(c, t) && kinds_has_verb(k, "watch"))
         api_watch(a, c, t);
     else if (str_eq(m, "GET") && kinds_has_verb(k, "list"))
         api_list(a, c, t);
