@@ -185,7 +185,7 @@ def gpu_inventory(suite):
 def gang(suite):
     c, ns = suite.cluster, suite.namespace()
     suite.scheduler()
-    node = suite.node("gang-1", cpu="2")
+    node = suite.node("squad-1", cpu="2")
     labels = {"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "3"}
     for i in range(2):
         c.create_pod(ns, f"g{i}", requests={"cpu": "1"}, labels=labels, node_selector={"pool": node})
@@ -193,7 +193,7 @@ def gang(suite):
     c.create_pod(ns, "g2", requests={"cpu": "1"}, labels=labels, node_selector={"pool": node})
     c.wait_refused(ns, "g2", "room for 2 of 3 pods.*too little cpu")
     check(all(c.node_of(ns, f"g{i}") is None for i in range(3)), "a gang without room holds a node")
-    suite.node("gang-2", cpu="1", labels={"pool": "gang-1"})
+    suite.node("squad-2", cpu="1", labels={"pool": "squad-1"})
     for i in range(3):
         c.wait_bound(ns, f"g{i}")
 
