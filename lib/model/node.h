@@ -19,6 +19,12 @@ struct taint {
     enum taint_effect effect;
 };
 
+/* An image on the node. By the hash of its name: 50 images with two names each are the largest part of a node otherwise, and they only give points. */
+struct node_image {
+    uint64_t hash; /* node_image_hash */
+    int64_t bytes;
+};
+
 struct node {
     struct arena arena; /* owns everything below, and the struct itself */
     const char *name;
@@ -34,6 +40,9 @@ struct node {
     struct resources allocatable;
     const char *internal_ip; /* or NULL */
     bool ready;              /* condition Ready is True */
+    uint8_t features;        /* status.declaredFeatures, those that a pod can need: POD_FEATURE_* */
+    struct node_image *images; /* by hash, each once */
+    size_t images_len;
 };
 
 void node_free(struct node *n);
@@ -42,3 +51,10 @@ bool node_is_virtual(const struct node *n);
  * spec.unschedulable counts as the taint node.kubernetes.io/unschedulable:NoSchedule that the node
  * controller adds. */
 const struct taint *node_untolerated(const struct node *n, const struct pod *p);
+/* The first of what the pod needs that the node does not declare, by name; NULL: nothing is missing. */
+const char *node_missing_feature(const struct node *n, const struct pod *p);
+/* Of the name with ":latest" where it has neither tag nor digest. A name of the form "#0123456789abcdef" is that hash itself: so a dump can name an image of which
+ * only the hash is known. */
+uint64_t node_image_hash(const char *name);
+/* Bytes of the image on the node; 0: it is not there. */
+int64_t node_image_bytes(const struct node *n, uint64_t hash);

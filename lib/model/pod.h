@@ -10,8 +10,11 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
+#include "lib/model/podterm.h"
 #include "lib/model/resources.h"
 #include "lib/model/selector.h"
+#include "lib/model/spread.h"
+#include "lib/model/volume.h"
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
 
@@ -63,6 +66,13 @@ struct pod_condition {
     const char *message;
 };
 
+/* What a pod needs its node to declare (status.declaredFeatures), as Kubernetes 1.36 infers it for scheduling. pod_feature_name gives the name. */
+enum pod_feature {
+    POD_FEATURE_RESTART_ALL = 1 << 0,     /* a restartPolicyRule with action RestartAllContainers */
+    POD_FEATURE_HOST_NET_USERNS = 1 << 1, /* hostNetwork together with hostUsers: false */
+    POD_FEATURES = 2
+};
+
 struct pod {
     struct arena arena; /* owns everything below, and the struct itself */
 
@@ -105,9 +115,22 @@ struct pod {
     size_t preferred_affinity_len;
     struct toleration *tolerations;
     size_t tolerations_len;
+    const struct podterms *terms; /* affinity to other pods; NULL: none at all */
+    struct spread *spread;        /* topologySpreadConstraints */
+    size_t spread_len;
+    struct pod_volume *volumes; /* those that say something about where it may run */
+    size_t volumes_len;
+    const char **image_volumes; /* references of volumes of kind image */
+    size_t image_volumes_len;
+    bool host_network;
+    uint8_t features; /* POD_FEATURE_* that its node must declare */
 
     enum pod_phase phase;
+    int64_t started_ns; /* status.startTime; 0: the kubelet has not begun */
     const char *nominated_node;
+    /* Extended resources that a claim of dynamic resource allocation provides (status.extendedResourceClaimStatus): no device plugin's, so they are not in `request`. */
+    const char **claimed;
+    size_t claimed_len;
     struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
 
     /* Why it could not be decoded, in a sentence; NULL: it could. Such a pod has its names, uid, version, node, scheduler, phase, gated and terminating, labels and
@@ -139,3 +162,9 @@ bool toleration_covers(const struct toleration *t, const char *key, const char *
 /* Whether any container (init containers too) asks for more than 0 of the resource, in requests or
  * limits. */
 bool pod_asks_for(const struct pod *p, const char *resource);
+/* A static pod as the API server shows it: its kubelet runs it whatever anybody says. */
+bool pod_is_mirror(const struct pod *p);
+/* "RestartAllContainersOnContainerExits"... of one POD_FEATURE_* bit; NULL for any other number. */
+const char *pod_feature_name(unsigned bit);
+/* The bit of a declared feature's name; 0: none that a pod can need. */
+unsigned pod_feature_of(const char *name);
