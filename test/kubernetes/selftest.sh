@@ -94,6 +94,9 @@ test_control_plane() {
   check "a second cluster runs beside it without scheduler and controller-manager" on b up --no-scheduler --no-controller-manager --nodes 2
   check "the second cluster has its own nodes" nodes_ready b 2
   check "the first cluster is undisturbed" nodes_ready a 10
+  check "kube-scheduler starts in the second on demand, under a name of its own" on b scheduler start --scheduler-name other --scheduler-qps 1000
+  check "it binds a pod with that name" scheduled_by_other
+  check "and is stopped" on b scheduler stop
   check "a third on the same ports is refused" refuses on c up --port-base "$(variable a K8S_PORT_BASE)"
   check "what it left of its state is taken away by down" on c down
   check "the API server restarts and keeps its state" restarts_apiserver
@@ -108,6 +111,11 @@ test_control_plane() {
 scheduled_by_kube_scheduler() {
   pod_yaml plain | kubectl_on a create -f -
   kubectl_on a wait --for=condition=PodScheduled pod/plain --timeout=30s
+}
+
+scheduled_by_other() {
+  pod_yaml other | sed 's/^spec:/spec:\n  schedulerName: other/' | kubectl_on b create -f -
+  kubectl_on b wait --for=condition=PodScheduled pod/other --timeout=30s
 }
 
 refuses() { ! "$@"; }

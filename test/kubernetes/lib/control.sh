@@ -61,9 +61,29 @@ start_controller_manager() {
     --use-service-account-credentials=false "${CONTROLLER_MANAGER_ARGS[@]}"
 }
 
+# scheduler_config: kube-scheduler's configuration file, for what has no flag: its client's limits (50
+# requests/s unless lifted), the name its pods have, an extender that is asked over HTTP after all
+# filters of its own.
+scheduler_config() {
+  local limit=${SCHEDULER_QPS:-50}
+  echo 'apiVersion: kubescheduler.config.k8s.io/v1'
+  echo 'kind: KubeSchedulerConfiguration'
+  echo "clientConnection: {kubeconfig: \"$DIR/kubeconfig.scheduler\", qps: $limit, burst: $((limit * 2))}"
+  echo 'leaderElection: {leaderElect: false}'
+  echo "profiles: [{schedulerName: \"${SCHEDULER_NAME:-default-scheduler}\"}]"
+  if [ -n "$SCHEDULER_EXTENDER" ]; then
+    echo "extenders: [{urlPrefix: \"$SCHEDULER_EXTENDER\", filterVerb: filter, nodeCacheCapable: true, httpTimeout: 10s}]"
+  fi
+}
+
 start_scheduler() {
-  local config=$DIR/kubeconfig.scheduler
-  run_component scheduler "$BIN/kube-scheduler" --kubeconfig="$config" \
+  local config=$DIR/kubeconfig.scheduler source
+  source=(--kubeconfig="$config")
+  if [ -n "$SCHEDULER_NAME$SCHEDULER_QPS$SCHEDULER_EXTENDER" ]; then
+    scheduler_config >"$DIR/scheduler.yaml"
+    source=(--config="$DIR/scheduler.yaml")
+  fi
+  run_component scheduler "$BIN/kube-scheduler" "${source[@]}" \
     --authentication-kubeconfig="$config" --authorization-kubeconfig="$config" --leader-elect=false \
     --bind-address=127.0.0.1 --secure-port="$SCHEDULER_PORT" "${SCHEDULER_ARGS[@]}"
 }
