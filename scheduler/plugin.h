@@ -4,6 +4,16 @@
  *
  * A plugin is a pure function of the cluster as it is: the same state gives the same answer (I4), and reserve succeeds wherever filter said yes on the
  * same state (I3). `wakes` names the events that can turn this plugin's "no" into a "yes": a parked gang sleeps through all others.
+ *
+ * What an answer depends on is declared, because answers are remembered (classes.h): pods that ask the same share a class, and a class asks again only about
+ * what changed since.
+ *
+ *     PLUGIN_NODE      the Node object and the pod: asked again when the Node changed
+ *     PLUGIN_HELD      also what is held on that node: asked again when a pod came or went there
+ *     PLUGIN_DOMAIN    also other nodes: asked at each decision, for each group of nodes (domains.h), never remembered
+ *
+ * Everything that a plugin reads of the pod must be in the text that makes pods equal (class_key.c). A plugin that reads more than cluster, node and pod calls
+ * cluster_touch or cluster_touch_all when that changes.
  */
 #pragma once
 
@@ -15,19 +25,34 @@
 #include "scheduler/cluster.h"
 #include "scheduler/reasons.h"
 
+struct class;
+
 enum { PLUGIN_SCORE_MAX = 100 };
+
+enum plugin_depends { PLUGIN_NODE, PLUGIN_HELD, PLUGIN_DOMAIN };
+
+/* Who asks. */
+struct plugin_ask {
+    const struct cluster *cluster;
+    const struct cluster_pod *pod;
+    const struct class *class; /* the pod's, up to date (pipeline_ask) */
+};
 
 struct plugin {
     const char *name;
     uint32_t wakes;
-    /* false: *why says so. `a` is for the reason's text and lives as long as the cycle. */
-    bool (*filter)(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+    enum plugin_depends depends;       /* of filter */
+    enum plugin_depends score_depends; /* of score */
+    /* Whether filter can ever say no, or score anything but the same for all nodes. NULL: to every pod. */
+    bool (*applies)(const struct cluster_pod *pod);
+    /* false: *why says so. `a` is for the reason's text and lives as long as the cycle. why NULL: nobody wants to know, and nothing is to be printed. */
+    bool (*filter)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why);
-    /* 0..PLUGIN_SCORE_MAX, times weight; NULL: no opinion. */
-    int64_t (*score)(const struct cluster_pod *pod, const struct cluster_node *node);
+    /* 0..PLUGIN_SCORE_MAX, times weight; NULL: no opinion. Only asked where filter said yes. */
+    int64_t (*score)(const struct plugin_ask *ask, const struct cluster_node *node);
     int64_t weight;
     /* Adds what the pod gets of this node to the claim (in a). NULL: nothing. */
-    bool (*reserve)(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+    bool (*reserve)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                     struct claim *claim);
 };
 

@@ -24,33 +24,37 @@ bool burst_tolerates(const struct pod *p, const struct node *n, const struct tai
            str_eq(t->value, NAME_TAINT_VIRTUAL_VALUE);
 }
 
-static bool filter(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+static bool refuse(struct reason *why, enum reason_kind kind)
+{
+    if (why != NULL)
+        *why = (struct reason){.kind = kind};
+    return false;
+}
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
     (void)a;
+    const struct pod *p = ask->pod->pod;
     bool is_virtual = node_is_virtual(node->node);
-    enum burst_policy policy = burst_policy_of(pod->pod);
-    if (!is_virtual && policy == BURST_VIRTUAL_ONLY) {
-        *why = (struct reason){.kind = REASON_NOT_VIRTUAL};
-        return false;
-    }
+    enum burst_policy policy = burst_policy_of(p);
+    if (!is_virtual && policy == BURST_VIRTUAL_ONLY)
+        return refuse(why, REASON_NOT_VIRTUAL);
     bool asked =
-        str_eq(labels_get(&pod->pod->node_selector, NAME_LABEL_NODE_TYPE), NAME_NODE_TYPE_VIRTUAL);
-    if (is_virtual && policy == BURST_REAL_ONLY && !asked) {
-        *why = (struct reason){.kind = REASON_VIRTUAL};
-        return false;
-    }
-    return true;
+        str_eq(labels_get(&p->node_selector, NAME_LABEL_NODE_TYPE), NAME_NODE_TYPE_VIRTUAL);
+    return !is_virtual || policy != BURST_REAL_ONLY || asked || refuse(why, REASON_VIRTUAL);
 }
 
-static int64_t score(const struct cluster_pod *pod, const struct cluster_node *node)
+static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    (void)pod;
+    (void)ask;
     return node_is_virtual(node->node) ? 0 : PLUGIN_SCORE_MAX;
 }
 
 const struct plugin plugin_burst = {.name = "burst",
                                     .wakes = EVENT_NODE_LABELS,
+                                    .depends = PLUGIN_NODE,
+                                    .score_depends = PLUGIN_NODE,
                                     .filter = filter,
                                     .score = score,
                                     .weight = 1000 /* above all others together */};

@@ -4,15 +4,16 @@
  */
 #include "scheduler/plugin.h"
 
-static bool filter(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
     const struct ledger *l = &node->ledger;
+    const struct cluster_pod *pod = ask->pod;
     struct ledger_why no;
-    if (!pod->gpu.any)
+    if (!pod->gpu.any || ledger_choose(l, &pod->gpu, a, NULL, &no))
         return true;
-    if (ledger_choose(l, &pod->gpu, a, NULL, &no))
-        return true;
+    if (why == NULL)
+        return false;
     switch (no.no) {
     case LEDGER_FITS:
     case LEDGER_NO_INVENTORY:
@@ -44,12 +45,21 @@ static bool filter(const struct cluster_pod *pod, const struct cluster_node *nod
     return false;
 }
 
-static bool reserve(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+static bool reserve(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                     struct claim *claim)
 {
     struct ledger_why no;
-    return !pod->gpu.any || ledger_choose(&node->ledger, &pod->gpu, a, claim, &no);
+    return !ask->pod->gpu.any || ledger_choose(&node->ledger, &ask->pod->gpu, a, claim, &no);
 }
 
-const struct plugin plugin_gpu = {
-    .name = "gpu", .wakes = EVENT_NODE_GPU | EVENT_POD_GONE, .filter = filter, .reserve = reserve};
+static bool applies(const struct cluster_pod *pod)
+{
+    return pod->gpu.any;
+}
+
+const struct plugin plugin_gpu = {.name = "gpu",
+                                  .wakes = EVENT_NODE_GPU | EVENT_POD_GONE,
+                                  .depends = PLUGIN_HELD,
+                                  .applies = applies,
+                                  .filter = filter,
+                                  .reserve = reserve};

@@ -24,12 +24,12 @@ static const struct taint *first_against(const struct node *n, const struct pod 
     return t;
 }
 
-static bool filter(const struct cluster_pod *pod, const struct cluster_node *node, struct arena *a,
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
-    const struct taint *t = first_against(node->node, pod->pod);
-    if (t == NULL)
-        return true;
+    const struct taint *t = first_against(node->node, ask->pod->pod);
+    if (t == NULL || why == NULL)
+        return t == NULL;
     if (str_eq(t->key, "node.kubernetes.io/unschedulable"))
         *why = (struct reason){.kind = REASON_UNSCHEDULABLE};
     else
@@ -41,4 +41,4 @@ static bool filter(const struct cluster_pod *pod, const struct cluster_node *nod
 }
 
 const struct plugin plugin_taints = {
-    .name = "taints", .wakes = EVENT_NODE_TAINTS, .filter = filter};
+    .name = "taints", .wakes = EVENT_NODE_TAINTS, .depends = PLUGIN_NODE, .filter = filter};

@@ -552,8 +552,9 @@ static void filter_means_reserve(struct world *w)
             for (const struct plugin *const *p = pipeline_plugins; cn->node != NULL && *p; p++) {
                 struct reason why = {0};
                 struct claim claim = {0};
-                bool yes = (*p)->filter(cp, cn, &w->arena, &why);
-                bool given = (*p)->reserve == NULL || (*p)->reserve(cp, cn, &w->arena, &claim);
+                struct plugin_ask ask = {.cluster = &w->cluster, .pod = cp};
+                bool yes = (*p)->filter(&ask, cn, &w->arena, &why);
+                bool given = (*p)->reserve == NULL || (*p)->reserve(&ask, cn, &w->arena, &claim);
                 MUST(w, !yes || given, "I3: %s: %s on %s", (*p)->name, key, name);
                 MUST(w,
                      !yes || (*p)->reserve == NULL ||
