@@ -35,3 +35,57 @@ const struct taint *node_untolerated(const struct node *n, const struct pod *p)
             return &n->taints[i];
     return n->unschedulable && !tolerated(p, &unschedulable) ? &unschedulable : NULL;
 }
+
+const char *node_missing_feature(const struct node *n, const struct pod *p)
+{
+    unsigned missing = p->features & ~(unsigned)n->features;
+    return missing ? pod_feature_name(missing & (0U - missing)) : NULL;
+}
+
+/* The 16 digits of "#0123456789abcdef", or false. */
+static bool spelled_hash(const char *name, uint64_t *out)
+{
+    uint64_t hash = 0;
+    size_t i = 0;
+    if (name[0] != '#')
+        return false;
+    for (; i < 16; i++) {
+        char c = name[1 + i];
+        if (c >= '0' && c <= '9')
+            hash = hash << 4 | (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
+        else
+            return false;
+    }
+    *out = hash;
+    return name[17] == '\0';
+}
+
+uint64_t node_image_hash(const char *name)
+{
+    static const char latest[] = ":latest";
+    uint64_t hash;
+    if (spelled_hash(name, &hash))
+        return hash;
+    const char *colon = strrchr(name, ':'), *slash = strrchr(name, '/');
+    if (colon && (!slash || colon > slash))
+        return str_hash(name, strlen(name));
+    AUTO_STRBUF full = {0};
+    strbuf_adds(&full, name);
+    strbuf_adds(&full, latest);
+    return str_hash(strbuf_str(&full), full.len);
+}
+
+int64_t node_image_bytes(const struct node *n, uint64_t hash)
+{
+    size_t low = 0, high = n->images_len;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (n->images[mid].hash < hash)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < n->images_len && n->images[low].hash == hash ? n->images[low].bytes : 0;
+}

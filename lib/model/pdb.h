@@ -21,5 +21,6 @@ struct pdb {
     size_t disrupted_len;
 };
 
-/* Whether evicting the pod would draw on this budget. A pod without labels is never covered (as kube-scheduler's preemption has it). */
+/* Whether evicting the pod would draw on this budget: what the eviction API would say. (kube-scheduler's preemption also passes over budgets with an empty
+ * selector and pods without labels; the API does not, and we follow the API.) */
 bool pdb_covers(const struct pdb *b, const char *ns, const char *pod, const struct labels *labels);

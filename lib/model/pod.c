@@ -155,3 +155,27 @@ bool pod_asks_for(const struct pod *p, const char *resource)
     return any_asks(p->containers, p->containers_len, resource) ||
            any_asks(p->init_containers, p->init_containers_len, resource);
 }
+
+bool pod_is_mirror(const struct pod *p)
+{
+    return labels_get(&p->annotations, "kubernetes.io/config.mirror") != NULL;
+}
+
+static const char *const feature_names[POD_FEATURES] = {"RestartAllContainersOnContainerExits",
+                                                        "UserNamespacesHostNetworkSupport"};
+
+const char *pod_feature_name(unsigned bit)
+{
+    for (unsigned i = 0; i < POD_FEATURES; i++)
+        if (bit == 1U << i)
+            return feature_names[i];
+    return NULL;
+}
+
+unsigned pod_feature_of(const char *name)
+{
+    for (unsigned i = 0; i < POD_FEATURES; i++)
+        if (str_eq(feature_names[i], name))
+            return 1U << i;
+    return 0;
+}

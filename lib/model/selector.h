@@ -12,6 +12,7 @@
 #include "lib/base/arena.h"
 #include "lib/base/error.h"
 #include "lib/base/json.h"
+#include "lib/base/str.h"
 
 struct label {
     const char *key;
@@ -64,6 +65,12 @@ enum { SELECTOR_TEXT_MAX = 64 * 1024 };
 /* The query form: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<9"; blanks between the parts are
  * free. "" selects everything. */
 int selector_parse(const char *text, struct arena *a, struct selector *out, struct error *err);
+
+/* The same text for every order of the same requirements: "a in (x,y),!b"; "<nothing>" for a nil selector, "" for one that selects everything. */
+void selector_print(const struct selector *s, struct strbuf *out);
+/* One more requirement, with one value (NULL for Exists and DoesNotExist). key and value are borrowed, and live as long as a. */
+void selector_add(struct selector *s, const char *key, enum selector_op op, const char *value,
+                  struct arena *a);
 
 /* What Kubernetes allows as a label's key ([prefix/]name) and value. */
 bool selector_key_is_legal(const char *key);
