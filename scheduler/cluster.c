@@ -46,6 +46,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->gangs);
     map_init(&c->pod_groups);
     amounts_names_init(&c->names);
+    objects_init(&c->objects);
 }
 
 static void node_delete(struct cluster_node *cn)
@@ -77,6 +78,7 @@ void cluster_deinit(struct cluster *c)
     map_deinit(&c->pods);
     map_deinit(&c->nodes);
     amounts_names_deinit(&c->names);
+    objects_deinit(&c->objects);
 }
 
 struct cluster_node *cluster_find_node(const struct cluster *c, const char *name)

@@ -20,6 +20,7 @@
 #include "lib/model/pod.h"
 #include "scheduler/amounts.h"
 #include "scheduler/ledger.h"
+#include "scheduler/objects.h"
 
 /* What happened, as far as a waiting pod may care. A plugin names those that can turn its "no" into a "yes". */
 enum cluster_event {
@@ -30,7 +31,10 @@ enum cluster_event {
     EVENT_NODE_GPU = 1 << 4,    /* inventory or placement */
     EVENT_POD_GONE = 1 << 5,    /* something that held room holds less */
     EVENT_GANG = 1 << 6,        /* a member came or changed, or the PodGroup did */
-    EVENT_ALL = (1 << 7) - 1,
+    EVENT_NAMESPACE = 1 << 7,   /* a namespace came or went, or its labels changed */
+    EVENT_VOLUME = 1 << 8, /* a claim, volume, storage class or what CSI says of a node changed */
+    EVENT_BUDGET = 1 << 9, /* a PodDisruptionBudget changed: other victims may do */
+    EVENT_ALL = (1 << 10) - 1,
 };
 
 struct cluster_node {
@@ -114,6 +118,7 @@ struct cluster {
     struct map gangs;      /* key -> struct gang */
     struct map pod_groups; /* "ns/name" -> struct cluster_groups */
     struct amounts_names names;
+    struct objects objects; /* namespaces, storage, budgets */
 };
 
 /* Gang hooks: the queue is told when a gang changes or is about to vanish. */
