@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the two schedulers meet: a control plane of its own, kube-scheduler and ours on it, a watch on the pods, and the witness.
+
+The witness is an HTTP extender of kube-scheduler. kube-scheduler asks it, after all of its own filters, about the nodes that they left; so it sees
+kube-scheduler's verdict about every node, and it can limit a pod to one node. It does that to the twin of a pod that we have placed: kube-scheduler
+then binds the twin to our node, or not. Limiting the twin by its spec instead (a node selector, a required term on metadata.name) would change what is
+asked: topology spread counts only nodes that match the pod's own selector and affinity, and preemption looks only there. The extender changes nothing
+before or after the filters: kube-scheduler has fewer than 100 nodes here, so it filters all of them, and opportunistic batching is off, so that
+no pod is given the node of the pod before it unfiltered.
+"""
+import concurrent.futures
+import contextlib
+import http.client
+import http.server
+import json
+import os
+import re
+import shlex
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+import world
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "test/integration"))
+import harness  # noqa: E402
+
+K8S = os.path.join(ROOT, "test/kubernetes/k8s")
+PATIENCE = 30.0
+
+
+class Trouble(Exception):
+    """The test itself does not work: not a difference."""
+
+
+class Client:
+    """Keep-alive connections to the API server, one for each thread that calls."""
+
+    def __init__(self, env):
+        self.host, _, self.port = env["K8S_URL"].removeprefix("https://").partition(":")
+        self.context = ssl.create_default_context(cafile=env["K8S_CA"])
+        with open(env["K8S_TOKEN_FILE"], encoding="ascii") as f:
+            self.headers = {"Authorization": "Bearer " + f.read().strip(), "Content-Type": "application/json"}
+        self.mine = threading.local()
+
+    def connect(self, timeout):
+        conn = http.client.HTTPSConnection(self.host, int(self.port), context=self.context, timeout=timeout)
+        conn.connect()
+        conn.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return conn
+
+    def request(self, method, path, body=None, content_type="application/json"):
+        if not getattr(self.mine, "conn", None):
+            self.mine.conn = self.connect(PATIENCE)
+        try:
+            self.mine.conn.request(method, path, None if body is None else json.dumps(body), {**self.headers, "Content-Type": content_type})
+            reply = self.mine.conn.getresponse()
+            text = reply.read()
+        except (OSError, http.client.HTTPException):
+            self.mine.conn.close()
+            self.mine.conn = None
+            raise
+        return reply.status, json.loads(text) if text[:1] == b"{" else text.decode(errors="replace")
+
+    def do(self, method, path, body=None, content_type="application/json", ok=(200, 201, 202)):
+        status, reply = self.request(method, path, body, content_type)
+        if status not in ok:
+            raise Trouble(f"{method} {path}: {status} {reply.get('message') if isinstance(reply, dict) else reply}\n{json.dumps(body)}")
+        return reply
+
+
+class Pods:
+    """The newest version of every pod, by a watch in a thread."""
+
+    def __init__(self, client):
+        self.client = client
+        self.changed = threading.Condition()
+        self.seen = {}
+        self.error = None
+        version = client.do("GET", "/api/v1/pods?limit=1")["metadata"]["resourceVersion"]
+        self.conn = client.connect(None)
+        self.conn.request("GET", f"/api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion={version}", headers=client.headers)
+        self.reply = self.conn.getresponse()
+        self.thread = threading.Thread(target=self.follow, daemon=True)
+        self.thread.start()
+
+    def follow(self):
+        try:
+            while line := self.reply.readline():
+                event = json.loads(line)
+                pod = event["object"]
+                with self.changed:
+                    if event["type"] in ("ADDED", "MODIFIED"):
+                        self.seen[pod["metadata"]["uid"]] = pod
+                    elif event["type"] == "DELETED":
+                        self.seen.pop(pod["metadata"]["uid"], None)
+                    elif event["type"] == "ERROR":
+                        raise Trouble(f"the watch on pods: {pod}")
+                    self.changed.notify_all()
+        except Exception as e:  # pylint: disable=broad-except
+            self.error = e
+        with self.changed:
+            self.error = self.error or Trouble("the watch on pods ended")
+            self.changed.notify_all()
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.conn.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join(5)
+
+
+class Witness(http.server.ThreadingHTTPServer):
+    """The extender. limits: pod's name -> the node it may go to; left: pod's name -> nodes that kube-scheduler's filters left."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        self.limits, self.left = {}, {}
+        super().__init__(("127.0.0.1", 0), WitnessCall)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def judge(self, pod, nodes):
+        name = pod["metadata"]["name"]
+        self.left[name] = sorted(nodes)
+        limit = self.limits.get(name)
+        # Where our node was not left, the pod goes wherever kube-scheduler wants: that is the difference.
+        return [limit] if limit in nodes else nodes
+
+
+class WitnessCall(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        keep = self.server.judge(ask["Pod"], ask["NodeNames"])
+        body = json.dumps({"NodeNames": keep, "FailedNodes": {n: "not the other scheduler's node" for n in ask["NodeNames"] if n not in keep}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):  # pylint: disable=arguments-differ
+        pass
+
+
+class Arena:
+    """Everything that runs. A context manager: nothing is left behind."""
+
+    OURS, KUBE = harness.SCHEDULER, "default-scheduler"
+
+    def __init__(self, directory, name=None, keep=False):
+        self.directory, self.keep = directory, keep
+        self.name = name or f"differential-{os.getpid()}"
+        self.started = name is None
+        self.stack = contextlib.ExitStack()
+        self.pool = concurrent.futures.ThreadPoolExecutor(4)
+
+    def k8s(self, *args):
+        done = subprocess.run([K8S, args[0], "--name", self.name, *args[1:]], capture_output=True, text=True, timeout=1200, check=False)
+        if done.returncode != 0:
+            raise Trouble(f"k8s {' '.join(args)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def start(self):
+        if self.started:
+            # No controller-manager: nobody evicts, taints or collects anything, so the state is what the test made it.
+            self.k8s("up", "--no-scheduler", "--no-controller-manager", "--apiserver-arg=--runtime-config=node.k8s.io/v1=true")
+            if not self.keep:
+                self.stack.callback(self.k8s, "down")
+        env = dict(line.removeprefix("export ").split("=", 1) for line in self.k8s("env").splitlines())
+        self.env = {k: "".join(shlex.split(v)) for k, v in env.items()}
+        self.client = Client(self.env)
+        self.stack.callback(self.pool.shutdown)
+        self.make_fixtures()
+        self.clear()
+        self.witness = Witness()
+        self.stack.callback(self.witness.shutdown)
+        self.k8s("scheduler", "start", "--scheduler-qps", "10000", "--scheduler-extender", f"http://127.0.0.1:{self.witness.server_address[1]}",
+                 "--scheduler-arg=--feature-gates=OpportunisticBatching=false")
+        self.port = harness.free_port()
+        self.ours = harness.Program(self.directory, "cosched-scheduler", [
+            f"--kubeconfig={self.env['KUBECONFIG']}", "--http-address=127.0.0.1", f"--http-port={self.port}", "--no-leader-elect", "--log-level=debug"])
+        self.stack.callback(self.end_ours)
+        self.ours.wait_output('msg="?scheduling"?')
+        self.metrics = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        self.pods = Pods(self.client)
+        self.stack.callback(self.pods.close)
+
+    def end_ours(self):
+        try:
+            self.ours.stop(5)
+        finally:
+            self.ours.close()
+
+    def make_fixtures(self):
+        """What worlds rely on and never change."""
+        def put(path, body):
+            self.client.do("POST", path, body, ok=(201, 409, 403))  # 403: a second default PriorityClass, in a cluster that was used before
+
+        for name, labels in world.NAMESPACES.items():
+            put("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+            put(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+        put("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "heavy"}, "handler": "heavy", "overhead": {"podFixed": world.OVERHEAD}})
+        # Nobody preempts: who takes which victims is another question.
+        for name, value in [("none", 0), *world.PRIORITIES.items()]:
+            put("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value, "globalDefault": name == "none",
+                                                                "preemptionPolicy": "Never"})
+
+    def clear(self):
+        """No pods, no nodes."""
+        for ns in world.NAMESPACES:
+            self.client.do("DELETE", f"/api/v1/namespaces/{ns}/pods?gracePeriodSeconds=0")
+        self.client.do("DELETE", "/api/v1/nodes")
+
+    def all(self, fn, items):
+        return list(self.pool.map(fn, items))
+
+    # Our scheduler's attempts that found no node: it writes the condition only after a second, its metric at once.
+
+    def refusals(self):
+        self.ours.alive()
+        self.metrics.request("GET", "/metrics")
+        text = self.metrics.getresponse().read().decode()
+        return sum(int(n) for verdict, n in re.findall(r'^cosched_scheduler_attempts_total\{result="([^"]*)"\} (\d+)', text, re.M)
+                   if verdict in ("unschedulable", "waiting for gang", "partly placed"))
+
+    def wait(self, uid, done, what):
+        """done(pod) until it is true of the newest version of the pod; its value."""
+        until = time.monotonic() + PATIENCE
+        with self.pods.changed:
+            while True:
+                if self.pods.error:
+                    raise self.pods.error
+                pod = self.pods.seen.get(uid)
+                value = done(pod) if pod else None
+                if value:
+                    return value
+                left = until - time.monotonic()
+                if left < 0:
+                    raise Trouble(f"not within {PATIENCE:g} s: {what}: {json.dumps(pod)}")
+                self.pods.changed.wait(min(left, 0.004 if done.polls else left))

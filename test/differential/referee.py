@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks both schedulers about each new pod of a world, on the identical state, one after the other.
+
+For a pod: our twin is made; we bind it or find no node; it is removed. Then kube-scheduler's twin is made, limited by the witness to the node that we
+chose. The two agree if both bind (to that node), or both refuse. What was bound stays, so that the state goes on from there. A difference is asked
+again, twice: the state is the same, so a real difference stays, and one that came from an event under way does not (those are counted and printed).
+"""
+import copy
+import json
+
+from arena import Arena, Trouble
+
+REPEATS = 2
+
+
+def scheduled(pod):
+    """The PodScheduled condition."""
+    return next((c for c in pod.get("status", {}).get("conditions", []) if c["type"] == "PodScheduled"), {})
+
+
+class Decision:
+    """Waits for one; also a function of the newest version of a pod, for Arena.wait."""
+
+    def __init__(self, arena, ours):
+        self.arena, self.polls = arena, ours
+        self.before = arena.refusals() if ours else 0
+
+    def __call__(self, pod):
+        node = pod["spec"].get("nodeName")
+        if node:
+            return "bound", node
+        if self.polls:
+            return ("refused", "") if self.arena.refusals() > self.before else None
+        c = scheduled(pod)
+        if c.get("status") == "False" and c.get("reason") not in ("SchedulingGated", None):
+            if c["reason"] != "Unschedulable":
+                raise Trouble(f"kube-scheduler: {c}")
+            return "refused", c.get("message", "")
+        return None
+
+
+class Referee:
+    def __init__(self, arena):
+        self.arena = arena
+        self.client = arena.client
+        self.asked = self.bound = self.again = 0
+
+    # One world.
+
+    def path(self, pod, more=""):
+        return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods{more}"
+
+    def create(self, pod):
+        return self.client.do("POST", self.path(pod), pod)
+
+    def remove(self, pod):
+        self.client.do("DELETE", self.path(pod, f"/{pod['metadata']['name']}?gracePeriodSeconds=0"), ok=(200, 202, 404))
+
+    def place(self, item):
+        """A pod that is there already."""
+        state, pod = item
+        self.create(pod)
+        name = pod["metadata"]["name"]
+        if state == "terminates":
+            self.client.do("DELETE", self.path(pod, f"/{name}?gracePeriodSeconds=3600"))
+        elif state == "finished":
+            self.client.do("PATCH", self.path(pod, f"/{name}/status"), {"status": {"phase": "Succeeded"}}, "application/merge-patch+json")
+        elif state == "resized":
+            held = [{"name": c["name"], "image": "busybox:test", "imageID": "", "ready": True, "restartCount": 0, "state": {"running": {}},
+                     "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}} for c in pod["spec"]["containers"]]
+            self.client.do("PATCH", self.path(pod, f"/{name}/status"), {"status": {"phase": "Running", "containerStatuses": held}},
+                           "application/merge-patch+json")
+
+    def set_up(self, world):
+        """Nodes first, and both schedulers have seen them: each binds a pod to the last. Pods need no such step: a scheduler that sees a new pod
+        has seen the pods before it, since they come by one watch."""
+        self.arena.clear()
+        self.arena.witness.limits.clear()
+        self.arena.witness.left.clear()
+        self.arena.all(lambda n: self.client.do("POST", "/api/v1/nodes", n), world["nodes"][:-1])
+        last = world["nodes"][-1]
+        self.client.do("POST", "/api/v1/nodes", last)
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [last["metadata"]["name"]]}]}
+        spec = {"containers": [{"name": "c", "image": "busybox:test"}], "automountServiceAccountToken": False, "tolerations": [{"operator": "Exists"}],
+                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}}
+        # One after the other: the last node may have room for one pod only.
+        for scheduler in (Arena.OURS, Arena.KUBE):
+            pod = {"metadata": {"name": f"first-{scheduler}", "namespace": "d0"}, "spec": {**copy.deepcopy(spec), "schedulerName": scheduler}}
+            made = self.create(pod)
+            bound = lambda p: p["spec"].get("nodeName")
+            bound.polls = False
+            self.arena.wait(made["metadata"]["uid"], bound, f"{scheduler} has seen the nodes")
+            self.remove(pod)
+        self.arena.all(self.place, world["placed"])
+
+    # One pod.
+
+    def ask(self, pod, scheduler, suffix, limit=None):
+        """The twin of a pod for one scheduler: (decision, detail, the twin)."""
+        twin = copy.deepcopy(pod)
+        twin["metadata"]["name"] += suffix
+        twin["spec"]["schedulerName"] = scheduler
+        if limit:
+            self.arena.witness.limits[twin["metadata"]["name"]] = limit
+        decision = Decision(self.arena, scheduler == Arena.OURS)
+        made = self.create(twin)
+        if twin["spec"].get("schedulingGates"):
+            self.client.do("PATCH", self.path(twin, f"/{twin['metadata']['name']}"), {"spec": {"schedulingGates": None}}, "application/merge-patch+json")
+        got, detail = self.arena.wait(made["metadata"]["uid"], decision, f"{scheduler} decides about {twin['metadata']['name']}")
+        return got, detail, twin
+
+    def compare(self, pod, number):
+        """None if they agree, else the difference; and the twin that stays."""
+        ours, node, twin = self.ask(pod, Arena.OURS, f"-ours{number}")
+        self.remove(twin)
+        kube, detail, twin = self.ask(pod, Arena.KUBE, f"-kube{number}", node if ours == "bound" else None)
+        left = self.arena.witness.left.get(twin["metadata"]["name"], [])
+        if ours == kube == "bound" and detail == node:
+            return None, twin, node
+        self.remove(twin)
+        if ours == kube == "refused":
+            return None, None, None
+        if ours == "bound" and kube == "bound":
+            return f"we chose {node}, kube-scheduler refuses it; it takes {', '.join(left)}", None, None
+        if ours == "bound":
+            return f"we chose {node}, kube-scheduler finds none: {detail}", None, None
+        return f"we find no node, kube-scheduler takes {', '.join(left)}", None, None
+
+    def judge(self, pod):
+        self.asked += 1
+        for number in range(1 + REPEATS):
+            difference, twin, node = self.compare(pod, number)
+            if not difference:
+                break
+            self.again += 1
+        if difference:
+            return difference, None
+        self.bound += twin is not None
+        if twin:
+            twin = copy.deepcopy(twin)
+            twin["spec"]["nodeName"] = node
+            twin["spec"].pop("schedulingGates", None)
+        return None, twin
+
+    def play(self, world):
+        """The differences: (sentence, world that has only the pod in question as a new one)."""
+        self.set_up(world)
+        placed, out = list(world["placed"]), []
+        for pod in world["new"]:
+            if pod["spec"].get("nodeName"):
+                self.place(["runs", pod])
+                placed.append(["runs", pod])
+                continue
+            difference, stays = self.judge(pod)
+            if difference:
+                out.append((difference, {"seed": world.get("seed"), "nodes": world["nodes"], "placed": list(placed), "new": [pod]}))
+            if stays:
+                placed.append(["runs", stays])
+        return out
+
+    # Cutting down.
+
+    def differs(self, world):
+        try:
+            return bool(self.play(world))
+        except Trouble:
+            return False  # the API server wants what was left out
+
+    def shrink(self, world, budget=400):
+        """The smallest world found that still differs: whole objects are left out first, then fields."""
+        tries = 0
+        progress = True
+        while progress and tries < budget:
+            progress = False
+            for candidate in smaller(world):
+                tries += 1
+                if tries > budget:
+                    break
+                if self.differs(candidate):
+                    world, progress = candidate, True
+                    break
+        return world
+
+
+def without(world, path):
+    """A copy of a world without what is at the path."""
+    out = copy.deepcopy(world)
+    at = out
+    for step in path[:-1]:
+        at = at[step]
+    del at[path[-1]]
+    return out
+
+
+def fields(value, path):
+    """The paths of all that may be left out below a value, the outer ones first."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    below = []
+    for key, child in items:
+        yield [*path, key]
+        below.append((key, child))
+    for key, child in below:
+        yield from fields(child, [*path, key])
+
+
+KEEP = {"name", "namespace", "image", "nodeName", "apiVersion", "kind", "capacity", "automountServiceAccountToken", "conditions", "schedulerName",
+        "terminationGracePeriodSeconds"}
+
+
+def smaller(world):
+    for part in ("placed", "nodes"):
+        for i in reversed(range(len(world[part]))):
+            if part == "placed" or len(world["nodes"]) > 1:
+                yield without(world, [part, i])
+    for part in ("new", "placed", "nodes"):
+        for path in fields(world[part], [part]):
+            if len(path) > (3 if part == "placed" else 2) and path[-1] not in KEEP:
+                yield without(world, path)
+
+
+def show(world):
+    """One line for each object."""
+    lines = []
+    for node in world["nodes"]:
+        lines.append("node   " + json.dumps({"name": node["metadata"]["name"], "labels": node["metadata"].get("labels", {}), **node.get("spec", {}),
+                                             "allocatable": node["status"].get("allocatable", {})}))
+    for state, pod in [*world["placed"], *(["new", p] for p in world["new"])]:
+        spec = {k: v for k, v in pod["spec"].items() if k not in ("automountServiceAccountToken", "terminationGracePeriodSeconds", "restartPolicy",
+                                                                  "schedulerName")}
+        lines.append(f"{state:6} " + json.dumps({"name": f"{pod['metadata']['namespace']}/{pod['metadata']['name']}",
+                                                 "labels": pod["metadata"].get("labels", {}), **spec}))
+    return "\n".join(lines)
