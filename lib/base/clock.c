@@ -16,7 +16,7 @@ static int64_t read_ns(clockid_t id)
 {
     struct timespec ts;
     if (clock_gettime(id, &ts) < 0)
-        abort(); /* both clocks exist on every Linux */
+        abort(); /* these clocks exist on every Linux */
     return (int64_t)ts.tv_sec * ns_per_s + ts.tv_nsec;
 }
 
@@ -28,6 +28,11 @@ int64_t clock_mono_ms(void)
 int64_t clock_mono_us(void)
 {
     return read_ns(CLOCK_MONOTONIC) / 1000;
+}
+
+int64_t clock_boot_ms(void)
+{
+    return read_ns(CLOCK_BOOTTIME) / 1000000;
 }
 
 int64_t clock_wall_ns(void)

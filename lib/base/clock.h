@@ -9,6 +9,7 @@
 
 int64_t clock_mono_ms(void); /* CLOCK_MONOTONIC */
 int64_t clock_mono_us(void);
+int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: counts the time that the machine sleeps as well */
 int64_t clock_wall_ns(void); /* since the epoch */
 /* Sleeps; wakes early only by a signal. */
 void clock_sleep_ms(int64_t ms);

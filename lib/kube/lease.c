@@ -11,7 +11,7 @@
  *          |             v
  *          |          LEADING -- PUT every retry_ms (renew) --+
  *          |             |  ^                                 | 200: the fence moves to when this PUT *began*
- *          |             |  +---------------------------------+ failed: GET, then again, until the deadline
+ *          |             |  +---------------------------------+ failed: GET, a pause, then again, until the deadline
  *          |             |
  *          |             +-- the deadline passed, another holder, no Lease (lose) --> LOST: callback, the thread ends
  *          |             |
@@ -88,13 +88,19 @@ struct lease {
 
     _Atomic bool leading; /* the fence, for any thread */
     _Atomic int64_t renewal_began_ms;
+    _Atomic int64_t renewal_began_boot_ms; /* the same moment on clock_boot_ms */
 };
 
 /* ---- the record ----------------------------------------------------------------------------- */
 
+/* Absent and null are "". A holder that cannot be read is an error: "" would mean that nobody holds the lease. */
 static int copy_text(json *spec, const char *key, char *out, size_t size, struct error *err)
 {
-    const char *s = str_or_empty(json_get_str(spec, key));
+    json *v = json_get(spec, key);
+    const char *s = v && !json_is_null(v) ? json_str(v) : "";
+    if (!s)
+        return error_set(err, ERROR_INVALID, "lease: spec.%s must be a string without NUL, not %s",
+                         key, json_kind_name(v));
     size_t n = strlen(s);
     if (n >= size)
         return error_set(err, ERROR_INVALID, "lease: spec.%s is longer than %zu bytes", key,
@@ -191,7 +197,7 @@ static int hold(struct lease *l, bool taking, struct error *err)
     AUTO_STRBUF body = {0};
     AUTO_JSON *doc = NULL;
     struct lease_record rec;
-    int64_t began = clock_mono_ms();
+    int64_t began = clock_mono_ms(), began_boot = clock_boot_ms();
     limit_time(l, began);
     write_record(l, l->identity, taking, &body);
     int rc = l->found ? kube_update(l->client, &kube_leases, l->ns, l->name, NULL,
@@ -207,6 +213,7 @@ static int hold(struct lease *l, bool taking, struct error *err)
     l->state.leading = true;
     l->state.renewal_began_ms = began;
     atomic_store(&l->renewal_began_ms, began);
+    atomic_store(&l->renewal_began_boot_ms, began_boot);
     atomic_store(&l->leading, true);
     return 0;
 }
@@ -257,6 +264,11 @@ static int64_t acquire(struct lease *l)
     return l->options.retry_ms;
 }
 
+static enum lease_action next_action(const struct lease *l)
+{
+    return lease_state_next(&l->state, &l->options, l->identity, l->found, clock_mono_ms());
+}
+
 static int64_t renew(struct lease *l)
 {
     struct error err = ERROR_INIT;
@@ -264,10 +276,9 @@ static int64_t renew(struct lease *l)
         return l->options.retry_ms;
     if (err.code != ERROR_CANCELLED)
         log_warn("lease not renewed", kv("lease", l->name), kv("error", err.text));
+    int64_t wait = num_max(num_max(l->options.retry_ms / 4, 10), err.retry_after_ms);
     /* A lost reply leaves us with an old version, and so does whoever took the lease: look before the next try. */
-    if (look(l, &err) == 0)
-        return 0;
-    return num_max(l->options.retry_ms / 4, 10);
+    return look(l, &err) == 0 && next_action(l) == LEASE_LOST ? 0 : wait;
 }
 
 static int64_t step(struct lease *l, bool *lost)
@@ -278,7 +289,7 @@ static int64_t step(struct lease *l, bool *lost)
             log_warn("lease not read", kv("lease", l->name), kv("error", err.text));
         return num_max(l->options.retry_ms, err.retry_after_ms);
     }
-    switch (lease_state_next(&l->state, &l->options, l->identity, l->found, clock_mono_ms())) {
+    switch (next_action(l)) {
     case LEASE_ACQUIRE:
         return acquire(l);
     case LEASE_RENEW:
@@ -404,9 +415,12 @@ bool lease_may_write(const struct lease *l)
         return true;
     if (!atomic_load(&l->leading))
         return false;
-    /* Read before the clock: a renewal between the two can only make the answer stricter. */
+    /* Read before the clocks: a renewal between the two can only make the answer stricter. */
     int64_t began = atomic_load(&l->renewal_began_ms);
-    return clock_mono_ms() - began < l->options.renew_deadline_ms;
+    int64_t began_boot = atomic_load(&l->renewal_began_boot_ms);
+    /* A machine that slept wakes up with the monotonic clock where it was. The lease ran out meanwhile. */
+    return clock_mono_ms() - began < l->options.renew_deadline_ms &&
+           clock_boot_ms() - began_boot < l->options.renew_deadline_ms;
 }
 
 bool lease_is_leader(const struct lease *l)

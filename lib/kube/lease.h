@@ -2,8 +2,8 @@
 /*
  * lease - leader election by a coordination.k8s.io Lease: 15 s duration, 10 s renew deadline, 2 s retry. One thread.
  *
- * Fencing: a write is sent only while the monotonic time since the last renewal *began* is under the renew deadline (lease_may_write), with a request
- * timeout of at most 4 s. So a leader that was paused, or cut off, stops before another can start: 10 s + 4 s < 15 s. A new leader waits out a full lease duration on its
+ * Fencing: a write is sent only while the monotonic time since the last renewal *began* is under the renew deadline (lease_may_write; time in which the
+ * machine slept counts too), with a request timeout of at most 4 s. So a leader that was paused, or cut off, stops before another can start: 10 s + 4 s < 15 s. A new leader waits out a full lease duration on its
  * own clock from the moment it saw the holder's record last change (not the record's own times: clocks differ), and only a released lease is taken at once.
  * lost is called once when the lead is lost: the program ends at once.
  */

@@ -14,6 +14,7 @@ static void clocks_go_forward(void **state)
     int64_t ms = clock_mono_ms();
     expect_true("microseconds and milliseconds are one clock", ms >= us / 1000);
     expect_true("it does not go back", clock_mono_us() >= us);
+    expect_true("time asleep counts on the boot clock", clock_boot_ms() >= ms);
     expect_true("the wall clock is past the day this was written",
                 clock_wall_ns() > 1700000000 * s);
     clock_sleep_ms(0);

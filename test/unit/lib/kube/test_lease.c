@@ -6,6 +6,9 @@
 #include "test/unit/lib/base/expect.h"
 
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -14,6 +17,17 @@
 #include "test/fake/api/twin.h"
 
 enum { WAIT_MS = 40000 };
+
+/* How long the machine is taken to have slept: the one thing that tells CLOCK_BOOTTIME from CLOCK_MONOTONIC, and that no test can do. */
+static _Atomic int64_t slept_s;
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+    long rc = syscall(SYS_clock_gettime, id, ts);
+    if (rc == 0 && id == CLOCK_BOOTTIME)
+        ts->tv_sec += (time_t)atomic_load(&slept_s);
+    return (int)rc;
+}
 
 struct replica {
     struct lease *lease;
@@ -238,6 +252,62 @@ static void test_short_trouble_is_survived(void **state)
     bench_deinit(&b);
 }
 
+static void test_a_machine_that_slept(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct replica r;
+    bench_init(&b);
+    b.options.retry_ms = 60000; /* no renewal in between */
+    b.options.renew_deadline_ms = 120000;
+    b.options.duration_ms = 130000;
+    start(&b, &r, "me");
+    await(&r.started, 1, "started");
+    assert_true(lease_may_write(r.lease));
+    atomic_store(&slept_s, 3600);
+    bool may = lease_may_write(r.lease);
+    lease_stop(r.lease, true);
+    atomic_store(&slept_s, 0);
+    assert_false(may);
+    bench_deinit(&b);
+}
+
+/* A holder that cannot be read is somebody, not nobody. */
+static void test_unreadable_holder(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct replica r;
+    bench_init(&b);
+    twin_lease_set(b.twin, "some\\u0000body");
+    start(&b, &r, "me");
+    await_requests(&b, 10);
+    assert_int_equal(0, atomic_load(&r.started));
+    lease_stop(r.lease, true);
+    bench_deinit(&b);
+}
+
+/* A server that says no to every renewal and yes to every look (the right to write was taken away) is not asked without a pause: the lead would be lost long
+ * before so many refusals are used up. */
+static void test_refused_renewals_are_spaced(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct replica r;
+    bench_init(&b);
+    b.options.retry_ms = 1000;
+    b.options.renew_deadline_ms = 3000;
+    b.options.duration_ms = 7100;
+    start(&b, &r, "me");
+    await(&r.started, 1, "started");
+    for (int i = 0; i < 400; i++)
+        twin_fault(b.twin, TWIN_ANY, i % 2 ? TWIN_NONE : TWIN_500); /* PUT, GET, PUT... */
+    await(&r.lost, 1, "lost");
+    assert_true(twin_faults_left(b.twin) > 300);
+    lease_stop(r.lease, true);
+    bench_deinit(&b);
+}
+
 /* The reply to a renewal is lost, but it was stored: our version is old, the holder is still us. */
 static void test_lost_reply(void **state)
 {
@@ -447,6 +517,9 @@ int main(void)
         cmocka_unit_test(test_a_deleted_lease_ends_the_lead),
         cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_short_trouble_is_survived),
+        cmocka_unit_test(test_a_machine_that_slept),
+        cmocka_unit_test(test_unreadable_holder),
+        cmocka_unit_test(test_refused_renewals_are_spaced),
         cmocka_unit_test(test_lost_reply),
         cmocka_unit_test(test_release_that_fails),
         cmocka_unit_test(test_stop_while_waiting),
