@@ -66,6 +66,7 @@ struct transfer {
     unsigned attempts;
     bool write;
     bool refused; /* a callback ended it and err says why */
+    bool cut;     /* enough of an error page was read */
     bool repeated;
     bool late;
 };
@@ -110,10 +111,10 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     }
     size_t max = t->sink ? (size_t)ERROR_BODY_MAX : t->max_bytes;
     if (n > max - t->received) {
-        if (t->sink) /* the rest of a long error page */
-            return n;
-        t->refused = true;
-        error_set(t->err, ERROR_TOO_LARGE, "reply is larger than %zu bytes", max);
+        t->cut = t->sink != NULL; /* a stream has no time limit, so its error page has no rest */
+        t->refused = !t->cut;
+        if (t->refused)
+            error_set(t->err, ERROR_TOO_LARGE, "reply is larger than %zu bytes", max);
         return CURL_WRITEFUNC_ERROR;
     }
     t->received += n;
@@ -158,51 +159,58 @@ static void rename_server(struct kube_http *h, const char *server, const char *n
     h->host_header = strbuf_take(&b);
 }
 
-static void set_blob(CURL *easy, CURLoption option, const char *pem)
+/* Every option matters (which CA is trusted, which address is asked, what is not repeated), so the first that curl does not take fails the whole: it may be
+ * built without it, and strings over 8 MB are refused. */
+#define SET(rc, easy, option, value) \
+    ((rc) = (rc) == CURLE_OK ? curl_easy_setopt(easy, option, value) : (rc))
+
+static CURLcode set_blob(CURL *easy, CURLoption option, const char *pem)
 {
     union {
         const char *in;
         void *out;
     } data = {.in = pem}; /* curl_blob lacks a const; with NOCOPY it only reads */
     struct curl_blob blob = {.data = data.out, .len = strlen(pem), .flags = CURL_BLOB_NOCOPY};
-    curl_easy_setopt(easy, option, &blob);
+    return curl_easy_setopt(easy, option, &blob);
 }
 
-static void set_up(struct kube_http *h, const char *user_agent)
+static CURLcode set_up(struct kube_http *h, const char *user_agent)
 {
     CURL *e = h->easy;
-    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, h->curl_text);
-    curl_easy_setopt(e, CURLOPT_USERAGENT, user_agent);
-    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
-    curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
-    curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
+    CURLcode rc = CURLE_OK;
+    SET(rc, e, CURLOPT_NOSIGNAL, 1L);
+    SET(rc, e, CURLOPT_ERRORBUFFER, h->curl_text);
+    SET(rc, e, CURLOPT_USERAGENT, user_agent);
+    SET(rc, e, CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(rc, e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(rc, e, CURLOPT_FOLLOWLOCATION, 0L);
+    SET(rc, e, CURLOPT_SSL_VERIFYPEER, 1L);
+    SET(rc, e, CURLOPT_SSL_VERIFYHOST, 2L);
+    SET(rc, e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    SET(rc, e, CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(rc, e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
+    SET(rc, e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
     /* Cancelling does not wait for a resolver that hangs. */
-    curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
-    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_request);
-    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L * 1024L);
+    SET(rc, e, CURLOPT_QUICK_EXIT, 1L);
+    SET(rc, e, CURLOPT_HEADERFUNCTION, on_header);
+    SET(rc, e, CURLOPT_WRITEFUNCTION, on_body);
+    SET(rc, e, CURLOPT_PREREQFUNCTION, on_request);
+    SET(rc, e, CURLOPT_BUFFERSIZE, 128L * 1024L);
     const char *ca = kube_config_ca_pem(h->config);
     if (ca) {
-        set_blob(e, CURLOPT_CAINFO_BLOB, ca);
-        curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+        rc = rc == CURLE_OK ? set_blob(e, CURLOPT_CAINFO_BLOB, ca) : rc;
+        SET(rc, e, CURLOPT_CAPATH, NULL);
     }
     const char *cert = kube_config_cert_pem(h->config), *key = kube_config_key_pem(h->config);
     if (cert && key) {
-        set_blob(e, CURLOPT_SSLCERT_BLOB, cert);
-        set_blob(e, CURLOPT_SSLKEY_BLOB, key);
+        rc = rc == CURLE_OK ? set_blob(e, CURLOPT_SSLCERT_BLOB, cert) : rc;
+        rc = rc == CURLE_OK ? set_blob(e, CURLOPT_SSLKEY_BLOB, key) : rc;
     }
     if (h->connect_to)
-        curl_easy_setopt(e, CURLOPT_CONNECT_TO, h->connect_to);
+        SET(rc, e, CURLOPT_CONNECT_TO, h->connect_to);
     if (kube_config_is_loopback(h->config))
-        curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+        SET(rc, e, CURLOPT_NOPROXY, "*");
+    return rc;
 }
 
 int kube_http_new(struct kube_http **out, struct kube_config *config, const struct kube_options *o,
@@ -226,7 +234,12 @@ int kube_http_new(struct kube_http **out, struct kube_config *config, const stru
         h->base = strdup(kube_config_server(config));
     if (!h->base)
         abort();
-    set_up(h, user_agent);
+    CURLcode rc = set_up(h, user_agent);
+    if (rc != CURLE_OK) {
+        kube_http_free(h);
+        return error_set(err, ERROR_INTERNAL, "libcurl could not be set up: %s",
+                         curl_easy_strerror(rc));
+    }
     curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, 1L);
     *out = h;
     return 0;
@@ -310,15 +323,15 @@ static int wrap(struct error *err, const struct kube_request *r)
     return error_wrap(err, "%s %.*s", r->method, (int)strcspn(r->path, "?"), r->path);
 }
 
-enum outcome { OUTCOME_DONE, OUTCOME_CANCELLED, OUTCOME_IDLE };
+enum outcome { OUTCOME_DONE, OUTCOME_CANCELLED, OUTCOME_IDLE, OUTCOME_BROKEN };
 
-/* Drives the transfer to its end. */
+/* Drives the transfer to its end. BROKEN: libcurl itself cannot go on. */
 static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *result)
 {
     int64_t idle_ms = t->request->idle_ms;
     for (;;) {
         int running = 0;
-        curl_multi_perform(h->multi, &running);
+        CURLMcode rc = curl_multi_perform(h->multi, &running);
         int left = 0;
         for (CURLMsg *m; (m = curl_multi_info_read(h->multi, &left));) {
             if (m->msg == CURLMSG_DONE) {
@@ -328,6 +341,8 @@ static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *res
         }
         if (atomic_load(&h->cancelled))
             return OUTCOME_CANCELLED;
+        if (rc != CURLM_OK || running == 0)
+            return OUTCOME_BROKEN;
         int64_t wait = POLL_MAX_MS;
         if (idle_ms > 0) {
             int64_t due = t->last_byte_ms + idle_ms - clock_mono_ms();
@@ -335,7 +350,8 @@ static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *res
                 return OUTCOME_IDLE;
             wait = num_min(wait, due);
         }
-        curl_multi_poll(h->multi, NULL, 0, (int)wait, NULL);
+        if (curl_multi_poll(h->multi, NULL, 0, (int)wait, NULL) != CURLM_OK)
+            return OUTCOME_BROKEN;
     }
 }
 
@@ -346,31 +362,33 @@ static int64_t whole_timeout(const struct kube_http *h, const struct kube_reques
     return r->timeout_ms > 0 ? r->timeout_ms : h->options.request_timeout_ms;
 }
 
-static void prepare(struct kube_http *h, struct transfer *t, const char *url,
-                    struct curl_slist *headers)
+static CURLcode prepare(struct kube_http *h, struct transfer *t, const char *url,
+                        struct curl_slist *headers)
 {
     const struct kube_request *r = t->request;
     CURL *e = h->easy;
+    CURLcode rc = CURLE_OK;
     int64_t timeout = whole_timeout(h, r);
     int64_t connect = timeout > 0 ? num_min(timeout, CONNECT_TIMEOUT_MS) : CONNECT_TIMEOUT_MS;
     if (r->idle_ms > 0)
         connect = num_min(connect, r->idle_ms);
     h->curl_text[0] = 0;
-    curl_easy_setopt(e, CURLOPT_URL, url);
-    curl_easy_setopt(e, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)timeout);
-    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
-    curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
-    curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
-    curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
+    SET(rc, e, CURLOPT_URL, url);
+    SET(rc, e, CURLOPT_HTTPHEADER, headers);
+    SET(rc, e, CURLOPT_TIMEOUT_MS, (long)timeout);
+    SET(rc, e, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
+    SET(rc, e, CURLOPT_HEADERDATA, t);
+    SET(rc, e, CURLOPT_WRITEDATA, t);
+    SET(rc, e, CURLOPT_PREREQDATA, t);
     if (r->body) {
-        curl_easy_setopt(e, CURLOPT_POST, 1L);
-        curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
-        curl_easy_setopt(e, CURLOPT_POSTFIELDS, r->body);
+        SET(rc, e, CURLOPT_POST, 1L);
+        SET(rc, e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
+        SET(rc, e, CURLOPT_POSTFIELDS, r->body);
     } else {
-        curl_easy_setopt(e, CURLOPT_HTTPGET, 1L);
+        SET(rc, e, CURLOPT_HTTPGET, 1L);
     }
-    curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
+    SET(rc, e, CURLOPT_CUSTOMREQUEST, r->method);
+    return rc;
 }
 
 /* What curl says went wrong, in our codes. */
@@ -409,11 +427,13 @@ static int conclude(struct kube_http *h, struct transfer *t, enum outcome outcom
     if (outcome == OUTCOME_IDLE)
         return error_set(t->err, ERROR_TIMEOUT, "no byte for %lld ms",
                          (long long)t->request->idle_ms);
+    if (outcome == OUTCOME_BROKEN)
+        return error_set(t->err, ERROR_UNAVAILABLE, "libcurl gave up");
     if (t->repeated)
         return error_set(t->err, ERROR_UNAVAILABLE, "the connection was closed before an answer");
     if (t->late)
         return error_set(t->err, ERROR_TIMEOUT, "its time was over before it was sent");
-    if (result != CURLE_OK)
+    if (result != CURLE_OK && !t->cut)
         return transport_error(h, result, sent > 0, t->err);
     if (code >= 300)
         return status_error(h, code, t->body, t->err);
@@ -443,13 +463,17 @@ static int run(struct kube_http *h, struct transfer *t, int *status, bool *never
     t->max_bytes = (size_t)(r->max_bytes > 0 ? r->max_bytes : h->options.max_reply_bytes);
     t->write = !str_eq(r->method, "GET");
     t->last_byte_ms = clock_mono_ms();
-    prepare(h, t, strbuf_str(&url), headers);
-
-    CURLcode result = CURLE_OK;
-    curl_multi_add_handle(h->multi, h->easy);
-    enum outcome outcome = drive(h, t, &result);
-    int rc = conclude(h, t, outcome, result, status, never_sent);
-    curl_multi_remove_handle(h->multi, h->easy);
+    CURLcode result = prepare(h, t, strbuf_str(&url), headers);
+    int rc;
+    if (result != CURLE_OK) {
+        rc = error_set(t->err, ERROR_INVALID, "%s", curl_easy_strerror(result));
+    } else {
+        enum outcome outcome = curl_multi_add_handle(h->multi, h->easy) == CURLM_OK
+                                   ? drive(h, t, &result)
+                                   : OUTCOME_BROKEN;
+        rc = conclude(h, t, outcome, result, status, never_sent);
+        curl_multi_remove_handle(h->multi, h->easy);
+    }
     curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, NULL);
     free_headers(headers);
     return rc < 0 ? wrap(t->err, r) : 0;

@@ -2,11 +2,14 @@
 #include "test/unit/lib/base/expect.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/listener.h"
 #include "lib/kube/http.h"
 #include "test/fake/api/twin.h"
 
@@ -183,6 +186,21 @@ static void test_a_write_is_not_repeated(void **state)
     bench_deinit(&b);
 }
 
+/* Leaves the twin for another server. */
+static void connect_to(struct bench *b, uint16_t port)
+{
+    AUTO_STRBUF text = {0};
+    strbuf_addf(&text,
+                "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
+                "clusters: [{name: k, cluster: {server: 'http://127.0.0.1:%u'}}]\n",
+                port);
+    kube_http_free(b->http);
+    kube_config_free(b->config);
+    assert_int_equal(
+        0, kube_config_parse(&b->config, strbuf_str(&text), text.len, NULL, "", false, &b->err));
+    open_http(b);
+}
+
 static void test_never_sent(void **state)
 {
     (void)state;
@@ -194,16 +212,7 @@ static void test_never_sent(void **state)
     socklen_t len = sizeof a;
     assert_true(bind(fd, (struct sockaddr *)&a, sizeof a) == 0 &&
                 getsockname(fd, (struct sockaddr *)&a, &len) == 0);
-    AUTO_STRBUF text = {0};
-    strbuf_addf(&text,
-                "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
-                "clusters: [{name: k, cluster: {server: 'http://127.0.0.1:%u'}}]\n",
-                ntohs(a.sin_port));
-    kube_http_free(b.http);
-    kube_config_free(b.config);
-    assert_int_equal(
-        0, kube_config_parse(&b.config, strbuf_str(&text), text.len, NULL, "", false, &b.err));
-    open_http(&b);
+    connect_to(&b, ntohs(a.sin_port));
     assert_int_equal(-1, post(&b));
     assert_int_equal(ERROR_UNAVAILABLE, b.err.code);
     assert_true(b.never_sent);
@@ -255,6 +264,29 @@ static void test_bounds(void **state)
     assert_string_equal("GET /x: reply is larger than 10 bytes", b.err.text);
     twin_script(b.twin, 200, "", "0123456789"); /* and it goes on */
     assert_int_equal(0, ask(&b, &r));
+    bench_deinit(&b);
+}
+
+/* libcurl refuses texts over 8 MB, and some builds refuse whole options (the CA from memory): what lacks something that it was told is not used. */
+static void test_what_libcurl_refuses(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct kube_http *none = NULL;
+    AUTO_STRBUF text = {0};
+    bench_init(&b);
+    strbuf_adds(&text, "/long?x=");
+    for (int i = 0; i < 8000000; i++)
+        strbuf_addc(&text, 'x');
+    assert_int_equal(0, get(&b, "/short"));
+    assert_int_equal(-1, get(&b, strbuf_str(&text)));
+    assert_int_equal(ERROR_INVALID, b.err.code);
+    assert_true(str_starts(b.err.text, "GET /long: "));
+    assert_true(b.never_sent);
+    assert_int_equal(1, twin_requests(b.twin, TWIN_ANY));
+    assert_int_equal(0, get(&b, "/short")); /* and it goes on */
+    assert_int_equal(-1, kube_http_new(&none, b.config, &b.options, strbuf_str(&text), &b.err));
+    assert_int_equal(ERROR_INTERNAL, b.err.code);
     bench_deinit(&b);
 }
 
@@ -387,6 +419,53 @@ static void test_long_error_page(void **state)
     bench_deinit(&b);
 }
 
+struct flood {
+    int fd;
+    size_t sent;
+};
+
+/* One request, answered by an error page that goes on until the peer has enough, or for 64 MiB. */
+static void *flood(void *arg)
+{
+    static const char head[] = "HTTP/1.1 503 X\r\n\r\n";
+    static char piece[64 * 1024];
+    struct flood *f = arg;
+    char request[4096];
+    memset(piece, 'x', sizeof piece);
+    int fd = accept(f->fd, NULL, NULL);
+    if (recv(fd, request, sizeof request, 0) > 0 &&
+        send(fd, head, sizeof head - 1, MSG_NOSIGNAL) > 0)
+        while (f->sent < 64 * 1024 * 1024 && send(fd, piece, sizeof piece, MSG_NOSIGNAL) > 0)
+            f->sent += sizeof piece;
+    close(fd);
+    return NULL;
+}
+
+/* A stream has no time limit, so an error page that does not end must not be read to its end. */
+static void test_endless_error_page(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct gathered g = {0};
+    uint16_t port = 0;
+    struct flood f = {.fd = -1};
+    pthread_t thread;
+    bench_init(&b);
+    assert_true((f.fd = listener_open("127.0.0.1", 0, &port, &b.err)) >= 0);
+    assert_int_equal(0, fcntl(f.fd, F_SETFL, 0)); /* accept waits */
+    connect_to(&b, port);
+    assert_int_equal(0, pthread_create(&thread, NULL, flood, &f));
+    assert_int_equal(-1, stream(&b, &g, 0));
+    assert_int_equal(ERROR_UNAVAILABLE, b.err.code);
+    assert_string_equal("GET /api/v1/pods: HTTP status 503", b.err.text);
+    kube_http_free(b.http);
+    b.http = NULL;
+    pthread_join(thread, NULL);
+    assert_true(f.sent < 64 * 1024 * 1024);
+    close(f.fd);
+    bench_deinit(&b);
+}
+
 /* ---- TLS ------------------------------------------------------------------------------------ */
 
 struct secure {
@@ -496,10 +575,12 @@ int main(void)
         cmocka_unit_test(test_never_sent),
         cmocka_unit_test(test_not_after),
         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_what_libcurl_refuses),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_stream),
         cmocka_unit_test(test_long_error_page),
+        cmocka_unit_test(test_endless_error_page),
         cmocka_unit_test(test_tls),
         cmocka_unit_test(test_escape),
     };
