@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 
 enum {
@@ -51,9 +52,7 @@ struct kube_client {
 int kube_client_new(struct kube_client **out, struct kube_config *config,
                     const struct kube_options *o, const char *user_agent, struct error *err)
 {
-    struct kube_client *c = calloc(1, sizeof *c);
-    if (!c)
-        abort();
+    struct kube_client *c = mem_new(struct kube_client, 1);
     c->options = *o;
     if (kube_http_new(&c->http, config, o, user_agent, err) < 0) {
         free(c);
@@ -97,11 +96,12 @@ static struct {
 } bucket = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Takes a place in the queue; returns how long to wait for it. */
-static int64_t bucket_take(int64_t qps, int64_t burst, int64_t now_ms)
+static int64_t bucket_take(int64_t qps, int64_t burst)
 {
     pthread_mutex_lock(&bucket.lock);
+    int64_t now_ms = clock_mono_ms(); /* under the lock: it never goes back */
     int64_t full = num_max(burst, 1) * 1000;
-    int64_t since = bucket.started ? num_min(num_max(now_ms - bucket.at_ms, 0), 3600 * 1000) : 0;
+    int64_t since = bucket.started ? num_min(now_ms - bucket.at_ms, 3600 * 1000) : 0;
     bucket.milli = bucket.started ? num_min(full, bucket.milli + since * qps) : full;
     bucket.started = true;
     bucket.at_ms = now_ms;
@@ -123,15 +123,13 @@ static int wait_for_rate(struct kube_client *c, int64_t deadline_ms, struct erro
 {
     if (c->options.qps <= 0)
         return 0;
-    int64_t now = clock_mono_ms();
-    int64_t wait = bucket_take(c->options.qps, c->options.burst, now);
-    if (wait > 0 && now + wait >= deadline_ms) {
+    int64_t wait = bucket_take(c->options.qps, c->options.burst);
+    if (wait > 0 && clock_mono_ms() + wait >= deadline_ms) {
         bucket_return();
         error_set(err, ERROR_THROTTLED,
                   "our own limit of %lld requests per second leaves no room in time",
                   (long long)c->options.qps);
-        if (err)
-            err->retry_after_ms = wait;
+        err->retry_after_ms = wait;
         return -1;
     }
     if (wait > 0 && !kube_http_sleep(c->http, wait))
@@ -169,6 +167,12 @@ static bool may_retry(const struct call *q, const struct error *e, bool never_se
     return never_sent || (str_eq(q->method, "GET") && e->http_status == 0);
 }
 
+/* "GET /api/v1/pods: ..." */
+static int in_call(struct error *err, const struct call *q)
+{
+    return error_wrap(err, "%s %.*s", q->method, (int)strcspn(q->path, "?"), q->path);
+}
+
 /* The reply's body in `body`. */
 static int attempt(struct kube_client *c, const struct call *q, struct strbuf *body,
                    bool *never_sent, struct error *err)
@@ -184,11 +188,11 @@ static int attempt(struct kube_client *c, const struct call *q, struct strbuf *b
     for (int i = 0;; i++) {
         *never_sent = true;
         if (wait_for_rate(c, deadline, err) < 0)
-            return error_wrap(err, "%s %.*s", q->method, (int)strcspn(q->path, "?"), q->path);
+            return in_call(err, q);
         int64_t left = deadline - clock_mono_ms();
         if (left <= 0) {
             error_set(err, ERROR_TIMEOUT, "its time was over before it was sent");
-            return error_wrap(err, "%s %.*s", q->method, (int)strcspn(q->path, "?"), q->path);
+            return in_call(err, q);
         }
         strbuf_reset(&path);
         strbuf_adds(&path, q->path);
@@ -208,8 +212,13 @@ static int attempt(struct kube_client *c, const struct call *q, struct strbuf *b
         if (i + 1 >= TRIES_MAX || !may_retry(q, err, *never_sent))
             return -1;
         int64_t wait = pause_before(i, err);
-        if (clock_mono_ms() + wait >= deadline || !kube_http_sleep(c->http, wait))
+        if (clock_mono_ms() + wait >= deadline)
             return -1;
+        if (!kube_http_sleep(c->http, wait)) {
+            *never_sent = true; /* or refused: what may be tried again was not done */
+            error_set(err, ERROR_CANCELLED, "cancelled");
+            return in_call(err, q);
+        }
     }
 }
 
@@ -221,8 +230,10 @@ static int call(struct kube_client *c, const struct call *q, struct json_doc **o
         return -1;
     if (!out)
         return 0;
-    if (json_parse(out, strbuf_str(&body), body.len, err) < 0)
-        return error_wrap(err, "%s %.*s: reply", q->method, (int)strcspn(q->path, "?"), q->path);
+    if (json_parse(out, strbuf_str(&body), body.len, err) < 0) {
+        error_wrap(err, "reply");
+        return in_call(err, q);
+    }
     return 0;
 }
 
@@ -248,39 +259,55 @@ void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns
 
 /* ---- verbs ---------------------------------------------------------------------------------- */
 
+/* Absent is for the caller to say, by NULL. "" would make the collection of an object, and the dots that a URL knows its parent: a DELETE of those takes more
+ * than was meant. No object has such a name. */
+static bool may_be_in_path(const char *part)
+{
+    return !part || !(str_eq(part, "") || str_eq(part, ".") || str_eq(part, ".."));
+}
+
+/* The call for an object, or for its collection when name is NULL. */
+static int on_object(struct kube_client *c, struct call q, const struct kube_kind *k,
+                     const char *ns, const char *name, const char *sub, struct json_doc **out,
+                     bool *never_sent, struct error *err)
+{
+    if (!may_be_in_path(name) || (k->namespaced && !may_be_in_path(ns))) {
+        if (never_sent)
+            *never_sent = true;
+        return error_set(err, ERROR_INVALID,
+                         "%s %s: no object can be called '%s' in namespace '%s'", q.method,
+                         k->resource, str_or_empty(name), str_or_empty(ns));
+    }
+    AUTO_STRBUF path = {0};
+    kube_api_path(&path, k, ns, name, sub);
+    q.path = strbuf_str(&path);
+    return call(c, &q, out, never_sent, err);
+}
+
+static struct call writing(const char *method, const char *type, const char *body, size_t n)
+{
+    return (struct call){.method = method, .content_type = type, .body = body, .body_len = n};
+}
+
+static const char as_json[] = "application/json";
+
 int kube_get(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
              struct json_doc **out, struct error *err)
 {
-    AUTO_STRBUF path = {0};
-    kube_api_path(&path, k, ns, name, NULL);
-    return call(c, &(struct call){.method = "GET", .path = strbuf_str(&path)}, out, NULL, err);
+    return on_object(c, (struct call){.method = "GET"}, k, ns, name, NULL, out, NULL, err);
 }
 
 int kube_create(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *body,
                 size_t n, struct json_doc **out, struct error *err)
 {
-    AUTO_STRBUF path = {0};
-    kube_api_path(&path, k, ns, NULL, NULL);
-    struct call q = {.method = "POST",
-                     .path = strbuf_str(&path),
-                     .content_type = "application/json",
-                     .body = body,
-                     .body_len = n};
-    return call(c, &q, out, NULL, err);
+    return on_object(c, writing("POST", as_json, body, n), k, ns, NULL, NULL, out, NULL, err);
 }
 
 int kube_update(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
                 const char *sub, const char *body, size_t n, struct json_doc **out,
                 struct error *err)
 {
-    AUTO_STRBUF path = {0};
-    kube_api_path(&path, k, ns, name, sub);
-    struct call q = {.method = "PUT",
-                     .path = strbuf_str(&path),
-                     .content_type = "application/json",
-                     .body = body,
-                     .body_len = n};
-    return call(c, &q, out, NULL, err);
+    return on_object(c, writing("PUT", as_json, body, n), k, ns, name, sub, out, NULL, err);
 }
 
 int kube_patch(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
@@ -291,14 +318,7 @@ int kube_patch(struct kube_client *c, const struct kube_kind *k, const char *ns,
                                         [KUBE_PATCH_STRATEGIC] =
                                             "application/strategic-merge-patch+json",
                                         [KUBE_PATCH_JSON] = "application/json-patch+json"};
-    AUTO_STRBUF path = {0};
-    kube_api_path(&path, k, ns, name, sub);
-    struct call q = {.method = "PATCH",
-                     .path = strbuf_str(&path),
-                     .content_type = types[how],
-                     .body = body,
-                     .body_len = n};
-    return call(c, &q, out, NULL, err);
+    return on_object(c, writing("PATCH", types[how], body, n), k, ns, name, sub, out, NULL, err);
 }
 
 static void put_delete_options(struct json_writer *w, const char *uid, int64_t grace_s)
@@ -320,27 +340,19 @@ static void put_delete_options(struct json_writer *w, const char *uid, int64_t g
 int kube_delete(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
                 const char *uid, int64_t grace_s, struct error *err)
 {
-    AUTO_STRBUF path = {0};
     AUTO_STRBUF body = {0};
     struct json_writer w;
-    kube_api_path(&path, k, ns, name, NULL);
     json_writer_init(&w, &body);
     put_delete_options(&w, uid, grace_s);
-    struct call q = {.method = "DELETE",
-                     .path = strbuf_str(&path),
-                     .content_type = "application/json",
-                     .body = strbuf_str(&body),
-                     .body_len = body.len};
-    return call(c, &q, NULL, NULL, err);
+    return on_object(c, writing("DELETE", as_json, strbuf_str(&body), body.len), k, ns, name, NULL,
+                     NULL, NULL, err);
 }
 
 int kube_evict(struct kube_client *c, const char *ns, const char *pod, const char *uid,
                struct error *err)
 {
-    AUTO_STRBUF path = {0};
     AUTO_STRBUF body = {0};
     struct json_writer w;
-    kube_api_path(&path, &kube_pods, ns, pod, "eviction");
     json_writer_init(&w, &body);
     json_object_begin(&w);
     json_kv_str(&w, "apiVersion", "policy/v1");
@@ -353,22 +365,16 @@ int kube_evict(struct kube_client *c, const char *ns, const char *pod, const cha
     json_key(&w, "deleteOptions");
     put_delete_options(&w, uid, -1);
     json_object_end(&w);
-    struct call q = {.method = "POST",
-                     .path = strbuf_str(&path),
-                     .content_type = "application/json",
-                     .body = strbuf_str(&body),
-                     .body_len = body.len,
-                     .no_throttle_retry = true};
-    return call(c, &q, NULL, NULL, err);
+    struct call q = writing("POST", as_json, strbuf_str(&body), body.len);
+    q.no_throttle_retry = true;
+    return on_object(c, q, &kube_pods, ns, pod, "eviction", NULL, NULL, err);
 }
 
 int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,
               struct error *err)
 {
-    AUTO_STRBUF path = {0};
     AUTO_STRBUF body = {0};
     struct json_writer w;
-    kube_api_path(&path, &kube_pods, b->ns, b->pod, "binding");
     json_writer_init(&w, &body);
     json_object_begin(&w);
     json_kv_str(&w, "apiVersion", "v1");
@@ -392,14 +398,10 @@ int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_s
     json_kv_str(&w, "name", b->node);
     json_object_end(&w);
     json_object_end(&w);
-    struct call q = {.method = "POST",
-                     .path = strbuf_str(&path),
-                     .content_type = "application/json",
-                     .body = strbuf_str(&body),
-                     .body_len = body.len,
-                     .timeout_ms = b->timeout_ms,
-                     .began_ms = b->began_ms};
-    return call(c, &q, NULL, never_sent, err);
+    struct call q = writing("POST", as_json, strbuf_str(&body), body.len);
+    q.timeout_ms = b->timeout_ms;
+    q.began_ms = b->began_ms;
+    return on_object(c, q, &kube_pods, b->ns, b->pod, "binding", NULL, never_sent, err);
 }
 
 /* ---- errors --------------------------------------------------------------------------------- */

@@ -120,6 +120,33 @@ static void test_verbs(void **state)
     expect_done();
 }
 
+/* A URL reads "pods/.." as the namespace, and "pods/" as all of them. */
+static void test_names_that_no_object_has(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"", ".", ".."};
+    struct bench b;
+    bench_init(&b, 0, 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *n = names[i];
+        bool never_sent = false;
+        struct kube_binding bind = {.ns = "ns", .pod = n, .node = "n1", .timeout_ms = 1000};
+        expect_int(n, -1, kube_delete(b.client, &kube_pods, "ns", n, NULL, -1, &b.err));
+        expect_int(n, ERROR_INVALID, b.err.code);
+        expect_int(n, -1, kube_delete(b.client, &kube_pods, n, "a", NULL, -1, &b.err));
+        expect_int(n, -1, kube_get(b.client, &kube_nodes, NULL, n, NULL, &b.err));
+        expect_int(n, -1, kube_bind(b.client, &bind, &never_sent, &b.err));
+        expect_true(n, never_sent);
+    }
+    expect_str("the error says which", "POST pods: no object can be called '..' in namespace 'ns'",
+               b.err.text);
+    expect_int("nothing was sent", 0, (int64_t)twin_requests(b.twin, TWIN_ANY));
+    expect_int("dots inside are fine", 0,
+               kube_get(b.client, &kube_nodes, "", "a..b", NULL, &b.err));
+    bench_deinit(&b);
+    expect_done();
+}
+
 static void test_bind(void **state)
 {
     (void)state;
@@ -328,6 +355,8 @@ static void test_cancel_while_waiting(void **state)
     int64_t began = clock_mono_ms();
     assert_int_equal(-1, kube_get(b.client, &kube_nodes, NULL, "n", NULL, &b.err));
     assert_true(clock_mono_ms() - began < 40000); /* not the 50 s that the server wished */
+    assert_int_equal(ERROR_CANCELLED, b.err.code);
+    assert_string_equal("GET /api/v1/nodes/n: cancelled", b.err.text);
     pthread_join(thread, NULL);
     assert_int_equal(-1, kube_get(b.client, &kube_nodes, NULL, "n", NULL, &b.err));
     assert_int_equal(ERROR_CANCELLED, b.err.code);
@@ -387,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_verbs),
+        cmocka_unit_test(test_names_that_no_object_has),
         cmocka_unit_test(test_bind),
         cmocka_unit_test(test_a_binding_whose_time_is_over_is_not_sent),
         cmocka_unit_test(test_retries),
