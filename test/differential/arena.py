@@ -158,6 +158,7 @@ class Arena:
         self.directory, self.keep = directory, keep
         self.name = name or f"differential-{os.getpid()}"
         self.started = name is None
+        self.patience = PATIENCE
         self.stack = contextlib.ExitStack()
         self.pool = concurrent.futures.ThreadPoolExecutor(4)
 
@@ -236,14 +237,24 @@ class Arena:
 
     def refusals(self):
         self.ours.alive()
-        self.metrics.request("GET", "/metrics")
-        text = self.metrics.getresponse().read().decode()
+        text = self.ask_metrics().decode()
         return sum(int(n) for verdict, n in re.findall(r'^cosched_scheduler_attempts_total\{result="([^"]*)"\} (\d+)', text, re.M)
                    if verdict in ("unschedulable", "waiting for gang", "partly placed"))
 
+    def ask_metrics(self):
+        for last in (False, True):
+            try:
+                self.metrics.request("GET", "/metrics")
+                return self.metrics.getresponse().read()
+            except (OSError, http.client.HTTPException):
+                self.metrics.close()  # it ends connections that were quiet for long; the next request opens one
+                if last:
+                    raise
+        return b""
+
     def wait(self, uid, done, what):
         """done(pod) until it is true of the newest version of the pod; its value."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self.patience
         with self.pods.changed:
             while True:
                 if self.pods.error:
@@ -254,5 +265,5 @@ class Arena:
                     return value
                 left = until - time.monotonic()
                 if left < 0:
-                    raise Trouble(f"not within {PATIENCE:g} s: {what}: {json.dumps(pod)}")
+                    raise Trouble(f"not within {self.patience:g} s: {what}: {json.dumps(pod)}")
                 self.pods.changed.wait(min(left, 0.004 if done.polls else left))

@@ -168,8 +168,8 @@ class Referee:
 
     def shrink(self, world, budget=400):
         """The smallest world found that still differs: whole objects are left out first, then fields."""
-        tries = 0
-        progress = True
+        tries, progress = 0, True
+        patience, self.arena.patience = self.arena.patience, 3
         while progress and tries < budget:
             progress = False
             for candidate in smaller(world):
@@ -179,6 +179,7 @@ class Referee:
                 if self.differs(candidate):
                     world, progress = candidate, True
                     break
+        self.arena.patience = patience
         return world
 
 
@@ -204,14 +205,18 @@ def fields(value, path):
 
 
 KEEP = {"name", "namespace", "image", "nodeName", "apiVersion", "kind", "capacity", "automountServiceAccountToken", "conditions", "schedulerName",
-        "terminationGracePeriodSeconds"}
+        "terminationGracePeriodSeconds", "metadata", "spec", "status", "containers", "allocatable", "restartPolicy"}
 
 
 def smaller(world):
-    for part in ("placed", "nodes"):
-        for i in reversed(range(len(world[part]))):
-            if part == "placed" or len(world["nodes"]) > 1:
-                yield without(world, [part, i])
+    """Worlds with a little less in them."""
+    for i in reversed(range(len(world["placed"]))):
+        yield without(world, ["placed", i])
+    for i in reversed(range(len(world["nodes"]) if len(world["nodes"]) > 1 else 0)):
+        out = without(world, ["nodes", i])
+        gone = world["nodes"][i]["metadata"]["name"]
+        out["placed"] = [item for item in out["placed"] if item[1]["spec"]["nodeName"] != gone]
+        yield out
     for part in ("new", "placed", "nodes"):
         for path in fields(world[part], [part]):
             if len(path) > (3 if part == "placed" else 2) and path[-1] not in KEEP:

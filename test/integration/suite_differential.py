@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our scheduler and the real kube-scheduler on the same API server and the same state: test/differential says how."""
+import os
+import subprocess
+import sys
+
+from harness import ROOT, Failed, case
+
+# What the scheduler does not have yet; `test/differential/run` without --features asks about everything.
+LEFT_OUT = ["ports", "interpod", "spread"]
+
+
+@case("30 random small clusters: we bind a pod if and only if kube-scheduler does, to a node that it accepts", needs={"real", "alone"})
+def differential(suite):
+    """On a control plane of its own, with nobody else's nodes and pods. COSCHED_SEED repeats a run, COSCHED_CLUSTERS makes it longer."""
+    command = [sys.executable, os.path.join(ROOT, "test/differential/run"), "--features=" + ",".join("-" + f for f in LEFT_OUT)]
+    clusters = int(os.environ.get("COSCHED_CLUSTERS", "30"))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120 + 10 * clusters, check=False, cwd=suite.directory)
+    lines = done.stdout.splitlines()
+    print("     " + "\n     ".join(line for line in lines if line.startswith("seed ") or " asked about" in line), flush=True)
+    if done.returncode != 0:
+        raise Failed("\n".join(line for line in lines if not line.startswith("ok ")) + done.stderr)
