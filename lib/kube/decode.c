@@ -7,6 +7,7 @@
  */
 #include "lib/kube/decode.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
@@ -77,6 +78,55 @@ static int decode_node_spec(json *j, struct node *n, struct arena *a, struct err
     return 0;
 }
 
+static int by_hash(const void *a, const void *b)
+{
+    const struct node_image *x = a, *y = b;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Each image under each of its names. A kubelet tells 50 images unless it is told otherwise; past DECODE_LIST_MAX names the rest gives no points. */
+static int decode_images(json *j, struct node *n, struct arena *a, struct error *err)
+{
+    size_t len, room = 0, i = 0, kept = 0;
+    n->images_len = 0;
+    if (decode_field_array(j, "status.images", DECODE_LIST_MAX, &len, err) < 0)
+        return -1;
+    for (struct json_iter it = json_iter(j); json_next(&it);)
+        room += json_len(json_get(it.value, "names"));
+    room = room < DECODE_LIST_MAX ? room : DECODE_LIST_MAX;
+    struct node_image *list = arena_new(a, struct node_image, room);
+    for (struct json_iter it = json_iter(j); json_next(&it); i++) {
+        json *names = json_get(it.value, "names");
+        int64_t bytes = 0;
+        if (decode_field_int(json_get(it.value, "sizeBytes"), "sizeBytes", 0, INT64_MAX, &bytes,
+                             err) < 0)
+            return error_wrap(err, "status.images[%zu]", i);
+        for (struct json_iter at = json_iter(names); n->images_len < room && json_next(&at);)
+            if (json_str(at.value))
+                list[n->images_len++] =
+                    (struct node_image){node_image_hash(json_str(at.value)), bytes};
+    }
+    if (n->images_len > 1)
+        qsort(list, n->images_len, sizeof *list, by_hash);
+    for (size_t k = 0; k < n->images_len; k++)
+        if (kept == 0 || list[kept - 1].hash != list[k].hash)
+            list[kept++] = list[k];
+    n->images = list;
+    n->images_len = kept;
+    return 0;
+}
+
+static int decode_features(json *j, struct node *n, struct error *err)
+{
+    size_t len;
+    n->features = 0;
+    if (decode_field_array(j, "status.declaredFeatures", DECODE_LIST_MAX, &len, err) < 0)
+        return -1;
+    for (struct json_iter it = json_iter(j); json_next(&it);)
+        n->features = (uint8_t)(n->features | pod_feature_of(json_str(it.value)));
+    return 0;
+}
+
 static int decode_node_status(json *j, struct node *n, struct arena *a, struct error *err)
 {
     bool have;
@@ -104,6 +154,10 @@ static int decode_node_status(json *j, struct node *n, struct arena *a, struct e
             for (struct json_iter at = json_iter(it.value); rc == 0 && json_next(&at);)
                 if (str_eq(json_get_str(at.value, "type"), "Ready"))
                     n->ready = str_eq(json_get_str(at.value, "status"), "True");
+        } else if (FIELD(it, "images")) {
+            rc = decode_images(it.value, n, a, err);
+        } else if (FIELD(it, "declaredFeatures")) {
+            rc = decode_features(it.value, n, err);
         }
         if (rc < 0)
             return -1;

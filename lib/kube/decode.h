@@ -9,9 +9,13 @@
 
 #include "lib/base/error.h"
 #include "lib/base/json.h"
+#include "lib/model/device.h"
 #include "lib/model/gang.h"
 #include "lib/model/node.h"
+#include "lib/model/object.h"
+#include "lib/model/pdb.h"
 #include "lib/model/pod.h"
+#include "lib/model/volume.h"
 
 enum {
     DECODE_CONTAINERS_MAX = 1024,
@@ -23,6 +27,17 @@ int decode_pod(json *j, struct pod **out, struct error *err);
 int decode_pod_remains(json *j, const struct error *why, struct pod **out, struct error *err);
 int decode_node(json *j, struct node **out, struct error *err);
 int decode_pod_group(json *j, struct pod_group **out, struct error *err);
+/* Small objects; each begins with a struct object: object_free(&x->object). */
+int decode_namespace(json *j, struct object **out, struct error *err);
+int decode_pvc(json *j, struct pvc **out, struct error *err);
+int decode_pv(json *j, struct pv **out, struct error *err);
+int decode_storage_class(json *j, struct storage_class **out, struct error *err);
+int decode_csi_node(json *j, struct csi_node **out, struct error *err);
+int decode_csi_driver(json *j, struct csi_driver **out, struct error *err);
+int decode_csi_capacity(json *j, struct csi_capacity **out, struct error *err);
+int decode_volume_attachment(json *j, struct volume_attachment **out, struct error *err);
+int decode_pdb(json *j, struct pdb **out, struct error *err);
+int decode_device_class(json *j, struct device_class **out, struct error *err);
 
 /* metadata.namespace/name, uid and resourceVersion of any object; "" when absent. Borrowed from j. */
 struct object_meta {

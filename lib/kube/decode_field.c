@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kube/decode_field.h"
 
+#include <stdlib.h>
+
 #include "lib/base/clock.h"
+#include "lib/kube/decode.h"
 
 static bool absent(json *v)
 {
@@ -101,6 +104,72 @@ int decode_field_array(json *v, const char *name, size_t max, size_t *len, struc
     if (*len > max)
         return error_set(err, ERROR_TOO_LARGE, "%s: has %zu entries, more than %zu", name, *len,
                          max);
+    return 0;
+}
+
+int decode_field_strings(json *v, const char *name, struct arena *a, const char ***out, size_t *len,
+                         struct error *err)
+{
+    *out = NULL;
+    if (decode_field_array(v, name, DECODE_LIST_MAX, len, err) < 0)
+        return -1;
+    if (*len == 0)
+        return 0;
+    *out = arena_new(a, const char *, *len);
+    size_t i = 0;
+    for (struct json_iter it = json_iter(v); json_next(&it); i++) {
+        const char *s = json_str(it.value);
+        if (!s)
+            return error_set(err, ERROR_INVALID, "%s[%zu]: must be a string without NUL, not %s",
+                             name, i, json_kind_name(it.value));
+        (*out)[i] = arena_strndup(a, s, json_str_len(it.value));
+    }
+    return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void decode_field_sort(const char **words, size_t *len)
+{
+    size_t kept = 0;
+    if (*len > 1)
+        qsort(words, *len, sizeof *words, by_text);
+    for (size_t i = 0; i < *len; i++)
+        if (kept == 0 || strcmp(words[kept - 1], words[i]) != 0)
+            words[kept++] = words[i];
+    *len = kept;
+}
+
+int decode_field_set(json *v, const char *name, struct arena *a, const char ***out, size_t *len,
+                     struct error *err)
+{
+    if (decode_field_strings(v, name, a, out, len, err) < 0)
+        return -1;
+    decode_field_sort(*out, len);
+    return 0;
+}
+
+int decode_field_quantity(json *v, const char *name, enum quantity_round round, int64_t *out,
+                          struct error *err)
+{
+    if (absent(v))
+        return 0;
+    const char *text = json_str(v);
+    size_t n = text ? json_str_len(v) : 0;
+    if (!text && (text = json_number_text(v)))
+        n = strlen(text);
+    if (!text)
+        return error_set(err, ERROR_INVALID, "%s: must be a quantity, not %s", name,
+                         json_kind_name(v));
+    int64_t amount;
+    if (quantity_parse(text, n, QUANTITY_UNITS, round, &amount, err) < 0)
+        return error_wrap(err, "%s", name);
+    if (amount < 0)
+        return error_set(err, ERROR_INVALID, "%s: must not be negative: '%.64s'", name, text);
+    *out = amount;
     return 0;
 }
 

@@ -33,6 +33,17 @@ int decode_field_resources(json *v, const char *name, struct arena *a, enum quan
                            struct resources *out, bool *present, struct error *err);
 /* 0 or -1, and *len: an array of at most max elements; 0 when absent. */
 int decode_field_array(json *v, const char *name, size_t max, size_t *len, struct error *err);
+/* A list of strings, in its order; NULL and 0 when absent. */
+int decode_field_strings(json *v, const char *name, struct arena *a, const char ***out, size_t *len,
+                         struct error *err);
+/* The same as a set: sorted, each once. */
+int decode_field_set(json *v, const char *name, struct arena *a, const char ***out, size_t *len,
+                     struct error *err);
+/* Sorts words, and drops those that are there twice. */
+void decode_field_sort(const char **words, size_t *len);
+/* One quantity, text or number. */
+int decode_field_quantity(json *v, const char *name, enum quantity_round round, int64_t *out,
+                          struct error *err);
 /* An object, or absent (then *present is false). */
 int decode_field_object(json *v, const char *name, bool *present, struct error *err);
 

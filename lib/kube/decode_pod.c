@@ -15,6 +15,8 @@
 
 #include "lib/base/str.h"
 #include "lib/kube/decode_field.h"
+#include "lib/kube/decode_terms.h"
+#include "lib/kube/decode_volume.h"
 
 enum { FIRST_BLOCK = 3072 };
 
@@ -46,8 +48,8 @@ static int decode_ports(json *j, struct container *c, struct arena *a, struct er
     return 0;
 }
 
-static int decode_container(json *j, bool init, struct container *c, struct arena *a,
-                            struct error *err)
+static int decode_container(json *j, bool init, struct container *c, uint8_t *features,
+                            struct arena *a, struct error *err)
 {
     bool have;
     c->name = c->image = "";
@@ -74,6 +76,10 @@ static int decode_container(json *j, bool init, struct container *c, struct aren
             rc = decode_ports(it.value, c, a, err);
         } else if (FIELD(it, "restartPolicy")) {
             c->sidecar = init && str_eq(json_str(it.value), "Always");
+        } else if (FIELD(it, "restartPolicyRules")) {
+            for (struct json_iter r = json_iter(it.value); json_next(&r);)
+                if (str_eq(json_get_str(r.value, "action"), "RestartAllContainers"))
+                    *features |= POD_FEATURE_RESTART_ALL;
         }
         if (rc < 0)
             return -1;
@@ -82,14 +88,15 @@ static int decode_container(json *j, bool init, struct container *c, struct aren
 }
 
 static int decode_containers(json *j, const char *name, bool init, struct arena *a,
-                             struct container **out, size_t *len, struct error *err)
+                             struct container **out, size_t *len, uint8_t *features,
+                             struct error *err)
 {
     if (decode_field_array(j, name, DECODE_CONTAINERS_MAX, len, err) < 0)
         return -1;
     *out = arena_new(a, struct container, *len);
     size_t i = 0;
     for (struct json_iter it = json_iter(j); json_next(&it); i++)
-        if (decode_container(it.value, init, &(*out)[i], a, err) < 0)
+        if (decode_container(it.value, init, &(*out)[i], features, a, err) < 0)
             return error_wrap(err, "%s[%zu]", name, i);
     return 0;
 }
@@ -182,7 +189,7 @@ static int decode_affinity(json *j, struct pod *p, struct arena *a, struct error
     json *preferred = json_get(node, "preferredDuringSchedulingIgnoredDuringExecution");
     if (decode_preferred(preferred, p, a, err) < 0)
         return error_wrap(err, "spec.affinity.nodeAffinity");
-    return 0;
+    return decode_terms_affinity(j, p, a, err);
 }
 
 /* ---- spec ----------------------------------------------------------------------------------- */
@@ -197,7 +204,9 @@ static int decode_spec_field(const struct json_iter *at, struct pod *p, struct a
     bool have;
     if (FIELD(it, "containers"))
         return decode_containers(it.value, "spec.containers", false, a, &p->containers,
-                                 &p->containers_len, err);
+                                 &p->containers_len, &p->features, err);
+    if (FIELD(it, "volumes"))
+        return decode_volume_list(it.value, p, a, err);
     if (FIELD(it, "nodeName"))
         return decode_field_str(it.value, "spec.nodeName", a, &p->node, err);
     if (FIELD(it, "schedulerName"))
@@ -216,11 +225,15 @@ static int decode_spec_field(const struct json_iter *at, struct pod *p, struct a
     }
     if (FIELD(it, "initContainers"))
         return decode_containers(it.value, "spec.initContainers", true, a, &p->init_containers,
-                                 &p->init_containers_len, err);
+                                 &p->init_containers_len, &p->features, err);
     if (FIELD(it, "nodeSelector"))
         return decode_field_labels(it.value, "spec.nodeSelector", a, &p->node_selector, err);
     if (FIELD(it, "affinity"))
         return decode_affinity(it.value, p, a, err);
+    if (FIELD(it, "topologySpreadConstraints"))
+        return decode_terms_spread(it.value, p, a, err);
+    if (FIELD(it, "hostNetwork"))
+        return decode_field_bool(it.value, "spec.hostNetwork", &p->host_network, err);
     if (FIELD(it, "schedulingGates")) {
         if (decode_field_array(it.value, "spec.schedulingGates", DECODE_LIST_MAX, &len, err) < 0)
             return -1;
@@ -340,6 +353,26 @@ static enum pod_phase phase_of(const char *s)
     return s && s[0] ? POD_UNKNOWN : POD_PENDING;
 }
 
+/* Extended resources that a claim provides: by name, each once. */
+static int decode_claimed(json *j, struct pod *p, struct arena *a, struct error *err)
+{
+    static const char name[] = "status.extendedResourceClaimStatus.requestMappings";
+    size_t len, i = 0;
+    p->claimed_len = 0;
+    if (decode_field_array(j, name, DECODE_LIST_MAX, &len, err) < 0)
+        return -1;
+    p->claimed = arena_new(a, const char *, len);
+    for (struct json_iter it = json_iter(j); json_next(&it); i++) {
+        const char *resource = "";
+        if (decode_field_str(json_get(it.value, "resourceName"), "resourceName", a, &resource,
+                             err) < 0)
+            return error_wrap(err, "%s[%zu]", name, i);
+        p->claimed[p->claimed_len++] = resource;
+    }
+    decode_field_sort(p->claimed, &p->claimed_len);
+    return 0;
+}
+
 static int decode_status_field(const struct json_iter *at, struct pod *p, struct arena *a,
                                struct error *err)
 {
@@ -362,6 +395,8 @@ static int decode_status_field(const struct json_iter *at, struct pod *p, struct
                    ? 0
                    : decode_field_str(it.value, "status.nominatedNodeName", a, &p->nominated_node,
                                       err);
+    if (FIELD(it, "startTime"))
+        return decode_field_time(it.value, "status.startTime", &p->started_ns, err);
     if (FIELD(it, "allocatedResources")) {
         p->pod_allocated = (struct resources){0};
         return decode_field_resources(it.value, "status.allocatedResources", a, QUANTITY_UP,
@@ -374,6 +409,8 @@ static int decode_status_field(const struct json_iter *at, struct pod *p, struct
         return decode_field_resources(json_get(it.value, "requests"), "status.resources.requests",
                                       a, QUANTITY_UP, &p->pod_actual, &have, err);
     }
+    if (FIELD(it, "extendedResourceClaimStatus"))
+        return decode_claimed(json_get(it.value, "requestMappings"), p, a, err);
     return 0;
 }
 
@@ -444,6 +481,8 @@ static int fill_pod(json *j, struct pod *p, struct arena *a, struct error *err)
             return -1;
     if (p->node && !p->node[0])
         p->node = NULL;
+    if (p->host_network && !json_get_bool(spec, "hostUsers", true))
+        p->features |= POD_FEATURE_HOST_NET_USERNS;
     if (decode_field_object(status, "status", &have, err) < 0)
         return -1;
     for (struct json_iter it = json_iter(status); json_next(&it);)

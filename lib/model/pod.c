@@ -123,12 +123,30 @@ static bool with_pod_level(const struct pod *p, struct arena *a, struct resource
     return true;
 }
 
+/* What a claim provides is no device plugin's, and so does not come out of the node's allocatable. */
+static void without_claimed(const struct pod *p, struct resources *out)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < out->extra_len; i++) {
+        bool claimed = false;
+        for (size_t k = 0; k < p->claimed_len && !claimed; k++)
+            claimed = str_eq(out->extra[i].name, p->claimed[k]);
+        if (!claimed)
+            out->extra[kept++] = out->extra[i];
+    }
+    out->extra_len = kept;
+}
+
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out)
 {
     *out = (struct resources){0};
-    return sum_of_containers(p, a, out) &&
-           (p->init_containers_len == 0 || with_init_containers(p, a, out)) &&
-           with_pod_level(p, a, out) && resources_add(out, &p->overhead, a);
+    if (!sum_of_containers(p, a, out) ||
+        (p->init_containers_len > 0 && !with_init_containers(p, a, out)) ||
+        !with_pod_level(p, a, out) || !resources_add(out, &p->overhead, a))
+        return false;
+    if (p->claimed_len > 0)
+        without_claimed(p, out);
+    return true;
 }
 
 bool toleration_covers(const struct toleration *t, const char *key, const char *value,

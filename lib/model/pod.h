@@ -153,7 +153,7 @@ bool pod_is_finished(const struct pod *p);
  * A container or sidecar whose status has `resources` (in-place resize) counts with the largest of
  * spec, allocated and actual; without spec when the resize is Infeasible. Ordinary init containers
  * count by spec. Pod-level status likewise, for the names in the pod-level requests. As Kubernetes
- * 1.36 does it. false: overflow, too many names.
+ * 1.36 does it. What a claim provides (pod.claimed) is left out. false: overflow, too many names.
  */
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out);
 /* Whether one of the tolerations covers the taint. Operators as of 1.36: Equal and Exists. */

@@ -30,9 +30,38 @@ bool pod_volume_conflicts(const struct pod_volume *a, const struct pod_volume *b
     case POD_VOLUME_CSI:
     case POD_VOLUME_AZURE_DISK:
     case POD_VOLUME_CINDER:
+    case POD_VOLUME_PORTWORX:
         break;
     }
     return false;
+}
+
+static const struct volume_migration migrations[] = {
+    {POD_VOLUME_AWS_EBS, "awsElasticBlockStore", "volumeID", "kubernetes.io/aws-ebs",
+     "ebs.csi.aws.com"},
+    {POD_VOLUME_GCE_PD, "gcePersistentDisk", "pdName", "kubernetes.io/gce-pd",
+     "pd.csi.storage.gke.io"},
+    {POD_VOLUME_AZURE_DISK, "azureDisk", "diskURI", "kubernetes.io/azure-disk",
+     "disk.csi.azure.com"},
+    {POD_VOLUME_CINDER, "cinder", "volumeID", "kubernetes.io/cinder", "cinder.csi.openstack.org"},
+    {POD_VOLUME_PORTWORX, "portworxVolume", "volumeID", "kubernetes.io/portworx-volume",
+     "pxd.portworx.com"},
+};
+
+const struct volume_migration *volume_migration_of(const char *field, size_t len)
+{
+    for (size_t i = 0; i < sizeof migrations / sizeof *migrations; i++)
+        if (strlen(migrations[i].field) == len && memcmp(migrations[i].field, field, len) == 0)
+            return &migrations[i];
+    return NULL;
+}
+
+const char *volume_driver_of(const char *provisioner)
+{
+    for (size_t i = 0; i < sizeof migrations / sizeof *migrations; i++)
+        if (str_eq(migrations[i].provisioner, provisioner))
+            return migrations[i].driver;
+    return provisioner;
 }
 
 bool storage_class_is_static(const struct storage_class *c)

@@ -20,6 +20,7 @@ enum pod_volume_kind {
     POD_VOLUME_AWS_EBS,    /* id: volumeID */
     POD_VOLUME_AZURE_DISK, /* id: diskURI */
     POD_VOLUME_CINDER,     /* id: volumeID */
+    POD_VOLUME_PORTWORX,   /* id: volumeID */
     POD_VOLUME_ISCSI,      /* id: iqn */
     POD_VOLUME_RBD,        /* id: "pool/image"; monitors */
 };
@@ -35,6 +36,19 @@ struct pod_volume {
     const char **monitors; /* RBD */
     size_t monitors_len;
 };
+
+/* The in-tree kinds that a CSI driver serves today, and what they are called. */
+struct volume_migration {
+    enum pod_volume_kind kind;
+    const char *field;       /* of a pod's volume or a PersistentVolume: "awsElasticBlockStore" */
+    const char *id;          /* the field in it that names the disk: "volumeID" */
+    const char *provisioner; /* "kubernetes.io/aws-ebs" */
+    const char *driver;      /* "ebs.csi.aws.com" */
+};
+/* By the field's name, or NULL. */
+const struct volume_migration *volume_migration_of(const char *field, size_t len);
+/* The CSI driver behind a provisioner: its own name, unless it is an in-tree one. */
+const char *volume_driver_of(const char *provisioner);
 
 /* Whether two pods that mount these must not be on one node (kube-scheduler's VolumeRestrictions). */
 bool pod_volume_conflicts(const struct pod_volume *a, const struct pod_volume *b);
