@@ -126,6 +126,10 @@ int controllers_set_status(struct controllers *c, const struct object *o,
 bool controllers_set_condition(struct jsontree *t, struct jsonnode *list, const char *type,
                                bool status, const char *reason, const char *message,
                                const char *second_time);
+/* The same, with "Unknown" as well. */
+bool controllers_set_condition_text(struct jsontree *t, struct jsonnode *list, const char *type,
+                                    const char *text, const char *reason, const char *message,
+                                    const char *second_time);
 const struct jsonnode *controllers_condition(const struct jsonnode *list, const char *type);
 bool controllers_condition_is(const struct jsonnode *list, const char *type, const char *status);
 /* "2026-03-01T12:00:00Z", now. */

@@ -203,9 +203,16 @@ bool controllers_set_condition(struct jsontree *t, struct jsonnode *list, const 
                                bool status, const char *reason, const char *message,
                                const char *second_time)
 {
+    return controllers_set_condition_text(t, list, type, status ? "True" : "False", reason, message,
+                                          second_time);
+}
+
+bool controllers_set_condition_text(struct jsontree *t, struct jsonnode *list, const char *type,
+                                    const char *text, const char *reason, const char *message,
+                                    const char *second_time)
+{
     char now[32];
     controllers_now(now);
-    const char *text = status ? "True" : "False";
     struct jsonnode *found = NULL;
     for (size_t i = 0; i < jsonnode_len(list) && !found; i++)
         if (str_eq(jsonnode_get_str(jsonnode_at(list, i), "type"), type))

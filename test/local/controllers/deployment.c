@@ -4,14 +4,16 @@
  * current template grows while the others shrink, within maxSurge and maxUnavailable.
  *
  *   sync ──► find the set of the template, or make it (deployment_sets.c)
- *        ──► RollingUpdate: grow the new one, then shrink the old ones     (roll)
+ *        ──► spec.replicas changed, or paused: the sets follow             (deployment_scale.c)
+ *            RollingUpdate: grow the new one, then shrink the old ones     (roll)
  *            Recreate: shrink the old ones, then grow the new one          (recreate)
- *        ──► forget sets beyond revisionHistoryLimit
+ *        ──► complete, or paused: forget sets beyond revisionHistoryLimit
  *        ──► status                                                        (deployment_status.c)
  *
  * Each step changes at most some numbers of pods; the sets' statuses bring it back here until there
- * is nothing left to do. Left out: proportional scaling of a rollout that is under way (it
- * converges to the same numbers).
+ * is nothing left to do. That may be in the middle of a rollout: new pods that get no place keep as
+ * many old ones alive, and there are up to replicas + maxSurge of both (test/integration/
+ * suite_rollout.py has the numbers, which are the real controller's).
  */
 #include "test/local/controllers/deployment.h"
 
@@ -40,15 +42,6 @@ static void read_bounds(struct deployment *d)
     d->max_unavailable = num_min(d->max_unavailable, d->replicas);
 }
 
-static int64_t sum_old(const struct deployment *d)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < d->sets.len; i++)
-        if (d->sets.items[i] != d->current)
-            n += d->sets.items[i]->replicas;
-    return n;
-}
-
 /* How many the new set may have now. */
 static int64_t new_size(const struct deployment *d, int64_t has)
 {
@@ -56,13 +49,13 @@ static int64_t new_size(const struct deployment *d, int64_t has)
         return d->replicas;
     if (has > d->replicas)
         return d->replicas;
-    int64_t room = d->replicas + d->max_surge - sum_old(d) - has;
+    int64_t room = d->replicas + d->max_surge - deployment_sets_old(d) - has;
     return room <= 0 ? has : num_min(has + room, d->replicas);
 }
 
 static int shrink_old(struct deployment *d, struct error *err)
 {
-    int64_t old = sum_old(d);
+    int64_t old = deployment_sets_old(d);
     if (old == 0)
         return 0;
     int64_t min_available = d->replicas - d->max_unavailable;
@@ -128,23 +121,6 @@ static int recreate(struct deployment *d, struct error *err)
     return 0;
 }
 
-/* Paused: sizes follow, templates do not. */
-static int scale_only(struct deployment *d, struct error *err)
-{
-    struct deployment_set *only = NULL;
-    for (size_t i = 0; i < d->sets.len; i++)
-        if (d->sets.items[i]->replicas > 0) {
-            if (only)
-                return 0;
-            only = d->sets.items[i];
-        }
-    if (!only)
-        only = d->current;
-    if (!only || only->replicas == d->replicas)
-        return 0;
-    return deployment_set_scale(d, only, d->replicas, err);
-}
-
 static int read_deployment(struct deployment *d, struct error *err)
 {
     if (jsontree_parse(&d->t, d->o->text, d->o->text_len, err) < 0)
@@ -152,6 +128,7 @@ static int read_deployment(struct deployment *d, struct error *err)
     d->root = jsontree_root(d->t);
     d->spec = jsonnode_get(d->root, "spec");
     d->replicas = num_max(0, controllers_int(jsonnode_get(d->spec, "replicas"), 1));
+    d->paused = jsonnode_bool(jsonnode_get(d->spec, "paused"), false);
     read_bounds(d);
     return deployment_sets_read(d, err);
 }
@@ -160,13 +137,16 @@ static int drive(struct deployment *d, struct error *err)
 {
     if (jsonnode_path(d->root, "metadata", "deletionTimestamp", NULL))
         return 0;
-    if (jsonnode_bool(jsonnode_get(d->spec, "paused"), false))
-        return scale_only(d, err);
     if (d->current && deployment_set_revise(d, err) < 0)
         return -1;
+    if (d->paused)
+        return deployment_scale(d, err) < 0 ? -1 : deployment_sets_forget(d, err);
+    /* Recreate has no use for it: what is old goes anyway, and what is new is filled. */
+    if (!d->recreate && deployment_scale_is_due(d))
+        return deployment_scale(d, err); /* changed sets bring it back */
     if ((d->recreate ? recreate(d, err) : roll(d, err)) < 0)
         return -1;
-    return deployment_sets_forget(d, err);
+    return deployment_is_complete(d) ? deployment_sets_forget(d, err) : 0;
 }
 
 int deployment_sync(struct controllers *c, const struct controllers_work *w, int64_t *again_ms,

@@ -16,10 +16,12 @@
 #define DESIRED "deployment.kubernetes.io/desired-replicas"
 #define MAX_REPLICAS "deployment.kubernetes.io/max-replicas"
 
-static int64_t text_int(const char *s)
+/* The number in an annotation. */
+static int64_t noted(const struct jsonnode *root, const char *key, int64_t fallback)
 {
+    const char *s = jsonnode_str(jsonnode_path(root, "metadata", "annotations", key, NULL));
     int64_t n;
-    return s && num_parse(s, strlen(s), &n, NULL) == 0 ? n : 0;
+    return s && num_parse_range(s, 0, INT32_MAX, &n, NULL) == 0 ? n : fallback;
 }
 
 static void set_free(struct deployment_set *s)
@@ -51,8 +53,9 @@ static struct deployment_set *set_read(struct object *o, int64_t created_ns, str
     s->ready = controllers_int(jsonnode_get(status, "readyReplicas"), 0);
     s->available = controllers_int(jsonnode_get(status, "availableReplicas"), 0);
     s->terminating = controllers_int(jsonnode_get(status, "terminatingReplicas"), 0);
-    s->revision = text_int(
-        jsonnode_str(jsonnode_path(s->root, "metadata", "annotations", DEPLOYMENT_REVISION, NULL)));
+    s->revision = noted(s->root, DEPLOYMENT_REVISION, 0);
+    s->desired = noted(s->root, DESIRED, -1);
+    s->max_size = noted(s->root, MAX_REPLICAS, -1);
     s->created_ns = created_ns;
     return s;
 }
@@ -104,6 +107,15 @@ int deployment_sets_read(struct deployment *d, struct error *err)
     return rc;
 }
 
+int64_t deployment_sets_old(const struct deployment *d)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < d->sets.len; i++)
+        if (d->sets.items[i] != d->current)
+            n += d->sets.items[i]->replicas;
+    return n;
+}
+
 static int64_t highest_revision(const struct deployment *d, const struct deployment_set *but)
 {
     int64_t highest = 0;
@@ -118,7 +130,7 @@ static int64_t highest_revision(const struct deployment *d, const struct deploym
 struct edit {
     const struct deployment *d;
     int64_t replicas; /* -1: as it is */
-    int64_t revision; /* 0: as it is */
+    int64_t revision; /* of the current set; 0: it is another */
 };
 
 static void note(struct jsontree *t, struct jsonnode *notes, const char *key, int64_t n,
@@ -130,6 +142,27 @@ static void note(struct jsontree *t, struct jsonnode *notes, const char *key, in
         return;
     jsonnode_set_str(t, notes, key, text);
     *changed = true;
+}
+
+/* What the current set takes over from the Deployment, whenever that changes. */
+static void follow(const struct deployment *d, struct jsontree *t, struct jsonnode *spec,
+                   struct jsonnode *notes, bool *changed)
+{
+    struct jsonnode *from = jsonnode_path(d->root, "metadata", "annotations", NULL);
+    for (struct jsonnode_iter it = jsonnode_iter(from); jsonnode_next(&it);) {
+        const char *text = jsonnode_str(it.value);
+        if (!text || str_eq(it.key, "kubectl.kubernetes.io/last-applied-configuration") ||
+            str_starts(it.key, "deployment.kubernetes.io/") ||
+            str_eq(jsonnode_get_str(notes, it.key), text))
+            continue;
+        jsonnode_set_str(t, notes, it.key, text);
+        *changed = true;
+    }
+    int64_t min_ready_s = controllers_int(jsonnode_get(d->spec, "minReadySeconds"), 0);
+    if (controllers_int(jsonnode_get(spec, "minReadySeconds"), 0) != min_ready_s) {
+        jsonnode_set_int(t, spec, "minReadySeconds", min_ready_s);
+        *changed = true;
+    }
 }
 
 static bool edit_set(void *arg, struct jsontree *t, struct jsonnode *object)
@@ -146,8 +179,10 @@ static bool edit_set(void *arg, struct jsontree *t, struct jsonnode *object)
         note(t, notes, DESIRED, e->d->replicas, &changed);
         note(t, notes, MAX_REPLICAS, e->d->replicas + e->d->max_surge, &changed);
     }
-    if (e->revision > 0)
+    if (e->revision > 0) {
         note(t, notes, DEPLOYMENT_REVISION, e->revision, &changed);
+        follow(e->d, t, spec, notes, &changed);
+    }
     return changed;
 }
 
@@ -166,18 +201,21 @@ int deployment_set_scale(struct deployment *d, struct deployment_set *s, int64_t
     struct edit e = {.d = d, .replicas = replicas};
     if (api_modify(d->c->api, &kind_replicasets, s->o->ns, s->o->name, NULL, edit_set, &e, err) < 0)
         return -1;
-    controllers_event(d->c, d->o, DEPLOYMENT_COMPONENT, false, "ScalingReplicaSet",
-                      "Scaled %s replica set %s from %lld to %lld",
-                      replicas > s->replicas ? "up" : "down", s->o->name, (long long)s->replicas,
-                      (long long)replicas);
+    if (replicas != s->replicas)
+        controllers_event(d->c, d->o, DEPLOYMENT_COMPONENT, false, "ScalingReplicaSet",
+                          "Scaled %s replica set %s from %lld to %lld",
+                          replicas > s->replicas ? "up" : "down", s->o->name,
+                          (long long)s->replicas, (long long)replicas);
     s->replicas = replicas;
+    s->desired = d->replicas;
+    s->max_size = d->replicas + d->max_surge;
     return 0;
 }
 
 int deployment_set_revise(struct deployment *d, struct error *err)
 {
     int64_t revision = num_max(d->current->revision, highest_revision(d, d->current) + 1);
-    struct edit e = {.d = d, .replicas = d->current->replicas, .revision = revision};
+    struct edit e = {.d = d, .replicas = -1, .revision = revision};
     if (api_modify(d->c->api, &kind_replicasets, d->o->ns, d->current->o->name, NULL, edit_set, &e,
                    err) < 0)
         return -1;
@@ -202,15 +240,6 @@ static void hash_template(const struct deployment *d, int64_t collisions, char o
     out[n] = '\0';
 }
 
-static void copy_annotations(struct jsontree *t, struct jsonnode *notes, const struct deployment *d)
-{
-    struct jsonnode *from = jsonnode_path(d->root, "metadata", "annotations", NULL);
-    for (struct jsonnode_iter it = jsonnode_iter(from); jsonnode_next(&it);)
-        if (!str_eq(it.key, "kubectl.kubernetes.io/last-applied-configuration") &&
-            !str_starts(it.key, "deployment.kubernetes.io/") && jsonnode_str(it.value))
-            jsonnode_set_str(t, notes, it.key, jsonnode_str(it.value));
-}
-
 static struct jsontree *make_set(const struct deployment *d, const char *name, const char *hash,
                                  int64_t replicas)
 {
@@ -226,13 +255,9 @@ static struct jsontree *make_set(const struct deployment *d, const char *name, c
     if (labels)
         jsonnode_set(t, meta, "labels", jsonnode_clone(t, labels));
     jsonnode_set_str(t, jsonnode_need_object(t, meta, "labels"), HASH, hash);
-    copy_annotations(t, jsonnode_need_object(t, meta, "annotations"), d);
     jsonnode_set(t, meta, "ownerReferences", controllers_owned_by(t, d->o));
     struct jsonnode *spec = jsonnode_need_object(t, set, "spec");
     jsonnode_set_int(t, spec, "replicas", replicas);
-    int64_t min_ready = controllers_int(jsonnode_get(d->spec, "minReadySeconds"), 0);
-    if (min_ready > 0)
-        jsonnode_set_int(t, spec, "minReadySeconds", min_ready);
     const struct jsonnode *selector = jsonnode_get(d->spec, "selector");
     jsonnode_set(t, spec, "selector", selector ? jsonnode_clone(t, selector) : jsonnode_object(t));
     jsonnode_set_str(t, jsonnode_need_path(t, spec, "selector", "matchLabels", NULL), HASH, hash);
@@ -282,21 +307,22 @@ static int by_revision(const void *a, const void *b)
     return (*pa)->revision < (*pb)->revision ? -1 : (*pa)->revision > (*pb)->revision;
 }
 
+/* Of those beyond the limit, oldest first, the ones without pods. */
 int deployment_sets_forget(struct deployment *d, struct error *err)
 {
     int64_t limit = controllers_int(jsonnode_get(d->spec, "revisionHistoryLimit"), 10);
-    struct VEC(struct deployment_set *) idle = {0};
+    struct VEC(struct deployment_set *) old = {0};
     int rc = 0;
-    for (size_t i = 0; i < d->sets.len; i++) {
-        struct deployment_set *s = d->sets.items[i];
-        if (s != d->current && s->replicas == 0 && s->has == 0)
-            vec_push(&idle, s);
-    }
-    if (idle.len > 1)
-        qsort(idle.items, idle.len, sizeof *idle.items, by_revision);
-    for (size_t i = 0; rc == 0 && (int64_t)(idle.len - i) > limit && i < idle.len; i++) {
+    for (size_t i = 0; i < d->sets.len; i++)
+        if (d->sets.items[i] != d->current)
+            vec_push(&old, d->sets.items[i]);
+    if (old.len > 1)
+        qsort(old.items, old.len, sizeof *old.items, by_revision);
+    for (size_t i = 0; rc == 0 && i < old.len && (int64_t)(old.len - i) > limit; i++) {
         struct error e = ERROR_INIT;
-        const struct object *o = idle.items[i]->o;
+        const struct object *o = old.items[i]->o;
+        if (old.items[i]->replicas > 0 || old.items[i]->has > 0)
+            continue;
         if (api_delete(d->c->api, &kind_replicasets, o->ns, o->name, o->uid, -1, API_BACKGROUND,
                        &e) < 0 &&
             e.code != ERROR_NOT_FOUND) {
@@ -304,6 +330,6 @@ int deployment_sets_forget(struct deployment *d, struct error *err)
             rc = -1;
         }
     }
-    vec_deinit(&idle);
+    vec_deinit(&old);
     return rc;
 }

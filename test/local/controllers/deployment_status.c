@@ -9,6 +9,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/num.h"
 
+static const char SECOND[] = "lastUpdateTime";
+
 struct numbers {
     int64_t replicas, updated, ready, available, terminating, unavailable;
 };
@@ -35,6 +37,12 @@ static bool is_complete(const struct deployment *d, const struct numbers *n)
     return n->updated == d->replicas && n->replicas == d->replicas && n->available == d->replicas;
 }
 
+bool deployment_is_complete(const struct deployment *d)
+{
+    struct numbers n = add_up(d);
+    return is_complete(d, &n);
+}
+
 static bool has_progressed(const struct jsonnode *old, const struct numbers *n)
 {
     int64_t updated = controllers_int(jsonnode_get(old, "updatedReplicas"), 0),
@@ -53,17 +61,47 @@ static void touch(struct jsontree *t, struct jsonnode *list, const char *type)
             jsonnode_set_str(t, jsonnode_at(list, i), "lastUpdateTime", now);
 }
 
+static void remove_condition(struct jsonnode *list, const char *type)
+{
+    for (size_t i = 0; i < jsonnode_len(list); i++)
+        if (str_eq(jsonnode_get_str(jsonnode_at(list, i), "type"), type)) {
+            jsonnode_remove_at(list, i);
+            return;
+        }
+}
+
+/* The time in which it is paused does not count against the deadline. */
+static void set_paused(const struct deployment *d, struct jsontree *t, struct jsonnode *list)
+{
+    static const char PAUSED[] = "DeploymentPaused";
+    const char *reason = jsonnode_get_str(controllers_condition(list, "Progressing"), "reason");
+    if (str_eq(reason, "ProgressDeadlineExceeded"))
+        return;
+    if (d->paused)
+        controllers_set_condition_text(t, list, "Progressing", "Unknown", PAUSED,
+                                       "Deployment is paused", SECOND);
+    else if (str_eq(reason, PAUSED))
+        controllers_set_condition_text(t, list, "Progressing", "Unknown", "DeploymentResumed",
+                                       "Deployment is resumed", SECOND);
+}
+
 static void set_progressing(struct deployment *d, const struct jsonnode *old,
                             const struct numbers *n, struct jsontree *t, struct jsonnode *list)
 {
-    static const char SECOND[] = "lastUpdateTime";
     int64_t deadline_s;
     if (!jsonnode_int(jsonnode_get(d->spec, "progressDeadlineSeconds"), &deadline_s) ||
-        deadline_s >= INT32_MAX || !d->current)
+        deadline_s >= INT32_MAX) {
+        remove_condition(list, "Progressing");
+        return;
+    }
+    set_paused(d, t, list);
+    if (d->paused || !d->current)
         return;
     char message[400];
     const struct jsonnode *now = controllers_condition(list, "Progressing");
     const char *name = d->current->o->name, *reason = jsonnode_get_str(now, "reason");
+    if (!d->made && n->replicas == n->updated && str_eq(reason, "NewReplicaSetAvailable"))
+        return; /* it is rolled out: pods that come and go, by scaling too, are no rollout */
     if (is_complete(d, n)) {
         str_format(message, sizeof message, "ReplicaSet \"%s\" has successfully progressed.", name);
         controllers_set_condition(t, list, "Progressing", true, "NewReplicaSetAvailable", message,
@@ -85,8 +123,8 @@ static void set_progressing(struct deployment *d, const struct jsonnode *old,
             touch(t, list, "Progressing");
         return;
     }
-    if (str_eq(reason, "NewReplicaSetAvailable"))
-        return; /* pods of a finished rollout came and went */
+    if (str_eq(reason, "NewReplicaSetAvailable") || str_eq(reason, "ProgressDeadlineExceeded"))
+        return;
     const char *since = jsonnode_get_str(now, SECOND);
     int64_t at = since ? clock_parse_rfc3339(since) : -1;
     int64_t left_ms = at < 0 ? 0 : (at - clock_wall_ns()) / 1000000 + deadline_s * 1000;
@@ -111,24 +149,26 @@ static void set_available(const struct deployment *d, const struct numbers *n, s
                               "lastUpdateTime");
 }
 
-/* What keeps a set from making pods stands in the Deployment too. */
+static const struct jsonnode *failure_of(const struct deployment_set *s)
+{
+    return s ? controllers_condition(jsonnode_path(s->root, "status", "conditions", NULL),
+                                     "ReplicaFailure")
+             : NULL;
+}
+
+/* What keeps a set from making pods stands in the Deployment too; the current set's goes first. */
 static void set_failure(const struct deployment *d, struct jsontree *t, struct jsonnode *list)
 {
-    const struct jsonnode *failure = NULL;
-    if (d->current)
-        failure = controllers_condition(
-            jsonnode_path(d->current->root, "status", "conditions", NULL), "ReplicaFailure");
+    const struct jsonnode *failure = failure_of(d->current);
+    for (size_t i = 0; i < d->sets.len && !failure; i++)
+        failure = failure_of(d->sets.items[i]);
     if (failure) {
         controllers_set_condition(
             t, list, "ReplicaFailure", true, str_or_empty(jsonnode_get_str(failure, "reason")),
             str_or_empty(jsonnode_get_str(failure, "message")), "lastUpdateTime");
         return;
     }
-    for (size_t i = 0; i < jsonnode_len(list); i++)
-        if (str_eq(jsonnode_get_str(jsonnode_at(list, i), "type"), "ReplicaFailure")) {
-            jsonnode_remove_at(list, i);
-            break;
-        }
+    remove_condition(list, "ReplicaFailure");
 }
 
 int deployment_status_write(struct deployment *d, struct error *err)
