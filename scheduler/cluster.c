@@ -36,6 +36,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
+#include "scheduler/classes.h"
 #include "scheduler/gangs.h"
 
 void cluster_init(struct cluster *c, const char *scheduler_name)
@@ -47,6 +48,8 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->pod_groups);
     amounts_names_init(&c->names);
     objects_init(&c->objects);
+    table_init(&c->table);
+    c->classes = classes_new();
 }
 
 static void node_delete(struct cluster_node *cn)
@@ -79,6 +82,8 @@ void cluster_deinit(struct cluster *c)
     map_deinit(&c->nodes);
     amounts_names_deinit(&c->names);
     objects_deinit(&c->objects);
+    table_deinit(&c->table);
+    classes_free(c->classes);
 }
 
 struct cluster_node *cluster_find_node(const struct cluster *c, const char *name)
@@ -110,7 +115,17 @@ bool cluster_pod_is_schedulable(const struct cluster_pod *cp)
 
 /* ---- room ---- */
 
-static void hold(struct cluster_node *cn, struct cluster_pod *cp)
+void cluster_touch(struct cluster *c, struct cluster_node *cn)
+{
+    table_touch(&c->table, cn, true);
+}
+
+void cluster_touch_all(struct cluster *c)
+{
+    table_set_stale(&c->table);
+}
+
+static void hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
 {
     cp->on = cn;
     cp->on_place = cn->pods.len;
@@ -118,6 +133,7 @@ static void hold(struct cluster_node *cn, struct cluster_pod *cp)
     cn->unreadable += cp->pod->unreadable != NULL;
     amounts_account(&cn->used, &cp->request, 1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+    table_touch(&c->table, cn, false);
 }
 
 /* Sums that overflowed do not come back by subtracting. */
@@ -128,7 +144,7 @@ static void recount(struct cluster_node *cn)
         amounts_account(&cn->used, &cn->pods.items[i]->request, 1);
 }
 
-static void release(struct cluster_pod *cp)
+static void release(struct cluster *c, struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
@@ -141,6 +157,7 @@ static void release(struct cluster_pod *cp)
         recount(cn);
     else
         amounts_account(&cn->used, &cp->request, -1);
+    table_touch(&c->table, cn, false);
 }
 
 static void claim_clear(struct cluster_pod *cp)
@@ -150,21 +167,20 @@ static void claim_clear(struct cluster_pod *cp)
     cp->claim_trusted = false;
 }
 
+static void *copy_of(struct arena *a, const void *from, size_t bytes)
+{
+    return bytes > 0 ? memcpy(arena_alloc(a, bytes), from, bytes) : NULL;
+}
+
 static void claim_copy(struct cluster_pod *cp, const struct claim *from)
 {
     claim_clear(cp);
     struct arena *a = &cp->claim_arena;
     struct claim *to = &cp->claim;
     *to = *from;
-    to->shares = arena_new(a, struct claim_share, from->shares_len);
-    to->group = arena_new(a, int32_t, from->group_len);
-    to->visible = arena_new(a, int32_t, from->visible_len);
-    if (from->shares_len > 0)
-        memcpy(to->shares, from->shares, from->shares_len * sizeof *to->shares);
-    if (from->group_len > 0)
-        memcpy(to->group, from->group, from->group_len * sizeof *to->group);
-    if (from->visible_len > 0)
-        memcpy(to->visible, from->visible, from->visible_len * sizeof *to->visible);
+    to->shares = copy_of(a, from->shares, from->shares_len * sizeof *to->shares);
+    to->group = copy_of(a, from->group, from->group_len * sizeof *to->group);
+    to->visible = copy_of(a, from->visible, from->visible_len * sizeof *to->visible);
     cp->claim_trusted = cp->gpu.any;
 }
 
@@ -204,6 +220,7 @@ static struct cluster_node *node_get_or_add(struct cluster *c, const char *name)
         return cn;
     cn = mem_new(struct cluster_node, 1);
     cn->name = mem_strdup(name);
+    cn->place = TABLE_NOWHERE;
     ledger_init(&cn->ledger);
     map_put(&c->nodes, cn->name, cn);
     return cn;
@@ -260,6 +277,21 @@ static void ledger_rebuild(struct cluster_node *cn)
     }
 }
 
+/* Most new versions of a Node are heartbeats: nothing that a plugin reads differs, and nothing has to be asked again. */
+static bool is_as_before(const struct node *a, const struct node *b, const struct amounts *had,
+                         const struct amounts *has)
+{
+    if (a->images_len != b->images_len || a->features != b->features ||
+        a->terminating != b->terminating || a->ready != b->ready)
+        return false;
+    for (size_t i = 0; i < a->images_len; i++)
+        if (a->images[i].hash != b->images[i].hash || a->images[i].bytes != b->images[i].bytes)
+            return false;
+    return !amounts_grew(had, has) && !amounts_grew(has, had) && taints_equal(a, b) &&
+           cluster_labels_equal(&a->labels, &b->labels) &&
+           cluster_labels_equal(&a->annotations, &b->annotations);
+}
+
 uint32_t cluster_put_node(struct cluster *c, struct node *n)
 {
     struct cluster_node *cn = node_get_or_add(c, n->name);
@@ -271,6 +303,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     amounts_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
     if (old == NULL) {
         ledger_rebuild(cn);
+        table_set_stale(&c->table);
         return EVENT_NODE_ADDED;
     }
     if (amounts_grew(&before, &cn->allocatable))
@@ -284,6 +317,8 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         ledger_rebuild(cn);
         events |= EVENT_NODE_GPU;
     }
+    if (!is_as_before(old, n, &before, &cn->allocatable))
+        table_touch(&c->table, cn, true);
     node_free(old);
     return events;
 }
@@ -298,6 +333,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     cn->allocatable = (struct amounts){0};
     ledger_rebuild(cn);
     node_free(old);
+    table_set_stale(&c->table);
     node_drop_if_unused(c, cn);
     return 0;
 }
@@ -312,6 +348,7 @@ static bool is_ours(const struct cluster *c, const struct pod *p)
 static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
 {
     cp->pod = p;
+    cp->class_serial = 0;
     amounts_of(&cp->request, &p->request, &c->names, &p->arena);
     cp->request.pods = 1;
     ledger_request_of(p, &p->arena, &cp->gpu);
@@ -329,7 +366,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     } else if (p->node != NULL) {
         cp->state = CLUSTER_BOUND;
         claim_read(cp);
-        hold(node_get_or_add(c, p->node), cp);
+        hold(c, node_get_or_add(c, p->node), cp);
     }
     return is_ours(c, p) ? gangs_join(c, cp, hooks) : 0;
 }
@@ -345,7 +382,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     uint32_t events = 0;
 
     if (was_on != NULL)
-        release(cp);
+        release(c, cp);
     pod_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
 
@@ -358,9 +395,9 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         if (!known)
             claim_read(cp);
         cp->state = CLUSTER_BOUND;
-        hold(node_get_or_add(c, p->node), cp);
+        hold(c, node_get_or_add(c, p->node), cp);
     } else if (was_on != NULL) {
-        hold(was_on, cp); /* still ASSUMED */
+        hold(c, was_on, cp); /* still ASSUMED */
     }
     /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
     if (was_on != NULL && (cp->on != was_on || claim_digest(cp) != claimed ||
@@ -409,7 +446,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     uint32_t events = 0;
     if (cp->on != NULL) {
         struct cluster_node *cn = cp->on;
-        release(cp);
+        release(c, cp);
         node_drop_if_unused(c, cn);
         events = EVENT_POD_GONE;
     }
@@ -442,18 +479,17 @@ uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_
 void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
                     const struct claim *claim)
 {
-    (void)c;
     assert(cp->state == CLUSTER_PENDING);
     claim_copy(cp, claim);
     cp->state = CLUSTER_ASSUMED;
-    hold(on, cp);
+    hold(c, on, cp);
 }
 
 void cluster_forget(struct cluster *c, struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
     assert(cp->state == CLUSTER_ASSUMED);
-    release(cp);
+    release(c, cp);
     claim_clear(cp);
     cp->state = CLUSTER_PENDING;
     node_drop_if_unused(c, cn);

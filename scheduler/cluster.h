@@ -21,6 +21,9 @@
 #include "scheduler/amounts.h"
 #include "scheduler/ledger.h"
 #include "scheduler/objects.h"
+#include "scheduler/table.h"
+
+struct classes;
 
 /* What happened, as far as a waiting pod may care. A plugin names those that can turn its "no" into a "yes". */
 enum cluster_event {
@@ -46,6 +49,7 @@ struct cluster_node {
     struct ledger ledger;
     size_t unreadable; /* pods on it of which nobody knows what they hold: no room for others */
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
+    int32_t place;                         /* in the table, or TABLE_NOWHERE */
 };
 
 enum cluster_state {
@@ -66,7 +70,9 @@ struct cluster_pod {
     struct claim claim;
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
-    struct gang *gang; /* ours only: pods with our schedulerName */
+    struct gang *gang;     /* ours only: pods with our schedulerName */
+    uint32_t class_slot;   /* classes.c's: the class it was last found in */
+    uint64_t class_serial; /* 0: none yet */
     /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
@@ -111,14 +117,21 @@ struct cluster_groups {
     struct pod_group *x;
 };
 
+/* Which of the nodes with room is filled first. */
+enum cluster_packing { CLUSTER_EMPTIEST_FIRST, CLUSTER_FULLEST_FIRST };
+
 struct cluster {
     const char *scheduler_name;
-    struct map nodes;      /* name -> struct cluster_node */
-    struct map pods;       /* "ns/name" -> struct cluster_pod */
-    struct map gangs;      /* key -> struct gang */
-    struct map pod_groups; /* "ns/name" -> struct cluster_groups */
+    enum cluster_packing packing; /* set once, before the first decision */
+    struct map nodes;             /* name -> struct cluster_node */
+    struct map pods;              /* "ns/name" -> struct cluster_pod */
+    struct map gangs;             /* key -> struct gang */
+    struct map pod_groups;        /* "ns/name" -> struct cluster_groups */
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
+    /* What was found out about the nodes, and what has changed since: in no digest. */
+    struct table table;
+    struct classes *classes;
 };
 
 /* Gang hooks: the queue is told when a gang changes or is about to vanish. */
@@ -156,6 +169,10 @@ void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_no
 /* ASSUMED -> PENDING; the caller looks at the state first: the watch may have confirmed the pod meanwhile. Room comes free (EVENT_POD_GONE, which is the
  * caller's to spread). Cannot fail. The node may go with it. */
 void cluster_forget(struct cluster *c, struct cluster_pod *cp);
+
+/* Something that plugins read about this node changed, other than by the functions above. cluster_touch_all: about any node. */
+void cluster_touch(struct cluster *c, struct cluster_node *cn);
+void cluster_touch_all(struct cluster *c);
 
 bool cluster_labels_equal(const struct labels *a, const struct labels *b);
 /* May the pod be placed now: pending, not gated, not terminating. */

@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * The quick way asks the pod's class (classes.h), which remembers. The slow way asks every plugin about every node: it is the definition of the right answer, it gives the
+ * reasons when no node fits, and the quick way must always agree with it.
+ */
 #include "scheduler/pipeline.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "scheduler/classes.h"
+
 const struct plugin *const pipeline_plugins[] = {&plugin_taints, &plugin_burst, &plugin_affinity,
                                                  &plugin_fit,    &plugin_gpu,   NULL};
 
-static const struct plugin *refusing(const struct plugin_ask *ask, const struct cluster_node *node,
-                                     struct arena *a, struct reason *why)
+struct plugin_ask pipeline_ask(struct cluster *c, struct cluster_pod *pod)
+{
+    return (struct plugin_ask){.cluster = c, .pod = pod, .class = classes_ask(c, pod)};
+}
+
+const struct plugin *pipeline_refusing(const struct plugin_ask *ask,
+                                       const struct cluster_node *node, struct arena *a,
+                                       struct reason *why)
 {
     for (const struct plugin *const *p = pipeline_plugins; *p != NULL; p++)
-        if (!(*p)->filter(ask, node, a, why))
+        if ((*p)->filter != NULL && !(*p)->filter(ask, node, a, why))
             return *p;
     return NULL;
 }
 
-static int64_t score_of(const struct plugin_ask *ask, const struct cluster_node *node)
+int64_t pipeline_score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
     int64_t sum = 0;
     for (const struct plugin *const *p = pipeline_plugins; *p != NULL; p++)
-        if ((*p)->score != NULL)
+        if ((*p)->score != NULL && ((*p)->applies == NULL || (*p)->applies(ask->pod)))
             sum += (*p)->score(ask, node) * (*p)->weight;
     return sum;
 }
@@ -37,34 +49,67 @@ static void reserve(const struct plugin_ask *ask, const struct cluster_node *nod
         }
 }
 
-void pipeline_choose(struct cluster *c, const struct cluster_pod *pod, struct arena *a,
-                     struct pipeline_choice *out)
+static void clear(struct pipeline_choice *out)
 {
-    const char *name;
-    void *value;
-    int64_t best = 0;
-    struct plugin_ask ask = {.cluster = c, .pod = pod};
     out->node = NULL;
     out->wakes = EVENT_NODE_ADDED;
     reasons_init(&out->why);
-    for (size_t i = 0; map_next(&c->nodes, &i, &name, &value);) {
-        struct cluster_node *node = value;
-        if (node->node == NULL)
-            continue;
+}
+
+static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_choice *out)
+{
+    const struct table *t = &ask->cluster->table;
+    int64_t best = 0;
+    clear(out);
+    for (uint32_t i = 0; i < t->len; i++) {
+        struct cluster_node *node = t->rows[i].node;
         struct reason why = {0};
-        const struct plugin *no = refusing(&ask, node, a, &why);
+        const struct plugin *no = pipeline_refusing(ask, node, a, &why);
         if (no != NULL) {
             reasons_add(&out->why, &why, node->name);
             out->wakes |= no->wakes;
             continue;
         }
-        int64_t score = score_of(&ask, node);
-        if (out->node == NULL || score > best ||
-            (score == best && strcmp(node->name, out->node->name) < 0)) {
+        int64_t score = pipeline_score(ask, node);
+        if (out->node == NULL || score > best) { /* by name: of equal ones the first stays */
             out->node = node;
             best = score;
         }
     }
+}
+
+void pipeline_scan(struct cluster *c, struct cluster_pod *pod, struct arena *a,
+                   struct pipeline_choice *out)
+{
+    struct plugin_ask ask = pipeline_ask(c, pod);
+    scan(&ask, a, out);
     if (out->node != NULL)
         reserve(&ask, out->node, a, &out->claim);
+}
+
+/* Nothing changed since the last pod of this class was refused: the same words will do. */
+static void refuse(const struct plugin_ask *ask, struct class *class, struct arena *a,
+                   struct pipeline_choice *out)
+{
+    const struct reasons *known = classes_refusal(ask->cluster, class, &out->wakes);
+    if (known != NULL) {
+        reasons_copy(&out->why, known, a);
+        return;
+    }
+    scan(ask, a, out);
+    assert(out->node == NULL); /* the class has asked the same plugins about the same nodes */
+    classes_note_refusal(ask->cluster, class, &out->why, out->wakes);
+}
+
+void pipeline_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
+                     struct pipeline_choice *out)
+{
+    struct class *class = classes_ask(c, pod);
+    struct plugin_ask ask = {.cluster = c, .pod = pod, .class = class};
+    clear(out);
+    out->node = classes_best(c, class);
+    if (out->node != NULL)
+        reserve(&ask, out->node, a, &out->claim);
+    else
+        refuse(&ask, class, a, out);
 }

@@ -20,5 +20,16 @@ struct pipeline_choice {
 };
 
 /* Highest score, ties by node name. */
-void pipeline_choose(struct cluster *c, const struct cluster_pod *pod, struct arena *a,
+void pipeline_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
                      struct pipeline_choice *out);
+/* The same by asking every plugin about every node: to check the former, and to measure it against. */
+void pipeline_scan(struct cluster *c, struct cluster_pod *pod, struct arena *a,
+                   struct pipeline_choice *out);
+/* The question in the form in which plugins want it; good until the next change of the cluster. */
+struct plugin_ask pipeline_ask(struct cluster *c, struct cluster_pod *pod);
+/* The first plugin that refuses this node and why; NULL: it fits. why may be NULL. */
+const struct plugin *pipeline_refusing(const struct plugin_ask *ask,
+                                       const struct cluster_node *node, struct arena *a,
+                                       struct reason *why);
+/* Of a node that fits. */
+int64_t pipeline_score(const struct plugin_ask *ask, const struct cluster_node *node);

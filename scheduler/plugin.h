@@ -24,6 +24,8 @@
 #include "lib/model/claim.h"
 #include "scheduler/cluster.h"
 #include "scheduler/reasons.h"
+#include "scheduler/table.h"
+#include "scheduler/tree.h"
 
 struct class;
 
@@ -48,8 +50,10 @@ struct plugin {
     /* false: *why says so. `a` is for the reason's text and lives as long as the cycle. why NULL: nobody wants to know, and nothing is to be printed. */
     bool (*filter)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why);
-    /* 0..PLUGIN_SCORE_MAX, times weight; NULL: no opinion. Only asked where filter said yes. */
+    /* 0..PLUGIN_SCORE_MAX, times weight; NULL: no opinion. Also asked about nodes that filter refuses. */
     int64_t (*score)(const struct plugin_ask *ask, const struct cluster_node *node);
+    /* filter and score in one, from the node's row alone: the same score, or TREE_NO where filter refuses. Only for PLUGIN_HELD, where it is worth it; or NULL. */
+    int32_t (*rate)(const struct plugin_ask *ask, const struct table_row *row);
     int64_t weight;
     /* Adds what the pod gets of this node to the claim (in a). NULL: nothing. */
     bool (*reserve)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,

@@ -48,6 +48,16 @@ void reasons_add(struct reasons *t, const struct reason *r, const char *node)
     t->rows[t->len++] = (struct reasons_row){.reason = *r, .nodes = 1, .best_node = node};
 }
 
+void reasons_copy(struct reasons *to, const struct reasons *from, struct arena *a)
+{
+    *to = *from;
+    for (size_t i = 0; i < to->len; i++) {
+        struct reason *r = &to->rows[i].reason;
+        r->what = r->what != NULL ? arena_strdup(a, r->what) : NULL;
+        r->detail = r->detail != NULL ? arena_strdup(a, r->detail) : NULL;
+    }
+}
+
 /* In a unit that a person can read: below 10 of a unit with one digit behind the point, truncated. */
 static void print_bytes(struct strbuf *b, int64_t bytes)
 {

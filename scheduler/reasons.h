@@ -64,6 +64,8 @@ struct reasons {
 
 void reasons_init(struct reasons *t);
 void reasons_add(struct reasons *t, const struct reason *r, const char *node);
+/* A copy of which the texts live in a; names of nodes stay borrowed. */
+void reasons_copy(struct reasons *to, const struct reasons *from, struct arena *a);
 /* The sentence. */
 char *reasons_sentence(const struct reasons *t, struct arena *a);
 /* Kinds and names without amounts and counts: changes only when the class of the reason does. */

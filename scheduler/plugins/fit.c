@@ -2,6 +2,9 @@
 /*
  * fit - room for the effective request: CPU, memory, ephemeral storage, pod places and every extended resource. A resource that the node does not list
  * is a "no" even where the kubelet would start the pod without it. A node with a pod whose size nobody knows has no room.
+ *
+ * Score: half of it how full the node would be (emptiest first, or fullest first: cluster.packing), half how evenly its CPU and its memory would be used.
+ * Pod places count a little, so that pods that ask for nothing do not all go to one node.
  */
 #include "lib/base/num.h"
 #include "scheduler/plugin.h"
@@ -23,6 +26,22 @@ static bool refuse(struct reason *why, enum reason_kind kind, const char *what, 
     return false;
 }
 
+static bool has_extra(const struct amounts *want, const struct cluster_node *node,
+                      struct reason *why)
+{
+    for (uint32_t i = 0; i < want->extra_len; i++) {
+        int64_t offered = 0, taken = 0;
+        if (want->extra[i].value == 0)
+            continue;
+        if (!amounts_get(&node->allocatable, want->extra[i].id, &offered))
+            return refuse(why, REASON_NOT_OFFERED, want->extra[i].name, NULL);
+        (void)amounts_get(&node->used, want->extra[i].id, &taken);
+        if (lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
+            return false;
+    }
+    return true;
+}
+
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
@@ -39,39 +58,46 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
         lacks("ephemeral-storage", want->ephemeral_bytes, total->ephemeral_bytes,
               used->ephemeral_bytes, why))
         return false;
-    for (uint32_t i = 0; i < want->extra_len; i++) {
-        int64_t offered = 0, taken = 0;
-        if (want->extra[i].value == 0)
-            continue;
-        if (!amounts_get(total, want->extra[i].id, &offered))
-            return refuse(why, REASON_NOT_OFFERED, want->extra[i].name, NULL);
-        (void)amounts_get(used, want->extra[i].id, &taken);
-        if (lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
-            return false;
-    }
-    return true;
+    return has_extra(want, node, why);
 }
 
-static int64_t free_share(int64_t want, int64_t total, int64_t used)
+/* How much of the total is left when this is taken as well, 0..PLUGIN_SCORE_MAX. In 24 bits, which is more than enough for points and much quicker. */
+static int32_t share_left(int64_t want, int64_t total, int64_t left)
 {
-    if (total <= 0)
+    if (total <= 0 || want >= left)
         return 0;
-    int64_t left = num_max(num_sub_sat(num_sub_sat(total, used), want), 0);
-    int64_t scaled = 0;
-    bool exact =
-        num_mul(left, PLUGIN_SCORE_MAX, &scaled); /* else beyond 90 PB: never mind precision */
-    return num_min(exact ? scaled / total : left / (total / PLUGIN_SCORE_MAX), PLUGIN_SCORE_MAX);
+    int shift = 40 - __builtin_clzll((uint64_t)total);
+    shift = shift > 0 ? shift : 0;
+    uint32_t whole = (uint32_t)(total >> shift), part = (uint32_t)((left - want) >> shift);
+    return (int32_t)(part * PLUGIN_SCORE_MAX / whole);
 }
 
-/* Least allocated: the node that stays emptiest, CPU and memory counting the same. */
+static int32_t score_row(const struct plugin_ask *ask, const struct table_row *row)
+{
+    const struct amounts *want = &ask->pod->request;
+    int32_t cpu = share_left(want->cpu_milli, row->cpu_milli, row->free_cpu_milli);
+    int32_t memory = share_left(want->memory_bytes, row->memory_bytes, row->free_memory_bytes);
+    int32_t pods = share_left(1, row->pods, row->free_pods);
+    int32_t left = (2 * cpu + 2 * memory + pods) / 5;
+    int32_t even = PLUGIN_SCORE_MAX - (cpu > memory ? cpu - memory : memory - cpu);
+    bool pack = ask->cluster->packing == CLUSTER_FULLEST_FIRST;
+    return ((pack ? PLUGIN_SCORE_MAX - left : left) + even) / 2;
+}
+
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    const struct cluster_pod *pod = ask->pod;
-    int64_t cpu =
-        free_share(pod->request.cpu_milli, node->allocatable.cpu_milli, node->used.cpu_milli);
-    int64_t memory = free_share(pod->request.memory_bytes, node->allocatable.memory_bytes,
-                                node->used.memory_bytes);
-    return (cpu + memory) / 2;
+    return score_row(ask, &ask->cluster->table.rows[node->place]);
+}
+
+static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
+{
+    const struct amounts *want = &ask->pod->request;
+    if (row->free_pods < 1 || want->cpu_milli > row->free_cpu_milli ||
+        want->memory_bytes > row->free_memory_bytes ||
+        want->ephemeral_bytes > row->free_ephemeral_bytes ||
+        (want->extra_len > 0 && !has_extra(want, row->node, NULL)))
+        return TREE_NO;
+    return score_row(ask, row);
 }
 
 const struct plugin plugin_fit = {.name = "fit",
@@ -80,4 +106,5 @@ const struct plugin plugin_fit = {.name = "fit",
                                   .score_depends = PLUGIN_HELD,
                                   .filter = filter,
                                   .score = score,
-                                  .weight = 1};
+                                  .rate = rate,
+                                  .weight = 2};

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Printed once for each pod, so it is quick rather than pretty: numbers in base 64, strings behind their length. Each part begins with a letter of its own, so that no
+ * two different pods have the same text.
+ */
+#include "scheduler/class_key.h"
+
+#include "scheduler/plugins/burst.h"
+
+static void put_number(struct strbuf *out, int64_t value)
+{
+    char digits[16];
+    size_t n = 0;
+    for (uint64_t left = (uint64_t)value; left > 0; left >>= 6)
+        digits[n++] = (char)('0' + (char)(left & 63));
+    digits[n++] = ' ';
+    strbuf_add(out, digits, n);
+}
+
+static void put_text(struct strbuf *out, const char *text)
+{
+    if (text == NULL) {
+        strbuf_addc(out, '-');
+        return;
+    }
+    size_t n = strlen(text);
+    put_number(out, (int64_t)n);
+    strbuf_add(out, text, n);
+}
+
+static void put_request(struct strbuf *out, const struct amounts *r)
+{
+    strbuf_addc(out, 'R');
+    put_number(out, r->cpu_milli);
+    put_number(out, r->memory_bytes);
+    put_number(out, r->ephemeral_bytes);
+    for (uint32_t i = 0; i < r->extra_len; i++) {
+        if (r->extra[i].value == 0)
+            continue;
+        strbuf_addc(out, 'x');
+        put_text(out, r->extra[i].name);
+        put_number(out, r->extra[i].value);
+    }
+}
+
+static void put_gpu(struct strbuf *out, const struct ledger_request *r)
+{
+    if (!r->any)
+        return;
+    strbuf_addc(out, 'G');
+    put_number(out, r->hold_gib);
+    put_number(out, r->hold_percent);
+    put_number(out, r->whole_cards);
+    put_number(out, r->spread_over);
+    put_number(out, r->one_card);
+    for (size_t i = 0; r->shared && i < r->pod->containers_len; i++) {
+        put_number(out, ledger_request_gib(&r->pod->containers[i]));
+        put_number(out, ledger_request_percent(&r->pod->containers[i]));
+    }
+}
+
+static void put_selector(struct strbuf *out, const struct selector *s)
+{
+    put_number(out, (int64_t)s->len);
+    for (size_t i = 0; i < s->len; i++) {
+        const struct requirement *r = &s->reqs[i];
+        put_text(out, r->key);
+        put_number(out, r->op);
+        put_number(out, (int64_t)r->values_len);
+        for (size_t k = 0; k < r->values_len; k++)
+            put_text(out, r->values[k]);
+    }
+}
+
+static void put_node_term(struct strbuf *out, const struct node_term *t)
+{
+    put_number(out, t->invalid != NULL);
+    put_selector(out, &t->labels);
+    put_selector(out, &t->fields);
+}
+
+static void put_node_affinity(struct strbuf *out, const struct pod *p)
+{
+    for (size_t i = 0; i < p->node_selector.len; i++) {
+        strbuf_addc(out, 'S');
+        put_text(out, p->node_selector.items[i].key);
+        put_text(out, p->node_selector.items[i].value);
+    }
+    if (p->has_required_affinity) {
+        strbuf_addc(out, 'A');
+        put_number(out, (int64_t)p->required_affinity.len);
+        for (size_t i = 0; i < p->required_affinity.len; i++)
+            put_node_term(out, &p->required_affinity.terms[i]);
+    }
+    for (size_t i = 0; i < p->preferred_affinity_len; i++) {
+        strbuf_addc(out, 'P');
+        put_number(out, p->preferred_affinity[i].weight);
+        put_node_term(out, &p->preferred_affinity[i].term);
+    }
+}
+
+static void put_tolerations(struct strbuf *out, const struct pod *p)
+{
+    for (size_t i = 0; i < p->tolerations_len; i++) {
+        const struct toleration *t = &p->tolerations[i];
+        strbuf_addc(out, 'T');
+        put_text(out, t->key);
+        put_number(out, t->op);
+        put_text(out, t->value);
+        put_number(out, t->effect);
+    }
+}
+
+void class_key_print(const struct cluster_pod *cp, struct strbuf *out)
+{
+    const struct pod *p = cp->pod;
+    put_request(out, &cp->request);
+    put_gpu(out, &cp->gpu);
+    put_node_affinity(out, p);
+    put_tolerations(out, p);
+    strbuf_addc(out, 'B');
+    put_number(out, burst_policy_of(p));
+}

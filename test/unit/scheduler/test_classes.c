@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which pods share a class, what is asked again after a change, and what is forgotten. That the answers are right is in test_properties.
+ */
+#include "scheduler/classes.h"
+
+#include "lib/model/names.h"
+#include "scheduler/pipeline.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+static struct cluster c;
+static struct arena a;
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&a, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&c);
+    arena_deinit(&a);
+    return 0;
+}
+
+static struct cluster_pod *put(const struct fixture_pod *f)
+{
+    char key[64];
+    (void)str_format(key, sizeof key, "d/%s", f->name);
+    (void)cluster_put_pod(&c, fixture_make_pod(f), NULL);
+    return cluster_find_pod(&c, key);
+}
+
+static const char *choose(struct cluster_pod *cp)
+{
+    struct pipeline_choice choice;
+    pipeline_choose(&c, cp, &a, &choice);
+    return choice.node != NULL ? choice.node->name : NULL;
+}
+
+static void who_shares_a_class(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        struct fixture_pod pod;
+        bool shares; /* with a pod of 100m CPU and 1 GiB on a card */
+    } rows[] = {
+        {"another name and age", {.created_s = 5, .c = {{.cpu_milli = 100, .gib = 1}}}, true},
+        {"a label of its own",
+         {.labels = PAIRS("job-index", "7"), .c = {{.cpu_milli = 100, .gib = 1}}},
+         true},
+        {"an annotation",
+         {.annotations = PAIRS("a", "b"), .c = {{.cpu_milli = 100, .gib = 1}}},
+         true},
+        {"more CPU", {.c = {{.cpu_milli = 101, .gib = 1}}}, false},
+        {"memory", {.c = {{.cpu_milli = 100, .memory_bytes = 1, .gib = 1}}}, false},
+        {"another share", {.c = {{.cpu_milli = 100, .gib = 2}}}, false},
+        {"the same in two containers",
+         {.containers = 2, .c = {{.cpu_milli = 50}, {.cpu_milli = 50, .gib = 1}}},
+         false},
+        {"an extended resource",
+         {.c = {{.cpu_milli = 100, .gib = 1, .other = "a.b/c", .other_amount = 1}}},
+         false},
+        {"none of an extended resource",
+         {.c = {{.cpu_milli = 100, .gib = 1, .other = "a.b/c", .other_amount = -1}}},
+         true},
+        {"a selector",
+         {.spec = "\"nodeSelector\":{\"a\":\"b\"}", .c = {{.cpu_milli = 100, .gib = 1}}},
+         false},
+        {"a toleration",
+         {.spec = "\"tolerations\":[{\"operator\":\"Exists\"}]",
+          .c = {{.cpu_milli = 100, .gib = 1}}},
+         false},
+        {"a burst",
+         {.annotations = PAIRS(NAME_ANN_BURST, "eci"), .c = {{.cpu_milli = 100, .gib = 1}}},
+         false},
+    };
+    const struct fixture_pod first = {.name = "first", .c = {{.cpu_milli = 100, .gib = 1}}};
+    struct class *k = classes_ask(&c, put(&first));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fixture_pod f = rows[i].pod;
+        f.name = arena_printf(&a, "p%zu", i);
+        expect_int(rows[i].row, rows[i].shares, classes_ask(&c, put(&f)) == k);
+    }
+    expect_done();
+}
+
+static void only_what_changed_is_asked_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++)
+        (void)cluster_put_node(&c, NODE(.name = arena_printf(&a, "n%02d", i)));
+    struct cluster_pod *p = put(&(struct fixture_pod){.name = "p", .c = {{.cpu_milli = 1000}}});
+    struct cluster_pod *q = put(&(struct fixture_pod){.name = "q", .c = {{.cpu_milli = 1000}}});
+    expect_str("all are equal", "n00", choose(p));
+    expect_int("asked about all nodes", 50, (int64_t)c.classes->asked);
+    expect_str("nothing changed", "n00", choose(p));
+    expect_int("asked about none", 50, (int64_t)c.classes->asked);
+    (void)cluster_assume(&c, p, cluster_find_node(&c, "n00"), &(struct claim){0});
+    expect_str("one is fuller", "n01", choose(q));
+    expect_int("asked about that one", 51, (int64_t)c.classes->asked);
+    (void)cluster_put_node(&c, NODE(.name = "n07"));
+    expect_str("a heartbeat", "n01", choose(q));
+    expect_int("asked about none", 51, (int64_t)c.classes->asked);
+    (void)cluster_put_node(&c, NODE(.name = "n01", .unschedulable = true));
+    expect_str("cordoned", "n02", choose(q));
+    expect_int("asked about it", 52, (int64_t)c.classes->asked);
+    cluster_forget(&c, p);
+    (void)cluster_put_node(&c, NODE(.name = "n00", .cpu_milli = 500));
+    expect_str("changed twice", "n02", choose(q));
+    (void)cluster_put_node(&c, NODE(.name = "a"));
+    expect_str("a new node", "a", choose(q));
+    (void)cluster_remove_node(&c, "a");
+    expect_str("gone again", "n02", choose(q));
+    expect_done();
+}
+
+static void a_refusal_is_remembered_while_nothing_changes(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 1000));
+    struct cluster_pod *p = put(&(struct fixture_pod){.name = "p", .c = {{.cpu_milli = 2000}}});
+    struct cluster_pod *q = put(&(struct fixture_pod){.name = "q", .c = {{.cpu_milli = 2000}}});
+    struct pipeline_choice choice;
+    uint32_t wakes = 0;
+    pipeline_choose(&c, p, &a, &choice);
+    expect_true("remembered", classes_refusal(&c, classes_ask(&c, q), &wakes) != NULL);
+    expect_int("with its wake mask", choice.wakes, wakes);
+    pipeline_choose(&c, q, &a, &choice);
+    expect_str("the next one hears the same",
+               "0/1 nodes fit: 1 has too little cpu (asked: 2, largest free: 1 on n)",
+               reasons_sentence(&choice.why, &a));
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 1500));
+    expect_true("a change", classes_refusal(&c, classes_ask(&c, q), &wakes) == NULL);
+    pipeline_choose(&c, q, &a, &choice);
+    expect_str("gives other words",
+               "0/1 nodes fit: 1 has too little cpu (asked: 2, largest free: 1500m on n)",
+               reasons_sentence(&choice.why, &a));
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 2000));
+    expect_str("and room", "n", choose(p));
+    expect_done();
+}
+
+static void the_least_used_class_goes_first(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n"));
+    struct cluster_pod *pods[3];
+    for (int i = 0; i < 3; i++)
+        pods[i] = put(&(struct fixture_pod){.name = arena_printf(&a, "p%d", i),
+                                            .c = {{.cpu_milli = 100 + i}}});
+    (void)choose(pods[0]);
+    size_t one = c.classes->bytes;
+    (void)choose(pods[1]);
+    (void)choose(pods[0]);
+    c.classes->budget = 2 * one + one / 2;
+    (void)choose(pods[2]);
+    expect_int("three were made", 3, (int64_t)c.classes->made);
+    (void)choose(pods[0]);
+    expect_int("the first is still there", 3, (int64_t)c.classes->made);
+    (void)choose(pods[1]);
+    expect_int("the second had gone", 4, (int64_t)c.classes->made);
+    c.classes->budget = 1;
+    expect_str("one in use never goes", "n", choose(pods[1]));
+    expect_int("all others do", (int64_t)c.classes->bytes, (int64_t)c.classes->newest->bytes);
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_shares_a_class, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_what_changed_is_asked_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_is_remembered_while_nothing_changes, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_least_used_class_goes_first, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
