@@ -26,7 +26,7 @@
  *   - The first list may come from the server's watch cache (resourceVersion=0) unless from_etcd; every later one asks for the latest
  *     state, or a server that lags behind the last one would take us back in time.
  *   - Backoff doubles from 100 ms to 30 s, between half and all of it by chance; a healthy watch (an event, or ten seconds) sets it
- *     back. Retry-After is honoured on top.
+ *     back, but one that ended because of a line we could not take only after ten seconds. Retry-After is honoured on top.
  *   - What a line means is decided before anything of it is used; a malformed one means that we may have missed something: list again.
  */
 #include "lib/kube/reflector.h"
@@ -39,6 +39,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/vec.h"
 #include "lib/kube/decode.h"
@@ -107,9 +108,7 @@ static void free_objects(struct reflector *r, struct objects *o)
 /* Takes the objects. false: the receiver has closed. */
 static bool deliver(struct reflector *r, enum reflector_event event, struct objects *o)
 {
-    struct reflector_letter *l = malloc(sizeof *l);
-    if (!l)
-        abort();
+    struct reflector_letter *l = mem_new(struct reflector_letter, 1);
     *l = (struct reflector_letter){.event = event,
                                    .from = r,
                                    .objects = o->items,
@@ -256,7 +255,9 @@ static int read_page(struct reflector *r, struct listing *l, struct error *err)
     const char *version = str_or_empty(json_get_str(meta, "resourceVersion"));
     if (!version[0] || strlen(version) >= VERSION_SIZE)
         return error_set(err, ERROR_INVALID, "metadata.resourceVersion: '%.32s'", version);
-    memcpy(l->version, version, strlen(version) + 1);
+    /* The first page's: whatever changed while we turned the others is told by the watch. */
+    if (!l->version[0])
+        memcpy(l->version, version, strlen(version) + 1);
     strbuf_reset(&l->token);
     strbuf_adds(&l->token, str_or_empty(json_get_str(meta, "continue")));
     return take_items(r, l, root, err);
@@ -401,7 +402,14 @@ static bool on_bytes(void *arg, const char *bytes, size_t n, struct error *err)
     return watchline_feed(&r->lines, bytes, n, on_line, r, err) == 0;
 }
 
-/* What to do about the end of a watch. The reply before it was status. */
+/* Was it the way to the server that broke, or the server's patience, and not a line that we could not take? */
+static bool is_interruption(enum error_code code)
+{
+    return code == ERROR_NONE || code == ERROR_GONE || code == ERROR_TIMEOUT ||
+           code == ERROR_UNAVAILABLE || code == ERROR_THROTTLED || code == ERROR_DENIED;
+}
+
+/* What to do about the end of a watch. */
 static enum state watch_failed(struct reflector *r, const struct error *err, bool healthy)
 {
     if (healthy)
@@ -445,7 +453,9 @@ static enum state watch(struct reflector *r)
     r->fruitful = false;
     atomic_fetch_add(&r->stats.watches, 1);
     int rc = kube_http_stream(r->http, &q, on_bytes, r, &status, &err);
-    bool healthy = status == 200 && (r->fruitful || clock_mono_ms() - began >= HEALTHY_MS);
+    /* A line that we cannot take costs a whole list and may come again with the next event: what came before it is no sign of health. */
+    bool fruitful = r->fruitful && is_interruption(err.code);
+    bool healthy = status == 200 && (fruitful || clock_mono_ms() - began >= HEALTHY_MS);
     if (rc < 0)
         return watch_failed(r, &err, healthy);
     if (healthy) { /* timeoutSeconds, or a server that goes down in good order */
@@ -467,14 +477,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-static char *copy(const char *s)
-{
-    char *c = s ? strdup(s) : NULL;
-    if (s && !c)
-        abort();
-    return c;
-}
-
 static void reflector_free(struct reflector *r)
 {
     kube_http_free(r->http);
@@ -488,16 +490,14 @@ static void reflector_free(struct reflector *r)
 int reflector_start(struct reflector **out, struct kube_config *kube, const struct kube_options *o,
                     const struct reflector_config *c, struct error *err)
 {
-    struct reflector *r = calloc(1, sizeof *r);
-    if (!r)
-        abort();
+    struct reflector *r = mem_new(struct reflector, 1);
     r->config = *c;
     r->config.backoff_first_ms = c->backoff_first_ms > 0 ? c->backoff_first_ms : BACKOFF_FIRST_MS;
     r->config.backoff_max_ms = c->backoff_max_ms > 0 ? c->backoff_max_ms : BACKOFF_MAX_MS;
     r->config.optional_ms = c->optional_ms > 0 ? c->optional_ms : OPTIONAL_MS;
-    r->ns = copy(c->ns);
-    r->label_selector = copy(c->label_selector);
-    r->field_selector = copy(c->field_selector);
+    r->ns = mem_strdup(c->ns);
+    r->label_selector = mem_strdup(c->label_selector);
+    r->field_selector = mem_strdup(c->field_selector);
     r->options = *o;
     r->consistent = c->from_etcd;
     watchline_init(&r->lines, (size_t)o->max_line_bytes);

@@ -216,6 +216,77 @@ static void test_what_remains_of_an_undecodable_one(void **state)
     bench_deinit(&b);
 }
 
+/* Each line that cannot be taken costs a whole list. Events before it do not make the next list come sooner. */
+static void test_lists_for_bad_lines_are_spaced(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 12 };
+    struct bench b;
+    bench_init(&b);
+    struct reflector_config c = plain_config(&b);
+    c.backoff_first_ms = 1;
+    c.backoff_max_ms = 60000;
+    start(&b, &c);
+    int64_t began = clock_mono_ms();
+    for (int64_t i = 1; i <= ROUNDS; i++) {
+        await(running_watches, &b, 1, "running watches");
+        put(&b, 1);
+        twin_break(b.twin, TWIN_UNKNOWN_TYPE);
+        await(stat_lists, &b, i + 1, "lists");
+    }
+    /* 1 + 2 + 4... ms, half of it at least: a lower bound, which no slow machine breaks. */
+    assert_true(clock_mono_ms() - began >= ((1 << ROUNDS) - 1) / 2 - ROUNDS);
+    assert_int_equal(ROUNDS + 1, stat_lists(&b));
+    bench_deinit(&b);
+}
+
+static int decode_any_node(json *j, void **out, struct error *err)
+{
+    struct node *n = NULL;
+    int rc = decode_node(j, &n, err);
+    *out = n;
+    return rc;
+}
+
+static void free_any_node(void *n)
+{
+    node_free(n);
+}
+
+static bool drop_letter(void *arg, struct reflector_letter *l)
+{
+    (void)arg;
+    reflector_letter_free(l);
+    return true;
+}
+
+/* Pages may be of different times. The watch begins where the oldest of them stands, so that it tells what the first pages did not have yet. */
+static void test_watches_from_the_first_page(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    static const char *const pages[] = {
+        "{\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"t\"},\"items\":[{\"metadata\":{\"name\":\"a\"}}]}",
+        "{\"metadata\":{\"resourceVersion\":\"20\"},\"items\":[{\"metadata\":{\"name\":\"b\"}}]}",
+        "",
+    };
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        twin_script(b.twin, 200, "", pages[i]);
+    struct reflector_config c = {.kind = &kube_nodes,
+                                 .type = {.decode = decode_any_node, .free = free_any_node},
+                                 .deliver = drop_letter,
+                                 .backoff_first_ms = 60000,
+                                 .backoff_max_ms = 60000};
+    start(&b, &c);
+    await(stat_failures, &b, 1, "the watch ended at once");
+    AUTO_STRBUF seen = {0};
+    assert_true(twin_request(b.twin, 0, &seen));
+    assert_non_null(strstr(strbuf_str(&seen), "watch=1"));
+    assert_non_null(strstr(strbuf_str(&seen), "&resourceVersion=10 "));
+    bench_deinit(&b);
+}
+
 static void test_undecodable_is_absent(void **state)
 {
     (void)state;
@@ -380,6 +451,8 @@ int main(void)
         cmocka_unit_test(test_lists_again),
         cmocka_unit_test(test_list_faults),
         cmocka_unit_test(test_gone_on_a_continue_token),
+        cmocka_unit_test(test_lists_for_bad_lines_are_spaced),
+        cmocka_unit_test(test_watches_from_the_first_page),
         cmocka_unit_test(test_undecodable_is_absent),
         cmocka_unit_test(test_what_remains_of_an_undecodable_one),
         cmocka_unit_test(test_optional_kind),
