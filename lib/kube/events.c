@@ -22,6 +22,7 @@
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/map.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
@@ -144,8 +145,8 @@ static size_t cut(const char *s, size_t n)
 static void make_key(struct strbuf *key, const struct events_object *o, bool warning,
                      const char *reason, const char *message)
 {
-    strbuf_addf(key, "%s\x1f%s\x1f%s\x1f%s\x1f%d\x1f%s\x1f", o->kind, o->ns, o->name,
-                str_or_empty(o->uid), warning, reason);
+    strbuf_addf(key, "%s\x1f%s\x1f%s\x1f%s\x1f%s\x1f%d\x1f%s\x1f", o->api_version, o->kind, o->ns,
+                o->name, str_or_empty(o->uid), warning, reason);
     strbuf_add(key, message, cut(message, MESSAGE_MAX));
 }
 
@@ -207,11 +208,20 @@ static void put_time(struct json_writer *w, const char *key, int64_t wall_ns)
     json_kv_str(w, key, text);
 }
 
+/* How much of the object's name goes into the Event's. What comes before a dot must end in a letter or digit, or the server refuses the name. */
+static int name_len(const char *name)
+{
+    size_t n = cut(name, NAME_MAX_BYTES);
+    while (n > 0 && (name[n - 1] == '-' || name[n - 1] == '.'))
+        n--;
+    return (int)n;
+}
+
 static int create(struct events *e, struct note *n, struct error *err)
 {
     AUTO_STRBUF body = {0};
     struct json_writer w;
-    n->event = arena_printf(&n->arena, "%.*s.%016llx", (int)cut(n->name, NAME_MAX_BYTES), n->name,
+    n->event = arena_printf(&n->arena, "%.*s.%016llx", name_len(n->name), n->name,
                             (unsigned long long)n->first_ns ^ ++e->serial << 48);
     json_writer_init(&w, &body);
     json_object_begin(&w);
@@ -321,17 +331,23 @@ static int64_t take_token(struct events *e, int64_t now_ms)
     return 0;
 }
 
-static void wait_until(struct events *e, int64_t ms)
+static struct timespec after_ms(clockid_t clock, int64_t ms)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     t.tv_sec += ms / 1000;
     t.tv_nsec += ms % 1000 * 1000000;
     if (t.tv_nsec >= 1000000000) {
         t.tv_sec++;
         t.tv_nsec -= 1000000000;
     }
-    pthread_cond_timedwait(&e->wake, &e->lock, &t);
+    return t;
+}
+
+static void wait_ms(struct events *e, int64_t ms)
+{
+    struct timespec until = after_ms(CLOCK_MONOTONIC, ms);
+    pthread_cond_timedwait(&e->wake, &e->lock, &until);
 }
 
 /* The next note to send, or NULL at the end. Waits. */
@@ -353,7 +369,7 @@ static struct note *next_note(struct events *e)
             notes_remove(&e->waiting, n);
             break;
         }
-        wait_until(e, e->stopping ? num_min(wait, num_max(e->stop_by_ms - now, 1)) : wait);
+        wait_ms(e, e->stopping ? num_min(wait, num_max(e->stop_by_ms - now, 1)) : wait);
     }
     if (n && e->stopping)
         kube_client_set_timeout(e->client, num_max(e->stop_by_ms - clock_mono_ms(), 1));
@@ -395,10 +411,9 @@ static void events_free(struct events *e)
 int events_start(struct events **out, struct kube_config *kube, const struct kube_options *k,
                  const struct events_options *o, const char *component, struct error *err)
 {
-    struct events *e = calloc(1, sizeof *e);
+    struct events *e = mem_new(struct events, 1);
     pthread_condattr_t attr;
-    if (!e || !(e->component = strdup(component)))
-        abort();
+    e->component = mem_strdup(component);
     e->options = *o;
     e->tokens_milli = o->qps * 1000;
     e->tokens_at_ms = clock_mono_ms();
@@ -430,19 +445,12 @@ void events_stop(struct events *e, int64_t drain_ms)
 {
     if (!e)
         return;
-    struct timespec by;
-    clock_gettime(CLOCK_REALTIME, &by);
+    struct timespec by = after_ms(CLOCK_REALTIME, drain_ms);
     pthread_mutex_lock(&e->lock);
     e->stopping = true;
     e->stop_by_ms = clock_mono_ms() + drain_ms;
     pthread_cond_signal(&e->wake);
     pthread_mutex_unlock(&e->lock);
-    by.tv_sec += drain_ms / 1000;
-    by.tv_nsec += drain_ms % 1000 * 1000000;
-    if (by.tv_nsec >= 1000000000) {
-        by.tv_sec++;
-        by.tv_nsec -= 1000000000;
-    }
     /* A request that was under way before the drain began may hang longer than that. */
     if (pthread_timedjoin_np(e->thread, NULL, &by) != 0) {
         kube_client_cancel(e->client);

@@ -102,6 +102,43 @@ static void test_a_new_event(void **state)
     expect_done();
 }
 
+/* An Event is called "<object>.<number>", and a name part before a dot ends in a letter or digit. */
+static void test_names_of_events(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        size_t len; /* of the object's name, all 'x' */
+        size_t dash_from, dash_to;
+        size_t kept;
+    } rows[] = {
+        {"a short name", 3, 0, 0, 3},
+        {"the longest that is kept whole", 230, 0, 0, 230},
+        {"a longer one is cut", 253, 0, 0, 230},
+        {"not behind a dash", 253, 229, 230, 229},
+        {"nor behind several", 253, 200, 240, 200},
+    };
+    struct bench b;
+    bench_init(&b, 10, 100);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char name[254] = "";
+        AUTO_STRBUF line = {0};
+        memset(name, 'x', rows[i].len);
+        memset(name + rows[i].dash_from, '-', rows[i].dash_to - rows[i].dash_from);
+        struct events_object o = pod;
+        o.name = name;
+        events_emit(b.events, &o, true, "R", "m");
+        await_requests(&b, i + 1);
+        struct json_doc *doc = sent(&b, 0, &line);
+        const char *got = json_get_str(json_get(json_root(doc), "metadata"), "name");
+        expect_int(rows[i].row, (int64_t)rows[i].kept, (int64_t)strcspn(str_or_empty(got), "."));
+        expect_int(rows[i].row, (int64_t)rows[i].kept + 17, (int64_t)strlen(str_or_empty(got)));
+        json_free(doc);
+    }
+    bench_deinit(&b, 1000);
+    expect_done();
+}
+
 static void test_the_same_again_raises_the_count(void **state)
 {
     (void)state;
@@ -137,6 +174,11 @@ static void test_the_same_again_raises_the_count(void **state)
     await_requests(&b, 6);
     json_free(sent(&b, 0, &line));
     expect_true("another uid", str_starts(strbuf_str(&line), "POST "));
+    other.api_version = "x/v1"; /* two groups may have a kind of the same name */
+    events_emit(b.events, &other, true, "R", "m");
+    await_requests(&b, 7);
+    json_free(sent(&b, 0, &line));
+    expect_true("another group", str_starts(strbuf_str(&line), "POST "));
     bench_deinit(&b, 1000);
     expect_done();
 }
@@ -293,6 +335,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_new_event),
+        cmocka_unit_test(test_names_of_events),
         cmocka_unit_test(test_the_same_again_raises_the_count),
         cmocka_unit_test(test_an_event_that_expired),
         cmocka_unit_test(test_queue),
