@@ -25,6 +25,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/base/yaml.h"
 #include "lib/kube/base64.h"
@@ -99,9 +100,7 @@ struct kube_config {
 
 static struct kube_config *config_new(void)
 {
-    struct kube_config *c = calloc(1, sizeof *c);
-    if (!c)
-        abort();
+    struct kube_config *c = mem_new(struct kube_config, 1);
     arena_init(&c->arena, 4096);
     pthread_mutex_init(&c->lock, NULL);
     c->ns = "default";
@@ -258,7 +257,7 @@ struct source { /* where values come from */
     bool read_files;
 };
 
-/* A member that, when present, is a string without control characters; *out NULL when absent or "". */
+/* A member that, when present, is a string; *out NULL when absent or "". */
 static int get_text(json *obj, const char *key, const char **out, struct error *err)
 {
     *out = NULL;
@@ -293,6 +292,18 @@ static int find_named(json *root, const char *list, const char *member, const ch
     return error_set(err, ERROR_NOT_FOUND, "%s: no entry named '%s'", list, name);
 }
 
+/* PEM text, kept in the arena. name: what it is called where it came from. */
+static int keep_pem(struct kube_config *c, const char *name, struct strbuf *pem, const char **out,
+                    struct error *err)
+{
+    const char *text = strbuf_str(pem);
+    if (!strstr(text, "-----BEGIN ") || strlen(text) != pem->len)
+        return error_set(err, ERROR_INVALID, "%s: not PEM", name);
+    *out = arena_strndup(&c->arena, text, pem->len);
+    explicit_bzero(pem->ptr, pem->len);
+    return 0;
+}
+
 /* <key>-data (base64) or <key> (a file) as PEM text; NULL when neither is there. */
 static int get_pem(const struct source *s, json *obj, const char *key, const char **out,
                    struct error *err)
@@ -315,11 +326,7 @@ static int get_pem(const struct source *s, json *obj, const char *key, const cha
     } else {
         return 0;
     }
-    if (!strstr(strbuf_str(&pem), "-----BEGIN ") || strlen(strbuf_str(&pem)) != pem.len)
-        return error_set(err, ERROR_INVALID, "%s: not PEM", data ? data_key : key);
-    *out = arena_strndup(a, pem.ptr, pem.len);
-    explicit_bzero(pem.ptr, pem.len);
-    return 0;
+    return keep_pem(s->config, data ? data_key : key, &pem, out, err);
 }
 
 static int refuse(json *obj, const char *key, const char *instead, struct error *err)
@@ -483,9 +490,9 @@ int kube_config_in_cluster(struct kube_config **out, const char *dir, const char
     if (set_server(c, server, err) < 0)
         return -1;
     AUTO_STRBUF ca = {0};
-    if (read_file(arena_printf(&c->arena, "%s/ca.crt", dir), FILE_MAX, &ca, err) < 0)
+    const char *ca_file = arena_printf(&c->arena, "%s/ca.crt", dir);
+    if (read_file(ca_file, FILE_MAX, &ca, err) < 0 || keep_pem(c, ca_file, &ca, &c->ca, err) < 0)
         return error_wrap(err, "service account");
-    c->ca = arena_strdup(&c->arena, strbuf_str(&ca));
     if (open_token_file(c, arena_printf(&c->arena, "%s/token", dir), err) < 0)
         return error_wrap(err, "service account");
     AUTO_STRBUF ns = {0};

@@ -27,6 +27,7 @@
 #include <curl/curl.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/kube/api.h"
 
@@ -216,9 +217,7 @@ static CURLcode set_up(struct kube_http *h, const char *user_agent)
 int kube_http_new(struct kube_http **out, struct kube_config *config, const struct kube_options *o,
                   const char *user_agent, struct error *err)
 {
-    struct kube_http *h = calloc(1, sizeof *h);
-    if (!h)
-        abort();
+    struct kube_http *h = mem_new(struct kube_http, 1);
     h->config = config;
     h->options = *o;
     h->easy = curl_easy_init();
@@ -231,9 +230,7 @@ int kube_http_new(struct kube_http **out, struct kube_config *config, const stru
     if (name)
         rename_server(h, kube_config_server(config), name);
     else
-        h->base = strdup(kube_config_server(config));
-    if (!h->base)
-        abort();
+        h->base = mem_strdup(kube_config_server(config));
     CURLcode rc = set_up(h, user_agent);
     if (rc != CURLE_OK) {
         kube_http_free(h);
@@ -299,9 +296,7 @@ static struct curl_slist *make_headers(struct kube_http *h, const struct kube_re
         strbuf_addf(&b, "Content-Type: %s", r->content_type ? r->content_type : "application/json");
         list = add_header(list, strbuf_str(&b));
     }
-    char *auth = malloc(PREFIX + KUBE_TOKEN_MAX);
-    if (!auth)
-        abort();
+    char *auth = mem_new(char, PREFIX + KUBE_TOKEN_MAX);
     memcpy(auth, "Authorization: Bearer ", PREFIX);
     if (kube_config_token(h->config, auth + PREFIX, KUBE_TOKEN_MAX))
         list = add_header(list, auth);

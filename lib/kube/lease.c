@@ -34,6 +34,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
@@ -319,14 +320,6 @@ static void *run(void *arg)
 
 /* ---- start and stop ------------------------------------------------------------------------- */
 
-static char *copy(const char *s)
-{
-    char *c = strdup(s);
-    if (!c)
-        abort();
-    return c;
-}
-
 static char *make_identity(void)
 {
     char host[128] = "";
@@ -380,9 +373,7 @@ int lease_start(struct lease **out, struct kube_config *kube, const struct kube_
 {
     if (o->enabled && check_options(o, err) < 0)
         return -1;
-    struct lease *l = calloc(1, sizeof *l);
-    if (!l)
-        abort();
+    struct lease *l = mem_new(struct lease, 1);
     l->options = *o;
     l->kube_options = *k;
     l->callbacks = *cb;
@@ -393,9 +384,9 @@ int lease_start(struct lease **out, struct kube_config *kube, const struct kube_
             cb->started(cb->arg);
         return 0;
     }
-    l->name = copy(o->name);
-    l->ns = copy(o->ns && o->ns[0] ? o->ns : kube_config_namespace(kube));
-    l->identity = o->identity && o->identity[0] ? copy(o->identity) : make_identity();
+    l->name = mem_strdup(o->name);
+    l->ns = mem_strdup(o->ns && o->ns[0] ? o->ns : kube_config_namespace(kube));
+    l->identity = o->identity && o->identity[0] ? mem_strdup(o->identity) : make_identity();
     int rc = new_client(l, err);
     int why = rc < 0 ? 0 : pthread_create(&l->thread, NULL, run, l);
     if (rc < 0 || why != 0) {

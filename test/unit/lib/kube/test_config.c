@@ -369,6 +369,10 @@ static void test_in_cluster(void **state)
     struct error err = ERROR_INIT;
     assert_int_equal(-1, kube_config_in_cluster(&c, dir, "10.0.0.1", "443", &err));
     assert_int_equal(ERROR_NOT_FOUND, err.code);
+    put_file("ca.crt", "not PEM"); /* said now, not at the first handshake */
+    assert_int_equal(-1, kube_config_in_cluster(&c, dir, "10.0.0.1", "443", &err));
+    assert_int_equal(ERROR_INVALID, err.code);
+    assert_non_null(strstr(err.text, "/ca.crt: not PEM"));
     put_file("ca.crt", PEM_TEXT);
     assert_int_equal(-1, kube_config_in_cluster(&c, dir, "10.0.0.1", "443", &err));
     assert_non_null(strstr(err.text, "service account: "));
