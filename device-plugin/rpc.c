@@ -154,6 +154,7 @@ static const struct {
     grpc_status_code status;
 } statuses[] = {
     {ERROR_INVALID, GRPC_STATUS_INVALID_ARGUMENT},
+    {ERROR_THROTTLED, GRPC_STATUS_RESOURCE_EXHAUSTED},
     {ERROR_TOO_LARGE, GRPC_STATUS_RESOURCE_EXHAUSTED},
     {ERROR_UNSUPPORTED, GRPC_STATUS_FAILED_PRECONDITION},
     {ERROR_NOT_FOUND, GRPC_STATUS_NOT_FOUND},
@@ -588,7 +589,7 @@ int rpc_channel_call(struct rpc_channel *c, const char *method, const void *requ
         result = error_set(err, code_of(status), "%s: %s", method, text);
         gpr_free(text);
     } else {
-        result = bytes_of(answered, reply, err);
+        result = bytes_of(answered, reply, err) < 0 ? error_wrap(err, "%s", method) : 0;
     }
     grpc_slice_unref(details);
     grpc_metadata_array_destroy(&initial), grpc_metadata_array_destroy(&trailing);

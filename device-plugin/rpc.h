@@ -57,7 +57,8 @@ struct rpc_channel;
 int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *err);
 void rpc_channel_free(struct rpc_channel *c);
 /* One unary call. wait_for_ready: an absent peer is waited for, up to the timeout, instead of being
- * ERROR_UNAVAILABLE at once. Any thread, several at a time. The reply is appended. */
+ * ERROR_UNAVAILABLE at once. ERROR_THROTTLED: the peer has enough (ResourceExhausted). Any thread, several at a time. The
+ * reply is appended. */
 int rpc_channel_call(struct rpc_channel *c, const char *method, const void *request, size_t n,
                      int64_t timeout_ms, bool wait_for_ready, struct strbuf *reply,
                      struct error *err);

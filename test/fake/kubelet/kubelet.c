@@ -44,7 +44,7 @@ struct kubelet {
     char dir[PATH], plugin_dir[PATH], registration[PATH], pod_resources[PATH];
     struct rpc_server *registry, *lister;
     pthread_mutex_t lock; /* everything below */
-    int refuse;
+    int refuse, limit;
     struct plugin plugins[RESOURCES];
     size_t plugins_len;
     struct fake_pod *pods[PODS];
@@ -168,7 +168,7 @@ static void pack_container(V1__ContainerResources *to, struct kubelet *k,
         d->resource_name = k->plugins[r].resource;
         d->device_ids = calloc(held->len, sizeof *d->device_ids);
         for (size_t i = 0; i < held->len; i++)
-            d->device_ids[i] = held->items[i];
+            d->device_ids[i] = held->items[held->len - 1 - i]; /* the real order is random */
         d->n_device_ids = held->len;
         to->devices[to->n_devices++] = d;
     }
@@ -177,8 +177,13 @@ static void pack_container(V1__ContainerResources *to, struct kubelet *k,
 static int on_pods(void *arg, const void *bytes, size_t n, struct strbuf *reply, struct error *err)
 {
     struct kubelet *k = arg;
-    (void)bytes, (void)n, (void)err;
+    (void)bytes, (void)n;
     pthread_mutex_lock(&k->lock);
+    if (k->limit > 0) {
+        k->limit--;
+        pthread_mutex_unlock(&k->lock);
+        return error_set(err, ERROR_THROTTLED, "rejected by rate limit");
+    }
     V1__ListPodResourcesResponse m;
     v1__list_pod_resources_response__init(&m);
     V1__PodResources pods[PODS], *pointers[PODS];
@@ -321,6 +326,13 @@ void kubelet_refuse_registrations(struct kubelet *k, int n)
 {
     pthread_mutex_lock(&k->lock);
     k->refuse = n;
+    pthread_mutex_unlock(&k->lock);
+}
+
+void kubelet_limit_lists(struct kubelet *k, int n)
+{
+    pthread_mutex_lock(&k->lock);
+    k->limit = n;
     pthread_mutex_unlock(&k->lock);
 }
 
