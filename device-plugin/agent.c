@@ -287,9 +287,10 @@ static void poll_held(void *arg)
         g->held_arena = fresh;
         memcpy(g->held, held, sizeof held);
         g->held_known = true;
-        size_t n = 0;
+        uint32_t resources = mode_resources(g->mode.current);
+        size_t n = service_init_holders(g->config.service, resources);
         for (int r = 0; r < MODE_RESOURCES; r++)
-            if (mode_resources(g->mode.current) & 1u << r)
+            if (resources & 1u << r)
                 n += held[r].len;
         mode_changed(g, mode_held(&g->mode, n, asked_ms), NULL);
         offer(g);

@@ -172,7 +172,6 @@ static const struct option_program program = {
 struct app {
     struct main_options main;
     struct kube_options kube;
-    struct kube_options quick; /* for the one GET inside Allocate */
     struct events_options event;
     struct probes_options probe;
     struct log_options log;
@@ -206,14 +205,24 @@ static void on_signal(void *arg, int signo)
 
 /* ---- hooks of the service: transport threads ---- */
 
-static int get_pod(void *arg, const char *ns, const char *name, struct pod **out, struct error *err)
+static int get_pod(void *arg, const char *ns, const char *name, int64_t timeout_ms,
+                   struct pod **out, struct error *err)
 {
     struct app *app = arg;
+    struct pod *p = NULL;
     AUTO_JSON *doc = NULL;
     pthread_mutex_lock(&app->getter_lock);
+    kube_client_set_timeout(app->getter, timeout_ms);
     int result = kube_get(app->getter, &kube_pods, ns, name, &doc, err);
     pthread_mutex_unlock(&app->getter_lock);
-    return result < 0 ? -1 : decode_pod(json_root(doc), out, err);
+    if (result < 0 || decode_pod(json_root(doc), &p, err) < 0)
+        return -1;
+    if (!str_eq(p->node, app->main.node)) { /* a namesake of the kubelet's pod, elsewhere */
+        pod_free(p);
+        return error_set(err, ERROR_NOT_FOUND, "pod %s/%s is not on this node", ns, name);
+    }
+    *out = p;
+    return 0;
 }
 
 static void on_starting(void *arg, const char *ns, const char *name, const struct pod *pod)
@@ -377,8 +386,6 @@ static int settle_options(struct app *app, struct error *err)
         return error_set(err, ERROR_INVALID,
                          "--kubelet-dir: sockets in it would have names over %d bytes",
                          RPC_PATH_MAX);
-    app->quick = app->kube;
-    app->quick.request_timeout_ms = SERVICE_GET_MS;
     return 0;
 }
 
@@ -452,7 +459,7 @@ static int start(struct app *app, struct error *err)
         events_start(&app->events, app->config, &app->kube, &app->event, PROGRAM, err) < 0 ||
         publish_start(&app->publish, app->config, &app->kube, app->main.node, PUBLISH_INTERVAL_MS,
                       err) < 0 ||
-        kube_client_new(&app->getter, app->config, &app->quick, PROGRAM, err) < 0 ||
+        kube_client_new(&app->getter, app->config, &app->kube, PROGRAM, err) < 0 ||
         start_devices(app, err) < 0 || start_watches(app, err) < 0)
         return -1;
     log_info("started", kv("version", options_version()), kv("node", app->main.node),

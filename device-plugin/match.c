@@ -6,8 +6,10 @@
  * waits for our answer: admission is serial, so exactly one pod in it asks for the resource and has a container
  * that holds none. Inside that pod the containers are served in order.
  *
- * Ordinary init containers are not in the list. A pod that asks for shares in one of them is claimed on one card
- * altogether (contract), so it does not matter which of its containers is meant: the card is the same.
+ * Ordinary init containers are not in the list: whoever answers Allocate remembers how many of a pod's have their ids
+ * (init_given), or a pod in which only they ask would seem to wait for ever. When that is forgotten (a restart) the number
+ * of ids tells: a pod that asks for shares in an init container is claimed on one card altogether (contract), so the card
+ * is the same whichever of its containers is meant.
  *
  * Shares are given only by claim. Whole cards without a claim (default mode serves every scheduler) are given as
  * the kubelet picked them: it never hands one id out twice.
@@ -39,46 +41,95 @@ bool match_may_wait(const struct match_listed *l, enum mode_resource r)
     return l->containers_len == 0;
 }
 
-/* The next container of the pod that waits for count ids of r; false: none does. *any_size: one waits for
- * another number of them. */
-static bool next_container(const struct match_listed *l, enum mode_resource r, size_t count,
-                           int32_t *out, bool *any_size)
+static const struct container *container_at(const struct pod *p, size_t i)
 {
-    const struct pod *p = l->pod;
-    for (size_t i = 0; i < p->containers_len; i++) {
-        const struct container *c = &p->containers[i];
-        if (asks(c, r) <= 0)
-            continue;
-        if (holds(l, c->name, r))
-            continue;
-        *any_size = true;
-        bool begun = false; /* a container after the init phase already has its ids */
-        for (size_t k = 0; k < p->containers_len; k++)
-            begun = begun || holds(l, p->containers[k].name, r);
-        for (size_t k = 0; k < p->init_containers_len && !begun; k++) {
-            const struct container *init = &p->init_containers[k];
-            if (asks(init, r) == (int64_t)count && !holds(l, init->name, r)) {
-                *out = MATCH_INIT;
-                return true;
-            }
-        }
-        if (asks(c, r) != (int64_t)count)
-            return false;
-        *out = (int32_t)i;
-        return true;
-    }
-    /* Only init containers ask. */
-    for (size_t k = 0; k < p->init_containers_len; k++) {
-        const struct container *init = &p->init_containers[k];
-        if (asks(init, r) <= 0 || holds(l, init->name, r))
-            continue;
-        *any_size = true;
-        if (asks(init, r) == (int64_t)count) {
-            *out = MATCH_INIT;
+    return i < p->containers_len ? &p->containers[i] : &p->init_containers[i - p->containers_len];
+}
+
+static bool is_ordinary_init(const struct pod *p, size_t i)
+{
+    return i >= p->containers_len && !container_at(p, i)->sidecar;
+}
+
+/* The k-th container in the kubelet's order: init containers, then containers. */
+static size_t in_order(const struct pod *p, size_t k)
+{
+    return k < p->init_containers_len ? p->containers_len + k : k - p->init_containers_len;
+}
+
+const struct container *match_container(const struct match_subject *s)
+{
+    return container_at(s->pod, s->container);
+}
+
+bool match_named(const struct pod *p, const char *name, struct match_subject *out)
+{
+    for (size_t i = 0; i < p->containers_len + p->init_containers_len; i++) {
+        if (str_eq(container_at(p, i)->name, name)) {
+            *out = (struct match_subject){.pod = p, .container = i};
             return true;
         }
     }
     return false;
+}
+
+size_t match_init_rank(const struct match_subject *s, enum mode_resource r)
+{
+    size_t rank = 0;
+    if (!is_ordinary_init(s->pod, s->container))
+        return 0;
+    for (size_t i = s->pod->containers_len; i <= s->container; i++)
+        rank += is_ordinary_init(s->pod, i) && asks(container_at(s->pod, i), r) > 0;
+    return rank;
+}
+
+bool match_init_asks(const struct pod *p, uint32_t resources)
+{
+    for (size_t i = p->containers_len; i < p->containers_len + p->init_containers_len; i++)
+        for (int r = 0; r < MODE_RESOURCES; r++)
+            if (resources & 1u << r && is_ordinary_init(p, i) &&
+                asks(container_at(p, i), (enum mode_resource)r) > 0)
+                return true;
+    return false;
+}
+
+/* The next container of the pod that waits for count ids of r; false: none does. *any_size: one waits, perhaps for
+ * another number of them. */
+static bool next_container(const struct match_listed *l, const struct pod *p, enum mode_resource r,
+                           size_t count, size_t *out, bool *any_size)
+{
+    size_t all = p->containers_len + p->init_containers_len, first = 0, given = l->init_given[r];
+    /* An init container before one that has its ids is done. */
+    for (size_t k = 0; k < all; k++)
+        if (holds(l, container_at(p, in_order(p, k))->name, r))
+            first = k + 1;
+    for (size_t k = 0; k < all; k++) {
+        size_t i = in_order(p, k);
+        bool init = is_ordinary_init(p, i);
+        int64_t n = asks(container_at(p, i), r);
+        if (n <= 0)
+            continue;
+        if (init && given > 0) {
+            given--;
+            continue;
+        }
+        if (init ? k < first : holds(l, container_at(p, i)->name, r))
+            continue;
+        *any_size = true;
+        *out = i;
+        if (n == (int64_t)count)
+            return true;
+        if (!init) /* only of init containers may it be forgotten that they have their ids */
+            return false;
+    }
+    return false;
+}
+
+bool match_asks(const struct match_listed *l, const struct pod *p, enum mode_resource r)
+{
+    size_t container;
+    bool any_size = false;
+    return next_container(l, p, r, 0, &container, &any_size) || any_size;
 }
 
 int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
@@ -88,11 +139,11 @@ int match_waiting(const struct match_listing *l, enum mode_resource r, size_t co
     const struct match_listed *found = NULL, *other_size = NULL;
     for (size_t i = 0; i < l->len; i++) {
         const struct match_listed *x = &l->pods[i];
-        int32_t container = 0;
+        size_t container = 0;
         bool any_size = false;
         if (x->pod == NULL || pod_is_finished(x->pod) || !match_may_wait(x, r))
             continue;
-        if (!next_container(x, r, count, &container, &any_size)) {
+        if (!next_container(x, x->pod, r, count, &container, &any_size)) {
             if (any_size)
                 other_size = x;
             continue;
@@ -108,7 +159,7 @@ int match_waiting(const struct match_listing *l, enum mode_resource r, size_t co
     if (found != NULL)
         return 0;
     if (other_size != NULL)
-        return error_set(err, ERROR_CONFLICT,
+        return error_set(err, ERROR_NOT_FOUND,
                          "%zu ids of %s are asked for, but pod %s waits for another number", count,
                          name, other_size->key);
     return error_set(err, ERROR_NOT_FOUND,
@@ -132,12 +183,13 @@ static bool same_ids(const struct inventory_ids *x, const struct inventory_ids *
 
 int match_holder(const struct match_listing *l, enum mode_resource r,
                  const struct inventory_ids *ids, const struct match_listed **out,
-                 struct error *err)
+                 const char **container, struct error *err)
 {
     for (size_t i = 0; i < l->len; i++) {
         for (size_t k = 0; k < l->pods[i].containers_len; k++) {
             if (ids->len > 0 && same_ids(&l->pods[i].containers[k].held[r], ids)) {
                 *out = &l->pods[i];
+                *container = l->pods[i].containers[k].name;
                 return 0;
             }
         }
@@ -146,10 +198,13 @@ int match_holder(const struct match_listing *l, enum mode_resource r,
                      ids->len, mode_resource_name(r));
 }
 
-/* How many ids of r the subject's container gets on each card (by position), by its claim. */
-struct quota {
-    int64_t ids[GPU_CARDS_MAX];
-    bool free_choice; /* whole cards without a claim */
+/* What the subject's container gets, by its pod's claim. */
+struct due {
+    struct claim claim;
+    struct match_share *shares; /* shared modes */
+    size_t shares_len;
+    int64_t ids[GPU_CARDS_MAX]; /* of r, on each card (by position) */
+    bool free_choice;           /* whole cards without a claim */
 };
 
 static int check_card(const struct gpu_inventory *inv, int32_t index, const struct pod *p,
@@ -163,66 +218,95 @@ static int check_card(const struct gpu_inventory *inv, int32_t index, const stru
     return 0;
 }
 
-static int claim_of(const struct gpu_inventory *inv, const struct pod *p, struct arena *a,
-                    struct claim *out, struct error *err)
+static int due_whole(const struct gpu_inventory *inv, const struct pod *p, struct due *d,
+                     struct error *err)
 {
-    if (claim_decode(p, a, out, err) < 0)
-        return error_wrap(err, "pod %s: claim", p->key);
-    if (!claim_is_empty(out) && claim_check(out, p, inv, err) < 0)
-        return error_wrap(err, "pod %s: claim", p->key);
+    int32_t at = 0;
+    d->free_choice = d->claim.group_len == 0;
+    for (size_t i = 0; i < d->claim.group_len; i++) {
+        if (check_card(inv, d->claim.group[i], p, &at, err) < 0)
+            return -1;
+        d->ids[at] = 1;
+    }
     return 0;
 }
 
-static int quota_of(const struct gpu_inventory *inv, enum mode_resource r,
-                    const struct match_subject *s, const struct claim *claim, size_t count,
-                    struct quota *q, struct error *err)
+/* An ordinary init container runs before the others, on their card, with what it asks for: it may have no share of its
+ * own (claim.h). */
+static int due_init(const struct gpu_inventory *inv, const struct match_subject *s, struct due *d,
+                    struct error *err)
+{
+    const struct claim *c = &d->claim;
+    int32_t at = 0;
+    for (size_t i = 1; i < c->shares_len; i++)
+        if (c->shares[i].card != c->shares[0].card)
+            return error_set(
+                err, ERROR_CONFLICT,
+                "pod %s, init container %s: asks for a share of a card, but the pod is spread over several",
+                s->pod->key, match_container(s)->name);
+    if (check_card(inv, c->shares[0].card, s->pod, &at, err) < 0)
+        return -1;
+    d->shares[d->shares_len++] =
+        (struct match_share){.card = (size_t)at,
+                             .gib = asks(match_container(s), MODE_GPU_MEM),
+                             .percent = asks(match_container(s), MODE_GPU_CORE)};
+    return 0;
+}
+
+/* Any other container: its shares are what it asks for. */
+static int due_own(const struct gpu_inventory *inv, const struct match_subject *s, struct due *d,
+                   struct error *err)
+{
+    int32_t at = 0;
+    for (size_t i = 0; i < d->claim.shares_len; i++) {
+        const struct claim_share *share = &d->claim.shares[i];
+        if (share->container != s->container)
+            continue;
+        if (check_card(inv, share->card, s->pod, &at, err) < 0)
+            return -1;
+        d->shares[d->shares_len++] =
+            (struct match_share){.card = (size_t)at, .gib = share->gib, .percent = share->percent};
+    }
+    return 0;
+}
+
+static int due_shares(const struct gpu_inventory *inv, enum mode_resource r,
+                      const struct match_subject *s, size_t count, struct arena *a, struct due *d,
+                      struct error *err)
 {
     const struct pod *p = s->pod;
-    int32_t at = 0;
-    *q = (struct quota){0};
-    if (mode_resource_is_whole(r)) {
-        q->free_choice = claim->group_len == 0;
-        for (size_t i = 0; i < claim->group_len; i++) {
-            if (check_card(inv, claim->group[i], p, &at, err) < 0)
-                return -1;
-            q->ids[at] = 1;
-        }
-        return 0;
-    }
-    if (claim->shares_len == 0)
+    int64_t sum = 0;
+    if (d->claim.shares_len == 0)
         return error_set(err, ERROR_UNSUPPORTED,
                          "pod %s asks for %s but carries no claim on a card: it was not bound by "
                          "cosched's scheduler (its schedulerName is '%s')",
                          p->key, mode_resource_name(r), str_or_empty(p->scheduler));
-    if (s->container == MATCH_INIT) {
-        if (check_card(inv, claim->shares[0].card, p, &at, err) < 0)
-            return -1;
-        for (size_t i = 1; i < claim->shares_len; i++)
-            if (claim->shares[i].card != claim->shares[0].card)
-                return error_set(
-                    err, ERROR_CONFLICT,
-                    "pod %s asks for %s in an init container but is spread over several cards",
-                    p->key, mode_resource_name(r));
-        q->ids[at] = (int64_t)count;
-        return 0;
-    }
-    int64_t sum = 0;
-    for (size_t i = 0; i < claim->shares_len; i++) {
-        const struct claim_share *share = &claim->shares[i];
-        if (share->container != (uint32_t)s->container)
-            continue;
-        if (check_card(inv, share->card, p, &at, err) < 0)
-            return -1;
-        int64_t n = r == MODE_GPU_MEM ? share->gib : share->percent;
-        q->ids[at] += n;
+    d->shares = arena_new(a, struct match_share, d->claim.shares_len);
+    if ((is_ordinary_init(p, s->container) ? due_init : due_own)(inv, s, d, err) < 0)
+        return -1;
+    for (size_t i = 0; i < d->shares_len; i++) {
+        int64_t n = r == MODE_GPU_MEM ? d->shares[i].gib : d->shares[i].percent;
+        d->ids[d->shares[i].card] += n;
         sum += n;
     }
     if (sum != (int64_t)count)
         return error_set(err, ERROR_CONFLICT,
                          "pod %s, container %s: the claim has %lld of %s, the kubelet asks for %zu",
-                         p->key, p->containers[s->container].name, (long long)sum,
-                         mode_resource_name(r), count);
+                         p->key, match_container(s)->name, (long long)sum, mode_resource_name(r),
+                         count);
     return 0;
+}
+
+static int due_of(const struct gpu_inventory *inv, enum mode_resource r,
+                  const struct match_subject *s, size_t count, struct arena *a, struct due *d,
+                  struct error *err)
+{
+    *d = (struct due){0};
+    if (claim_decode(s->pod, a, &d->claim, err) < 0 ||
+        (!claim_is_empty(&d->claim) && claim_check(&d->claim, s->pod, inv, err) < 0))
+        return error_wrap(err, "pod %s: claim", s->pod->key);
+    return mode_resource_is_whole(r) ? due_whole(inv, s->pod, d, err)
+                                     : due_shares(inv, r, s, count, a, d, err);
 }
 
 static bool contains(const struct inventory_ids *ids, const char *id)
@@ -238,10 +322,8 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
                  const struct inventory_ids *must, size_t count, struct arena *a,
                  struct inventory_ids *out, struct error *err)
 {
-    struct claim claim;
-    struct quota q;
-    if (claim_of(inv, s->pod, a, &claim, err) < 0 ||
-        quota_of(inv, r, s, &claim, count, &q, err) < 0)
+    struct due d;
+    if (due_of(inv, r, s, count, a, &d, err) < 0)
         return -1;
     if (count > available->len)
         return error_set(err, ERROR_INVALID,
@@ -256,21 +338,18 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
             int32_t at = inventory_find(inv, r, from->items[i]);
             if (at < 0 || (pass == 1 && contains(must, from->items[i])))
                 continue;
-            if (!q.free_choice && q.ids[at] <= 0)
+            if (!d.free_choice && d.ids[at] <= 0)
                 continue;
-            q.ids[at]--;
+            d.ids[at]--;
             out->items[out->len++] = from->items[i];
         }
     }
-    if (out->len < count && !(mode_resource_is_whole(r) && q.free_choice)) {
-        for (size_t i = 0; i < inv->cards_len; i++)
-            if (q.ids[i] > 0 && !mode_resource_is_whole(r))
-                return error_set(
-                    err, ERROR_CONFLICT,
-                    "pod %s: card %d was chosen for it, but the kubelet has %lld ids of %s too few "
-                    "there",
-                    s->pod->key, inv->cards[i].index, (long long)q.ids[i], mode_resource_name(r));
-    }
+    for (size_t i = 0; out->len < count && !mode_resource_is_whole(r) && i < inv->cards_len; i++)
+        if (d.ids[i] > 0)
+            return error_set(
+                err, ERROR_CONFLICT,
+                "pod %s: card %d was chosen for it, but the kubelet has %lld ids of %s too few there",
+                s->pod->key, inv->cards[i].index, (long long)d.ids[i], mode_resource_name(r));
     if (out->len < count)
         return error_set(err, ERROR_CONFLICT,
                          "pod %s: %zu of %s are needed, and the kubelet has only %zu that fit",
@@ -304,10 +383,8 @@ int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
                 const struct match_subject *s, const struct inventory_ids *ids, struct arena *a,
                 struct match_grant *out, struct error *err)
 {
-    const struct pod *p = s->pod;
-    struct claim claim;
-    struct quota q;
-    if (claim_of(inv, p, a, &claim, err) < 0 || quota_of(inv, r, s, &claim, ids->len, &q, err) < 0)
+    struct due d;
+    if (due_of(inv, r, s, ids->len, a, &d, err) < 0)
         return -1;
     *out = (struct match_grant){.subject = *s};
     for (size_t i = 0; i < ids->len; i++) {
@@ -315,38 +392,23 @@ int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
         if (at < 0)
             return error_set(err, ERROR_INVALID, "'%s' is not an id of %s on this node",
                              ids->items[i], mode_resource_name(r));
-        if (q.free_choice)
-            continue;
-        if (--q.ids[at] < 0)
+        if (!d.free_choice && --d.ids[at] < 0)
             return error_set(
                 err, ERROR_CONFLICT,
                 "pod %s: the kubelet took more of %s on card %d than the scheduler chose there",
-                p->key, mode_resource_name(r), inv->cards[at].index);
+                s->pod->key, mode_resource_name(r), inv->cards[at].index);
     }
     if (mode_resource_is_whole(r)) {
-        grant_whole(inv, r, &claim, ids, a, out);
+        grant_whole(inv, r, &d.claim, ids, a, out);
         return 0;
     }
     /* Both resources of a container arrive as calls of their own; each answer tells the whole share. */
-    out->pod_gib = claim_total_gib(&claim);
-    out->shares = arena_new(a, struct match_share, claim.shares_len);
-    for (size_t i = 0; i < claim.shares_len; i++) {
-        const struct claim_share *share = &claim.shares[i];
-        int32_t at = 0;
-        if (s->container != MATCH_INIT && share->container != (uint32_t)s->container)
-            continue;
-        if (s->container == MATCH_INIT && out->shares_len > 0)
-            continue;
-        if (check_card(inv, share->card, p, &at, err) < 0)
-            return -1;
-        out->shares[out->shares_len++] =
-            (struct match_share){.card = (size_t)at, .gib = share->gib, .percent = share->percent};
-        out->container_gib += share->gib;
-        out->container_percent += share->percent;
-    }
-    if (s->container == MATCH_INIT) {
-        out->container_gib = r == MODE_GPU_MEM ? (int64_t)ids->len : 0;
-        out->container_percent = r == MODE_GPU_CORE ? (int64_t)ids->len : 0;
+    out->pod_gib = claim_total_gib(&d.claim);
+    out->shares = d.shares;
+    out->shares_len = d.shares_len;
+    for (size_t i = 0; i < d.shares_len; i++) {
+        out->container_gib += d.shares[i].gib;
+        out->container_percent += d.shares[i].percent;
     }
     return 0;
 }

@@ -30,8 +30,10 @@ struct match_listed {
     const char *key; /* "ns/name" */
     struct match_listed_container *containers;
     size_t containers_len;
-    const struct pod
-        *pod; /* as the API server knows it; NULL while unknown. Filled by the caller. */
+    /* Filled by the caller. */
+    const struct pod *pod; /* as the API server knows it; NULL while unknown */
+    /* Ordinary init containers, in order, that have been given ids of the resource: the list does not show them. */
+    size_t init_given[MODE_RESOURCES];
 };
 
 struct match_listing {
@@ -42,21 +44,30 @@ struct match_listing {
 /* Could this pod be the one under admission, as far as the list alone tells? Then its object is needed. */
 bool match_may_wait(const struct match_listed *l, enum mode_resource r);
 
-enum { MATCH_INIT = -1 }; /* an init container: claimed with the whole pod, on one card */
-
 struct match_subject {
     const struct pod *pod;
-    int32_t container; /* index in spec.containers, or MATCH_INIT */
+    size_t container; /* as claims count: spec.containers, then spec.initContainers */
 };
 
+const struct container *match_container(const struct match_subject *s);
+/* The container of that name; false: the pod has none. */
+bool match_named(const struct pod *p, const char *name, struct match_subject *out);
+
+/* Would any container of the pod wait for ids of r, if it were the listed one? */
+bool match_asks(const struct match_listed *l, const struct pod *p, enum mode_resource r);
 /* The container that waits for `count` ids of r: in the one listed pod that asks for r and has a container
- * without it, the next in the kubelet's order (init containers, then containers). */
+ * without it, the next in the kubelet's order (init containers, then containers). ERROR_NOT_FOUND: none of the known
+ * pods is the one; ERROR_CONFLICT: several could be. */
 int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
                   struct match_subject *out, struct error *err);
-/* The container that holds exactly these ids (PreStartContainer). */
+/* Does an ordinary init container of the pod ask for one of the resources (a bit set)? */
+bool match_init_asks(const struct pod *p, uint32_t resources);
+/* What init_given of r is once the subject has its ids; 0: it is no ordinary init container. */
+size_t match_init_rank(const struct match_subject *s, enum mode_resource r);
+/* The container that holds exactly these ids, in any order (PreStartContainer), and its pod. */
 int match_holder(const struct match_listing *l, enum mode_resource r,
                  const struct inventory_ids *ids, const struct match_listed **out,
-                 struct error *err);
+                 const char **container, struct error *err);
 
 struct match_share {
     size_t card; /* position in the inventory */

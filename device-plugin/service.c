@@ -6,9 +6,9 @@
  *   Allocate                 the same, then: do the ids lie where the claim says? → environment
  *   PreStartContainer        who holds these ids? → still where the claim says? → "assigned"
  *
- * The pod is found among those that the watch has brought. Only when none of them waits for the resource is the
- * API server asked for the listed pods that the watch has not brought yet: the kubelet may be faster than our
- * watch. A refusal rejects the pod for good (the kubelet's rule), so it is a sentence for its owner; an
+ * The pod is found among those that the watch has brought. The kubelet may be faster than our watch, so when none of
+ * them waits for the resource the API server is asked: first for listed pods that the watch has not brought at all, then
+ * for those of which it may have brought a namesake from before. A refusal rejects the pod for good (the kubelet's rule), so it is a sentence for its owner; an
  * environment that means "failed" is never handed out.
  */
 #include "device-plugin/service.h"
@@ -17,13 +17,13 @@
 #include <stdlib.h>
 
 #include "device-plugin/match.h"
+#include "device-plugin/podcache.h"
 #include "device-plugin/podresources.h"
 #include "device-plugin/response.h"
 #include "device-plugin/wire.h"
 #include "lib/base/arena.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/base/map.h"
 #include "lib/base/metrics.h"
 #include "lib/base/str.h"
 
@@ -42,7 +42,7 @@ struct service {
     struct gpu_inventory inventory;
     enum gpu_mode mode;
     char *refusal;
-    struct map pods; /* key → struct pod *, owned */
+    struct podcache pods;
     struct endpoint endpoints[MODE_RESOURCES];
 };
 
@@ -69,7 +69,7 @@ int service_new(struct service **out, const char *pod_resources_socket,
     s->podresources = p;
     pthread_mutex_init(&s->lock, NULL);
     arena_init(&s->inventory_arena, 0);
-    map_init(&s->pods);
+    podcache_init(&s->pods);
     for (int r = 0; r < MODE_RESOURCES; r++) {
         s->endpoints[r] = (struct endpoint){.service = s, .resource = (enum mode_resource)r};
         strbuf_init(&s->endpoints[r].list);
@@ -80,22 +80,11 @@ int service_new(struct service **out, const char *pod_resources_socket,
     return 0;
 }
 
-static void clear_pods(struct service *s)
-{
-    const char *key;
-    void *pod;
-    for (size_t i = 0; map_next(&s->pods, &i, &key, &pod);) {
-        map_remove(&s->pods, key);
-        pod_free(pod);
-    }
-}
-
 void service_free(struct service *s)
 {
     if (s == NULL)
         return;
-    clear_pods(s);
-    map_deinit(&s->pods);
+    podcache_deinit(&s->pods);
     for (int r = 0; r < MODE_RESOURCES; r++)
         strbuf_deinit(&s->endpoints[r].list);
     arena_deinit(&s->inventory_arena);
@@ -157,7 +146,7 @@ bool service_set_devices(struct service *s, enum mode_resource r, const struct i
 void service_put_pod(struct service *s, struct pod *take)
 {
     pthread_mutex_lock(&s->lock);
-    struct pod *old = map_put(&s->pods, take->key, take);
+    struct pod *old = podcache_put(&s->pods, take);
     pthread_mutex_unlock(&s->lock);
     pod_free(old);
 }
@@ -165,7 +154,7 @@ void service_put_pod(struct service *s, struct pod *take)
 void service_delete_pod(struct service *s, const char *key)
 {
     pthread_mutex_lock(&s->lock);
-    struct pod *old = map_remove(&s->pods, key);
+    struct pod *old = podcache_remove(&s->pods, key);
     pthread_mutex_unlock(&s->lock);
     pod_free(old);
 }
@@ -173,9 +162,7 @@ void service_delete_pod(struct service *s, const char *key)
 void service_reset_pods(struct service *s, struct pod **pods, size_t len)
 {
     pthread_mutex_lock(&s->lock);
-    clear_pods(s);
-    for (size_t i = 0; i < len; i++)
-        pod_free(map_put(&s->pods, pods[i]->key, pods[i]));
+    podcache_reset(&s->pods, pods, len);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -202,15 +189,32 @@ int service_held(struct service *s, int64_t timeout_ms, struct arena *a,
     return 0;
 }
 
+size_t service_init_holders(struct service *s, uint32_t resources)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t n = podcache_init_holders(&s->pods, resources);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
 /* ---- the kubelet's side ---- */
+
+/* What the watch has brought under a listed pod's name. */
+enum acquaintance {
+    STRANGER,  /* nothing */
+    DOUBTFUL,  /* a pod that was admitted long ago, and yet has a container without ids */
+    IDENTIFIED /* the pod, or one that asks for nothing */
+};
 
 struct request {
     struct endpoint *endpoint;
     struct service *service;
     struct arena arena;
     struct match_listing listing;
+    enum acquaintance *acquaintance; /* of each listed pod */
     struct pod *fetched[SERVICE_GETS_MAX];
     size_t fetched_len;
+    int64_t gets_end_ms;
     struct match_subject subject; /* borrowed from the cache: only under the lock */
 };
 
@@ -236,41 +240,63 @@ static struct pod *fetched(const struct request *q, const char *key)
     return NULL;
 }
 
-/* Under the lock. What we asked the API server for is newer than what the watch had brought. A pod that has ended, or
- * is ending, may be the namesake of the one that is being admitted: it counts as unknown. */
+/* Can the pod be under admission? One that has run, that has ended or that is ending was admitted before. If its name
+ * waits all the same, it is a namesake from before, or the kubelet has lost its books. */
+static bool is_new(const struct pod *p)
+{
+    if (p->phase != POD_PENDING || p->terminating)
+        return false;
+    for (size_t i = 0; i < p->containers_len; i++)
+        if (p->containers[i].container_id != NULL)
+            return false;
+    for (size_t i = 0; i < p->init_containers_len; i++)
+        if (p->init_containers[i].container_id != NULL)
+            return false;
+    return true;
+}
+
+/* Under the lock. What we asked the API server for is newer than what the watch had brought. */
 static void attach_pods(struct request *q)
 {
     for (size_t i = 0; i < q->listing.len; i++) {
         struct match_listed *l = &q->listing.pods[i];
+        const struct pod *seen = podcache_find(&q->service->pods, l->key);
         l->pod = fetched(q, l->key);
-        if (l->pod == NULL) {
-            const struct pod *p = map_get(&q->service->pods, l->key);
-            l->pod = p != NULL && !p->terminating && !pod_is_finished(p) ? p : NULL;
-        }
+        if (l->pod == NULL && seen != NULL && is_new(seen))
+            l->pod = seen;
+        if (l->pod != NULL)
+            seen = l->pod;
+        if (seen != NULL)
+            podcache_init_given(&q->service->pods, seen, l);
+        q->acquaintance[i] = seen == NULL ? STRANGER
+                             : l->pod == NULL && match_asks(l, seen, q->endpoint->resource)
+                                 ? DOUBTFUL
+                                 : IDENTIFIED;
     }
 }
 
-/* Without the lock. Asks for the listed pods that nobody knows and that could be the one. */
-static int fetch_unknown(struct request *q, struct error *err)
+/* Without the lock. Asks for the listed pods that we know only so well and that could be the one. */
+static int fetch_pods(struct request *q, enum acquaintance whom, struct error *err)
 {
     const struct service_hooks *h = &q->service->hooks;
-    int64_t end_ms = clock_mono_ms() + SERVICE_GET_MS;
     if (h->get_pod == NULL)
         return 0;
+    if (q->gets_end_ms == 0)
+        q->gets_end_ms = clock_mono_ms() + SERVICE_GET_MS;
     for (size_t i = 0; i < q->listing.len && q->fetched_len < SERVICE_GETS_MAX; i++) {
         const struct match_listed *l = &q->listing.pods[i];
         struct pod *p = NULL;
-        if (l->pod != NULL || !match_may_wait(l, q->endpoint->resource))
+        if (q->acquaintance[i] != whom || !match_may_wait(l, q->endpoint->resource))
             continue;
-        if (clock_mono_ms() >= end_ms)
+        int64_t left_ms = q->gets_end_ms - clock_mono_ms();
+        if (left_ms <= 0)
             return error_set(err, ERROR_TIMEOUT, "pod %s: the API server did not answer in time",
                              l->key);
         struct error why = ERROR_INIT;
-        if (h->get_pod(h->arg, l->ns, l->name, &p, &why) == 0) {
+        if (h->get_pod(h->arg, l->ns, l->name, left_ms, &p, &why) == 0) {
             q->fetched[q->fetched_len++] = p;
         } else if (why.code != ERROR_NOT_FOUND) {
-            if (err != NULL)
-                *err = why;
+            *err = why;
             return error_wrap(err, "pod %s is not known here yet", l->key);
         }
     }
@@ -294,27 +320,19 @@ static int identify_locked(struct request *q, size_t count, struct error *err)
     struct service *s = q->service;
     if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, err) < 0)
         return -1;
-    pthread_mutex_lock(&s->lock);
-    attach_pods(q);
-    if (check_served(q, err) < 0) {
+    q->acquaintance = arena_new(&q->arena, enum acquaintance, q->listing.len);
+    for (enum acquaintance ask = STRANGER;; ask++) {
+        pthread_mutex_lock(&s->lock);
+        attach_pods(q);
+        error_clear(err);
+        /* The mode may have changed while the API server was asked. */
+        if (check_served(q, err) == 0 &&
+            match_waiting(&q->listing, q->endpoint->resource, count, &q->subject, err) == 0)
+            return 0;
         pthread_mutex_unlock(&s->lock);
-        return -1;
+        if (err->code != ERROR_NOT_FOUND || ask == IDENTIFIED || fetch_pods(q, ask, err) < 0)
+            return -1;
     }
-    if (match_waiting(&q->listing, q->endpoint->resource, count, &q->subject, err) == 0)
-        return 0;
-    pthread_mutex_unlock(&s->lock);
-    if (err->code != ERROR_NOT_FOUND)
-        return -1;
-
-    if (fetch_unknown(q, err) < 0)
-        return -1;
-    pthread_mutex_lock(&s->lock);
-    attach_pods(q);
-    error_clear(err);
-    if (match_waiting(&q->listing, q->endpoint->resource, count, &q->subject, err) == 0)
-        return 0;
-    pthread_mutex_unlock(&s->lock);
-    return -1;
 }
 
 /* Under the lock: the refusal of an identified pod. */
@@ -401,12 +419,11 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
     if (result < 0) {
         tell_refused(q, q->subject.pod, err->text);
     } else {
+        podcache_note_given(&q->service->pods, &q->subject, q->endpoint->resource);
         response_build(inv, q->service->mode, &grant, &q->arena, &response);
         wire_encode_allocate(&response, 1, reply);
         log_info("container allocated", kv("pod", q->subject.pod->key),
-                 kv("container", grant.subject.container == MATCH_INIT
-                                     ? "(init)"
-                                     : q->subject.pod->containers[grant.subject.container].name),
+                 kv("container", match_container(&q->subject)->name),
                  kv("resource", mode_resource_name(q->endpoint->resource)), kv("ids", ids[0].len),
                  kv("cards", response.envs[0].value));
     }
@@ -426,27 +443,6 @@ static int allocate(void *arg, const void *bytes, size_t n, struct strbuf *reply
     return result;
 }
 
-/* Under the lock: the container that holds the ids, checked against its pod's claim. */
-static int verify(struct request *q, const struct match_listed *l, const struct inventory_ids *ids,
-                  struct error *err)
-{
-    const struct pod *p = l->pod;
-    struct match_grant grant;
-    for (size_t i = 0; i < p->containers_len; i++) {
-        for (size_t k = 0; k < l->containers_len; k++) {
-            const struct match_listed_container *c = &l->containers[k];
-            if (!str_eq(c->name, p->containers[i].name) ||
-                c->held[q->endpoint->resource].len != ids->len ||
-                !str_eq(c->held[q->endpoint->resource].items[0], ids->items[0]))
-                continue;
-            struct match_subject s = {.pod = p, .container = (int32_t)i};
-            return match_grant(&q->service->inventory, q->endpoint->resource, &s, ids, &q->arena,
-                               &grant, err);
-        }
-    }
-    return 0;
-}
-
 /* Allocate has decided already; this is the last look before the container runs. What cannot be looked at (an init
  * container is in no list; a pod that we do not know) is no reason to stop it. */
 static int pre_start_one(struct request *q, const void *bytes, size_t n, struct error *err)
@@ -454,24 +450,30 @@ static int pre_start_one(struct request *q, const void *bytes, size_t n, struct 
     struct service *s = q->service;
     struct inventory_ids ids;
     const struct match_listed *holder = NULL;
+    const char *container = NULL;
+    struct match_subject subject;
+    struct match_grant grant;
     struct error why = ERROR_INIT;
     if (wire_decode_pre_start(bytes, n, &q->arena, &ids, err) < 0)
         return -1;
     if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, &why) < 0 ||
-        match_holder(&q->listing, q->endpoint->resource, &ids, &holder, &why) < 0) {
+        match_holder(&q->listing, q->endpoint->resource, &ids, &holder, &container, &why) < 0) {
         log_warn("container starts unverified",
                  kv("resource", mode_resource_name(q->endpoint->resource)), kv("error", why.text));
         return 0;
     }
     int result = 0;
     pthread_mutex_lock(&s->lock);
-    attach_pods(q);
-    if (holder->pod != NULL)
-        result = verify(q, holder, &ids, err);
+    const struct pod *p = podcache_find(&s->pods, holder->key);
+    if (p != NULL && (p->terminating || pod_is_finished(p)))
+        p = NULL; /* perhaps a namesake of the one that starts */
+    if (p != NULL && match_named(p, container, &subject))
+        result = match_grant(&s->inventory, q->endpoint->resource, &subject, &ids, &q->arena,
+                             &grant, err);
     if (result < 0)
-        tell_refused(q, holder->pod, err->text);
+        tell_refused(q, p, err->text);
     else if (s->hooks.starting != NULL)
-        s->hooks.starting(s->hooks.arg, holder->ns, holder->name, holder->pod);
+        s->hooks.starting(s->hooks.arg, holder->ns, holder->name, p);
     pthread_mutex_unlock(&s->lock);
     return result;
 }

@@ -18,14 +18,14 @@
 #include "lib/model/gpu.h"
 #include "lib/model/pod.h"
 
-/* Inner calls: together below two seconds. */
-enum { SERVICE_LIST_MS = 900, SERVICE_GET_MS = 900, SERVICE_GETS_MAX = 4 };
+/* Inner calls: together below two seconds. All GETs of one call share SERVICE_GET_MS. */
+enum { SERVICE_LIST_MS = 900, SERVICE_GET_MS = 900, SERVICE_GETS_MAX = 8 };
 
 struct service_hooks {
-    /* The API server's word on one pod, within SERVICE_GET_MS. ERROR_NOT_FOUND: there is none. NULL: cannot be asked.
-     * On a transport thread. */
-    int (*get_pod)(void *arg, const char *ns, const char *name, struct pod **out,
-                   struct error *err);
+    /* The API server's word on one pod of this node, within the time. ERROR_NOT_FOUND: there is none. NULL: cannot be
+     * asked. On a transport thread. */
+    int (*get_pod)(void *arg, const char *ns, const char *name, int64_t timeout_ms,
+                   struct pod **out, struct error *err);
     /* A container of the pod is about to start on the claimed cards. pod NULL: the watch has not brought it yet. Must not
      * block. */
     void (*starting)(void *arg, const char *ns, const char *name, const struct pod *pod);
@@ -54,6 +54,9 @@ void service_reset_pods(struct service *s, struct pod **pods, size_t len);
 /* Ids that containers hold, by resource, as the kubelet says now. */
 int service_held(struct service *s, int64_t timeout_ms, struct arena *a,
                  struct inventory_ids held[MODE_RESOURCES], struct error *err);
+/* Pods of this node, not finished, that ask for one of the resources (a bit set) in an ordinary init container: what
+ * such a container holds is in no list until the pod is gone. */
+size_t service_init_holders(struct service *s, uint32_t resources);
 
 /* The transport's side: methods, and the argument they take for a resource. */
 extern const struct rpc_method service_methods[];

@@ -56,8 +56,8 @@ def wait_running(c, ns, name, seconds=60):
     wait_until(ask, f"pod {name} runs", seconds)
 
 
-def environment(c, ns, name):
-    text = c.kubectl("logs", "-n", ns, name)
+def environment(c, ns, name, container="main"):
+    text = c.kubectl("logs", "-n", ns, name, "-c", container)
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
@@ -101,6 +101,48 @@ def allocates(suite):
         check_equal({k: env.get(k) for k in expected}, expected, f"environment of {name}")
         wait_until(lambda n=name: c.pod(ns, n)["metadata"]["annotations"].get("scheduler.framework.gpushare.assigned") == "true", "assigned")
     check(max(used.values()) <= 15 and sum(used.values()) == 24, f"GiB by card: {used}")
+    p.stop()
+
+
+@case("a burst of equal pods: none is lost to the kubelet's limit on pod resources calls, each is marked as assigned", needs={"kubelet"})
+def burst(suite):
+    c, ns = suite.cluster, suite.namespace()
+    p = start_plugin(suite)
+    wait_until(lambda: allocatable(c, "aliyun.com/gpu-mem") == "30", "allocatable")
+    names = [f"b{i}" for i in range(28)]
+    for name in names:
+        gpu_pod(c, ns, name, 1)
+    suite.scheduler()  # binds them all within a moment
+    for name in names:
+        wait_running(c, ns, name, 120)
+        wait_until(lambda n=name: c.pod(ns, n)["metadata"]["annotations"].get("scheduler.framework.gpushare.assigned") == "true", f"{name} assigned")
+    check("unverified" not in p.output(), "a container started unverified")
+    p.stop()
+
+
+@case("pods whose init containers alone ask for GPU memory do not stand in each other's way, and each container sees its own amounts",
+      needs={"kubelet"})
+def init_containers(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    p = start_plugin(suite, "--isolation=none", mode="core_mem")
+    wait_until(lambda: allocatable(c, "aliyun.com/gpu-core.percentage") == "200", "allocatable")
+
+    def container(name, gib, percent, command):
+        limits = {"aliyun.com/gpu-mem": str(gib), "aliyun.com/gpu-core.percentage": str(percent)} if gib else {}
+        return {"name": name, "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", command], "resources": {"limits": limits}}
+
+    for i in range(3):
+        gpu_pod(c, ns, f"init{i}", 0, initContainers=[container("first", 2, 10, "env; sleep 2")], containers=[container("main", 0, 0, "sleep 3600")])
+    gpu_pod(c, ns, "both", 0, initContainers=[container("first", 3, 10, "env"), container("second", 3, 20, "env")],
+            containers=[container("main", 3, 15, "env; sleep 3600")])
+    for name in ("init0", "init1", "init2", "both"):
+        wait_running(c, ns, name)
+    for name, inside, gib, percent in (("init0", "first", "2", "10"), ("both", "first", "3", "10"), ("both", "second", "3", "20"), ("both", "main", "3", "15")):
+        env = environment(c, ns, name, inside)
+        got = {k: env.get(k) for k in ("ALIYUN_COM_GPU_MEM_CONTAINER", "COSCHED_GPU_CORE_PERCENTAGE", "ALIYUN_COM_GPU_MEM_IDX")}
+        card, = {card for share in json.loads(c.pod(ns, name)["metadata"]["annotations"]["scheduler.framework.gpushare.allocation"]).values() for card in share}
+        check_equal(got, {"ALIYUN_COM_GPU_MEM_CONTAINER": gib, "COSCHED_GPU_CORE_PERCENTAGE": percent, "ALIYUN_COM_GPU_MEM_IDX": card}, f"{name}/{inside}")
     p.stop()
 
 

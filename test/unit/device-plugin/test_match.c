@@ -50,7 +50,8 @@ static void restart(struct fixture *f)
     f->pods_len = f->listing.len = 0;
 }
 
-/* A listed pod. held: "c0=GPU-a:0-2": what its containers hold of r; ordinary init containers are not listed. */
+/* A listed pod. held: "c0=GPU-a:0-2": what its containers hold of r; ordinary init containers are not listed, but "given=1"
+ * of them have their ids. */
 static void list(struct fixture *f, const char *name, const char *containers,
                  const char *annotations, enum mode_resource r, const char *held)
 {
@@ -69,6 +70,8 @@ static void list(struct fixture *f, const char *name, const char *containers,
     for (char *w = strtok_r(text, ";", &save); w != NULL; w = strtok_r(NULL, ";", &save)) {
         char *ids = strchr(w, '=');
         *ids++ = '\0';
+        if (str_eq(w, "given"))
+            l->init_given[r] = (size_t)(ids[0] - '0');
         for (size_t i = 0; i < l->containers_len; i++)
             if (str_eq(l->containers[i].name, w))
                 l->containers[i].held[r] = cards_ids(&f->a, ids);
@@ -81,7 +84,7 @@ static const char *who(struct fixture *f, enum mode_resource r, size_t count)
     struct error err = ERROR_INIT;
     if (match_waiting(&f->listing, r, count, &s, &err) < 0)
         return arena_strdup(&f->a, err.text);
-    return arena_printf(&f->a, "%s %d", s.pod->key, s.container);
+    return arena_printf(&f->a, "%s %zu", s.pod->key, s.container);
 }
 
 static void who_waits(void **state)
@@ -126,7 +129,7 @@ static void who_waits(void **state)
          MODE_GPU_MEM,
          1,
          {{"a", "side:s=gpu-mem:1 c0=gpu-mem:2", ""}},
-         "default/a -1"},
+         "default/a 1"},
         {"after the sidecar the container",
          MODE_GPU_MEM,
          2,
@@ -136,7 +139,7 @@ static void who_waits(void **state)
          MODE_GPU_MEM,
          4,
          {{"a", "init:i=gpu-mem:4 c0=gpu-mem:2", ""}},
-         "default/a -1"},
+         "default/a 1"},
         {"the container after the init container, told by its size",
          MODE_GPU_MEM,
          2,
@@ -146,7 +149,32 @@ static void who_waits(void **state)
          MODE_GPU_MEM,
          4,
          {{"a", "init:i=gpu-mem:4 c0=cpu:1", ""}},
-         "default/a -1"},
+         "default/a 1"},
+        {"and waits no more once it was given its ids",
+         MODE_GPU_MEM,
+         4,
+         {{"a", "init:i=gpu-mem:4 c0=cpu:1", "given=1"}, {"b", "init:i=gpu-mem:4 c0=cpu:1", ""}},
+         "default/b 1"},
+        {"the second of two equal init containers",
+         MODE_GPU_MEM,
+         4,
+         {{"a", "init:i=gpu-mem:4 init:k=gpu-mem:4 c0=gpu-mem:4", "given=1"}},
+         "default/a 2"},
+        {"the container after them, equal to them",
+         MODE_GPU_MEM,
+         4,
+         {{"a", "init:i=gpu-mem:4 init:k=gpu-mem:4 c0=gpu-mem:4", "given=2"}},
+         "default/a 0"},
+        {"the next container after the one that holds: its init containers are done",
+         MODE_GPU_MEM,
+         4,
+         {{"a", "init:i=gpu-mem:4 c0=gpu-mem:4 c1=gpu-mem:4", "c0=GPU-a:0-3"}},
+         "default/a 1"},
+        {"an init container before a sidecar that holds is done",
+         MODE_GPU_MEM,
+         1,
+         {{"a", "init:i=gpu-mem:1 side:s=gpu-mem:2 init:k=gpu-mem:1 c0=cpu:1", "s=GPU-a:0-1"}},
+         "default/a 3"},
         {"nobody waits",
          MODE_GPU_MEM,
          3,
@@ -199,7 +227,7 @@ static const struct {
     enum gpu_mode mode;
     enum mode_resource r;
     const char *containers, *annotations;
-    int32_t container;
+    size_t container;
     const char *available, *must;
     size_t count;
     const char *ids; /* preferred, or the refusal */
@@ -238,10 +266,22 @@ static const struct {
      CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-b:0-1", "", 3,
      "3 ids of aliyun.com/gpu-mem are asked for and only 2 are available", NULL},
     {"an init container goes where the pod goes, with the ids it asks for", GPU_MODE_CGPU,
-     MODE_GPU_MEM, "init:i=gpu-mem:2 c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), MATCH_INIT,
+     MODE_GPU_MEM, "init:i=gpu-mem:2 c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 1,
      "GPU-a:0-14 GPU-b:0-14", "", 2, "GPU-b-_-0 GPU-b-_-1",
      "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=2 "
      "ALIYUN_COM_GPU_MEM_DEV=15 "},
+    {"an init container's answer tells both amounts, whichever resource is asked for",
+     GPU_MODE_CORE_MEM, MODE_GPU_CORE,
+     "init:i=gpu-mem:2,gpu-core.percentage:5 c0=gpu-mem:3,gpu-core.percentage:10",
+     CLAIM("{\\\"0\\\":{\\\"1\\\":3}}") "," CORE("{\\\"0\\\":{\\\"1\\\":10}}"), 1, "GPU-b:0-99", "",
+     5, "GPU-b-_-0 GPU-b-_-1 GPU-b-_-2 GPU-b-_-3 GPU-b-_-4",
+     "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=2 "
+     "ALIYUN_COM_GPU_MEM_DEV=15 COSCHED_GPU_CORE_PERCENTAGE=5 "},
+    {"a sidecar has a share of its own, perhaps on another card", GPU_MODE_CGPU, MODE_GPU_MEM,
+     "side:s=gpu-mem:1 c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2},\\\"1\\\":{\\\"2\\\":1}}"), 1,
+     "GPU-a:0-14 GPU-c:4-14", "", 1, "GPU-c-_-4",
+     "NVIDIA_VISIBLE_DEVICES=GPU-c ALIYUN_COM_GPU_MEM_IDX=2 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=1 "
+     "ALIYUN_COM_GPU_MEM_DEV=24 "},
     {"what the kubelet insists on comes first", GPU_MODE_CGPU, MODE_GPU_MEM, "c0=gpu-mem:3",
      CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-b:0-14", "GPU-b:7-8", 3,
      "GPU-b-_-7 GPU-b-_-8 GPU-b-_-0",
@@ -360,20 +400,22 @@ static void who_holds(void **state)
     list(f, "a", "c0=gpu-mem:2", "", MODE_GPU_MEM, "c0=GPU-a:0-1");
     list(f, "b", "c0=gpu-mem:2 c1=gpu-mem:1", "", MODE_GPU_MEM, "c0=GPU-a:2-3;c1=GPU-b:0");
     static const struct {
-        const char *row, *ids, *pod;
+        const char *row, *ids, *pod, *container;
     } rows[] = {
-        {"in order", "GPU-a:2-3", "default/b"},
-        {"in another order", "GPU-a:1 GPU-a:0", "default/a"},
-        {"the second container", "GPU-b:0", "default/b"},
-        {"a part of them", "GPU-a:0", NULL},
-        {"ids of two pods", "GPU-a:1-2", NULL},
-        {"none", "", NULL},
+        {"in order", "GPU-a:2-3", "default/b", "c0"},
+        {"in another order", "GPU-a:1 GPU-a:0", "default/a", "c0"},
+        {"the second container", "GPU-b:0", "default/b", "c1"},
+        {"a part of them", "GPU-a:0", NULL, NULL},
+        {"ids of two pods", "GPU-a:1-2", NULL, NULL},
+        {"none", "", NULL, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct inventory_ids ids = cards_ids(&f->a, rows[i].ids);
+        const char *container = NULL;
         l = NULL;
         expect_int(rows[i].row, rows[i].pod != NULL ? 0 : -1,
-                   match_holder(&f->listing, MODE_GPU_MEM, &ids, &l, &err));
+                   match_holder(&f->listing, MODE_GPU_MEM, &ids, &l, &container, &err));
+        expect_str(rows[i].row, rows[i].container, container);
         expect_str(rows[i].row, rows[i].pod, l != NULL ? l->key : NULL);
     }
     expect_done();
