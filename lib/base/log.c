@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/utf8.h"
 
 enum { TAIL = 16, VALUE_MIN = 32, NUMBER_MAX = 24, STALL_MS = 200 };
 
@@ -81,7 +80,7 @@ static size_t escape(const char *s, size_t n, char out[8], size_t *used)
         out[1] = letter;
         return 2;
     }
-    size_t whole = utf8_len(s, n);
+    size_t whole = str_utf8_len(s, n);
     /* C1 controls (U+0080 to U+009f) move the cursor of some terminals: hidden like the C0 ones. */
     bool control = c < 0x20 || c == 0x7f || (whole == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0);
     if (whole != 0 && !control) {

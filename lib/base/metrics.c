@@ -29,7 +29,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "lib/base/utf8.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct metric *registry;
@@ -50,7 +49,7 @@ static void clean_label(const char *label, char out[METRIC_LABEL_SIZE])
 {
     size_t n = 0;
     while (*label != '\0') {
-        size_t used = utf8_len(label, strnlen(label, 4));
+        size_t used = str_utf8_len(label, strnlen(label, 4));
         bool bad = used == 0 || (used == 1 && ((unsigned char)*label < 0x20 || *label == 0x7f));
         size_t len = bad ? 1 : used;
         if (n + len >= METRIC_LABEL_SIZE)
@@ -92,6 +91,9 @@ static struct metric_series *get_series(struct metric *m, const char *label)
         return s;
     pthread_mutex_lock(&lock);
     s = find_series(m, value, &place);
+    /* "other" may be a value of its own: one name, one series. */
+    if (s == NULL && place == METRIC_SERIES)
+        s = find_series(m, "other", &place);
     if (s == NULL) {
         s = mem_new(struct metric_series, 1);
         str_format(s->value, sizeof s->value, "%s", place == METRIC_SERIES ? "other" : value);

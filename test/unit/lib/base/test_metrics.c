@@ -189,6 +189,27 @@ static void the_labels_after_the_last_are_counted_as_other(void **state)
     expect_done();
 }
 
+static void other_may_be_a_value_of_its_own(void **state)
+{
+    (void)state;
+    static struct metric m = {.kind = METRIC_COUNTER, .name = "m", .label = "l"};
+    metrics_register(&m);
+    metrics_inc(&m, "other");
+    for (int i = 0; i < METRIC_SERIES + 10; i++) {
+        char value[16];
+        str_format(value, sizeof value, "v%d", i);
+        metrics_inc(&m, value);
+    }
+    expect_int("counted with those that have no room", 12, metrics_value(&m, "other"));
+    AUTO_STRBUF out = {0};
+    render_own(&out);
+    const char *first = strstr(out.ptr, "{l=\"other\"}");
+    expect_true("it is there", first != NULL);
+    expect_true("once: a scrape with the same series twice is refused",
+                first != NULL && strstr(first + 1, "{l=\"other\"}") == NULL);
+    expect_done();
+}
+
 static void the_process_is_described(void **state)
 {
     (void)state;
@@ -296,6 +317,7 @@ int main(void)
         cmocka_unit_test_teardown(the_default_buckets_go_from_100_us_to_30_s, end),
         cmocka_unit_test_teardown(label_values_are_made_printable, end),
         cmocka_unit_test_teardown(the_labels_after_the_last_are_counted_as_other, end),
+        cmocka_unit_test_teardown(other_may_be_a_value_of_its_own, end),
         cmocka_unit_test_teardown(the_process_is_described, end),
         cmocka_unit_test_teardown(threads_lose_no_count, end),
         cmocka_unit_test_teardown(two_metrics_of_one_name_are_a_mistake, end),
