@@ -111,6 +111,33 @@ static void put_tolerations(struct strbuf *out, const struct pod *p)
     }
 }
 
+static void put_ports(struct strbuf *out, const struct container *c, size_t len, bool sidecars_only)
+{
+    for (size_t i = 0; i < len; i++)
+        for (size_t k = 0; k < c[i].ports_len && (c[i].sidecar || !sidecars_only); k++) {
+            strbuf_addc(out, 'H');
+            put_number(out, c[i].ports[k].host_port);
+            put_text(out, c[i].ports[k].host_ip);
+            put_text(out, c[i].ports[k].protocol);
+        }
+}
+
+static void put_images(struct strbuf *out, const struct pod *p)
+{
+    for (size_t i = 0; i < p->containers_len; i++) {
+        strbuf_addc(out, 'I');
+        put_text(out, p->containers[i].image);
+    }
+    for (size_t i = 0; i < p->init_containers_len; i++) {
+        strbuf_addc(out, 'I');
+        put_text(out, p->init_containers[i].image);
+    }
+    for (size_t i = 0; i < p->image_volumes_len; i++) {
+        strbuf_addc(out, 'I');
+        put_text(out, p->image_volumes[i]);
+    }
+}
+
 void class_key_print(const struct cluster_pod *cp, struct strbuf *out)
 {
     const struct pod *p = cp->pod;
@@ -118,6 +145,13 @@ void class_key_print(const struct cluster_pod *cp, struct strbuf *out)
     put_gpu(out, &cp->gpu);
     put_node_affinity(out, p);
     put_tolerations(out, p);
+    if (cp->has_ports) {
+        put_ports(out, p->containers, p->containers_len, false);
+        put_ports(out, p->init_containers, p->init_containers_len, true);
+    }
+    put_images(out, p);
+    strbuf_addc(out, 'F');
+    put_number(out, p->features);
     strbuf_addc(out, 'B');
     put_number(out, burst_policy_of(p));
 }

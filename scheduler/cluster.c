@@ -58,6 +58,7 @@ static void node_delete(struct cluster_node *cn)
     node_free(cn->node);
     amounts_deinit(&cn->used);
     vec_deinit(&cn->pods);
+    vec_deinit(&cn->ports);
     free(cn->name);
     free(cn);
 }
@@ -125,6 +126,25 @@ void cluster_touch_all(struct cluster *c)
     table_set_stale(&c->table);
 }
 
+static void hold_ports(struct cluster_node *cn, const struct cluster_pod *cp,
+                       const struct container *c, size_t len, bool sidecars_only)
+{
+    for (size_t i = 0; i < len; i++)
+        for (size_t k = 0; k < c[i].ports_len && (c[i].sidecar || !sidecars_only); k++) {
+            struct cluster_port held = {.port = &c[i].ports[k], .owner = cp};
+            vec_push(&cn->ports, held);
+        }
+}
+
+static void release_ports(struct cluster_node *cn, const struct cluster_pod *cp)
+{
+    for (size_t i = 0; i < cn->ports.len;)
+        if (cn->ports.items[i].owner == cp)
+            vec_remove_swap(&cn->ports, i);
+        else
+            i++;
+}
+
 static void hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
 {
     cp->on = cn;
@@ -133,6 +153,10 @@ static void hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
     cn->unreadable += cp->pod->unreadable != NULL;
     amounts_account(&cn->used, &cp->request, 1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+    if (cp->has_ports) {
+        hold_ports(cn, cp, cp->pod->containers, cp->pod->containers_len, false);
+        hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
+    }
     table_touch(&c->table, cn, false);
 }
 
@@ -149,6 +173,8 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     struct cluster_node *cn = cp->on;
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
     cn->unreadable -= cp->pod->unreadable != NULL;
+    if (cp->has_ports)
+        release_ports(cn, cp);
     vec_remove_swap(&cn->pods, cp->on_place);
     if (cp->on_place < cn->pods.len)
         cn->pods.items[cp->on_place]->on_place = cp->on_place;
@@ -312,6 +338,8 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         events |= EVENT_NODE_LABELS;
     if (!taints_equal(old, n))
         events |= EVENT_NODE_TAINTS;
+    if (old->features != n->features)
+        events |= EVENT_NODE_FEATURES;
     if (!str_eq(inventory_of(old), inventory_of(n)) ||
         !str_eq(placement_of(old), placement_of(n))) {
         ledger_rebuild(cn);
@@ -345,6 +373,14 @@ static bool is_ours(const struct cluster *c, const struct pod *p)
     return str_eq(p->scheduler, c->scheduler_name);
 }
 
+static bool has_ports(const struct container *c, size_t len, bool sidecars_only)
+{
+    for (size_t i = 0; i < len; i++)
+        if (c[i].ports_len > 0 && (c[i].sidecar || !sidecars_only))
+            return true;
+    return false;
+}
+
 static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
 {
     cp->pod = p;
@@ -352,6 +388,8 @@ static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod
     amounts_of(&cp->request, &p->request, &c->names, &p->arena);
     cp->request.pods = 1;
     ledger_request_of(p, &p->arena, &cp->gpu);
+    cp->has_ports = has_ports(p->containers, p->containers_len, false) ||
+                    has_ports(p->init_containers, p->init_containers_len, true);
 }
 
 static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)

@@ -37,7 +37,15 @@ enum cluster_event {
     EVENT_NAMESPACE = 1 << 7,   /* a namespace came or went, or its labels changed */
     EVENT_VOLUME = 1 << 8, /* a claim, volume, storage class or what CSI says of a node changed */
     EVENT_BUDGET = 1 << 9, /* a PodDisruptionBudget changed: other victims may do */
-    EVENT_ALL = (1 << 10) - 1,
+    EVENT_NODE_FEATURES = 1 << 10, /* status.declaredFeatures */
+    EVENT_NODE_GONE = 1 << 11,     /* with it a domain to spread over may be gone */
+    EVENT_POD_COUNTED = 1 << 12,   /* affinity or spread counts another number of pods somewhere */
+    EVENT_ALL = (1 << 13) - 1,
+};
+
+struct cluster_port {
+    const struct container_port *port; /* in the owner's arena */
+    const struct cluster_pod *owner;
 };
 
 struct cluster_node {
@@ -49,6 +57,7 @@ struct cluster_node {
     struct ledger ledger;
     size_t unreadable; /* pods on it of which nobody knows what they hold: no room for others */
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
+    struct VEC(struct cluster_port) ports; /* host ports that they have */
     int32_t place;                         /* in the table, or TABLE_NOWHERE */
 };
 
@@ -66,6 +75,7 @@ struct cluster_pod {
     size_t on_place;           /* index in on->pods */
     struct amounts request;    /* extra in the pod's arena */
     struct ledger_request gpu; /* in the pod's arena */
+    bool has_ports;            /* asks for host ports, in containers or sidecars */
     struct arena claim_arena;
     struct claim claim;
     bool

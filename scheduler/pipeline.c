@@ -10,8 +10,9 @@
 
 #include "scheduler/classes.h"
 
-const struct plugin *const pipeline_plugins[] = {&plugin_taints, &plugin_burst, &plugin_affinity,
-                                                 &plugin_fit,    &plugin_gpu,   NULL};
+const struct plugin *const pipeline_plugins[] = {&plugin_taints,   &plugin_burst,  &plugin_affinity,
+                                                 &plugin_features, &plugin_fit,    &plugin_ports,
+                                                 &plugin_gpu,      &plugin_images, NULL};
 
 struct plugin_ask pipeline_ask(struct cluster *c, struct cluster_pod *pod)
 {

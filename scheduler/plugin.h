@@ -60,4 +60,5 @@ struct plugin {
                     struct claim *claim);
 };
 
-extern const struct plugin plugin_burst, plugin_taints, plugin_affinity, plugin_fit, plugin_gpu;
+extern const struct plugin plugin_burst, plugin_taints, plugin_affinity, plugin_fit, plugin_gpu,
+    plugin_ports, plugin_images, plugin_features;

@@ -167,6 +167,12 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
         strbuf_addf(b, "%s a pod that cannot be read (on %s: %s)", one ? "runs" : "run",
                     row->best_node, r->detail);
         break;
+    case REASON_PORT:
+        strbuf_addf(b, "%s the host port %s taken", have, r->what);
+        break;
+    case REASON_FEATURE:
+        strbuf_addf(b, "%s not declare the feature %s", one ? "does" : "do", r->what);
+        break;
     case REASON_KINDS:
         break;
     }

@@ -32,6 +32,8 @@ enum reason_kind {
     REASON_VIRTUAL,       /* a virtual node, and the pod does not burst */
     REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
     REASON_UNREADABLE,    /* a pod there holds nobody knows how much; detail: which, and why */
+    REASON_PORT,          /* what: "8080/TCP" or "10.0.0.1:8080/TCP" */
+    REASON_FEATURE,       /* what: name of the feature that the node does not declare */
     REASON_KINDS,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * taints - cordoned nodes and NoSchedule/NoExecute taints that the pod does not tolerate.
+ * taints - cordoned nodes and NoSchedule/NoExecute taints that the pod does not tolerate; PreferNoSchedule ones cost points.
  */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
@@ -40,5 +40,29 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return false;
 }
 
-const struct plugin plugin_taints = {
-    .name = "taints", .wakes = EVENT_NODE_TAINTS, .depends = PLUGIN_NODE, .filter = filter};
+static bool tolerates(const struct pod *p, const struct taint *t)
+{
+    for (size_t i = 0; i < p->tolerations_len; i++)
+        if (toleration_covers(&p->tolerations[i], t->key, t->value, t->effect))
+            return true;
+    return false;
+}
+
+/* The first soft taint costs half, the second a sixth more, and so on. */
+static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    const struct node *n = node->node;
+    int64_t against = 0;
+    for (size_t i = 0; i < n->taints_len; i++)
+        against += n->taints[i].effect == TAINT_PREFER_NO_SCHEDULE &&
+                   !tolerates(ask->pod->pod, &n->taints[i]);
+    return PLUGIN_SCORE_MAX / (1 + against);
+}
+
+const struct plugin plugin_taints = {.name = "taints",
+                                     .wakes = EVENT_NODE_TAINTS,
+                                     .depends = PLUGIN_NODE,
+                                     .score_depends = PLUGIN_NODE,
+                                     .filter = filter,
+                                     .score = score,
+                                     .weight = 3};

@@ -31,11 +31,19 @@ static void put_pairs(struct json_writer *w, const char *key, const char *const 
     json_object_end(w);
 }
 
-static void put_container(struct json_writer *w, const char *name,
-                          const struct fixture_container *c)
+static void put_container(struct json_writer *w, const char *name, const char *image,
+                          const char *ports, const struct fixture_container *c)
 {
     json_object_begin(w);
     json_kv_str(w, "name", name);
+    if (image != NULL)
+        json_kv_str(w, "image", image);
+    if (ports != NULL) {
+        AUTO_STRBUF list = {0};
+        strbuf_addf(&list, "[%s]", ports);
+        json_key(w, "ports");
+        json_put_raw(w, strbuf_str(&list), list.len);
+    }
     if (c->sidecar)
         json_kv_str(w, "restartPolicy", "Always");
     json_key(w, "resources");
@@ -83,13 +91,13 @@ static void write_pod(struct json_writer *w, const struct fixture_pod *f)
     json_array_begin(w);
     for (size_t i = 0; i < (f->containers > 0 ? f->containers : 1); i++) {
         (void)str_format(text, sizeof text, "c%zu", i);
-        put_container(w, text, &f->c[i]);
+        put_container(w, text, f->image, i == 0 ? f->ports : NULL, &f->c[i]);
     }
     json_array_end(w);
     if (f->has_init) {
         json_key(w, "initContainers");
         json_array_begin(w);
-        put_container(w, "init", &f->init);
+        put_container(w, "init", f->image, NULL, &f->init);
         json_array_end(w);
     }
     if (f->unreadable) {
@@ -143,6 +151,13 @@ static void write_node(struct json_writer *w, const struct fixture_node *f)
     if (f->other != NULL)
         put_amount(w, f->other, f->other_amount, "");
     json_object_end(w);
+    if (f->image != NULL) {
+        AUTO_STRBUF list = {0};
+        strbuf_addf(&list, "[{\"names\":[\"%s\"],\"sizeBytes\":%lld}]", f->image,
+                    (long long)f->image_bytes);
+        json_key(w, "images");
+        json_put_raw(w, strbuf_str(&list), list.len);
+    }
     json_object_end(w);
     json_object_end(w);
 }

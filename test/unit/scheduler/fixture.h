@@ -35,6 +35,8 @@ struct fixture_pod {
     const char *phase;     /* Pending */
     const char *const *labels;
     const char *const *annotations;
+    const char *ports;             /* of the first container, as JSON: "{...},{...}" */
+    const char *image;             /* of each container */
     const char *spec;              /* more members of spec, as JSON: "\"tolerations\":[]" */
     struct fixture_container c[3]; /* containers; the first always exists */
     struct fixture_container init;
@@ -58,6 +60,8 @@ struct fixture_node {
     const char *taints; /* as JSON: "[...]" */
     const char *other;  /* another resource that it has */
     int64_t other_amount;
+    const char *image; /* that it has */
+    int64_t image_bytes;
     int64_t gib, percent, cards; /* allocatable; -1: the resource is there with 0 */
     bool unschedulable;
 };

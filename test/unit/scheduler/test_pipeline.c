@@ -163,6 +163,12 @@ static void one_pod_one_node(void **state)
          {.name = "n", .labels = VIRTUAL},
          "is virtual and the pod does not burst",
          EVENT_NODE_LABELS},
+        /* features */
+        {"a feature that the node does not declare",
+         {.name = "p", .spec = "\"hostNetwork\":true,\"hostUsers\":false"},
+         {.name = "n"},
+         "does not declare the feature UserNamespacesHostNetworkSupport",
+         EVENT_NODE_FEATURES},
         /* gpu */
         {"a share",
          {.name = "p", .c = {{.gib = 8}}},
@@ -275,6 +281,33 @@ static void the_best_node(void **state)
                   "\"values\":[\"z\"]}]}}]}}"},
          {{.name = "a"}, {.name = "b", .labels = PAIRS("zone", "z")}},
          "b"},
+        {"no soft taint before one before two",
+         {.name = "p"},
+         {{.name = "a",
+           .taints = "[{\"key\":\"a\",\"effect\":\"PreferNoSchedule\"},{\"key\":\"b\",\"effect\":"
+                     "\"PreferNoSchedule\"}]"},
+          {.name = "b", .taints = "[{\"key\":\"a\",\"effect\":\"PreferNoSchedule\"}]"},
+          {.name = "c"}},
+         "c"},
+        {"a soft taint that is tolerated",
+         {.name = "p", .spec = "\"tolerations\":[{\"key\":\"a\",\"operator\":\"Exists\"}]"},
+         {{.name = "a", .taints = "[{\"key\":\"a\",\"effect\":\"PreferNoSchedule\"}]"},
+          {.name = "b"}},
+         "a"},
+        {"CPU and memory used evenly",
+         {.name = "p", .c = {{.cpu_milli = 2000, .memory_bytes = INT64_C(1) << 30}}},
+         {{.name = "a", .cpu_milli = 4000, .memory_bytes = INT64_C(8) << 30},
+          {.name = "b", .cpu_milli = 8000, .memory_bytes = INT64_C(4) << 30}},
+         "b"},
+        {"the one that has the image",
+         {.name = "p", .image = "registry/app:v1"},
+         {{.name = "a", .image = "registry/app:v2", .image_bytes = INT64_C(1) << 30},
+          {.name = "b", .image = "registry/app:v1", .image_bytes = INT64_C(1) << 30}},
+         "b"},
+        {"a small image is not worth it",
+         {.name = "p", .image = "registry/app:v1"},
+         {{.name = "a"}, {.name = "b", .image = "registry/app:v1", .image_bytes = 23 << 20}},
+         "a"},
         {"amounts beyond everything",
          {.name = "p"},
          {{.name = "a", .memory_bytes = 1}, {.name = "b", .memory_bytes = INT64_MAX}},
@@ -335,13 +368,89 @@ static void a_node_whose_pods_cannot_all_be_read(void **state)
     expect_done();
 }
 
+static void host_ports(void **state)
+{
+    (void)state;
+#define PORT(ip, protocol, port)                                                                   \
+    "{\"containerPort\":1,\"hostIP\":\"" ip "\",\"protocol\":\"" protocol "\",\"hostPort\":" #port \
+    "}"
+    const struct {
+        const char *row, *has, *wants, *says;
+    } rows[] = {
+        {"another port", PORT("", "TCP", 80), PORT("", "TCP", 81), NULL},
+        {"the same port", PORT("", "TCP", 80), PORT("", "TCP", 80), "80/TCP"},
+        {"another protocol", PORT("", "TCP", 80), PORT("", "UDP", 80), NULL},
+        {"another address", PORT("10.0.0.1", "TCP", 80), PORT("10.0.0.2", "TCP", 80), NULL},
+        {"the same address", PORT("10.0.0.1", "TCP", 80), PORT("10.0.0.1", "TCP", 80),
+         "10.0.0.1:80/TCP"},
+        {"every address against one", PORT("10.0.0.1", "TCP", 80), PORT("0.0.0.0", "TCP", 80),
+         "80/TCP"},
+        {"one against every address", PORT("", "UDP", 80), PORT("10.0.0.1", "UDP", 80),
+         "10.0.0.1:80/UDP"},
+        {"the second of two", PORT("", "TCP", 80), PORT("", "TCP", 79) "," PORT("", "TCP", 80),
+         "80/TCP"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cluster c;
+        struct arena a;
+        struct pipeline_choice choice;
+        cluster_init(&c, NAME_SCHEDULER);
+        arena_init(&a, 0);
+        (void)cluster_put_node(&c, NODE(.name = "n"));
+        (void)cluster_put_pod(&c, POD(.name = "x", .node = "n", .ports = rows[i].has), NULL);
+        (void)cluster_put_pod(&c, POD(.name = "p", .ports = rows[i].wants), NULL);
+        struct cluster_pod *p = cluster_find_pod(&c, "d/p");
+        pipeline_choose(&c, p, &a, &choice);
+        const char *says = choice.node != NULL ? NULL : reasons_sentence(&choice.why, &a);
+        expect_str(
+            rows[i].row,
+            rows[i].says != NULL
+                ? arena_printf(&a, "0/1 nodes fit: 1 has the host port %s taken", rows[i].says)
+                : NULL,
+            says);
+        if (says != NULL)
+            expect_int("wakes", EVENT_NODE_ADDED | EVENT_POD_GONE, choice.wakes);
+        (void)cluster_remove_pod(&c, "d/x", NULL, NULL);
+        pipeline_choose(&c, p, &a, &choice);
+        expect_true("the other one gone: fits", choice.node != NULL);
+        expect_int("nothing is left behind", 0, (int64_t)cluster_find_node(&c, "n")->ports.len);
+        cluster_deinit(&c);
+        arena_deinit(&a);
+    }
+    expect_done();
+}
+
+static void full_nodes_first(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct arena a;
+    struct pipeline_choice choice;
+    cluster_init(&c, NAME_SCHEDULER);
+    c.packing = CLUSTER_FULLEST_FIRST;
+    arena_init(&a, 0);
+    (void)cluster_put_node(&c, NODE(.name = "a"));
+    (void)cluster_put_node(&c, NODE(.name = "b"));
+    (void)cluster_put_node(&c, NODE(.name = "c", .cpu_milli = 100));
+    (void)cluster_put_pod(
+        &c,
+        POD(.name = "x", .node = "b", .c = {{.cpu_milli = 4000, .memory_bytes = INT64_C(8) << 30}}),
+        NULL);
+    (void)cluster_put_pod(
+        &c, POD(.name = "p", .c = {{.cpu_milli = 800, .memory_bytes = INT64_C(1) << 30}}), NULL);
+    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+    expect_str("the fullest that has room", "b", choice.node != NULL ? choice.node->name : NULL);
+    cluster_deinit(&c);
+    arena_deinit(&a);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_pod_one_node),
-        cmocka_unit_test(whole_cards_beside_unknown_ones),
-        cmocka_unit_test(the_best_node),
-        cmocka_unit_test(a_node_whose_pods_cannot_all_be_read),
+        cmocka_unit_test(host_ports),       cmocka_unit_test(full_nodes_first),
+        cmocka_unit_test(one_pod_one_node), cmocka_unit_test(whole_cards_beside_unknown_ones),
+        cmocka_unit_test(the_best_node),    cmocka_unit_test(a_node_whose_pods_cannot_all_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,6 +126,10 @@ void world_put_node(struct world *w, uint64_t i)
         f.labels = virtual;
     else if (chance(w, 50))
         f.labels = zone;
+    if (chance(w, 20)) {
+        f.image = "app:v1";
+        f.image_bytes = (int64_t)world_random(w, 4) << 28;
+    }
     w->said = "node put";
     spread_events(w, cluster_put_node(&w->cluster, fixture_make_node(&f)));
 }
@@ -204,6 +208,15 @@ void world_fill_pod(struct world *w, uint64_t i)
         s->f.spec = "\"tolerations\":[{\"key\":\"k\",\"operator\":\"Exists\"}]";
     else if (chance(w, 10))
         s->f.spec = "\"nodeSelector\":{\"zone\":\"a\"}";
+    static const char *const ports[] = {
+        "{\"hostPort\":80,\"containerPort\":80}",
+        "{\"hostPort\":80,\"containerPort\":80,\"hostIP\":\"10.0.0.1\"}",
+        "{\"hostPort\":80,\"containerPort\":80,\"protocol\":\"UDP\"},"
+        "{\"hostPort\":81,\"containerPort\":81,\"hostIP\":\"10.0.0.2\"}"};
+    if (chance(w, 10))
+        s->f.ports = ports[world_random(w, 3)];
+    if (chance(w, 20))
+        s->f.image = chance(w, 50) ? "app:v1" : "app:v2";
     s->f.gated = chance(w, 5);
     size_t l = 0;
     if (chance(w, 40)) {

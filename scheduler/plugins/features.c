@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * features - what a pod needs its node to declare (status.declaredFeatures). The kubelet of a node that does not would reject the pod.
+ */
+#include "scheduler/plugin.h"
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    (void)a;
+    const char *missing = node_missing_feature(node->node, ask->pod->pod);
+    if (missing != NULL && why != NULL)
+        *why = (struct reason){.kind = REASON_FEATURE, .what = missing};
+    return missing == NULL;
+}
+
+static bool applies(const struct cluster_pod *pod)
+{
+    return pod->pod->features != 0;
+}
+
+const struct plugin plugin_features = {.name = "features",
+                                       .wakes = EVENT_NODE_FEATURES,
+                                       .depends = PLUGIN_NODE,
+                                       .applies = applies,
+                                       .filter = filter};
