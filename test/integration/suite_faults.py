@@ -23,6 +23,7 @@ from suite_reflector import answer, stats
 NODES, NODE_CPU, NODE_PODS = 20, 4, 12
 PODS_MAX, DEPLOYMENTS_MAX, JOBS_MAX = 110, 4, 4
 RSS_MAX_MIB = 500
+EVENT_TTL_S = 10  # as many Events come as go: what grows then is a leak
 SETTLE_S = 75  # a reflector that failed often waits up to 30 s, a pod that was refused often 10 s
 SLOW_S = 5  # worth a line that says what it waited for
 # The quarantine of freed memory would hide how the rest grows.
@@ -358,7 +359,7 @@ class World:
         self.auditor = Auditor(c, "/api/v1/pods", f"{seed}a")
         self.watchers = [self.auditor, Watcher(c, "/api/v1/pods", f"{seed}b", "&labelSelector=tier%3Da"),
                          Watcher(c, "/api/v1/pods", f"{seed}c", "&fieldSelector=spec.nodeName%3Dhollow-00001"),
-                         *(Watcher(c, path, f"{seed}{path}") for kind, path in KINDS.items() if kind != "Pod")]
+                         Watcher(c, "/api/v1/events", f"{seed}e"), *(Watcher(c, path, f"{seed}{path}") for kind, path in KINDS.items() if kind != "Pod")]
         self.churner = Churner(c, f"{seed}d")
         for thread in (*self.watchers, self.churner):
             suite.stack.callback(setattr, thread, "ending", True)
@@ -367,7 +368,7 @@ class World:
 
     def start(self):
         history = self.dice.choice((40, 2000))
-        server = self.suite.program("cosched-local", f"--state-dir={self.state}", "--keep-state", f"--port={self.port}", f"--history={history}",
+        server = self.suite.program("cosched-local", f"--state-dir={self.state}", "--keep-state", f"--port={self.port}", f"--history={history}", f"--event-ttl={EVENT_TTL_S}s",
                                     f"--hollow={NODES}", f"--hollow-cpu={NODE_CPU}", f"--hollow-pods={NODE_PODS}",
                                     *(["--insecure"] if self.plain else []), env=ASAN)
         server.wait_output("^export KUBECONFIG=")
@@ -523,8 +524,9 @@ class World:
         check(rss <= RSS_MAX_MIB, f"cosched-local takes {rss} MiB")
         if settled > SLOW_S:
             print(f"     slow to settle: {self.last}", flush=True)
+        events = len(self.cluster.get("/api/v1/events")["items"])
         print(f"     pods {len(pods)}, {waiting} waiting, {stalled} rollouts at a stand; settled in {settled:.1f} s, views equal in {time.monotonic() - began - settled:.1f} s; "
-              f"events {self.auditor.counts['events']}; rss {rss} MiB", flush=True)
+              f"pod events {self.auditor.counts['events']}; Events {events}; rss {rss} MiB", flush=True)
         return rss
 
     def stop(self):

@@ -27,6 +27,7 @@
 #include "test/local/api.h"
 #include "test/local/controllers.h"
 #include "test/local/discovery.h"
+#include "test/local/expiry.h"
 #include "test/local/faults.h"
 #include "test/local/faults_pods.h"
 #include "test/local/gauges.h"
@@ -43,7 +44,7 @@ struct local_options {
     const char *address, *state_dir, *nodes, *plugin, *fault_script, *hollow_template;
     const char *webhook_services;
     int64_t port, history, hollow, hollow_cpu, hollow_memory, hollow_pods;
-    int64_t max_body, max_unsent;
+    int64_t max_body, max_unsent, event_ttl_ms;
     bool insecure, keep_state;
 };
 
@@ -56,6 +57,7 @@ struct local {
     struct kubeconfig files;
     struct admission *admission;
     struct api *api;
+    struct expiry *expiry[2]; /* of Events, by both their names */
     struct controllers *controllers;
     struct hollow *hollow;
     struct faults *faults;
@@ -87,6 +89,9 @@ static const struct option_row serve_rows[] = {
              "start."},
     {ROW("history", OPTION_INT, history), .fallback = "50000", .min = 1, .max = 10000000,
      .meta = "N", .help = "Changes of each kind that a watch can resume over; older ones are 410."},
+    {ROW("event-ttl", OPTION_DURATION, event_ttl_ms), .fallback = "1h", .max = 8760LL * 3600 * 1000,
+     .meta = "DURATION",
+     .help = "How long an Event lives after it was written last; 0: until someone deletes it."},
     {ROW("max-body-bytes", OPTION_SIZE, max_body), .fallback = "3MiB", .min = 1024, .max = 1 << 30,
      .meta = "SIZE", .help = "Of a request; more is 413."},
     {ROW("max-unsent-bytes", OPTION_SIZE, max_unsent), .fallback = "256MiB", .min = 1024,
@@ -388,6 +393,19 @@ static int start_script(struct local *l, struct error *err)
     return rc;
 }
 
+static void start_expiry(struct local *l)
+{
+    const struct kind *kinds[] = {&kind_events, kinds_by_name("events.k8s.io/v1", "Event")};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && l->options.event_ttl_ms > 0; i++) {
+        struct expiry_config c = {.loop = l->loop,
+                                  .store = l->store,
+                                  .kind = kinds[i],
+                                  .ttl_ms = l->options.event_ttl_ms,
+                                  .now_ms = clock_mono_ms};
+        l->expiry[i] = expiry_start(&c);
+    }
+}
+
 static int start(struct local *l, struct error *err)
 {
     const struct local_options *o = &l->options;
@@ -403,6 +421,7 @@ static int start(struct local *l, struct error *err)
     struct api_config api = {
         .loop = l->loop, .store = l->store, .admission = l->admission, .now_ns = clock_wall_ns};
     l->api = api_new(&api);
+    start_expiry(l);
     if (controllers_start(&l->controllers, l->loop, l->api, l->store, err) < 0)
         return -1;
     controllers_use_admission(l->controllers, l->admission);
@@ -433,6 +452,8 @@ static void stop(struct local *l)
     hollow_stop(l->hollow);
     if (l->controllers)
         controllers_stop(l->controllers);
+    for (size_t i = 0; i < sizeof l->expiry / sizeof *l->expiry; i++)
+        expiry_stop(l->expiry[i]);
     if (l->api)
         api_free(l->api);
     admission_free(l->admission);
