@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * certs - X.509 by OpenSSL, judged as the API server will judge it.
+ *
+ * The one client that matters is Go's, and it is not OpenSSL: a name counts only as a subjectAltName, never as the common name; a star
+ * stands for a whole label; whatever is in the bundle is trusted, be it an intermediate or the certificate itself; and the API server refuses a
+ * caBundle of which one certificate cannot be read. OpenSSL's defaults differ in each of these, and a certificate that passes here and
+ * fails there means that no pod is admitted. So the flags below say what Go does.
+ *
+ * Objects of OpenSSL live no longer than a call: they are freed by their scope (AUTO_OF). Its error queue belongs to the thread; whoever
+ * fails takes the reason out of it and leaves it empty (fail). Keys are printed into memory that OpenSSL wipes, copied once, and wiped by
+ * certs_wipe.
+ */
 #include "webhook/certs.h"
 
 #include <stdlib.h>
@@ -91,14 +103,22 @@ static int read_certs(const char *pem, const char *what, STACK_OF(X509) * *out, 
     __attribute__((cleanup(free_stack))) STACK_OF(X509) *certs = sk_X509_new_null();
     if (!bio || !certs)
         return error_set(err, ERROR_INVALID, "%s: is missing or too long", what);
+    ERR_clear_error();
     for (X509 *x; (x = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL;)
         if (sk_X509_push(certs, x) <= 0) {
             X509_free(x);
             return fail(err, what);
         }
+    /* The end of the text is reported as an error too. Any other one means that there is more, which nobody can read. */
+    unsigned long why = ERR_peek_last_error();
+    bool ended = ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
+    if (!ended && sk_X509_num(certs) > 0) {
+        fail(err, "cannot be read");
+        return error_wrap(err, "%s: certificate %d", what, sk_X509_num(certs) + 1);
+    }
+    ERR_clear_error();
     if (sk_X509_num(certs) == 0)
         return error_set(err, ERROR_INVALID, "%s: holds no PEM certificate that can be read", what);
-    ERR_clear_error(); /* the end of the text is reported as an error */
     *out = certs;
     certs = NULL;
     return 0;
@@ -340,6 +360,7 @@ static int check_chain(STACK_OF(X509) * trusted, STACK_OF(X509) * chain, int64_t
     if (!X509_STORE_CTX_init(ctx, store, leaf, chain) ||
         !X509_STORE_CTX_set_purpose(ctx, X509_PURPOSE_SSL_SERVER))
         return fail(err, "verify");
+    X509_VERIFY_PARAM_set_flags(X509_STORE_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
     X509_VERIFY_PARAM_set_time(X509_STORE_CTX_get0_param(ctx), (time_t)now_s);
     if (X509_verify_cert(ctx) == 1)
         return 0;
@@ -350,7 +371,9 @@ static int check_chain(STACK_OF(X509) * trusted, STACK_OF(X509) * chain, int64_t
 
 static bool covers(X509 *x, const char *name)
 {
-    return X509_check_ip_asc(x, name, 0) == 1 || X509_check_host(x, name, 0, 0, NULL) == 1;
+    const unsigned flags =
+        X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
+    return X509_check_ip_asc(x, name, 0) == 1 || X509_check_host(x, name, 0, flags, NULL) == 1;
 }
 
 int certs_check(const char *ca_bundle_pem, const struct certs_pair *leaf, const char *const *names,
@@ -381,7 +404,7 @@ int certs_check_ca(const struct certs_pair *ca, int64_t now_s, struct error *err
     X509 *x = sk_X509_value(certs, 0);
     if (check_key(x, ca->key_pem, "CA key", err) < 0 || life_of(x, &life, err) < 0)
         return -1;
-    if (X509_check_ca(x) == 0)
+    if (X509_check_ca(x) != 1) /* more than 1: old ways to be one, which no client takes */
         return error_set(err, ERROR_INVALID, "CA: this certificate may not sign others");
     if (now_s < life.not_before_s || now_s >= life.not_after_s)
         return error_set(err, ERROR_INVALID, "CA: is not valid at this time");
@@ -408,26 +431,37 @@ int certs_first(const char *bundle_pem, struct strbuf *out, struct error *err)
     return append_cert(sk_X509_value(certs, 0), out, err);
 }
 
+static bool is_among(STACK_OF(X509) * certs, X509 *x)
+{
+    for (int i = 0; i < sk_X509_num(certs); i++)
+        if (X509_cmp(sk_X509_value(certs, i), x) == 0)
+            return true;
+    return false;
+}
+
 int certs_bundle(const char *newest_pem, const char *bundle_pem, int64_t now_s, struct strbuf *out,
                  struct error *err)
 {
-    __attribute__((cleanup(free_stack))) STACK_OF(X509) *newest = NULL;
+    __attribute__((cleanup(free_stack))) STACK_OF(X509) *kept = NULL; /* the newest, and more */
     __attribute__((cleanup(free_stack))) STACK_OF(X509) *others = NULL;
-    if (read_certs(newest_pem, "CA", &newest, err) < 0 ||
-        (bundle_pem && read_certs(bundle_pem, "CA bundle", &others, err) < 0) ||
-        append_cert(sk_X509_value(newest, 0), out, err) < 0)
+    if (read_certs(newest_pem, "CA", &kept, err) < 0 ||
+        (bundle_pem && read_certs(bundle_pem, "CA bundle", &others, err) < 0))
         return -1;
-    int kept = 1;
-    for (int i = 0; others && i < sk_X509_num(others) && kept < CERTS_BUNDLE_MAX; i++) {
+    while (sk_X509_num(kept) > 1)
+        X509_free(sk_X509_pop(kept));
+    for (int i = 0; others && i < sk_X509_num(others) && sk_X509_num(kept) < CERTS_BUNDLE_MAX;
+         i++) {
         X509 *x = sk_X509_value(others, i);
         struct certs_life life;
         if (life_of(x, &life, err) < 0)
             return -1;
-        if (now_s >= life.not_after_s || X509_cmp(x, sk_X509_value(newest, 0)) == 0)
+        if (now_s >= life.not_after_s || is_among(kept, x))
             continue;
-        if (append_cert(x, out, err) < 0)
-            return -1;
-        kept++;
+        if (!X509_up_ref(x) || sk_X509_push(kept, x) <= 0)
+            return fail(err, "CA bundle");
     }
+    for (int i = 0; i < sk_X509_num(kept); i++)
+        if (append_cert(sk_X509_value(kept, i), out, err) < 0)
+            return -1;
     return 0;
 }

@@ -3,7 +3,7 @@
  * certs - makes and judges certificates. The only file that knows OpenSSL. PEM text in, PEM text out; no files, no clock: who
  * calls says what time it is (seconds since the epoch), so that years of rotation pass in a test.
  *
- * Keys are P-256. Private keys never appear in an error text, and their memory is wiped when it is freed.
+ * A text of which one certificate cannot be read is an error as a whole, as it is for the API server. Keys are P-256. Private keys never appear in an error text, and their memory is wiped when it is freed.
  */
 #pragma once
 

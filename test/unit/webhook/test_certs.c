@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "webhook/certs.h"
 
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
 #include "test/unit/lib/base/expect.h"
 
 enum { NOW = 1800000000, DAY = 86400, YEAR = 365 * DAY };
@@ -21,6 +24,50 @@ static void make_leaf(const struct certs_pair *ca, struct certs_pair *leaf, int6
     struct error err = ERROR_INIT;
     if (certs_make_leaf(ca, names, NAMES, now_s, valid_s, leaf, &err) < 0)
         fail_msg("%s", err.text);
+}
+
+static char *text_of(BIO *bio)
+{
+    char *bytes = NULL;
+    long n = BIO_get_mem_data(bio, &bytes);
+    struct strbuf text = {0};
+    strbuf_add(&text, bytes, (size_t)n);
+    BIO_free(bio);
+    return strbuf_take(&text);
+}
+
+/* Signed by itself, by other hands than ours. san and ca: the extensions' texts, or NULL. */
+static void make_stranger(struct certs_pair *out, long version, const char *name, const char *san,
+                          const char *ca)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = X509_new();
+    const struct {
+        int nid;
+        const char *value;
+    } extensions[] = {{NID_subject_alt_name, san}, {NID_basic_constraints, ca}};
+    X509_set_version(x, version);
+    ASN1_INTEGER_set(X509_get_serialNumber(x), 7);
+    ASN1_TIME_set(X509_getm_notBefore(x), NOW);
+    ASN1_TIME_set(X509_getm_notAfter(x), NOW + YEAR);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
+                               (const unsigned char *)name, -1, -1, 0);
+    X509_set_issuer_name(x, X509_get_subject_name(x));
+    X509_set_pubkey(x, key);
+    for (size_t i = 0; i < 2; i++) {
+        X509_EXTENSION *e = extensions[i].value ? X509V3_EXT_conf_nid(NULL, NULL, extensions[i].nid,
+                                                                      extensions[i].value)
+                                                : NULL;
+        if (e)
+            X509_add_ext(x, e, -1);
+        X509_EXTENSION_free(e);
+    }
+    BIO *cert = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
+    assert_true(X509_sign(x, key, EVP_sha256()) > 0 && PEM_write_bio_X509(cert, x) == 1 &&
+                PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) == 1);
+    *out = (struct certs_pair){.cert_pem = text_of(cert), .key_pem = text_of(secret)};
+    X509_free(x);
+    EVP_PKEY_free(key);
 }
 
 static const char *check(const char *bundle, const struct certs_pair *leaf, const char *name,
@@ -192,6 +239,124 @@ static void a_bundle_carries_both_cas_through_a_rotation(void **state)
     expect_done();
 }
 
+/* What Go's verification takes and what it does not, where OpenSSL's defaults differ. */
+static void it_is_judged_as_the_api_server_does(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *cn, *san, *name, *expected;
+    } rows[] = {
+        {"an alternative name counts", "x", "DNS:hook.svc", "hook.svc", ""},
+        {"a common name does not", "hook.svc", NULL, "hook.svc",
+         "the certificate is not for the name hook.svc"},
+        {"a star is a label", "x", "DNS:*.ns.svc", "hook.ns.svc", ""},
+        {"one label", "x", "DNS:*.ns.svc", "a.hook.ns.svc",
+         "the certificate is not for the name a.hook.ns.svc"},
+        {"and not part of one", "x", "DNS:ho*.ns.svc", "hook.ns.svc",
+         "the certificate is not for the name hook.ns.svc"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct certs_pair pair;
+        make_stranger(&pair, X509_VERSION_3, rows[i].cn, rows[i].san, NULL);
+        expect_str(rows[i].row, rows[i].expected, check(NULL, &pair, rows[i].name, NOW));
+        certs_pair_deinit(&pair);
+    }
+    struct certs_pair ca = {0}, leaf = {0};
+    make_ca(&ca, NOW, YEAR);
+    make_leaf(&ca, &leaf, NOW, 90 * DAY);
+    expect_str("what is in the bundle is trusted, without its issuer", "",
+               check(leaf.cert_pem, &leaf, names[0], NOW));
+    expect_str("but only in its time", "the certificate is not accepted: certificate has expired",
+               check(leaf.cert_pem, &leaf, names[0], NOW + 91 * DAY));
+    certs_pair_deinit(&ca);
+    certs_pair_deinit(&leaf);
+    expect_done();
+}
+
+static void a_ca_says_that_it_is_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        long version;
+        const char *ca, *expected;
+    } rows[] = {
+        {"it does", X509_VERSION_3, "critical,CA:TRUE", ""},
+        {"it does not", X509_VERSION_3, "critical,CA:FALSE",
+         "CA: this certificate may not sign others"},
+        {"of a time that could not say it", X509_VERSION_1, NULL,
+         "CA: this certificate may not sign others"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct certs_pair pair;
+        struct error err = ERROR_INIT;
+        make_stranger(&pair, rows[i].version, "ca", NULL, rows[i].ca);
+        expect_int(rows[i].row, rows[i].expected[0] ? -1 : 0, certs_check_ca(&pair, NOW, &err));
+        expect_str(rows[i].row, rows[i].expected, err.text);
+        certs_pair_deinit(&pair);
+    }
+    expect_done();
+}
+
+/* The API server refuses a caBundle of which a part cannot be read, so does every function here. */
+static void a_part_that_cannot_be_read_spoils_the_whole(void **state)
+{
+    (void)state;
+    static const char broken[] =
+        "-----BEGIN CERTIFICATE-----\nTm8gY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n";
+    struct certs_pair ca = {0}, leaf = {0};
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF bundle = {0};
+    AUTO_STRBUF out = {0};
+    make_ca(&ca, NOW, YEAR);
+    make_leaf(&ca, &leaf, NOW, 90 * DAY);
+    strbuf_addf(&bundle, "%s# a comment\n%s", ca.cert_pem, broken);
+    struct certs_pair broken_ca = {.cert_pem = bundle.ptr, .key_pem = ca.key_pem};
+    expect_true("a bundle to trust",
+                str_starts(check(bundle.ptr, &leaf, NULL, NOW), "CA bundle: certificate 2: "));
+    expect_int("a bundle to keep", -1, certs_bundle(ca.cert_pem, bundle.ptr, NOW, &out, &err));
+    expect_int("nothing is appended then", 0, (int64_t)out.len);
+    expect_int("a CA", -1, certs_check_ca(&broken_ca, NOW, &err));
+    strbuf_reset(&bundle);
+    strbuf_addf(&bundle, "before\n%s%s\nafter", leaf.key_pem, ca.cert_pem);
+    expect_str("other text and other PEM are no certificates", "",
+               check(bundle.ptr, &leaf, NULL, NOW));
+    certs_pair_deinit(&ca);
+    certs_pair_deinit(&leaf);
+    expect_done();
+}
+
+static size_t certificates(const struct strbuf *text)
+{
+    size_t n = 0;
+    for (const char *s = strbuf_str(text); (s = strstr(s, "-----BEGIN CERT")) != NULL; s++)
+        n++;
+    return n;
+}
+
+static void a_bundle_repeats_nothing(void **state)
+{
+    (void)state;
+    struct certs_pair newest = {0}, older = {0};
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF bundle = {0};
+    AUTO_STRBUF out = {0};
+    make_ca(&newest, NOW, YEAR);
+    make_ca(&older, NOW, YEAR);
+    strbuf_addf(&bundle, "%s%s%s%s", older.cert_pem, newest.cert_pem, older.cert_pem,
+                older.cert_pem);
+    expect_int("it is made", 0, certs_bundle(newest.cert_pem, bundle.ptr, NOW, &out, &err));
+    expect_int("each once", 2, (int64_t)certificates(&out));
+    expect_true("the newest first", str_starts(out.ptr, newest.cert_pem));
+    strbuf_reset(&out);
+    expect_int("of the first text only the first counts", 0,
+               certs_bundle(bundle.ptr, NULL, NOW, &out, &err));
+    expect_str("so it is that", older.cert_pem, strbuf_str(&out));
+    certs_pair_deinit(&newest);
+    certs_pair_deinit(&older);
+    expect_done();
+}
+
 static void bad_input_is_an_error(void **state)
 {
     (void)state;
@@ -229,6 +394,10 @@ int main(void)
         cmocka_unit_test(lives_are_what_was_asked_for),
         cmocka_unit_test(a_ca_is_judged),
         cmocka_unit_test(a_bundle_carries_both_cas_through_a_rotation),
+        cmocka_unit_test(it_is_judged_as_the_api_server_does),
+        cmocka_unit_test(a_ca_says_that_it_is_one),
+        cmocka_unit_test(a_part_that_cannot_be_read_spoils_the_whole),
+        cmocka_unit_test(a_bundle_repeats_nothing),
         cmocka_unit_test(bad_input_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
