@@ -7,10 +7,8 @@ would test nothing. A pod has one to three themes (features that are likely in i
 """
 import random
 
-# In the order of the scheduler's own plugins. "preemption" and "resize" are asked for by name.
 FEATURES = ["resources", "containers", "selector", "nodeaffinity", "taints", "cordon", "ports", "interpod", "spread", "priority", "gates",
-            "nodename", "terminating", "finished"]
-MORE = ["resize"]
+            "nodename", "terminating", "finished", "resize"]
 
 ZONE, REGION, HOST = "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/hostname"
 # Made once and kept: label sets that namespaceSelectors can tell apart.
