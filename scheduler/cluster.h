@@ -19,6 +19,7 @@
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
 #include "scheduler/amounts.h"
+#include "scheduler/index.h"
 #include "scheduler/ledger.h"
 #include "scheduler/objects.h"
 #include "scheduler/table.h"
@@ -59,6 +60,7 @@ struct cluster_node {
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
     struct VEC(struct cluster_port) ports; /* host ports that they have */
     int32_t place;                         /* in the table, or TABLE_NOWHERE */
+    uint32_t slot;                         /* in the index' counters, as long as the node lives */
 };
 
 enum cluster_state {
@@ -81,8 +83,10 @@ struct cluster_pod {
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
     struct gang *gang;     /* ours only: pods with our schedulerName */
-    uint32_t class_slot;   /* classes.c's: the class it was last found in */
-    uint64_t class_serial; /* 0: none yet */
+    struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
+    uint32_t class_slot;         /* classes.c's: the class it was last found in */
+    uint64_t class_serial;       /* 0: none yet */
+    uint64_t class_version;      /* of the index, when it was found there */
     /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
@@ -116,6 +120,7 @@ struct gang {
         bool for_gang;  /* pods are missing, not room */
         int64_t due_ms; /* when to tell again; -1: everyone knows */
     } why;
+    uint64_t event_class;    /* status.c's: the class that an Event was made for */
     int32_t queued_priority; /* priority and since_ns as they were when it entered a heap */
     int64_t queued_since_ns;
 };
@@ -140,6 +145,7 @@ struct cluster {
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     /* What was found out about the nodes, and what has changed since: in no digest. */
+    struct index index;
     struct table table;
     struct classes *classes;
 };
@@ -173,8 +179,8 @@ struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
 /* The first by name of the node's pods that cannot be read, or NULL. */
 const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn);
 
-/* PENDING -> ASSUMED. The claim is copied. Cannot fail. */
-void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
+/* PENDING -> ASSUMED. The claim is copied. Cannot fail. Returns the events: for pods that want to be near, or spread, one more pod may be what they wait for. */
+uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
                     const struct claim *claim);
 /* ASSUMED -> PENDING; the caller looks at the state first: the watch may have confirmed the pod meanwhile. Room comes free (EVENT_POD_GONE, which is the
  * caller's to spread). Cannot fail. The node may go with it. */

@@ -113,6 +113,13 @@ static void model_changed(void *arg)
     drive_poke(&s->drive);
 }
 
+/* Any thread. */
+static bool is_binding(void *arg)
+{
+    const struct scheduler *s = arg;
+    return binder_pending(s->binder) > 0;
+}
+
 static int start_leading(struct scheduler *s, struct error *err)
 {
     s->leading = true;
@@ -121,9 +128,10 @@ static int start_leading(struct scheduler *s, struct error *err)
     struct binder_config binder = {.threads = (unsigned)s->options.bind_workers,
                                    .lease = s->lease,
                                    .results = s->drive.results};
+    struct status_config status = {
+        .events = s->events_options, .lease = s->lease, .is_busy = is_binding, .arg = s};
     if (binder_start(&s->binder, s->kube, &s->kube_options, &binder, err) < 0 ||
-        status_start(&s->status, s->kube, &s->kube_options, &s->events_options, s->lease, err) <
-            0 ||
+        status_start(&s->status, s->kube, &s->kube_options, &status, err) < 0 ||
         intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
         return -1;
     return 0;
@@ -188,8 +196,8 @@ static void tear_down(struct scheduler *s)
     bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
     mailbox_close(s->drive.results); /* nobody reads it any more: a worker must not wait for room */
     intake_deinit(&s->intake);
+    status_stop(s->status, STATUS_DRAIN_MS); /* before the binder, which its threads ask */
     binder_stop(s->binder);
-    status_stop(s->status, STATUS_DRAIN_MS);
     /* A Binding without an answer may still happen: then the lease is not released, it runs out. */
     lease_stop(s->lease, drained);
     mailbox_free(s->control);

@@ -15,7 +15,7 @@
 #include "lib/model/names.h"
 #include "scheduler/workers.h"
 
-enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 2000 };
+enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 2000, BUSY_POLL_MS = 50 };
 
 static struct metric writes = {.kind = METRIC_COUNTER,
                                .name = "cosched_scheduler_condition_writes_total",
@@ -27,6 +27,8 @@ struct status {
     struct kube_client *client;
     struct events *events;
     const struct lease *lease;
+    struct pace pace;
+    struct events_pace shared; /* the pace as Events see it */
 };
 
 struct status_job {
@@ -112,10 +114,25 @@ static bool is_worth_waiting(const struct error *err, int attempt)
     return err->http_status == 0 || attempt + 1 < STATUS_TRIES;
 }
 
+/* false: we are stopping. */
+static bool wait_for_turn(struct status *s)
+{
+    for (;;) {
+        bool busy = s->shared.is_busy(s->shared.arg);
+        int64_t ms = pace_take(&s->pace, busy, clock_mono_ms());
+        if (ms == 0)
+            return true;
+        if (!kube_http_sleep(kube_client_http(s->client), busy ? num_min(ms, BUSY_POLL_MS) : ms))
+            return false;
+    }
+}
+
 /* What became of it, for the metric. */
 static const char *write_condition(struct status *s, struct status_job *job)
 {
     struct error err = ERROR_INIT;
+    if (!wait_for_turn(s))
+        return "stopping";
     for (int attempt = 0;; attempt++) {
         error_clear(&err);
         if (s->lease != NULL && !lease_may_write(s->lease))
@@ -147,15 +164,19 @@ static void worker_write(void *arg, unsigned thread, void *p)
 }
 
 int status_start(struct status **out, struct kube_config *kube, const struct kube_options *k,
-                 const struct events_options *e, const struct lease *lease, struct error *err)
+                 const struct status_config *c, struct error *err)
 {
     metrics_register(&writes);
     struct status *s = mem_new(struct status, 1);
-    *s = (struct status){.lease = lease};
+    *s = (struct status){.lease = c->lease};
+    pace_init(&s->pace, c->events.qps, num_min(STATUS_BUSY_QPS, c->events.qps), clock_mono_ms());
+    s->shared = (struct events_pace){.pace = &s->pace, .is_busy = c->is_busy, .arg = c->arg};
+    struct events_options events = c->events;
+    events.shared = &s->shared;
     struct workers_config config = {
         .threads = 1, .capacity = STATUS_QUEUE, .run = worker_write, .dispose = job_free, .arg = s};
     if (kube_client_new(&s->client, kube, k, "cosched-scheduler/status", err) < 0 ||
-        events_start(&s->events, kube, k, e, NAME_SCHEDULER, err) < 0 ||
+        events_start(&s->events, kube, k, &events, NAME_SCHEDULER, err) < 0 ||
         workers_start(&s->workers, &config, err) < 0) {
         status_stop(s, 0);
         return error_wrap(err, "status");
@@ -187,10 +208,10 @@ static bool knows(const struct pod *p, const char *reason, const char *sentence)
     return str_eq(c->status, "False") && str_eq(c->reason, reason) && str_eq(c->message, sentence);
 }
 
-static void tell(struct status *s, struct cluster_pod *cp, const struct gang_why *why,
-                 int64_t now_ms)
+static void tell(struct status *s, struct gang *g, struct cluster_pod *cp, int64_t now_ms)
 {
     const struct pod *p = cp->pod;
+    const struct gang_why *why = &g->why;
     const char *reason = why->for_gang ? "WaitingForGang" : "Unschedulable";
     if (knows(p, reason, why->sentence)) {
         cp->told_class = why->class;
@@ -210,6 +231,9 @@ static void tell(struct status *s, struct cluster_pod *cp, const struct gang_why
         return; /* the class is not noted: said again later */
     }
     cp->told_class = why->class;
+    if (g->event_class == why->class && g->members.len > 1)
+        return; /* another member's Event says it */
+    g->event_class = why->class;
     emit(s, p, true, "FailedScheduling", why->sentence);
 }
 
@@ -220,7 +244,7 @@ int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms)
         struct cluster_pod *cp = g->members.items[i];
         int64_t due_ms = may_be_told_ms(cp, g->why.class);
         if (due_ms >= 0 && due_ms <= now_ms) {
-            tell(s, cp, &g->why, now_ms);
+            tell(s, g, cp, now_ms);
             due_ms = may_be_told_ms(cp, g->why.class);
         }
         if (due_ms >= 0 && (next_ms < 0 || due_ms < next_ms))
@@ -260,5 +284,6 @@ void status_stop(struct status *s, int64_t drain_ms)
         events_stop(s->events, drain_ms > 0 ? drain_ms : 0);
     if (s->client != NULL)
         kube_client_free(s->client);
+    pace_deinit(&s->pace);
     free(s);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * status - tells the user why a pod waits: the condition PodScheduled=False on the pod, and an Event. One thread of its own, so binds never wait for it.
+ * status - tells the user why a pod waits: the condition PodScheduled=False on each pod, and one Event for each gang and class of reason. Threads of its
+ * own, so binds never wait for it; and one bucket for conditions and Events together (--event-qps, 50/s), from which only STATUS_BUSY_QPS are taken while
+ * Bindings wait: what the user reads must not slow down what the user waits for.
  *
  * A pod that has waited for STATUS_FIRST_MS is told; then again when the class of the reason changes (another resource, another
  * kind of refusal, another number of gang members), at most every STATUS_AGAIN_MS. Amounts alone cause no write. So a pod that is
@@ -17,12 +19,18 @@
 #include "lib/kube/lease.h"
 #include "scheduler/cluster.h"
 
-enum { STATUS_QUEUE = 10000, STATUS_FIRST_MS = 1000, STATUS_AGAIN_MS = 10000 };
+enum { STATUS_QUEUE = 10000, STATUS_FIRST_MS = 1000, STATUS_AGAIN_MS = 10000, STATUS_BUSY_QPS = 5 };
 
 struct status;
 
+struct status_config {
+    struct events_options events; /* qps is that of conditions and Events together */
+    const struct lease *lease;    /* NULL: no election, always allowed */
+    bool (*is_busy)(void *arg);   /* Bindings wait; any thread */
+    void *arg;
+};
 int status_start(struct status **out, struct kube_config *kube, const struct kube_options *k,
-                 const struct events_options *e, const struct lease *lease, struct error *err);
+                 const struct status_config *c, struct error *err);
 /* Tells g->why to the waiting members that may be told now; returns when the next one may be, or -1. */
 int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms);
 void status_tell_bound(struct status *s, const struct pod *p, const char *node);

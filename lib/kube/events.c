@@ -34,6 +34,8 @@ enum {
     SENT_MS = 10 * 60 * 1000,
     REQUEST_MS = 5000,
     LOG_EVERY_MS = 10000,
+    OLD_MS = 60 * 1000, /* said so long ago that it is not worth sending any more */
+    BUSY_POLL_MS = 50,  /* how soon the end of a busy time is noticed */
 };
 
 const struct option_row events_option_rows[] = {
@@ -41,7 +43,7 @@ const struct option_row events_option_rows[] = {
     {.name = "event-queue",
      .kind = OPTION_INT,
      .offset = offsetof(struct events_options, queue),
-     .fallback = "1000",
+     .fallback = "10000",
      .min = 1,
      .max = 1000000,
      .meta = "N",
@@ -53,7 +55,8 @@ const struct option_row events_option_rows[] = {
      .min = 1,
      .max = 100000,
      .meta = "N",
-     .help = "Events sent in one second at most."},
+     .help =
+         "Events sent in one second at most; the scheduler's conditions of waiting pods are counted with them."},
     {0}};
 
 /* One thing to say. Waits in the queue, then is remembered among the sent ones. */
@@ -66,8 +69,8 @@ struct note {
     int64_t count;    /* waiting: times said since it was queued; sent: times told to the server */
     int64_t first_ns; /* wall clock */
     int64_t last_ns;
-    const char *event; /* name of the Event object */
-    int64_t sent_ms;
+    const char *event;          /* name of the Event object */
+    int64_t queued_ms, sent_ms; /* monotonic */
 };
 
 struct notes { /* a list with an index */
@@ -89,7 +92,7 @@ struct events {
     int64_t stop_by_ms;
 
     struct notes sent; /* the thread's */
-    int64_t tokens_milli, tokens_at_ms;
+    struct pace own;   /* unless options.shared */
     int64_t logged_ms;
     uint64_t serial;
 
@@ -182,6 +185,7 @@ void events_emit(struct events *e, const struct events_object *o, bool warning, 
     if (!n && !e->stopping && map_count(&e->waiting.by_key) < (size_t)e->options.queue) {
         n = note_new(&object, warning, reason, message, strbuf_str(&key));
         n->first_ns = now;
+        n->queued_ms = clock_mono_ms();
         notes_add(&e->waiting, n);
         pthread_cond_signal(&e->wake);
     }
@@ -321,14 +325,23 @@ static int send_note(struct events *e, struct note *n, struct error *err)
 /* How long until the rate allows one more; 0: now, and it is taken. */
 static int64_t take_token(struct events *e, int64_t now_ms)
 {
-    int64_t full = e->options.qps * 1000;
-    e->tokens_milli =
-        num_min(full, e->tokens_milli + num_min(now_ms - e->tokens_at_ms, 1000) * e->options.qps);
-    e->tokens_at_ms = now_ms;
-    if (e->tokens_milli < 1000)
-        return (1000 - e->tokens_milli + e->options.qps - 1) / e->options.qps;
-    e->tokens_milli -= 1000;
-    return 0;
+    const struct events_pace *shared = e->options.shared;
+    if (!shared)
+        return pace_take(&e->own, false, now_ms);
+    bool busy = shared->is_busy(shared->arg);
+    int64_t ms = pace_take(shared->pace, busy, now_ms);
+    return busy ? num_min(ms, BUSY_POLL_MS) : ms;
+}
+
+/* Those that waited too long; the oldest come first. */
+static void drop_old(struct events *e, int64_t now_ms)
+{
+    while (e->waiting.first && now_ms - e->waiting.first->queued_ms >= OLD_MS) {
+        struct note *n = e->waiting.first;
+        notes_remove(&e->waiting, n);
+        note_free(n);
+        atomic_fetch_add(&e->dropped, 1);
+    }
 }
 
 static struct timespec after_ms(clockid_t clock, int64_t ms)
@@ -359,6 +372,7 @@ static struct note *next_note(struct events *e)
         int64_t now = clock_mono_ms();
         if (e->stopping && (!e->waiting.first || now >= e->stop_by_ms))
             break;
+        drop_old(e, now);
         if (!e->waiting.first) {
             pthread_cond_wait(&e->wake, &e->lock);
             continue;
@@ -403,6 +417,7 @@ static void events_free(struct events *e)
     notes_deinit(&e->sent);
     pthread_cond_destroy(&e->wake);
     pthread_mutex_destroy(&e->lock);
+    pace_deinit(&e->own);
     kube_client_free(e->client);
     free(e->component);
     free(e);
@@ -415,8 +430,7 @@ int events_start(struct events **out, struct kube_config *kube, const struct kub
     pthread_condattr_t attr;
     e->component = mem_strdup(component);
     e->options = *o;
-    e->tokens_milli = o->qps * 1000;
-    e->tokens_at_ms = clock_mono_ms();
+    pace_init(&e->own, o->qps, o->qps, clock_mono_ms());
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -3,8 +3,9 @@
  * events - Kubernetes Events, de-duplicated and bounded. One worker thread.
  *
  * The same (object, reason, message) within 10 minutes raises the count of the Event that exists (a patch) instead of making a new one. The queue is bounded
- * (--event-queue, default 1000; beyond it the newest is dropped and counted), the memory of what was sent as well (4096, oldest out), and sending is
- * limited by a token bucket (--event-qps, default 50).
+ * (--event-queue, default 10000; beyond it the newest is dropped and counted), the memory of what was sent as well (4096, oldest out), and sending is
+ * limited by a token bucket (--event-qps, default 50), which may be shared with other writers (lib/base/pace). What waited longer than a minute is old
+ * news: dropped and counted.
  */
 #pragma once
 
@@ -13,11 +14,21 @@
 
 #include "lib/base/error.h"
 #include "lib/base/options.h"
+#include "lib/base/pace.h"
 #include "lib/kube/config.h"
 
 struct events_options { /* rows: events_option_rows */
     int64_t queue;
     int64_t qps;
+    const struct events_pace
+        *shared; /* no option; NULL: a bucket of its own. Outlives the events. */
+};
+
+/* One bucket for several writers; while is_busy says so its slow rate holds. */
+struct events_pace {
+    struct pace *pace;
+    bool (*is_busy)(void *arg); /* any thread */
+    void *arg;
 };
 extern const struct option_row events_option_rows[];
 

@@ -4,6 +4,9 @@
  */
 #include "scheduler/status.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/kube/http.h"
@@ -19,17 +22,32 @@ static struct kube_config *config;
 static struct cluster c;
 static struct status *status;
 
+static _Atomic int asked; /* how often somebody wanted to know whether Bindings wait */
+
+static bool is_busy(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&asked, 1);
+    return false;
+}
+
+static void start(int64_t queue)
+{
+    struct error err = ERROR_INIT;
+    struct kube_options options = twin_options();
+    struct status_config sc = {.events = {.queue = queue, .qps = 1000}, .is_busy = is_busy};
+    if (status_start(&status, config, &options, &sc, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
 static int setup(void **state)
 {
     (void)state;
-    struct error err = ERROR_INIT;
-    struct kube_options options = twin_options();
-    struct events_options events = {.queue = 0, .qps = 1};
+    asked = 0;
     twin = twin_start(NULL, false);
     config = twin_config(twin);
     cluster_init(&c, NAME_SCHEDULER);
-    if (status_start(&status, config, &options, &events, NULL, &err) < 0)
-        fail_msg("%s", err.text);
+    start(0);
     return 0;
 }
 
@@ -221,6 +239,52 @@ static void what_finds_no_room_in_the_queue_is_said_later(void **state)
     expect_done();
 }
 
+static void a_gang_has_one_event_for_each_class(void **state)
+{
+    (void)state;
+    drain();
+    start(100);
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"a", "b", "c"};
+        (void)cluster_put_pod(
+            &c,
+            fixture_make_pod(&(struct fixture_pod){
+                .name = names[i],
+                .labels = PAIRS("pod-group.scheduling.sigs.k8s.io/name", "g",
+                                "pod-group.scheduling.sigs.k8s.io/min-available", "3")}),
+            NULL);
+    }
+    struct gang *g = cluster_find_pod(&c, "d/a")->gang;
+    expect_int("three members", 3, (int64_t)g->members.len);
+    g->why.sentence = mem_strdup("room for 2 of 3 pods");
+    g->why.class = 7;
+    for (size_t i = 0; i < g->members.len; i++)
+        g->members.items[i]->seen_us = (int64_t)SEEN_MS * 1000;
+    (void)status_tell_waiting(status, g, SEEN_MS + LONG_MS);
+    shell_await(twin, "POST", "/events", 1);
+    shell_await(twin, "PATCH", "/pods/", 3);
+    g->why.class = 8;
+    free(g->why.sentence);
+    g->why.sentence = mem_strdup("room for 1 of 3 pods");
+    (void)status_tell_waiting(status, g, SEEN_MS + 2 * LONG_MS);
+    drain();
+    expect_int("each member is told twice", 6, shell_count(twin, "PATCH", "/pods/"));
+    expect_int("two Events in all", 2, shell_count(twin, "POST", "/events"));
+    expect_done();
+}
+
+/* How many that are in a second is pace's own test: here, that each write asks it first. */
+static void each_write_waits_for_its_turn(void **state)
+{
+    (void)state;
+    (void)status_tell_waiting(status, WAITING(7, .name = "a"), SEEN_MS + LONG_MS);
+    (void)status_tell_waiting(status, WAITING(7, .name = "b"), SEEN_MS + LONG_MS);
+    drain();
+    expect_int("both are told in the end", 2, shell_count(twin, "PATCH", "/pods/"));
+    expect_true("after asking whether Bindings wait", asked >= 2);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
@@ -234,6 +298,8 @@ int main(void)
         TEST(a_server_that_is_away_is_waited_for),
         TEST(a_server_that_says_no_for_one_pod_does_not_hold_up_the_others),
         TEST(what_finds_no_room_in_the_queue_is_said_later),
+        TEST(a_gang_has_one_event_for_each_class),
+        TEST(each_write_waits_for_its_turn),
     };
 #undef TEST
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -322,7 +322,7 @@ static void test_rows(void **state)
     char *argv[] = {name, NULL};
     struct options_operands operands;
     assert_int_equal(OPTIONS_RUN, options_parse(&program, tables, 1, argv, &operands, NULL));
-    assert_int_equal(1000, o.queue);
+    assert_int_equal(10000, o.queue);
     assert_int_equal(50, o.qps);
 }
 
