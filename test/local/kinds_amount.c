@@ -5,6 +5,7 @@
  */
 #include "test/local/kinds_amount.h"
 
+#include "lib/base/vec.h"
 #include "lib/model/quantity.h"
 
 /* Thousandths when they fit, otherwise whole units (too large to have thousandths that matter). */
@@ -76,15 +77,19 @@ bool kinds_amount_canonical(struct jsonnode *amount, struct strbuf *out)
 void kinds_amount_canonicalize(struct jsontree *t, struct jsonnode *list)
 {
     AUTO_STRBUF text = {0};
+    struct VEC(const char *) wrong = {0}; /* keys: an iterator does not survive a change */
     for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it);) {
         strbuf_reset(&text);
-        if (!it.key || !kinds_amount_canonical(it.value, &text) ||
-            str_eq(jsonnode_str(it.value), strbuf_str(&text)))
-            continue;
-        jsonnode_set_str(t, list, it.key, strbuf_str(&text));
-        /* The iterator does not survive a change: begin again, what was changed is canonical now. */
-        it = jsonnode_iter(list);
+        if (it.key && kinds_amount_canonical(it.value, &text) &&
+            !str_eq(jsonnode_str(it.value), strbuf_str(&text)))
+            vec_push(&wrong, it.key);
     }
+    for (size_t i = 0; i < wrong.len; i++) {
+        strbuf_reset(&text);
+        (void)kinds_amount_canonical(jsonnode_get(list, wrong.items[i]), &text);
+        jsonnode_set_str(t, list, wrong.items[i], strbuf_str(&text));
+    }
+    vec_deinit(&wrong);
 }
 
 static void read_or_zero(struct jsonnode *amount, int64_t *n, bool *milli)

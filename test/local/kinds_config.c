@@ -84,8 +84,9 @@ int kinds_config_webhooks_validate(struct jsonnode *object, struct error *err)
     struct kinds_check c = {.count = 0};
     struct jsonnode *hooks = jsonnode_get(object, "webhooks");
     kinds_check_metadata(&c, object, KINDS_NAME_SUBDOMAIN);
-    for (size_t i = 0; i < jsonnode_len(hooks); i++)
-        check_webhook(&c, i, jsonnode_at(hooks, i));
+    size_t i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(hooks); jsonnode_next(&it); i++)
+        check_webhook(&c, i, it.value);
     return kinds_check_done(&c, object, err);
 }
 

@@ -2,7 +2,10 @@
 /*
  * kinds_plain - defaults and rules of the smaller kinds.
  */
+#include <stdlib.h>
+
 #include "lib/base/clock.h"
+#include "lib/base/map.h"
 #include "test/local/kinds_amount.h"
 #include "test/local/kinds_check.h"
 #include "test/local/kinds_fill.h"
@@ -81,11 +84,13 @@ static void check_taints(struct kinds_check *c, struct jsonnode *taints)
 {
     static const char *const effects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute", NULL};
     char at[64];
-    for (size_t i = 0; i < jsonnode_len(taints); i++) {
-        struct jsonnode *taint = jsonnode_at(taints, i);
-        const char *key = str_or_empty(jsonnode_get_str(taint, "key"));
-        const char *effect = str_or_empty(jsonnode_get_str(taint, "effect"));
-        const char *value = str_or_empty(jsonnode_get_str(taint, "value"));
+    struct map seen; /* "key:effect", owned */
+    size_t i = 0;
+    map_init(&seen);
+    for (struct jsonnode_iter it = jsonnode_iter(taints); jsonnode_next(&it); i++) {
+        const char *key = str_or_empty(jsonnode_get_str(it.value, "key"));
+        const char *effect = str_or_empty(jsonnode_get_str(it.value, "effect"));
+        const char *value = str_or_empty(jsonnode_get_str(it.value, "value"));
         str_format(at, sizeof at, "metadata.taints[%zu].key", i);
         kinds_check_qualified(c, at, key);
         str_format(at, sizeof at, "metadata.taints[%zu].value", i);
@@ -94,18 +99,25 @@ static void check_taints(struct kinds_check *c, struct jsonnode *taints)
         if (!*effect)
             kinds_check_required(c, at, NULL);
         else
-            kinds_check_one_of(c, at, jsonnode_get(taint, "effect"), effects);
-        for (size_t k = 0; k < i; k++)
-            if (str_eq(jsonnode_get_str(jsonnode_at(taints, k), "key"), key) &&
-                str_eq(str_or_empty(jsonnode_get_str(jsonnode_at(taints, k), "effect")), effect)) {
-                kinds_check_add(c,
-                                "metadata.taints[%zu]: Duplicate value: {\"Key\":\"%s\",\"Value\":"
-                                "\"%s\",\"Effect\":\"%s\",\"TimeAdded\":null}: taints must be "
-                                "unique by key and effect pair",
-                                i, key, value, effect);
-                break;
-            }
+            kinds_check_one_of(c, at, jsonnode_get(it.value, "effect"), effects);
+        struct strbuf pair = {0};
+        strbuf_addf(&pair, "%s:%s", key, effect);
+        if (!map_get(&seen, strbuf_str(&pair))) {
+            char *owned = strbuf_take(&pair);
+            (void)map_put(&seen, owned, owned);
+            continue;
+        }
+        strbuf_deinit(&pair);
+        kinds_check_add(c,
+                        "metadata.taints[%zu]: Duplicate value: {\"Key\":\"%s\",\"Value\":"
+                        "\"%s\",\"Effect\":\"%s\",\"TimeAdded\":null}: taints must be "
+                        "unique by key and effect pair",
+                        i, key, value, effect);
     }
+    void *owned;
+    for (size_t k = 0; map_next(&seen, &k, NULL, &owned);)
+        free(owned);
+    map_deinit(&seen);
 }
 
 int kinds_plain_node_validate(struct jsonnode *object, struct error *err)
@@ -203,9 +215,10 @@ int kinds_plain_service_validate(struct jsonnode *object, struct error *err)
     if (jsonnode_len(ports) == 0 && !headless &&
         !str_eq(jsonnode_get_str(spec, "type"), "ExternalName"))
         kinds_check_required(&c, "spec.ports", NULL);
-    for (size_t i = 0; i < jsonnode_len(ports); i++) {
+    size_t i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(ports); jsonnode_next(&it); i++) {
         int64_t port = 0;
-        jsonnode_int(jsonnode_get(jsonnode_at(ports, i), "port"), &port);
+        jsonnode_int(jsonnode_get(it.value, "port"), &port);
         if (port < 1 || port > 65535)
             kinds_check_add(&c,
                             "spec.ports[%zu].port: Invalid value: %lld: must be between 1 and "

@@ -156,11 +156,12 @@ int kinds_pod_validate(struct jsonnode *object, struct error *err)
 static void take_images(struct jsontree *t, struct jsonnode *spec, struct jsonnode *from,
                         const char *list)
 {
-    struct jsonnode *mine = jsonnode_get(spec, list), *theirs = jsonnode_get(from, list);
-    for (size_t i = 0; i < jsonnode_len(mine) && i < jsonnode_len(theirs); i++) {
-        struct jsonnode *image = jsonnode_get(jsonnode_at(theirs, i), "image");
-        if (image && jsonnode_is_object(jsonnode_at(mine, i)))
-            jsonnode_set(t, jsonnode_at(mine, i), "image", jsonnode_clone(t, image));
+    struct jsonnode_iter mine = jsonnode_iter(jsonnode_get(spec, list));
+    struct jsonnode_iter theirs = jsonnode_iter(jsonnode_get(from, list));
+    while (jsonnode_next(&mine) && jsonnode_next(&theirs)) {
+        struct jsonnode *image = jsonnode_get(theirs.value, "image");
+        if (image && jsonnode_is_object(mine.value))
+            jsonnode_set(t, mine.value, "image", jsonnode_clone(t, image));
     }
 }
 
@@ -210,8 +211,9 @@ static void take_gated(struct kinds_check *c, struct jsontree *t, struct jsonnod
 {
     struct jsonnode *old_gates = jsonnode_get(from, "schedulingGates");
     struct jsonnode *gates = jsonnode_get(spec, "schedulingGates");
-    for (size_t i = 0; i < jsonnode_len(gates); i++) {
-        const char *name = str_or_empty(jsonnode_get_str(jsonnode_at(gates, i), "name"));
+    size_t i = 0;
+    for (struct jsonnode_iter gate = jsonnode_iter(gates); jsonnode_next(&gate); i++) {
+        const char *name = str_or_empty(jsonnode_get_str(gate.value, "name"));
         bool known = false;
         for (struct jsonnode_iter it = jsonnode_iter(old_gates); jsonnode_next(&it);)
             known = known || str_eq(jsonnode_get_str(it.value, "name"), name);

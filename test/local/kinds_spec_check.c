@@ -2,9 +2,13 @@
 /*
  * kinds_spec_check - the rules of a PodSpec that our programs, tests and demos can meet, in the order in which the real server reports them. Fields that nobody here uses (volume sources,
  * security contexts, probes' ports) are stored as they come.
+ *
+ * A list is walked by its iterator, and names that must differ are kept in a map: an element by its number costs the way to it (jsontree), and a pod of 4,000 containers that were
+ * compared each with each stood in the way of everyone for minutes.
  */
 #include "test/local/kinds_spec.h"
 
+#include "lib/base/map.h"
 #include "lib/base/num.h"
 #include "test/local/kinds_amount.h"
 #include "test/local/kinds_fill.h"
@@ -145,16 +149,19 @@ static void check_env(struct kinds_check *c, const char *at, struct jsonnode *en
     }
 }
 
-static bool has_named(struct jsonnode *list, const char *name, size_t before)
+/* Names in a list; the keys are the tree's. */
+static void read_names(struct jsonnode *list, struct map *out)
 {
-    for (size_t i = 0; i < before && i < jsonnode_len(list); i++)
-        if (str_eq(jsonnode_get_str(jsonnode_at(list, i), "name"), name))
-            return true;
-    return false;
+    map_init(out);
+    for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it);) {
+        const char *name = jsonnode_get_str(it.value, "name");
+        if (name)
+            (void)map_put(out, name, it.value);
+    }
 }
 
 static void check_mounts(struct kinds_check *c, const char *at, struct jsonnode *mounts,
-                         struct jsonnode *volumes)
+                         const struct map *volumes)
 {
     char where[AT];
     size_t i = 0;
@@ -164,7 +171,7 @@ static void check_mounts(struct kinds_check *c, const char *at, struct jsonnode 
         HERE(where, "%s.volumeMounts[%zu].name", at, i);
         if (!*name)
             kinds_check_required(c, where, NULL);
-        if (!has_named(volumes, name, SIZE_MAX))
+        if (!map_get(volumes, name))
             kinds_check_add(c, "%s: Not found: \"%s\"", where, name);
         if (!*path)
             kinds_check_required(c, HERE(where, "%s.volumeMounts[%zu].mountPath", at, i), NULL);
@@ -172,7 +179,7 @@ static void check_mounts(struct kinds_check *c, const char *at, struct jsonnode 
 }
 
 static void check_container(struct kinds_check *c, const char *at, struct jsonnode *container,
-                            struct jsonnode *volumes)
+                            const struct map *volumes)
 {
     static const char *const pulls[] = {"Always", "IfNotPresent", "Never", NULL};
     static const char *const messages[] = {"FallbackToLogsOnError", "File", NULL};
@@ -190,11 +197,12 @@ static void check_container(struct kinds_check *c, const char *at, struct jsonno
     check_resources(c, HERE(where, "%s.resources", at), jsonnode_get(container, "resources"));
 }
 
-static void check_containers(struct kinds_check *c, const char *at, struct jsonnode *spec,
-                             const char *which)
+/* taken: names that no container of this list may have. */
+static void check_containers(struct kinds_check *c, const char *at, struct jsonnode *list,
+                             const char *which, struct map *taken, const struct map *volumes)
 {
     char where[AT];
-    struct jsonnode *list = jsonnode_get(spec, which);
+    size_t i = 0;
     if (!kinds_fill_absent(list) && !jsonnode_is_array(list)) {
         kinds_check_undecodable(c,
                                 "json: cannot unmarshal %s into Go struct field PodSpec.spec.%s of "
@@ -206,22 +214,17 @@ static void check_containers(struct kinds_check *c, const char *at, struct jsonn
                                 which);
         return;
     }
-    for (size_t i = 0; i < jsonnode_len(list); i++) {
-        struct jsonnode *container = jsonnode_at(list, i);
-        const char *name = jsonnode_get_str(container, "name");
+    for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it); i++) {
+        const char *name = jsonnode_get_str(it.value, "name");
         HERE(where, "%s.%s[%zu].name", at, which, i);
         if (!name || !*name)
             kinds_check_required(c, where, NULL);
         else
             kinds_check_label_name(c, where, name);
-        bool twice = name && *name &&
-                     (has_named(list, name, i) ||
-                      (str_eq(which, "initContainers") &&
-                       has_named(jsonnode_get(spec, "containers"), name, SIZE_MAX)));
-        if (twice)
+        if (name && *name && map_put(taken, name, it.value))
             kinds_check_duplicate(c, where, name);
         HERE(where, "%s.%s[%zu]", at, which, i);
-        check_container(c, where, container, jsonnode_get(spec, "volumes"));
+        check_container(c, where, it.value, volumes);
     }
 }
 
@@ -295,23 +298,24 @@ static void check_node_affinity(struct kinds_check *c, const char *at, struct js
     HERE(where, "%s.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms", at);
     if (jsonnode_is_object(required) && jsonnode_len(terms) == 0)
         kinds_check_required(c, where, "must have at least one node selector term");
-    for (size_t i = 0; i < jsonnode_len(terms); i++) {
+    size_t i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(terms); jsonnode_next(&it); i++) {
         HERE(where, "%s.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[%zu]", at,
              i);
-        check_term(c, where, jsonnode_at(terms, i));
+        check_term(c, where, it.value);
     }
     struct jsonnode *preferred =
         jsonnode_get(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
-    for (size_t i = 0; i < jsonnode_len(preferred); i++) {
+    i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(preferred); jsonnode_next(&it); i++) {
         int64_t weight = 0;
-        jsonnode_int(jsonnode_get(jsonnode_at(preferred, i), "weight"), &weight);
+        jsonnode_int(jsonnode_get(it.value, "weight"), &weight);
         HERE(where, "%s.preferredDuringSchedulingIgnoredDuringExecution[%zu]", at, i);
         if (weight < 1 || weight > 100)
             kinds_check_add(c, "%s.weight: Invalid value: %lld: must be in the range 1-100", where,
                             (long long)weight);
         char inner[AT * 2];
-        check_term(c, HERE(inner, "%s.preference", where),
-                   jsonnode_get(jsonnode_at(preferred, i), "preference"));
+        check_term(c, HERE(inner, "%s.preference", where), jsonnode_get(it.value, "preference"));
     }
 }
 
@@ -320,8 +324,9 @@ static void check_pod_terms(struct kinds_check *c, const char *at, struct jsonno
     char where[AT];
     struct jsonnode *terms =
         jsonnode_get(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
-    for (size_t i = 0; i < jsonnode_len(terms); i++) {
-        struct jsonnode *term = jsonnode_at(terms, i);
+    size_t i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(terms); jsonnode_next(&it); i++) {
+        struct jsonnode *term = it.value;
         const char *key = str_or_empty(jsonnode_get_str(term, "topologyKey"));
         HERE(where, "%s.requiredDuringSchedulingIgnoredDuringExecution[%zu].topologyKey", at, i);
         if (!*key)
@@ -336,8 +341,9 @@ static void check_spread(struct kinds_check *c, const char *at, struct jsonnode 
 {
     static const char *const whens[] = {"DoNotSchedule", "ScheduleAnyway", NULL};
     char where[AT];
-    for (size_t i = 0; i < jsonnode_len(list); i++) {
-        struct jsonnode *one = jsonnode_at(list, i);
+    size_t i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it); i++) {
+        struct jsonnode *one = it.value;
         const char *key = str_or_empty(jsonnode_get_str(one, "topologyKey"));
         int64_t skew = 0;
         jsonnode_int(jsonnode_get(one, "maxSkew"), &skew);
@@ -361,28 +367,36 @@ static void check_spread(struct kinds_check *c, const char *at, struct jsonnode 
 static void check_volumes(struct kinds_check *c, const char *at, struct jsonnode *volumes)
 {
     char where[AT];
-    for (size_t i = 0; i < jsonnode_len(volumes); i++) {
-        const char *name = jsonnode_get_str(jsonnode_at(volumes, i), "name");
+    struct map seen;
+    size_t i = 0;
+    map_init(&seen);
+    for (struct jsonnode_iter it = jsonnode_iter(volumes); jsonnode_next(&it); i++) {
+        const char *name = jsonnode_get_str(it.value, "name");
         HERE(where, "%s.volumes[%zu].name", at, i);
         if (!name || !*name)
             kinds_check_required(c, where, NULL);
-        else if (has_named(volumes, name, i))
+        else if (map_put(&seen, name, it.value))
             kinds_check_duplicate(c, where, name);
         else
             kinds_check_label_name(c, where, name);
     }
+    map_deinit(&seen);
 }
 
 static void check_gates(struct kinds_check *c, const char *at, struct jsonnode *gates)
 {
     char where[AT];
-    for (size_t i = 0; i < jsonnode_len(gates); i++) {
-        const char *name = str_or_empty(jsonnode_get_str(jsonnode_at(gates, i), "name"));
+    struct map seen;
+    size_t i = 0;
+    map_init(&seen);
+    for (struct jsonnode_iter it = jsonnode_iter(gates); jsonnode_next(&it); i++) {
+        const char *name = str_or_empty(jsonnode_get_str(it.value, "name"));
         HERE(where, "%s.schedulingGates[%zu]", at, i);
         kinds_check_qualified(c, where, name);
-        if (has_named(gates, name, i))
+        if (map_put(&seen, name, it.value))
             kinds_check_duplicate(c, where, name);
     }
+    map_deinit(&seen);
 }
 
 void kinds_spec_check(struct kinds_check *c, const char *at, struct jsonnode *spec)
@@ -396,8 +410,14 @@ void kinds_spec_check(struct kinds_check *c, const char *at, struct jsonnode *sp
     if (kinds_fill_absent(containers) ||
         (jsonnode_is_array(containers) && jsonnode_len(containers) == 0))
         kinds_check_required(c, HERE(where, "%s.containers", at), NULL);
-    check_containers(c, at, spec, "containers");
-    check_containers(c, at, spec, "initContainers");
+    struct map volumes, names;
+    read_names(jsonnode_get(spec, "volumes"), &volumes);
+    map_init(&names);
+    check_containers(c, at, containers, "containers", &names, &volumes);
+    check_containers(c, at, jsonnode_get(spec, "initContainers"), "initContainers", &names,
+                     &volumes);
+    map_deinit(&names);
+    map_deinit(&volumes);
     kinds_check_one_of(c, HERE(where, "%s.restartPolicy", at), jsonnode_get(spec, "restartPolicy"),
                        restarts);
     kinds_check_one_of(c, HERE(where, "%s.dnsPolicy", at), jsonnode_get(spec, "dnsPolicy"), dns);
@@ -419,9 +439,10 @@ void kinds_spec_check(struct kinds_check *c, const char *at, struct jsonnode *sp
                         "%s.activeDeadlineSeconds: Invalid value: %lld: must be between 1 and "
                         "2147483647, inclusive",
                         at, (long long)seconds);
-    struct jsonnode *tolerations = jsonnode_get(spec, "tolerations");
-    for (size_t i = 0; i < jsonnode_len(tolerations); i++)
-        check_toleration(c, HERE(where, "%s.tolerations[%zu]", at, i), jsonnode_at(tolerations, i));
+    size_t i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(jsonnode_get(spec, "tolerations"));
+         jsonnode_next(&it); i++)
+        check_toleration(c, HERE(where, "%s.tolerations[%zu]", at, i), it.value);
     check_spread(c, at, jsonnode_get(spec, "topologySpreadConstraints"));
     check_gates(c, at, jsonnode_get(spec, "schedulingGates"));
 }

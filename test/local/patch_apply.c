@@ -21,6 +21,7 @@
 
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
+#include "test/local/patch_index.h"
 #include "test/local/patch_keys.h"
 
 enum { MAX_CONFLICTS_SHOWN = 8 };
@@ -201,13 +202,19 @@ static void merge(struct applying *a, struct jsonnode *live, struct jsonnode *pa
 static void merge_list(struct applying *a, struct jsonnode *live, struct jsonnode *patch,
                        const struct patch_type *type, const char *field)
 {
+    struct patch_index there;
+    patch_index_init(&there, type, PATCH_APPLY, live);
     for (struct jsonnode_iter it = jsonnode_iter(patch); jsonnode_next(&it);) {
-        struct jsonnode *there = patch_find(live, type, PATCH_APPLY, it.value, NULL);
-        if (!there)
-            jsonnode_append(live, jsonnode_clone(a->t, it.value));
-        else if (type->list == PATCH_MAP)
-            merge(a, there, it.value, field);
+        struct jsonnode *same = patch_index_get(&there, it.value, NULL);
+        if (same && type->list == PATCH_MAP)
+            merge(a, same, it.value, field);
+        if (same)
+            continue;
+        struct jsonnode *fresh = jsonnode_clone(a->t, it.value);
+        jsonnode_append(live, fresh);
+        patch_index_add(&there, fresh);
     }
+    patch_index_deinit(&there);
 }
 
 static void merge(struct applying *a, struct jsonnode *live, struct jsonnode *patch,

@@ -468,12 +468,58 @@ static void nonsense_is_normal_input(void **state)
     expect_done();
 }
 
+/* Names were once compared each with each, and each found by walking there: 4,000 containers took minutes. */
+static void long_lists_are_checked_in_time(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    static const struct {
+        const char *row, *before, *element, *after, *sentence;
+    } rows[] = {
+        {"containers",
+         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p'},'spec':{'containers':[",
+         "{'name':'c%d','image':'i'}", ",{'name':'c7','image':'i'}]}}",
+         "spec.containers[20000].name: Duplicate value: 'c7'"},
+        {"volumes",
+         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p'},'spec':{'containers':[" CONTAINER
+         "],'volumes':[",
+         "{'name':'v%d'}", ",{'name':'v7'}]}}", "spec.volumes[20000].name: Duplicate value: 'v7'"},
+        {"limits",
+         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p'},'spec':{'containers':"
+         "[{'name':'a','image':'i','resources':{'limits':{",
+         "'a.io/r%d':'1.0'", ",'a.io/x':'0.5'}}}]}}",
+         "[spec.containers[0].resources.limits[a.io/x]: Invalid value: '500m': must be an integer, "
+         "spec.containers[0].resources.requests[a.io/x]: Invalid value: '500m': must be an "
+         "integer]"},
+        {"taints", "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n'},'spec':{'taints':[",
+         "{'key':'t%d','effect':'NoSchedule'}", ",{'key':'t7','effect':'NoSchedule'}]}}",
+         "metadata.taints[20000]: Duplicate value: {'Key':'t7','Value':'','Effect':'NoSchedule',"
+         "'TimeAdded':null}: taints must be unique by key and effect pair"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_STRBUF object = {0};
+        strbuf_adds(&object, rows[i].before);
+        for (int k = 0; k < MANY; k++) {
+            const char *hole = strstr(rows[i].element, "%d");
+            strbuf_addf(&object, "%s%.*s%d%s", k > 0 ? "," : "", (int)(hole - rows[i].element),
+                        rows[i].element, k, hole + 2);
+        }
+        strbuf_adds(&object, rows[i].after);
+        const struct row row = {rows[i].row, strbuf_str(&object), rows[i].sentence, 0};
+        check_rows(&row, 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_labels), cmocka_unit_test(containers),
-        cmocka_unit_test(amounts),          cmocka_unit_test(where_a_pod_may_run),
-        cmocka_unit_test(everything_else),  cmocka_unit_test(nonsense_is_normal_input),
+        cmocka_unit_test(long_lists_are_checked_in_time),
+        cmocka_unit_test(names_and_labels),
+        cmocka_unit_test(containers),
+        cmocka_unit_test(amounts),
+        cmocka_unit_test(where_a_pod_may_run),
+        cmocka_unit_test(everything_else),
+        cmocka_unit_test(nonsense_is_normal_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

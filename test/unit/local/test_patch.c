@@ -205,9 +205,17 @@ static void strategic_patches(void **state)
         {"$patch delete empties an object", "{\"metadata\":{\"labels\":{\"a\":\"1\"}}}",
          "{\"metadata\":{\"labels\":{\"$patch\":\"delete\"}}}", "{\"metadata\":{\"labels\":{}}}",
          0},
-        {"$patch merge is a merge", "{\"metadata\":{\"labels\":{\"a\":\"1\"}}}",
-         "{\"metadata\":{\"labels\":{\"$patch\":\"merge\",\"b\":\"2\"}}}",
-         "{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"2\"}}}", 0},
+        {"$patch merge is for elements of lists, not for objects (tried)",
+         "{\"metadata\":{\"labels\":{\"a\":\"1\"}}}",
+         "{\"metadata\":{\"labels\":{\"$patch\":\"merge\",\"b\":\"2\"}}}", NULL, 500},
+        {"$patch merge of an element is a merge", C("{\"name\":\"a\",\"image\":\"1\"}"),
+         C("{\"name\":\"a\",\"tty\":true,\"$patch\":\"merge\"}"),
+         C("{\"name\":\"a\",\"image\":\"1\",\"tty\":true}"), 0},
+        {"$patch where nothing was leaves an empty object (tried)", "{\"metadata\":{}}",
+         "{\"metadata\":{\"labels\":{\"$patch\":\"replace\",\"b\":\"2\"}}}",
+         "{\"metadata\":{\"labels\":{}}}", 0},
+        {"an element that is to go is not put into a list where none was", "{}",
+         C("{\"name\":\"a\"},{\"name\":\"b\",\"$patch\":\"delete\"}"), C("{\"name\":\"a\"}"), 0},
         {"an unknown $patch (tried)", "{}", "{\"$patch\":\"bogus\"}", NULL, 500},
         {"an element without its key (tried)", C("{\"name\":\"a\"}"), C("{\"image\":\"x\"}"), NULL,
          500},
@@ -252,8 +260,25 @@ static void strategic_patches(void **state)
          "{\"spec\":{\"volumes\":[{\"name\":\"v\",\"$retainKeys\":[\"name\",\"hostPath\"],\"hostPath\":{\"path\":\"/\"}}]}}",
          "{\"spec\":{\"volumes\":[{\"name\":\"v\",\"hostPath\":{\"path\":\"/\"}}]}}", 0},
         {"a value takes the place of an object", "{\"a\":{\"b\":1}}", "{\"a\":2}", "{\"a\":2}", 0},
-        {"an object takes the place of a value, without directives", "{\"a\":2}",
-         "{\"a\":{\"b\":1,\"$patch\":\"merge\",\"c\":null}}", "{\"a\":{\"b\":1}}", 0},
+        {"an object takes the place of a value, without nulls", "{\"a\":2}",
+         "{\"a\":{\"b\":1,\"c\":null}}", "{\"a\":{\"b\":1}}", 0},
+        {"values of a set that come twice, where none was (tried)", "{\"metadata\":{}}",
+         "{\"metadata\":{\"finalizers\":[\"a\",\"a\"]}}",
+         "{\"metadata\":{\"finalizers\":[\"a\",\"a\"]}}", 0},
+        {"an order that does not name what the patch has (tried)", C("{\"name\":\"a\"}"),
+         "{\"spec\":{\"$setElementOrder/containers\":[{\"name\":\"x\"}],"
+         "\"containers\":[{\"name\":\"a\"}]}}",
+         NULL, 500},
+        {"an order other than the patch's own (tried)", "{\"metadata\":{}}",
+         "{\"metadata\":{\"$setElementOrder/finalizers\":[\"b\",\"a\"],"
+         "\"finalizers\":[\"a\",\"b\"]}}",
+         NULL, 500},
+        {"an order that is no list (tried)", "{\"metadata\":{}}",
+         "{\"metadata\":{\"$setElementOrder/finalizers\":\"x\",\"finalizers\":[\"a\"]}}", NULL,
+         500},
+        {"a name that the live list has twice goes twice",
+         C("{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"a\"}"),
+         C("{\"name\":\"a\",\"$patch\":\"delete\"}"), C("{\"name\":\"b\"}"), 0},
         {"not an object (tried)", "{}", "[1]", NULL, 400},
     };
     RUN(rows, strategic_pod);
@@ -295,6 +320,33 @@ static void run_apply(const char *kind, const char *object, const struct apply_r
         expect_str(r->name, r->expected, strbuf_str(&out));
     }
     expect_done();
+}
+
+/* Each element was once compared with each other: 20,000 took hours, on the thread of everyone. */
+static void long_lists_are_merged_in_time(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    AUTO_JSONTREE *t = NULL;
+    AUTO_JSON *doc = NULL;
+    AUTO_STRBUF live = {0}, patch = {0};
+    struct error err = ERROR_INIT;
+    strbuf_adds(&live, "{\"metadata\":{\"finalizers\":[\"a0\"");
+    strbuf_adds(&patch, "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a1\"],"
+                        "\"finalizers\":[\"b0\"");
+    for (int i = 1; i < MANY; i++) {
+        strbuf_addf(&live, ",\"a%d\"", i);
+        strbuf_addf(&patch, ",\"b%d\"", i);
+    }
+    strbuf_adds(&live, "]}}");
+    strbuf_adds(&patch, "]}}");
+    assert_int_equal(jsontree_parse(&t, strbuf_str(&live), live.len, &err), 0);
+    assert_int_equal(json_parse(&doc, strbuf_str(&patch), patch.len, &err), 0);
+    assert_int_equal(patch_strategic(t, "Pod", json_root(doc), &err), 0);
+    struct jsonnode *list = jsonnode_path(jsontree_root(t), "metadata", "finalizers", NULL);
+    assert_int_equal(jsonnode_len(list), 2 * MANY - 1);
+    assert_string_equal(jsonnode_str(jsonnode_at(list, 0)), "b0");
+    assert_string_equal(jsonnode_str(jsonnode_at(list, MANY + 1)), "a2");
 }
 
 static void apply_remembers_who_set_what(void **state)
@@ -405,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_patch_cannot_blow_up),
         cmocka_unit_test(merge_patches),
         cmocka_unit_test(strategic_patches),
+        cmocka_unit_test(long_lists_are_merged_in_time),
         cmocka_unit_test(apply_remembers_who_set_what),
         cmocka_unit_test(apply_merges_lists_by_their_keys),
         cmocka_unit_test(custom_lists_are_one_value),
