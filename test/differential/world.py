@@ -8,7 +8,7 @@ would test nothing. A pod has one to three themes (features that are likely in i
 import random
 
 FEATURES = ["resources", "containers", "selector", "nodeaffinity", "taints", "cordon", "ports", "interpod", "spread", "priority", "gates",
-            "nodename", "terminating", "finished", "resize"]
+            "nodename", "terminating", "finished", "resize", "declared"]
 
 ZONE, REGION, HOST = "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/hostname"
 # Made once and kept: label sets that namespaceSelectors can tell apart.
@@ -16,6 +16,7 @@ NAMESPACES = {"d0": {"team": "a"}, "d1": {"team": "b"}, "d2": {"team": "a", "env
 PRIORITIES = {"low": -10, "mid": 100, "high": 1000}
 OVERHEAD = {"cpu": "250m", "memory": "96Mi"}
 GPU, HUGE = "example.com/gpu", "hugepages-2Mi"
+RESTART_ALL = "RestartAllContainersOnContainerExits"
 
 
 class Dice:
@@ -76,9 +77,12 @@ class Maker:
             spec["unschedulable"] = True
             if d.chance(50):
                 spec.setdefault("taints", []).append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+        status = {"capacity": amounts, "allocatable": amounts}
+        if self.has("declared", 50):
+            status["declaredFeatures"] = d.one([[], [RESTART_ALL], ["AnotherFeature", RESTART_ALL]])
         ready = {"type": "Ready", "status": d.weighted([("True", 90), ("False", 10)]), "reason": "Made", "message": "no kubelet"}
         return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec,
-                "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}}
+                "status": {**status, "conditions": [ready]}}
 
     def taint(self):
         d = self.d
@@ -113,6 +117,9 @@ class Maker:
             self.add_ports(spec)
         if self.has("priority", 25):
             spec["priorityClassName"] = d.one(sorted(PRIORITIES))
+        if self.has("declared", 4):  # a node must have declared that it can do this
+            spec["containers"][0].update(restartPolicy="Never", restartPolicyRules=[
+                {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}])
         if self.has("gates", 5):
             spec["schedulingGates"] = [{"name": "example.com/hold"}]
         labels = self.labels()
@@ -184,6 +191,7 @@ class Maker:
     def add_ports(self, spec):
         d = self.d
         holders = list(spec["containers"]) + [c for c in spec.get("initContainers", []) if d.chance(50)]
+        taken = set()
         for holder in d.some(holders, 1, 2):
             ports = {}
             for _ in range(d.number(1, 2)):
@@ -194,7 +202,9 @@ class Maker:
                     address = d.weighted([(None, 50), ("0.0.0.0", 15), ("127.0.0.1", 20), ("10.0.0.1", 15)])
                     if address:
                         port["hostIP"] = address
-                ports[(number, protocol)] = port
+                if (number, protocol, port.get("hostIP")) not in taken:
+                    ports[(number, protocol)] = port
+                taken.add((number, protocol, port.get("hostIP")))
             holder["ports"] = list(ports.values())
         if d.chance(8):
             spec["hostNetwork"] = True
