@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * intake - one row of the table below is one kind of object: where it is watched, how it is decoded, where it goes. Nodes, pods and PodGroups have functions of
+ * their own; everything else lies in the cluster's objects and shares three.
+ *
+ * Nothing is decided before every collection was listed once. Which of them may be missing is the table's last word: a kind that a cluster need not have
+ * (a CRD, an API that is off) is empty then, and the log says once what follows from it. The others must be there: a scheduler that may not read
+ * claims or namespaces would ignore what users wrote, so it waits, and the reflector's log says for what.
+ */
 #include "scheduler/intake.h"
 
 #include <string.h>
@@ -28,129 +36,291 @@ static void gang_vanishing(void *arg, struct gang *g)
     queue_drop(in->queue, g);
 }
 
-/* ---- one object ---- */
+/* ---- what can be done with an object of each kind ------------------------------------------- */
 
-static uint32_t put(struct intake *in, enum intake_kind kind, void *object,
-                    const struct cluster_hooks *hooks)
+/* One change, as the functions of the table see it. */
+struct change {
+    struct intake *in;
+    enum intake_kind kind;
+    const struct cluster_hooks *hooks;
+};
+
+struct name {
+    const char *key, *uid;
+};
+
+static struct name name_node(const void *object)
 {
-    switch (kind) {
-    case INTAKE_NODES:
-        return cluster_put_node(in->cluster, object);
-    case INTAKE_PODS: {
-        struct pod *p = object;
-        bool finished = pod_is_finished(p);
-        const char *key = p->key;
-        uint32_t events = cluster_put_pod(in->cluster, p, hooks);
-        struct cluster_pod *cp = finished ? NULL : cluster_find_pod(in->cluster, key);
-        if (cp != NULL && cp->seen_us == 0)
-            cp->seen_us = clock_mono_us();
-        return events;
-    }
-    case INTAKE_POD_GROUPS:
-    case INTAKE_POD_GROUPS_X:
-        /* By where it was read: a list need not repeat the apiVersion in each item. */
-        ((struct pod_group *)object)->x_group = kind == INTAKE_POD_GROUPS_X;
-        return cluster_put_pod_group(in->cluster, object, hooks);
-    case INTAKE_KINDS:
-        break;
-    }
-    return 0;
+    const struct node *n = object;
+    return (struct name){n->name, n->uid};
 }
 
-static uint32_t drop(struct intake *in, enum intake_kind kind, const void *object,
-                     const struct cluster_hooks *hooks)
+static const struct map *all_nodes(const struct change *ch)
 {
-    switch (kind) {
-    case INTAKE_NODES:
-        return cluster_remove_node(in->cluster, ((const struct node *)object)->name);
-    case INTAKE_PODS:
-        return cluster_remove_pod(in->cluster, ((const struct pod *)object)->key,
-                                  ((const struct pod *)object)->uid, hooks);
-    case INTAKE_POD_GROUPS:
-    case INTAKE_POD_GROUPS_X:
-        return cluster_remove_pod_group(in->cluster, ((const struct pod_group *)object)->key,
-                                        kind == INTAKE_POD_GROUPS_X, hooks);
-    case INTAKE_KINDS:
-        break;
+    return &ch->in->cluster->nodes;
+}
+
+static uint32_t put_node(const struct change *ch, void *object)
+{
+    return cluster_put_node(ch->in->cluster, object);
+}
+
+static uint32_t drop_node(const struct change *ch, struct name name)
+{
+    return cluster_remove_node(ch->in->cluster, name.key);
+}
+
+static struct name name_pod(const void *object)
+{
+    const struct pod *p = object;
+    return (struct name){p->key, p->uid};
+}
+
+static const struct map *all_pods(const struct change *ch)
+{
+    return &ch->in->cluster->pods;
+}
+
+static uint32_t put_pod(const struct change *ch, void *object)
+{
+    struct pod *p = object;
+    bool finished = pod_is_finished(p);
+    const char *key = p->key;
+    uint32_t events = cluster_put_pod(ch->in->cluster, p, ch->hooks);
+    struct cluster_pod *cp = finished ? NULL : cluster_find_pod(ch->in->cluster, key);
+    if (cp != NULL && cp->seen_us == 0)
+        cp->seen_us = clock_mono_us();
+    return events;
+}
+
+static uint32_t drop_pod(const struct change *ch, struct name name)
+{
+    return cluster_remove_pod(ch->in->cluster, name.key, name.uid, ch->hooks);
+}
+
+static struct name name_group(const void *object)
+{
+    const struct pod_group *g = object;
+    return (struct name){g->key, g->uid};
+}
+
+static const struct map *all_groups(const struct change *ch)
+{
+    return &ch->in->cluster->pod_groups;
+}
+
+static uint32_t put_group(const struct change *ch, void *object)
+{
+    /* By where it was read: a list need not repeat the apiVersion in each item. */
+    ((struct pod_group *)object)->x_group = ch->kind == INTAKE_POD_GROUPS_X;
+    return cluster_put_pod_group(ch->in->cluster, object, ch->hooks);
+}
+
+static uint32_t drop_group(const struct change *ch, struct name name)
+{
+    return cluster_remove_pod_group(ch->in->cluster, name.key, ch->kind == INTAKE_POD_GROUPS_X,
+                                    ch->hooks);
+}
+
+static struct name name_object(const void *object)
+{
+    const struct object *o = object;
+    return (struct name){o->key, o->uid};
+}
+
+static const struct map *all_objects(const struct change *ch);
+static uint32_t put_object(const struct change *ch, void *object);
+static uint32_t drop_object(const struct change *ch, struct name name);
+
+/* ---- decoding, as the reflector wants it ---------------------------------------------------- */
+
+#define DECODER(function, type)                                       \
+    static int any_##function(json *j, void **out, struct error *err) \
+    {                                                                 \
+        type *object = NULL;                                          \
+        int rc = decode_##function(j, &object, err);                  \
+        *out = object;                                                \
+        return rc;                                                    \
     }
-    return 0;
+DECODER(node, struct node)
+DECODER(pod, struct pod)
+DECODER(pod_group, struct pod_group)
+DECODER(namespace, struct object)
+DECODER(pvc, struct pvc)
+DECODER(pv, struct pv)
+DECODER(storage_class, struct storage_class)
+DECODER(csi_node, struct csi_node)
+DECODER(csi_driver, struct csi_driver)
+DECODER(csi_capacity, struct csi_capacity)
+DECODER(volume_attachment, struct volume_attachment)
+DECODER(pdb, struct pdb)
+DECODER(device_class, struct device_class)
+#undef DECODER
+
+static int remains_of_pod(json *j, const struct error *why, void **out, struct error *err)
+{
+    struct pod *object = NULL;
+    metrics_inc(&unreadable, NULL);
+    int rc = decode_pod_remains(j, why, &object, err);
+    *out = object;
+    return rc;
 }
 
-/* ---- a full list: what is not in it is gone ---- */
-
-static const char *key_of(enum intake_kind kind, const void *object)
+static void free_node(void *p)
 {
-    if (kind == INTAKE_NODES)
-        return ((const struct node *)object)->name;
-    return kind == INTAKE_PODS ? ((const struct pod *)object)->key
-                               : ((const struct pod_group *)object)->key;
+    node_free(p);
 }
 
-static uint32_t drop_missing(struct intake *in, enum intake_kind kind, const struct map *listed,
-                             const struct cluster_hooks *hooks)
+static void free_pod(void *p)
 {
-    const struct map *all = kind == INTAKE_NODES  ? &in->cluster->nodes
-                            : kind == INTAKE_PODS ? &in->cluster->pods
-                                                  : &in->cluster->pod_groups;
+    pod_free(p);
+}
+
+static void free_group(void *p)
+{
+    pod_group_free(p);
+}
+
+static void free_object(void *p)
+{
+    object_free(p);
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+struct verbs {
+    struct name (*name)(const void *object);
+    const struct map *(*all)(const struct change *ch); /* what we have; key -> anything */
+    uint32_t (*put)(const struct change *ch, void *object);
+    uint32_t (*drop)(const struct change *ch, struct name name);
+};
+static const struct verbs nodes = {name_node, all_nodes, put_node, drop_node};
+static const struct verbs pods = {name_pod, all_pods, put_pod, drop_pod};
+static const struct verbs groups = {name_group, all_groups, put_group, drop_group};
+static const struct verbs objects = {name_object, all_objects, put_object, drop_object};
+
+/* A small object: which store, how decoded. */
+#define OBJECT(store_, function) \
+    .verbs = &objects, .store = store_, .type = {any_##function, free_object, NULL}
+
+static const struct row {
+    const struct kube_kind *kind;
+    const struct verbs *verbs;
+    struct reflector_type type;
+    enum objects_kind store; /* objects only */
+    const char *fields;      /* field selector */
+    const char *without;     /* may be missing, and this is what follows; NULL: must be there */
+} rows[INTAKE_KINDS] = {
+    [INTAKE_NODES] = {.kind = &kube_nodes, .verbs = &nodes, .type = {any_node, free_node, NULL}},
+    /* Failed pods hold nothing and count for nothing; the server says DELETED when a pod becomes one. Succeeded ones still count as members of their gang. */
+    [INTAKE_PODS] = {.kind = &kube_pods,
+                     .verbs = &pods,
+                     .type = {any_pod, free_pod, remains_of_pod},
+                     .fields = "status.phase!=Failed"},
+    [INTAKE_POD_GROUPS] = {.kind = &kube_pod_groups,
+                           .verbs = &groups,
+                           .type = {any_pod_group, free_group, NULL},
+                           .without = "gangs are made by labels only"},
+    [INTAKE_POD_GROUPS_X] = {.kind = &kube_pod_groups_x,
+                             .verbs = &groups,
+                             .type = {any_pod_group, free_group, NULL},
+                             .without = "gangs are made by labels only"},
+    [INTAKE_NAMESPACES] = {.kind = &kube_namespaces, OBJECT(OBJECTS_NAMESPACES, namespace)},
+    [INTAKE_CLAIMS] = {.kind = &kube_claims, OBJECT(OBJECTS_CLAIMS, pvc)},
+    [INTAKE_VOLUMES] = {.kind = &kube_volumes, OBJECT(OBJECTS_VOLUMES, pv)},
+    [INTAKE_STORAGE_CLASSES] = {.kind = &kube_storage_classes,
+                                OBJECT(OBJECTS_STORAGE_CLASSES, storage_class)},
+    [INTAKE_CSI_NODES] = {.kind = &kube_csi_nodes, OBJECT(OBJECTS_CSI_NODES, csi_node)},
+    [INTAKE_BUDGETS] = {.kind = &kube_budgets, OBJECT(OBJECTS_BUDGETS, pdb)},
+    [INTAKE_CSI_DRIVERS] = {.kind = &kube_csi_drivers,
+                            OBJECT(OBJECTS_CSI_DRIVERS, csi_driver),
+                            .without = "room that storage drivers report is not looked at"},
+    [INTAKE_CSI_CAPACITIES] = {.kind = &kube_csi_capacities,
+                               OBJECT(OBJECTS_CSI_CAPACITIES, csi_capacity),
+                               .without = "room that storage drivers report is not looked at"},
+    [INTAKE_VOLUME_ATTACHMENTS] = {.kind = &kube_volume_attachments,
+                                   OBJECT(OBJECTS_VOLUME_ATTACHMENTS, volume_attachment),
+                                   .without =
+                                       "volumes that are still attached after their pod went do "
+                                       "not count against a node's limit"},
+    [INTAKE_DEVICE_CLASSES] = {.kind = &kube_device_classes,
+                               OBJECT(OBJECTS_DEVICE_CLASSES, device_class),
+                               .without = "an extended resource that only a DeviceClass offers is "
+                                          "refused as one that no node has"},
+};
+
+static const struct map *all_objects(const struct change *ch)
+{
+    return &ch->in->cluster->objects.by_key[rows[ch->kind].store];
+}
+
+static uint32_t put_object(const struct change *ch, void *object)
+{
+    return objects_put(&ch->in->cluster->objects, rows[ch->kind].store, object);
+}
+
+static uint32_t drop_object(const struct change *ch, struct name name)
+{
+    return objects_remove(&ch->in->cluster->objects, rows[ch->kind].store, name.key, name.uid);
+}
+
+/* ---- letters -------------------------------------------------------------------------------- */
+
+/* What a full list does not have is gone. */
+static uint32_t drop_missing(const struct change *ch, const struct map *listed)
+{
+    const struct verbs *v = rows[ch->kind].verbs;
     struct VEC(char *) gone = {0};
     struct arena a;
     arena_init(&a, 0);
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(all, &i, &key, &value);)
+    for (size_t i = 0; map_next(v->all(ch), &i, &key, &value);)
         if (map_get(listed, key) == NULL)
             vec_push(&gone, arena_strdup(&a, key));
     uint32_t events = 0;
     for (size_t i = 0; i < gone.len; i++)
-        switch (kind) {
-        case INTAKE_NODES:
-            events |= cluster_remove_node(in->cluster, gone.items[i]);
-            break;
-        case INTAKE_PODS:
-            events |= cluster_remove_pod(in->cluster, gone.items[i], NULL, hooks);
-            break;
-        default:
-            events |= cluster_remove_pod_group(in->cluster, gone.items[i],
-                                               kind == INTAKE_POD_GROUPS_X, hooks);
-        }
+        events |= v->drop(ch, (struct name){gone.items[i], NULL});
     vec_deinit(&gone);
     arena_deinit(&a);
     return events;
 }
 
-static uint32_t reset(struct intake *in, enum intake_kind kind, struct reflector_letter *letter,
-                      const struct cluster_hooks *hooks)
+static uint32_t reset(const struct change *ch, struct reflector_letter *letter)
 {
+    const struct verbs *v = rows[ch->kind].verbs;
     struct map listed;
     map_init(&listed);
     for (size_t i = 0; i < letter->len; i++)
-        map_put(&listed, key_of(kind, letter->objects[i]), letter->objects[i]);
-    uint32_t events = drop_missing(in, kind, &listed, hooks);
+        map_put(&listed, v->name(letter->objects[i]).key, letter->objects[i]);
+    uint32_t events = drop_missing(ch, &listed);
     map_deinit(&listed);
     for (size_t i = 0; i < letter->len; i++) {
-        events |= put(in, kind, letter->objects[i], hooks);
+        events |= v->put(ch, letter->objects[i]);
         letter->objects[i] = NULL;
     }
-    in->listed[kind] = true;
+    ch->in->listed[ch->kind] = true;
     return events;
 }
 
 void intake_letter(struct intake *in, struct reflector_letter *letter)
 {
     const struct intake_source *source = letter->arg;
-    struct cluster_hooks hooks = {
+    const struct cluster_hooks hooks = {
         .gang_changed = gang_changed, .gang_vanishing = gang_vanishing, .arg = in};
+    const struct change ch = {.in = in, .kind = source->kind, .hooks = &hooks};
+    const struct verbs *v = rows[source->kind].verbs;
     uint32_t events = 0;
     switch (letter->event) {
     case REFLECTOR_RESET:
-        events = reset(in, source->kind, letter, &hooks);
+        events = reset(&ch, letter);
         break;
     case REFLECTOR_PUT:
-        events = put(in, source->kind, letter->objects[0], &hooks);
+        events = v->put(&ch, letter->objects[0]);
         letter->objects[0] = NULL;
         break;
     case REFLECTOR_DELETE:
-        events = drop(in, source->kind, letter->objects[0], &hooks);
+        events = v->drop(&ch, v->name(letter->objects[0]));
         break;
     }
     reflector_letter_free(letter);
@@ -158,7 +328,7 @@ void intake_letter(struct intake *in, struct reflector_letter *letter)
     in->changed(in->arg);
 }
 
-/* ---- wiring ---- */
+/* ---- wiring --------------------------------------------------------------------------------- */
 
 static void deliver(void *arg, void *msg)
 {
@@ -178,79 +348,10 @@ static bool post(void *arg, struct reflector_letter *letter)
     return mailbox_post(source->intake->mailbox, letter);
 }
 
-static int decode_any_node(json *j, void **out, struct error *err)
-{
-    struct node *object = NULL;
-    int rc = decode_node(j, &object, err);
-    *out = object;
-    return rc;
-}
-
-static int decode_any_pod(json *j, void **out, struct error *err)
-{
-    struct pod *object = NULL;
-    int rc = decode_pod(j, &object, err);
-    *out = object;
-    return rc;
-}
-
-static int remains_of_pod(json *j, const struct error *why, void **out, struct error *err)
-{
-    struct pod *object = NULL;
-    metrics_inc(&unreadable, NULL);
-    int rc = decode_pod_remains(j, why, &object, err);
-    *out = object;
-    return rc;
-}
-
-static int decode_any_pod_group(json *j, void **out, struct error *err)
-{
-    struct pod_group *object = NULL;
-    int rc = decode_pod_group(j, &object, err);
-    *out = object;
-    return rc;
-}
-
-static void free_any_node(void *p)
-{
-    node_free(p);
-}
-
-static void free_any_pod(void *p)
-{
-    pod_free(p);
-}
-
-static void free_any_pod_group(void *p)
-{
-    pod_group_free(p);
-}
-
 int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,
                  struct error *err)
 {
     metrics_register(&unreadable);
-    const struct {
-        const struct kube_kind *kind;
-        const char *fields;
-        struct reflector_type type;
-        bool optional;
-    } rows[INTAKE_KINDS] = {
-        [INTAKE_NODES] = {&kube_nodes, NULL, {decode_any_node, free_any_node, NULL}, false},
-        /* Failed pods hold nothing and count for nothing; the server says DELETED when a pod becomes one. Succeeded ones still count as members of their gang. */
-        [INTAKE_PODS] = {&kube_pods,
-                         "status.phase!=Failed",
-                         {decode_any_pod, free_any_pod, remains_of_pod},
-                         false},
-        [INTAKE_POD_GROUPS] = {&kube_pod_groups,
-                               NULL,
-                               {decode_any_pod_group, free_any_pod_group, NULL},
-                               true},
-        [INTAKE_POD_GROUPS_X] = {&kube_pod_groups_x,
-                                 NULL,
-                                 {decode_any_pod_group, free_any_pod_group, NULL},
-                                 true},
-    };
     for (int k = 0; k < INTAKE_KINDS; k++) {
         in->sources[k] = (struct intake_source){.intake = in, .kind = (enum intake_kind)k};
         struct reflector_config c = {.kind = rows[k].kind,
@@ -259,7 +360,8 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
                                      .deliver = post,
                                      .arg = &in->sources[k],
                                      .from_etcd = true,
-                                     .optional = rows[k].optional};
+                                     .optional = rows[k].without != NULL,
+                                     .without = rows[k].without};
         if (reflector_start(&in->reflectors[k], kube, o, &c, err) < 0)
             return error_wrap(err, "watch %s", rows[k].kind->resource);
     }

@@ -40,6 +40,17 @@ KIND(kube_configmaps, "", "v1", "configmaps", "ConfigMap", true);
 KIND(kube_secrets, "", "v1", "secrets", "Secret", true);
 KIND(kube_mutating_webhooks, "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
      "MutatingWebhookConfiguration", false);
+KIND(kube_claims, "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true);
+KIND(kube_volumes, "", "v1", "persistentvolumes", "PersistentVolume", false);
+KIND(kube_storage_classes, "storage.k8s.io", "v1", "storageclasses", "StorageClass", false);
+KIND(kube_csi_nodes, "storage.k8s.io", "v1", "csinodes", "CSINode", false);
+KIND(kube_csi_drivers, "storage.k8s.io", "v1", "csidrivers", "CSIDriver", false);
+KIND(kube_csi_capacities, "storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity",
+     true);
+KIND(kube_volume_attachments, "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment",
+     false);
+KIND(kube_budgets, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true);
+KIND(kube_device_classes, "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", false);
 KIND(kube_pod_groups, "scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
 KIND(kube_pod_groups_x, "scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
 #undef KIND

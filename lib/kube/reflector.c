@@ -295,10 +295,21 @@ static int list_all(struct reflector *r, struct listing *l, struct error *err)
     return 0;
 }
 
-/* The collection does not exist (its CRD is not installed). */
-static enum state wait_for_kind(struct reflector *r)
+static bool is_missing(const struct reflector *r, const struct error *err)
+{
+    return r->config.optional &&
+           (err->code == ERROR_NOT_FOUND || (r->config.without && err->http_status == 403));
+}
+
+/* The collection does not exist (its CRD is not installed), or is not ours to read. */
+static enum state wait_for_kind(struct reflector *r, const struct error *err)
 {
     struct objects none = {0};
+    if (!r->reported_absent && r->config.without)
+        log_write(err->code == ERROR_NOT_FOUND ? LOG_INFO : LOG_WARN,
+                  "going on without a collection", kv("resource", r->config.kind->resource),
+                  kv("group", r->config.kind->group), kv("means", r->config.without),
+                  kv("error", err->text), log_kv_str(NULL, NULL));
     if (!r->reported_absent && !deliver(r, REFLECTOR_RESET, &none))
         return STATE_END;
     r->reported_absent = true;
@@ -320,8 +331,8 @@ static enum state list(struct reflector *r)
         return deliver(r, REFLECTOR_RESET, &l.all) ? STATE_WATCH : STATE_END;
     }
     free_objects(r, &l.all);
-    if (err.code == ERROR_NOT_FOUND && r->config.optional)
-        return wait_for_kind(r);
+    if (is_missing(r, &err))
+        return wait_for_kind(r, &err);
     if (err.code == ERROR_GONE) {
         atomic_fetch_add(&r->stats.gone, 1);
         r->consistent = true;

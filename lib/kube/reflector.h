@@ -51,6 +51,8 @@ struct reflector_config {
         from_etcd; /* the first list is consistent (resourceVersion unset), not from a watch cache; always true after 410 */
     bool
         optional; /* 404 on the collection (CRD not installed): deliver an empty RESET, ask again every 30 s */
+    /* What follows from that, for the log, which says it once. With it 403 counts as 404: whoever may not read the collection goes on without it. */
+    const char *without;
     int64_t backoff_first_ms, backoff_max_ms; /* 0: 100 ms, 30 s */
     int64_t optional_ms;                      /* 0: 30 s */
 };

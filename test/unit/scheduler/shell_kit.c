@@ -21,6 +21,26 @@ static void free_pod_group(void *object)
     pod_group_free(object);
 }
 
+static void free_small(void *object)
+{
+    object_free(object);
+}
+
+static void (*free_of(enum intake_kind kind))(void *object)
+{
+    switch (kind) {
+    case INTAKE_NODES:
+        return free_node;
+    case INTAKE_PODS:
+        return free_pod;
+    case INTAKE_POD_GROUPS:
+    case INTAKE_POD_GROUPS_X:
+        return free_pod_group;
+    default:
+        return free_small;
+    }
+}
+
 void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
                   void *const *objects)
 {
@@ -30,9 +50,7 @@ void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event
                                         .objects = mem_new(void *, n),
                                         .len = n,
                                         .arg = &in->sources[kind],
-                                        .free_object = kind == INTAKE_NODES  ? free_node
-                                                       : kind == INTAKE_PODS ? free_pod
-                                                                             : free_pod_group};
+                                        .free_object = free_of(kind)};
     for (size_t i = 0; i < n; i++)
         letter->objects[i] = objects[i];
     intake_letter(in, letter);

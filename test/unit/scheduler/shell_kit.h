@@ -12,7 +12,7 @@
 
 enum { SHELL_WAIT_MS = 60000 };
 
-/* Hands n objects (struct node, pod or pod_group, taken) to intake in one letter. */
+/* Hands n objects (struct node, pod, pod_group or object, taken) to intake in one letter. */
 void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
                   void *const *objects);
 #define RESET(in, kind, ...)                                                                  \

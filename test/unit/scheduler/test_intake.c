@@ -8,6 +8,7 @@
 #include "lib/model/names.h"
 #include "scheduler/gangs.h"
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/kube/decode_kit.h"
 #include "test/unit/scheduler/fixture.h"
 #include "test/unit/scheduler/shell_kit.h"
 
@@ -174,6 +175,53 @@ static void each_api_group_of_podgroups_has_its_own_list(void **state)
     expect_done();
 }
 
+static struct object *namespace_of(const char *text)
+{
+    struct object *o = NULL;
+    AUTO_JSON *doc = decode_kit_parse(text);
+    if (decode_namespace(json_root(doc), &o, NULL) < 0)
+        fail_msg("%s", text);
+    return o;
+}
+
+static struct object *claim_of(const char *text)
+{
+    struct pvc *o = NULL;
+    AUTO_JSON *doc = decode_kit_parse(text);
+    if (decode_pvc(json_root(doc), &o, NULL) < 0)
+        fail_msg("%s", text);
+    return &o->object;
+}
+
+static void small_objects_go_to_their_stores(void **state)
+{
+    (void)state;
+    struct gang *parked = NULL;
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "waits"));
+    while ((parked = queue_pop(&q, 0)) == NULL)
+        ;
+    queue_wait(&q, parked, EVENT_VOLUME);
+    RESET(&in, INTAKE_NAMESPACES, namespace_of("{'metadata':{'name':'a','labels':{'x':'1'}}}"),
+          namespace_of("{'metadata':{'name':'b'}}"));
+    expect_str("a namespace", "1", labels_get(objects_namespace_labels(&c.objects, "a"), "x"));
+    expect_int("which helps nobody who waits for a volume", GANG_PARKED, parked->state);
+    SEND(&in, INTAKE_CLAIMS, REFLECTOR_PUT,
+         claim_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
+    expect_true("a claim", objects_find_pvc(&c.objects, "d", "c") != NULL);
+    expect_int("which does", GANG_ACTIVE, parked->state);
+    RESET(&in, INTAKE_NAMESPACES, namespace_of("{'metadata':{'name':'b'}}"));
+    expect_true("a list drops what is not in it",
+                objects_namespace_labels(&c.objects, "a") == NULL);
+    expect_true("and nothing of other kinds", objects_find_pvc(&c.objects, "d", "c") != NULL);
+    SEND(&in, INTAKE_CLAIMS, REFLECTOR_DELETE,
+         claim_of("{'metadata':{'name':'c','namespace':'d','uid':'older'}}"));
+    expect_true("a late DELETE", objects_find_pvc(&c.objects, "d", "c") != NULL);
+    SEND(&in, INTAKE_CLAIMS, REFLECTOR_DELETE,
+         claim_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
+    expect_true("gone", objects_find_pvc(&c.objects, "d", "c") == NULL);
+    expect_done();
+}
+
 static bool is_unreadable(const char *key)
 {
     const struct cluster_pod *cp = cluster_find_pod(&c, key);
@@ -211,7 +259,7 @@ static void from_the_api_server_to_the_model(void **state)
     struct kube_config *kube = twin_config(twin);
     struct kube_options options = twin_options();
     /* Lists of the other kinds; a watch that gets one of them says so and lists again. */
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 512; i++)
         twin_script(twin, 200, "", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
     twin_put(twin, "plain", NULL);
     twin_put(twin, "huge", "\"spec\":{\"nodeName\":\"n1\",\"overhead\":{\"cpu\":\"1e30\"}}");
@@ -253,6 +301,7 @@ int main(void)
         TEST(the_first_sight_of_a_pod_is_kept),
         TEST(finished_pods_count_for_their_gang_only),
         TEST(each_api_group_of_podgroups_has_its_own_list),
+        TEST(small_objects_go_to_their_stores),
         TEST(from_the_api_server_to_the_model),
     };
 #undef TEST

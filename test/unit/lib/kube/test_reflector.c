@@ -354,6 +354,55 @@ static void test_not_found_is_a_failure_otherwise(void **state)
     bench_deinit(&b);
 }
 
+static int said; /* lines about a collection that is not there */
+static void count_said(void *arg, const char *line, size_t n)
+{
+    (void)arg;
+    (void)n;
+    said += strstr(line, "going on without a collection") && strstr(line, "means=\"no claims\"");
+}
+
+static void test_a_forbidden_kind_is_done_without_if_it_may_be(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *without;
+        bool optional;
+        int status;
+        bool goes_on;
+    } rows[] = {
+        {"no claims", true, 403, true},  {"no claims", true, 404, true},
+        {NULL, true, 403, false},        {"no claims", false, 403, false},
+        {"no claims", true, 401, false}, {"no claims", true, 500, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench b;
+        bench_init(&b);
+        said = 0;
+        log_set_sink(count_said, NULL);
+        /* The pods of the twin are another kind: this one is answered as it is told. */
+        for (int k = 0; k < 3; k++)
+            twin_script(b.twin, rows[i].status, "", "{}");
+        for (int k = 0; k < 64; k++)
+            twin_script(b.twin, 200, "", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+        struct reflector_config c = plain_config(&b);
+        c.kind = &kube_claims;
+        c.optional = rows[i].optional;
+        c.without = rows[i].without;
+        start(&b, &c);
+        await(stat_lists, &b, 1, "it can be read now");
+        await(copy_resets, &b, rows[i].goes_on ? 2 : 1, "RESETs");
+        /* A RESET follows its list, so more RESETs than lists means one without a list. */
+        int64_t resets = copy_resets(&b), lists = stat_lists(&b);
+        bench_deinit(&b);
+        log_set_sink(drop_line, NULL);
+        if (!rows[i].goes_on && resets > lists)
+            fail_msg("row %zu: went on", i);
+        if (said != (rows[i].goes_on ? 1 : 0))
+            fail_msg("row %zu: said it %d times", i, said);
+    }
+}
+
 static void test_bounds(void **state)
 {
     (void)state;
@@ -456,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_undecodable_is_absent),
         cmocka_unit_test(test_what_remains_of_an_undecodable_one),
         cmocka_unit_test(test_optional_kind),
+        cmocka_unit_test(test_a_forbidden_kind_is_done_without_if_it_may_be),
         cmocka_unit_test(test_not_found_is_a_failure_otherwise),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_receiver_closes),
