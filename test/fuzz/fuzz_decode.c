@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Anything that parses, as a pod, a node, a PodGroup, and once more as each item of a list. What decodes is used: every string is read, the scheduler's
+ * Anything that parses, as a pod, a node, a PodGroup, a claim and every other kind, and once more as each item of a list. What decodes is used: every string is read, the scheduler's
  * questions are asked.
  */
 #include <stdint.h>
@@ -54,6 +54,59 @@ static void read_containers(const struct container *c, size_t n)
     }
 }
 
+static void read_selector(const struct selector *s, const struct labels *labels)
+{
+    struct strbuf text = {0};
+    selector_print(s, &text);
+    sink += text.len + selector_matches(s, labels);
+    strbuf_deinit(&text);
+}
+
+static void read_terms(const struct podterm *t, size_t n, const struct pod *p)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct strbuf text = {0};
+        podterm_print(&t[i], &text);
+        sink += text.len + podterm_matches(&t[i], p->ns, NULL, &p->labels);
+        strbuf_deinit(&text);
+        if (!t[i].topology_key[0] || t[i].weight < 0 || t[i].weight > 100 ||
+            (t[i].namespaces_len == 0 && t[i].namespace_selector.nothing))
+            abort();
+    }
+}
+
+static void read_spread(const struct pod *p)
+{
+    for (size_t i = 0; i < p->spread_len; i++) {
+        struct strbuf text = {0};
+        spread_print(&p->spread[i], &text);
+        sink += text.len;
+        strbuf_deinit(&text);
+        /* Nobody is counted who would not count himself. */
+        if (spread_counts(&p->spread[i], &p->labels) &&
+            !spread_selects_self(&p->spread[i], &p->labels))
+            abort();
+        if (p->spread[i].max_skew < 1 || p->spread[i].min_domains < 1)
+            abort();
+    }
+}
+
+static void read_volumes(const struct pod *p)
+{
+    for (size_t i = 0; i < p->volumes_len; i++) {
+        read_all(p->volumes[i].name);
+        read_all(p->volumes[i].claim);
+        read_all(p->volumes[i].driver);
+        read_all(p->volumes[i].id);
+        for (size_t k = 0; k < p->volumes_len; k++)
+            if (pod_volume_conflicts(&p->volumes[i], &p->volumes[k]) !=
+                pod_volume_conflicts(&p->volumes[k], &p->volumes[i]))
+                abort();
+    }
+    for (size_t i = 0; i < p->image_volumes_len; i++)
+        sink += node_image_hash(p->image_volumes[i]) & 1;
+}
+
 static void try_pod(json *j, const struct node *n)
 {
     struct error err = ERROR_INIT;
@@ -79,13 +132,111 @@ static void try_pod(json *j, const struct node *n)
     read_containers(p->containers, p->containers_len);
     read_containers(p->init_containers, p->init_containers_len);
     read_resources(&p->request);
+    if (p->terms) {
+        read_terms(p->terms->affinity, p->terms->affinity_len, p);
+        read_terms(p->terms->anti_affinity, p->terms->anti_affinity_len, p);
+        read_terms(p->terms->preferred, p->terms->preferred_len, p);
+        read_terms(p->terms->preferred_anti, p->terms->preferred_anti_len, p);
+    }
+    read_spread(p);
+    read_volumes(p);
+    for (size_t i = 0; i < p->claimed_len; i++)
+        read_all(p->claimed[i]);
     struct gang_ref gang;
     sink += gang_of_pod(p, &gang, NULL) == 0 && gang.form != GANG_NONE;
     if (n)
-        sink += node_untolerated(n, p) != NULL;
+        sink += (node_untolerated(n, p) != NULL) + (node_missing_feature(n, p) != NULL);
     if (p->has_required_affinity)
         sink += node_selector_matches(&p->required_affinity, &p->labels, "n1");
     pod_free(p);
+}
+
+static void read_object(struct object *o)
+{
+    read_all(o->key);
+    read_all(o->owner_uid);
+    read_labels(&o->labels);
+    read_labels(&o->annotations);
+    object_free(o);
+}
+
+static void try_storage(json *j)
+{
+    const struct labels none = {0};
+    struct pvc *claim = NULL;
+    struct pv *volume = NULL;
+    struct storage_class *class = NULL;
+    if (decode_pvc(j, &claim, NULL) == 0) {
+        read_all(claim->volume);
+        read_all(claim->storage_class);
+        read_all(claim->selected_node);
+        read_selector(&claim->selector, &claim->object.labels);
+        if (claim->request_bytes < 0)
+            abort();
+        read_object(&claim->object);
+    }
+    if (decode_pv(j, &volume, NULL) == 0) {
+        read_all(volume->driver);
+        read_all(volume->handle);
+        read_all(volume->claim_name);
+        sink += node_selector_matches(&volume->node_affinity, &none, "n1");
+        if (volume->capacity_bytes < 0)
+            abort();
+        read_object(&volume->object);
+    }
+    if (decode_storage_class(j, &class, NULL) == 0) {
+        read_all(volume_driver_of(class->provisioner));
+        sink += node_selector_matches(&class->topologies, &none, "n1");
+        read_object(&class->object);
+    }
+}
+
+static void try_csi(json *j)
+{
+    const struct labels none = {0};
+    struct csi_node *node = NULL;
+    struct csi_driver *driver = NULL;
+    struct csi_capacity *room = NULL;
+    struct volume_attachment *attached = NULL;
+    if (decode_csi_node(j, &node, NULL) == 0) {
+        for (size_t i = 0; i < node->drivers_len; i++)
+            if (node->drivers[i].limit < -1 || !csi_node_find(node, node->drivers[i].name))
+                abort();
+        read_object(&node->object);
+    }
+    if (decode_csi_driver(j, &driver, NULL) == 0)
+        read_object(&driver->object);
+    if (decode_csi_capacity(j, &room, NULL) == 0) {
+        read_all(room->storage_class);
+        read_selector(&room->nodes, &none);
+        read_object(&room->object);
+    }
+    if (decode_volume_attachment(j, &attached, NULL) == 0) {
+        read_all(attached->attacher);
+        read_all(attached->node);
+        read_all(attached->volume);
+        read_object(&attached->object);
+    }
+}
+
+static void try_others(json *j)
+{
+    struct object *namespace = NULL;
+    struct pdb *budget = NULL;
+    struct device_class *device = NULL;
+    if (decode_namespace(j, &namespace, NULL) == 0)
+        read_object(namespace);
+    if (decode_pdb(j, &budget, NULL) == 0) {
+        sink += pdb_covers(budget, budget->object.ns, "p", &budget->object.labels);
+        for (size_t i = 1; i < budget->disrupted_len; i++)
+            if (strcmp(budget->disrupted[i - 1], budget->disrupted[i]) >= 0)
+                abort();
+        read_object(&budget->object);
+    }
+    if (decode_device_class(j, &device, NULL) == 0) {
+        read_all(device->extended_resource);
+        read_object(&device->object);
+    }
 }
 
 static void try_all(json *j)
@@ -99,6 +250,10 @@ static void try_all(json *j)
         read_labels(&n->labels);
         read_resources(&n->capacity);
         read_resources(&n->allocatable);
+        for (size_t i = 0; i < n->images_len; i++)
+            if ((i > 0 && n->images[i - 1].hash >= n->images[i].hash) ||
+                node_image_bytes(n, n->images[i].hash) != n->images[i].bytes)
+                abort();
     }
     try_pod(j, n);
     node_free(n);
@@ -107,6 +262,9 @@ static void try_all(json *j)
         read_resources(&g->min_resources);
         pod_group_free(g);
     }
+    try_storage(j);
+    try_csi(j);
+    try_others(j);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
