@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 
+import storage
 import world
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -159,6 +160,7 @@ class Arena:
         self.name = name or f"differential-{os.getpid()}"
         self.started = name is None
         self.patience = PATIENCE
+        self.stored = True  # a cluster that was used before
         self.stack = contextlib.ExitStack()
         self.pool = concurrent.futures.ThreadPoolExecutor(4)
 
@@ -181,8 +183,9 @@ class Arena:
 
     def start(self):
         if self.started:
-            # No controller-manager: nobody evicts, taints or collects anything, so the state is what the test made it.
-            self.k8s("up", "--no-scheduler", "--no-controller-manager", "--apiserver-arg=--runtime-config=node.k8s.io/v1=true")
+            # No controller-manager: nobody evicts, taints or collects anything, so the state is what the test made it. And nobody
+            # would take the finalizers from claims and volumes.
+            self.k8s("up", "--no-scheduler", "--no-controller-manager", "--apiserver-arg=--disable-admission-plugins=StorageObjectInUseProtection")
             if not self.keep:
                 self.stack.callback(self.k8s, "down")
         env = dict(line.removeprefix("export ").split("=", 1) for line in self.k8s("env").splitlines())
@@ -219,6 +222,9 @@ class Arena:
             put("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
             put(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
         put("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "heavy"}, "handler": "heavy", "overhead": {"podFixed": world.OVERHEAD}})
+        for name, mode in storage.CLASSES.items():
+            put("/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": name}, "provisioner": "kubernetes.io/no-provisioner",
+                                                           "volumeBindingMode": mode})
         # Nobody preempts: who takes which victims is another question.
         for name, value in [("none", 0), *world.PRIORITIES.items()]:
             put("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value, "globalDefault": name == "none",
@@ -228,7 +234,20 @@ class Arena:
         """No pods, no nodes."""
         for ns in world.NAMESPACES:
             self.client.do("DELETE", f"/api/v1/namespaces/{ns}/pods?gracePeriodSeconds=0")
+            if self.stored:
+                self.client.do("DELETE", f"/api/v1/namespaces/{ns}/persistentvolumeclaims")
+        for collection in (storage.COLLECTIONS if self.stored else []):
+            self.client.do("DELETE", collection)
+        self.stored = False
         self.client.do("DELETE", "/api/v1/nodes")
+
+    def store(self, item):
+        """An object that is neither pod nor node."""
+        collection, body, status = item
+        self.stored = True
+        self.client.do("POST", collection, body)
+        if status:
+            self.client.do("PATCH", f"{collection}/{body['metadata']['name']}/status", {"status": status}, "application/merge-patch+json")
 
     def all(self, fn, items):
         return list(self.pool.map(fn, items))

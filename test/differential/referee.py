@@ -77,6 +77,7 @@ class Referee:
         self.arena.clear()
         self.arena.witness.limits.clear()
         self.arena.witness.left.clear()
+        self.arena.all(self.arena.store, world.get("objects", []))
         self.arena.all(lambda n: self.client.do("POST", "/api/v1/nodes", n), world["nodes"][:-1])
         last = world["nodes"][-1]
         self.client.do("POST", "/api/v1/nodes", last)
@@ -153,7 +154,8 @@ class Referee:
                 continue
             difference, stays = self.judge(pod)
             if difference:
-                out.append((difference, {"seed": world.get("seed"), "nodes": world["nodes"], "placed": list(placed), "new": [pod]}))
+                out.append((difference, {"seed": world.get("seed"), "objects": world.get("objects", []), "nodes": world["nodes"],
+                                         "placed": list(placed), "new": [pod]}))
             if stays:
                 placed.append(["runs", stays])
         return out
@@ -204,7 +206,8 @@ def fields(value, path):
         yield from fields(child, [*path, key])
 
 
-KEEP = {"name", "namespace", "image", "nodeName", "apiVersion", "kind", "capacity", "automountServiceAccountToken", "conditions", "schedulerName",
+KEEP = {"claimRef", "persistentVolumeReclaimPolicy", "accessModes", "resources", "storageClassName", "csi", "nfs", "volumeHandle", "bind-completed",
+        "name", "namespace", "image", "nodeName", "apiVersion", "kind", "capacity", "automountServiceAccountToken", "conditions", "schedulerName",
         "terminationGracePeriodSeconds", "metadata", "spec", "status", "containers", "allocatable", "restartPolicy"}
 
 
@@ -217,15 +220,19 @@ def smaller(world):
         gone = world["nodes"][i]["metadata"]["name"]
         out["placed"] = [item for item in out["placed"] if item[1]["spec"]["nodeName"] != gone]
         yield out
-    for part in ("new", "placed", "nodes"):
+    for i in reversed(range(len(world["objects"]))):
+        yield without(world, ["objects", i])
+    for part in ("new", "placed", "nodes", "objects"):
         for path in fields(world[part], [part]):
-            if len(path) > (3 if part == "placed" else 2) and path[-1] not in KEEP:
+            if len(path) > (3 if part in ("placed", "objects") else 2) and path[-1] not in KEEP:
                 yield without(world, path)
 
 
 def show(world):
     """One line for each object."""
     lines = []
+    for _, body, status in world["objects"]:
+        lines.append(f"{body['kind']} " + json.dumps({**body["metadata"], **body["spec"], "status": (status or {}).get("phase")}))
     for node in world["nodes"]:
         lines.append("node   " + json.dumps({"name": node["metadata"]["name"], "labels": node["metadata"].get("labels", {}), **node.get("spec", {}),
                                              "allocatable": node["status"].get("allocatable", {})}))

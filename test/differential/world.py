@@ -7,8 +7,10 @@ would test nothing. A pod has one to three themes (features that are likely in i
 """
 import random
 
+from storage import Storage
+
 FEATURES = ["resources", "containers", "selector", "nodeaffinity", "taints", "cordon", "ports", "interpod", "spread", "priority", "gates",
-            "nodename", "terminating", "finished", "resize", "declared"]
+            "nodename", "terminating", "finished", "resize", "declared", "volumes"]
 
 ZONE, REGION, HOST = "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/hostname"
 # Made once and kept: label sets that namespaceSelectors can tell apart.
@@ -44,6 +46,7 @@ class Maker:
         self.d = dice
         self.features = set(features)
         self.nodes = []
+        self.storage = None
 
     def has(self, feature, percent):
         """The dice are thrown in any case, so that leaving a feature out changes as little as possible of the rest."""
@@ -103,7 +106,8 @@ class Maker:
 
     def pod(self, name):
         d = self.d
-        themes = set(d.some(["resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "interpod", "spread", "spread"], 1, 3))
+        themes = set(d.some(["resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "interpod", "spread", "spread", "volumes"],
+                            1, 3))
         spec = {"containers": [self.container(f"c{i}", themes) for i in range(d.weighted([(1, 80), (2, 20)]))],
                 "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False, "restartPolicy": "Always"}
         if self.has("containers", 70 if "containers" in themes else 3):
@@ -128,8 +132,10 @@ class Maker:
             spec["affinity"] = affinity
         if self.has("spread", 90 if "spread" in themes else 3):
             spec["topologySpreadConstraints"] = self.spread()
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": d.weighted([("d0", 55), ("d1", 20), ("d2", 15), ("d3", 10)]),
-                                                                "labels": labels}, "spec": spec}
+        ns = d.weighted([("d0", 55), ("d1", 20), ("d2", 15), ("d3", 10)])
+        if self.storage and d.chance(90 if "volumes" in themes else 5):
+            self.storage.add_volumes(ns, spec)
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": ns, "labels": labels}, "spec": spec}
 
     def amounts(self, themes, most=2):
         d = self.d
@@ -309,12 +315,15 @@ class Maker:
 
 
 def make(seed, features=None, new=12):
-    """A world: nodes, placed (pods with a node, and how they are: "runs", "terminates", "finished"), new."""
+    """A world: objects (what is neither node nor pod), nodes, placed (pods with a node, and how they are:
+    "runs", "terminates", "finished", "resized"), new."""
     d = Dice(seed)
     features = FEATURES if features is None else features
     m = Maker(d, features)
     m.nodes = [f"n{i}-{seed % 10000}" for i in range(d.number(2, 7))]
     nodes = [m.node(name) for name in m.nodes]
+    if "volumes" in features:
+        m.storage = Storage(d, m.nodes, ["d0", "d0", "d1", "d2"])
     placed = []
     for i in range(d.number(0, 2 * len(nodes))):
         pod = m.pod(f"old{i}")
@@ -335,4 +344,4 @@ def make(seed, features=None, new=12):
             pod["spec"]["nodeName"] = d.one(m.nodes)
             pod["spec"].pop("schedulingGates", None)
         fresh.append(pod)
-    return {"seed": seed, "nodes": nodes, "placed": placed, "new": fresh}
+    return {"seed": seed, "objects": m.storage.objects if m.storage else [], "nodes": nodes, "placed": placed, "new": fresh}

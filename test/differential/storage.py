@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes of a world: claims that are bound already (to volumes that only some nodes reach), claims that are not, and how many volumes a node takes.
+
+Nothing here needs a volume controller: claims are bound by what is written into them. Late binding (a class that waits for the first consumer) has no
+volume to find in these worlds, so both schedulers have to refuse such a claim.
+"""
+
+DRIVER = "disk.example.com"
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+CLASSES = {"imm": "Immediate", "wait": "WaitForFirstConsumer"}
+COLLECTIONS = ["/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes"]
+
+
+class Storage:
+    def __init__(self, dice, nodes, namespaces):
+        self.d, self.nodes = dice, nodes
+        self.objects = []  # [collection, body, status or None]
+        self.claims = {ns: [] for ns in namespaces}
+        for name in nodes:
+            if self.d.chance(70):
+                self.objects.append(["/apis/storage.k8s.io/v1/csinodes", self.csi_node(name), None])
+        for i in range(self.d.number(2, 6)):
+            self.add_claim(i, self.d.one(namespaces))
+
+    def csi_node(self, name):
+        driver = {"name": DRIVER, "nodeID": name, "topologyKeys": []}
+        if self.d.chance(85):
+            driver["allocatable"] = {"count": self.d.number(1, 2)}
+        drivers = [driver] if self.d.chance(90) else []
+        return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": drivers}}
+
+    def add_claim(self, i, ns):
+        d = self.d
+        name, volume = f"claim{i}", f"volume{i}"
+        modes = [d.weighted([("ReadWriteOnce", 60), ("ReadWriteMany", 15), ("ReadWriteOncePod", 25)])]
+        kind = d.weighted([("bound", 78), ("unbound", 8), ("waits", 6), ("lost", 8)])
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": ns, "annotations": {}},
+                 "spec": {"accessModes": modes, "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "wait" if kind == "waits" else "imm"}}
+        status = None
+        if kind in ("bound", "lost"):
+            claim["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] = "yes"
+            claim["spec"]["volumeName"] = volume
+            status = {"phase": "Bound" if kind == "bound" else "Lost", "accessModes": modes, "capacity": {"storage": "1Gi"}}
+        if kind == "bound":
+            self.objects.append(["/api/v1/persistentvolumes", self.volume(volume, claim, modes), {"phase": "Bound"}])
+        self.objects.append([f"/api/v1/namespaces/{ns}/persistentvolumeclaims", claim, status])
+        self.claims[ns].append(name)
+
+    def volume(self, name, claim, modes):
+        d = self.d
+        labels = {}
+        if d.chance(20):
+            labels[ZONE] = d.one(["z1", "z2", "z1__z2"])
+        spec = {"capacity": {"storage": "1Gi"}, "accessModes": modes, "storageClassName": "imm", "persistentVolumeReclaimPolicy": "Retain",
+                "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim["metadata"]["namespace"],
+                             "name": claim["metadata"]["name"]}}
+        if d.chance(70):
+            spec["csi"] = {"driver": DRIVER, "volumeHandle": name if d.chance(90) else "shared"}
+        else:
+            spec["nfs"] = {"server": "192.0.2.1", "path": "/" + name}
+        if d.chance(45):
+            expression = d.one([{"key": ZONE, "operator": "In", "values": d.some(["z1", "z2", "z3"], 1, 2)},
+                                {"key": HOST, "operator": "In", "values": d.some(self.nodes, 1, 2)},
+                                {"key": "disk", "operator": "NotIn", "values": ["hdd"]}])
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+        return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "labels": labels}, "spec": spec}
+
+    def add_volumes(self, ns, spec):
+        """To a pod."""
+        d = self.d
+        out = []
+        for claim in d.some(self.claims.get(ns, []), 1, 2):
+            out.append({"name": f"v{len(out)}", "persistentVolumeClaim": {"claimName": claim}})
+        if d.chance(4):
+            out.append({"name": "absent", "persistentVolumeClaim": {"claimName": "absent"}})
+        if d.chance(4):
+            template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "imm"}}
+            out.append({"name": "own", "ephemeral": {"volumeClaimTemplate": template}})
+        if d.chance(30):
+            out.append({"name": "scratch", "emptyDir": {}})
+        if out:
+            spec["volumes"] = out
