@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/replay_explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/kube/decode.h"
+#include "scheduler/dump.h"
+#include "scheduler/pipeline.h"
+#include "scheduler/plan.h"
+
+void replay_explain_init(struct replay_explain *e, const char *key)
+{
+    *e = (struct replay_explain){.key = key};
+    arena_init(&e->arena, 16 * 1024);
+}
+
+void replay_explain_deinit(struct replay_explain *e)
+{
+    vec_deinit(&e->nodes);
+    arena_deinit(&e->arena);
+}
+
+static int node_order(const void *a, const void *b)
+{
+    const struct replay_explain_node *x = a, *y = b;
+    if (x->chosen != y->chosen)
+        return x->chosen ? -1 : 1;
+    if ((x->no == NULL) != (y->no == NULL))
+        return x->no == NULL ? -1 : 1;
+    if (x->no == NULL && x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* "0/1 nodes fit: 1 has no card with..." → "has no card with...": the tally of one node. */
+static const char *sentence(const struct reason *why, const char *node, struct arena *a)
+{
+    struct reasons tally;
+    reasons_init(&tally);
+    reasons_add(&tally, why, node);
+    const char *text = reasons_sentence(&tally, a), *colon = strstr(text, ": 1 ");
+    return colon != NULL ? colon + strlen(": 1 ") : text;
+}
+
+static void ask_all(struct replay_explain *e, struct cluster *c, struct cluster_pod *cp,
+                    const struct cluster_node *chosen)
+{
+    const char *name;
+    void *value;
+    struct plugin_ask ask = pipeline_ask(c, cp);
+    for (size_t i = 0; map_next(&c->nodes, &i, &name, &value);) {
+        const struct cluster_node *cn = value;
+        struct reason why = {0};
+        struct replay_explain_node row = {.name = arena_strdup(&e->arena, name),
+                                          .chosen = cn == chosen};
+        if (cn->node == NULL)
+            continue;
+        const struct plugin *no = pipeline_refusing(&ask, cn, &e->arena, &why);
+        if (no != NULL) {
+            row.no = sentence(&why, row.name, &e->arena);
+            row.plugin = no->name;
+        } else {
+            row.score = pipeline_score(&ask, cn);
+        }
+        vec_push(&e->nodes, row);
+    }
+    if (e->nodes.len > 0)
+        qsort(e->nodes.items, e->nodes.len, sizeof *e->nodes.items, node_order);
+    e->done = true;
+}
+
+/* The pod as it is, with or without its node. */
+static struct pod *copy_of(const struct cluster_pod *cp, bool bound)
+{
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    struct pod *p = NULL;
+    dump_one_pod(cp, &text);
+    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
+        decode_pod(json_root(doc), &p, &err) < 0)
+        return NULL;
+    if (!bound)
+        p->node = NULL;
+    return p;
+}
+
+/* Takes the pod off its node, asks, and puts it back. */
+static void ask_without(struct replay_explain *e, struct cluster *c, struct cluster_pod *cp,
+                        const struct cluster_hooks *hooks)
+{
+    struct pod *loose = copy_of(cp, false), *bound = copy_of(cp, true);
+    const struct cluster_node *on = cp->on;
+    if (loose == NULL || bound == NULL || on->node == NULL) {
+        pod_free(loose);
+        pod_free(bound);
+        ask_all(e, c, cp, on);
+        return;
+    }
+    (void)cluster_remove_pod(c, e->key, NULL, hooks);
+    (void)cluster_put_pod(c, loose, hooks);
+    ask_all(e, c, cluster_find_pod(c, e->key), on);
+    (void)cluster_remove_pod(c, e->key, NULL, hooks);
+    (void)cluster_put_pod(c, bound, hooks);
+}
+
+bool replay_explain_prepare(struct replay_explain *e, struct cluster *c,
+                            const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    if (cp == NULL)
+        return false;
+    if (cp->state == CLUSTER_FINISHED) {
+        e->note = "it is finished and holds nothing";
+        e->done = true;
+    } else if (cp->state == CLUSTER_BOUND && cp->pod->unreadable == NULL) {
+        e->note =
+            arena_printf(&e->arena, "it is bound to %s; this is as if it were not", cp->on->name);
+        ask_without(e, c, cp, hooks);
+    } else if (cp->state == CLUSTER_PENDING && cp->gang == NULL) {
+        e->note = arena_printf(&e->arena,
+                               "its spec.schedulerName is %s, so it is not placed here (see "
+                               "--any-scheduler)",
+                               cp->pod->scheduler);
+        ask_all(e, c, cp, NULL);
+    }
+    return true;
+}
+
+void replay_explain_placed(struct replay_explain *e, struct cluster *c, const struct gang *g)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    if (e->done || cp == NULL || cp->gang != g || cp->state != CLUSTER_ASSUMED)
+        return;
+    struct cluster_node *on = cp->on;
+    struct arena a; /* the claim goes with the assumption */
+    arena_init(&a, 0);
+    struct claim claim = cp->claim;
+    claim.shares = arena_new(&a, struct claim_share, claim.shares_len);
+    claim.group = arena_new(&a, int32_t, claim.group_len);
+    claim.visible = arena_new(&a, int32_t, claim.visible_len);
+    for (size_t i = 0; i < claim.shares_len; i++)
+        claim.shares[i] = cp->claim.shares[i];
+    for (size_t i = 0; i < claim.group_len; i++)
+        claim.group[i] = cp->claim.group[i];
+    for (size_t i = 0; i < claim.visible_len; i++)
+        claim.visible[i] = cp->claim.visible[i];
+    cluster_forget(c, cp);
+    if (g->members.len > 1)
+        e->note = "the other members of its gang are in place";
+    ask_all(e, c, cp, on);
+    cluster_assume(c, cp, on, &claim);
+    arena_deinit(&a);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    struct cluster_pod *const *x = a, *const *y = b;
+    return strcmp((*x)->pod->key, (*y)->pod->key);
+}
+
+/* In the order of the cycle. */
+static void place_others(struct cluster *c, const struct gang *g, const struct cluster_pod *but,
+                         struct plan *plan, struct arena *a)
+{
+    size_t n = 0;
+    struct cluster_pod **members = arena_new(a, struct cluster_pod *, g->members.len);
+    for (size_t i = 0; i < g->members.len; i++)
+        if (g->members.items[i] != but && cluster_pod_is_schedulable(g->members.items[i]))
+            members[n++] = g->members.items[i];
+    qsort(members, n, sizeof(struct cluster_pod *), by_key);
+    for (size_t i = 0; i < n && strcmp(members[i]->pod->key, but->pod->key) < 0; i++) {
+        struct pipeline_choice *choice = arena_new(a, struct pipeline_choice, 1);
+        pipeline_choose(c, members[i], a, choice);
+        if (choice->node != NULL)
+            plan_place(plan, members[i], choice->node, &choice->claim);
+    }
+}
+
+void replay_explain_waiting(struct replay_explain *e, struct cluster *c)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    struct plan plan;
+    if (e->done || cp == NULL)
+        return;
+    plan_begin(&plan, c);
+    if (cp->gang != NULL && cp->gang->members.len > 1)
+        place_others(c, cp->gang, cp, &plan, &e->arena);
+    if (plan.steps.len > 0)
+        e->note =
+            arena_printf(&e->arena, "with the %zu members of its gang that come before it placed",
+                         plan.steps.len);
+    ask_all(e, c, cp, NULL);
+    plan_end(&plan);
+}

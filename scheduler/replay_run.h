@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * replay_run - queue → cycle → plan until nothing more can be placed: what drive.c does, with a clock of its own and nobody to bind to.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/vec.h"
+#include "scheduler/cluster.h"
+#include "scheduler/cycle.h"
+#include "scheduler/queue.h"
+
+struct replay_run {
+    struct cluster *cluster;
+    struct queue queue;
+    struct cluster_hooks hooks; /* for whoever fills the cluster */
+    struct arena arena;         /* one cycle's */
+    int64_t now_ms;
+    struct VEC(struct cluster_pod *) placed; /* in the order of the decisions */
+    size_t cycles;
+    /* Called after a cycle that placed something, or NULL. */
+    void (*after)(void *arg, struct gang *g);
+    void *arg;
+};
+
+void replay_run_init(struct replay_run *r, struct cluster *c);
+/* Before cluster_deinit. */
+void replay_run_deinit(struct replay_run *r);
+void replay_run_all(struct replay_run *r);
+/* Pods of ours that are neither on a node nor on their way out, by key; why each waits is in its gang. The list is the caller's (vec_deinit). */
+struct replay_run_list VEC(struct cluster_pod *);
+void replay_run_waiting(const struct replay_run *r, struct replay_run_list *out);
+/* The sentence for a waiting pod; never NULL. */
+const char *replay_run_why(const struct cluster_pod *cp);
