@@ -155,8 +155,8 @@ class Arena:
 
     OURS, KUBE = harness.SCHEDULER, "default-scheduler"
 
-    def __init__(self, directory, name=None, keep=False):
-        self.directory, self.keep = directory, keep
+    def __init__(self, directory, name=None, keep=False, volumes=False):
+        self.directory, self.keep, self.volumes = directory, keep, volumes
         self.name = name or f"differential-{os.getpid()}"
         self.started = name is None
         self.patience = PATIENCE
@@ -198,6 +198,9 @@ class Arena:
         self.stack.callback(self.witness.shutdown)
         self.k8s("scheduler", "start", "--scheduler-qps", "10000", "--scheduler-extender", f"http://127.0.0.1:{self.witness.server_address[1]}",
                  "--scheduler-arg=--feature-gates=OpportunisticBatching=false")
+        if self.volumes:
+            subprocess.run([K8S, "build", "kube-controller-manager"], stdout=subprocess.DEVNULL, check=True)
+            self.start_volume_controller()
         self.port = harness.free_port()
         self.ours = harness.Program(self.directory, "cosched-scheduler", [
             f"--kubeconfig={self.env['KUBECONFIG']}", "--http-address=127.0.0.1", f"--http-port={self.port}", "--no-leader-elect", "--log-level=debug"])
@@ -248,6 +251,28 @@ class Arena:
         self.client.do("POST", collection, body)
         if status:
             self.client.do("PATCH", f"{collection}/{body['metadata']['name']}/status", {"status": status}, "application/merge-patch+json")
+
+    def restore(self, items):
+        """Makes them anew, as they were."""
+        for collection, body, _ in items:
+            self.client.do("DELETE", f"{collection}/{body['metadata']['name']}", ok=(200, 202, 404))
+        for item in items:
+            self.store(item)
+
+    def start_volume_controller(self):
+        config = os.path.join(self.env["K8S_DIR"], "kubeconfig.controller-manager")
+        log = open(os.path.join(self.directory, "controller-manager.log"), "wb")  # pylint: disable=consider-using-with
+        process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [os.path.join(self.env["K8S_BIN"], "kube-controller-manager"), f"--kubeconfig={config}", f"--authentication-kubeconfig={config}",
+             f"--authorization-kubeconfig={config}", "--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={harness.free_port()}",
+             "--controllers=persistentvolume-binder-controller", "--use-service-account-credentials=false"], stdout=log, stderr=log)
+
+        def end():
+            process.kill()
+            process.wait()
+            log.close()
+
+        self.stack.callback(end)
 
     def all(self, fn, items):
         return list(self.pool.map(fn, items))

@@ -9,6 +9,7 @@ import copy
 import json
 
 from arena import Arena, Trouble
+from storage import is_late, uses_late
 
 REPEATS = 2
 
@@ -44,6 +45,7 @@ class Referee:
         self.arena = arena
         self.client = arena.client
         self.asked = self.bound = self.again = 0
+        self.late = []  # claims and volumes of the world that a decision changes
 
     # One world.
 
@@ -77,7 +79,8 @@ class Referee:
         self.arena.clear()
         self.arena.witness.limits.clear()
         self.arena.witness.left.clear()
-        self.arena.all(self.arena.store, world.get("objects", []))
+        self.late = [o for o in world["objects"] if is_late(o)]
+        self.arena.all(self.arena.store, world["objects"])
         self.arena.all(lambda n: self.client.do("POST", "/api/v1/nodes", n), world["nodes"][:-1])
         last = world["nodes"][-1]
         self.client.do("POST", "/api/v1/nodes", last)
@@ -112,13 +115,18 @@ class Referee:
 
     def compare(self, pod, number):
         """None if they agree, else the difference; and the twin that stays."""
+        late = self.late if uses_late(pod, self.late) else []
         ours, node, twin = self.ask(pod, Arena.OURS, f"-ours{number}")
         self.remove(twin)
+        self.arena.restore(late)
         kube, detail, twin = self.ask(pod, Arena.KUBE, f"-kube{number}", node if ours == "bound" else None)
         left = self.arena.witness.left.get(twin["metadata"]["name"], [])
-        if ours == kube == "bound" and detail == node:
+        if ours == kube == "bound" and detail == node and not late:
             return None, twin, node
         self.remove(twin)
+        self.arena.restore(late)
+        if ours == kube == "bound" and detail == node:
+            return None, None, None
         if ours == kube == "refused":
             return None, None, None
         if ours == "bound" and kube == "bound":
@@ -154,7 +162,7 @@ class Referee:
                 continue
             difference, stays = self.judge(pod)
             if difference:
-                out.append((difference, {"seed": world.get("seed"), "objects": world.get("objects", []), "nodes": world["nodes"],
+                out.append((difference, {"seed": world.get("seed"), "objects": world["objects"], "nodes": world["nodes"],
                                          "placed": list(placed), "new": [pod]}))
             if stays:
                 placed.append(["runs", stays])

@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes of a world: claims that are bound already (to volumes that only some nodes reach), claims that are not, and how many volumes a node takes.
 
-Nothing here needs a volume controller: claims are bound by what is written into them. Late binding (a class that waits for the first consumer) has no
-volume to find in these worlds, so both schedulers have to refuse such a claim.
+Most claims are bound by what is written into them. Late ones (of a class that waits for the first consumer) find a volume, or none: the scheduler
+chooses one with the node, and Kubernetes' volume controller, the only one that runs, finishes the binding. Such a decision changes claims and volumes,
+so they are made anew after each turn, and the pod does not stay.
 """
 
 DRIVER = "disk.example.com"
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 CLASSES = {"imm": "Immediate", "wait": "WaitForFirstConsumer"}
 COLLECTIONS = ["/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes"]
+
+
+def is_late(item):
+    """A claim or a volume that a scheduler's decision changes."""
+    return item[1]["spec"].get("storageClassName") == "wait"
+
+
+def uses_late(pod, objects):
+    names = {(o[1]["metadata"]["namespace"], o[1]["metadata"]["name"]) for o in objects if is_late(o) and o[1]["kind"] == "PersistentVolumeClaim"}
+    return any((pod["metadata"]["namespace"], v.get("persistentVolumeClaim", {}).get("claimName")) in names for v in pod["spec"].get("volumes", []))
 
 
 class Storage:
@@ -21,6 +32,8 @@ class Storage:
                 self.objects.append(["/apis/storage.k8s.io/v1/csinodes", self.csi_node(name), None])
         for i in range(self.d.number(2, 6)):
             self.add_claim(i, self.d.one(namespaces))
+        for i in range(self.d.number(0, 3)):
+            self.objects.append(["/api/v1/persistentvolumes", self.volume(f"late{i}", None, ["ReadWriteOnce"]), {"phase": "Available"}])
 
     def csi_node(self, name):
         driver = {"name": DRIVER, "nodeID": name, "topologyKeys": []}
@@ -33,9 +46,10 @@ class Storage:
         d = self.d
         name, volume = f"claim{i}", f"volume{i}"
         modes = [d.weighted([("ReadWriteOnce", 60), ("ReadWriteMany", 15), ("ReadWriteOncePod", 25)])]
-        kind = d.weighted([("bound", 78), ("unbound", 8), ("waits", 6), ("lost", 8)])
+        kind = d.weighted([("bound", 65), ("unbound", 7), ("waits", 20), ("lost", 8)])
         claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": ns, "annotations": {}},
-                 "spec": {"accessModes": modes, "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "wait" if kind == "waits" else "imm"}}
+                 "spec": {"accessModes": modes, "resources": {"requests": {"storage": d.one(["1Gi", "1Gi", "3Gi"])}},
+                          "storageClassName": "wait" if kind == "waits" else "imm"}}
         status = None
         if kind in ("bound", "lost"):
             claim["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] = "yes"
@@ -51,9 +65,11 @@ class Storage:
         labels = {}
         if d.chance(20):
             labels[ZONE] = d.one(["z1", "z2", "z1__z2"])
-        spec = {"capacity": {"storage": "1Gi"}, "accessModes": modes, "storageClassName": "imm", "persistentVolumeReclaimPolicy": "Retain",
-                "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim["metadata"]["namespace"],
-                             "name": claim["metadata"]["name"]}}
+        spec = {"capacity": {"storage": d.one(["1Gi", "5Gi"])}, "accessModes": modes, "storageClassName": "imm" if claim else "wait",
+                "persistentVolumeReclaimPolicy": "Retain"}
+        if claim:
+            spec["claimRef"] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim["metadata"]["namespace"],
+                                "name": claim["metadata"]["name"]}
         if d.chance(70):
             spec["csi"] = {"driver": DRIVER, "volumeHandle": name if d.chance(90) else "shared"}
         else:
