@@ -36,6 +36,9 @@ static int decode_rbd(json *j, struct arena *a, struct pod_volume *v, struct err
 static bool source_matters(const struct json_iter *at)
 {
     const struct json_iter it = *at;
+    if (FIELD(it, "name") || FIELD(it, "emptyDir") || FIELD(it, "projected") ||
+        FIELD(it, "configMap") || FIELD(it, "secret") || FIELD(it, "hostPath"))
+        return false; /* what nearly all of them are */
     return FIELD(it, "persistentVolumeClaim") || FIELD(it, "ephemeral") || FIELD(it, "csi") ||
            FIELD(it, "image") || FIELD(it, "iscsi") || FIELD(it, "rbd") ||
            volume_migration_of(it.key, it.key_len) != NULL;
