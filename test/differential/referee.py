@@ -4,14 +4,25 @@
 For a pod: our twin is made; we bind it or find no node; it is removed. Then kube-scheduler's twin is made, limited by the witness to the node that we
 chose. The two agree if both bind (to that node), or both refuse. What was bound stays, so that the state goes on from there. A difference is asked
 again, twice: the state is the same, so a real difference stays, and one that came from an event under way does not (those are counted and printed).
+
+That asks us about one node only. So cosched-replay --explain is asked about all of them, on what the API server has at that moment: the nodes that fit by
+it are the ones that kube-scheduler's filters left, no more and no fewer. It runs the plugins one by one on each node, while the running scheduler has found
+its node by what it remembers of equal pods: so the two ways to a decision are compared as well.
 """
 import copy
 import json
+import os
+import subprocess
+import tempfile
 
+import harness
 from arena import Arena, Trouble
 from storage import is_late, uses_late
 
 REPEATS = 2
+# What a decision is made from; the last ones are asked for in worlds with volumes only.
+COLLECTIONS = ["/api/v1/namespaces", "/api/v1/nodes", "/api/v1/pods", "/api/v1/persistentvolumes", "/api/v1/persistentvolumeclaims",
+               "/apis/storage.k8s.io/v1/storageclasses", "/apis/storage.k8s.io/v1/csinodes"]
 
 
 def scheduled(pod):
@@ -45,6 +56,7 @@ class Referee:
         self.arena = arena
         self.client = arena.client
         self.asked = self.bound = self.again = 0
+        self.stored = False
         self.late = []  # claims and volumes of the world that a decision changes
 
     # One world.
@@ -79,6 +91,7 @@ class Referee:
         self.arena.clear()
         self.arena.witness.limits.clear()
         self.arena.witness.left.clear()
+        self.stored = bool(world["objects"])
         self.late = [o for o in world["objects"] if is_late(o)]
         self.arena.all(self.arena.store, world["objects"])
         self.arena.all(lambda n: self.client.do("POST", "/api/v1/nodes", n), world["nodes"][:-1])
@@ -111,24 +124,55 @@ class Referee:
         if twin["spec"].get("schedulingGates"):
             self.client.do("PATCH", self.path(twin, f"/{twin['metadata']['name']}"), {"spec": {"schedulingGates": None}}, "application/merge-patch+json")
         got, detail = self.arena.wait(made["metadata"]["uid"], decision, f"{scheduler} decides about {twin['metadata']['name']}")
-        return got, detail, twin
+        return got, detail, twin, made
+
+    def explained(self, made):
+        """The nodes that fit a pod, by cosched-replay, and why the others do not; a thunk, since it runs meanwhile."""
+        pod = copy.deepcopy(made)
+        pod["spec"].pop("schedulingGates", None)
+        items = [pod]
+        for collection in COLLECTIONS if self.stored else COLLECTIONS[:3]:
+            reply = self.client.do("GET", collection)
+            kind = {"kind": reply["kind"].removesuffix("List"), "apiVersion": reply["apiVersion"]}
+            items += [{**kind, **item} for item in reply["items"]]
+        return self.arena.pool.submit(self.explain, {"apiVersion": "v1", "kind": "List", "items": items}, pod["metadata"])
+
+    def explain(self, everything, meta):
+        with tempfile.NamedTemporaryFile("w", suffix=".json", dir=self.arena.directory) as f:
+            json.dump(everything, f)
+            f.flush()
+            command = [os.path.join(harness.BUILD, "bin/cosched-replay"), f.name, "--explain", f"{meta['namespace']}/{meta['name']}", "--output=json"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            if "explain" not in done.stdout:
+                raise Trouble(f"cosched-replay ended with {done.returncode}: {done.stderr}")
+            nodes = json.loads(done.stdout)["explain"]["nodes"]
+            return {n["node"]: n.get("why") for n in nodes}
+
+    def compare_all(self, left, verdicts):
+        """None if the nodes that fit are the same ones."""
+        fits = sorted(n for n, why in verdicts.items() if not why)
+        if fits == left:
+            return None
+        said = "; ".join(f"{n} {verdicts.get(n) or 'fits'}" for n in sorted(set(fits) ^ set(left)))
+        return f"--explain: {', '.join(fits) or 'no node'} would do for us, {', '.join(left) or 'none'} for kube-scheduler ({said})"
 
     def compare(self, pod, number):
         """None if they agree, else the difference; and the twin that stays."""
         late = self.late if uses_late(pod, self.late) else []
-        ours, node, twin = self.ask(pod, Arena.OURS, f"-ours{number}")
+        ours, node, twin, made = self.ask(pod, Arena.OURS, f"-ours{number}")
         self.remove(twin)
         self.arena.restore(late)
-        kube, detail, twin = self.ask(pod, Arena.KUBE, f"-kube{number}", node if ours == "bound" else None)
+        verdicts = self.explained(made)
+        kube, detail, twin, _ = self.ask(pod, Arena.KUBE, f"-kube{number}", node if ours == "bound" else None)
         left = self.arena.witness.left.get(twin["metadata"]["name"], [])
-        if ours == kube == "bound" and detail == node and not late:
+        agreed = ours == kube and detail == node if ours == "bound" else ours == kube
+        other = self.compare_all(left, verdicts.result()) if agreed else None
+        if agreed and ours == "bound" and not other and not late:
             return None, twin, node
         self.remove(twin)
         self.arena.restore(late)
-        if ours == kube == "bound" and detail == node:
-            return None, None, None
-        if ours == kube == "refused":
-            return None, None, None
+        if agreed:
+            return other, None, None
         if ours == "bound" and kube == "bound":
             return f"we chose {node}, kube-scheduler refuses it; it takes {', '.join(left)}", None, None
         if ours == "bound":
