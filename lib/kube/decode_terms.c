@@ -53,7 +53,9 @@ static int decode_list(json *j, const char *name, bool weighted, const struct po
 {
     if (decode_field_array(j, name, DECODE_LIST_MAX, len, err) < 0)
         return -1;
-    *out = *len ? arena_new(a, struct podterm, *len) : NULL;
+    if (*len == 0)
+        return 0;
+    *out = arena_new(a, struct podterm, *len);
     size_t i = 0;
     for (struct json_iter it = json_iter(j); json_next(&it); i++) {
         struct podterm *t = &(*out)[i];
@@ -147,8 +149,9 @@ int decode_terms_spread(json *j, struct pod *p, struct arena *a, struct error *e
     p->spread = NULL;
     if (decode_field_array(j, name, DECODE_LIST_MAX, &p->spread_len, err) < 0)
         return -1;
-    if (p->spread_len)
-        p->spread = arena_new(a, struct spread, p->spread_len);
+    if (p->spread_len == 0)
+        return 0;
+    p->spread = arena_new(a, struct spread, p->spread_len);
     size_t i = 0;
     for (struct json_iter it = json_iter(j); json_next(&it); i++)
         if (decode_constraint(it.value, p, a, &p->spread[i], err) < 0)
