@@ -8,7 +8,7 @@
  *
  * Pods: "assigned" is set once a container is about to start. These writes are not throttled; each carries the pod's uid,
  * so a namesake is never touched. A write that the API server refuses (pod gone, other uid) is dropped; one that did not
- * get through is tried again.
+ * get through is tried again a second later; the others do not wait for it.
  */
 #include "device-plugin/publish.h"
 
@@ -20,6 +20,7 @@
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/base/num.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
@@ -30,6 +31,8 @@ struct assigned {
     struct assigned *next;
     char *ns, *name, *uid;
     bool old_form;
+    int64_t due_ms; /* not before */
+    bool told;      /* that it has to be tried again */
 };
 
 struct publish {
@@ -44,11 +47,12 @@ struct publish {
     struct arena arena; /* holds want */
     struct publish_wanted want;
     struct node *node;
-    int64_t next_write_ms, next_assigned_ms;
+    int64_t next_write_ms;
     struct assigned *first, **last;
     size_t queued;
-    char recent[RECENT][RECENT_UID]; /* uids done: two resources of one container call twice */
+    char recent[RECENT][RECENT_UID]; /* uids taken: two resources of one container call twice */
     size_t recent_at;
+    char node_error[ERROR_TEXT_SIZE]; /* the worker's: said once, not at every try */
 };
 
 static struct metric writes = {.kind = METRIC_COUNTER,
@@ -147,6 +151,31 @@ static char *copy(const char *s)
     return strbuf_take(&b);
 }
 
+static void queue_push(struct publish *p, struct assigned *x)
+{
+    x->next = NULL;
+    *p->last = x;
+    p->last = &x->next;
+    p->queued++;
+}
+
+/* The first that is due, or NULL and when the next will be (*wake_ms stays if that is earlier; -1: never). */
+static struct assigned *queue_take(struct publish *p, int64_t now_ms, int64_t *wake_ms)
+{
+    for (struct assigned **at = &p->first, *x; (x = *at) != NULL; at = &x->next) {
+        if (x->due_ms > now_ms) {
+            *wake_ms = *wake_ms < 0 ? x->due_ms : num_min(*wake_ms, x->due_ms);
+            continue;
+        }
+        *at = x->next;
+        if (p->last == &x->next)
+            p->last = at;
+        p->queued--;
+        return x;
+    }
+    return NULL;
+}
+
 static void assigned_free(struct assigned *x)
 {
     free(x->ns);
@@ -164,12 +193,22 @@ static int look_up(struct publish *p, struct assigned *x, struct error *err)
         return -1;
     decode_meta(json_root(doc), &meta);
     json *annotations = json_get(json_get(json_root(doc), "metadata"), "annotations");
-    if (!str_eq(json_get_str(annotations, NAME_ANN_ASSIGNED), "false"))
+    x->old_form = str_eq(json_get_str(annotations, NAME_ANN_OLD_ASSIGNED), "false");
+    if (!x->old_form && !str_eq(json_get_str(annotations, NAME_ANN_ASSIGNED), "false"))
         return 1;
     free(x->uid);
     x->uid = copy(meta.uid);
-    x->old_form = str_eq(json_get_str(annotations, NAME_ANN_OLD_ASSIGNED), "false");
     return 0;
+}
+
+/* Its next container may try again. */
+static void forget(struct publish *p, const char *uid)
+{
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < RECENT; i++)
+        if (str_eq(p->recent[i], uid))
+            p->recent[i][0] = '\0';
+    pthread_mutex_unlock(&p->lock);
 }
 
 /* true: done with, one way or the other. */
@@ -193,8 +232,12 @@ static bool write_assigned(struct publish *p, struct assigned *x)
     }
     bool again =
         err.code == ERROR_TIMEOUT || err.code == ERROR_UNAVAILABLE || err.code == ERROR_THROTTLED;
-    log_warn(again ? "pod not marked as assigned yet" : "pod not marked as assigned",
-             kv("ns", x->ns), kv("pod", x->name), kv("error", err.text));
+    if (!x->told)
+        log_warn(again ? "pod not marked as assigned yet" : "pod not marked as assigned",
+                 kv("ns", x->ns), kv("pod", x->name), kv("error", err.text));
+    x->told = again;
+    if (!again)
+        forget(p, x->uid);
     return !again;
 }
 
@@ -212,8 +255,9 @@ static void write_node(struct publish *p, const struct strbuf *meta, const struc
     if (result == 0)
         log_info("node published", kv("node", p->node_name), kv("metadata", meta->len > 0),
                  kv("status", status->len > 0));
-    else if (err.code != ERROR_CANCELLED)
+    else if (err.code != ERROR_CANCELLED && !str_eq(p->node_error, err.text))
         log_warn("node not published", kv("node", p->node_name), kv("error", err.text));
+    (void)str_format(p->node_error, sizeof p->node_error, "%s", err.text);
     pthread_mutex_lock(&p->lock);
     p->next_write_ms = clock_mono_ms() + (result == 0 ? p->interval_ms : PUBLISH_RETRY_MS);
     pthread_mutex_unlock(&p->lock);
@@ -229,6 +273,20 @@ static void wait_until(struct publish *p, int64_t at_ms)
     (void)pthread_cond_timedwait(&p->wake, &p->lock, &until);
 }
 
+/* Gives up the lock for as long as it takes. */
+static void work_on_pod(struct publish *p, struct assigned *x)
+{
+    pthread_mutex_unlock(&p->lock);
+    bool done = write_assigned(p, x);
+    pthread_mutex_lock(&p->lock);
+    if (done) {
+        assigned_free(x);
+        return;
+    }
+    x->due_ms = clock_mono_ms() + PUBLISH_RETRY_MS;
+    queue_push(p, x);
+}
+
 static void *worker_publish(void *arg)
 {
     struct publish *p = arg;
@@ -237,39 +295,26 @@ static void *worker_publish(void *arg)
     strbuf_init(&status);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        int64_t now_ms = clock_mono_ms(), wake_ms = -1;
-        if (p->first != NULL && now_ms >= p->next_assigned_ms) {
-            struct assigned *x = p->first;
-            pthread_mutex_unlock(&p->lock);
-            bool done = write_assigned(p, x);
-            pthread_mutex_lock(&p->lock);
-            if (done) {
-                p->first = x->next;
-                if (p->first == NULL)
-                    p->last = &p->first;
-                p->queued--;
-                assigned_free(x);
-            } else {
-                p->next_assigned_ms = clock_mono_ms() + PUBLISH_RETRY_MS;
-            }
-            continue;
-        }
-        if (p->first != NULL)
-            wake_ms = p->next_assigned_ms;
+        /* One pod, then the node, then the next pod: neither can keep the other waiting for long. */
+        int64_t wake_ms = -1;
+        struct assigned *x = queue_take(p, clock_mono_ms(), &wake_ms);
+        bool wrote = x != NULL;
+        if (x != NULL)
+            work_on_pod(p, x);
         strbuf_reset(&meta);
         strbuf_reset(&status);
-        if (p->wanted && p->node != NULL)
+        if (p->wanted && p->node != NULL && !p->stop)
             publish_patches(&p->want, p->node, &meta, &status);
-        if (meta.len + status.len > 0) {
-            if (now_ms >= p->next_write_ms) {
-                pthread_mutex_unlock(&p->lock);
-                write_node(p, &meta, &status);
-                pthread_mutex_lock(&p->lock);
-                continue;
-            }
-            wake_ms = wake_ms < 0 || p->next_write_ms < wake_ms ? p->next_write_ms : wake_ms;
+        if (meta.len + status.len > 0 && clock_mono_ms() >= p->next_write_ms) {
+            pthread_mutex_unlock(&p->lock);
+            write_node(p, &meta, &status);
+            pthread_mutex_lock(&p->lock);
+            wrote = true;
+        } else if (meta.len + status.len > 0) {
+            wake_ms = wake_ms < 0 ? p->next_write_ms : num_min(wake_ms, p->next_write_ms);
         }
-        wait_until(p, wake_ms);
+        if (!wrote && !p->stop)
+            wait_until(p, wake_ms);
     }
     pthread_mutex_unlock(&p->lock);
     strbuf_deinit(&meta);
@@ -315,11 +360,9 @@ void publish_stop(struct publish *p)
     kube_client_cancel(p->client);
     pthread_join(p->thread, NULL);
     kube_client_free(p->client);
-    while (p->first != NULL) {
-        struct assigned *x = p->first;
-        p->first = x->next;
+    int64_t wake_ms = -1;
+    for (struct assigned *x; (x = queue_take(p, INT64_MAX, &wake_ms)) != NULL;)
         assigned_free(x);
-    }
     node_free(p->node);
     arena_deinit(&p->arena);
     pthread_cond_destroy(&p->wake);
@@ -339,7 +382,9 @@ void publish_want(struct publish *p, const struct publish_wanted *w)
     for (size_t i = 0; i < w->labels.len; i++)
         p->want.labels.items[i] =
             (struct label){.key = arena_strdup(&p->arena, w->labels.items[i].key),
-                           .value = arena_strdup(&p->arena, w->labels.items[i].value)};
+                           .value = w->labels.items[i].value != NULL
+                                        ? arena_strdup(&p->arena, w->labels.items[i].value)
+                                        : NULL};
     p->wanted = true;
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
@@ -359,20 +404,22 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
                       bool old_form)
 {
     pthread_mutex_lock(&p->lock);
-    bool known = p->queued >= PUBLISH_ASSIGNED_MAX;
+    bool known = false, full = p->queued >= PUBLISH_ASSIGNED_MAX;
     for (size_t i = 0; i < RECENT && uid[0] != '\0'; i++)
         known = known || str_eq(p->recent[i], uid);
-    if (!known) {
+    if (!known && !full) {
         struct assigned *x = calloc(1, sizeof *x);
         if (x == NULL)
             abort();
         *x = (struct assigned){
             .ns = copy(ns), .name = copy(name), .uid = copy(uid), .old_form = old_form};
-        (void)str_format(p->recent[p->recent_at++ % RECENT], RECENT_UID, "%s", uid);
-        *p->last = x;
-        p->last = &x->next;
-        p->queued++;
+        if (uid[0] != '\0')
+            (void)str_format(p->recent[p->recent_at++ % RECENT], RECENT_UID, "%s", uid);
+        queue_push(p, x);
         pthread_cond_broadcast(&p->wake);
     }
     pthread_mutex_unlock(&p->lock);
+    if (full && !known)
+        log_warn("pod not marked as assigned: too many wait for the API server", kv("ns", ns),
+                 kv("pod", name));
 }

@@ -18,7 +18,7 @@ enum { PUBLISH_INTERVAL_MS = 10000, PUBLISH_RETRY_MS = 1000, PUBLISH_ASSIGNED_MA
 
 struct publish_wanted {
     const char *inventory; /* text of cosched.io/gpu-inventory */
-    struct labels labels;  /* accelerator labels */
+    struct labels labels;  /* accelerator labels; value NULL: the node has none of this key */
     int64_t gpu_count; /* aliyun.com/gpu-count; 0 is written only where the node has the resource */
 };
 

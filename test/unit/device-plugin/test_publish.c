@@ -63,8 +63,20 @@ static void only_the_difference(void **state)
         expect_str(rows[i].row, rows[i].status, strbuf_str(&status));
         node_free(n);
     }
+    struct label gone[] = {{"aliyun.accelerator/nvidia_count", NULL}};
+    struct publish_wanted none = {.inventory = "{}", .labels = {.items = gone, .len = 1}};
+    struct node *n = cards_node("\"aliyun.accelerator/nvidia_count\":\"2\"", "");
     AUTO_STRBUF patch;
+    AUTO_STRBUF status;
     strbuf_init(&patch);
+    strbuf_init(&status);
+    publish_patches(&none, n, &patch, &status);
+    expect_str("a label that the node should not have",
+               "{\"metadata\":{\"annotations\":{\"cosched.io/gpu-inventory\":\"{}\"},\"labels\":{"
+               "\"aliyun.accelerator/nvidia_count\":null}}}",
+               strbuf_str(&patch));
+    node_free(n);
+    strbuf_reset(&patch);
     publish_assigned_patch("u1", false, &patch);
     expect_str(
         "assigned, with the uid as precondition",
@@ -207,6 +219,43 @@ static void answers_that_are_no(void **state)
     twin_script(f.twin, 200, "", "{\"metadata\":{\"uid\":\"u10\",\"annotations\":{}}}");
     publish_assigned(f.publish, "ns", "plain", "", false);
     await(&f, "a pod without a claim is only asked for", 5);
+    twin_script(
+        f.twin, 200, "",
+        "{\"metadata\":{\"uid\":\"u11\",\"annotations\":{\"ALIYUN_COM_GPU_MEM_ASSIGNED\":\"false\"}}}");
+    twin_script(f.twin, 200, "", "{}");
+    publish_assigned(f.publish, "ns", "old", "", false);
+    await(&f, "a pod with the older form alone is written too", 7);
+    expect_request(&f, "in its form", 0, "ALIYUN_COM_GPU_MEM_ASSIGNED");
+
+    twin_script(f.twin, 403, "",
+                "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"no\"}");
+    publish_assigned(f.publish, "ns", "denied", "u12", false);
+    await(&f, "a pod that we may not write", 8);
+    twin_script(f.twin, 200, "", "{}");
+    for (int64_t end = clock_mono_ms() + 10000;
+         twin_requests(f.twin, TWIN_OTHER) < 9 && clock_mono_ms() < end;) {
+        publish_assigned(f.publish, "ns", "denied", "u12", false);
+        clock_sleep_ms(1);
+    }
+    await(&f, "may be tried again by its next container", 9);
+    stop(&f);
+    expect_done();
+}
+
+static void a_pod_that_cannot_be_written_is_not_in_the_way(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    start(&f, 0);
+    twin_script(f.twin, 500, "", "{\"kind\":\"Status\",\"message\":\"a webhook is broken\"}");
+    publish_assigned(f.publish, "ns", "first", "u1", false);
+    await(&f, "it fails", 1);
+    twin_script(f.twin, 200, "", "{}");
+    twin_script(f.twin, 200, "", "{}");
+    publish_assigned(f.publish, "ns", "second", "u2", false);
+    await(&f, "both are written", 3);
+    expect_request(&f, "the other first", 1, "/pods/second");
+    expect_request(&f, "then the one that failed", 0, "/pods/first");
     stop(&f);
     expect_done();
 }
@@ -218,6 +267,7 @@ int main(void)
         cmocka_unit_test(the_first_write_at_once_and_then_seldom),
         cmocka_unit_test(what_the_node_has_already_is_not_written),
         cmocka_unit_test(answers_that_are_no),
+        cmocka_unit_test(a_pod_that_cannot_be_written_is_not_in_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
