@@ -48,7 +48,9 @@ struct agent {
     struct arena held_arena;
     struct inventory_ids held[MODE_RESOURCES];
     bool held_known; /* since the switch began */
-    struct loop_timer poll;
+    struct loop_timer poll, save;
+    /* What went wrong last, of each kind: said once, not at every try. */
+    char save_error[ERROR_TEXT_SIZE], poll_error[ERROR_TEXT_SIZE], card_error[ERROR_TEXT_SIZE];
     char last_event[2][256]; /* reason and start of the message: said once */
 };
 
@@ -76,6 +78,14 @@ static void say(struct agent *g, bool warning, const char *reason, const char *m
         g->config.event(g->config.arg, warning, reason, message);
 }
 
+/* Is this text another than the one remembered? Then it is remembered. "": all is well again. */
+static bool is_news(char last[ERROR_TEXT_SIZE], const char *text)
+{
+    bool news = !str_eq(last, text);
+    (void)str_format(last, ERROR_TEXT_SIZE, "%s", text);
+    return news && text[0] != '\0';
+}
+
 /* ---- the state file ---- */
 
 static int load_state(struct agent *g, struct error *err)
@@ -96,31 +106,50 @@ static int load_state(struct agent *g, struct error *err)
     return 0;
 }
 
+static int write_all(int fd, const char *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t written = write(fd, bytes + done, n - done);
+        if (written < 0)
+            return -1;
+        done += (size_t)written;
+    }
+    return 0;
+}
+
 static int write_state(struct agent *g, const struct strbuf *text, struct error *err)
 {
     AUTO_CLOSE int fd = open(g->state_temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0 || write(fd, text->ptr, text->len) != (ssize_t)text->len || fsync(fd) < 0 ||
-        rename(g->state_temp, g->state_path) < 0)
-        return error_errno(err, errno, "state file %s", g->state_path);
+    if (fd < 0 || write_all(fd, text->ptr, text->len) < 0 || fsync(fd) < 0 ||
+        rename(g->state_temp, g->state_path) < 0) {
+        (void)error_errno(err, errno, "state file %s", g->state_path);
+        (void)unlink(g->state_temp); /* half a file helps nobody, least of all on a full disk */
+        return -1;
+    }
     AUTO_CLOSE int dir = open(g->config.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0 || fsync(dir) < 0)
         return error_errno(err, errno, "state directory %s", g->config.state_dir);
     return 0;
 }
 
-static void save_state(struct agent *g)
+static void save_state(void *arg)
 {
+    struct agent *g = arg;
     struct error err = ERROR_INIT;
-    struct strbuf text;
+    AUTO_STRBUF text;
     strbuf_init(&text);
     mode_encode(&g->mode, &text);
-    if (!str_eq(strbuf_str(&text), strbuf_str(&g->saved))) {
-        if (write_state(g, &text, &err) < 0)
-            log_error("the mode will not survive a restart", kv("error", err.text));
-        strbuf_reset(&g->saved);
-        strbuf_add(&g->saved, text.ptr, text.len);
+    if (str_eq(strbuf_str(&text), strbuf_str(&g->saved)))
+        return;
+    int result = write_state(g, &text, &err);
+    if (is_news(g->save_error, err.text))
+        log_error("the mode would not survive a restart", kv("error", err.text));
+    if (result < 0) {
+        loop_timer_set(g->config.loop, &g->save, AGENT_SAVE_MS, save_state, g);
+        return;
     }
-    strbuf_deinit(&text);
+    strbuf_reset(&g->saved);
+    strbuf_add(&g->saved, text.ptr, text.len);
 }
 
 /* ---- the offer ---- */
@@ -138,7 +167,7 @@ static const char *refusal(struct agent *g, struct arena *a)
         return arena_printf(a,
                             "GPU mode %s is refused: another device plugin serves %s on this node",
                             gpu_mode_name(m->current), NAME_RES_NVIDIA_GPU);
-    if (g->foreign_nvidia)
+    if (g->foreign_nvidia && g->config.exclusive)
         return arena_printf(a, "another device plugin serves %s on this node", NAME_RES_NVIDIA_GPU);
     if (mode_needs_isolation(m->current) && !g->config.isolation_none)
         return arena_printf(
@@ -281,8 +310,10 @@ static void poll_held(void *arg)
     arena_init(&fresh, 0);
     if (service_held(g->config.service, REGISTER_RETRY_MS * 5, &fresh, held, &err) < 0) {
         arena_deinit(&fresh);
-        log_warn("cannot see whether the mode can be left", kv("error", err.text));
+        if (is_news(g->poll_error, err.text))
+            log_warn("cannot see whether the mode can be left", kv("error", err.text));
     } else {
+        g->poll_error[0] = '\0';
         arena_deinit(&g->held_arena);
         g->held_arena = fresh;
         memcpy(g->held, held, sizeof held);
@@ -302,14 +333,13 @@ static void poll_held(void *arg)
 void agent_cards(struct agent *g, const struct gpu_inventory *scan)
 {
     struct error err = ERROR_INIT;
-    if (inventory_check(scan, &err) < 0) {
-        log_error("what the backend found cannot be offered", kv("error", err.text));
-        return;
-    }
     struct arena fresh;
-    struct gpu_inventory merged;
+    struct gpu_inventory picked, merged;
     arena_init(&fresh, 0);
-    inventory_merge(g->cards_known ? &g->cards : NULL, scan, &fresh, &merged);
+    (void)inventory_pick(scan, &fresh, &picked, &err);
+    if (is_news(g->card_error, err.text))
+        log_error("a card cannot be offered", kv("error", err.text));
+    inventory_merge(g->cards_known ? &g->cards : NULL, &picked, &fresh, &merged);
     if (g->cards_known && inventory_equal(&g->cards, &merged)) {
         arena_deinit(&fresh);
         return;
@@ -380,6 +410,10 @@ int agent_new(struct agent **out, const struct agent_config *c, struct error *er
         agent_free(g);
         return -1;
     }
+    if (g->mode.switching) { /* begun before a restart */
+        g->mode.since_ms = clock_mono_ms();
+        loop_timer_set(c->loop, &g->poll, MODE_SETTLE_MS, poll_held, g);
+    }
     *out = g;
     return 0;
 }
@@ -389,6 +423,7 @@ void agent_free(struct agent *g)
     if (g == NULL)
         return;
     loop_timer_cancel(g->config.loop, &g->poll);
+    loop_timer_cancel(g->config.loop, &g->save);
     register_free(g->registrar);
     arena_deinit(&g->cards_arena);
     arena_deinit(&g->held_arena);

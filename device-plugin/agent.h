@@ -17,7 +17,8 @@
 #include "lib/model/node.h"
 
 enum {
-    AGENT_HELD_MS = 1000 /* how often the kubelet is asked what is still held during a switch */
+    AGENT_HELD_MS = 1000, /* how often the kubelet is asked what is still held during a switch */
+    AGENT_SAVE_MS = 1000, /* how often a state file that could not be written is tried again */
 };
 
 struct agent_config {
@@ -40,7 +41,7 @@ struct agent;
 /* Reads the state file, takes the kubelet's directory. Nothing is registered before cards and mode are known. */
 int agent_new(struct agent **out, const struct agent_config *c, struct error *err);
 void agent_free(struct agent *g);
-/* What a scan found. An inventory that cannot be served (see inventory_check) is logged and ignored. */
+/* What a scan found. Cards that cannot be offered (see inventory_pick) are logged and left out. */
 void agent_cards(struct agent *g, const struct gpu_inventory *scan);
 /* Our node, at every change. Borrowed. */
 void agent_node(struct agent *g, const struct node *node);

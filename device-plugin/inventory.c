@@ -8,36 +8,69 @@
 
 #define SLICE "-_-"
 
-int inventory_check(const struct gpu_inventory *scan, struct error *err)
+static bool is_plain(const char *uuid)
 {
-    if (scan->cards_len > GPU_CARDS_MAX)
-        return error_set(err, ERROR_TOO_LARGE, "%zu cards; at most %d are supported",
-                         scan->cards_len, GPU_CARDS_MAX);
-    for (size_t i = 0; i < scan->cards_len; i++) {
-        const struct gpu_card *c = &scan->cards[i];
-        size_t n = c->uuid != NULL ? strlen(c->uuid) : 0;
-        bool ok = n > 0 && n <= INVENTORY_UUID_MAX && strstr(c->uuid, SLICE) == NULL;
-        for (size_t k = 0; k < n && ok; k++) {
-            char ch = c->uuid[k];
-            ok = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-                 ch == '-' || ch == '_' || ch == '.';
-        }
-        if (!ok)
-            return error_set(err, ERROR_INVALID,
-                             "card %d: uuid: must be 1 to %d letters, digits, '-', '_', '.': '%s'",
-                             c->index, INVENTORY_UUID_MAX, str_or_empty(c->uuid));
-        if (c->mib <= 0 || gpu_card_gib(c) > INVENTORY_CARD_GIB_MAX)
-            return error_set(err, ERROR_RANGE, "card %d: memory: must be 1 MiB to %d GiB: %lld MiB",
-                             c->index, INVENTORY_CARD_GIB_MAX, (long long)c->mib);
-        for (size_t k = 0; k < i; k++) {
-            if (str_eq(scan->cards[k].uuid, c->uuid))
-                return error_set(err, ERROR_INVALID, "cards %d and %d have the same uuid %s",
-                                 scan->cards[k].index, c->index, c->uuid);
-            if (scan->cards[k].index == c->index)
-                return error_set(err, ERROR_INVALID, "two cards have the index %d", c->index);
-        }
+    size_t n = uuid != NULL ? strlen(uuid) : 0;
+    for (size_t k = 0; k < n; k++) {
+        char ch = uuid[k];
+        if (!((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+              ch == '-' || ch == '_' || ch == '.'))
+            return false;
+    }
+    return n > 0 && n <= INVENTORY_UUID_MAX && strstr(uuid, SLICE) == NULL;
+}
+
+/* Can the card be served beside those that were picked? */
+static int check_card(const struct gpu_card *c, const struct gpu_inventory *picked,
+                      struct error *err)
+{
+    if (!is_plain(c->uuid))
+        return error_set(err, ERROR_INVALID,
+                         "card %d: uuid: must be 1 to %d letters, digits, '-', '_', '.': '%s'",
+                         c->index, INVENTORY_UUID_MAX, str_or_empty(c->uuid));
+    if (c->mib <= 0 || gpu_card_gib(c) > INVENTORY_CARD_GIB_MAX)
+        return error_set(err, ERROR_RANGE, "card %d: memory: must be 1 MiB to %d GiB: %lld MiB",
+                         c->index, INVENTORY_CARD_GIB_MAX, (long long)c->mib);
+    if (picked->cards_len == GPU_CARDS_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "card %d: at most %d cards are supported", c->index,
+                         GPU_CARDS_MAX);
+    if (gpu_inventory_gib(picked) + gpu_card_gib(c) > INVENTORY_GIB_MAX)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "card %d: memory: with it the node would offer over %d GiB", c->index,
+                         INVENTORY_GIB_MAX);
+    for (size_t k = 0; k < picked->cards_len; k++) {
+        if (str_eq(picked->cards[k].uuid, c->uuid))
+            return error_set(err, ERROR_INVALID, "cards %d and %d have the same uuid %s",
+                             picked->cards[k].index, c->index, c->uuid);
+        if (picked->cards[k].index == c->index)
+            return error_set(err, ERROR_INVALID, "two cards have the index %d", c->index);
     }
     return 0;
+}
+
+int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu_inventory *out,
+                   struct error *err)
+{
+    size_t from[GPU_CARDS_MAX];
+    int result = 0;
+    *out = (struct gpu_inventory){
+        .cards = arena_new(a, struct gpu_card,
+                           scan->cards_len < GPU_CARDS_MAX ? scan->cards_len : GPU_CARDS_MAX)};
+    for (size_t i = 0; i < scan->cards_len; i++) {
+        if (check_card(&scan->cards[i], out, result == 0 ? err : NULL) < 0) {
+            result = -1;
+            continue;
+        }
+        from[out->cards_len] = i;
+        out->cards[out->cards_len++] = scan->cards[i];
+    }
+    size_t n = out->cards_len;
+    if (scan->links == NULL)
+        return result;
+    out->links = arena_new(a, const char *, n *n);
+    for (size_t i = 0; i < n * n; i++)
+        out->links[i] = scan->links[from[i / n] * scan->cards_len + from[i % n]];
+    return result;
 }
 
 static int32_t by_uuid(const struct gpu_inventory *inv, const char *uuid)
@@ -213,7 +246,10 @@ static char *label_value(struct arena *a, const char *text)
 
 void inventory_labels(const struct gpu_inventory *inv, struct arena *a, struct labels *out)
 {
-    *out = (struct labels){0};
+    *out = (struct labels){.items = arena_new(a, struct label, 3), .len = 3};
+    out->items[0].key = NAME_LABEL_ACCEL_COUNT;
+    out->items[1].key = NAME_LABEL_ACCEL_MEM;
+    out->items[2].key = NAME_LABEL_ACCEL_NAME;
     if (inv->cards_len == 0)
         return;
     const char *name = NULL;
@@ -229,10 +265,7 @@ void inventory_labels(const struct gpu_inventory *inv, struct arena *a, struct l
         }
         smallest_mib = num_min(smallest_mib, inv->cards[i].mib);
     }
-    out->items = arena_new(a, struct label, 3);
-    out->items[0] = (struct label){NAME_LABEL_ACCEL_COUNT, arena_printf(a, "%zu", inv->cards_len)};
-    out->items[1] =
-        (struct label){NAME_LABEL_ACCEL_MEM, arena_printf(a, "%lldMiB", (long long)smallest_mib)};
-    out->items[2] = (struct label){NAME_LABEL_ACCEL_NAME, label_value(a, str_or_empty(name))};
-    out->len = 3;
+    out->items[0].value = arena_printf(a, "%zu", inv->cards_len);
+    out->items[1].value = arena_printf(a, "%lldMiB", (long long)smallest_mib);
+    out->items[2].value = label_value(a, str_or_empty(name));
 }

@@ -22,6 +22,7 @@ enum {
     INVENTORY_UUID_MAX = 48, /* leaves room for "-_-" and the slice */
     INVENTORY_CORES = 100,   /* gpu-core.percentage of one card */
     INVENTORY_CARD_GIB_MAX = 1024,
+    INVENTORY_GIB_MAX = 32 * 1024, /* of a node: its ids stay below gRPC's 4 MiB in one message */
     INVENTORY_NONE = -1,
 };
 
@@ -41,8 +42,10 @@ struct inventory_devices {
     size_t len;
 };
 
-/* Is what a backend found something that we can serve? Names the card. */
-int inventory_check(const struct gpu_inventory *scan, struct error *err);
+/* Those of a scan's cards that can be served, with their links; borrows their texts. -1: some are left out, and err says
+ * which is the first and why. */
+int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu_inventory *out,
+                   struct error *err);
 /* The cards of the scan, and those of old (or NULL) that vanished, as sick: what containers hold on them must
  * not look free. A vanished card whose index another card has taken is gone. Copies everything into a. */
 void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan,
@@ -61,5 +64,5 @@ int32_t inventory_find(const struct gpu_inventory *inv, enum mode_resource r, co
 /* Position of the card with this index, or INVENTORY_NONE. */
 int32_t inventory_card(const struct gpu_inventory *inv, int32_t index);
 
-/* aliyun.accelerator/nvidia_{name,mem,count}; empty without cards. */
+/* aliyun.accelerator/nvidia_{name,mem,count}; values NULL without cards. */
 void inventory_labels(const struct gpu_inventory *inv, struct arena *a, struct labels *out);

@@ -2,7 +2,7 @@
 /*
  * mode - the node's one GPU mode.
  *
- *   unknown ──mode_decode (state file) or mode_label──► settled(m)
+ *   unknown ──mode_decode (state file) or mode_label──► settled(m), or switching(m→t) as the state file says
  *
  *   settled(m) ──mode_label: another mode──► switching(m→t)    nothing new is given out; held ids stay offered
  *   switching(m→t) ──mode_label: m──► settled(m)               changed their mind
@@ -126,6 +126,8 @@ void mode_encode(const struct mode *m, struct strbuf *out)
     json_object_begin(&w);
     json_kv_int(&w, "v", 1);
     json_kv_str(&w, "mode", gpu_mode_name(m->current));
+    if (m->switching)
+        json_kv_str(&w, "to", gpu_mode_name(m->to));
     json_key(&w, "served");
     json_array_begin(&w);
     for (int r = 0; r < MODE_RESOURCES; r++)
@@ -151,6 +153,11 @@ int mode_decode(struct mode *out, const char *text, size_t n, struct error *err)
     if (name == NULL || !gpu_mode_parse(name, &m.current))
         return error_set(err, ERROR_INVALID, "mode: must be one of %s: '%s'", gpu_mode_names(),
                          str_or_empty(name));
+    json *to = json_get(root, "to");
+    m.switching = to != NULL;
+    if (m.switching && (!gpu_mode_parse(json_str(to), &m.to) || m.to == m.current))
+        return error_set(err, ERROR_INVALID, "to: must be another one of %s: '%s'",
+                         gpu_mode_names(), str_or_empty(json_str(to)));
     json *served = json_get(root, "served");
     if (!json_is_array(served))
         return error_set(err, ERROR_INVALID, "served: must be an array");

@@ -50,6 +50,7 @@ enum mode_change mode_label(struct mode *m, const char *label, int64_t now_ms);
 /* held: how many ids of the current mode's resources containers hold, as the kubelet said at now_ms. */
 enum mode_change mode_held(struct mode *m, size_t held, int64_t now_ms);
 
-/* The state file: {"v":1,"mode":"cgpu","served":["aliyun.com/gpu-mem"]}. */
+/* The state file: {"v":1,"mode":"cgpu","to":"topology","served":["aliyun.com/gpu-mem"]}; "to" only during a switch, which
+ * goes on after a restart (the caller sets since_ms), whether the label is still there or not. */
 void mode_encode(const struct mode *m, struct strbuf *out);
 int mode_decode(struct mode *out, const char *text, size_t n, struct error *err);

@@ -14,7 +14,9 @@
  *
  * The server is always built anew before Register: the kubelet has deleted the socket's file, and the old server
  * would go on listening where nobody can reach it. A restarted kubelet re-creates kubelet.sock with the same inode
- * number, so the inotify event is the only sign; and the file exists before anyone listens, hence the retries.
+ * number, so the inotify event is the only sign; and the file exists before anyone listens, hence the retries. If the
+ * directory itself is replaced (inotify is silent about that while we hold it open), it is taken again: lock, watch, and
+ * every endpoint.
  *
  * Register is called on the loop. It blocks it for a second at the most, and nothing that the kubelet waits for
  * runs there: our servers have their own threads.
@@ -33,6 +35,7 @@
 
 #include "device-plugin/rpc.h"
 #include "device-plugin/wire.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
@@ -57,8 +60,8 @@ struct registrar {
     void *arg;
     char *dir;
     char kubelet[RPC_PATH_MAX + 1];
-    int dir_fd; /* holds the lock */
-    int inotify_fd;
+    int dir_fd; /* holds the lock of the watched directory; -1: there is none */
+    int inotify_fd, watch;
     int ended_fd; /* eventfd: a stream has ended */
     struct loop_timer retry, check;
     struct endpoint endpoints[MODE_RESOURCES];
@@ -132,20 +135,64 @@ static int announce(struct registrar *g, enum mode_resource r, struct error *err
     return 0;
 }
 
-/* Brings every endpoint as far as it gets; stops at the first that fails and comes back. */
+/* Takes the directory: lock and watch. */
+static int take_dir(struct registrar *g, struct error *err)
+{
+    AUTO_CLOSE int fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, errno, "device plugin directory %s", g->dir);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno == EWOULDBLOCK)
+            return error_set(
+                err, ERROR_CONFLICT,
+                "device plugin directory %s: another cosched-device-plugin serves this node",
+                g->dir);
+        return error_errno(err, errno, "device plugin directory %s: lock", g->dir);
+    }
+    g->watch =
+        inotify_add_watch(g->inotify_fd, g->dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR);
+    if (g->watch < 0)
+        return error_errno(err, errno, "device plugin directory %s: watch", g->dir);
+    g->dir_fd = take_fd(&fd);
+    return 0;
+}
+
+/* Is the directory that we hold no longer the one at its path? Then it is let go. */
+static bool lost_dir(struct registrar *g)
+{
+    struct stat held, there;
+    if (g->dir_fd < 0 || (stat(g->dir, &there) == 0 && fstat(g->dir_fd, &held) == 0 &&
+                          there.st_dev == held.st_dev && there.st_ino == held.st_ino))
+        return false;
+    log_warn("the device plugin directory was replaced", kv("directory", g->dir));
+    (void)inotify_rm_watch(g->inotify_fd, g->watch);
+    close(g->dir_fd);
+    g->dir_fd = -1;
+    mark_stale(g);
+    return true;
+}
+
+/* Brings every endpoint as far as it gets. When a socket cannot be made the others go on; when the kubelet does not answer
+ * nobody does. Comes back until all is done. */
 static void advance(void *arg)
 {
     struct registrar *g = arg;
     struct error err = ERROR_INIT;
-    bool changed = false, failed = false;
-    for (int i = 0; i < MODE_RESOURCES && !failed; i++) {
+    (void)lost_dir(g);
+    bool changed = false, failed = g->dir_fd < 0 && take_dir(g, &err) < 0, answers = !failed;
+    for (int i = 0; i < MODE_RESOURCES && answers; i++) {
         enum mode_resource r = (enum mode_resource)i;
         struct endpoint *e = &g->endpoints[r];
+        struct error why = ERROR_INIT;
         if (e->state == STALE)
-            failed = build(g, r, &err) < 0;
-        if (e->state == BUILT && !failed) {
-            failed = announce(g, r, &err) < 0;
-            changed = changed || !failed;
+            (void)build(g, r, &why);
+        if (e->state == BUILT) {
+            answers = announce(g, r, &why) == 0;
+            changed = changed || answers;
+        }
+        if (why.code != ERROR_NONE && !failed) {
+            failed = true;
+            err = why;
         }
     }
     if (failed) {
@@ -185,7 +232,7 @@ static void on_ended(void *arg, uint32_t events)
 static void check(void *arg)
 {
     struct registrar *g = arg;
-    bool lost = false;
+    bool lost = lost_dir(g);
     for (int r = 0; r < MODE_RESOURCES; r++) {
         struct endpoint *e = &g->endpoints[r];
         if (e->state != KNOWN || clock_mono_ms() - e->known_ms < REGISTER_NO_STREAM_MS ||
@@ -199,14 +246,6 @@ static void check(void *arg)
     loop_timer_set(g->loop, &g->check, 1000, check, g);
     if (lost)
         advance(g);
-}
-
-static int watch_dir(struct registrar *g, struct error *err)
-{
-    if (inotify_add_watch(g->inotify_fd, g->dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) <
-        0)
-        return error_errno(err, errno, "directory %s: watch", g->dir);
-    return 0;
 }
 
 /* Is one of our sockets missing? Our own rebuilding deletes and creates them too: what counts is what is there now. */
@@ -242,17 +281,15 @@ static void on_inotify(void *arg, uint32_t events)
             memcpy(&ev, buf.bytes + at, sizeof ev);
             const char *name = ev.len > 0 ? buf.bytes + at + sizeof ev : "";
             at += sizeof ev + ev.len;
+            if (ev.wd != g->watch && !(ev.mask & IN_Q_OVERFLOW)) /* of a directory from before */
+                continue;
             if (ev.mask & (IN_CREATE | IN_MOVED_TO) && str_eq(name, KUBELET_SOCKET)) {
                 log_info("the kubelet has started", kv("socket", g->kubelet));
                 mark_stale(g);
                 act = true;
             } else if (ev.mask & IN_DELETE && deleted(g, name)) {
                 act = true;
-            } else if (ev.mask & (IN_Q_OVERFLOW | IN_IGNORED)) {
-                /* Events were lost, or the directory itself was replaced. */
-                struct error err = ERROR_INIT;
-                if (ev.mask & IN_IGNORED && watch_dir(g, &err) < 0)
-                    log_warn("cannot see kubelet restarts", kv("error", err.text));
+            } else if (ev.mask & IN_Q_OVERFLOW) { /* events were lost */
                 mark_stale(g);
                 act = true;
             }
@@ -264,22 +301,11 @@ static void on_inotify(void *arg, uint32_t events)
 
 static int open_dir(struct registrar *g, struct error *err)
 {
-    g->dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (g->dir_fd < 0)
-        return error_errno(err, errno, "device plugin directory %s", g->dir);
-    if (flock(g->dir_fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno == EWOULDBLOCK)
-            return error_set(
-                err, ERROR_CONFLICT,
-                "device plugin directory %s: another cosched-device-plugin serves this node",
-                g->dir);
-        return error_errno(err, errno, "device plugin directory %s: lock", g->dir);
-    }
     g->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     g->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (g->inotify_fd < 0 || g->ended_fd < 0)
         return error_errno(err, errno, "inotify, eventfd");
-    if (watch_dir(g, err) < 0)
+    if (take_dir(g, err) < 0)
         return -1;
     if (loop_watch_fd(g->loop, g->inotify_fd, EPOLLIN, on_inotify, g, err) < 0)
         return -1;

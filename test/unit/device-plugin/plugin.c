@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/unit/device-plugin/plugin.h"
 
+#include <dirent.h>
+
 #include "device-plugin/rpc.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
@@ -170,4 +172,15 @@ const char *plugin_allocate(struct plugin_fixture *f, const char *resource, size
         kubelet_allocate(f->kubelet, resource, &chosen, env, err) < 0)
         return err->text;
     return kubelet_env(env, "NVIDIA_VISIBLE_DEVICES");
+}
+
+int plugin_remove_dir(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return -1;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        (void)unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    return rmdir(dir);
 }

@@ -63,6 +63,9 @@ void plugin_remote(struct plugin_fixture *f, const char *name, const char *conta
 const char *plugin_allocate(struct plugin_fixture *f, const char *resource, size_t count,
                             struct kubelet_answer *env, struct error *err);
 
+/* A directory of files and sockets. 0, or -1. */
+int plugin_remove_dir(const char *dir);
+
 /* Runs the loop until the kubelet's list of the resource has this many ids, healthy ones. */
 static inline void expect_list(struct plugin_fixture *f, const char *row, const char *resource,
                                int ids, int healthy)

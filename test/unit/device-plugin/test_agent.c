@@ -3,6 +3,7 @@
 #include "device-plugin/agent.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "test/unit/device-plugin/plugin.h"
@@ -23,9 +24,13 @@ static void health_of_a_card(void **state)
     expect_list(f, "it comes back", MEM, 30, 30);
     half.cards_len = 2;
     half.cards = arena_new(&f->arena, struct gpu_card, 2);
-    half.cards[0] = half.cards[1] = f->cards.cards[0];
+    half.cards[0] = f->cards.cards[0];
+    half.cards[1] = f->cards.cards[1];
+    half.cards[1].mib = 0;
+    half.cards[0].model = "Tesla T40";
     agent_cards(f->agent, &half);
-    expect_list(f, "a scan that makes no sense changes nothing", MEM, 30, 30);
+    expect_list(f, "a card that makes no sense is as good as lost", MEM, 30, 15);
+    expect_true("the others go on", strstr(f->inventory, "Tesla T40") != NULL);
     expect_done();
 }
 
@@ -65,6 +70,87 @@ static void the_kubelet_restarts(void **state)
     kubelet_drop_stream(f->kubelet, MEM);
     expect_registered(f, "a refused registration is tried again", MEM, before + 1);
     expect_list(f, "until it works", MEM, 30, 30);
+    expect_done();
+}
+
+static void the_directory_is_replaced(void **state)
+{
+    struct plugin_fixture *f = *state;
+    char socket[256], aside[256];
+    struct stat st;
+    (void)str_format(socket, sizeof socket, "%s/cosched-gpu-mem.sock",
+                     kubelet_plugin_dir(f->kubelet));
+    assert_int_equal(0, mkdir(socket, 0755)); /* its socket cannot be made */
+    plugin_node(f, MODE("core_mem"), "");
+    expect_list(f, "a socket that cannot be made does not keep the others", CORE, 200, 200);
+    expect_int("it is not registered", 0, kubelet_registrations(f->kubelet, MEM));
+    assert_int_equal(0, rmdir(socket));
+    expect_list(f, "until it can", MEM, 30, 30);
+
+    /* Everything in it, then the directory; a while later a new one with a new kubelet in it. */
+    kubelet_stop(f->kubelet);
+    (void)str_format(aside, sizeof aside, "%s/aside", f->dir);
+    assert_int_equal(0, rename(kubelet_plugin_dir(f->kubelet), aside));
+    expect_int("removed", 0, plugin_remove_dir(aside));
+    for (int i = 0; i < 10; i++)
+        loop_once(f->loop, 30);
+    assert_int_equal(0, mkdir(kubelet_plugin_dir(f->kubelet), 0755));
+    kubelet_start(f->kubelet);
+    expect_list(f, "the new directory is found", MEM, 30, 30);
+    expect_list(f, "for all resources", CORE, 200, 200);
+    int before = kubelet_registrations(f->kubelet, CORE);
+    (void)str_format(socket, sizeof socket, "%s/cosched-gpu-core.sock",
+                     kubelet_plugin_dir(f->kubelet));
+    assert_int_equal(0, unlink(socket));
+    expect_registered(f, "and watched", CORE, before + 1);
+    expect_int("the socket is there", 0, stat(socket, &st));
+    struct agent *second = NULL;
+    struct error err = ERROR_INIT;
+    expect_int("and ours alone", -1, agent_new(&second, &f->config, &err));
+    expect_done();
+}
+
+static bool state_says(struct plugin_fixture *f, const char *text)
+{
+    char path[160], have[512] = "";
+    (void)str_format(path, sizeof path, "%s/mode.json", f->state_dir);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, have, sizeof have - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    return n > 0 && strstr(have, text) != NULL;
+}
+
+static void the_mode_is_remembered(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct kubelet_answer env;
+    struct error err = ERROR_INIT;
+    bool switching;
+    char temp[160];
+    (void)str_format(temp, sizeof temp, "%s/mode.json.new", f->state_dir);
+    assert_int_equal(0, mkdir(temp, 0755)); /* the state file cannot be written */
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "the mode is served all the same", MEM, 30, 30);
+    expect_true("but not remembered", !state_says(f, "cgpu"));
+    assert_int_equal(0, rmdir(temp));
+    for (int64_t end = clock_mono_ms() + 10000; !state_says(f, "cgpu") && clock_mono_ms() < end;)
+        loop_once(f->loop, 20);
+    expect_true("until it can be", state_says(f, "\"mode\":\"cgpu\""));
+
+    plugin_arrive(f, "a", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    expect_int("a pod", 0, kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 3, &env, &err));
+    plugin_node(f, MODE("topology"), "");
+    plugin_node(f, "", "");
+    plugin_stop(f);
+    plugin_start(f);
+    plugin_node(f, "", "");
+    (void)agent_mode(f->agent, &switching);
+    expect_true("a switch goes on after a restart, without the label", switching);
+    expect_list(f, "exactly the held ids stay", MEM, 3, 3);
+    kubelet_remove_pod(f->kubelet, "default", "a");
+    expect_list(f, "and is finished", GPU, 2, 2);
+    expect_int("the last mode that was set", GPU_MODE_TOPOLOGY, agent_mode(f->agent, &switching));
     expect_done();
 }
 
@@ -137,6 +223,8 @@ static void isolation_and_neighbours(void **state)
         {"a resource that shows 0 is nobody's", MODE("default"), "\"nvidia.com/gpu\":\"0\"", NVIDIA,
          true, true, 2, "GpuMode"},
         {"left to another for good", MODE("default"), "", NVIDIA, true, false, -1, "GpuMode"},
+        {"which is there: nothing to complain about", MODE("default"), "\"nvidia.com/gpu\":\"2\"",
+         NVIDIA, true, false, -1, "GpuMode"},
     };
     char path[160];
     (void)str_format(path, sizeof path, "%s/mode.json", f->state_dir);
@@ -201,6 +289,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(health_of_a_card, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(the_kubelet_restarts, plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(the_directory_is_replaced, plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(the_mode_is_remembered, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(modes_change, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(isolation_and_neighbours, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(what_keeps_it_from_starting, plugin_setup, plugin_teardown),

@@ -33,38 +33,54 @@ static void which_cards_can_be_offered(void **state)
         int64_t mib;
         int32_t second;
         const char *error; /* NULL: they can */
+        const char *left;  /* the uuids of those that can */
     } rows[] = {
-        {"two ordinary cards", {"GPU-1", "GPU-2"}, 16160, 1, NULL},
-        {"the longest uuid", {long_uuid + 1, "GPU-2"}, 1, 1, NULL},
+        {"two ordinary cards", {"GPU-1", "GPU-2"}, 16160, 1, NULL, "GPU-1 GPU-2"},
+        {"the longest uuid", {long_uuid + 1, "GPU-2"}, 1, 1, NULL, NULL},
         {"a uuid one too long",
          {long_uuid, "GPU-2"},
          1,
          1,
-         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'"},
+         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'",
+         "GPU-2"},
         {"no uuid",
          {"", "GPU-2"},
          1,
          1,
-         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': ''"},
+         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': ''",
+         "GPU-2"},
         {"a uuid with our separator in it",
          {"GPU-_-1", "GPU-2"},
          1,
          1,
-         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': 'GPU-_-1'"},
+         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': 'GPU-_-1'",
+         "GPU-2"},
         {"a uuid with a blank",
          {"GPU 1", "b"},
          1,
          1,
-         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': 'GPU 1'"},
-        {"the same uuid twice", {"GPU-1", "GPU-1"}, 1, 1, "cards 0 and 1 have the same uuid GPU-1"},
-        {"the same index twice", {"GPU-1", "GPU-2"}, 1, 0, "two cards have the index 0"},
-        {"no memory", {"GPU-1", "GPU-2"}, 0, 1, "card 0: memory: must be 1 MiB to 1024 GiB: 0 MiB"},
-        {"the largest card", {"GPU-1", "GPU-2"}, 1024 * 1024 + 1023, 1, NULL},
+         "card 0: uuid: must be 1 to 48 letters, digits, '-', '_', '.': 'GPU 1'",
+         "b"},
+        {"the same uuid twice",
+         {"GPU-1", "GPU-1"},
+         1,
+         1,
+         "cards 0 and 1 have the same uuid GPU-1",
+         "GPU-1"},
+        {"the same index twice", {"GPU-1", "GPU-2"}, 1, 0, "two cards have the index 0", "GPU-1"},
+        {"no memory",
+         {"GPU-1", "GPU-2"},
+         0,
+         1,
+         "card 0: memory: must be 1 MiB to 1024 GiB: 0 MiB",
+         ""},
+        {"the largest card", {"GPU-1", "GPU-2"}, 1024 * 1024 + 1023, 1, NULL, "GPU-1 GPU-2"},
         {"a larger one",
          {"GPU-1", "GPU-2"},
          1025 * 1024,
          1,
-         "card 0: memory: must be 1 MiB to 1024 GiB: 1049600 MiB"},
+         "card 0: memory: must be 1 MiB to 1024 GiB: 1049600 MiB",
+         ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct gpu_card cards[2] = {
@@ -72,13 +88,49 @@ static void which_cards_can_be_offered(void **state)
             {.index = rows[i].second, .uuid = rows[i].uuid[1], .mib = rows[i].mib}};
         struct gpu_inventory inv = {.cards = cards, .cards_len = 2};
         struct error err = ERROR_INIT;
-        expect_int(rows[i].row, rows[i].error == NULL ? 0 : -1, inventory_check(&inv, &err));
+        struct gpu_inventory picked;
+        expect_int(rows[i].row, rows[i].error == NULL ? 0 : -1,
+                   inventory_pick(&inv, &a, &picked, &err));
         if (rows[i].error != NULL)
             expect_str(rows[i].row, rows[i].error, err.text);
+        if (rows[i].left == NULL)
+            continue;
+        char *left = arena_strdup(&a, "");
+        for (size_t k = 0; k < picked.cards_len; k++)
+            left = arena_printf(&a, "%s%s%s", left, k > 0 ? " " : "", picked.cards[k].uuid);
+        expect_str(rows[i].row, rows[i].left, left);
     }
-    struct gpu_inventory many = {.cards_len = GPU_CARDS_MAX + 1};
+    expect_done();
+}
+
+static void too_many_cards(void **state)
+{
+    (void)state;
+    static struct gpu_card cards[GPU_CARDS_MAX + 1];
+    struct gpu_inventory many = {.cards = cards, .cards_len = GPU_CARDS_MAX + 1}, picked;
     struct error err = ERROR_INIT;
-    expect_int("one card too many", -1, inventory_check(&many, &err));
+    for (size_t i = 0; i <= GPU_CARDS_MAX; i++)
+        cards[i] = (struct gpu_card){
+            .index = (int32_t)i, .uuid = arena_printf(&a, "GPU-%zu", i), .mib = 1024};
+    expect_int("one card too many", -1, inventory_pick(&many, &a, &picked, &err));
+    expect_str("is named", "card 64: at most 64 cards are supported", err.text);
+    expect_int("the others are offered", GPU_CARDS_MAX, (int64_t)picked.cards_len);
+    error_clear(&err);
+    for (size_t i = 0; i <= GPU_CARDS_MAX; i++)
+        cards[i].mib = (int64_t)INVENTORY_CARD_GIB_MAX * 1024;
+    expect_int("more ids than fit into one message", -1, inventory_pick(&many, &a, &picked, &err));
+    expect_str("by the first card", "card 32: memory: with it the node would offer over 32768 GiB",
+               err.text);
+    expect_int("up to the bound", INVENTORY_GIB_MAX, gpu_inventory_gib(&picked));
+
+    struct gpu_inventory three;
+    cards_make(&three, &a, (const int64_t[]){1024, 1024, 1024, 0});
+    three.links = (const char *[]){"X", "NV1", "NV2", "NV1", "X", "PIX", "NV2", "PIX", "X"};
+    three.cards[1].mib = 0;
+    expect_int("the card in the middle", -1, inventory_pick(&three, &a, &picked, NULL));
+    expect_int("two are left", 2, (int64_t)picked.cards_len);
+    expect_str("with their link", "NV2", picked.links[1]);
+    expect_str("both ways", "NV2", picked.links[2]);
     expect_done();
 }
 
@@ -264,7 +316,9 @@ static void accelerator_labels(void **state)
     struct gpu_inventory none = {0};
     struct labels l;
     inventory_labels(&none, &a, &l);
-    expect_int("no cards, no labels", 0, (int64_t)l.len);
+    for (size_t i = 0; i < l.len; i++)
+        expect_str("no cards, no labels", NULL, l.items[i].value);
+    expect_int("those that were there go", 3, (int64_t)l.len);
     expect_done();
 }
 
@@ -272,6 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(which_cards_can_be_offered, setup, teardown),
+        cmocka_unit_test_setup_teardown(too_many_cards, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_for_the_kubelet, setup, teardown),
         cmocka_unit_test_setup_teardown(ids_and_their_cards, setup, teardown),
         cmocka_unit_test_setup_teardown(cards_come_and_go, setup, teardown),

@@ -138,9 +138,26 @@ static void the_state_file(void **state)
     expect_int("read back", 0, mode_decode(&back, text.ptr, text.len, &err));
     expect_true("the same", back.known && back.current == m.current && back.served == m.served &&
                                 !back.switching);
+    m.switching = true;
+    m.to = GPU_MODE_TOPOLOGY;
+    strbuf_reset(&text);
+    mode_encode(&m, &text);
+    expect_str(
+        "during a switch",
+        "{\"v\":1,\"mode\":\"core_mem\",\"to\":\"topology\",\"served\":[\"aliyun.com/gpu-mem\","
+        "\"nvidia.com/gpu\"]}",
+        strbuf_str(&text));
+    expect_int("read back", 0, mode_decode(&back, text.ptr, text.len, &err));
+    expect_true("it goes on", back.switching && back.current == m.current && back.to == m.to);
     static const struct {
         const char *row, *text, *error;
     } rows[] = {
+        {"a switch to nowhere", "{\"v\":1,\"mode\":\"cgpu\",\"to\":\"x\",\"served\":[]}",
+         "to: must be another one of default, cgpu, core_mem, share, mps, topology: 'x'"},
+        {"a switch to itself", "{\"v\":1,\"mode\":\"cgpu\",\"to\":\"cgpu\",\"served\":[]}",
+         "to: must be another one of default, cgpu, core_mem, share, mps, topology: 'cgpu'"},
+        {"a switch that is no text", "{\"v\":1,\"mode\":\"cgpu\",\"to\":null,\"served\":[]}",
+         "to: must be another one of default, cgpu, core_mem, share, mps, topology: ''"},
         {"not JSON", "{\"v\":1,", NULL},
         {"empty file (a crash while writing)", "", NULL},
         {"another version", "{\"v\":2,\"mode\":\"cgpu\",\"served\":[]}", "v: must be 1"},
