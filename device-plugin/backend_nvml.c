@@ -8,7 +8,8 @@
  * version and the remedy; functions for links and MIG are optional.
  *
  * The scan asks for everything each time: a card that has fallen off the bus answers "lost" to one call or another and
- * is left out (device-plugin/inventory remembers it as sick). Nothing here is cached, so there is nothing to go stale.
+ * is left out (device-plugin/inventory remembers it as sick). Nothing that is offered is cached, so there is nothing to go
+ * stale; only what was said about each card is remembered, so that a lost one is not a line at every scan.
  */
 #include "device-plugin/backend.h"
 
@@ -84,12 +85,23 @@ struct backend {
     struct nvml nvml;
     bool initialised;
     char *sysfs;
+    char told[GPU_CARDS_MAX]
+             [ERROR_TEXT_SIZE]; /* the complaint about each card, by index; "": none */
 };
 
 static int nvml_error(struct backend *b, struct error *err, nvml_return code, const char *what)
 {
     enum error_code kind = code == NVML_DRIVER_NOT_LOADED ? ERROR_UNAVAILABLE : ERROR_IO;
-    return error_set(err, kind, "NVML: %s: %s (%d)", what, b->nvml.error_string(code), code);
+    return error_set(err, kind, "NVML: %s: %s (%d)", what, str_or_empty(b->nvml.error_string(code)),
+                     code);
+}
+
+/* Once for as long as it stays the same. why "": nothing is wrong with the card. */
+static void tell(struct backend *b, unsigned index, const char *why)
+{
+    if (why[0] != '\0' && !str_eq(b->told[index], why))
+        log_warn("card is not offered", kv("card", index), kv("error", why));
+    (void)str_format(b->told[index], sizeof b->told[index], "%s", why);
 }
 
 static int load(struct backend *b, const char *path, struct error *err)
@@ -214,7 +226,7 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
     if (code != NVML_OK) {
         struct error err = ERROR_INIT;
         (void)nvml_error(b, &err, code, what);
-        log_warn("card cannot be read", kv("card", index), kv("error", err.text));
+        tell(b, index, err.text);
         return false;
     }
     uuid[sizeof uuid - 1] = name[sizeof name - 1] = pci.bus_id[sizeof pci.bus_id - 1] = '\0';
@@ -226,10 +238,9 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
                              .health = GPU_HEALTH_OK};
     out->numa = numa_of(b, out->pci);
     if (b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK &&
-        mig != 0) {
-        log_warn("card is in MIG mode and is not offered", kv("card", index), kv("uuid", uuid));
+        mig != 0)
         out->health = GPU_HEALTH_SICK;
-    }
+    tell(b, index, out->health == GPU_HEALTH_OK ? "" : "it is in MIG mode");
     return true;
 }
 

@@ -16,9 +16,12 @@
 static char dir[64], library[4096], file[128];
 static struct arena a;
 
+static int warnings;
+
 static void ignore(void *arg, const char *line, size_t n)
 {
-    (void)arg, (void)line, (void)n;
+    (void)arg;
+    warnings += memmem(line, n, "card is not offered", 19) != NULL;
 }
 
 static int setup(void **state)
@@ -31,6 +34,7 @@ static int setup(void **state)
     assert_non_null(mkdtemp(dir));
     assert_true(str_format(file, sizeof file, "%s/cards", dir));
     arena_init(&a, 0);
+    warnings = 0;
     log_set_sink(ignore, NULL);
     return 0;
 }
@@ -139,6 +143,13 @@ static void a_card_that_falls_off_the_bus(void **state)
     expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
     expect_int("the other two are still found", 2, (int64_t)inv.cards_len);
     expect_int("under their own index", 2, inv.cards[1].index);
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("the lost one is said once, not at every scan", 1, warnings);
+    script("count=3\n");
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    script("count=3\ncard.1.lost=1\n");
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("and again when it is lost again", 2, warnings);
     script("count=3\nfail.nvmlDeviceGetCount_v2=999\n");
     expect_int("a scan that fails", -1, backend_nvml.scan(b, &a, &inv, &err));
     expect_str("says why", "NVML: nvmlDeviceGetCount_v2: Unknown Error (999)", err.text);
