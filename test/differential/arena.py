@@ -228,10 +228,10 @@ class Arena:
         for name, mode in storage.CLASSES.items():
             put("/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": name}, "provisioner": "kubernetes.io/no-provisioner",
                                                            "volumeBindingMode": mode})
-        # Nobody preempts: who takes which victims is another question.
-        for name, value in [("none", 0), *world.PRIORITIES.items()]:
+        # Nobody preempts, unless a pod has one of the classes for that.
+        for name, value in [("none", 0), *world.PRIORITIES.items(), *((f"p-{n}", v) for n, v in world.PRIORITIES.items())]:
             put("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value, "globalDefault": name == "none",
-                                                                "preemptionPolicy": "Never"})
+                                                               "preemptionPolicy": "PreemptLowerPriority" if name.startswith("p-") else "Never"})
 
     def clear(self):
         """No pods, no nodes."""
@@ -239,6 +239,7 @@ class Arena:
             self.client.do("DELETE", f"/api/v1/namespaces/{ns}/pods?gracePeriodSeconds=0")
             if self.stored:
                 self.client.do("DELETE", f"/api/v1/namespaces/{ns}/persistentvolumeclaims")
+                self.client.do("DELETE", f"/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets")
         for collection in (storage.COLLECTIONS if self.stored else []):
             self.client.do("DELETE", collection)
         self.stored = False

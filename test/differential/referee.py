@@ -112,6 +112,12 @@ class Referee:
 
     # One pod.
 
+    def decision(self, scheduler):
+        return Decision(self.arena, scheduler == Arena.OURS)
+
+    def stays_placed(self, item):
+        """A pod of the world has been placed and stays."""
+
     def ask(self, pod, scheduler, suffix, limit=None):
         """The twin of a pod for one scheduler: (decision, detail, the twin)."""
         twin = copy.deepcopy(pod)
@@ -119,7 +125,7 @@ class Referee:
         twin["spec"]["schedulerName"] = scheduler
         if limit:
             self.arena.witness.limits[twin["metadata"]["name"]] = limit
-        decision = Decision(self.arena, scheduler == Arena.OURS)
+        decision = self.decision(scheduler)
         made = self.create(twin)
         if twin["spec"].get("schedulingGates"):
             self.client.do("PATCH", self.path(twin, f"/{twin['metadata']['name']}"), {"spec": {"schedulingGates": None}}, "application/merge-patch+json")
@@ -203,6 +209,7 @@ class Referee:
             if pod["spec"].get("nodeName"):
                 self.place(["runs", pod])
                 placed.append(["runs", pod])
+                self.stays_placed(placed[-1])
                 continue
             difference, stays = self.judge(pod)
             if difference:
@@ -210,6 +217,7 @@ class Referee:
                                          "placed": list(placed), "new": [pod]}))
             if stays:
                 placed.append(["runs", stays])
+                self.stays_placed(placed[-1])
         return out
 
     # Cutting down.

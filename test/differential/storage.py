@@ -14,7 +14,7 @@ COLLECTIONS = ["/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes"]
 
 def is_late(item):
     """A claim or a volume that a scheduler's decision changes."""
-    return item[1]["spec"].get("storageClassName") == "wait"
+    return item[1].get("spec", {}).get("storageClassName") == "wait"
 
 
 def uses_late(pod, objects):

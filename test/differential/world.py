@@ -15,10 +15,12 @@ FEATURES = ["resources", "containers", "selector", "nodeaffinity", "taints", "co
 ZONE, REGION, HOST = "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/hostname"
 # Made once and kept: label sets that namespaceSelectors can tell apart.
 NAMESPACES = {"d0": {"team": "a"}, "d1": {"team": "b"}, "d2": {"team": "a", "env": "prod"}, "d3": {}}
-PRIORITIES = {"low": -10, "mid": 100, "high": 1000}
+PRIORITIES = {"low": -10, "mid": 100, "high": 1000}  # these never preempt, "p-low" and so on do
 OVERHEAD = {"cpu": "250m", "memory": "96Mi"}
 GPU, HUGE = "example.com/gpu", "hugepages-2Mi"
 RESTART_ALL = "RestartAllContainersOnContainerExits"
+# What a world of preemption is made of: who is evicted, where, and whether it helps.
+PREEMPTION = ["preemption", "resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "spread", "terminating"]
 
 
 class Dice:
@@ -119,7 +121,9 @@ class Maker:
             spec["tolerations"] = [self.toleration() for _ in range(d.number(1, 3))]
         if self.has("ports", 90 if "ports" in themes else 3):
             self.add_ports(spec)
-        if self.has("priority", 25):
+        if "preemption" in self.features:
+            spec["priorityClassName"] = d.weighted([("p-low", 40), ("p-mid", 40), ("p-high", 15), ("low", 5)])
+        elif self.has("priority", 25):
             spec["priorityClassName"] = d.one(sorted(PRIORITIES))
         if self.has("declared", 4):  # a node must have declared that it can do this
             spec["containers"][0].update(restartPolicy="Never", restartPolicyRules=[
@@ -140,7 +144,7 @@ class Maker:
     def amounts(self, themes, most=2):
         d = self.d
         out = {}
-        likely = 80 if "resources" in themes else 25
+        likely = 80 if "resources" in themes or "preemption" in self.features else 25
         if self.has("resources", likely):
             for key, values, percent in (("cpu", ["100m", "300m", "500m", "1", "1500m", "0"], 60),
                                          ("memory", ["100Mi", "300M", "500Mi", "1Gi", "1500000Ki"], 50),
@@ -217,6 +221,17 @@ class Maker:
             for holder in list(spec["containers"]) + spec.get("initContainers", []):
                 for port in holder.get("ports", []):
                     port["hostPort"] = port["containerPort"]
+
+    def budgets(self):
+        """PodDisruptionBudgets, with what their controller would say."""
+        d = self.d
+        out = []
+        for i, ns in enumerate(d.some(["d0", "d1"], 0, 2)):
+            body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": f"budget{i}", "namespace": ns},
+                    "spec": {"minAvailable": 1, "selector": d.one([{"matchLabels": {"app": "a"}}, {"matchLabels": {"tier": "x"}}, {}])}}
+            status = {"disruptionsAllowed": d.number(0, 1), "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1, "observedGeneration": 1}
+            out.append([f"/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets", body, status])
+        return out
 
     # Affinity and spread.
 
@@ -324,8 +339,11 @@ def make(seed, features=None, new=12):
     nodes = [m.node(name) for name in m.nodes]
     if "volumes" in features:
         m.storage = Storage(d, m.nodes, ["d0", "d0", "d1", "d2"])
+    objects = m.storage.objects if m.storage else []
+    if "preemption" in features:
+        objects = objects + m.budgets()
     placed = []
-    for i in range(d.number(0, 2 * len(nodes))):
+    for i in range(d.number(len(nodes) if "preemption" in features else 0, 2 * len(nodes))):
         pod = m.pod(f"old{i}")
         pod["spec"]["nodeName"] = d.one(m.nodes)
         pod["spec"].pop("schedulingGates", None)
@@ -344,4 +362,4 @@ def make(seed, features=None, new=12):
             pod["spec"]["nodeName"] = d.one(m.nodes)
             pod["spec"].pop("schedulingGates", None)
         fresh.append(pod)
-    return {"seed": seed, "objects": m.storage.objects if m.storage else [], "nodes": nodes, "placed": placed, "new": fresh}
+    return {"seed": seed, "objects": objects, "nodes": nodes, "placed": placed, "new": fresh}
