@@ -27,6 +27,7 @@
 #include "lib/model/names.h"
 #include "scheduler/binder.h"
 #include "scheduler/drive.h"
+#include "scheduler/http.h"
 #include "scheduler/intake.h"
 #include "scheduler/status.h"
 
@@ -36,6 +37,7 @@ enum { EXIT_USAGE = 2, DRAIN_MS = 600, DRAIN_STEP_MS = 10, STATUS_DRAIN_MS = 100
 struct scheduler_options {
     const char *name;
     int64_t bind_workers;
+    bool debug_cluster;
 };
 
 struct scheduler {
@@ -49,6 +51,7 @@ struct scheduler {
     struct kube_config *kube;
     struct loop *loop;
     struct probes probes;
+    struct http http;
     unsigned need_synced;
     struct mailbox *control; /* from the lease's thread */
     struct lease *lease;
@@ -79,6 +82,13 @@ static const struct option_row rows[] = {
      .max = 256,
      .meta = "N",
      .help = "Bindings that are posted at the same time, each on its own connection."},
+    {.name = "debug-cluster",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct scheduler_options, debug_cluster),
+     .fallback = "true",
+     .help =
+         "Serve /debug/cluster to whoever reaches the port: names, labels and requests of all "
+         "pods and nodes, but no environment and no other annotations than the scheduler's own."},
     {0},
 };
 
@@ -89,12 +99,14 @@ static const struct option_program program = {
     .description =
         "Binds the pods whose spec.schedulerName is ours. A pod that does not fit says why in its PodScheduled condition\n"
         "and in an Event, and is tried again when something changes that can help. Several replicas may run: one leads.",
-    .trailer = "SIGNALS\n"
-               "    SIGTERM, SIGINT   finish the Bindings under way, release the lease, end.\n\n"
-               "ENDPOINTS\n"
-               "    /healthz          the program's loop is alive\n"
-               "    /readyz           standing by, or leading with every collection listed\n"
-               "    /metrics          Prometheus text\n",
+    .trailer =
+        "SIGNALS\n"
+        "    SIGTERM, SIGINT   finish the Bindings under way, release the lease, end.\n\n"
+        "ENDPOINTS\n"
+        "    /healthz          the program's loop is alive\n"
+        "    /readyz           standing by, or leading with every collection listed\n"
+        "    /metrics          Prometheus text\n"
+        "    /debug/cluster    what the scheduler knows, as JSON: input for cosched-replay\n",
 };
 
 /* ---- leading ---- */
@@ -108,6 +120,7 @@ static void model_changed(void *arg)
         log_info("scheduling", kv("nodes", map_count(&s->drive.cluster.nodes)),
                  kv("pods", map_count(&s->drive.cluster.pods)));
         probes_met(&s->probes, s->need_synced, true);
+        http_serve(&s->http, true);
         drive_start(&s->drive, s->binder, s->status);
     }
     drive_poke(&s->drive);
@@ -193,6 +206,7 @@ static void on_signal(void *arg, int signo)
 
 static void tear_down(struct scheduler *s)
 {
+    http_close(&s->http);
     bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
     mailbox_close(s->drive.results); /* nobody reads it any more: a worker must not wait for room */
     intake_deinit(&s->intake);
@@ -203,6 +217,7 @@ static void tear_down(struct scheduler *s)
     mailbox_free(s->control);
     if (s->probes.loop != NULL)
         probes_stop(&s->probes);
+    http_deinit(&s->http);
     if (s->drive.loop != NULL)
         drive_deinit(&s->drive);
     loop_free(s->loop);
@@ -220,7 +235,9 @@ static int set_up(struct scheduler *s, struct error *err)
                     err) < 0 ||
         loop_on_signal(s->loop, SIGTERM, on_signal, s, err) < 0 ||
         loop_on_signal(s->loop, SIGINT, on_signal, s, err) < 0 ||
-        probes_start(&s->probes, &s->probes_options, NULL, NULL, err) < 0 ||
+        http_init(&s->http, s->loop, &s->drive.cluster, err) < 0 ||
+        probes_start(&s->probes, &s->probes_options, s->options.debug_cluster ? http_answer : NULL,
+                     &s->http, err) < 0 ||
         mailbox_new(&s->control, s->loop, 4, take_control, control_dispose, s, err) < 0)
         return -1;
     if (!s->lease_options.enabled)
