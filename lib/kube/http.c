@@ -14,15 +14,24 @@
  *     method. For reads that is welcome. For writes the pre-request hook sees the second attempt and refuses it: whether
  *     the first was done is the caller's to find out (never_sent says when it cannot have been).
  *
+ * A write that was given up is over. The kernel is not of that opinion: what it could not deliver before close(2) it goes on sending for a
+ * minute or two, and a Binding would arrive when another scheduler leads. So the connection of a write without an answer is closed by a
+ * reset, which throws away what is unsent, and the socket is told how long a byte may stay unacknowledged (TCP_USER_TIMEOUT), which holds
+ * even if this process is stopped and gives up nothing.
+ *
  * The bearer token is fetched for every request, lives in the header list for that request and is wiped afterwards. It is in no
  * error text: those hold the method, the path without its query, and curl's own words.
  */
 #include "lib/kube/http.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <curl/curl.h>
 
@@ -38,6 +47,7 @@ enum {
     ERROR_BODY_MAX = 64 * 1024, /* of an error reply that arrives where a stream was wanted */
     RETRY_AFTER_MAX_S = 3600,
     POLL_MAX_MS = 1000,
+    SOCKETS_MAX = 8, /* one, but for the time in which several addresses are tried */
 };
 
 struct kube_http {
@@ -49,6 +59,9 @@ struct kube_http {
     char *base;                    /* what stands before the path in the URL */
     char *host_header;             /* "Host: ..." for tls-server-name, or NULL */
     _Atomic bool cancelled;
+    curl_socket_t sockets[SOCKETS_MAX];
+    size_t sockets_len;
+    bool unanswered; /* a write was sent, and nothing came back yet */
     char curl_text[CURL_ERROR_SIZE];
 };
 
@@ -90,6 +103,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
     struct transfer *t = arg;
     (void)bytes;
     t->last_byte_ms = clock_mono_ms();
+    t->http->unanswered = false;
     return size * n;
 }
 
@@ -123,6 +137,49 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     return n;
 }
 
+static int64_t whole_timeout(const struct kube_http *h, const struct kube_request *r)
+{
+    if (r->timeout_ms < 0)
+        return 0;
+    return r->timeout_ms > 0 ? r->timeout_ms : h->options.request_timeout_ms;
+}
+
+/* ---- sockets -------------------------------------------------------------------------------- */
+
+static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    struct kube_http *h = arg;
+    (void)purpose;
+    if (h->sockets_len == SOCKETS_MAX)
+        h->sockets_len--; /* never seen; better one without its limit than no connection */
+    h->sockets[h->sockets_len++] = fd;
+    return CURL_SOCKOPT_OK;
+}
+
+static int on_close(void *arg, curl_socket_t fd)
+{
+    struct kube_http *h = arg;
+    for (size_t i = 0; i < h->sockets_len; i++) {
+        if (h->sockets[i] != fd)
+            continue;
+        h->sockets[i] = h->sockets[--h->sockets_len];
+        break;
+    }
+    if (h->unanswered) {
+        struct linger reset = {.l_onoff = 1, .l_linger = 0};
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    }
+    return close(fd);
+}
+
+/* How long what is sent now may stay unacknowledged; 0: as long as the system thinks. */
+static void limit_delivery(struct kube_http *h, int64_t ms)
+{
+    unsigned limit = (unsigned)num_min(ms, INT32_MAX);
+    for (size_t i = 0; i < h->sockets_len; i++)
+        setsockopt(h->sockets[i], IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
 /* Called before each attempt to send, also curl's own repetitions. */
 static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
@@ -133,10 +190,13 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
         return CURL_PREREQFUNC_ABORT;
     }
     /* The last moment before the bytes go out: the process may have been stopped (SIGSTOP, a frozen machine) anywhere before. */
-    if (t->request->not_after_ms > 0 && clock_mono_ms() >= t->request->not_after_ms) {
+    int64_t until = t->request->not_after_ms, left = until - clock_mono_ms();
+    if (until > 0 && left <= 0) {
         t->late = true;
         return CURL_PREREQFUNC_ABORT;
     }
+    t->http->unanswered = t->write;
+    limit_delivery(t->http, !t->write ? 0 : until > 0 ? left : whole_timeout(t->http, t->request));
     return CURL_PREREQFUNC_OK;
 }
 
@@ -196,6 +256,10 @@ static CURLcode set_up(struct kube_http *h, const char *user_agent)
     SET(rc, e, CURLOPT_HEADERFUNCTION, on_header);
     SET(rc, e, CURLOPT_WRITEFUNCTION, on_body);
     SET(rc, e, CURLOPT_PREREQFUNCTION, on_request);
+    SET(rc, e, CURLOPT_SOCKOPTFUNCTION, on_socket);
+    SET(rc, e, CURLOPT_SOCKOPTDATA, h);
+    SET(rc, e, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    SET(rc, e, CURLOPT_CLOSESOCKETDATA, h);
     SET(rc, e, CURLOPT_BUFFERSIZE, 128L * 1024L);
     const char *ca = kube_config_ca_pem(h->config);
     if (ca) {
@@ -350,13 +414,6 @@ static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *res
     }
 }
 
-static int64_t whole_timeout(const struct kube_http *h, const struct kube_request *r)
-{
-    if (r->timeout_ms < 0)
-        return 0;
-    return r->timeout_ms > 0 ? r->timeout_ms : h->options.request_timeout_ms;
-}
-
 static CURLcode prepare(struct kube_http *h, struct transfer *t, const char *url,
                         struct curl_slist *headers)
 {
@@ -468,6 +525,7 @@ static int run(struct kube_http *h, struct transfer *t, int *status, bool *never
                                    : OUTCOME_BROKEN;
         rc = conclude(h, t, outcome, result, status, never_sent);
         curl_multi_remove_handle(h->multi, h->easy);
+        h->unanswered = false;
     }
     curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, NULL);
     free_headers(headers);
