@@ -49,6 +49,7 @@ class Maker:
         self.features = set(features)
         self.nodes = []
         self.storage = None
+        self.placing = True  # the pods that are there already
 
     def has(self, feature, percent):
         """The dice are thrown in any case, so that leaving a feature out changes as little as possible of the rest."""
@@ -303,8 +304,10 @@ class Maker:
         if d.chance(22):
             term["namespaces"] = d.some(sorted(NAMESPACES), 1, 2)
         if d.chance(22):
-            term["namespaceSelector"] = d.one([{}, {"matchLabels": {"team": "a"}}, {"matchExpressions": [{"key": "env", "operator": "Exists"}]},
-                                               {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a"]}]}])
+            selectors = [{}, {"matchLabels": {"team": "a"}}, {"matchExpressions": [{"key": "env", "operator": "Exists"}]}]
+            if self.placing:  # in a new pod: known/namespace-selector-without-labels.json
+                selectors.append({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a"]}]})
+            term["namespaceSelector"] = d.one(selectors)
         if selector is not None and d.chance(15):
             term[d.one(["matchLabelKeys", "mismatchLabelKeys"])] = ["ver"]
         return term
@@ -355,6 +358,7 @@ def make(seed, features=None, new=12):
         elif m.has("resize", 15):
             state = "resized"
         placed.append([state, pod])
+    m.placing = False
     fresh = []
     for i in range(new):
         pod = m.pod(f"new{i}")
