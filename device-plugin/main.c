@@ -366,6 +366,21 @@ static bool post(void *mailbox, struct reflector_letter *l)
 
 /* ---- life ---- */
 
+/* A path of the kubelet's: as the option says, or its usual place below --kubelet-dir. */
+static int place(char out[RPC_PATH_MAX + 1], const char *given, const char *option,
+                 const char *kubelet_dir, const char *usual, struct error *err)
+{
+    bool set = given != NULL && given[0] != '\0';
+    const char *path = set ? given : kubelet_dir;
+    bool fits = set ? str_format(out, RPC_PATH_MAX + 1, "%s", given)
+                    : str_format(out, RPC_PATH_MAX + 1, "%s/%s", kubelet_dir, usual);
+    if (!fits || path[0] != '/')
+        return error_set(err, ERROR_INVALID,
+                         "%s: must be absolute, and sockets there at most %d bytes long: '%s'",
+                         set ? option : "--kubelet-dir", RPC_PATH_MAX, path);
+    return 0;
+}
+
 static int settle_options(struct app *app, struct error *err)
 {
     struct main_options *o = &app->main;
@@ -373,20 +388,11 @@ static int settle_options(struct app *app, struct error *err)
         o->node = getenv("NODE_NAME");
     if (o->node == NULL || o->node[0] == '\0')
         return error_set(err, ERROR_INVALID, "--node-name (or NODE_NAME) is needed");
-    bool fits = o->plugin_dir != NULL
-                    ? str_format(app->plugin_dir, sizeof app->plugin_dir, "%s", o->plugin_dir)
-                    : str_format(app->plugin_dir, sizeof app->plugin_dir, "%s/device-plugins",
-                                 o->kubelet_dir);
-    fits = fits &&
-           (o->pod_resources != NULL
-                ? str_format(app->pod_resources, sizeof app->pod_resources, "%s", o->pod_resources)
-                : str_format(app->pod_resources, sizeof app->pod_resources,
-                             "%s/pod-resources/kubelet.sock", o->kubelet_dir));
-    if (!fits)
-        return error_set(err, ERROR_INVALID,
-                         "--kubelet-dir: sockets in it would have names over %d bytes",
-                         RPC_PATH_MAX);
-    return 0;
+    if (place(app->plugin_dir, o->plugin_dir, "--device-plugin-dir", o->kubelet_dir,
+              "device-plugins", err) < 0)
+        return -1;
+    return place(app->pod_resources, o->pod_resources, "--pod-resources-socket", o->kubelet_dir,
+                 "pod-resources/kubelet.sock", err);
 }
 
 static int start_watches(struct app *app, struct error *err)

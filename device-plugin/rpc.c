@@ -38,7 +38,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-enum { RPC_THREADS = 2 };
+enum { RPC_THREADS = 2, GREETING_MS = 500 /* for a peer to answer a connection; it may be busy */ };
 
 struct call;
 
@@ -528,7 +528,7 @@ int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *er
     strbuf_init(&target);
     strbuf_addf(&target, "unix:%s", path);
     grpc_arg args[] = {integer((char[]){GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS}, 100),
-                       integer((char[]){GRPC_ARG_MIN_RECONNECT_BACKOFF_MS}, 100),
+                       integer((char[]){GRPC_ARG_MIN_RECONNECT_BACKOFF_MS}, GREETING_MS),
                        integer((char[]){GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}, 100),
                        integer((char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, 0),
                        integer((char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, 1)};

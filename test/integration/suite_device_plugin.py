@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import socket
+import tempfile
 
 from harness import BUILD, MERGE, case, check, check_equal, free_port, http_get, wait_until
 
@@ -202,6 +204,38 @@ def modes(suite):
     set_mode(c, "default")
     wait_until(lambda: allocatable(c, "aliyun.com/gpu-mem") == "0" and allocatable(c, "nvidia.com/gpu") == "2", "default again")
     p.stop()
+
+
+@case("a path of the kubelet's that cannot be is an error at the start that names the option")
+def bad_paths(suite):
+    for option, value in (("--device-plugin-dir", "plugins"), ("--pod-resources-socket", "kubelet.sock"), ("--kubelet-dir", "kubelet"),
+                          ("--kubelet-dir", "/" + 100 * "x")):
+        p = suite.program("cosched-device-plugin", f"--kubeconfig={suite.cluster.kubeconfig}", "--node-name=n1", f"{option}={value}")
+        p.may_end = True
+        check_equal(p.process.wait(10), 2, f"{option}={value}: exit code")
+        check(f"{option}: must be absolute" in p.output(), p.output())
+
+
+@case("a kubelet that hangs, in Register and in pod resources, does not keep the plugin from ending within 2 s")
+def hanging_kubelet(suite):
+    c = suite.cluster
+    node = suite.node("plugin-hang", labels={MODE: "core_mem"})
+    with tempfile.TemporaryDirectory(prefix="cosched-kubelet-") as directory:
+        sockets = []
+        for folder in ("device-plugins", "pod-resources"):
+            os.mkdir(os.path.join(directory, folder))
+            s = socket.socket(socket.AF_UNIX)
+            s.bind(os.path.join(directory, folder, "kubelet.sock"))
+            s.listen(64)  # and nobody ever accepts
+            sockets.append(s)
+        p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", f"--node-name={node}",
+                          f"--nvml-library={BUILD}/lib/libnvidia-ml.so.1", f"--kubelet-dir={directory}", f"--state-dir={directory}/state",
+                          "--isolation=none", "--http-address=127.0.0.1", f"--http-port={free_port()}")
+        p.wait_output("not registered yet")
+        took = p.stop()
+        for s in sockets:
+            s.close()
+    check(took < 2, took)
 
 
 @case("no NVML library on the machine is one clear error", needs={"kubelet"})

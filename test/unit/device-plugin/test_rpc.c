@@ -3,9 +3,12 @@
 
 #include "test/unit/lib/base/expect.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -278,6 +281,134 @@ static void a_running_call_is_finished(void **state)
     expect_done();
 }
 
+/* ---- a server that is stopped in the middle of everything ---- */
+
+static _Atomic bool busy;
+
+static void nothing(void *arg, const void *bytes, size_t n)
+{
+    (void)arg, (void)bytes, (void)n;
+}
+
+static void *call_and_watch(void *arg)
+{
+    const char *method = arg;
+    while (atomic_load(&busy)) {
+        struct error err = ERROR_INIT;
+        AUTO_STRBUF reply;
+        strbuf_init(&reply);
+        struct stream *w = stream_open(path, "/t.T/Watch", nothing, NULL);
+        (void)call(method, "x", 30, false, &reply, &err);
+        stream_close(w);
+    }
+    return NULL;
+}
+
+static void stopped_in_the_middle(void **state)
+{
+    (void)state;
+    static char echo_path[] = "/t.T/Echo", slow_path[] = "/t.T/Slow", other_path[] = "/t.T/Other";
+    char *const methods_called[] = {echo_path, slow_path, other_path};
+    pthread_t threads[3];
+    atomic_store(&busy, true);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(0, pthread_create(&threads[i], NULL, call_and_watch, methods_called[i]));
+    for (int round = 0; round < 20; round++) {
+        struct rpc_server *s = start();
+        for (int64_t end = clock_mono_ms() + 5 * (round % 8); clock_mono_ms() < end;) {
+            atomic_fetch_add(&generation, 1);
+            rpc_server_notify(s);
+            (void)rpc_server_streams(s);
+        }
+        rpc_server_stop(s, round % 3 * 5);
+    }
+    atomic_store(&busy, false);
+    for (size_t i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    struct stat st;
+    expect_int("nothing is left of it", -1, stat(path, &st));
+    expect_done();
+}
+
+/* ---- a peer that takes its time: a proxy in front of the server that greets late ---- */
+
+enum { LATE_MS = 250 };
+
+struct proxy {
+    char path[128];
+    int listening;
+    pthread_t thread;
+};
+
+static void pump(int from, int to)
+{
+    char bytes[4096];
+    ssize_t n = recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+    for (ssize_t done = 0; n > 0 && done < n;) {
+        ssize_t sent = send(to, bytes + done, (size_t)(n - done), MSG_NOSIGNAL);
+        if (sent < 0)
+            return;
+        done += sent;
+    }
+    if (n == 0)
+        shutdown(to, SHUT_WR);
+}
+
+static int connect_to(const char *where)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)str_format(at.sun_path, sizeof at.sun_path, "%s", where);
+    (void)connect(fd, (const struct sockaddr *)&at, sizeof at); /* refused: the first use says so */
+    return fd;
+}
+
+/* One connection after the other, each greeted late, until the listening socket is shut. */
+static void *run_proxy(void *arg)
+{
+    struct proxy *p = arg;
+    for (int peer; (peer = accept(p->listening, NULL, NULL)) >= 0;) {
+        clock_sleep_ms(LATE_MS);
+        int server = connect_to(path);
+        struct pollfd both[2] = {{.fd = peer, .events = POLLIN}, {.fd = server, .events = POLLIN}};
+        while (poll(both, 2, 10000) > 0 && !((both[0].revents | both[1].revents) & POLLHUP)) {
+            pump(peer, server);
+            pump(server, peer);
+        }
+        close(peer);
+        close(server);
+    }
+    return NULL;
+}
+
+static void a_peer_that_greets_late(void **state)
+{
+    (void)state;
+    struct rpc_server *s = start();
+    struct proxy p = {.listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    assert_true(str_format(p.path, sizeof p.path, "%s/late.sock", dir));
+    assert_true(str_format(at.sun_path, sizeof at.sun_path, "%s", p.path));
+    assert_int_equal(0, bind(p.listening, (const struct sockaddr *)&at, sizeof at));
+    assert_int_equal(0, listen(p.listening, 8));
+    assert_int_equal(0, pthread_create(&p.thread, NULL, run_proxy, &p));
+    struct rpc_channel *c;
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF reply;
+    strbuf_init(&reply);
+    assert_int_equal(0, rpc_channel_new(&c, p.path, &err));
+    expect_int("is waited for", 0,
+               rpc_channel_call(c, "/t.T/Echo", "x", 1, 10000, false, &reply, &err));
+    expect_str("no error", "", err.text);
+    rpc_channel_free(c);
+    rpc_server_stop(s, 1000);
+    shutdown(p.listening, SHUT_RDWR);
+    pthread_join(p.thread, NULL);
+    close(p.listening);
+    unlink(p.path);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +416,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(paths_that_do_not_do, setup, teardown),
         cmocka_unit_test_setup_teardown(streams, setup, teardown),
         cmocka_unit_test_setup_teardown(a_running_call_is_finished, setup, teardown),
+        cmocka_unit_test_setup_teardown(stopped_in_the_middle, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_peer_that_greets_late, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
