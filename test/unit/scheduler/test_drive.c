@@ -27,12 +27,18 @@ static void changed(void *arg)
     drive_poke(arg);
 }
 
+static bool is_binding(void *arg)
+{
+    (void)arg;
+    return binder_pending(binder) > 0;
+}
+
 static int setup(void **state)
 {
     (void)state;
     struct error err = ERROR_INIT;
     struct kube_options options = twin_options();
-    struct events_options events = {.queue = 0, .qps = 1};
+    struct status_config sc = {.events = {.queue = 0, .qps = 1000}, .is_busy = is_binding};
     twin = twin_start(NULL, false);
     config = twin_config(twin);
     if (loop_new(&loop, &err) < 0 || drive_init(&d, loop, NAME_SCHEDULER, &err) < 0 ||
@@ -41,7 +47,7 @@ static int setup(void **state)
     struct binder_config c = {
         .threads = 4, .results = d.results, .timeout_ms = (int64_t)2 * SHELL_WAIT_MS};
     if (binder_start(&binder, config, &options, &c, &err) < 0 ||
-        status_start(&status, config, &options, &events, NULL, &err) < 0)
+        status_start(&status, config, &options, &sc, &err) < 0)
         fail_msg("%s", err.text);
     drive_start(&d, binder, status);
     return 0;
@@ -52,8 +58,8 @@ static int teardown(void **state)
     (void)state;
     mailbox_close(d.results);
     intake_deinit(&in);
-    binder_stop(binder);
     status_stop(status, 0);
+    binder_stop(binder);
     drive_deinit(&d);
     loop_free(loop);
     kube_config_free(config);
