@@ -256,7 +256,8 @@ static void offer(struct agent *g)
             offer_list(g, (enum mode_resource)r, why_not, &a);
     register_want(g->registrar, g->mode.served);
     offer_publish(g, why_not, &a);
-    if (why_not != NULL && !g->mode.switching)
+    /* An Event needs the node's uid; the first sight of the node brings us here again. */
+    if (why_not != NULL && !g->mode.switching && g->node_known)
         say(g, true, g->foreign_nvidia ? "ForeignDevicePlugin" : "IsolationMissing", why_not);
     arena_deinit(&a);
     tell_ready(g);

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wire - see the header. */
+/* wire - see the header. protobuf-c's structs hold plain char *: a copy in a scratch arena keeps const honest. */
 #include "device-plugin/wire.h"
 
 #include "proto/deviceplugin.pb-c.h"
 #include "proto/podresources.pb-c.h"
-
-/* protobuf-c's structs hold plain char *: a copy in the scratch arena keeps const honest. */
-static char *dup(struct arena *a, const char *s)
-{
-    return arena_strdup(a, s);
-}
 
 static void pack(const ProtobufCMessage *m, struct strbuf *out)
 {
@@ -63,9 +57,9 @@ void wire_encode_register(const char *endpoint, const char *resource, struct str
     options.get_preferred_allocation_available = 1;
     V1beta1__RegisterRequest m;
     v1beta1__register_request__init(&m);
-    m.version = dup(&a, WIRE_VERSION);
-    m.endpoint = dup(&a, endpoint);
-    m.resource_name = dup(&a, resource);
+    m.version = arena_strdup(&a, WIRE_VERSION);
+    m.endpoint = arena_strdup(&a, endpoint);
+    m.resource_name = arena_strdup(&a, resource);
     m.options = &options;
     pack(&m.base, out);
     arena_deinit(&a);
@@ -81,8 +75,8 @@ void wire_encode_devices(const struct inventory_devices *d, struct strbuf *out)
     for (size_t i = 0; i < d->len; i++) {
         V1beta1__Device *x = arena_new(&a, V1beta1__Device, 1);
         v1beta1__device__init(x);
-        x->id = dup(&a, d->items[i].id);
-        x->health = dup(&a, d->items[i].healthy ? "Healthy" : "Unhealthy");
+        x->id = arena_strdup(&a, d->items[i].id);
+        x->health = arena_strdup(&a, d->items[i].healthy ? "Healthy" : "Unhealthy");
         if (d->items[i].numa >= 0) {
             V1beta1__NUMANode *node = arena_new(&a, V1beta1__NUMANode, 1);
             v1beta1__numanode__init(node);
@@ -142,7 +136,7 @@ void wire_encode_preferred(const struct inventory_ids *answers, size_t len, stru
         c->deviceids = arena_new(&a, char *, answers[i].len);
         c->n_deviceids = answers[i].len;
         for (size_t k = 0; k < answers[i].len; k++)
-            c->deviceids[k] = dup(&a, answers[i].items[k]);
+            c->deviceids[k] = arena_strdup(&a, answers[i].items[k]);
         m.container_responses[i] = c;
     }
     pack(&m.base, out);
@@ -184,16 +178,16 @@ void wire_encode_allocate(const struct response *answers, size_t len, struct str
         for (size_t k = 0; k < r->envs_len; k++) {
             c->envs[k] = arena_new(&a, V1beta1__ContainerAllocateResponse__EnvsEntry, 1);
             v1beta1__container_allocate_response__envs_entry__init(c->envs[k]);
-            c->envs[k]->key = dup(&a, r->envs[k].key);
-            c->envs[k]->value = dup(&a, r->envs[k].value);
+            c->envs[k]->key = arena_strdup(&a, r->envs[k].key);
+            c->envs[k]->value = arena_strdup(&a, r->envs[k].value);
         }
         c->mounts = arena_new(&a, V1beta1__Mount *, r->mounts_len);
         c->n_mounts = r->mounts_len;
         for (size_t k = 0; k < r->mounts_len; k++) {
             c->mounts[k] = arena_new(&a, V1beta1__Mount, 1);
             v1beta1__mount__init(c->mounts[k]);
-            c->mounts[k]->container_path = dup(&a, r->mounts[k].container_path);
-            c->mounts[k]->host_path = dup(&a, r->mounts[k].host_path);
+            c->mounts[k]->container_path = arena_strdup(&a, r->mounts[k].container_path);
+            c->mounts[k]->host_path = arena_strdup(&a, r->mounts[k].host_path);
             c->mounts[k]->read_only = r->mounts[k].read_only;
         }
         m.container_responses[i] = c;
@@ -226,8 +220,9 @@ static int copy_container(const V1__ContainerResources *from, struct arena *a,
             totals[r] += from->devices[i]->n_device_ids;
     for (int k = 0; k < MODE_RESOURCES; k++) {
         if (totals[k] > WIRE_IDS_MAX)
-            return error_set(err, ERROR_TOO_LARGE, "%zu device ids; at most %d are read", totals[k],
-                             WIRE_IDS_MAX);
+            return error_set(err, ERROR_TOO_LARGE,
+                             "container %s: %zu device ids of %s; at most %d are read", to->name,
+                             totals[k], mode_resource_name((enum mode_resource)k), WIRE_IDS_MAX);
         to->held[k].items = arena_new(a, const char *, totals[k]);
     }
     for (size_t i = 0; i < from->n_devices; i++) {
@@ -262,7 +257,8 @@ int wire_decode_pods(const void *bytes, size_t n, struct arena *a, struct match_
         to->containers = arena_new(a, struct match_listed_container, p->n_containers);
         to->containers_len = p->n_containers;
         for (size_t k = 0; k < p->n_containers && result == 0; k++)
-            result = copy_container(p->containers[k], a, &to->containers[k], err);
+            if (copy_container(p->containers[k], a, &to->containers[k], err) < 0)
+                result = error_wrap(err, "pod %s", to->key);
     }
     v1__list_pod_resources_response__free_unpacked(m, NULL);
     return result;

@@ -243,6 +243,18 @@ static void isolation_and_neighbours(void **state)
             expect_int(rows[i].row, before, kubelet_registrations(f->kubelet, rows[i].resource));
         expect_str(rows[i].row, rows[i].reason, f->reason);
     }
+    f->config.isolation_none = false;
+    plugin_stop(f);
+    unlink(path);
+    plugin_start(f);
+    plugin_node(f, MODE("cgpu"), "");
+    plugin_stop(f);
+    f->reason[0] = '\0';
+    plugin_start(f);
+    expect_list(f, "after a restart", MEM, 0, 0);
+    expect_str("no Event about a node that was not seen yet", "", f->reason);
+    plugin_node(f, MODE("cgpu"), "");
+    expect_str("but when it is", "IsolationMissing", f->reason);
     expect_done();
 }
 
