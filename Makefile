@@ -8,6 +8,7 @@
 #       proto/*.proto                   -> build/gen/proto/*.pb-c.[ch], in libdevice-plugin.a
 #       test/unit/**/test_X.c           -> one cmocka program each, run by `make unit`
 #       test/scenario/**/test_X.c       -> the same
+#       test/scenario/X/args            -> a run of cosched-replay and its output, by `make scenario`
 #       test/{unit,scenario}/**/*.c     -> libtest.a, helpers for all test programs
 #       test/fake/DIR/*.c               -> libtest.a as well: twins of outside things
 #       test/{integration,fake}/*.c     -> one program each, run by the integration scripts
@@ -131,13 +132,18 @@ CHOSEN := $(if $(T),$(foreach u,$(UNITS),$(if $(findstring $(T),$u),$u)),$(UNITS
 unit: $(CHOSEN) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json
 	@BUILD_DIR=$(B) test/tools/run-tests $(if $(T),--only '$(T)') $(CHOSEN)
 
-test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tests, layers, the integration suite on cosched-local
+test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tests, scenarios, layers, the integration suite on cosched-local
 	@test/tools/steps \
 		"unit tests" "$(MAKE) unit VARIANT=asan" \
+		"scenarios" "$(MAKE) scenario VARIANT=asan" \
 		"layers" "test/tools/layers" \
 		"layers fails when it should" "test/tools/test-layers" \
 		"the tools count right" "test/tools/test-tools" \
 		"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local --jobs 3'"
+
+.PHONY: scenario
+scenario: $(B)/bin/cosched-replay ## cosched-replay on the clusters in test/scenario, each with the output that is expected
+	@BUILD_DIR=$(B) test/tools/run-tests test/scenario/run
 
 .PHONY: local-run
 local-run: $(BINS) $(FAKES) $(TOOLS)

@@ -295,7 +295,11 @@ static int report(struct replay *r, int *status, struct error *err)
     if (r->options.save == NULL)
         return 0;
     AUTO_STRBUF dump = {0};
+    int64_t began_us = clock_mono_us();
     dump_cluster(&r->cluster, &dump);
+    if (r->options.timings)
+        (void)fprintf(stderr, "%s: %zu bytes of dump printed in %lld ms\n", program.name, dump.len,
+                      (long long)(clock_mono_us() - began_us) / 1000);
     return write_file(r->options.save, &dump, err);
 }
 

@@ -35,14 +35,40 @@ static int node_order(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* "0/1 nodes fit: 1 has no card with..." → "has no card with...": the tally of one node. */
+/* Appends text without what only a tally over many nodes needs: "largest", and the node's name. */
+static void add_plain(struct strbuf *b, const char *text, const char *node)
+{
+    static const char *const superlatives[] = {"largest free: ", "most free: "};
+    AUTO_STRBUF on = {0};
+    strbuf_addf(&on, " on %s", node);
+    while (*text != '\0') {
+        const char *after = str_starts(text, strbuf_str(&on)) ? text + on.len : NULL;
+        if (after != NULL && (*after == ')' || *after == ',')) {
+            text = after;
+            continue;
+        }
+        if (after != NULL && *after == '/') { /* the card stays */
+            strbuf_adds(b, " on ");
+            text = after + 1;
+            continue;
+        }
+        for (size_t i = 0; i < sizeof superlatives / sizeof *superlatives; i++)
+            if (str_starts(text, superlatives[i]))
+                text += strlen(superlatives[i]) - strlen("free: ");
+        strbuf_addc(b, *text++);
+    }
+}
+
+/* "0/1 nodes fit: 1 has too little cpu (asked: 5, largest free: 1 on n1)" → "has too little cpu (asked: 5, free: 1)": the tally of one node. */
 static const char *sentence(const struct reason *why, const char *node, struct arena *a)
 {
     struct reasons tally;
+    AUTO_STRBUF b = {0};
     reasons_init(&tally);
     reasons_add(&tally, why, node);
     const char *text = reasons_sentence(&tally, a), *colon = strstr(text, ": 1 ");
-    return colon != NULL ? colon + strlen(": 1 ") : text;
+    add_plain(&b, colon != NULL ? colon + strlen(": 1 ") : text, node);
+    return arena_strdup(a, strbuf_str(&b));
 }
 
 static void ask_all(struct replay_explain *e, struct cluster *c, struct cluster_pod *cp,
@@ -119,6 +145,7 @@ bool replay_explain_prepare(struct replay_explain *e, struct cluster *c,
     } else if (cp->state == CLUSTER_BOUND && cp->pod->unreadable == NULL) {
         e->note =
             arena_printf(&e->arena, "it is bound to %s; this is as if it were not", cp->on->name);
+        e->bound = true;
         ask_without(e, c, cp, hooks);
     } else if (cp->state == CLUSTER_PENDING && cp->gang == NULL) {
         e->note = arena_printf(&e->arena,
@@ -190,9 +217,7 @@ void replay_explain_waiting(struct replay_explain *e, struct cluster *c)
     if (cp->gang != NULL && cp->gang->members.len > 1)
         place_others(c, cp->gang, cp, &plan, &e->arena);
     if (plan.steps.len > 0)
-        e->note =
-            arena_printf(&e->arena, "with the %zu members of its gang that come before it placed",
-                         plan.steps.len);
+        e->note = arena_printf(&e->arena, "%zu of its gang placed before it", plan.steps.len);
     ask_all(e, c, cp, NULL);
     plan_end(&plan);
 }

@@ -26,6 +26,7 @@ struct replay_explain {
     const char *key;
     struct arena arena;
     bool done;
+    bool bound;       /* in the input: `chosen` is where it is */
     const char *note; /* what else there is to know, or NULL */
     struct VEC(struct replay_explain_node)
         nodes; /* the chosen one, the fitting by score, the others by name */

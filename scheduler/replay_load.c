@@ -28,6 +28,7 @@ void replay_load_init(struct replay_load *l, struct cluster *c, const struct clu
     arena_init(&l->arena, 0);
     map_init(&l->skipped);
     map_init(&l->priority);
+    map_init(&l->unknown);
 }
 
 void replay_load_deinit(struct replay_load *l)
@@ -37,6 +38,7 @@ void replay_load_deinit(struct replay_load *l)
     vec_deinit(&l->assumed);
     map_deinit(&l->skipped);
     map_deinit(&l->priority);
+    map_deinit(&l->unknown);
     arena_deinit(&l->arena);
 }
 
@@ -177,7 +179,9 @@ static int32_t priority_of(struct replay_load *l, const char *class, const char 
         return 2000000000;
     if (str_eq(class, "system-node-critical"))
         return 2000001000;
-    if (class != NULL) {
+    if (class != NULL && map_get(&l->unknown, class) == NULL) { /* once for each class */
+        char *told = arena_strdup(&l->arena, class);
+        map_put(&l->unknown, told, told);
         AUTO_STRBUF b = {0};
         strbuf_addf(&b,
                     "spec.priorityClassName: the input has no PriorityClass %s; priority %d is "

@@ -33,6 +33,7 @@ struct replay_load {
     struct arena arena;  /* for as long as this lives */
     struct map skipped;  /* kind -> size_t: objects that play no part */
     struct map priority; /* PriorityClass -> int32_t */
+    struct map unknown;  /* names of PriorityClasses that are nowhere */
     int32_t default_priority;
     int64_t latest_ns; /* the youngest pod's creation */
     size_t objects;    /* taken */

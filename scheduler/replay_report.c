@@ -248,9 +248,11 @@ static void text_explain(const struct replay_explain *e, struct strbuf *out)
         AUTO_STRBUF why = {0};
         if (n->no == NULL)
             (void)str_format(score, sizeof score, "%lld", (long long)n->score);
-        strbuf_adds(&why, n->no != NULL ? n->no : n->chosen ? "chosen" : "fits");
+        strbuf_adds(&why, n->no != NULL ? n->no : "fits");
         if (n->no != NULL)
             strbuf_addf(&why, " [%s]", n->plugin);
+        if (n->chosen)
+            strbuf_adds(&why, e->bound ? "; bound here" : "; chosen");
         cell(&t, n->name);
         cell(&t, score);
         cell(&t, strbuf_str(&why));
