@@ -5,6 +5,7 @@
  */
 #include "scheduler/class_key.h"
 
+#include "scheduler/domains.h"
 #include "scheduler/plugins/burst.h"
 
 static void put_number(struct strbuf *out, int64_t value)
@@ -138,7 +139,7 @@ static void put_images(struct strbuf *out, const struct pod *p)
     }
 }
 
-void class_key_print(const struct cluster_pod *cp, struct strbuf *out)
+void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *out)
 {
     const struct pod *p = cp->pod;
     put_request(out, &cp->request);
@@ -154,4 +155,5 @@ void class_key_print(const struct cluster_pod *cp, struct strbuf *out)
     put_number(out, p->features);
     strbuf_addc(out, 'B');
     put_number(out, burst_policy_of(p));
+    domains_print_key(c, cp, out);
 }

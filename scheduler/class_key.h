@@ -10,4 +10,5 @@
 #include "lib/base/str.h"
 #include "scheduler/cluster.h"
 
-void class_key_print(const struct cluster_pod *cp, struct strbuf *out);
+/* The pod's traits in the index are made on the way. */
+void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *out);

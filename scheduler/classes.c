@@ -12,6 +12,7 @@ struct classes *classes_new(void)
 {
     struct classes *cs = mem_new(struct classes, 1);
     map_init(&cs->by_text);
+    topologies_init(&cs->topologies);
     arena_init(&cs->scratch, 0);
     strbuf_init(&cs->text);
     cs->budget = CLASSES_BUDGET;
@@ -20,33 +21,37 @@ struct classes *classes_new(void)
 
 /* ---- which classes there are ---- */
 
-static void unlink_class(struct classes *cs, struct class *k)
+static void unlink_class(struct classes *cs, struct pod_class *k)
 {
     *(k->newer != NULL ? &k->newer->older : &cs->newest) = k->older;
     *(k->older != NULL ? &k->older->newer : &cs->oldest) = k->newer;
     k->newer = k->older = NULL;
 }
 
-static void link_newest(struct classes *cs, struct class *k)
+static void link_newest(struct classes *cs, struct pod_class *k)
 {
     k->older = cs->newest;
     *(cs->newest != NULL ? &cs->newest->newer : &cs->oldest) = k;
     cs->newest = k;
 }
 
-static void set_bytes(struct classes *cs, struct class *k, size_t bytes)
+static void set_bytes(struct classes *cs, struct pod_class *k, size_t bytes)
 {
     cs->bytes += bytes - k->bytes;
     k->bytes = bytes;
 }
 
-static void class_free(struct classes *cs, struct class *k)
+static void class_free(struct classes *cs, struct pod_class *k)
 {
     unlink_class(cs, k);
     map_remove(&cs->by_text, k->text);
     cs->slots.items[k->slot] = NULL;
     set_bytes(cs, k, 0);
     arena_deinit(&k->refused_arena);
+    domains_free(k->domains);
+    free(k->groups);
+    free(k->rank_of);
+    free(k->place_of);
     free(k->memory);
     free(k->text);
     free(k);
@@ -59,6 +64,7 @@ void classes_free(struct classes *cs)
     while (cs->newest != NULL)
         class_free(cs, cs->newest);
     map_deinit(&cs->by_text);
+    topologies_deinit(&cs->topologies);
     vec_deinit(&cs->slots);
     arena_deinit(&cs->scratch);
     strbuf_deinit(&cs->text);
@@ -75,7 +81,7 @@ static void add_plugin(const struct plugin **list, const struct plugin *p)
 }
 
 /* A plugin may filter by what is held and score by the Node alone: it is in both lists then. */
-static void choose_plugins(struct class *k, const struct cluster_pod *cp)
+static void choose_plugins(struct pod_class *k, const struct cluster_pod *cp)
 {
     for (const struct plugin *const *at = pipeline_plugins; *at != NULL; at++) {
         const struct plugin *p = *at;
@@ -99,15 +105,17 @@ static uint32_t free_slot(struct classes *cs)
     return (uint32_t)(cs->slots.len - 1);
 }
 
-static struct class *class_new(struct classes *cs, const struct cluster_pod *cp)
+static struct pod_class *class_new(struct cluster *c, struct cluster_pod *cp)
 {
-    struct class *k = mem_new(struct class, 1);
+    struct classes *cs = c->classes;
+    struct pod_class *k = mem_new(struct pod_class, 1);
     k->text = mem_strdup(strbuf_str(&cs->text));
     k->serial = ++cs->serials;
     k->slot = free_slot(cs);
     cs->slots.items[k->slot] = k;
     arena_init(&k->refused_arena, 0);
     choose_plugins(k, cp);
+    k->domains = domains_new(c, cp);
     map_put(&cs->by_text, k->text, k);
     link_newest(cs, k);
     set_bytes(cs, k, sizeof *k + cs->text.len);
@@ -115,20 +123,22 @@ static struct class *class_new(struct classes *cs, const struct cluster_pod *cp)
     return k;
 }
 
-static struct class *find_or_make(struct classes *cs, struct cluster_pod *cp)
+static struct pod_class *find_or_make(struct cluster *c, struct cluster_pod *cp)
 {
-    if (cp->class_serial != 0) {
-        struct class *k = cs->slots.items[cp->class_slot];
+    struct classes *cs = c->classes;
+    if (cp->class_serial != 0 && cp->class_version == c->index.version) {
+        struct pod_class *k = cs->slots.items[cp->class_slot];
         if (k != NULL && k->serial == cp->class_serial)
             return k;
     }
     strbuf_reset(&cs->text);
-    class_key_print(cp, &cs->text);
-    struct class *k = map_get(&cs->by_text, strbuf_str(&cs->text));
+    class_key_print(c, cp, &cs->text);
+    struct pod_class *k = map_get(&cs->by_text, strbuf_str(&cs->text));
     if (k == NULL)
-        k = class_new(cs, cp);
+        k = class_new(c, cp);
     cp->class_slot = k->slot;
     cp->class_serial = k->serial;
+    cp->class_version = c->index.version;
     return k;
 }
 
@@ -155,12 +165,15 @@ static int32_t rate_fixed(const struct plugin_ask *ask, const struct cluster_nod
     return (int32_t)sum;
 }
 
-static int32_t rate(const struct plugin_ask *ask, const struct table_row *row, int32_t fixed,
-                    struct arena *a)
+static int32_t rate(const struct plugin_ask *ask, uint32_t place, struct arena *a)
 {
-    if (fixed == TREE_NO)
+    const struct table_row *row = &ask->cluster->table.rows[place];
+    const struct domains *d = ask->class->domains;
+    int32_t fixed = ask->class->fixed_score[place];
+    int32_t local = fixed == TREE_NO || d == NULL ? 0 : domains_rate(d, row, place);
+    if (fixed == TREE_NO || local == TREE_NO)
         return TREE_NO;
-    int64_t sum = fixed;
+    int64_t sum = fixed + local;
     for (const struct plugin *const *p = ask->class->held; *p != NULL; p++) {
         if ((*p)->rate != NULL) {
             int32_t score = (*p)->rate(ask, row);
@@ -180,38 +193,93 @@ static int32_t rate(const struct plugin_ask *ask, const struct table_row *row, i
 
 /* ---- all nodes, and those that changed ---- */
 
-static void resize(struct classes *cs, struct class *k, uint32_t len)
+static int32_t *leaf(const struct pod_class *k, uint32_t place)
 {
-    size_t scores = ((size_t)len + TREE_FAN - 1) / TREE_FAN * TREE_FAN;
-    size_t bytes = (scores + tree_size(len)) * sizeof *k->memory;
+    if (k->rank_of == NULL)
+        return &k->groups[0].tree.level[0][place];
+    return &k->groups[k->domains->group_of[place]].tree.level[0][k->rank_of[place]];
+}
+
+static void set_leaf(struct pod_class *k, uint32_t place, int32_t score)
+{
+    if (k->rank_of == NULL)
+        tree_set(&k->groups[0].tree, place, score);
+    else
+        tree_set(&k->groups[k->domains->group_of[place]].tree, k->rank_of[place], score);
+}
+
+static void rank_places(struct pod_class *k, uint32_t len)
+{
+    const struct domains *d = k->domains;
+    free(k->rank_of);
+    free(k->place_of);
+    k->rank_of = mem_new(uint32_t, len);
+    k->place_of = mem_new(uint32_t, len);
+    for (uint32_t i = 0; i < len; i++)
+        k->rank_of[i] = k->groups[d->group_of[i]].tree.len++;
+    for (uint32_t g = 1; g < k->groups_len; g++)
+        k->groups[g].first = k->groups[g - 1].first + k->groups[g - 1].tree.len;
+    for (uint32_t i = 0; i < len; i++)
+        k->place_of[k->groups[d->group_of[i]].first + k->rank_of[i]] = i;
+}
+
+/* Memory for that many nodes, in the groups of the domains as they are. */
+static void resize(struct classes *cs, struct pod_class *k, uint32_t len)
+{
+    size_t scores = ((size_t)len + TREE_FAN - 1) / TREE_FAN * TREE_FAN, all = scores;
+    free(k->groups);
     free(k->memory);
-    k->memory = aligned_alloc(64, bytes);
+    k->groups_len = k->domains != NULL ? k->domains->groups : 1;
+    k->groups = mem_new(struct class_group, k->groups_len);
+    if (k->domains != NULL)
+        rank_places(k, len);
+    else
+        k->groups[0].tree.len = len;
+    for (uint32_t g = 0; g < k->groups_len; g++)
+        all += tree_size(k->groups[g].tree.len);
+    all = all > 0 ? all : TREE_FAN;
+    k->memory = aligned_alloc(64, all * sizeof *k->memory);
     if (k->memory == NULL)
         abort();
     k->fixed_score = k->memory;
-    tree_init(&k->tree, len, k->memory + scores);
-    set_bytes(cs, k, sizeof *k + strlen(k->text) + bytes);
+    int32_t *at = k->memory + scores;
+    for (uint32_t g = 0; g < k->groups_len; g++) {
+        tree_init(&k->groups[g].tree, k->groups[g].tree.len, at);
+        at += tree_size(k->groups[g].tree.len);
+    }
+    size_t domains = k->domains != NULL ? k->domains->bytes + 2 * len * sizeof *k->rank_of : 0;
+    set_bytes(cs, k,
+              sizeof *k + strlen(k->text) + all * sizeof *k->memory +
+                  k->groups_len * sizeof *k->groups + domains);
 }
 
-static void rebuild(struct classes *cs, struct class *k, const struct plugin_ask *ask)
+static void rate_all(struct classes *cs, struct pod_class *k, const struct plugin_ask *ask)
+{
+    uint32_t len = ask->cluster->table.len;
+    for (uint32_t i = 0; i < len; i++)
+        *leaf(k, i) = rate(ask, i, &cs->scratch);
+    for (uint32_t g = 0; g < k->groups_len; g++)
+        tree_build(&k->groups[g].tree);
+    cs->asked += len;
+}
+
+static void rebuild(struct classes *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
     const struct table *t = &ask->cluster->table;
-    if (k->memory == NULL || k->tree.len != t->len)
+    if (k->domains != NULL)
+        domains_rebuild(k->domains, ask, &cs->topologies);
+    if (k->memory == NULL || k->domains != NULL || k->groups[0].tree.len != t->len)
         resize(cs, k, t->len);
-    for (uint32_t i = 0; i < t->len; i++) {
-        const struct table_row *row = &t->rows[i];
-        k->fixed_score[i] = rate_fixed(ask, row->node, &cs->scratch);
-        k->tree.level[0][i] = rate(ask, row, k->fixed_score[i], &cs->scratch);
-    }
-    tree_build(&k->tree);
+    for (uint32_t i = 0; i < t->len; i++)
+        k->fixed_score[i] = rate_fixed(ask, t->rows[i].node, &cs->scratch);
+    rate_all(cs, k, ask);
     k->generation = t->generation;
     k->seen = t->logged;
     cs->rebuilt++;
-    cs->asked += t->len;
 }
 
 /* Places come in no order: what the next but some will need is asked for now. */
-static void fetch_ahead(const struct table *t, const struct class *k)
+static void fetch_ahead(const struct table *t, const struct pod_class *k)
 {
     enum { AHEAD = 6 };
     if (k->seen + AHEAD >= t->logged)
@@ -219,36 +287,49 @@ static void fetch_ahead(const struct table *t, const struct class *k)
     uint32_t next = t->log[(k->seen + AHEAD) & (t->log_len - 1)] & ~TABLE_OBJECT;
     __builtin_prefetch(&t->rows[next]);
     __builtin_prefetch(&k->fixed_score[next]);
-    __builtin_prefetch(&k->tree.level[0][next], 1);
-    __builtin_prefetch(&k->tree.level[1][next / TREE_FAN], 1);
+    __builtin_prefetch(leaf(k, next), 1);
 }
 
-static void catch_up(struct classes *cs, struct class *k, const struct plugin_ask *ask)
+static void catch_up(struct classes *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
     const struct table *t = &ask->cluster->table;
     uint32_t place;
     bool object;
     while (table_next(t, &k->seen, &place, &object)) {
-        const struct table_row *row = &t->rows[place];
         fetch_ahead(t, k);
-        if (object)
-            k->fixed_score[place] = rate_fixed(ask, row->node, &cs->scratch);
-        tree_set(&k->tree, place, rate(ask, row, k->fixed_score[place], &cs->scratch));
+        if (object) {
+            k->fixed_score[place] = rate_fixed(ask, t->rows[place].node, &cs->scratch);
+            if (k->domains != NULL)
+                domains_node_changed(k->domains, ask, place);
+        } else if (k->domains != NULL) {
+            domains_follow(k->domains, ask, place);
+        }
+        set_leaf(k, place, rate(ask, place, &cs->scratch));
         cs->asked++;
     }
+    if (k->domains != NULL && domains_settle(k->domains))
+        rate_all(cs, k, ask);
 }
 
-struct class *classes_ask(struct cluster *c, struct cluster_pod *cp)
+static bool can_follow(const struct pod_class *k, const struct table *t)
+{
+    return table_can_follow(t, k->generation, k->seen) &&
+           (k->domains == NULL || domains_is_current(k->domains));
+}
+
+struct pod_class *classes_ask(struct cluster *c, struct cluster_pod *cp)
 {
     struct classes *cs = c->classes;
-    struct class *k = find_or_make(cs, cp);
+    if (index_refresh(c))
+        table_set_stale(&c->table);
+    struct pod_class *k = find_or_make(c, cp);
     struct plugin_ask ask = {.cluster = c, .pod = cp, .class = k};
     if (k != cs->newest) {
         unlink_class(cs, k);
         link_newest(cs, k);
     }
     table_refresh(&c->table, &c->nodes);
-    if (table_can_follow(&c->table, k->generation, k->seen))
+    if (can_follow(k, &c->table))
         catch_up(cs, k, &ask);
     else
         rebuild(cs, k, &ask);
@@ -257,14 +338,31 @@ struct class *classes_ask(struct cluster *c, struct cluster_pod *cp)
     return k;
 }
 
-struct cluster_node *classes_best(const struct cluster *c, const struct class *k)
+struct cluster_node *classes_best(const struct cluster *c, const struct pod_class *k)
 {
-    return tree_best(&k->tree) == TREE_NO ? NULL : c->table.rows[tree_winner(&k->tree)].node;
+    int64_t best = 0;
+    uint32_t at = UINT32_MAX;
+    for (uint32_t g = 0; g < k->groups_len; g++) {
+        const struct class_group *group = &k->groups[g];
+        int32_t points = 0, score = tree_best(&group->tree);
+        if (score == TREE_NO || (k->domains != NULL && !domains_rate_group(k->domains, g, &points)))
+            continue;
+        int64_t sum = (int64_t)score + points;
+        if (at != UINT32_MAX && sum < best)
+            continue;
+        uint32_t rank = tree_winner(&group->tree);
+        uint32_t place = k->place_of != NULL ? k->place_of[group->first + rank] : rank;
+        if (at == UINT32_MAX || sum > best || place < at) {
+            at = place;
+            best = sum;
+        }
+    }
+    return at == UINT32_MAX ? NULL : c->table.rows[at].node;
 }
 
 /* ---- refusals ---- */
 
-const struct reasons *classes_refusal(const struct cluster *c, const struct class *k,
+const struct reasons *classes_refusal(const struct cluster *c, const struct pod_class *k,
                                       uint32_t *wakes)
 {
     if (k->refused == NULL || k->refused_at != c->table.logged ||
@@ -274,7 +372,7 @@ const struct reasons *classes_refusal(const struct cluster *c, const struct clas
     return k->refused;
 }
 
-void classes_note_refusal(const struct cluster *c, struct class *k, const struct reasons *why,
+void classes_note_refusal(const struct cluster *c, struct pod_class *k, const struct reasons *why,
                           uint32_t wakes)
 {
     arena_reset(&k->refused_arena);

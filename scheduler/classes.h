@@ -3,7 +3,7 @@
  * classes - pods that ask the same share what was found out about the nodes. Pure.
  *
  * For each class and node there is a verdict that depends on the Node object alone (the plugins PLUGIN_NODE), and a score, or "no", that also depends on what is held
- * there (PLUGIN_HELD); the scores are a tournament (tree.h). A decision reads the table's log from where the class left it, asks again about the nodes that changed,
+ * there (PLUGIN_HELD); the scores are a tournament (tree.h). Rules that look at other nodes as well (PLUGIN_DOMAIN) are in domains.h. A decision reads the table's log from where the class left it, asks again about the nodes that changed,
  * and takes the winner. A class that has not been used for long goes when the budget is used up; nothing is lost but time.
  *
  * A cache only: it holds nothing that could not be found out again, it is in no digest, and the answer is that of a scan over all nodes.
@@ -18,26 +18,37 @@
 #include "lib/base/map.h"
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
+#include "scheduler/domains.h"
 #include "scheduler/plugin.h"
 #include "scheduler/reasons.h"
+#include "scheduler/topologies.h"
 #include "scheduler/tree.h"
 
 enum { CLASSES_BUDGET = 64 << 20, CLASSES_PLUGINS_MAX = 16 };
 
-struct class
-{
+/* Nodes that the rules over domains cannot tell apart; without such rules all nodes are one group. */
+struct class_group {
+    struct tree tree;
+    uint32_t first; /* in place_of */
+};
+
+struct pod_class {
     char *text;
     uint32_t slot;
-    uint64_t serial;             /* which class was in the slot when a pod noted it */
-    struct class *newer, *older; /* by last use */
+    uint64_t serial;                 /* which class was in the slot when a pod noted it */
+    struct pod_class *newer, *older; /* by last use */
     size_t bytes;
     const struct plugin *fixed[CLASSES_PLUGINS_MAX]; /* that apply, NULL-terminated: PLUGIN_NODE */
     const struct plugin *held[CLASSES_PLUGINS_MAX];  /* PLUGIN_HELD */
     uint64_t generation;                             /* of the table; 0: not built yet */
     uint64_t seen;                                   /* entries of the table's log */
-    int32_t *memory;                                 /* of fixed_score and the tree */
-    int32_t *fixed_score; /* by place; TREE_NO: never while the Node is as it is */
-    struct tree tree;     /* by place */
+    int32_t *memory;                                 /* of fixed_score and the trees */
+    int32_t *fixed_score;    /* by place; TREE_NO: never while the Node is as it is */
+    struct domains *domains; /* NULL: no such rules */
+    struct class_group *groups;
+    uint32_t groups_len;
+    uint32_t *rank_of;  /* by place: where it is in its group's tree; NULL: at the place itself */
+    uint32_t *place_of; /* the way back: [first + rank] */
     /* Why no node fits, as of the log entry `refused_at`, for the next pod of the class. */
     struct arena refused_arena;
     struct reasons *refused; /* NULL: not known */
@@ -47,8 +58,9 @@ struct class
 
 struct classes {
     struct map by_text;
-    struct VEC(struct class *) slots; /* NULL: free */
-    struct class *newest, *oldest;
+    struct VEC(struct pod_class *) slots; /* NULL: free */
+    struct topologies topologies;
+    struct pod_class *newest, *oldest;
     size_t bytes, budget;
     uint64_t serials;
     struct arena scratch;
@@ -59,11 +71,11 @@ struct classes {
 struct classes *classes_new(void);
 void classes_free(struct classes *cs);
 /* The pod's class, up to date: what it says holds until the next change of the cluster. */
-struct class *classes_ask(struct cluster *c, struct cluster_pod *cp);
+struct pod_class *classes_ask(struct cluster *c, struct cluster_pod *cp);
 /* Best score, ties by name; NULL: none fits. */
-struct cluster_node *classes_best(const struct cluster *c, const struct class *k);
+struct cluster_node *classes_best(const struct cluster *c, const struct pod_class *k);
 /* What is remembered of a refusal, or NULL. */
-const struct reasons *classes_refusal(const struct cluster *c, const struct class *k,
+const struct reasons *classes_refusal(const struct cluster *c, const struct pod_class *k,
                                       uint32_t *wakes);
-void classes_note_refusal(const struct cluster *c, struct class *k, const struct reasons *why,
+void classes_note_refusal(const struct cluster *c, struct pod_class *k, const struct reasons *why,
                           uint32_t wakes);

@@ -48,6 +48,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->pod_groups);
     amounts_names_init(&c->names);
     objects_init(&c->objects);
+    index_init(&c->index);
     table_init(&c->table);
     c->classes = classes_new();
 }
@@ -83,8 +84,9 @@ void cluster_deinit(struct cluster *c)
     map_deinit(&c->nodes);
     amounts_names_deinit(&c->names);
     objects_deinit(&c->objects);
-    table_deinit(&c->table);
     classes_free(c->classes);
+    index_deinit(&c->index);
+    table_deinit(&c->table);
 }
 
 struct cluster_node *cluster_find_node(const struct cluster *c, const char *name)
@@ -145,8 +147,10 @@ static void release_ports(struct cluster_node *cn, const struct cluster_pod *cp)
             i++;
 }
 
-static void hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
+/* Whether affinity or spread of any pod counts this one. */
+static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
 {
+    bool counted = index_hold(c, cp, cn);
     cp->on = cn;
     cp->on_place = cn->pods.len;
     vec_push(&cn->pods, cp);
@@ -158,6 +162,7 @@ static void hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
         hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
     }
     table_touch(&c->table, cn, false);
+    return counted;
 }
 
 /* Sums that overflowed do not come back by subtracting. */
@@ -171,6 +176,7 @@ static void recount(struct cluster_node *cn)
 static void release(struct cluster *c, struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
+    (void)index_release(c, cp, cn);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
     cn->unreadable -= cp->pod->unreadable != NULL;
     if (cp->has_ports)
@@ -247,6 +253,7 @@ static struct cluster_node *node_get_or_add(struct cluster *c, const char *name)
     cn = mem_new(struct cluster_node, 1);
     cn->name = mem_strdup(name);
     cn->place = TABLE_NOWHERE;
+    cn->slot = index_take_slot(&c->index);
     ledger_init(&cn->ledger);
     map_put(&c->nodes, cn->name, cn);
     return cn;
@@ -257,6 +264,7 @@ static void node_drop_if_unused(struct cluster *c, struct cluster_node *cn)
     if (cn->node != NULL || cn->pods.len > 0)
         return;
     map_remove(&c->nodes, cn->name);
+    index_give_slot(&c->index, cn->slot);
     node_delete(cn);
 }
 
@@ -334,8 +342,10 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     }
     if (amounts_grew(&before, &cn->allocatable))
         events |= EVENT_NODE_ROOM;
-    if (!cluster_labels_equal(&old->labels, &n->labels))
+    if (!cluster_labels_equal(&old->labels, &n->labels)) {
+        topologies_labels_changed(&c->classes->topologies, &old->labels, &n->labels);
         events |= EVENT_NODE_LABELS;
+    }
     if (!taints_equal(old, n))
         events |= EVENT_NODE_TAINTS;
     if (old->features != n->features)
@@ -363,7 +373,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     node_free(old);
     table_set_stale(&c->table);
     node_drop_if_unused(c, cn);
-    return 0;
+    return EVENT_NODE_GONE;
 }
 
 /* ---- pods ---- */
@@ -395,6 +405,7 @@ static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod
 static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
 {
     struct cluster_pod *cp = mem_new(struct cluster_pod, 1);
+    uint32_t events = 0;
     cp->state = CLUSTER_PENDING;
     arena_init(&cp->claim_arena, 256);
     pod_set_object(c, cp, p);
@@ -404,9 +415,16 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     } else if (p->node != NULL) {
         cp->state = CLUSTER_BOUND;
         claim_read(cp);
-        hold(c, node_get_or_add(c, p->node), cp);
+        events = hold(c, node_get_or_add(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
     }
-    return is_ours(c, p) ? gangs_join(c, cp, hooks) : 0;
+    return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
+}
+
+/* Whether affinity and spread see the same pod. Terms cannot change once a pod is placed, and a pod that waits is only counted by its labels. */
+static bool same_traits(const struct pod *a, const struct pod *b)
+{
+    return a->terms == NULL && b->terms == NULL && a->terminating == b->terminating &&
+           cluster_labels_equal(&a->labels, &b->labels);
 }
 
 /* A newer version of a pod that we know. */
@@ -419,8 +437,11 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     uint64_t claimed = claim_digest(cp);
     uint32_t events = 0;
 
+    bool counted = false, as_before = same_traits(old, p);
     if (was_on != NULL)
         release(c, cp);
+    if (!as_before)
+        index_forget_traits(&c->index, cp);
     pod_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
 
@@ -433,10 +454,12 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         if (!known)
             claim_read(cp);
         cp->state = CLUSTER_BOUND;
-        hold(c, node_get_or_add(c, p->node), cp);
+        counted = hold(c, node_get_or_add(c, p->node), cp);
     } else if (was_on != NULL) {
-        hold(c, was_on, cp); /* still ASSUMED */
+        counted = hold(c, was_on, cp); /* still ASSUMED */
     }
+    if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index.active)
+        events |= EVENT_POD_COUNTED;
     /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
     if (was_on != NULL && (cp->on != was_on || claim_digest(cp) != claimed ||
                            amounts_grew(&cp->request, &held) || old->unreadable != NULL))
@@ -460,8 +483,15 @@ static bool is_kept(const struct cluster_pod *cp, const struct pod *p)
 static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *p,
                          const struct cluster_hooks *hooks)
 {
-    cp->pod->terminating = p->terminating;
-    uint32_t events = cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
+    uint32_t events = 0;
+    if (cp->pod->terminating != p->terminating) {
+        (void)index_release(c, cp, cp->on);
+        index_forget_traits(&c->index, cp);
+        cp->pod->terminating = p->terminating;
+        events = index_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
+        table_touch(&c->table, cp->on, false);
+    }
+    events |= cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
     pod_free(p);
     return events;
 }
@@ -491,6 +521,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (cp->gang != NULL)
         events |= gangs_leave(c, cp, hooks);
     map_remove(&c->pods, key);
+    index_forget_traits(&c->index, cp);
     pod_delete(cp);
     return events;
 }
@@ -514,13 +545,13 @@ uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_
     return events | (is_kept(cp, p) ? pod_keep(c, cp, p, hooks) : pod_replace(c, cp, p, hooks));
 }
 
-void cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
-                    const struct claim *claim)
+uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
+                        const struct claim *claim)
 {
     assert(cp->state == CLUSTER_PENDING);
     claim_copy(cp, claim);
     cp->state = CLUSTER_ASSUMED;
-    hold(c, on, cp);
+    return hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
 }
 
 void cluster_forget(struct cluster *c, struct cluster_pod *cp)

@@ -82,7 +82,7 @@ struct cluster_pod {
     struct claim claim;
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
-    struct gang *gang;     /* ours only: pods with our schedulerName */
+    struct gang *gang;           /* ours only: pods with our schedulerName */
     struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
     uint32_t class_slot;         /* classes.c's: the class it was last found in */
     uint64_t class_serial;       /* 0: none yet */
@@ -181,7 +181,7 @@ const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn)
 
 /* PENDING -> ASSUMED. The claim is copied. Cannot fail. Returns the events: for pods that want to be near, or spread, one more pod may be what they wait for. */
 uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
-                    const struct claim *claim);
+                        const struct claim *claim);
 /* ASSUMED -> PENDING; the caller looks at the state first: the watch may have confirmed the pod meanwhile. Room comes free (EVENT_POD_GONE, which is the
  * caller's to spread). Cannot fail. The node may go with it. */
 void cluster_forget(struct cluster *c, struct cluster_pod *cp);

@@ -124,8 +124,11 @@ static void try_gang(struct drive *d, struct gang *g)
     metrics_observe_us(&cycle_seconds, NULL, clock_mono_us() - began_us);
     metrics_inc(&attempts, verdict_name(r.verdict));
 
-    if (plan.committed)
+    if (plan.committed) {
         submit(d, &plan);
+        queue_wake(&d->queue, plan.events,
+                   loop_now_ms(d->loop)); /* affinity may have waited for this */
+    }
     plan_end(&plan);
     switch (r.verdict) {
     case CYCLE_PLACED:

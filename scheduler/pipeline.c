@@ -10,9 +10,9 @@
 
 #include "scheduler/classes.h"
 
-const struct plugin *const pipeline_plugins[] = {&plugin_taints,   &plugin_burst,  &plugin_affinity,
-                                                 &plugin_features, &plugin_fit,    &plugin_ports,
-                                                 &plugin_gpu,      &plugin_images, NULL};
+const struct plugin *const pipeline_plugins[] = {
+    &plugin_taints, &plugin_burst,  &plugin_affinity, &plugin_features, &plugin_fit, &plugin_ports,
+    &plugin_gpu,    &plugin_spread, &plugin_interpod, &plugin_images,   NULL};
 
 struct plugin_ask pipeline_ask(struct cluster *c, struct cluster_pod *pod)
 {
@@ -89,7 +89,7 @@ void pipeline_scan(struct cluster *c, struct cluster_pod *pod, struct arena *a,
 }
 
 /* Nothing changed since the last pod of this class was refused: the same words will do. */
-static void refuse(const struct plugin_ask *ask, struct class *class, struct arena *a,
+static void refuse(const struct plugin_ask *ask, struct pod_class *class, struct arena *a,
                    struct pipeline_choice *out)
 {
     const struct reasons *known = classes_refusal(ask->cluster, class, &out->wakes);
@@ -105,7 +105,7 @@ static void refuse(const struct plugin_ask *ask, struct class *class, struct are
 void pipeline_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
                      struct pipeline_choice *out)
 {
-    struct class *class = classes_ask(c, pod);
+    struct pod_class *class = classes_ask(c, pod);
     struct plugin_ask ask = {.cluster = c, .pod = pod, .class = class};
     clear(out);
     out->node = classes_best(c, class);

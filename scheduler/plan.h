@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/vec.h"
 #include "scheduler/cluster.h"
@@ -27,6 +28,7 @@ struct plan {
     struct cluster *cluster;
     struct VEC(struct plan_step) steps;
     bool committed;
+    uint32_t events; /* that placing caused (EVENT_*): for the queue, once committed */
 };
 
 void plan_begin(struct plan *p, struct cluster *c);

@@ -27,7 +27,7 @@
 #include "scheduler/table.h"
 #include "scheduler/tree.h"
 
-struct class;
+struct pod_class;
 
 enum { PLUGIN_SCORE_MAX = 100 };
 
@@ -37,7 +37,7 @@ enum plugin_depends { PLUGIN_NODE, PLUGIN_HELD, PLUGIN_DOMAIN };
 struct plugin_ask {
     const struct cluster *cluster;
     const struct cluster_pod *pod;
-    const struct class *class; /* the pod's, up to date (pipeline_ask) */
+    const struct pod_class *class; /* the pod's, up to date (pipeline_ask) */
 };
 
 struct plugin {
@@ -50,7 +50,7 @@ struct plugin {
     /* false: *why says so. `a` is for the reason's text and lives as long as the cycle. why NULL: nobody wants to know, and nothing is to be printed. */
     bool (*filter)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why);
-    /* 0..PLUGIN_SCORE_MAX, times weight; NULL: no opinion. Also asked about nodes that filter refuses. */
+    /* About 0..PLUGIN_SCORE_MAX, times weight; NULL: no opinion. Also asked about nodes that filter refuses. */
     int64_t (*score)(const struct plugin_ask *ask, const struct cluster_node *node);
     /* filter and score in one, from the node's row alone: the same score, or TREE_NO where filter refuses. Only for PLUGIN_HELD, where it is worth it; or NULL. */
     int32_t (*rate)(const struct plugin_ask *ask, const struct table_row *row);
@@ -61,4 +61,4 @@ struct plugin {
 };
 
 extern const struct plugin plugin_burst, plugin_taints, plugin_affinity, plugin_fit, plugin_gpu,
-    plugin_ports, plugin_images, plugin_features;
+    plugin_ports, plugin_images, plugin_features, plugin_spread, plugin_interpod;

@@ -173,6 +173,27 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_FEATURE:
         strbuf_addf(b, "%s not declare the feature %s", one ? "does" : "do", r->what);
         break;
+    case REASON_SPREAD:
+        strbuf_addf(b, "would break the spread over %s (max skew %lld)", r->what,
+                    (long long)r->want);
+        break;
+    case REASON_SPREAD_LABEL:
+        strbuf_addf(b, "%s no label %s to spread over", have, r->what);
+        break;
+    case REASON_AFFINITY:
+        strbuf_addf(b, "%s no pod in the same %s that the pod's affinity asks for", have, r->what);
+        break;
+    case REASON_AFFINITY_LABEL:
+        strbuf_addf(b, "%s no label %s that the pod's affinity needs", have, r->what);
+        break;
+    case REASON_ANTI:
+        strbuf_addf(b, "%s a pod in the same %s that the pod's anti-affinity forbids", have,
+                    r->what);
+        break;
+    case REASON_EXISTING_ANTI:
+        strbuf_addf(b, "%s a pod in the same %s whose anti-affinity forbids this pod", have,
+                    r->what);
+        break;
     case REASON_KINDS:
         break;
     }

@@ -34,6 +34,12 @@ enum reason_kind {
     REASON_UNREADABLE,    /* a pod there holds nobody knows how much; detail: which, and why */
     REASON_PORT,          /* what: "8080/TCP" or "10.0.0.1:8080/TCP" */
     REASON_FEATURE,       /* what: name of the feature that the node does not declare */
+    REASON_SPREAD,        /* what: topology key; want: max skew */
+    REASON_SPREAD_LABEL,  /* what: topology key that the node has not */
+    REASON_AFFINITY,      /* what: topology key, of the affinity to other pods */
+    REASON_AFFINITY_LABEL,
+    REASON_ANTI,          /* what: topology key, of the pod's anti-affinity */
+    REASON_EXISTING_ANTI, /* the same of a placed pod */
     REASON_KINDS,
 };
 

@@ -35,14 +35,14 @@ static int64_t cpu_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-enum { SCANNED = 32, ZONES = 9, FILL_PER_NODE = 16, SHAPES = 200 };
+enum { SCANNED = 32, ZONES = 9, FILL_PER_NODE = 16, SHAPES = 200, APPS = 40 };
 
 struct bench_case {
     const char *name;
     int64_t goal;                              /* decisions/s at 5,000 nodes */
     void (*pod)(struct strbuf *b, unsigned i); /* more members of spec, with a comma behind each */
     unsigned shapes;
-    const char *labels;
+    unsigned apps;        /* different labels */
     const char *upstream; /* pods/s that kube-scheduler's own CI asks for in the like */
 };
 
@@ -83,12 +83,12 @@ static void put_pod(struct cluster *c, const struct bench_case *k, unsigned i, c
     struct error err = ERROR_INIT;
     AUTO_JSON *doc = NULL;
     struct pod *p = NULL;
-    unsigned shape = k == NULL ? 0 : i % k->shapes;
+    unsigned apps = k != NULL && k->apps > 0 ? k->apps : 1, shape = k == NULL ? 0 : i % k->shapes;
     strbuf_addf(&b,
                 "{\"metadata\":{\"namespace\":\"team\",\"name\":\"%s-%u\",\"uid\":\"%s-%u\","
-                "\"labels\":{%s}},\"spec\":{",
+                "\"labels\":{\"app\":\"%s-%u\"}},\"spec\":{",
                 node != NULL ? "old" : "new", i, node != NULL ? "old" : "new", i,
-                k == NULL ? "\"app\":\"other\"" : k->labels);
+                node != NULL ? "other" : "web", i % apps);
     if (node != NULL)
         strbuf_addf(&b, "\"nodeName\":\"%s\",", node);
     if (k != NULL && k->pod != NULL)
@@ -140,10 +140,32 @@ static void with_affinity(struct strbuf *b, unsigned i)
                 i % 5, (i + 1) % 5, i % ZONES);
 }
 
+static void with_spread(struct strbuf *b, unsigned i)
+{
+    (void)i;
+    strbuf_adds(b,
+                "\"topologySpreadConstraints\":[{\"topologyKey\":\"topology.kubernetes.io/zone\","
+                "\"maxSkew\":1,\"whenUnsatisfiable\":\"DoNotSchedule\",\"labelSelector\":"
+                "{\"matchLabels\":{\"app\":\"web-0\"}}}],");
+}
+
+/* As many applications as it takes for each to have a node for each of its pods. */
+static void with_anti_affinity(struct strbuf *b, unsigned i)
+{
+    strbuf_addf(
+        b,
+        "\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution"
+        "\":[{\"topologyKey\":\"kubernetes.io/hostname\",\"labelSelector\":{\"matchLabels\":"
+        "{\"app\":\"web-%u\"}}}]}},",
+        i % APPS);
+}
+
 static const struct bench_case cases[] = {
-    {"equal", 100000, NULL, 1, "\"app\":\"web\"", "680"},
-    {"shapes", 50000, NULL, SHAPES, "\"app\":\"web\"", "540"},
-    {"affinity", 50000, with_affinity, 20, "\"app\":\"web\"", "460"},
+    {"equal", 100000, NULL, 1, 1, "680"},
+    {"shapes", 50000, NULL, SHAPES, 1, "540"},
+    {"affinity", 50000, with_affinity, 20, 1, "460"},
+    {"spread", 20000, with_spread, 1, 1, "180"},
+    {"anti-affinity", 20000, with_anti_affinity, 1, APPS, "570"},
 };
 
 /* ---- measuring ---- */

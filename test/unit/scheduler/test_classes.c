@@ -82,7 +82,7 @@ static void who_shares_a_class(void **state)
          false},
     };
     const struct fixture_pod first = {.name = "first", .c = {{.cpu_milli = 100, .gib = 1}}};
-    struct class *k = classes_ask(&c, put(&first));
+    struct pod_class *k = classes_ask(&c, put(&first));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct fixture_pod f = rows[i].pod;
         f.name = arena_printf(&a, "p%zu", i);

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/json.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "lib/kube/decode.h"
 #include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/gangs.h"
 #include "scheduler/pipeline.h"
+#include "test/unit/scheduler/oracle.h"
 
 #define MUST(w, condition, ...)                                                \
     do {                                                                       \
@@ -65,6 +68,7 @@ void world_init(struct world *w, uint64_t seed)
     memset(w, 0, sizeof *w);
     w->random = seed;
     w->nodes = WORLD_NODES;
+    w->affinity = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 5 : 40;
     w->said = "nothing yet";
     cluster_init(&w->cluster, NAME_SCHEDULER);
     /* In some lives classes are forgotten all the time, in some the log is too short to follow, in some nodes are filled up. */
@@ -121,11 +125,23 @@ void world_put_node(struct world *w, uint64_t i)
         f.other = "example.com/thing";
         f.other_amount = (int64_t)world_random(w, 5);
     }
-    const char *virtual[] = {"type", "virtual-kubelet", NULL}, *zone[] = {"zone", "a", NULL};
-    if (chance(w, 8))
-        f.labels = virtual;
-    else if (chance(w, 50))
-        f.labels = zone;
+    static const char *const zones[] = {"a", "b", "c"};
+    const char *labels[7];
+    size_t l = 0;
+    if (chance(w, 8)) {
+        labels[l++] = "type";
+        labels[l++] = "virtual-kubelet";
+    }
+    if (chance(w, 85)) {
+        labels[l++] = "zone";
+        labels[l++] = zones[world_random(w, 3)];
+    }
+    if (chance(w, 95)) { /* now and then two nodes say that they are the same host */
+        labels[l++] = "host";
+        labels[l++] = chance(w, 97) ? name : "n0";
+    }
+    labels[l] = NULL;
+    f.labels = labels;
     if (chance(w, 20)) {
         f.image = "app:v1";
         f.image_bytes = (int64_t)world_random(w, 4) << 28;
@@ -167,6 +183,87 @@ static void fill_gpu(struct world *w, struct world_slot *s, struct fixture_conta
         c->gib = hostile(w);
 }
 
+static void add_term(struct world *w, struct strbuf *b, bool weighted)
+{
+    static const char *const selectors[] = {"{\"matchLabels\":{\"app\":\"a\"}}",
+                                            "{\"matchLabels\":{\"app\":\"b\"}}",
+                                            "{\"matchExpressions\":[{\"key\":\"app\",\"operator\":"
+                                            "\"Exists\"}]}",
+                                            "{}"};
+    static const char *const others[] = {
+        "", ",\"namespaceSelector\":{}",
+        ",\"namespaceSelector\":{\"matchLabels\":{\"team\":\"x\"}}",
+        ",\"namespaces\":[\"elsewhere\"]"};
+    if (weighted)
+        strbuf_addf(b, "{\"weight\":%d,\"podAffinityTerm\":", 1 + (int)world_random(w, 100));
+    strbuf_addf(b, "{\"topologyKey\":\"%s\",\"labelSelector\":%s%s}",
+                chance(w, 50) ? "zone" : "host", selectors[world_random(w, 4)],
+                others[chance(w, 70) ? 0 : world_random(w, 4)]);
+    if (weighted)
+        strbuf_addc(b, '}');
+}
+
+static void add_terms(struct world *w, struct strbuf *b, const char *kind)
+{
+    strbuf_addf(b, "%s\"%s\":{", b->ptr[b->len - 1] == '{' ? "" : ",", kind);
+    for (int weighted = 0; weighted < 2; weighted++) {
+        strbuf_addf(b, "%s\"%sDuringSchedulingIgnoredDuringExecution\":[", weighted ? "," : "",
+                    weighted ? "preferred" : "required");
+        uint64_t terms = world_random(w, 3);
+        for (uint64_t i = 0; i < terms; i++) {
+            if (i > 0)
+                strbuf_addc(b, ',');
+            add_term(w, b, weighted);
+        }
+        strbuf_addc(b, ']');
+    }
+    strbuf_addc(b, '}');
+}
+
+static void add_spread(struct world *w, struct strbuf *b)
+{
+    strbuf_addf(b,
+                "{\"topologyKey\":\"%s\",\"maxSkew\":%d,\"whenUnsatisfiable\":\"%s\","
+                "\"labelSelector\":{\"matchLabels\":{\"app\":\"%s\"}}",
+                chance(w, 50) ? "zone" : "host", 1 + (int)world_random(w, 2),
+                chance(w, 70) ? "DoNotSchedule" : "ScheduleAnyway", chance(w, 70) ? "a" : "b");
+    if (chance(w, 20))
+        strbuf_addf(b, ",\"minDomains\":%d", 1 + (int)world_random(w, 4));
+    if (chance(w, 20))
+        strbuf_adds(b, ",\"nodeAffinityPolicy\":\"Ignore\"");
+    if (chance(w, 20))
+        strbuf_adds(b, ",\"nodeTaintsPolicy\":\"Honor\"");
+    strbuf_addc(b, '}');
+}
+
+static void fill_spec(struct world *w, struct world_slot *s)
+{
+    AUTO_STRBUF b = {0};
+    if (chance(w, 10))
+        strbuf_adds(&b, ",\"tolerations\":[{\"key\":\"k\",\"operator\":\"Exists\"}]");
+    else if (chance(w, 10))
+        strbuf_adds(&b, ",\"nodeSelector\":{\"zone\":\"a\"}");
+    if (chance(w, w->affinity)) {
+        strbuf_adds(&b, ",\"affinity\":{");
+        if (chance(w, 50))
+            add_terms(w, &b, "podAffinity");
+        if (chance(w, 60))
+            add_terms(w, &b, "podAntiAffinity");
+        strbuf_addc(&b, '}');
+    }
+    if (chance(w, w->affinity)) {
+        strbuf_adds(&b, ",\"topologySpreadConstraints\":[");
+        add_spread(w, &b);
+        if (chance(w, 30)) {
+            strbuf_addc(&b, ',');
+            add_spread(w, &b);
+        }
+        strbuf_addc(&b, ']');
+    }
+    if (b.len > 0)
+        s->f.spec = arena_strdup(&w->specs, strbuf_str(&b) + 1);
+}
+
 /* A new pod of that name: new uid, not bound. */
 void world_fill_pod(struct world *w, uint64_t i)
 {
@@ -204,10 +301,7 @@ void world_fill_pod(struct world *w, uint64_t i)
         s->f.c[0].memory_bytes = hostile(w);
     if (chance(w, 30))
         s->f.scheduler = "default-scheduler";
-    if (chance(w, 10))
-        s->f.spec = "\"tolerations\":[{\"key\":\"k\",\"operator\":\"Exists\"}]";
-    else if (chance(w, 10))
-        s->f.spec = "\"nodeSelector\":{\"zone\":\"a\"}";
+    fill_spec(w, s);
     static const char *const ports[] = {
         "{\"hostPort\":80,\"containerPort\":80}",
         "{\"hostPort\":80,\"containerPort\":80,\"hostIP\":\"10.0.0.1\"}",
@@ -233,6 +327,10 @@ void world_fill_pod(struct world *w, uint64_t i)
             s->labels[l++] = NAME_LABEL_GANG_MIN;
             s->labels[l++] = s->min;
         }
+    }
+    if (chance(w, 60)) {
+        s->labels[l++] = "app";
+        s->labels[l++] = chance(w, 50) ? "a" : "b";
     }
     if (s->count[0] != '\0') {
         s->labels[l++] = NAME_RES_GPU_COUNT;
@@ -406,6 +504,21 @@ static void update_pod(struct world *w, uint64_t i)
     world_put_pod(w, i);
 }
 
+static void put_namespace(struct world *w)
+{
+    AUTO_JSON *doc = NULL;
+    struct object *o = NULL;
+    struct error err = ERROR_INIT;
+    const char *text = chance(w, 50) ? "{\"metadata\":{\"name\":\"d\",\"labels\":{\"team\":\"x\"}}}"
+                                     : "{\"metadata\":{\"name\":\"d\"}}";
+    w->said = "namespace put";
+    MUST(w,
+         json_parse(&doc, text, strlen(text), &err) == 0 &&
+             decode_namespace(json_root(doc), &o, &err) == 0,
+         "%s", err.text);
+    spread_events(w, objects_put(&w->cluster.objects, OBJECTS_NAMESPACES, o));
+}
+
 static void put_group(struct world *w)
 {
     struct cluster_hooks hooks = world_hooks(w);
@@ -485,6 +598,7 @@ static void take_verdict(struct world *w, struct gang *g, const struct plan *pla
                          const struct cycle_result *r, uint64_t before)
 {
     if (plan->committed) {
+        spread_events(w, plan->events);
         MUST(w, r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY, "%s", g->key);
         MUST(w, gangs_count_placed(g) >= g->min_available, "I2: %s", g->key);
         for (size_t i = 0; i < plan->steps.len; i++) {
@@ -589,6 +703,16 @@ static void filter_means_reserve(struct world *w)
         struct plugin_ask ask = pipeline_ask(&w->cluster, cp);
         for (size_t k = 0; map_next(&w->cluster.nodes, &k, &name, &node);) {
             const struct cluster_node *cn = node;
+            if (cn->node != NULL) {
+                MUST(w,
+                     oracle_spread(&w->cluster, cp->pod, cn) ==
+                         plugin_spread.filter(&ask, cn, &w->arena, NULL),
+                     "spread of %s on %s", key, name);
+                MUST(w,
+                     oracle_interpod(&w->cluster, cp->pod, cn) ==
+                         plugin_interpod.filter(&ask, cn, &w->arena, NULL),
+                     "affinity of %s on %s", key, name);
+            }
             for (const struct plugin *const *p = pipeline_plugins; cn->node != NULL && *p; p++) {
                 struct reason why = {0};
                 struct claim claim = {0};
@@ -653,8 +777,10 @@ void world_step(struct world *w)
         update_pod(w, world_random(w, WORLD_PODS));
     else if (pick < 55)
         remove_pod(w, &w->slots[world_random(w, WORLD_PODS)]);
-    else if (pick < 57)
+    else if (pick < 56)
         put_group(w);
+    else if (pick < 57)
+        put_namespace(w);
     else if (pick < 59)
         try_and_undo(w);
     else if (pick < 60)
@@ -731,6 +857,9 @@ void world_check(const struct world *w)
         holding += cp->on != NULL;
         ours += cp->gang != NULL;
     }
+    /* Labels of namespaces are looked at when the next pod asks. */
+    MUST(w, c->index.namespaces != c->objects.generation[OBJECTS_NAMESPACES] || oracle_index(c),
+         "the index");
     MUST(w, on_nodes == holding, "%zu and %zu", on_nodes, holding);
     for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);) {
         const struct gang *g = value;

@@ -24,7 +24,8 @@ struct world_slot {
 
 struct world {
     uint64_t random;
-    uint64_t nodes; /* how many names there are for nodes */
+    uint64_t nodes;    /* how many names there are for nodes */
+    uint64_t affinity; /* percent of the pods that have terms, or spread */
     struct cluster cluster;
     struct queue queue;
     struct arena arena; /* of one cycle */

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * interpod - affinity and anti-affinity between pods: this pod's wishes, and those of placed pods against it. The counting is in domains.h; here are the words.
+ */
+#include "scheduler/classes.h"
+#include "scheduler/domains.h"
+#include "scheduler/plugin.h"
+
+static enum reason_kind words(const struct domains_rule *r, bool has_label)
+{
+    switch (r->kind) {
+    case DOMAINS_AFFINITY:
+        return has_label ? REASON_AFFINITY : REASON_AFFINITY_LABEL;
+    case DOMAINS_EXISTING_ANTI:
+        return REASON_EXISTING_ANTI;
+    default:
+        return REASON_ANTI;
+    }
+}
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    const struct domains_rule *no =
+        domains_refusing(ask->class->domains, node,
+                         1u << DOMAINS_AFFINITY | 1u << DOMAINS_ANTI | 1u << DOMAINS_EXISTING_ANTI);
+    if (no == NULL || why == NULL)
+        return no == NULL;
+    *why = (struct reason){.kind = words(no, no->topology->domain_of[node->place] >= 0),
+                           .what = arena_strdup(a, no->key)};
+    return false;
+}
+
+static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    return domains_points(ask->class->domains, node, true) / plugin_interpod.weight;
+}
+
+const struct plugin plugin_interpod = {.name = "interpod",
+                                       .wakes = EVENT_POD_GONE | EVENT_POD_COUNTED |
+                                                EVENT_NODE_LABELS | EVENT_NAMESPACE,
+                                       .depends = PLUGIN_DOMAIN,
+                                       .score_depends = PLUGIN_DOMAIN,
+                                       .filter = filter,
+                                       .score = score,
+                                       .weight = 2};

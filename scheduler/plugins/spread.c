@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * spread - topologySpreadConstraints. The counting is in domains.h; here are the words.
+ */
+#include "scheduler/classes.h"
+#include "scheduler/domains.h"
+#include "scheduler/plugin.h"
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    const struct domains_rule *no =
+        domains_refusing(ask->class->domains, node, 1u << DOMAINS_SPREAD);
+    if (no == NULL || why == NULL)
+        return no == NULL;
+    bool has_label = no->topology->domain_of[node->place] >= 0;
+    *why = (struct reason){.kind = has_label ? REASON_SPREAD : REASON_SPREAD_LABEL,
+                           .what = arena_strdup(a, no->key),
+                           .want = no->max_skew};
+    return false;
+}
+
+/* Weighted already: the class adds it to its own. */
+static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    return domains_points(ask->class->domains, node, false) / plugin_spread.weight;
+}
+
+static bool applies(const struct cluster_pod *pod)
+{
+    return pod->pod->spread_len > 0;
+}
+
+const struct plugin plugin_spread = {.name = "spread",
+                                     .wakes = EVENT_POD_GONE | EVENT_POD_COUNTED | EVENT_NODE_GONE |
+                                              EVENT_NODE_LABELS | EVENT_NODE_TAINTS,
+                                     .depends = PLUGIN_DOMAIN,
+                                     .score_depends = PLUGIN_DOMAIN,
+                                     .applies = applies,
+                                     .filter = filter,
+                                     .score = score,
+                                     .weight = 2};
