@@ -143,7 +143,7 @@ test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tes
 
 .PHONY: scenario
 scenario: $(B)/bin/cosched-replay ## cosched-replay on the clusters in test/scenario, each with the output that is expected
-	@BUILD_DIR=$(B) test/tools/run-tests test/scenario/run
+	@BUILD_DIR=$(B) test/tools/run-tests --timeout 300 test/scenario/run
 
 .PHONY: local-run
 local-run: $(BINS) $(FAKES) $(TOOLS)
