@@ -51,7 +51,7 @@ static int check_card(const struct gpu_card *c, const struct gpu_inventory *pick
 int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu_inventory *out,
                    struct error *err)
 {
-    size_t from[GPU_CARDS_MAX];
+    size_t from[GPU_CARDS_MAX] = {0};
     int result = 0;
     *out = (struct gpu_inventory){
         .cards = arena_new(a, struct gpu_card,
@@ -68,8 +68,9 @@ int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu
     if (scan->links == NULL)
         return result;
     out->links = arena_new(a, const char *, n *n);
-    for (size_t i = 0; i < n * n; i++)
-        out->links[i] = scan->links[from[i / n] * scan->cards_len + from[i % n]];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            out->links[i * n + k] = scan->links[from[i] * scan->cards_len + from[k]];
     return result;
 }
 
