@@ -9,9 +9,11 @@ That asks us about one node only. So cosched-replay --explain is asked about all
 it are the ones that kube-scheduler's filters left, no more and no fewer. It runs the plugins one by one on each node, while the running scheduler has found
 its node by what it remembers of equal pods: so the two ways to a decision are compared as well.
 """
+import collections
 import copy
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -56,6 +58,7 @@ class Referee:
         self.arena = arena
         self.client = arena.client
         self.asked = self.bound = self.again = 0
+        self.reasons = collections.Counter()  # why pods were refused, in kube-scheduler's words: shows what the worlds reach
         self.stored = False
         self.late = []  # claims and volumes of the world that a decision changes
 
@@ -170,6 +173,11 @@ class Referee:
         self.arena.restore(late)
         verdicts = self.explained(made)
         kube, detail, twin, _ = self.ask(pod, Arena.KUBE, f"-kube{number}", node if ours == "bound" else None)
+        if kube == "refused":
+            for part in re.sub(r"\{.*?\}", "", detail.partition(": ")[2].partition(". ")[0]).split(", "):
+                count, _, why = part.partition(" ")
+                if count.isdigit():
+                    self.reasons[why.strip(". ")] += int(count)
         left = self.arena.witness.left.get(twin["metadata"]["name"], [])
         agreed = ours == kube and detail == node if ours == "bound" else ours == kube
         other = self.compare_all(left, verdicts.result()) if agreed else None

@@ -3,7 +3,9 @@
 
 A world is plain data (what is posted to the API server), made from a seed and a list of features, so that it can be printed, kept in a file and cut
 down to what matters. Everything in it is valid for the API server. Few labels, few values and few nodes: terms and selectors that meet nothing
-would test nothing. A pod has one to three themes (features that are likely in it); a pod with everything fits nowhere.
+would test nothing. A pod has one to three themes (features that are likely in it); a pod with everything fits nowhere. And a world has a mood, since a
+node that is refused for its taints says nothing about what else is wrong with it: in some there is room for all, and only terms about other pods,
+spread and ports decide; in some it is tight; some are full of taints; some are everything at once.
 """
 import random
 
@@ -41,12 +43,22 @@ class Dice:
         return self.random.choices([p[0] for p in pairs], [p[1] for p in pairs])[0]
 
 
+MOODS = {  # themes of pods, and in percent: nodes that carry taints, are cordoned, are small
+    "terms": (["interpod", "interpod", "interpod", "spread", "spread", "spread", "ports", "nodeaffinity"], 8, 2, 5),
+    "tight": (["resources", "resources", "containers", "ports", "spread", "volumes"], 10, 5, 90),
+    "tainted": (["taints", "taints", "selector", "nodeaffinity", "spread", "spread"], 70, 20, 10),
+    "mixed": (["resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "interpod", "spread", "spread", "volumes"], 35, 10, 50),
+}
+
+
 class Maker:
     """Makes the objects of one world."""
 
     def __init__(self, dice, features):
         self.d = dice
         self.features = set(features)
+        self.mood = dice.weighted([("terms", 45), ("tight", 18), ("tainted", 15), ("mixed", 22)])
+        self.themes, self.taints, self.cordons, self.small = MOODS[self.mood]
         self.nodes = []
         self.storage = None
         self.placing = True  # the pods that are there already
@@ -62,13 +74,15 @@ class Maker:
         labels = {HOST: name}
         if d.chance(6):
             labels = d.one([{}, {HOST: "shared"}])
-        for key, values, percent in ((ZONE, ["z1", "z2", "z3"], 85), (REGION, ["r1", "r2"], 60), ("disk", ["ssd", "hdd"], 60)):
+        for key, values, percent in ((ZONE, ["z1", "z2", "z3"], 92), (REGION, ["r1", "r2"], 70), ("disk", ["ssd", "hdd"], 65)):
             if d.chance(percent):
                 labels[key] = d.one(values)
         if d.chance(50):
             labels["size"] = d.one(["1", "3", "5", "7", "9", "007", "12345678901234567890", "big"])
-        amounts = {"cpu": d.one(["1", "2", "3", "1500m"]), "memory": d.one(["1Gi", "2Gi", "3000000Ki", "1500M"]),
-                   "pods": d.one(["2", "3", "5", "8", "110"])}
+        amounts = {"cpu": "16", "memory": "32Gi", "pods": d.one(["8", "110"])}
+        if d.chance(self.small):
+            amounts = {"cpu": d.one(["1", "2", "3", "1500m"]), "memory": d.one(["1Gi", "2Gi", "3000000Ki", "1500M"]),
+                       "pods": d.one(["2", "3", "5", "8", "110"])}
         if d.chance(80):
             amounts["ephemeral-storage"] = d.one(["10Gi", "4Gi"])
         if d.chance(40):
@@ -76,10 +90,10 @@ class Maker:
         if d.chance(30):
             amounts[HUGE] = d.one(["0", "64Mi", "128Mi"])
         spec = {}
-        if self.has("taints", 45):
+        if self.has("taints", self.taints):
             taints = [self.taint() for _ in range(d.number(1, 2))]
             spec["taints"] = list({(t["key"], t["effect"]): t for t in taints}.values())
-        if self.has("cordon", 12):
+        if self.has("cordon", self.cordons):
             spec["unschedulable"] = True
             if d.chance(50):
                 spec.setdefault("taints", []).append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
@@ -102,15 +116,14 @@ class Maker:
     def labels(self):
         d = self.d
         out = {}
-        for key, values, percent in (("app", ["a", "b", "c"], 85), ("tier", ["x", "y"], 50), ("ver", ["1", "2"], 45)):
+        for key, values, percent in (("app", ["a", "a", "b", "c"], 92), ("tier", ["x", "y"], 50), ("ver", ["1", "2"], 45)):
             if d.chance(percent):
                 out[key] = d.one(values)
         return out
 
     def pod(self, name):
         d = self.d
-        themes = set(d.some(["resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "interpod", "spread", "spread", "volumes"],
-                            1, 3))
+        themes = set(d.some(self.themes, 1, 3))
         spec = {"containers": [self.container(f"c{i}", themes) for i in range(d.weighted([(1, 80), (2, 20)]))],
                 "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False, "restartPolicy": "Always"}
         if self.has("containers", 70 if "containers" in themes else 3):
@@ -137,7 +150,7 @@ class Maker:
             spec["affinity"] = affinity
         if self.has("spread", 90 if "spread" in themes else 3):
             spec["topologySpreadConstraints"] = self.spread()
-        ns = d.weighted([("d0", 55), ("d1", 20), ("d2", 15), ("d3", 10)])
+        ns = d.weighted([("d0", 65), ("d1", 15), ("d2", 12), ("d3", 8)])
         if self.storage and d.chance(90 if "volumes" in themes else 5):
             self.storage.add_volumes(ns, spec)
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": ns, "labels": labels}, "spec": spec}
@@ -285,7 +298,7 @@ class Maker:
         if d.chance(4):
             return {}
         if d.chance(60):
-            return {"matchLabels": d.one([{"app": "a"}, {"app": "b"}, {"app": "c"}, {"tier": "x"}, {"tier": "y"}, {"app": "a", "tier": "x"}])}
+            return {"matchLabels": d.one([{"app": "a"}, {"app": "a"}, {"app": "b"}, {"tier": "x"}, {"tier": "y"}, {"app": "a", "tier": "x"}])}
         key, values = d.one([("app", ["a", "b", "c"]), ("tier", ["x", "y"])])
         operator = d.one(["In", "In", "NotIn", "Exists", "DoesNotExist"])
         expression = {"key": key, "operator": operator}

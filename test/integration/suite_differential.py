@@ -7,7 +7,7 @@ import sys
 from harness import ROOT, Failed, case
 
 # What the scheduler does not have yet; `test/differential/run` without --features asks about everything.
-LEFT_OUT = ["interpod", "spread", "volumes"]
+LEFT_OUT = ["volumes"]
 
 
 @case("30 random small clusters: we bind a pod if and only if kube-scheduler does, to a node that it accepts", needs={"real", "alone"})
