@@ -73,13 +73,11 @@ static void print_pod(const struct cluster_pod *cp, struct arena *a, struct strb
     struct labels instead;
     struct dump_pod_more more = {.annotations = &cp->pod->annotations, .node = cp->pod->node};
     arena_reset(a);
-    if (cp->on != NULL && (cp->state == CLUSTER_ASSUMED || !annotations_hold(cp, a))) {
+    bool assumed = cp->state == CLUSTER_ASSUMED;
+    if (cp->on != NULL && (assumed || !annotations_hold(cp, a))) {
         instead = replaced(cp, a);
-        more.annotations = &instead;
-    }
-    if (cp->state == CLUSTER_ASSUMED) {
-        more.node = cp->on->name;
-        more.assumed = true;
+        more = (struct dump_pod_more){
+            .annotations = &instead, .node = cp->on->name, .assumed = assumed};
     }
     json_writer_init(&w, out);
     dump_pod_print(cp->pod, &more, &w);

@@ -141,7 +141,7 @@ static const struct option_program program = {
         "Runs the core of cosched-scheduler on a copy of a cluster, without one, and changes nothing anywhere. FILE is what "
         "the scheduler serves at /debug/cluster, or what kubectl prints, in JSON or YAML; - is standard input. Several files "
         "are one cluster.\n\n"
-        "    kubectl get nodes,pods,podgroups -A -o json >cluster.json\n"
+        "    kubectl get nodes,pods -A -o json >cluster.json\n"
         "    cosched-replay cluster.json\n\n"
         "Waiting pods are placed by priority, then age, as the scheduler does it, until nothing more can be placed. Standard "
         "output depends on the input alone: the same input gives the same bytes.",

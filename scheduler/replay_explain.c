@@ -80,10 +80,10 @@ static void ask_all(struct replay_explain *e, struct cluster *c, struct cluster_
     for (size_t i = 0; map_next(&c->nodes, &i, &name, &value);) {
         const struct cluster_node *cn = value;
         struct reason why = {0};
-        struct replay_explain_node row = {.name = arena_strdup(&e->arena, name),
-                                          .chosen = cn == chosen};
         if (cn->node == NULL)
             continue;
+        struct replay_explain_node row = {.name = arena_strdup(&e->arena, name),
+                                          .chosen = cn == chosen};
         const struct plugin *no = pipeline_refusing(&ask, cn, &e->arena, &why);
         if (no != NULL) {
             row.no = sentence(&why, row.name, &e->arena);

@@ -209,7 +209,7 @@ static int take_written(struct csv *c, const struct strbuf *text, struct error *
 
 static int take_node(struct csv *c, struct error *err)
 {
-    int64_t cpu, mib, cards;
+    int64_t cpu = 0, mib = 0, cards = 0;
     const char *name = cell(c, "sn");
     if (number_in(c, "cpu_milli", INT32_MAX, &cpu, err) < 0 ||
         number_in(c, "memory_mib", INT32_MAX, &mib, err) < 0 ||
