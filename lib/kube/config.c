@@ -292,16 +292,17 @@ static int find_named(json *root, const char *list, const char *member, const ch
     return error_set(err, ERROR_NOT_FOUND, "%s: no entry named '%s'", list, name);
 }
 
-/* PEM text, kept in the arena. name: what it is called where it came from. */
+/* PEM text, kept in the arena; pem is wiped. name: what it is called where it came from. */
 static int keep_pem(struct kube_config *c, const char *name, struct strbuf *pem, const char **out,
                     struct error *err)
 {
     const char *text = strbuf_str(pem);
-    if (!strstr(text, "-----BEGIN ") || strlen(text) != pem->len)
-        return error_set(err, ERROR_INVALID, "%s: not PEM", name);
-    *out = arena_strndup(&c->arena, text, pem->len);
-    explicit_bzero(pem->ptr, pem->len);
-    return 0;
+    bool good = strstr(text, "-----BEGIN ") && strlen(text) == pem->len;
+    if (good)
+        *out = arena_strndup(&c->arena, text, pem->len);
+    if (pem->ptr)
+        explicit_bzero(pem->ptr, pem->len);
+    return good ? 0 : error_set(err, ERROR_INVALID, "%s: not PEM", name);
 }
 
 /* <key>-data (base64) or <key> (a file) as PEM text; NULL when neither is there. */
