@@ -216,7 +216,7 @@ static int load_added(struct replay *r, struct error *err)
         if (replay_add_file(&r->add, at, err) < 0)
             return error_wrap(err, "--add");
     }
-    return 0;
+    return replay_add_finish(&r->add, err) < 0 ? error_wrap(err, "--add") : 0;
 }
 
 static int load_all(struct replay *r, const struct options_operands *files, struct error *err)

@@ -4,7 +4,7 @@
  *
  * Names are NAME-0, NAME-1... also where a controller would take random ones: the same manifest gives the same bytes (I4).
  *
- * Objects that a pod needs (a PodGroup, a claim, a PriorityClass) may stand after it in the file, so pods are made when all documents were read.
+ * Objects that a pod needs (a PodGroup, a claim, a PriorityClass) may stand after it in the file, so pods are made when all files were read.
  */
 #include "scheduler/replay_add.h"
 
@@ -361,16 +361,22 @@ static void expand_later(struct replay_add *a)
 
 int replay_add_file(struct replay_add *a, const char *path, struct error *err)
 {
-    size_t before = map_count(&a->keys);
     if (replay_load_documents(path, a->load->max_bytes, take_document, a, err) < 0)
         return -1;
+    if (a->failed)
+        *err = a->err;
+    return a->failed ? -1 : 0;
+}
+
+int replay_add_finish(struct replay_add *a, struct error *err)
+{
     expand_later(a);
     if (a->failed) {
         *err = a->err;
         return -1;
     }
-    if (map_count(&a->keys) == before)
+    if (map_count(&a->keys) == 0)
         return error_set(err, ERROR_INVALID,
-                         "%s: has neither a Pod nor a kind that makes some (0 replicas?)", path);
+                         "neither a Pod nor a kind that makes some (0 replicas?)");
     return 0;
 }

@@ -32,3 +32,5 @@ void replay_add_deinit(struct replay_add *a);
  * kinds that the scheduler knows (PodGroup, PersistentVolumeClaim, PriorityClass...) are taken as they are. The pods are ours whatever their schedulerName, and the youngest. -1: nothing may
  * be concluded from the rest. */
 int replay_add_file(struct replay_add *a, const char *path, struct error *err);
+/* After the last file: makes the pods. -1 also when there are none. */
+int replay_add_finish(struct replay_add *a, struct error *err);

@@ -25,6 +25,12 @@ struct replay_report_count replay_report_count(const struct replay_report *r)
     for (size_t i = 0; i < waiting.len; i++)
         *(is_meant(r, waiting.items[i]) ? &n.waiting : &n.other_waiting) += 1;
     vec_deinit(&waiting);
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&r->run->cluster->pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        n.not_ours += cp->state == CLUSTER_PENDING && cp->gang == NULL && !cp->pod->terminating;
+    }
     return n;
 }
 
@@ -275,6 +281,9 @@ static void text_count(const struct replay_report *r, struct strbuf *out)
                     n.other_placed + n.other_waiting, n.other_placed, n.other_waiting,
                     n.other_waiting == 1 ? "s" : "");
     strbuf_addc(out, '\n');
+    if (n.not_ours > 0)
+        strbuf_addf(out, "%zu pod%s for another scheduler (see --any-scheduler)\n", n.not_ours,
+                    n.not_ours == 1 ? " waits" : "s wait");
 }
 
 static void text_used(const struct replay_report *r, struct strbuf *out)
@@ -387,6 +396,7 @@ static void json_summary(const struct replay_report *r, struct json_writer *w)
         json_kv_int(w, "otherPlaced", (int64_t)n.other_placed);
         json_kv_int(w, "otherWaiting", (int64_t)n.other_waiting);
     }
+    json_kv_int(w, "notOurs", (int64_t)n.not_ours);
     json_key(w, "allocated");
     json_object_begin(w);
     count_used(r->run->cluster, &used);
