@@ -155,5 +155,9 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
     put_number(out, p->features);
     strbuf_addc(out, 'B');
     put_number(out, burst_policy_of(p));
+    strbuf_addc(out, 'Y');
+    put_number(out, p->priority);
+    if (cp->nominated != NULL)
+        put_text(out, p->key);
     domains_print_key(c, cp, out);
 }

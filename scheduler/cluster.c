@@ -38,6 +38,7 @@
 #include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/gangs.h"
+#include "scheduler/nominations.h"
 
 void cluster_init(struct cluster *c, const char *scheduler_name)
 {
@@ -75,6 +76,7 @@ void cluster_deinit(struct cluster *c)
 {
     const char *key;
     void *value;
+    nominations_deinit(c);
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
         pod_delete(value);
     for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
@@ -162,6 +164,7 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
         hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
     }
     table_touch(&c->table, cn, false);
+    nominations_touch(c, cp);
     return counted;
 }
 
@@ -190,6 +193,7 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     else
         amounts_account(&cn->used, &cp->request, -1);
     table_touch(&c->table, cn, false);
+    nominations_touch(c, cp);
 }
 
 static void claim_clear(struct cluster_pod *cp)
@@ -254,6 +258,7 @@ static struct cluster_node *node_get_or_add(struct cluster *c, const char *name)
     cn->name = mem_strdup(name);
     cn->place = TABLE_NOWHERE;
     cn->slot = index_take_slot(&c->index);
+    cn->nominated = nominations_count(c, name);
     ledger_init(&cn->ledger);
     map_put(&c->nodes, cn->name, cn);
     return cn;
@@ -417,6 +422,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
         claim_read(cp);
         events = hold(c, node_get_or_add(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
     }
+    events |= nominations_follow(c, cp, NULL);
     return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
 }
 
@@ -466,6 +472,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         events |= EVENT_POD_GONE;
     if (was_on != NULL && cp->on != was_on)
         node_drop_if_unused(c, was_on);
+    events |= nominations_follow(c, cp, old);
     events |= gangs_member_changed(c, cp, old, hooks);
     pod_free(old);
     return events;
@@ -520,6 +527,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     }
     if (cp->gang != NULL)
         events |= gangs_leave(c, cp, hooks);
+    events |= nominations_set(c, cp, NULL);
     map_remove(&c->pods, key);
     index_forget_traits(&c->index, cp);
     pod_delete(cp);
@@ -589,6 +597,8 @@ uint64_t cluster_digest(const struct cluster *c)
         const struct cluster_pod *cp = value;
         uint64_t h = mix(str_hash(key, strlen(key)), (uint64_t)cp->state);
         h = mix(h, claim_digest(cp));
+        if (cp->nominated != NULL)
+            h = mix(h, str_hash(cp->nominated, strlen(cp->nominated)));
         sum += cp->on != NULL ? mix(h, str_hash(cp->on->name, strlen(cp->on->name))) : h;
     }
     return sum;

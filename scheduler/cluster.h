@@ -61,6 +61,7 @@ struct cluster_node {
     struct VEC(struct cluster_port) ports; /* host ports that they have */
     int32_t place;                         /* in the table, or TABLE_NOWHERE */
     uint32_t slot;                         /* in the index' counters, as long as the node lives */
+    uint32_t nominated;                    /* pods that wait for room here: nominations.h */
 };
 
 enum cluster_state {
@@ -83,6 +84,7 @@ struct cluster_pod {
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
     struct gang *gang;           /* ours only: pods with our schedulerName */
+    char *nominated;             /* node on which it waits for room (nominations.h), or NULL */
     struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
     uint32_t class_slot;         /* classes.c's: the class it was last found in */
     uint64_t class_serial;       /* 0: none yet */
@@ -137,11 +139,12 @@ enum cluster_packing { CLUSTER_EMPTIEST_FIRST, CLUSTER_FULLEST_FIRST };
 
 struct cluster {
     const char *scheduler_name;
-    enum cluster_packing packing; /* set once, before the first decision */
-    struct map nodes;             /* name -> struct cluster_node */
-    struct map pods;              /* "ns/name" -> struct cluster_pod */
-    struct map gangs;             /* key -> struct gang */
-    struct map pod_groups;        /* "ns/name" -> struct cluster_groups */
+    enum cluster_packing packing;               /* set once, before the first decision */
+    struct map nodes;                           /* name -> struct cluster_node */
+    struct map pods;                            /* "ns/name" -> struct cluster_pod */
+    struct map gangs;                           /* key -> struct gang */
+    struct map pod_groups;                      /* "ns/name" -> struct cluster_groups */
+    struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     /* What was found out about the nodes, and what has changed since: in no digest. */

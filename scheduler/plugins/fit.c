@@ -7,6 +7,7 @@
  * Pod places count a little, so that pods that ask for nothing do not all go to one node.
  */
 #include "lib/base/num.h"
+#include "scheduler/nominations.h"
 #include "scheduler/plugin.h"
 
 static bool lacks(const char *what, int64_t want, int64_t total, int64_t used, struct reason *why)
@@ -27,7 +28,7 @@ static bool refuse(struct reason *why, enum reason_kind kind, const char *what, 
 }
 
 static bool has_extra(const struct amounts *want, const struct cluster_node *node,
-                      struct reason *why)
+                      const struct amounts *used, struct reason *why)
 {
     for (uint32_t i = 0; i < want->extra_len; i++) {
         int64_t offered = 0, taken = 0;
@@ -35,22 +36,17 @@ static bool has_extra(const struct amounts *want, const struct cluster_node *nod
             continue;
         if (!amounts_get(&node->allocatable, want->extra[i].id, &offered))
             return refuse(why, REASON_NOT_OFFERED, want->extra[i].name, NULL);
-        (void)amounts_get(&node->used, want->extra[i].id, &taken);
+        (void)amounts_get(used, want->extra[i].id, &taken);
         if (lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
             return false;
     }
     return true;
 }
 
-static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
-                   struct reason *why)
+static bool has_room(const struct plugin_ask *ask, const struct cluster_node *node,
+                     const struct amounts *used, struct reason *why)
 {
-    (void)a;
-    const struct cluster_pod *unknown = cluster_find_unreadable(node);
-    if (unknown != NULL)
-        return refuse(why, REASON_UNREADABLE, NULL, unknown->pod->unreadable);
-    const struct amounts *want = &ask->pod->request, *total = &node->allocatable,
-                         *used = &node->used;
+    const struct amounts *want = &ask->pod->request, *total = &node->allocatable;
     if (num_sub_sat(total->pods, used->pods) < 1)
         return refuse(why, REASON_PODS, NULL, NULL);
     if (lacks("cpu", want->cpu_milli, total->cpu_milli, used->cpu_milli, why) ||
@@ -58,7 +54,25 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
         lacks("ephemeral-storage", want->ephemeral_bytes, total->ephemeral_bytes,
               used->ephemeral_bytes, why))
         return false;
-    return has_extra(want, node, why);
+    return has_extra(want, node, used, why);
+}
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    (void)a;
+    const struct cluster_pod *unknown = cluster_find_unreadable(node), *other;
+    if (unknown != NULL)
+        return refuse(why, REASON_UNREADABLE, NULL, unknown->pod->unreadable);
+    if (node->nominated == 0)
+        return has_room(ask, node, &node->used, why);
+    struct amounts used = {0};
+    amounts_account(&used, &node->used, 1);
+    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
+        amounts_account(&used, &other->request, 1);
+    bool room = has_room(ask, node, &used, why);
+    amounts_deinit(&used);
+    return room;
 }
 
 /* How much of the total is left when this is taken as well, 0..PLUGIN_SCORE_MAX. In 24 bits, which is more than enough for points and much quicker. */
@@ -95,7 +109,8 @@ static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
     if (row->free_pods < 1 || want->cpu_milli > row->free_cpu_milli ||
         want->memory_bytes > row->free_memory_bytes ||
         want->ephemeral_bytes > row->free_ephemeral_bytes ||
-        (want->extra_len > 0 && !has_extra(want, row->node, NULL)))
+        (want->extra_len > 0 && !has_extra(want, row->node, &row->node->used, NULL)) ||
+        (row->nominated && !filter(ask, row->node, NULL, NULL)))
         return TREE_NO;
     return score_row(ask, row);
 }

@@ -2,15 +2,40 @@
 /*
  * gpu - shared and whole cards of one node. The ledger chooses; filter and reserve ask it the same question, so they cannot disagree.
  */
+#include "scheduler/nominations.h"
 #include "scheduler/plugin.h"
+
+/* What is left for the pod when those that wait here before it have got their cards: the node's ledger itself, or one in *room. */
+static const struct ledger *ledger_for(const struct plugin_ask *ask,
+                                       const struct cluster_node *node, struct arena *a,
+                                       struct ledger *room)
+{
+    const struct cluster_pod *other;
+    const struct ledger *l = &node->ledger;
+    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;) {
+        struct claim claim = {0};
+        struct ledger_why no;
+        if (!other->gpu.any)
+            continue;
+        if (l != room)
+            *room = *l; /* its arena stays the node's */
+        l = room;
+        bool known = ledger_choose(room, &other->gpu, a, &claim, &no);
+        ledger_account(room, &claim, known, &other->gpu, 1);
+    }
+    return l;
+}
 
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
-    const struct ledger *l = &node->ledger;
     const struct cluster_pod *pod = ask->pod;
     struct ledger_why no;
-    if (!pod->gpu.any || ledger_choose(l, &pod->gpu, a, NULL, &no))
+    struct ledger room;
+    if (!pod->gpu.any)
+        return true;
+    const struct ledger *l = ledger_for(ask, node, a, &room);
+    if (ledger_choose(l, &pod->gpu, a, NULL, &no))
         return true;
     if (why == NULL)
         return false;
@@ -49,7 +74,9 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
                     struct claim *claim)
 {
     struct ledger_why no;
-    return !ask->pod->gpu.any || ledger_choose(&node->ledger, &ask->pod->gpu, a, claim, &no);
+    struct ledger room;
+    return !ask->pod->gpu.any ||
+           ledger_choose(ledger_for(ask, node, a, &room), &ask->pod->gpu, a, claim, &no);
 }
 
 static bool applies(const struct cluster_pod *pod)

@@ -4,6 +4,7 @@
  * count: an ordinary init container is gone by the time that the others run, as kube-scheduler has it.
  */
 #include "lib/base/str.h"
+#include "scheduler/nominations.h"
 #include "scheduler/plugin.h"
 
 static bool is_any(const char *ip)
@@ -17,21 +18,42 @@ static bool conflict(const struct container_port *a, const struct container_port
            (is_any(a->host_ip) || is_any(b->host_ip) || str_eq(a->host_ip, b->host_ip));
 }
 
-static bool is_taken(const struct container_port *port, const struct cluster_node *node)
+/* Whether the pod has a port that conflicts with this one. */
+static bool any_port(const struct pod *p, const struct container_port *conflicting)
 {
+    for (size_t i = 0; i < p->containers_len; i++)
+        for (size_t k = 0; k < p->containers[i].ports_len; k++)
+            if (conflict(&p->containers[i].ports[k], conflicting))
+                return true;
+    for (size_t i = 0; i < p->init_containers_len; i++)
+        for (size_t k = 0; p->init_containers[i].sidecar && k < p->init_containers[i].ports_len;
+             k++)
+            if (conflict(&p->init_containers[i].ports[k], conflicting))
+                return true;
+    return false;
+}
+
+static bool is_taken(const struct plugin_ask *ask, const struct container_port *port,
+                     const struct cluster_node *node)
+{
+    const struct cluster_pod *other;
     for (size_t i = 0; i < node->ports.len; i++)
         if (conflict(port, node->ports.items[i].port))
+            return true;
+    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
+        if (other->has_ports && any_port(other->pod, port))
             return true;
     return false;
 }
 
 /* The first port of the list of containers that somebody on the node has. */
-static const struct container_port *first_taken(const struct container *c, size_t len,
+static const struct container_port *first_taken(const struct plugin_ask *ask,
+                                                const struct container *c, size_t len,
                                                 bool sidecars_only, const struct cluster_node *node)
 {
     for (size_t i = 0; i < len; i++)
         for (size_t k = 0; k < c[i].ports_len && (c[i].sidecar || !sidecars_only); k++)
-            if (is_taken(&c[i].ports[k], node))
+            if (is_taken(ask, &c[i].ports[k], node))
                 return &c[i].ports[k];
     return NULL;
 }
@@ -40,11 +62,12 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
                    struct reason *why)
 {
     const struct pod *p = ask->pod->pod;
-    if (node->ports.len == 0 || !ask->pod->has_ports)
+    if ((node->ports.len == 0 && node->nominated == 0) || !ask->pod->has_ports)
         return true;
-    const struct container_port *port = first_taken(p->containers, p->containers_len, false, node);
+    const struct container_port *port =
+        first_taken(ask, p->containers, p->containers_len, false, node);
     if (port == NULL)
-        port = first_taken(p->init_containers, p->init_containers_len, true, node);
+        port = first_taken(ask, p->init_containers, p->init_containers_len, true, node);
     if (port != NULL && why != NULL)
         *why = (struct reason){.kind = REASON_PORT,
                                .what = arena_printf(a, "%s%s%u/%s",

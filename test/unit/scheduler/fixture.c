@@ -70,7 +70,7 @@ static void write_pod(struct json_writer *w, const struct fixture_pod *f)
     json_object_begin(w);
     json_key(w, "metadata");
     json_object_begin(w);
-    json_kv_str(w, "namespace", "d");
+    json_kv_str(w, "namespace", f->ns != NULL ? f->ns : "d");
     json_kv_str(w, "name", f->name);
     (void)str_format(text, sizeof text, "u-%s", f->name);
     json_kv_str(w, "uid", f->uid != NULL ? f->uid : text);
@@ -114,6 +114,8 @@ static void write_pod(struct json_writer *w, const struct fixture_pod *f)
     json_key(w, "status");
     json_object_begin(w);
     json_kv_str(w, "phase", f->phase != NULL ? f->phase : "Pending");
+    if (f->nominated != NULL)
+        json_kv_str(w, "nominatedNodeName", f->nominated);
     json_object_end(w);
     json_object_end(w);
 }

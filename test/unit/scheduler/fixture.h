@@ -35,6 +35,8 @@ struct fixture_pod {
     const char *phase;     /* Pending */
     const char *const *labels;
     const char *const *annotations;
+    const char *nominated;         /* status.nominatedNodeName */
+    const char *ns;                /* d */
     const char *ports;             /* of the first container, as JSON: "{...},{...}" */
     const char *image;             /* of each container */
     const char *spec;              /* more members of spec, as JSON: "\"tolerations\":[]" */

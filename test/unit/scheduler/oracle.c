@@ -185,10 +185,15 @@ bool oracle_interpod(const struct cluster *c, const struct pod *p, const struct 
 static int holds(const struct podterm *terms, size_t len, const struct index_counter *k)
 {
     int count = 0;
+    if (len == 0)
+        return 0;
     AUTO_STRBUF wanted = {0};
     podterm_print(&k->terms[0], &wanted);
     for (size_t i = 0; i < len; i++) {
         AUTO_STRBUF text = {0};
+        if (terms[i].weight != k->terms[0].weight ||
+            !str_eq(terms[i].topology_key, k->terms[0].topology_key))
+            continue;
         podterm_print(&terms[i], &text);
         count +=
             terms[i].weight == k->terms[0].weight && str_eq(strbuf_str(&text), strbuf_str(&wanted));

@@ -12,6 +12,7 @@
 #include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/gangs.h"
+#include "scheduler/nominations.h"
 #include "scheduler/pipeline.h"
 #include "test/unit/scheduler/oracle.h"
 
@@ -445,7 +446,7 @@ static void update_pod(struct world *w, uint64_t i)
         return;
     w->said = "pod updated";
     bool assumed = cp->state == CLUSTER_ASSUMED;
-    switch (world_random(w, assumed ? 5 : 8)) {
+    switch (world_random(w, assumed ? 5 : 9)) {
     case 0:
     case 1:
         if (assumed) {
@@ -482,6 +483,16 @@ static void update_pod(struct world *w, uint64_t i)
         break;
     case 4:
         s->f.terminating = true;
+        break;
+    case 8:
+        w->said = "pod nominated";
+        (void)str_format(s->nominated, sizeof s->nominated, "n%llu",
+                         (unsigned long long)world_random(w, w->nodes + 1));
+        if (chance(w, 50)) {
+            spread_events(w, nominations_set(&w->cluster, cp, chance(w, 30) ? NULL : s->nominated));
+            return;
+        }
+        s->f.nominated = chance(w, 30) ? NULL : s->nominated;
         break;
     case 5:
         w->said = "pod resized";

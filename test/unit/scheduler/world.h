@@ -16,7 +16,7 @@ enum { WORLD_NODES = 7, WORLD_PODS = 40, WORLD_GANGS = 4, WORLD_TEXT = 256 };
 
 struct world_slot {
     struct fixture_pod f;
-    char name[16], uid[24], node[16], gang[16], min[16], count[16];
+    char name[16], uid[24], node[16], gang[16], min[16], count[16], nominated[16];
     char text[4][WORLD_TEXT]; /* values of annotations */
     const char *labels[12];
     const char *annotations[40];
