@@ -84,6 +84,7 @@ void cluster_deinit(struct cluster *c)
     gangs_deinit(c);
     map_deinit(&c->pods);
     map_deinit(&c->nodes);
+    vec_deinit(&c->placed);
     amounts_names_deinit(&c->names);
     objects_deinit(&c->objects);
     classes_free(c->classes);
@@ -149,10 +150,34 @@ static void release_ports(struct cluster_node *cn, const struct cluster_pod *cp)
             i++;
 }
 
+/* A cluster has a handful of priorities. */
+static void count_priority(struct cluster *c, int32_t priority, int sign)
+{
+    size_t i = 0;
+    while (i < c->placed.len && c->placed.items[i].priority != priority)
+        i++;
+    if (i == c->placed.len) {
+        struct cluster_placed none = {.priority = priority};
+        vec_push(&c->placed, none);
+    }
+    c->placed.items[i].pods += sign;
+    if (c->placed.items[i].pods == 0)
+        vec_remove_swap(&c->placed, i);
+}
+
+bool cluster_has_placed_below(const struct cluster *c, int32_t priority)
+{
+    for (size_t i = 0; i < c->placed.len; i++)
+        if (c->placed.items[i].priority < priority)
+            return true;
+    return false;
+}
+
 /* Whether affinity or spread of any pod counts this one. */
 static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
 {
     bool counted = index_hold(c, cp, cn);
+    count_priority(c, cp->pod->priority, 1);
     cp->on = cn;
     cp->on_place = cn->pods.len;
     vec_push(&cn->pods, cp);
@@ -180,6 +205,7 @@ static void release(struct cluster *c, struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
     (void)index_release(c, cp, cn);
+    count_priority(c, cp->pod->priority, -1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
     cn->unreadable -= cp->pod->unreadable != NULL;
     if (cp->has_ports)
@@ -570,6 +596,18 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     claim_clear(cp);
     cp->state = CLUSTER_PENDING;
     node_drop_if_unused(c, cn);
+}
+
+void cluster_lift(struct cluster *c, struct cluster_pod *cp)
+{
+    assert(cp->on != NULL);
+    release(c, cp);
+}
+
+void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)
+{
+    assert(cp->on == NULL);
+    (void)hold(c, on, cp);
 }
 
 /* ---- digest ---- */

@@ -93,6 +93,7 @@ struct cluster_pod {
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
     uint64_t bind_ticket; /* 0: none yet */
+    bool sent_away;       /* for a more important pod: as good as terminating */
     uint64_t told_class;
     int64_t told_ms;
 };
@@ -137,6 +138,11 @@ struct cluster_groups {
 /* Which of the nodes with room is filled first. */
 enum cluster_packing { CLUSTER_EMPTIEST_FIRST, CLUSTER_FULLEST_FIRST };
 
+struct cluster_placed {
+    int32_t priority;
+    int64_t pods;
+};
+
 struct cluster {
     const char *scheduler_name;
     enum cluster_packing packing;               /* set once, before the first decision */
@@ -145,6 +151,7 @@ struct cluster {
     struct map gangs;                           /* key -> struct gang */
     struct map pod_groups;                      /* "ns/name" -> struct cluster_groups */
     struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
+    struct VEC(struct cluster_placed) placed; /* how many pods of each priority */
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     /* What was found out about the nodes, and what has changed since: in no digest. */
@@ -188,6 +195,11 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
 /* ASSUMED -> PENDING; the caller looks at the state first: the watch may have confirmed the pod meanwhile. Room comes free (EVENT_POD_GONE, which is the
  * caller's to spread). Cannot fail. The node may go with it. */
 void cluster_forget(struct cluster *c, struct cluster_pod *cp);
+/* For a trial: the placed pod leaves its node and comes back, in any order with others, before anything else happens. It keeps its state; `on` is NULL meanwhile. */
+void cluster_lift(struct cluster *c, struct cluster_pod *cp);
+void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on);
+/* Whether any placed pod has a lower priority. */
+bool cluster_has_placed_below(const struct cluster *c, int32_t priority);
 
 /* Something that plugins read about this node changed, other than by the functions above. cluster_touch_all: about any node. */
 void cluster_touch(struct cluster *c, struct cluster_node *cn);

@@ -93,6 +93,25 @@ static int32_t place_all(struct cluster *c, struct cluster_pod **members, size_t
     return placed;
 }
 
+static void make_room(struct cluster *c, struct cluster_pod *pod, struct arena *a,
+                      struct cycle_result *out)
+{
+    out->pod = pod;
+    if (!preempt_may(c, pod)) {
+        out->awaits = preempt_awaits(c, pod);
+        return;
+    }
+    preempt_choose(c, pod, a, &out->preempt);
+    const struct preempt_choice *p = &out->preempt;
+    if (p->node != NULL && p->victims_len > 0)
+        out->sentence =
+            arena_printf(a, "%s; %zu pod%s of lower priority on %s must go for it", out->sentence,
+                         p->victims_len, p->victims_len == 1 ? "" : "s", p->node->name);
+    else if (p->node != NULL)
+        out->sentence =
+            arena_printf(a, "%s; pods are leaving %s for it", out->sentence, p->node->name);
+}
+
 void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct arena *a,
                struct cycle_result *out)
 {
@@ -132,8 +151,11 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
                            g->min_available, stuck.member->pod->name, why);
     bool keep = quorum && placed > 0;
     refuse(out, keep ? CYCLE_PARTLY : CYCLE_NO_ROOM, why, reasons_class(stuck.why), stuck.wakes);
-    if (keep)
+    if (keep) {
         plan_commit(plan);
-    else
-        plan_rollback(plan, begin);
+        return;
+    }
+    plan_rollback(plan, begin);
+    if (gangs_is_lone(g))
+        make_room(c, members[0], a, out);
 }

@@ -4,6 +4,8 @@
  *
  * All-or-nothing: members are placed under the undo journal; fewer than min-available placed (with those that already run) and everything is rolled back, so a
  * waiting gang holds nothing (I2). Members beyond the quorum are placed as far as they fit.
+ *
+ * For a lone pod that finds no room the cycle also says who would have to go (preempt.h). Gangs send nobody away yet.
  */
 #pragma once
 
@@ -13,6 +15,7 @@
 #include "lib/base/arena.h"
 #include "scheduler/cluster.h"
 #include "scheduler/plan.h"
+#include "scheduler/preempt.h"
 
 enum cycle_verdict {
     CYCLE_PLACED, /* everything that waits is placed */
@@ -27,6 +30,9 @@ struct cycle_result {
     const char *sentence; /* in the arena */
     uint64_t class;       /* of the sentence, without amounts */
     uint32_t wakes;
+    struct cluster_pod *pod;       /* NO_ROOM of a lone pod */
+    struct preempt_choice preempt; /* of that pod: where room can be made, if node is set */
+    bool awaits; /* others were sent away for it and are still leaving: it keeps its nomination */
 };
 
 /* plan was begun by the caller; committed for PLACED and PARTLY, empty otherwise. */

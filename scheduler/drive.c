@@ -8,7 +8,9 @@
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
+#include "lib/base/str.h"
 #include "scheduler/cycle.h"
+#include "scheduler/nominations.h"
 #include "scheduler/plan.h"
 
 enum {
@@ -37,6 +39,11 @@ static struct metric queue_gauge = {.kind = METRIC_GAUGE,
                                     .name = "cosched_scheduler_queue_gangs",
                                     .help = "Gangs that wait, by state.",
                                     .label = "state"};
+
+static struct metric preemptions = {.kind = METRIC_COUNTER,
+                                    .name = "cosched_scheduler_preemptions_total",
+                                    .help =
+                                        "Times that less important pods were sent away for a pod."};
 
 static const char *verdict_name(enum cycle_verdict v)
 {
@@ -113,6 +120,66 @@ static void note_why(struct drive *d, struct gang *g, const struct cycle_result 
         loop_timer_set(d->loop, &d->tell, 0, tell_waiting, d);
 }
 
+/* The pod has a right to the room on that node from now on; NULL: on none. */
+static void nominate(struct drive *d, struct cluster_pod *cp, const char *node)
+{
+    if (str_eq(cp->nominated, node))
+        return;
+    status_tell_nominated(d->status, cp->pod, node);
+    uint32_t events = nominations_set(&d->cluster, cp, node);
+    queue_wake(&d->queue, events, loop_now_ms(d->loop));
+}
+
+/* Sends away whom the cycle chose. A promise that nobody's leaving can keep any more is taken back. */
+static void make_room(struct drive *d, const struct cycle_result *r)
+{
+    const struct preempt_choice *p = &r->preempt;
+    if (r->pod == NULL || r->awaits)
+        return;
+    nominate(d, r->pod, p->node != NULL ? p->node->name : NULL);
+    if (p->victims_len == 0)
+        return;
+    metrics_inc(&preemptions, NULL);
+    log_info("making room", kv("pod", r->pod->pod->key), kv("node", p->node->name),
+             kv("victims", p->victims_len));
+    for (size_t i = 0; i < p->victims_len; i++) {
+        p->victims[i]->sent_away = true;
+        status_tell_preempted(d->status, p->victims[i]->pod, r->pod->pod, p->node->name);
+        evictor_submit(d->evictor, p->victims[i]->pod, r->pod->pod);
+    }
+}
+
+static void take_eviction(void *arg, void *msg)
+{
+    struct drive *d = arg;
+    struct evictor_result *r = msg;
+    struct cluster_pod *victim = cluster_find_pod(&d->cluster, r->victim);
+    struct cluster_pod *cp = cluster_find_pod(&d->cluster, r->pod);
+    if (!r->gone) {
+        log_warn("pod not sent away", kv("pod", r->victim), kv("for", r->pod),
+                 kv("error", r->error.text));
+        if (victim != NULL && str_eq(victim->pod->uid, r->victim_uid))
+            victim->sent_away = false;
+        if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING) {
+            nominate(d, cp, NULL);
+            if (cp->gang != NULL)
+                queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
+            drive_poke(d);
+        }
+    }
+    evictor_result_free(r);
+}
+
+static void park(struct drive *d, struct gang *g, const struct cycle_result *r)
+{
+    /* Who waits for pods to leave goes the moment they are gone. */
+    bool leaving = r->awaits || r->preempt.node != NULL;
+    if (leaving || r->verdict == CYCLE_WAITING)
+        queue_wait(&d->queue, g, r->wakes | (leaving ? EVENT_POD_GONE : 0));
+    else
+        queue_park(&d->queue, g, r->wakes, loop_now_ms(d->loop));
+}
+
 static void try_gang(struct drive *d, struct gang *g)
 {
     struct plan plan;
@@ -138,11 +205,9 @@ static void try_gang(struct drive *d, struct gang *g)
     case CYCLE_PARTLY:
     case CYCLE_WAITING:
     case CYCLE_NO_ROOM:
-        if (r.verdict == CYCLE_WAITING)
-            queue_wait(&d->queue, g, r.wakes);
-        else
-            queue_park(&d->queue, g, r.wakes, loop_now_ms(d->loop));
+        park(d, g, &r);
         note_why(d, g, &r);
+        make_room(d, &r);
         log_debug("gang waits", kv("gang", g->key), kv("why", r.sentence));
         break;
     }
@@ -223,17 +288,21 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     cluster_init(&d->cluster, scheduler_name);
     queue_init(&d->queue);
     arena_init(&d->arena, 64 * 1024);
-    struct metric *all[] = {&attempts,   &cycle_seconds, &e2e_seconds,
-                            &pods_gauge, &nodes_gauge,   &queue_gauge};
+    struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge,
+                            &nodes_gauge, &queue_gauge,   &preemptions};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         metrics_register(all[i]);
+    if (mailbox_new(&d->evictions, loop, DRIVE_RESULTS, take_eviction, evictor_result_free, d,
+                    err) < 0)
+        return -1;
     return mailbox_new(&d->results, loop, DRIVE_RESULTS, take_result, binder_result_free, d, err);
 }
 
-void drive_start(struct drive *d, struct binder *b, struct status *s)
+void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e)
 {
     d->binder = b;
     d->status = s;
+    d->evictor = e;
     d->running = true;
     drive_poke(d);
 }
@@ -249,6 +318,7 @@ void drive_deinit(struct drive *d)
 {
     drive_pause(d);
     mailbox_free(d->results);
+    mailbox_free(d->evictions);
     queue_deinit(&d->queue);
     cluster_deinit(&d->cluster);
     arena_deinit(&d->arena);

@@ -12,6 +12,7 @@
 #include "lib/base/loop.h"
 #include "scheduler/binder.h"
 #include "scheduler/cluster.h"
+#include "scheduler/evictor.h"
 #include "scheduler/queue.h"
 #include "scheduler/status.h"
 
@@ -23,18 +24,20 @@ struct drive {
     struct loop_timer tick;
     struct loop_timer tell; /* waiting pods that are told why later */
     struct mailbox *results;
-    struct binder *binder; /* NULL until we lead */
+    struct mailbox *evictions; /* the evictor's results */
+    struct binder *binder;     /* NULL until we lead */
     struct status *status;
+    struct evictor *evictor;
     uint64_t tickets; /* Bindings handed out so far */
     bool running;     /* caches are synced and we lead */
 };
 
 int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err);
 /* From now on gangs are tried. */
-void drive_start(struct drive *d, struct binder *b, struct status *s);
+void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e);
 /* No new gang is tried; results are still taken. */
 void drive_pause(struct drive *d);
 /* Something changed: have a look in this round. Cheap, may be called often. */
 void drive_poke(struct drive *d);
-/* After the binder has ended. */
+/* After the binder and the evictor have ended. */
 void drive_deinit(struct drive *d);

@@ -59,6 +59,7 @@ struct scheduler {
     struct intake intake;
     struct binder *binder;
     struct status *status;
+    struct evictor *evictor;
     struct loop_timer drain;
     int64_t drain_until_ms;
     bool leading;
@@ -121,7 +122,7 @@ static void model_changed(void *arg)
                  kv("pods", map_count(&s->drive.cluster.pods)));
         probes_met(&s->probes, s->need_synced, true);
         http_serve(&s->http, true);
-        drive_start(&s->drive, s->binder, s->status);
+        drive_start(&s->drive, s->binder, s->status, s->evictor);
     }
     drive_poke(&s->drive);
 }
@@ -141,10 +142,12 @@ static int start_leading(struct scheduler *s, struct error *err)
     struct binder_config binder = {.threads = (unsigned)s->options.bind_workers,
                                    .lease = s->lease,
                                    .results = s->drive.results};
+    struct evictor_config evictor = {.lease = s->lease, .results = s->drive.evictions};
     struct status_config status = {
         .events = s->events_options, .lease = s->lease, .is_busy = is_binding, .arg = s};
     if (binder_start(&s->binder, s->kube, &s->kube_options, &binder, err) < 0 ||
         status_start(&s->status, s->kube, &s->kube_options, &status, err) < 0 ||
+        evictor_start(&s->evictor, s->kube, &s->kube_options, &evictor, err) < 0 ||
         intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
         return -1;
     return 0;
@@ -208,9 +211,11 @@ static void tear_down(struct scheduler *s)
 {
     http_close(&s->http);
     bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
+    mailbox_close(s->drive.evictions);
     mailbox_close(s->drive.results); /* nobody reads it any more: a worker must not wait for room */
     intake_deinit(&s->intake);
     status_stop(s->status, STATUS_DRAIN_MS); /* before the binder, which its threads ask */
+    evictor_stop(s->evictor);
     binder_stop(s->binder);
     /* A Binding without an answer may still happen: then the lease is not released, it runs out. */
     lease_stop(s->lease, drained);

@@ -36,6 +36,7 @@ struct status_job {
     char *version; /* of the pod that was looked at */
     char *reason, *sentence;
     bool turns_false; /* the condition was not False before */
+    char *nominated;  /* not a condition but this node's name; "": none any more */
 };
 
 static void job_free(void *p)
@@ -47,6 +48,7 @@ static void job_free(void *p)
     free(job->version);
     free(job->reason);
     free(job->sentence);
+    free(job->nominated);
     free(job);
 }
 
@@ -81,6 +83,23 @@ static void print_condition(const struct status_job *job, struct strbuf *out)
     json_object_end(&w);
 }
 
+/* Whatever the pod's version: nobody else writes this field of our pods. */
+static void print_nominated(const struct status_job *job, struct strbuf *out)
+{
+    struct json_writer w;
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", job->uid);
+    json_object_end(&w);
+    json_key(&w, "status");
+    json_object_begin(&w);
+    json_kv_str(&w, "nominatedNodeName", job->nominated);
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
 /* After a conflict. 1: the pod still waits, the job has its version; 0: it does not; -1: not known. */
 static int still_waits(struct status *s, struct status_job *job, struct error *err)
 {
@@ -100,7 +119,10 @@ static int still_waits(struct status *s, struct status_job *job, struct error *e
 static int patch(struct status *s, const struct status_job *job, struct error *err)
 {
     AUTO_STRBUF body = {0};
-    print_condition(job, &body);
+    if (job->nominated != NULL)
+        print_nominated(job, &body);
+    else
+        print_condition(job, &body);
     return kube_patch(s->client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
                       strbuf_str(&body), body.len, NULL, err);
 }
@@ -131,7 +153,7 @@ static bool wait_for_turn(struct status *s)
 static const char *write_condition(struct status *s, struct status_job *job)
 {
     struct error err = ERROR_INIT;
-    if (!wait_for_turn(s))
+    if (job->nominated == NULL && !wait_for_turn(s))
         return "stopping";
     for (int attempt = 0;; attempt++) {
         error_clear(&err);
@@ -266,6 +288,26 @@ void status_tell_bind_failed(struct status *s, const struct pod *p, const char *
     AUTO_STRBUF b = {0};
     strbuf_addf(&b, "Binding to %s failed, trying again: %s", node, why);
     emit(s, p, true, "FailedBinding", strbuf_str(&b));
+}
+
+void status_tell_nominated(struct status *s, const struct pod *p, const char *node)
+{
+    struct status_job *job = mem_new(struct status_job, 1);
+    *job = (struct status_job){.ns = mem_strdup(p->ns),
+                               .name = mem_strdup(p->name),
+                               .uid = mem_strdup(p->uid),
+                               .version = mem_strdup(""),
+                               .nominated = mem_strdup(str_or_empty(node))};
+    if (!workers_submit(s->workers, job))
+        metrics_inc(&writes, "dropped");
+}
+
+void status_tell_preempted(struct status *s, const struct pod *victim, const struct pod *by,
+                           const char *node)
+{
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b, "Sent away from %s to make room for pod %s of higher priority", node, by->key);
+    emit(s, victim, false, "Preempted", strbuf_str(&b));
 }
 
 void status_stop(struct status *s, int64_t drain_ms)

@@ -36,5 +36,9 @@ int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms);
 void status_tell_bound(struct status *s, const struct pod *p, const char *node);
 void status_tell_bind_failed(struct status *s, const struct pod *p, const char *node,
                              const char *why);
+/* Writes status.nominatedNodeName, ahead of nobody and without waiting for a turn: another leader must know of it. node NULL: takes it back. */
+void status_tell_nominated(struct status *s, const struct pod *p, const char *node);
+void status_tell_preempted(struct status *s, const struct pod *victim, const struct pod *by,
+                           const char *node);
 /* Sends what waits for at most drain_ms. NULL is fine. */
 void status_stop(struct status *s, int64_t drain_ms);

@@ -20,6 +20,7 @@ static struct loop *loop;
 static struct drive d;
 static struct intake in;
 static struct binder *binder;
+static struct evictor *evictor;
 static struct status *status;
 
 static void changed(void *arg)
@@ -47,9 +48,11 @@ static int setup(void **state)
     struct binder_config c = {
         .threads = 4, .results = d.results, .timeout_ms = (int64_t)2 * SHELL_WAIT_MS};
     if (binder_start(&binder, config, &options, &c, &err) < 0 ||
-        status_start(&status, config, &options, &sc, &err) < 0)
+        status_start(&status, config, &options, &sc, &err) < 0 ||
+        evictor_start(&evictor, config, &options, &(struct evictor_config){.results = d.evictions},
+                      &err) < 0)
         fail_msg("%s", err.text);
-    drive_start(&d, binder, status);
+    drive_start(&d, binder, status, evictor);
     return 0;
 }
 
@@ -57,8 +60,10 @@ static int teardown(void **state)
 {
     (void)state;
     mailbox_close(d.results);
+    mailbox_close(d.evictions);
     intake_deinit(&in);
     status_stop(status, 0);
+    evictor_stop(evictor);
     binder_stop(binder);
     drive_deinit(&d);
     loop_free(loop);
@@ -300,6 +305,64 @@ static void after_a_pause_nothing_new_is_tried(void **state)
     expect_done();
 }
 
+/* ---- sending away ---- */
+
+static void less_important_pods_make_room(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "low", .node = "n1", .priority = 1, .c = {{.cpu_milli = 1000}}));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "high", .priority = 5, .c = {{.cpu_milli = 1000}}));
+    settle();
+    shell_await(twin, "PATCH", "/namespaces/d/pods/high/status", 1);
+    expect_int("where it may go is noted", 1,
+               shell_count(twin, "PATCH", "\"nominatedNodeName\":\"n1\""));
+    shell_await(twin, "DELETE", "/namespaces/d/pods/low", 1);
+    expect_int("the victim is told why", 1, shell_count(twin, "PATCH", "PreemptionByScheduler"));
+    expect_int("only that very pod", 1, shell_count(twin, "DELETE", "\"uid\":\"u-low\""));
+    expect_true("it is as good as gone", find("d/low")->sent_away);
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "low", .node = "n1", .priority = 1, .terminating = true,
+             .c = {{.cpu_milli = 1000}}));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "other", .node = "n1", .c = {{.cpu_milli = 0}}));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "equal", .priority = 5, .created_s = 9, .c = {{.cpu_milli = 1000}}));
+    settle();
+    expect_int("nobody is sent away twice", 1, shell_count(twin, "DELETE", NULL));
+    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "low", .node = "n1"));
+    settle();
+    expect_int("it goes at once, without a backoff", CLUSTER_ASSUMED, find("d/high")->state);
+    expect_int("the room was promised", CLUSTER_PENDING, find("d/equal")->state);
+    expect_done();
+}
+
+static void a_victim_that_cannot_be_sent_away(void **state)
+{
+    (void)state;
+    /* The nomination and the victim's condition, in any order. */
+    twin_script(twin, 403, "", "{}");
+    twin_script(twin, 403, "", "{}");
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "low", .node = "n1", .priority = 1, .c = {{.cpu_milli = 1000}}));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "high", .priority = 5, .c = {{.cpu_milli = 1000}}));
+    settle();
+    expect_true("it is as good as gone", find("d/low")->sent_away);
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; find("d/low")->sent_away;
+         loop_once(loop, 20))
+        if (clock_mono_ms() >= end)
+            fail_msg("the victim is still thought to leave");
+    expect_true("the promise is taken back", find("d/high")->nominated == NULL);
+    shell_await(twin, "PATCH", "\"nominatedNodeName\":\"\"", 1);
+    expect_int("nothing is deleted without its condition", 0, shell_count(twin, "DELETE", NULL));
+    expect_int("tried again after a backoff", GANG_BACKOFF, find("d/high")->gang->state);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
@@ -314,6 +377,8 @@ int main(void)
         TEST(a_pod_that_waits_is_told_why_when_it_has_waited),
         TEST(room_that_appears_is_taken_at_once),
         TEST(after_a_pause_nothing_new_is_tried),
+        TEST(less_important_pods_make_room),
+        TEST(a_victim_that_cannot_be_sent_away),
     };
 #undef TEST
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * On one node: pods that are leaving anyway count as gone. If that is not enough, all pods of lower priority go as well; if the pod fits then, they are brought
+ * back one by one as long as it still does: first those whose leaving would break a disruption budget, and of each kind the more important first (higher
+ * priority, then longer running). Who could not be brought back is a victim.
+ *
+ * Of the nodes: nobody has to go (something is leaving already); then fewest broken budgets; then the lowest priority of the most important victim; then the least sum
+ * of priorities; then fewest victims; then the one whose most important victims started last; then the first.
+ *
+ * The search begins at a node that the pod's uid names, so that not always the same nodes are disturbed, and ends after PREEMPT_CANDIDATES nodes that would do.
+ *
+ * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain): nothing is lifted, so a decision among thousands of nodes takes microseconds. For all
+ * others the model itself is changed and changed back, and the plugins are asked.
+ */
+#include "scheduler/preempt.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/pdb.h"
+#include "scheduler/classes.h"
+#include "scheduler/pipeline.h"
+
+/* The cluster without some pods of one node. */
+struct trial {
+    struct cluster *cluster;
+    struct cluster_pod *pod;
+    struct cluster_node *node;
+    struct arena *arena;
+    bool plain;
+    struct amounts without; /* plain: what the lifted ones hold, of what the pod asks for */
+};
+
+struct lower {
+    struct cluster_pod *pod;
+    bool violates; /* leaves a disruption budget broken */
+    bool lifted;
+};
+
+struct cost {
+    int64_t violations;
+    int64_t highest; /* priority of the most important victim */
+    int64_t sum;     /* of priorities, each above the lowest that there is */
+    int64_t victims;
+    int64_t started_ns; /* of the most important victims the first */
+};
+
+struct budget {
+    const struct pdb *pdb;
+    int64_t allowed;
+};
+
+/* What all nodes share. */
+struct search {
+    struct trial trial;
+    bool plain; /* nothing but amounts decides where the pod fits */
+    struct budget *budgets;
+    size_t budgets_len;
+    struct VEC(struct lower) lowers;
+    struct VEC(struct cluster_pod *) leaving;
+};
+
+static bool is_leaving(const struct cluster_pod *cp)
+{
+    return cp->pod->terminating || cp->sent_away;
+}
+
+bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod)
+{
+    const struct cluster_node *on =
+        pod->nominated != NULL ? cluster_find_node(c, pod->nominated) : NULL;
+    for (size_t i = 0; on != NULL && i < on->pods.len; i++) {
+        const struct cluster_pod *other = on->pods.items[i];
+        if (is_leaving(other) && other->pod->priority < pod->pod->priority)
+            return true;
+    }
+    return false;
+}
+
+bool preempt_may(const struct cluster *c, const struct cluster_pod *pod)
+{
+    return !pod->pod->preempt_never && cluster_has_placed_below(c, pod->pod->priority) &&
+           !preempt_awaits(c, pod);
+}
+
+/* ---- a trial ---- */
+
+/* Sums of pods on one node, whose own sum did not overflow: see try_node. */
+static void add(int64_t *to, int64_t value, int sign)
+{
+    *to = sign > 0 ? num_add_sat(*to, value) : num_sub_sat(*to, value);
+}
+
+static void tally(struct trial *t, const struct cluster_pod *cp, int sign)
+{
+    const struct amounts *held = &cp->request;
+    add(&t->without.cpu_milli, held->cpu_milli, sign);
+    add(&t->without.memory_bytes, held->memory_bytes, sign);
+    add(&t->without.ephemeral_bytes, held->ephemeral_bytes, sign);
+    t->without.pods += sign;
+    for (uint32_t i = 0; i < t->without.extra_len; i++) {
+        int64_t value = 0;
+        (void)amounts_get(held, t->without.extra[i].id, &value);
+        add(&t->without.extra[i].value, value, sign);
+    }
+}
+
+static void lift(struct trial *t, struct cluster_pod *cp)
+{
+    if (t->plain)
+        tally(t, cp, 1);
+    else
+        cluster_lift(t->cluster, cp);
+}
+
+static void set_down(struct trial *t, struct cluster_pod *cp)
+{
+    if (t->plain)
+        tally(t, cp, -1);
+    else
+        cluster_set_down(t->cluster, cp, t->node);
+}
+
+static bool has_room(int64_t want, int64_t total, int64_t used, int64_t without)
+{
+    return want == 0 || want <= num_sub_sat(total, num_sub_sat(used, without));
+}
+
+static bool fits_plainly(const struct trial *t)
+{
+    const struct amounts *want = &t->pod->request, *total = &t->node->allocatable,
+                         *used = &t->node->used, *without = &t->without;
+    if (!has_room(1, total->pods, used->pods, without->pods) ||
+        !has_room(want->cpu_milli, total->cpu_milli, used->cpu_milli, without->cpu_milli) ||
+        !has_room(want->memory_bytes, total->memory_bytes, used->memory_bytes,
+                  without->memory_bytes) ||
+        !has_room(want->ephemeral_bytes, total->ephemeral_bytes, used->ephemeral_bytes,
+                  without->ephemeral_bytes))
+        return false;
+    for (uint32_t i = 0; i < want->extra_len; i++) {
+        int64_t offered = 0, taken = 0;
+        bool is_offered = amounts_get(total, want->extra[i].id, &offered);
+        (void)amounts_get(used, want->extra[i].id, &taken);
+        if (want->extra[i].value > 0 && (!is_offered || !has_room(want->extra[i].value, offered,
+                                                                  taken, without->extra[i].value)))
+            return false;
+    }
+    return true;
+}
+
+static bool fits(struct trial *t)
+{
+    if (t->plain)
+        return fits_plainly(t);
+    struct plugin_ask ask = pipeline_ask(t->cluster, t->pod);
+    return pipeline_refusing(&ask, t->node, t->arena, NULL) == NULL;
+}
+
+/* ---- who may go ---- */
+
+/* More important first. A pod that the kubelet has not begun is less important than one that runs. */
+static int by_importance(const void *a, const void *b)
+{
+    const struct lower *x = a, *y = b;
+    const struct pod *p = x->pod->pod, *q = y->pod->pod;
+    if (x->violates != y->violates)
+        return x->violates ? -1 : 1;
+    if (p->priority != q->priority)
+        return p->priority > q->priority ? -1 : 1;
+    int64_t s = p->started_ns > 0 ? p->started_ns : INT64_MAX;
+    int64_t t = q->started_ns > 0 ? q->started_ns : INT64_MAX;
+    if (s != t)
+        return s < t ? -1 : 1;
+    return strcmp(p->key, q->key);
+}
+
+static void sort(struct search *s)
+{
+    if (s->lowers.len > 1)
+        qsort(s->lowers.items, s->lowers.len, sizeof *s->lowers.items, by_importance);
+}
+
+/* Each pod draws on its budgets as it goes, the more important first: the last ones break it. */
+static void judge_budgets(struct search *s)
+{
+    if (s->budgets_len == 0)
+        return;
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].allowed = s->budgets[i].pdb->disruptions_allowed;
+    for (size_t k = 0; k < s->lowers.len; k++) {
+        const struct pod *p = s->lowers.items[k].pod->pod;
+        for (size_t i = 0; i < s->budgets_len; i++)
+            if (pdb_covers(s->budgets[i].pdb, p->ns, p->name, &p->labels) &&
+                --s->budgets[i].allowed < 0)
+                s->lowers.items[k].violates = true;
+    }
+}
+
+/* A mirror pod is run by its kubelet whatever anybody says: deleting it makes no room. */
+static bool may_be_sent_away(const struct cluster_pod *cp, const struct cluster_pod *by)
+{
+    return cp->pod->unreadable == NULL && cp->pod->priority < by->pod->priority &&
+           !pod_is_mirror(cp->pod);
+}
+
+static void gather(struct search *s)
+{
+    const struct cluster_node *node = s->trial.node;
+    s->lowers.len = s->leaving.len = 0;
+    for (size_t i = 0; i < node->pods.len; i++) {
+        struct cluster_pod *cp = node->pods.items[i];
+        if (is_leaving(cp)) {
+            vec_push(&s->leaving, cp);
+        } else if (may_be_sent_away(cp, s->trial.pod)) {
+            struct lower l = {.pod = cp};
+            vec_push(&s->lowers, l);
+        }
+    }
+}
+
+/* ---- one node ---- */
+
+static struct cost cost_of(const struct search *s)
+{
+    struct cost cost = {.highest = INT64_MIN, .started_ns = INT64_MAX};
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        const struct lower *l = &s->lowers.items[i];
+        const struct pod *p = l->pod->pod;
+        if (!l->lifted)
+            continue;
+        cost.violations += l->violates;
+        cost.victims++;
+        cost.sum += (int64_t)p->priority - INT32_MIN;
+        int64_t started = p->started_ns > 0 ? p->started_ns : INT64_MAX;
+        if (p->priority > cost.highest)
+            cost.started_ns = started;
+        else if (p->priority == cost.highest)
+            cost.started_ns = num_min(cost.started_ns, started);
+        cost.highest = num_max(cost.highest, p->priority);
+    }
+    return cost;
+}
+
+static bool is_cheaper(const struct cost *a, const struct cost *b)
+{
+    if ((a->victims == 0) != (b->victims == 0))
+        return a->victims == 0;
+    if (a->violations != b->violations)
+        return a->violations < b->violations;
+    if (a->highest != b->highest)
+        return a->highest < b->highest;
+    if (a->sum != b->sum)
+        return a->sum < b->sum;
+    if (a->victims != b->victims)
+        return a->victims < b->victims;
+    return a->started_ns > b->started_ns;
+}
+
+static void lift_lowers(struct search *s)
+{
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        lift(&s->trial, s->lowers.items[i].pod);
+        s->lowers.items[i].lifted = true;
+    }
+}
+
+static void bring_back(struct search *s)
+{
+    judge_budgets(s);
+    sort(s);
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        struct lower *l = &s->lowers.items[i];
+        set_down(&s->trial, l->pod);
+        l->lifted = !fits(&s->trial);
+        if (l->lifted)
+            lift(&s->trial, l->pod);
+    }
+}
+
+/* Whether the pod fits if those go that `lifted` names. The trial is over when this returns. */
+static bool try_node(struct search *s, struct cluster_node *node)
+{
+    struct trial *t = &s->trial;
+    t->node = node;
+    if (node->unreadable > 0)
+        return false; /* such a pod cannot be sent away: nobody knows what for */
+    gather(s);
+    if (s->lowers.len + s->leaving.len == 0)
+        return false;
+    t->plain = s->plain && !node->used.saturated && node->nominated == 0;
+    for (size_t i = 0; i < s->leaving.len; i++)
+        lift(t, s->leaving.items[i]);
+    bool ok = s->leaving.len > 0 && fits(t);
+    if (!ok) {
+        if (s->budgets_len > 0)
+            sort(s); /* the order in which they draw on their budgets */
+        lift_lowers(s);
+        ok = s->lowers.len > 0 && fits(t);
+        if (ok)
+            bring_back(s);
+    }
+    for (size_t i = s->lowers.len; i-- > 0;)
+        if (s->lowers.items[i].lifted)
+            set_down(t, s->lowers.items[i].pod);
+    for (size_t i = s->leaving.len; i-- > 0;)
+        set_down(t, s->leaving.items[i]);
+    return ok;
+}
+
+/* ---- all nodes ---- */
+
+static bool is_plain(const struct pod_class *class)
+{
+    for (size_t i = 0; class->held[i] != NULL; i++)
+        if (class->held[i] != &plugin_fit && class->held[i]->filter != NULL)
+            return false;
+    return class->domains == NULL;
+}
+
+static void keep(const struct search *s, const struct cost *cost, struct preempt_choice *out)
+{
+    out->node = s->trial.node;
+    out->violations = cost->violations;
+    out->victims_len = 0;
+    if (cost->victims == 0)
+        return;
+    out->victims = arena_new(s->trial.arena, struct cluster_pod *, (size_t)cost->victims);
+    for (size_t i = s->lowers.len; i-- > 0;)
+        if (s->lowers.items[i].lifted)
+            out->victims[out->victims_len++] = s->lowers.items[i].pod;
+}
+
+static void read_budgets(struct search *s)
+{
+    const struct map *all = &s->trial.cluster->objects.by_key[OBJECTS_BUDGETS];
+    const char *key;
+    void *value;
+    s->budgets = arena_new(s->trial.arena, struct budget, map_count(all));
+    for (size_t i = 0; map_next(all, &i, &key, &value);)
+        s->budgets[s->budgets_len++].pdb = value;
+}
+
+static void begin(struct search *s, struct cluster *c, struct cluster_pod *pod, struct arena *a)
+{
+    const struct pod_class *class = classes_ask(c, pod);
+    *s = (struct search){.trial = {.cluster = c, .pod = pod, .arena = a}, .plain = is_plain(class)};
+    struct amounts *without = &s->trial.without;
+    without->extra_len = pod->request.extra_len;
+    without->extra = arena_new(a, struct amounts_extra, without->extra_len);
+    for (uint32_t i = 0; i < without->extra_len; i++)
+        without->extra[i].id = pod->request.extra[i].id;
+    read_budgets(s);
+}
+
+void preempt_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
+                    struct preempt_choice *out)
+{
+    struct search s;
+    struct cost best = {0};
+    *out = (struct preempt_choice){0};
+    begin(&s, c, pod, a);
+    uint32_t len = c->table.len, candidates = 0;
+    uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
+    for (uint32_t k = 0; k < len && candidates < PREEMPT_CANDIDATES; k++) {
+        uint32_t place = (uint32_t)((first + k) % len);
+        /* Asked anew: a trial may have made the class build itself again. */
+        if (classes_ask(c, pod)->fixed_score[place] == TREE_NO)
+            continue; /* no pod's leaving changes the Node itself */
+        if (!try_node(&s, c->table.rows[place].node))
+            continue;
+        candidates++;
+        struct cost cost = cost_of(&s);
+        if (out->node == NULL || is_cheaper(&cost, &best)) {
+            best = cost;
+            keep(&s, &cost, out);
+            if (cost.victims == 0)
+                break;
+        }
+    }
+    vec_deinit(&s.lowers);
+    vec_deinit(&s.leaving);
+}
