@@ -13,7 +13,7 @@ LEFT_OUT = ["volumes"]
 @case("30 random small clusters: we bind a pod if and only if kube-scheduler does, to a node that it accepts", needs={"real", "alone"})
 def differential(suite):
     """On a control plane of its own, with nobody else's nodes and pods. COSCHED_SEED repeats a run, COSCHED_CLUSTERS makes it longer."""
-    command = [sys.executable, os.path.join(ROOT, "test/differential/run"), "--features=" + ",".join("-" + f for f in LEFT_OUT)]
+    command = [sys.executable, os.path.join(ROOT, "test/differential/run"), "--known", "--features=" + ",".join("-" + f for f in LEFT_OUT)]
     clusters = int(os.environ.get("COSCHED_CLUSTERS", "30"))
     done = subprocess.run(command, capture_output=True, text=True, timeout=120 + 10 * clusters, check=False, cwd=suite.directory)
     lines = done.stdout.splitlines()
