@@ -22,6 +22,7 @@
 #include "lib/base/vec.h"
 #include "test/local/admission_inside.h"
 #include "test/local/patch.h"
+#include "test/local/typed.h"
 
 struct run {
     struct admission *owner;
@@ -130,12 +131,17 @@ static int change(struct run *r, json *patch, bool *changed, struct error *err)
         return 0;
     struct strbuf before = {0}, after = {0};
     jsontree_print(r->object, &before);
+    const struct kind *k = r->request.kind;
     int rc = patch_json(r->object, patch, err);
+    if (rc == 0)
+        rc = typed_decode(r->object, k->api_version, k->kind, NULL, err);
     if (rc == 0) {
-        if (r->request.kind->fill_defaults && !r->request.sub)
-            r->request.kind->fill_defaults(r->object, jsontree_root(r->object));
+        if (k->fill_defaults && !r->request.sub)
+            k->fill_defaults(r->object, jsontree_root(r->object));
         jsontree_print(r->object, &after);
         *changed = !str_eq(strbuf_str(&before), strbuf_str(&after));
+        if (*changed && r->request.changed)
+            *r->request.changed = true;
     }
     strbuf_deinit(&before);
     strbuf_deinit(&after);
@@ -411,7 +417,8 @@ void admission_run(struct admission *a, const struct admission_request *r, struc
                                               .dry_run = r->dry_run,
                                               .sub = run->sub,
                                               .old = run->old,
-                                              .user = run->user};
+                                              .user = run->user,
+                                              .changed = r->changed};
     run->object = object;
     run->done = done;
     run->arg = arg;

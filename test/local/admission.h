@@ -38,6 +38,7 @@ struct admission_request {
     const char *sub;          /* "status", "binding", ... */
     const struct object *old; /* UPDATE, DELETE: what is stored now; copied */
     const char *user;         /* NULL: "kubernetes-admin" */
+    bool *changed;            /* set when a webhook has changed the object; lives until done */
 };
 /* done is called exactly once: at once when no webhook matches, otherwise later on the loop. object
  * is changed in place; for DELETE it may be NULL. err NULL: admitted, and done stores the object at

@@ -18,13 +18,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "lib/base/yaml.h"
 #include "test/local/api_inside.h"
 #include "test/local/discovery.h"
-#include "test/local/protobody.h"
 #include "test/local/table.h"
-
-enum { YAML_MAX_BYTES = 16 * 1024 * 1024 };
 
 struct api *api_new(const struct api_config *c)
 {
@@ -222,109 +218,6 @@ int api_form_of(const struct call *c, enum api_form *out, struct error *err)
                     "application/json;stream=watch");
 }
 
-int api_dry_run(const struct call *c, const char *options, bool *out, struct error *err)
-{
-    const char *value = call_query(c, "dryRun");
-    *out = str_eq(value, "All");
-    if (!value || !*value || *out)
-        return 0;
-    return api_fail(err, 422,
-                    "%s.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"%s\"]: "
-                    "supported values: \"All\"",
-                    options, value);
-}
-
-int api_query_int(const struct call *c, const char *name, int64_t fallback, int64_t *out,
-                  struct error *err)
-{
-    const char *text = call_query(c, name);
-    *out = fallback;
-    if (!text || !*text)
-        return 0;
-    if (num_parse(text, strlen(text), out, NULL) < 0)
-        return api_fail(err, 400, "strconv.ParseInt: parsing \"%s\": invalid syntax", text);
-    return 0;
-}
-
-/* Brackets outside of strings. */
-static bool is_too_deep(const char *text, size_t n)
-{
-    size_t depth = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '"') {
-            for (i++; i < n && text[i] != '"'; i++)
-                i += text[i] == '\\';
-        } else if (text[i] == '{' || text[i] == '[') {
-            if (++depth > JSON_MAX_DEPTH)
-                return true;
-        } else if ((text[i] == '}' || text[i] == ']') && depth > 0) {
-            depth--;
-        }
-    }
-    return false;
-}
-
-static bool is_type(const char *header, const char *type)
-{
-    size_t n = strlen(type);
-    return header && strncasecmp(header, type, n) == 0 &&
-           (header[n] == '\0' || header[n] == ';' || header[n] == ' ');
-}
-
-int api_body(struct call *c, const char *what, struct jsontree **out, struct error *err)
-{
-    const char *type = call_header(c, "Content-Type");
-    size_t n = 0;
-    const char *text = call_body(c, &n);
-    struct error why = ERROR_INIT;
-    AUTO_STRBUF converted;
-    strbuf_init(&converted);
-    *out = NULL;
-    bool yaml = is_type(type, "application/yaml") || is_type(type, "application/x-yaml");
-    bool protobuf = is_type(type, "application/vnd.kubernetes.protobuf");
-    if (type && *type && !yaml && !protobuf && !is_type(type, "application/json") &&
-        !is_type(type, "*/*"))
-        return api_fail(err, 415,
-                        "the body of the request was in an unknown format - accepted media types "
-                        "include: application/json, application/yaml, "
-                        "application/vnd.kubernetes.protobuf");
-    if (yaml) {
-        if (yaml_to_json(text, n, YAML_MAX_BYTES, &converted, &why) < 0)
-            return api_fail(err, 400,
-                            "the object provided is unrecognized (must be of type %s): couldn't "
-                            "get version/kind; yaml parse error: %s",
-                            what, why.text);
-        text = strbuf_str(&converted);
-        const char *end = strchr(text, '\n');
-        n = end ? (size_t)(end - text) : converted.len;
-    }
-    if (protobuf) {
-        if (protobody_to_json(text, n, &converted, &why) < 0)
-            return api_fail(err, why.code == ERROR_UNSUPPORTED ? 415 : 400,
-                            "the object provided is unrecognized (must be of type %s): %s", what,
-                            why.text);
-        text = strbuf_str(&converted);
-        n = converted.len;
-    }
-    if (is_too_deep(text, n))
-        return api_fail(err, 400, "the object is nested deeper than %d levels", JSON_MAX_DEPTH);
-    if (jsontree_parse(out, text, n, &why) < 0)
-        return api_fail(err, 400,
-                        "the object provided is unrecognized (must be of type %s): couldn't get "
-                        "version/kind; json parse error: %s",
-                        what, why.text);
-    if (jsonnode_is_null(jsontree_root(*out)))
-        jsontree_set_root(*out, jsonnode_object(*out));
-    if (jsonnode_is_object(jsontree_root(*out)))
-        return 0;
-    jsontree_free(*out);
-    *out = NULL;
-    return api_fail(err, 400,
-                    "the object provided is unrecognized (must be of type %s): couldn't get "
-                    "version/kind; json parse error: not an object",
-                    what);
-}
-
 /* ---- the path --------------------------------------------------------------------------------- */
 
 enum { MAX_PARTS = 10 };
@@ -417,9 +310,7 @@ static void unknown_resource(struct call *c)
 
 static bool asks_to_watch(const struct call *c, const struct api_target *t)
 {
-    const char *w = call_query(c, "watch");
-    return t->watch ||
-           (w && !str_eq(w, "false") && !str_eq(w, "0")); /* any other word is true (tried) */
+    return t->watch || api_query_bool(call_query(c, "watch"));
 }
 
 static void collection(struct api *a, struct call *c, const struct api_target *t)
@@ -464,7 +355,8 @@ static void subresource(struct api *a, struct call *c, const struct api_target *
         (str_eq(t->sub, "status") && k->has_status) ||
         (str_eq(t->sub, "finalize") && k == &kind_namespaces) ||
         (k == &kind_pods && (str_eq(t->sub, "resize") || str_eq(t->sub, "ephemeralcontainers")));
-    if (like_object && str_eq(call_method(c), "DELETE"))
+    if (like_object && (str_eq(call_method(c), "DELETE") ||
+                        (str_eq(t->sub, "finalize") && !str_eq(call_method(c), "PUT"))))
         not_allowed(c);
     else if (like_object)
         object_itself(a, c, t);
@@ -493,6 +385,10 @@ void api_handle(struct api *a, struct call *c)
         reply_plain_404(c);
     else if (rc == -1)
         unknown_resource(c);
+    else if (t.watch && !str_eq(call_method(c), "GET"))
+        not_allowed(c);
+    else if (t.watch && t.name && !t.sub && kinds_has_verb(t.kind, "watch"))
+        api_watch(a, c, &t);
     else if (!t.name)
         collection(a, c, &t);
     else if (!t.sub)

@@ -8,8 +8,9 @@
 #include "lib/base/loop.h"
 #include "test/local/admission.h"
 #include "test/local/api.h"
+#include "test/local/typed.h"
 
-enum { API_PATH_MAX = 1024, API_TRIES = 5, API_PATCH_MAX = 16 * 1024 * 1024 };
+enum { API_PATH_MAX = 1024, API_TRIES = 5 };
 
 /* How an object is shown, from Accept. */
 enum api_form { API_JSON, API_TABLE, API_TABLE_FULL, API_PARTIAL };
@@ -49,8 +50,11 @@ struct api_request {
     enum api_write what;
     enum api_patch_type patch_type;
     bool dry_run;
-    bool creates;     /* an apply or a PUT that makes the object */
-    bool own_version; /* the client named the version it changes */
+    bool creates;       /* an apply or a PUT that makes the object */
+    bool changed;       /* by a webhook */
+    bool own_version;   /* the client named the version it changes */
+    bool strict, warns; /* fieldValidation */
+    struct typed_notes notes;
     int tries;
     struct jsontree *tree;                /* the object to be stored */
     struct object *old;                   /* a reference; NULL for create */
@@ -71,12 +75,47 @@ int api_form_of(const struct call *c, enum api_form *out, struct error *err);
 int api_fail(struct error *err, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int api_not_found(struct error *err, const struct kind *k, const char *name);
+/* ---- api_options.c ---- */
 /* The request's dryRun. options: "CreateOptions". */
 int api_dry_run(const struct call *c, const char *options, bool *out, struct error *err);
-/* The body as a tree: JSON, YAML or protobuf by Content-Type; an object, not too deep. what: "Pod". */
-int api_body(struct call *c, const char *what, struct jsontree **out, struct error *err);
+/* The request's fieldManager: printable, at most 128 bytes. */
+int api_field_manager(const struct call *c, const char *options, struct error *err);
+/* The request's fieldValidation. */
+int api_field_validation(const struct call *c, const char *options, bool *strict,
+                         struct error *err);
 int api_query_int(const struct call *c, const char *name, int64_t fallback, int64_t *out,
                   struct error *err);
+/* As Go reads a truth in a query: "false" in any case and "0" are false, anything else that is there is true. */
+bool api_query_bool(const char *value);
+/* A resourceVersion; absent and empty are 0. A bad one is an error of that status. */
+int api_version_of(const char *text, const char *before, int status, uint64_t *out,
+                   struct error *err);
+struct api_list_options {
+    const char *version, *match, *token; /* as they came; NULL: not there */
+    int64_t limit, timeout_s;
+    bool initial_given, initial; /* sendInitialEvents */
+    bool bookmarks;
+};
+/* Of a list or a watch; what cannot go together is 422. */
+int api_list_options(const struct call *c, bool watch, struct api_list_options *out,
+                     struct error *err);
+
+/* ---- api_body.c ---- */
+/* The body as a tree: JSON, YAML or protobuf by Content-Type; an object, within bounds. what: "Pod"; NULL for DeleteOptions, whose sentences are shorter. */
+int api_body(struct call *c, const char *what, struct jsontree **out, struct error *err);
+/* A patch as it came: YAML for apply, JSON otherwise. */
+int api_patch_body(const struct call *c, enum api_patch_type type, struct json_doc **out,
+                   struct error *err);
+/* What a body is to be. */
+struct api_type {
+    const char *api_version, *kind;
+    const char *older; /* a version that is read as well, or NULL */
+};
+/* apiVersion and kind are absent, or these. */
+int api_check_kind(struct jsonnode *root, const struct api_type *type, struct error *err);
+/* The tree holds what the type holds of it. notes (may be NULL): what it does not know, which is an error if strict. */
+int api_decode(struct jsontree *t, const struct api_type *type, bool strict,
+               struct typed_notes *notes, struct error *err);
 
 /* ---- api_status.c ---- */
 /* code 0: none is written; k NULL: no details. */
@@ -92,7 +131,7 @@ struct api_selection {
     struct selector labels, fields;
     bool all; /* neither was given */
 };
-int api_select(const struct call *c, const struct kind *k, struct api_selection *out,
+int api_select(const struct call *c, const struct api_target *t, struct api_selection *out,
                struct error *err);
 void api_selection_deinit(struct api_selection *s);
 bool api_selected(const struct api_selection *s, const char *ns, const struct object *o);
@@ -100,7 +139,7 @@ bool api_selected(const struct api_selection *s, const char *ns, const struct ob
 /* ---- api_meta.c ---- */
 void api_uid(struct api *a, char out[40]);
 void api_now(struct api *a, int64_t plus_s, char out[32]);
-/* Types of what every object has; apiVersion and kind are filled in and come first. */
+/* What every object's metadata is made of; apiVersion and kind are filled in and come first. */
 int api_meta_shape(struct jsontree *t, const struct kind *k, struct error *err);
 /* Names, labels and annotations that Kubernetes allows. */
 int api_meta_validate(struct jsonnode *object, const struct kind *k, struct error *err);
@@ -133,19 +172,25 @@ struct api_objects {
 bool api_collect(struct api *a, const struct kind *k, const char *ns, uint64_t version,
                  const struct api_selection *s, struct api_objects *out);
 void api_objects_deinit(struct api_objects *o);
+/* A Status: that version is in the future. */
+void api_print_too_large(uint64_t version, uint64_t now, struct strbuf *out);
 void api_print_list(struct api *a, enum api_form form, const struct kind *k,
                     struct object *const *items, size_t n, const char *meta, struct strbuf *out);
-/* A resourceVersion; absent and empty are 0. A bad one is an error of that status. */
-int api_version_of(const char *text, const char *before, int status, uint64_t *out,
-                   struct error *err);
 
 struct api_delete_options {
-    int64_t grace_s; /* -1: the kind's */
+    bool grace_given;
+    int64_t grace_s; /* less than 0 means 1 */
     const char *uid, *version;
     enum api_propagation how;
     bool how_given;
+    bool by_request; /* of a client: where it does not say how, the kind does */
     bool dry_run;
 };
+/* DeleteOptions, of the right types. The strings belong to the tree. */
+int api_delete_options(struct jsonnode *options, struct api_delete_options *out, struct error *err);
+/* 409 unless o is the object, and the version of it, that was meant. */
+int api_check_preconditions(const struct object *o, const struct api_delete_options *d,
+                            struct error *err);
 /* o is a reference of the caller's. shown: the object as a client is told of it; nothing is added when it is simply gone (a Status says so). */
 int api_delete_object(struct api *a, struct object *o, const struct api_delete_options *d,
                       struct strbuf *shown, struct error *err);
@@ -155,13 +200,28 @@ bool api_pods_sub(struct api *a, struct call *c, const struct api_target *t);
 void api_pods_bind(struct api *a, struct call *c, const struct api_target *t);
 void api_scale_sub(struct api *a, struct call *c, const struct api_target *t);
 
+/* Appends a header line `Warning: 299 - "text"`. */
+void api_print_warning(const char *text, struct strbuf *out);
 void api_request_free(struct api_request *r);
+/* r->old: what is there now. -1: nothing (404). */
+int api_request_read_old(struct api_request *r, struct error *err);
+/* r->tree is an object of the path's kind, name and namespace. */
+int api_request_decode(struct api_request *r, struct error *err);
+/* r->tree: what the patch makes of what is there, or of nothing (apply). */
+int api_request_patch(struct api_request *r, struct error *err);
+/* A patch that leaves what cannot be decoded is 422, and the whole result is in the sentence: here its beginning. Returns -1. */
+int api_blame_patch(struct jsontree *t, struct error *err);
+/* 400 unless the name in a body is that of the path. */
+int api_check_name(const char *name, const char *wanted, struct error *err);
+/* 409 unless it is the object's uid. */
+int api_check_uid(const struct object *o, const char *uid, struct error *err);
 /* 409 unless text is empty, "0" or the object's version. */
 int api_check_version(const struct object *o, const char *text, struct error *err);
 /* fieldManager and force, as far as the type of patch wants and allows them. */
 int api_patch_options(const struct call *c, enum api_patch_type type, struct error *err);
-int api_apply_patch(struct call *c, struct jsontree *t, enum api_patch_type type, const char *kind,
-                    struct error *err);
+/* kind NULL: of no type that strategic merge and apply know. */
+int api_apply_patch(const struct call *c, struct jsontree *t, enum api_patch_type type,
+                    const char *kind, json *patch, struct error *err);
 int api_patch_type_of(const struct call *c, const struct kind *k, enum api_patch_type *out,
                       struct error *err);
 

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "lib/base/map.h"
-#include "lib/base/num.h"
 #include "lib/base/vec.h"
 #include "lib/kube/base64.h"
 #include "test/local/api_inside.h"
 #include "test/local/table.h"
+#include "test/local/text64.h"
 
 /* ---- at a version ----------------------------------------------------------------------------- */
 
@@ -97,41 +97,23 @@ struct listing {
     bool resumed;
 };
 
-static int too_large(struct call *c, uint64_t version, uint64_t now)
+void api_print_too_large(uint64_t version, uint64_t now, struct strbuf *out)
 {
-    struct strbuf body;
     char message[128];
-    strbuf_init(&body);
     (void)str_format(message, sizeof message,
                      "Timeout: Too large resource version: %llu, current: %llu",
                      (unsigned long long)version, (unsigned long long)now);
-    api_status_failure(&body, 504, "Timeout", message,
+    api_status_failure(out, 504, "Timeout", message,
                        "{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\",\"message\":\"Too "
                        "large resource version\"}],\"retryAfterSeconds\":1}");
+}
+
+static void reply_too_large(struct api *a, struct call *c, uint64_t version)
+{
+    struct strbuf body;
+    strbuf_init(&body);
+    api_print_too_large(version, store_version(a->store), &body);
     call_reply(c, 504, "application/json", "Retry-After: 1\r\n", &body);
-    return -1;
-}
-
-static int list_invalid(struct error *err, const char *what)
-{
-    return api_fail(err, 422, "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: %s",
-                    what);
-}
-
-int api_version_of(const char *text, const char *before, int status, uint64_t *out,
-                   struct error *err)
-{
-    int64_t n = 0;
-    *out = 0;
-    if (!text || !*text)
-        return 0;
-    if (num_parse(text, strlen(text), &n, NULL) < 0 || n < 0)
-        return api_fail(err, status,
-                        "%sresourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing "
-                        "\"%s\": invalid syntax",
-                        before, text, text);
-    *out = (uint64_t)n;
-    return 0;
 }
 
 static int bad_token(struct error *err, const char *why)
@@ -139,98 +121,86 @@ static int bad_token(struct error *err, const char *why)
     return api_fail(err, 400, "invalid continue token: continue key is not valid: %s", why);
 }
 
-/* {"v":"meta.k8s.io/v1","rv":420,"start":"default/c1"}, in base64 without padding. */
-static int read_token(const char *token, struct listing *l, struct error *err)
+static int json_of_token(const char *token, struct json_doc **doc, struct error *err)
 {
     AUTO_STRBUF text;
     AUTO_STRBUF padded;
-    AUTO_JSON *doc = NULL;
-    int64_t version = 0;
+    struct error why = ERROR_INIT;
     strbuf_init(&text);
     strbuf_init(&padded);
     if (strlen(token) > API_PATH_MAX * 2)
-        return api_fail(err, 400, "invalid continue token: it is too long");
+        return bad_token(err, "it is too long");
     for (const char *p = token; *p != '\0'; p++)
-        strbuf_addc(&padded, *p == '-' ? '+' : *p == '_' ? '/' : *p);
+        strbuf_addc(&padded, *p == '-' ? '+' : *p == '_' ? '/' : *p == '=' ? '!' : *p);
     while (padded.len % 4 != 0)
         strbuf_addc(&padded, '=');
-    struct error why = ERROR_INIT;
     if (!base64_decode(strbuf_str(&padded), padded.len, &text))
-        return bad_token(err, "it is not base64");
-    if (json_parse(&doc, strbuf_str(&text), text.len, &why) < 0)
-        return bad_token(err, why.text);
+        return bad_token(err, "illegal base64 data");
+    return json_parse(doc, strbuf_str(&text), text.len, &why) < 0 ? bad_token(err, why.text) : 0;
+}
+
+/*
+ * {"v":"meta.k8s.io/v1","rv":420,"start":"default/c1"}, in base64 without padding. A version of -1: what is there now, for who was told that
+ * the version of the first page is forgotten.
+ */
+static int read_token(const char *token, const char *ns, struct listing *l, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    int64_t version = 0;
+    if (json_of_token(token, &doc, err) < 0)
+        return -1;
     const char *form = str_or_empty(json_get_str(json_root(doc), "v"));
+    const char *start = str_or_empty(json_get_str(json_root(doc), "start"));
+    json *number = json_get(json_root(doc), "rv");
     if (!str_eq(form, "meta.k8s.io/v1"))
         return api_fail(err, 400,
                         "invalid continue token: continue key is not valid: server does not "
                         "recognize this encoded version %s",
                         form);
-    if (!json_get_int(json_root(doc), "rv", &version) || version <= 0 ||
-        !json_get_str(json_root(doc), "start"))
+    if (number && !json_int(number, &version))
+        return bad_token(err, "rv is no integer");
+    if (version == 0 || version < -1)
         return bad_token(err, "incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
-    l->version = (uint64_t)version;
-    l->exact = true;
+    if (!*start)
+        return bad_token(err, "encoded start key empty (version meta.k8s.io/v1)");
+    size_t n = ns ? strlen(ns) : 0;
+    if (ns && (strncmp(start, ns, n) != 0 || start[n] != '/'))
+        return bad_token(err, start);
+    l->version = version > 0 ? (uint64_t)version : 0;
+    l->exact = version > 0;
     l->resumed = true;
-    strbuf_adds(&l->after, json_get_str(json_root(doc), "start"));
+    strbuf_adds(&l->after, start);
     return 0;
 }
 
-static void print_token(uint64_t version, const char *key, struct strbuf *out)
+static void print_token(int64_t version, const char *key, struct strbuf *out)
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     AUTO_STRBUF text;
     strbuf_init(&text);
-    strbuf_addf(&text, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%llu,\"start\":\"%s\"}",
-                (unsigned long long)version, key);
-    for (size_t i = 0; i < text.len; i += 3) {
-        unsigned v = (unsigned)(unsigned char)text.ptr[i] << 16;
-        size_t left = text.len - i;
-        v |= left > 1 ? (unsigned)(unsigned char)text.ptr[i + 1] << 8 : 0;
-        v |= left > 2 ? (unsigned)(unsigned char)text.ptr[i + 2] : 0;
-        strbuf_addc(out, letters[v >> 18]);
-        strbuf_addc(out, letters[(v >> 12) & 63]);
-        if (left > 1)
-            strbuf_addc(out, letters[(v >> 6) & 63]);
-        if (left > 2)
-            strbuf_addc(out, letters[v & 63]);
-    }
+    strbuf_addf(&text, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%lld,\"start\":\"%s\"}",
+                (long long)version, key);
+    text64_encode_url(strbuf_str(&text), text.len, out);
 }
 
-static int read_options(const struct call *c, const struct kind *k, struct listing *l,
+static int read_options(const struct call *c, const struct api_target *t, struct listing *l,
                         struct error *err)
 {
-    const char *version = call_query(c, "resourceVersion");
-    const char *match = call_query(c, "resourceVersionMatch");
-    const char *token = call_query(c, "continue");
-    bool exact = str_eq(match, "Exact");
-    if (api_query_int(c, "limit", 0, &l->limit, err) < 0)
+    struct api_list_options o;
+    if (api_list_options(c, false, &o, err) < 0)
         return -1;
-    if (token && *token && version && *version && !str_eq(version, "0"))
+    l->limit = o.limit;
+    if (o.token && *o.token && o.version && *o.version && !str_eq(o.version, "0"))
         return api_fail(err, 400, "specifying resource version is not allowed when using continue");
-    if (token && *token)
-        return read_token(token, l, err);
-    if (match && *match) {
-        if (!exact && !str_eq(match, "NotOlderThan"))
-            return api_fail(err, 422,
-                            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
-                            "Unsupported value: \"%s\": supported values: \"Exact\", "
-                            "\"NotOlderThan\", \"\"",
-                            match);
-        if (!version || !*version)
-            return list_invalid(err, "Forbidden: resourceVersionMatch is forbidden unless "
-                                     "resourceVersion is provided");
-        if (exact && str_eq(version, "0"))
-            return list_invalid(err, "Forbidden: resourceVersionMatch \"exact\" is forbidden for "
-                                     "resourceVersion \"0\"");
-    }
-    if (api_version_of(version, "invalid resource version: ", 400, &l->version, err) < 0)
+    if (o.token && *o.token)
+        return read_token(o.token, t->ns, l, err);
+    if (api_version_of(o.version, "invalid resource version: ", 400, &l->version, err) < 0)
         return -1;
     /* From version 0 a real server answers out of its cache, which knows no pages; events are not in it. */
-    if (str_eq(version, "0") && k != &kind_events)
+    if (str_eq(o.version, "0") && t->kind != &kind_events)
         l->limit = 0;
     /* A limit with a version and no match means Exact, an old rule. */
-    l->exact = exact || (l->limit > 0 && l->version > 0 && !(match && *match));
+    l->exact =
+        str_eq(o.match, "Exact") || (l->limit > 0 && l->version > 0 && !(o.match && *o.match));
     return 0;
 }
 
@@ -309,7 +279,7 @@ void api_get(struct api *a, struct call *c, const struct api_target *t)
     if (api_version_of(call_query(c, "resourceVersion"), "", 500, &version, &err) < 0) {
         api_reply_error(c, &err, t->kind, t->name);
     } else if (version > store_version(a->store)) {
-        (void)too_large(c, version, store_version(a->store));
+        reply_too_large(a, c, version);
     } else if (!o) {
         (void)api_not_found(&err, t->kind, t->name);
         api_reply_error(c, &err, t->kind, t->name);
@@ -339,7 +309,7 @@ static void reply_page(struct api *a, struct call *c, const struct api_target *t
     strbuf_addf(&meta, "{\"resourceVersion\":\"%llu\"", (unsigned long long)version);
     if (cut) {
         strbuf_adds(&meta, ",\"continue\":\"");
-        print_token(version, all->items[from + n - 1]->key, &meta);
+        print_token((int64_t)version, all->items[from + n - 1]->key, &meta);
         strbuf_addc(&meta, '"');
         if (s->all)
             strbuf_addf(&meta, ",\"remainingItemCount\":%zu", left);
@@ -352,6 +322,34 @@ static void reply_page(struct api *a, struct call *c, const struct api_target *t
     call_reply(c, 200, "application/json", NULL, &body);
 }
 
+/* Who was in the middle of a list is told how to go on with what there is now. */
+static void reply_too_old(struct call *c, const struct listing *l)
+{
+    struct error err = ERROR_INIT;
+    struct strbuf body;
+    AUTO_STRBUF token;
+    strbuf_init(&body);
+    strbuf_init(&token);
+    if (!l->resumed) {
+        (void)api_fail(&err, 410, "The resourceVersion for the provided list is too old.");
+        api_reply_error(c, &err, NULL, NULL);
+        return;
+    }
+    print_token(-1, strbuf_str(&l->after), &token);
+    strbuf_addf(
+        &body,
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{\"continue\":\"%s\"},"
+        "\"status\":\"Failure\",\"message\":\"The provided continue parameter is too old to "
+        "display a consistent list result. You can start a new list without the continue "
+        "parameter, or use the continue token in this response to retrieve the remainder "
+        "of the results. Continuing with the provided token results in an inconsistent "
+        "list - objects that were created, modified, or deleted between the time the first "
+        "chunk was returned and now may show up in the list.\",\"reason\":\"Expired\","
+        "\"code\":410}",
+        strbuf_str(&token));
+    api_reply_text(c, 410, NULL, &body);
+}
+
 void api_list(struct api *a, struct call *c, const struct api_target *t)
 {
     struct listing l = {0};
@@ -361,18 +359,13 @@ void api_list(struct api *a, struct call *c, const struct api_target *t)
     struct error err = ERROR_INIT;
     strbuf_init(&l.after);
     arena_init(&s.arena, 0);
-    if (api_form_of(c, &form, &err) < 0 || api_select(c, t->kind, &s, &err) < 0 ||
-        read_options(c, t->kind, &l, &err) < 0) {
+    if (api_form_of(c, &form, &err) < 0 || api_select(c, t, &s, &err) < 0 ||
+        read_options(c, t, &l, &err) < 0) {
         api_reply_error(c, &err, NULL, NULL);
     } else if (l.version > store_version(a->store)) {
-        (void)too_large(c, l.version, store_version(a->store));
+        reply_too_large(a, c, l.version);
     } else if (!api_collect(a, t->kind, t->ns, l.exact ? l.version : 0, &s, &all)) {
-        (void)api_fail(&err, 410, "%s",
-                       l.resumed ? "The provided continue parameter is too old to display a "
-                                   "consistent list result. You can start a new list without the "
-                                   "continue parameter."
-                                 : "The resourceVersion for the provided list is too old.");
-        api_reply_error(c, &err, NULL, NULL);
+        reply_too_old(c, &l);
     } else {
         reply_page(a, c, t, &l, &s, &all, form);
     }

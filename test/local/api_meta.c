@@ -87,28 +87,6 @@ static int wrong_type(const struct kind *k, const struct jsonnode *n, const char
         k->kind, k->version, k->kind, go_type(n), field, type);
 }
 
-static int check_kind(struct jsonnode *root, const struct kind *k, struct error *err)
-{
-    const char *version = jsonnode_get_str(root, "apiVersion");
-    const char *kind = jsonnode_get_str(root, "kind");
-    version = version && *version ? version : k->api_version;
-    kind = kind && *kind ? kind : k->kind;
-    if (str_eq(version, k->api_version) && str_eq(kind, k->kind))
-        return 0;
-    const char *slash = strrchr(version, '/');
-    const char *short_version = slash ? slash + 1 : version;
-    if (!kinds_by_name(version, kind))
-        return api_fail(err, 400,
-                        "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is "
-                        "registered for version \"%s\" in scheme \"pkg/runtime/scheme.go:111\"",
-                        kind, short_version, k->kind, kind, version);
-    return api_fail(err, 400,
-                    "%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to "
-                    "(%s.%s): unknown conversion",
-                    kind, short_version, k->kind, short_version, kind,
-                    *k->group ? k->group : "core", k->kind);
-}
-
 /* apiVersion, kind and metadata come first: a list leaves the first two out by skipping them. */
 static void put_in_order(struct jsontree *t, const struct kind *k)
 {
@@ -144,8 +122,6 @@ int api_meta_shape(struct jsontree *t, const struct kind *k, struct error *err)
         "managedFields"};
     struct jsonnode *root = jsontree_root(t);
     char field[64];
-    if (check_kind(root, k, err) < 0)
-        return -1;
     struct jsonnode *meta = jsonnode_get(root, "metadata");
     (void)str_format(field, sizeof field, "%s.metadata", k->kind);
     if (meta && !jsonnode_is_object(meta) && !jsonnode_is_null(meta))
@@ -303,16 +279,56 @@ static int check_finalizers(struct jsonnode *root, struct jsonnode *old, struct 
     return 0;
 }
 
+/* What is being deleted has its times from the server; elsewhere nobody sets them. */
 static int check_immutable(struct jsonnode *meta, struct jsonnode *was, struct error *err)
 {
-    static const char *const names[] = {"uid", "deletionTimestamp"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *now = jsonnode_get_str(meta, names[i]);
-        if (now && *now && !str_eq(now, jsonnode_get_str(was, names[i])))
-            return api_fail(err, 422, "metadata.%s: Invalid value: \"%s\": field is immutable",
-                            names[i], now);
-    }
+    const char *uid = jsonnode_get_str(meta, "uid");
+    const char *end = jsonnode_get_str(meta, "deletionTimestamp");
+    int64_t grace = 0, had = -1;
+    (void)jsonnode_int(jsonnode_get(was, "deletionGracePeriodSeconds"), &had);
+    if (uid && *uid && !str_eq(uid, jsonnode_get_str(was, "uid")))
+        return api_fail(err, 422, "metadata.uid: Invalid value: \"%s\": field is immutable", uid);
+    if (end && *end && !jsonnode_get(was, "deletionTimestamp"))
+        return api_fail(
+            err, 422, "metadata.deletionTimestamp: Invalid value: \"%s\": field is immutable", end);
+    if (jsonnode_int(jsonnode_get(meta, "deletionGracePeriodSeconds"), &grace) && grace != had)
+        return api_fail(
+            err, 422,
+            "metadata.deletionGracePeriodSeconds: Invalid value: %lld: field is immutable",
+            (long long)grace);
     return 0;
+}
+
+static void update_status(struct jsontree *t, const struct kind *k, struct jsonnode *old)
+{
+    struct jsonnode *root = jsontree_root(t);
+    restore_rest(t, root, old, "status");
+    struct jsonnode *status = jsonnode_need_object(t, root, "status");
+    if (k == &kind_pods) {
+        kinds_pod_fill_conditions(t, root);
+        if (!jsonnode_get(status, "qosClass"))
+            restore(t, status, jsonnode_get(old, "status"), "qosClass");
+        restore(t, jsonnode_get(root, "metadata"), jsonnode_get(old, "metadata"),
+                "ownerReferences");
+    }
+    if (k == &kind_nodes && k->fill_defaults)
+        k->fill_defaults(t, root);
+    if (status_keeps_metadata(k))
+        jsonnode_set(t, root, "metadata", jsonnode_clone(t, jsonnode_get(old, "metadata")));
+}
+
+/* Of namespaces: spec.finalizers alone. */
+static void update_finalizers(struct jsontree *t, const struct kind *k, struct jsonnode *old)
+{
+    struct jsonnode *root = jsontree_root(t);
+    struct jsonnode *list = jsonnode_path(root, "spec", "finalizers", NULL);
+    struct jsonnode *kept = list ? jsonnode_clone(t, list) : NULL;
+    restore_rest(t, root, old, "");
+    if (k->fill_defaults)
+        k->fill_defaults(t, root);
+    (void)jsonnode_remove(jsonnode_get(root, "spec"), "finalizers");
+    if (jsonnode_len(kept) > 0)
+        jsonnode_set(t, jsonnode_need_object(t, root, "spec"), "finalizers", kept);
 }
 
 int api_meta_update(struct jsontree *t, const struct kind *k, struct jsonnode *old, const char *sub,
@@ -332,22 +348,14 @@ int api_meta_update(struct jsontree *t, const struct kind *k, struct jsonnode *o
     struct jsonnode *was = jsonnode_get(old, "metadata");
     if (check_immutable(meta, was, err) < 0 || check_finalizers(root, old, err) < 0)
         return -1;
-    if (str_eq(sub, "status")) {
-        restore_rest(t, root, old, "status");
-        if (k == &kind_pods)
-            kinds_pod_fill_conditions(t, root);
-        if (status_keeps_metadata(k))
-            jsonnode_set(t, root, "metadata", jsonnode_clone(t, was));
-    } else if (str_eq(sub, "finalize")) { /* of namespaces: spec.finalizers alone */
-        struct jsonnode *list = jsonnode_path(root, "spec", "finalizers", NULL);
-        struct jsonnode *kept = list ? jsonnode_clone(t, list) : NULL;
-        restore_rest(t, root, old, "");
-        (void)jsonnode_remove(jsonnode_get(root, "spec"), "finalizers");
-        if (jsonnode_len(kept) > 0)
-            jsonnode_set(t, jsonnode_need_object(t, root, "spec"), "finalizers", kept);
-    } else if (k->has_status) {
+    if (str_eq(sub, "status"))
+        update_status(t, k, old);
+    else if (str_eq(sub, "finalize"))
+        update_finalizers(t, k, old);
+    else if (k->has_status)
         restore(t, root, old, "status");
-    }
+    if (!sub && k == &kind_namespaces)
+        restore(t, root, old, "spec"); /* by /finalize alone */
     meta = jsonnode_get(root, "metadata");
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         restore(t, meta, was, fixed[i]);

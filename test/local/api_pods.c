@@ -21,22 +21,39 @@ static int bind_conflict(struct error *err, const char *name, const char *fmt, c
                     why);
 }
 
+static int check_namespace(struct jsonnode *body, const char *ns, struct error *err)
+{
+    const char *own = jsonnode_str(jsonnode_path(body, "metadata", "namespace", NULL));
+    if (!own || !*own || str_eq(own, ns))
+        return 0;
+    return api_fail(err, 400,
+                    "the namespace of the provided object does not match the namespace sent on "
+                    "the request");
+}
+
+/* The body of a subresource that is made: a Binding, an Eviction. */
+static int read_body(struct call *c, const struct api_type *type, bool *dry, struct jsontree **out,
+                     struct error *err)
+{
+    struct typed_notes notes = {0};
+    bool strict = false;
+    int rc = -1;
+    if (api_dry_run(c, "CreateOptions", dry, err) == 0 &&
+        api_field_validation(c, "CreateOptions", &strict, err) == 0 &&
+        api_body(c, type->kind, out, err) == 0 &&
+        api_check_kind(jsontree_root(*out), type, err) == 0)
+        rc = api_decode(*out, type, strict, &notes, err);
+    typed_notes_deinit(&notes);
+    return rc;
+}
+
 static int check_binding(struct jsonnode *b, const char *ns, const char *name, struct error *err)
 {
-    const char *kind = jsonnode_get_str(b, "kind");
     const char *target = jsonnode_str(jsonnode_path(b, "target", "kind", NULL));
     const char *node = jsonnode_str(jsonnode_path(b, "target", "name", NULL));
     const char *own_name = jsonnode_str(jsonnode_path(b, "metadata", "name", NULL));
-    const char *own_ns = jsonnode_str(jsonnode_path(b, "metadata", "namespace", NULL));
-    if (kind && *kind && !str_eq(kind, "Binding"))
-        return api_fail(err, 400,
-                        "%s in version \"v1\" cannot be handled as a Binding: converting (v1.%s) "
-                        "to (core.Binding): unknown conversion",
-                        kind, kind);
-    if (own_ns && *own_ns && !str_eq(own_ns, ns))
-        return api_fail(err, 400,
-                        "the namespace of the provided object does not match the namespace sent on "
-                        "the request");
+    if (check_namespace(b, ns, err) < 0)
+        return -1;
     if (!name)
         return api_fail(err, 400, "Name parameter required.");
     if (!str_eq(str_or_empty(own_name), name))
@@ -131,10 +148,8 @@ void api_pods_bind(struct api *a, struct call *c, const struct api_target *t)
     struct object *o = NULL;
     const char *name = t->name;
     bool dry = false;
-    int rc =
-        api_dry_run(c, "CreateOptions", &dry, &err) < 0 || api_body(c, "Binding", &body, &err) < 0
-            ? -1
-            : 0;
+    static const struct api_type type = {"v1", "Binding", NULL};
+    int rc = read_body(c, &type, &dry, &body, &err);
     if (rc == 0 && !name)
         name = jsonnode_str(jsonnode_path(jsontree_root(body), "metadata", "name", NULL));
     if (rc == 0)
@@ -268,18 +283,6 @@ static bool set_disruption_target(void *arg, struct jsontree *t, struct jsonnode
     return true;
 }
 
-/* What an Eviction's deleteOptions say. */
-static void delete_options(struct jsonnode *eviction, struct api_delete_options *d)
-{
-    struct jsonnode *o = jsonnode_get(eviction, "deleteOptions");
-    *d = (struct api_delete_options){.grace_s = -1};
-    (void)jsonnode_int(jsonnode_get(o, "gracePeriodSeconds"), &d->grace_s);
-    d->uid = jsonnode_str(jsonnode_path(o, "preconditions", "uid", NULL));
-    d->version = jsonnode_str(jsonnode_path(o, "preconditions", "resourceVersion", NULL));
-    for (struct jsonnode_iter it = jsonnode_iter(jsonnode_get(o, "dryRun")); jsonnode_next(&it);)
-        d->dry_run = d->dry_run || str_eq(jsonnode_str(it.value), "All");
-}
-
 static int evict(struct api *a, struct object *pod, struct api_delete_options *d, struct error *err)
 {
     AUTO_STRBUF shown;
@@ -308,25 +311,12 @@ static bool ignores_budgets(struct jsonnode *pod)
 static int check_eviction(struct jsonnode *e, const struct api_target *t, struct object *pod,
                           struct error *err)
 {
-    const char *kind = jsonnode_get_str(e, "kind");
     const char *name = jsonnode_str(jsonnode_path(e, "metadata", "name", NULL));
-    if (kind && *kind && !str_eq(kind, "Eviction"))
-        return api_fail(err, 400,
-                        "%s in version \"v1\" cannot be handled as a Eviction: converting (v1.%s) "
-                        "to (policy.Eviction): unknown conversion",
-                        kind, kind);
-    if (name && *name && !str_eq(name, t->name))
+    if (check_namespace(e, t->ns, err) < 0)
+        return -1;
+    if (!str_eq(name, t->name))
         return api_fail(err, 400, "name in URL does not match name in Eviction object");
     return pod ? 0 : api_not_found(err, &kind_pods, t->name);
-}
-
-/* Asked after the budgets, as in reality. */
-static int check_meant(const struct object *pod, const struct api_delete_options *d,
-                       struct error *err)
-{
-    if (d->uid && !str_eq(d->uid, pod->uid))
-        return precondition(err, pod, "UID", d->uid, pod->uid);
-    return d->version ? api_check_version(pod, d->version, err) : 0;
 }
 
 /* Asks the pod's budgets, then deletes it. *answered: a budget refused, and the client knows. */
@@ -349,7 +339,8 @@ static int evict_within_budgets(struct api *a, struct call *c, struct object *po
     vec_deinit(&b.found);
     if (rc < 0 || *answered)
         return rc;
-    return check_meant(pod, d, err) < 0 ? -1 : evict(a, pod, d, err);
+    /* Asked after the budgets, as in reality. */
+    return api_check_preconditions(pod, d, err) < 0 ? -1 : evict(a, pod, d, err);
 }
 
 static void eviction(struct api *a, struct call *c, const struct api_target *t)
@@ -360,12 +351,11 @@ static void eviction(struct api *a, struct call *c, const struct api_target *t)
     bool dry = false;
     bool answered = false;
     struct object *pod = store_get(a->store, &kind_pods, t->ns, t->name);
-    int rc =
-        api_dry_run(c, "CreateOptions", &dry, &err) < 0 || api_body(c, "Eviction", &body, &err) < 0
-            ? -1
-            : 0;
+    static const struct api_type type = {"policy/v1", "Eviction", "policy/v1beta1"};
+    int rc = read_body(c, &type, &dry, &body, &err);
+    if (rc == 0)
+        rc = api_delete_options(jsonnode_get(jsontree_root(body), "deleteOptions"), &d, &err);
     if (rc == 0) {
-        delete_options(jsontree_root(body), &d);
         d.dry_run = d.dry_run || dry;
         rc = check_eviction(jsontree_root(body), t, pod, &err);
     }

@@ -102,11 +102,14 @@ static struct jsontree *scale_of(const struct object *o)
     return t;
 }
 
-static void reply_scale(struct call *c, const struct object *o)
+/* replicas: shown in place of the object's own (a dry run); NULL: its own. */
+static void reply_scale(struct call *c, const struct object *o, const int64_t *replicas)
 {
     struct jsontree *t = scale_of(o);
     struct strbuf out;
     strbuf_init(&out);
+    if (t && replicas)
+        jsonnode_set_int(t, jsonnode_get(jsontree_root(t), "spec"), "replicas", *replicas);
     if (t)
         jsontree_print(t, &out);
     jsontree_free(t);
@@ -120,30 +123,48 @@ static bool set_replicas(void *arg, struct jsontree *t, struct jsonnode *object)
     return true;
 }
 
-/* The Scale that the client wants, checked. */
+/* The Scale that the client sends, or that its patch makes of the one there is. */
+static int read_tree(struct call *c, const struct object *o, struct jsontree **out,
+                     struct error *err)
+{
+    enum api_patch_type type = API_PATCH_MERGE;
+    AUTO_JSON *patch = NULL;
+    if (!str_eq(call_method(c), "PATCH"))
+        return api_body(c, "Scale", out, err);
+    *out = scale_of(o);
+    if (!*out || api_patch_type_of(c, o->kind, &type, err) < 0 ||
+        api_patch_options(c, type, err) < 0 || api_patch_body(c, type, &patch, err) < 0)
+        return -1;
+    return api_apply_patch(c, *out, type, NULL, json_root(patch), err);
+}
+
+static int check_place(struct jsonnode *root, const struct object *o, struct error *err)
+{
+    const char *name = jsonnode_str(jsonnode_path(root, "metadata", "name", NULL));
+    const char *ns = jsonnode_str(jsonnode_path(root, "metadata", "namespace", NULL));
+    const char *uid = jsonnode_str(jsonnode_path(root, "metadata", "uid", NULL));
+    if (ns && *ns && !str_eq(ns, o->ns))
+        return api_fail(err, 400,
+                        "the namespace of the provided object does not match the namespace sent on "
+                        "the request");
+    if (api_check_name(name, o->name, err) < 0)
+        return -1;
+    return uid && *uid ? api_check_uid(o, uid, err) : 0;
+}
+
 static int read_scale(struct call *c, const struct object *o, int64_t *replicas, struct error *err)
 {
+    static const struct api_type type = {"autoscaling/v1", "Scale", NULL};
     AUTO_JSONTREE *t = NULL;
-    enum api_patch_type type = API_PATCH_MERGE;
-    bool patch = str_eq(call_method(c), "PATCH");
-    if (patch) {
-        t = scale_of(o);
-        if (api_patch_type_of(c, o->kind, &type, err) < 0 || !t ||
-            api_apply_patch(c, t, type, NULL, err) < 0)
-            return -1;
-    } else if (api_body(c, "Scale", &t, err) < 0) {
-        return -1;
-    }
-    struct jsonnode *root = jsontree_root(t);
-    struct jsonnode *n = jsonnode_path(root, "spec", "replicas", NULL);
-    const char *name = jsonnode_str(jsonnode_path(root, "metadata", "name", NULL));
     *replicas = 0;
-    if (name && !str_eq(name, o->name))
-        return api_fail(err, 400,
-                        "the name of the object (%s) does not match the name on the URL (%s)", name,
-                        o->name);
-    if (n && !jsonnode_int(n, replicas))
-        return api_fail(err, 400, "spec.replicas is not an integer");
+    if (read_tree(c, o, &t, err) < 0 || api_check_kind(jsontree_root(t), &type, err) < 0)
+        return -1;
+    if (api_decode(t, &type, false, NULL, err) < 0)
+        return str_eq(call_method(c), "PATCH") ? api_blame_patch(t, err) : -1;
+    struct jsonnode *root = jsontree_root(t);
+    if (check_place(root, o, err) < 0)
+        return -1;
+    (void)jsonnode_int(jsonnode_path(root, "spec", "replicas", NULL), replicas);
     if (*replicas < 0)
         return api_fail(err, 422,
                         "Scale.autoscaling \"%s\" is invalid: spec.replicas: Invalid value: %lld: "
@@ -157,7 +178,8 @@ void api_scale_sub(struct api *a, struct call *c, const struct api_target *t)
 {
     struct error err = ERROR_INIT;
     const char *m = call_method(c);
-    bool change = str_eq(m, "PUT") || str_eq(m, "PATCH");
+    bool patch = str_eq(m, "PATCH");
+    bool change = str_eq(m, "PUT") || patch;
     bool dry = false;
     int64_t replicas = 0;
     struct object *o = store_get(a->store, t->kind, str_or_empty(t->ns), t->name);
@@ -167,10 +189,10 @@ void api_scale_sub(struct api *a, struct call *c, const struct api_target *t)
     else if (!o)
         rc = api_not_found(&err, t->kind, t->name);
     else if (change)
-        rc =
-            api_dry_run(c, "UpdateOptions", &dry, &err) < 0 || read_scale(c, o, &replicas, &err) < 0
-                ? -1
-                : 0;
+        rc = api_dry_run(c, patch ? "PatchOptions" : "UpdateOptions", &dry, &err) < 0 ||
+                     read_scale(c, o, &replicas, &err) < 0
+                 ? -1
+                 : 0;
     if (rc == 0 && change && !dry) {
         rc = api_modify(a, t->kind, t->ns, t->name, NULL, set_replicas, &replicas, &err);
         o = store_get(a->store, t->kind, str_or_empty(t->ns), t->name);
@@ -178,5 +200,5 @@ void api_scale_sub(struct api *a, struct call *c, const struct api_target *t)
     if (rc < 0 || !o)
         api_reply_error(c, &err, NULL, NULL);
     else
-        reply_scale(c, o);
+        reply_scale(c, o, dry ? &replicas : NULL);
 }

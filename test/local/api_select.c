@@ -78,7 +78,29 @@ static int parse_fields(const char *text, const struct kind *k, struct arena *a,
     return 0;
 }
 
-int api_select(const struct call *c, const struct kind *k, struct api_selection *out,
+/* A watch of one object, by its path: a field selector may only say the same. */
+static int select_name(struct api_selection *s, const char *name, struct error *err)
+{
+    bool same = s->fields.len == 0;
+    for (size_t i = 0; i < s->fields.len; i++) {
+        const struct requirement *q = &s->fields.reqs[i];
+        same = same || (q->op == SELECTOR_IN && str_eq(q->key, "metadata.name") &&
+                        str_eq(q->values[0], name));
+    }
+    if (!same)
+        return api_fail(err, 400, "fieldSelector metadata.name doesn't match requested name");
+    if (s->fields.len > 0)
+        return 0;
+    struct requirement *q = arena_new(&s->arena, struct requirement, 1);
+    *q = (struct requirement){.key = "metadata.name", .op = SELECTOR_IN, .values_len = 1};
+    q->values = arena_new(&s->arena, const char *, 1);
+    q->values[0] = arena_strdup(&s->arena, name);
+    s->fields = (struct selector){.reqs = q, .len = 1};
+    s->all = false;
+    return 0;
+}
+
+int api_select(const struct call *c, const struct api_target *t, struct api_selection *out,
                struct error *err)
 {
     const char *labels = call_query(c, "labelSelector");
@@ -91,7 +113,9 @@ int api_select(const struct call *c, const struct kind *k, struct api_selection 
         err->code = ERROR_INVALID;
         return -1;
     }
-    return fields ? parse_fields(fields, k, &out->arena, &out->fields, err) : 0;
+    if (fields && parse_fields(fields, t->kind, &out->arena, &out->fields, err) < 0)
+        return -1;
+    return t->name ? select_name(out, t->name, err) : 0;
 }
 
 void api_selection_deinit(struct api_selection *s)

@@ -169,11 +169,12 @@ static void put_cause(struct json_writer *w, const char *text, size_t n)
 static void put_causes(struct json_writer *w, const char *text)
 {
     size_t n = strlen(text);
-    bool several = n > 1 && text[0] == '[' && text[n - 1] == ']';
+    bool several =
+        n > 1 && text[0] == '['; /* the end may be cut off: an error holds only so much */
     json_key(w, "causes");
     json_array_begin(w);
     if (several) {
-        const char *end = text + n - 1;
+        const char *end = text[n - 1] == ']' ? text + n - 1 : text + n;
         const char *at = text + 1;
         for (const char *next; (next = next_cause(at)) && next < end; at = next + 2)
             put_cause(w, at, (size_t)(next - at));

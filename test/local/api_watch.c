@@ -207,26 +207,29 @@ static void send_existing(struct watch *w)
     api_objects_deinit(&all);
 }
 
-/* Everything up to the store's version has been sent. */
+/* Everything up to the store's version has been sent. In a table it is a row, as an object would be. */
 static void send_bookmark(struct watch *w, bool initial_end)
 {
     const struct kind *k = w->room->kind;
+    uint64_t now = store_version(w->room->api->store);
+    unsigned long long version = now > w->since ? now : w->since;
+    bool table = w->form == API_TABLE || w->form == API_TABLE_FULL;
+    bool whole = w->form == API_JSON || w->form == API_TABLE_FULL;
     struct strbuf text;
     strbuf_init(&text);
     strbuf_adds(&text, "{\"type\":\"BOOKMARK\",\"object\":");
-    if (w->form == API_JSON)
-        strbuf_addf(&text, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", k->kind, k->api_version);
-    else if (w->form == API_PARTIAL)
-        strbuf_adds(&text,
-                    "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",");
-    else
-        strbuf_adds(&text, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\","
-                           "\"columnDefinitions\":[],\"rows\":[],");
-    strbuf_addf(&text, "\"metadata\":{\"resourceVersion\":\"%llu\"%s}}}\n",
-                (unsigned long long)(store_version(w->room->api->store) > w->since
-                                         ? store_version(w->room->api->store)
-                                         : w->since),
-                initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+    if (table)
+        strbuf_addf(&text,
+                    "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":"
+                    "{\"resourceVersion\":\"%llu\"},\"columnDefinitions\":null,\"rows\":"
+                    "[{\"cells\":[],\"object\":",
+                    version);
+    strbuf_addf(
+        &text,
+        "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%llu\"%s}}",
+        whole ? k->kind : "PartialObjectMetadata", whole ? k->api_version : "meta.k8s.io/v1",
+        version, initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+    strbuf_adds(&text, table ? "}]}}\n" : "}\n");
     write_text(w, &text);
 }
 
@@ -306,47 +309,55 @@ static void on_timer(void *arg)
 
 struct options {
     uint64_t since;
-    bool initial; /* sendInitialEvents */
+    bool from_there; /* since is a version; otherwise it begins with all there is, or now */
+    bool existing;   /* all there is comes first */
+    bool mark;       /* and a bookmark says where it ends */
     int64_t timeout_s;
 };
 
 static int read_options(const struct call *c, struct watch *w, struct options *o, struct error *err)
 {
-    const char *initial = call_query(c, "sendInitialEvents");
-    const char *match = call_query(c, "resourceVersionMatch");
-    w->bookmarks = str_eq(call_query(c, "allowWatchBookmarks"), "true") ||
-                   str_eq(call_query(c, "allowWatchBookmarks"), "1");
-    o->initial = str_eq(initial, "true") || str_eq(initial, "1");
-    if (initial && !str_eq(match, "NotOlderThan"))
-        return api_fail(err, 422,
-                        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
-                        "Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
-                        "NotOlderThan");
-    if (!initial && match && *match)
-        return api_fail(err, 422,
-                        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
-                        "Forbidden: resourceVersionMatch is forbidden for watch unless "
-                        "sendInitialEvents is provided");
-    if (api_query_int(c, "timeoutSeconds", 0, &o->timeout_s, err) < 0 ||
-        api_version_of(call_query(c, "resourceVersion"), "", 500, &o->since, err) < 0)
+    struct api_list_options l;
+    if (api_list_options(c, true, &l, err) < 0 ||
+        api_version_of(l.version, "", 500, &o->since, err) < 0)
         return -1;
+    w->bookmarks = l.bookmarks;
+    o->from_there = o->since != 0 && !l.initial;
+    o->existing = !o->from_there && (l.initial || !l.initial_given);
+    o->mark = l.initial && l.bookmarks;
+    o->timeout_s = l.timeout_s;
     if (o->timeout_s <= 0 || o->timeout_s > 24 * 3600)
         o->timeout_s = DEFAULT_TIMEOUT_S + clock_jitter(DEFAULT_TIMEOUT_S);
     return 0;
 }
 
 /* ERROR under status 200: the client has the stream already when it is told. */
-static void refuse_as_too_old(struct call *c, uint64_t since, uint64_t oldest)
+static void reply_error_event(struct call *c, const struct strbuf *status)
 {
     struct strbuf text;
-    char message[96];
     strbuf_init(&text);
+    strbuf_addf(&text, "{\"type\":\"ERROR\",\"object\":%s}\n", strbuf_str(status));
+    call_reply(c, 200, "application/json", NULL, &text);
+}
+
+static void refuse_as_too_old(struct call *c, uint64_t since, uint64_t oldest)
+{
+    AUTO_STRBUF status;
+    char message[96];
+    strbuf_init(&status);
     (void)str_format(message, sizeof message, "too old resource version: %llu (%llu)",
                      (unsigned long long)since, (unsigned long long)oldest);
-    strbuf_adds(&text, "{\"type\":\"ERROR\",\"object\":");
-    api_status_failure(&text, 410, "Expired", message, NULL);
-    strbuf_adds(&text, "}\n");
-    call_reply(c, 200, "application/json", NULL, &text);
+    api_status_failure(&status, 410, "Expired", message, NULL);
+    reply_error_event(c, &status);
+}
+
+/* All there is at a version that is not yet. A real server waits for it a while. */
+static void refuse_as_too_new(struct call *c, uint64_t since, uint64_t now)
+{
+    AUTO_STRBUF status;
+    strbuf_init(&status);
+    api_print_too_large(since, now, &status);
+    reply_error_event(c, &status);
 }
 
 static void ignore_event(void *arg, const struct store_event *e)
@@ -359,29 +370,31 @@ static void begin(struct watch *w, struct call *c, const struct options *o)
 {
     struct api *a = w->room->api;
     uint64_t now = store_version(a->store);
-    bool from_now = o->since == 0 || o->initial;
     /* A replay that would fail must not have begun its stream. */
-    if (!from_now && o->since < now && o->since < store_oldest(a->store) &&
+    if (o->from_there && o->since < now && o->since < store_oldest(a->store) &&
         !store_replay(a->store, w->room->kind, o->since, ignore_event, NULL)) {
         refuse_as_too_old(c, o->since, store_oldest(a->store));
+        watch_free(w);
+        return;
+    }
+    if (!o->from_there && o->since > now) {
+        refuse_as_too_new(c, o->since, now);
         watch_free(w);
         return;
     }
     int64_t mono = clock_mono_ms();
     w->call = c;
     w->end_ms = mono + o->timeout_s * 1000;
-    w->bookmark_ms =
-        mono + num_min(BOOKMARK_MS, num_max(o->timeout_s * 1000 - BOOKMARK_BEFORE_END_MS, 0));
+    w->bookmark_ms = mono + num_min(BOOKMARK_MS, o->timeout_s * 1000 - BOOKMARK_BEFORE_END_MS);
+    if (w->bookmark_ms <= mono) /* too short for one */
+        w->bookmark_ms = w->end_ms;
     call_stream_begin(c, 200, "application/json", on_close, w);
-    if (from_now && !(o->since > now)) {
+    w->since = o->from_there ? o->since : now;
+    if (o->existing)
         send_existing(w);
-        w->since = now;
-    } else {
-        w->since = o->since;
-        if (o->since < now)
-            (void)store_replay(a->store, w->room->kind, o->since, replay_one, w);
-    }
-    if (o->initial && w->bookmarks)
+    if (o->from_there && o->since < now)
+        (void)store_replay(a->store, w->room->kind, o->since, replay_one, w);
+    if (o->mark)
         send_bookmark(w, true);
     w->prev = w->room->end;
     *w->room->end = w;
@@ -400,7 +413,7 @@ void api_watch(struct api *a, struct call *c, const struct api_target *t)
         w->one_ns = true;
         (void)str_format(w->ns, sizeof w->ns, "%s", t->ns);
     }
-    if (api_form_of(c, &w->form, &err) < 0 || api_select(c, t->kind, &w->selection, &err) < 0 ||
+    if (api_form_of(c, &w->form, &err) < 0 || api_select(c, t, &w->selection, &err) < 0 ||
         read_options(c, w, &o, &err) < 0) {
         watch_free(w);
         api_reply_error(c, &err, NULL, NULL);

@@ -3,7 +3,7 @@
  * api_write - create, update and patch: one pipeline.
  *
  *   api_write ─► start ─► from_body (POST, PUT) ──┬─► admit ─► admission_run ─► on_admitted ─► finish ─► store, reply
- *                  ▲      from_patch (PATCH) ─────┘                                               │
+ *                  ▲      api_request_patch ──────┘                                               │
  *                  └── the object changed meanwhile, and the client did not say which version it meant ◄┘   (API_TRIES)
  *
  * Between admit and on_admitted webhooks may be asked, so the rest of the world goes on: what was read before is checked by its version when it is stored.
@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/base/yaml.h"
 #include "test/local/api_inside.h"
 
 enum { NAME_TRIES = 8 };
@@ -57,31 +56,32 @@ void api_request_free(struct api_request *r)
     unlink_request(r);
     jsontree_free(r->tree);
     object_unref(r->old);
+    typed_notes_deinit(&r->notes);
     free(r);
 }
 
-/* A patch that leaves what cannot be decoded is 422, and the whole result is in the sentence: here its beginning. */
-static void blame_patch(const struct api_request *r, struct error *err)
+int api_blame_patch(struct jsontree *t, struct error *err)
 {
     static const char mark[] = " cannot be handled as a ";
     const char *why = strstr(err->text, mark);
     why = why ? strstr(why, ": ") : NULL;
-    if (r->what != API_PATCH || err->http_status != 400 || !why || !r->tree)
-        return;
+    if (err->http_status != 400 || !why || !t)
+        return -1;
     AUTO_STRBUF text;
     char reason[ERROR_TEXT_SIZE];
     strbuf_init(&text);
-    jsontree_print(r->tree, &text);
+    jsontree_print(t, &text);
     (void)str_format(reason, sizeof reason, "%s", why + 2);
-    (void)api_fail(err, 422, " \"\" is invalid: patch: Invalid value: \"%.*s\": %s",
-                   (int)(text.len < 128 ? text.len : 128), strbuf_str(&text), reason);
+    return api_fail(err, 422, " \"\" is invalid: patch: Invalid value: \"%.*s\": %s",
+                    (int)(text.len < 128 ? text.len : 128), strbuf_str(&text), reason);
 }
 
 static void fail(struct api_request *r, const struct error *given)
 {
     struct error own = *given;
     struct error *err = &own;
-    blame_patch(r, err);
+    if (r->what == API_PATCH)
+        (void)api_blame_patch(r->tree, err);
     const char *name = r->target.name;
     if (!name && r->tree)
         name = jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "name", NULL));
@@ -97,6 +97,19 @@ static bool is_new(const struct api_request *r)
 
 /* ---- what the client sent --------------------------------------------------------------------- */
 
+int api_check_name(const char *name, const char *wanted, struct error *err)
+{
+    if (!name || !*name)
+        return api_fail(err, 400,
+                        "the name of the object (%s based on URL) was undeterminable: name must be "
+                        "provided",
+                        wanted);
+    if (str_eq(name, wanted))
+        return 0;
+    return api_fail(err, 400, "the name of the object (%s) does not match the name on the URL (%s)",
+                    name, wanted);
+}
+
 /* A name and a namespace in the body are those of the path. */
 static int check_place(struct api_request *r, struct jsonnode *root, struct error *err)
 {
@@ -107,28 +120,14 @@ static int check_place(struct api_request *r, struct jsonnode *root, struct erro
         return api_fail(err, 400,
                         "the namespace of the provided object does not match the namespace sent on "
                         "the request");
-    if (r->target.name && name && *name && !str_eq(name, r->target.name))
-        return api_fail(err, 400,
-                        "the name of the object (%s) does not match the name on the URL (%s)", name,
-                        r->target.name);
-    return 0;
+    return r->target.name ? api_check_name(name, r->target.name, err) : 0;
 }
 
-/* Kinds whose strategy in Kubernetes refuses an update that names no version. */
-static bool needs_version(const struct kind *k)
-{
-    return k->custom || str_eq(k->group, "coordination.k8s.io") || str_eq(k->group, "policy") ||
-           str_eq(k->group, "admissionregistration.k8s.io");
-}
-
-static bool puts_may_create(const struct kind *k)
-{
-    return k == &kind_leases || k == &kind_events;
-}
-
-static int uid_differs(const struct object *o, const char *uid, struct error *err)
+int api_check_uid(const struct object *o, const char *uid, struct error *err)
 {
     const struct kind *k = o->kind;
+    if (str_eq(uid, o->uid))
+        return 0;
     return api_fail(err, 409,
                     "Operation cannot be fulfilled on %s%s%s \"%s\": StorageError: invalid object, "
                     "Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -151,7 +150,7 @@ int api_check_version(const struct object *o, const char *text, struct error *er
                     k->resource, *k->group ? "." : "", k->group, o->name);
 }
 
-static int read_old(struct api_request *r, struct error *err)
+int api_request_read_old(struct api_request *r, struct error *err)
 {
     const struct api_target *t = &r->target;
     struct object *o = store_get(r->api->store, t->kind, str_or_empty(t->ns), t->name);
@@ -170,16 +169,16 @@ static int check_put(struct api_request *r, struct error *err)
     const char *version = jsonnode_get_str(meta, "resourceVersion");
     const char *uid = jsonnode_get_str(meta, "uid");
     r->own_version = version && *version && !str_eq(version, "0");
-    if (read_old(r, err) < 0 || !r->old) {
-        if (!puts_may_create(k) || r->target.sub || r->own_version)
+    if (api_request_read_old(r, err) < 0 || !r->old) {
+        if (!k->put_creates || r->target.sub || r->own_version)
             return -1;
         error_clear(err);
         r->creates = true;
         return 0;
     }
-    if (uid && *uid && !str_eq(uid, r->old->uid))
-        return uid_differs(r->old, uid, err);
-    if (!r->own_version && needs_version(k))
+    if (uid && *uid && api_check_uid(r->old, uid, err) < 0)
+        return -1;
+    if (!r->own_version && k->update_needs_version)
         return api_fail(
             err, 422,
             "%s%s%s \"%s\" is invalid: metadata.resourceVersion: Invalid value: 0: must "
@@ -188,11 +187,21 @@ static int check_put(struct api_request *r, struct error *err)
     return api_check_version(r->old, version, err);
 }
 
+int api_request_decode(struct api_request *r, struct error *err)
+{
+    const struct kind *k = r->target.kind;
+    const struct api_type type = {k->api_version, k->kind, NULL};
+    if (api_check_kind(jsontree_root(r->tree), &type, err) < 0 ||
+        api_decode(r->tree, &type, r->strict, &r->notes, err) < 0 ||
+        api_meta_shape(r->tree, k, err) < 0)
+        return -1;
+    return check_place(r, jsontree_root(r->tree), err);
+}
+
 static int from_body(struct api_request *r, struct error *err)
 {
     const struct kind *k = r->target.kind;
-    if (api_body(r->call, k->kind, &r->tree, err) < 0 || api_meta_shape(r->tree, k, err) < 0 ||
-        check_place(r, jsontree_root(r->tree), err) < 0)
+    if (api_body(r->call, k->kind, &r->tree, err) < 0 || api_request_decode(r, err) < 0)
         return -1;
     if (r->what == API_UPDATE)
         return check_put(r, err);
@@ -203,119 +212,35 @@ static int from_body(struct api_request *r, struct error *err)
     return 0;
 }
 
-/* ---- patches ---------------------------------------------------------------------------------- */
-
-/* The patch of an apply says what it applies to. */
-static int check_applied(struct api_request *r, struct error *err)
-{
-    AUTO_JSON *doc = NULL;
-    size_t n = 0;
-    const char *text = call_body(r->call, &n);
-    const struct kind *k = r->target.kind;
-    if (yaml_parse(&doc, text, n, API_PATCH_MAX, NULL) < 0)
-        return 0; /* said by who applies it */
-    const char *version = str_or_empty(json_get_str(json_root(doc), "apiVersion"));
-    const char *kind = str_or_empty(json_get_str(json_root(doc), "kind"));
-    const char *name = json_get_str(json_get(json_root(doc), "metadata"), "name");
-    if (json_is_object(json_root(doc)) &&
-        (!str_eq(version, k->api_version) || !str_eq(kind, k->kind)))
-        return api_fail(err, 400, "invalid object type: %s%s, Kind=%s",
-                        strchr(version, '/') ? "" : "/", version, kind);
-    if (name && !str_eq(name, r->target.name))
-        return api_fail(err, 400,
-                        "the name of the object (%s) does not match the name on the URL (%s)", name,
-                        r->target.name);
-    const char *uid = json_get_str(json_get(json_root(doc), "metadata"), "uid");
-    if (uid && *uid && !store_get(r->api->store, k, str_or_empty(r->target.ns), r->target.name))
-        return api_fail(err, 409,
-                        "Operation cannot be fulfilled on %s%s%s \"%s\": uid mismatch: the "
-                        "provided object specified uid %s, and no existing object was found",
-                        k->resource, *k->group ? "." : "", k->group, r->target.name, uid);
-    return 0;
-}
-
-static void stamp_managers(struct api *a, struct jsontree *t)
-{
-    char now[32];
-    api_now(a, 0, now);
-    for (struct jsonnode_iter it =
-             jsonnode_iter(jsonnode_path(jsontree_root(t), "metadata", "managedFields", NULL));
-         jsonnode_next(&it);)
-        if (!jsonnode_get(it.value, "time"))
-            jsonnode_set_str(t, it.value, "time", now);
-}
-
-static struct jsontree *empty_object(const struct api_target *t)
-{
-    struct jsontree *tree = jsontree_new();
-    struct jsonnode *root = jsonnode_object(tree);
-    jsontree_set_root(tree, root);
-    jsonnode_set_str(tree, root, "apiVersion", t->kind->api_version);
-    jsonnode_set_str(tree, root, "kind", t->kind->kind);
-    jsonnode_set_str(tree, jsonnode_need_object(tree, root, "metadata"), "name", t->name);
-    return tree;
-}
-
-static int from_patch(struct api_request *r, struct error *err)
-{
-    const struct kind *k = r->target.kind;
-    bool apply = r->patch_type == API_PATCH_APPLY;
-    r->creates = false;
-    if (apply && check_applied(r, err) < 0)
-        return -1;
-    if (read_old(r, err) < 0 || !r->old) {
-        if (!apply || r->target.sub)
-            return -1;
-        error_clear(err);
-        r->creates = true;
-        r->tree = empty_object(&r->target);
-    } else if (jsontree_parse(&r->tree, r->old->text, r->old->text_len, err) < 0) {
-        return -1;
-    }
-    if (api_apply_patch(r->call, r->tree, r->patch_type, k->custom ? NULL : k->kind, err) < 0)
-        return -1;
-    if (!jsonnode_is_object(jsontree_root(r->tree)))
-        return api_fail(err, 422, "the server rejected our request due to an error in our request");
-    if (apply)
-        stamp_managers(r->api, r->tree);
-    if (api_meta_shape(r->tree, k, err) < 0 || check_place(r, jsontree_root(r->tree), err) < 0)
-        return -1;
-    if (r->creates || !r->old)
-        return 0;
-    const char *version =
-        jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "resourceVersion", NULL));
-    return version ? api_check_version(r->old, version, err) : 0;
-}
-
 /* ---- the end of the pipeline ------------------------------------------------------------------ */
 
 static int validate(const struct kind *k, const char *sub, struct jsonnode *root,
                     const struct object *old, struct error *err)
 {
-    if (str_eq(sub, "status") || str_eq(sub, "finalize"))
-        return 0;
-    if (api_meta_validate(root, k, err) < 0)
-        return -1;
-    if (!old || !k->validate_update || sub)
-        return 0;
+    bool status = str_eq(sub, "status");
+    bool whole = !status || k->status_is_validated;
     AUTO_JSONTREE *was = NULL;
+    if (whole && api_meta_validate(root, k, err) < 0)
+        return -1;
+    int (*rules)(struct jsonnode *, struct jsonnode *, struct error *) = status ? k->validate_status
+                                                                         : sub  ? NULL
+                                                                               : k->validate_update;
+    if (!old || !rules)
+        return 0;
     if (jsontree_parse(&was, old->text, old->text_len, err) < 0)
         return -1;
-    return k->validate_update(jsontree_root(was), root, err);
+    return rules(jsontree_root(was), root, err);
 }
 
-/* "Warning: 299 - "text"" lines. */
-static void print_warnings(const char *const *warnings, struct strbuf *out)
+void api_print_warning(const char *text, struct strbuf *out)
 {
-    for (; warnings && *warnings; warnings++) {
-        strbuf_adds(out, "Warning: 299 - \"");
-        for (const char *p = *warnings; *p != '\0'; p++) {
-            if (*p == '"' || *p == '\\')
-                strbuf_addc(out, '\\');
-            strbuf_addc(out, (unsigned char)*p < 0x20 ? ' ' : *p);
-        }
-        strbuf_adds(out, "\"\r\n");
+    strbuf_adds(out, "Warning: 299 - \"");
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            strbuf_addc(out, '\\');
+        strbuf_addc(out, (unsigned char)*text < 0x20 ? ' ' : *text);
     }
+    strbuf_adds(out, "\"\r\n");
 }
 
 static void reply_tree(struct api_request *r, int status, const char *headers)
@@ -358,7 +283,10 @@ static void finish_new(struct api_request *r, const char *headers)
     api_meta_create(r->api, r);
     if (validate(r->target.kind, NULL, jsontree_root(r->tree), NULL, &err) < 0 ||
         store_new_object(r, &o, &err) < 0) {
-        fail(r, &err);
+        if (err.code == ERROR_CONFLICT && r->creates && ++r->tries < API_TRIES)
+            start(r); /* somebody made it while a webhook thought: then this is a change */
+        else
+            fail(r, &err);
     } else if (r->dry_run) {
         reply_tree(r, 201, headers);
     } else {
@@ -367,14 +295,26 @@ static void finish_new(struct api_request *r, const char *headers)
     }
 }
 
+/* A webhook has no more say in what is the server's than a client. */
+static int keep_what_is_fixed(struct api_request *r, struct error *err)
+{
+    AUTO_JSONTREE *was = NULL;
+    if (api_meta_shape(r->tree, r->target.kind, err) < 0 ||
+        jsontree_parse(&was, r->old->text, r->old->text_len, err) < 0)
+        return -1;
+    return api_meta_update(r->tree, r->target.kind, jsontree_root(was), r->target.sub, err);
+}
+
 static void finish_change(struct api_request *r, const char *headers)
 {
     struct api *a = r->api;
     const struct kind *k = r->target.kind;
     struct error err = ERROR_INIT;
     struct object *o = NULL;
+    int rc = r->changed ? keep_what_is_fixed(r, &err) : 0;
     struct jsonnode *root = jsontree_root(r->tree);
-    int rc = validate(k, r->target.sub, root, r->old, &err);
+    if (rc == 0)
+        rc = validate(k, r->target.sub, root, r->old, &err);
     if (rc == 0 && r->dry_run) {
         reply_tree(r, 200, headers);
         return;
@@ -410,7 +350,10 @@ static void on_admitted(void *arg, const struct error *err, const char *const *w
         fail(r, err);
         return;
     }
-    print_warnings(warnings, &headers);
+    for (size_t i = 0; r->warns && i < r->notes.len; i++)
+        api_print_warning(r->notes.items[i], &headers);
+    for (; warnings && *warnings; warnings++)
+        api_print_warning(*warnings, &headers);
     if (is_new(r) || !r->old)
         finish_new(r, headers.len > 0 ? strbuf_str(&headers) : NULL);
     else
@@ -446,7 +389,9 @@ static void admit(struct api_request *r)
         .dry_run = r->dry_run,
         .sub = r->target.sub,
         .old = r->old,
+        .changed = &r->changed,
     };
+    r->changed = false;
     r->next = a->waiting;
     r->prev = &a->waiting;
     if (r->next)
@@ -458,18 +403,14 @@ static void admit(struct api_request *r)
 static void start(struct api_request *r)
 {
     struct error err = ERROR_INIT;
-    AUTO_JSONTREE *was = NULL;
     jsontree_free(r->tree);
     r->tree = NULL;
-    int rc = r->what == API_PATCH ? from_patch(r, &err) : from_body(r, &err);
+    typed_notes_deinit(&r->notes);
+    int rc = r->what == API_PATCH ? api_request_patch(r, &err) : from_body(r, &err);
     if (rc == 0 && (is_new(r) || !r->old))
         api_meta_create(r->api, r);
     else if (rc == 0)
-        rc = jsontree_parse(&was, r->old->text, r->old->text_len, &err) < 0 ||
-                     api_meta_update(r->tree, r->target.kind, jsontree_root(was), r->target.sub,
-                                     &err) < 0
-                 ? -1
-                 : 0;
+        rc = keep_what_is_fixed(r, &err);
     if (rc < 0)
         fail(r, &err);
     else
@@ -481,7 +422,12 @@ void api_write(struct api *a, struct call *c, const struct api_target *t, enum a
     static const char *const options[] = {"CreateOptions", "UpdateOptions", "PatchOptions"};
     struct error err = ERROR_INIT;
     struct api_request *r = request_new(a, c, t, what);
-    int rc = api_dry_run(c, options[what], &r->dry_run, &err);
+    r->warns = !str_eq(call_query(c, "fieldValidation"), "Ignore");
+    int rc = api_dry_run(c, options[what], &r->dry_run, &err) < 0 ||
+                     api_field_manager(c, options[what], &err) < 0 ||
+                     api_field_validation(c, options[what], &r->strict, &err) < 0
+                 ? -1
+                 : 0;
     if (rc == 0 && what == API_PATCH)
         rc = api_patch_type_of(c, t->kind, &r->patch_type, &err) < 0 ||
                      api_patch_options(c, r->patch_type, &err) < 0

@@ -48,11 +48,9 @@ struct kind {
     bool
         has_status; /* /status is a subresource; plain updates leave status alone and the other way round */
     bool has_scale;
-    bool has_generation; /* metadata.generation counts changes of spec */
-    bool custom;         /* a CRD: strategic merge patch is 415 */
-    bool
-        immutable_spec; /* pods: only a few fields of spec may change (validate_update says which) */
-    int64_t default_grace_s;           /* pods: 30; others 0 */
+    bool has_generation;               /* metadata.generation counts changes of spec */
+    bool custom;                       /* a CRD: strategic merge patch is 415 */
+    bool has_grace;                    /* pods: a deletion may wait for the kubelet */
     const struct kind_column *columns; /* ended by name NULL; "Name" first, "Age" last are usual */
     /* Fields for fieldSelector beyond metadata.name and metadata.namespace, NULL-terminated: "spec.nodeName". Others are a 400. */
     const char *const *fields;
@@ -62,8 +60,14 @@ struct kind {
     /* ERROR_INVALID with the real server's sentence: `spec.containers: Required value`; several are `[one, two]`, as the real server joins them. May be NULL. */
     int (*validate)(struct jsonnode *object, struct error *err);
     int (*validate_update)(struct jsonnode *old, struct jsonnode *updated, struct error *err);
+    /* Of an update of /status; NULL: none. */
+    int (*validate_status)(struct jsonnode *old, struct jsonnode *updated, struct error *err);
+    bool status_is_validated;    /* `validate` has rules for the status, too */
     bool create_keeps_status;    /* nodes: the kubelet registers with its status; elsewhere a
                                       created object's status is dropped when has_status */
+    bool orphans;                /* a deletion that does not say how leaves dependents behind */
+    bool put_creates;            /* PUT of what is not there makes it */
+    bool update_needs_version;   /* a PUT that names no version is refused, not unconditional */
     const char *const *verbs;    /* NULL: all eight of kinds_verbs */
     const struct kind_sub *subs; /* ended by name NULL, or NULL */
 };

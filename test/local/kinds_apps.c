@@ -121,6 +121,7 @@ static const struct kind_column job_columns[] = {
     COLUMN_END};
 const struct kind kind_jobs = {
     KIND_IN("batch", "v1", "Job", "jobs", "job"),
+    .orphans = true,
     .categories = WORDS("all"),
     .namespaced = true,
     .has_status = true,

@@ -4,6 +4,7 @@
 #include <ctype.h>
 
 #include "lib/model/selector.h"
+#include "test/local/kinds.h"
 #include "test/local/kinds_fill.h"
 
 enum { VALUE_SHOWN = 320 };
@@ -209,7 +210,7 @@ void kinds_check_qualified(struct kinds_check *c, const char *at, const char *s)
     if (!*name)
         kinds_check_invalid(c, at, s, "name part must be non-empty");
     else if (strlen(name) > 63)
-        kinds_check_invalid(c, at, s, "name part must be no more than 63 characters");
+        kinds_check_invalid(c, at, s, "name part must be no more than 63 bytes");
     if (!selector_key_is_legal(name) && strlen(name) <= 63)
         kinds_check_invalid(c, at, s, name_part_rule);
 }
@@ -217,7 +218,7 @@ void kinds_check_qualified(struct kinds_check *c, const char *at, const char *s)
 void kinds_check_label_value(struct kinds_check *c, const char *at, const char *s)
 {
     if (strlen(s) > 63)
-        kinds_check_invalid(c, at, s, "must be no more than 63 characters");
+        kinds_check_invalid(c, at, s, "must be no more than 63 bytes");
     else if (!selector_value_is_legal(s))
         kinds_check_invalid(c, at, s, value_rule);
 }
@@ -257,30 +258,105 @@ void kinds_check_texts(struct kinds_check *c, const char *field, struct jsonnode
                                     field);
 }
 
-void kinds_check_metadata(struct kinds_check *c, struct jsonnode *object, enum kinds_name_rule rule)
+static void check_name(struct kinds_check *c, const char *at, const char *name,
+                       enum kinds_name_rule rule)
 {
-    struct jsonnode *meta = jsonnode_get(object, "metadata");
-    struct jsonnode *labels = jsonnode_get(meta, "labels");
-    struct jsonnode *notes = jsonnode_get(meta, "annotations");
-    const char *name = jsonnode_get_str(meta, "name");
-    if (!name || !*name)
-        kinds_check_required(c, "metadata.name", "name or generateName is required");
-    else if (rule == KINDS_NAME_LABEL)
-        kinds_check_label_name(c, "metadata.name", name);
+    if (rule == KINDS_NAME_LABEL)
+        kinds_check_label_name(c, at, name);
     else if (rule == KINDS_NAME_SUBDOMAIN)
-        kinds_check_subdomain_name(c, "metadata.name", name);
+        kinds_check_subdomain_name(c, at, name);
     else if (str_eq(name, ".") || str_eq(name, "..") || strpbrk(name, "/%"))
-        kinds_check_invalid(c, "metadata.name", name,
+        kinds_check_invalid(c, at, name,
                             strchr(name, '/')   ? "may not contain '/'"
                             : strchr(name, '%') ? "may not contain '%'"
                                                 : "may not be '.' or '..'");
-    kinds_check_texts(c, "ObjectMeta.metadata.labels", labels);
-    kinds_check_texts(c, "ObjectMeta.metadata.annotations", notes);
-    kinds_check_labels(c, "metadata.labels", labels);
+}
+
+/* A prefix for names may end in a dash. */
+static void check_prefix(struct kinds_check *c, const char *prefix, enum kinds_name_rule rule)
+{
+    AUTO_STRBUF text = {0};
+    struct kinds_check masked = {.count = 0};
+    size_t n = strlen(prefix);
+    if (n == 0)
+        return;
+    strbuf_add(&text, prefix, n);
+    if (n > 1 && prefix[n - 1] == '-')
+        text.ptr[n - 1] = 'a';
+    check_name(&masked, "", strbuf_str(&text), rule);
+    if (masked.count > 0)
+        check_name(c, "metadata.generateName", prefix, rule);
+    strbuf_deinit(&masked.text);
+}
+
+void kinds_check_finalizer(struct kinds_check *c, const char *at, const char *name)
+{
+    static const char *const standard[] = {"kubernetes", "orphan", "foregroundDeletion"};
+    for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
+        if (str_eq(name, standard[i]))
+            return;
+    if (!strchr(name, '/'))
+        kinds_check_invalid(c, at, name,
+                            "name is neither a standard finalizer name nor is it fully qualified");
+}
+
+static void check_finalizers(struct kinds_check *c, struct jsonnode *list, bool custom)
+{
+    bool orphan = false, foreground = false;
+    for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it);) {
+        const char *name = str_or_empty(jsonnode_str(it.value));
+        kinds_check_qualified(c, "metadata.finalizers", name);
+        orphan = orphan || str_eq(name, "orphan");
+        foreground = foreground || str_eq(name, "foregroundDeletion");
+    }
+    if (orphan && foreground)
+        kinds_check_invalid_node(c, "metadata.finalizers", list,
+                                 "finalizer orphan and foregroundDeletion cannot be both set");
+    size_t i = 0;
+    for (struct jsonnode_iter it = jsonnode_iter(list); !custom && jsonnode_next(&it); i++) {
+        char at[64];
+        str_format(at, sizeof at, "metadata.finalizers[%zu]", i);
+        kinds_check_finalizer(c, at, str_or_empty(jsonnode_str(it.value)));
+    }
+}
+
+static void check_owners(struct kinds_check *c, struct jsonnode *list)
+{
+    static const char *const members[][2] = {{"apiVersion", "version must not be empty"},
+                                             {"kind", "must not be empty"},
+                                             {"name", "must not be empty"},
+                                             {"uid", "must not be empty"}};
+    struct jsonnode *first = NULL;
+    for (struct jsonnode_iter it = jsonnode_iter(list); jsonnode_next(&it);) {
+        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+            char at[64];
+            const char *value = jsonnode_get_str(it.value, members[i][0]);
+            str_format(at, sizeof at, "metadata.ownerReferences.%s", members[i][0]);
+            if (!value || !*value)
+                kinds_check_invalid(c, at, "", members[i][1]);
+        }
+        if (!jsonnode_bool(jsonnode_get(it.value, "controller"), false))
+            continue;
+        if (!first) {
+            first = it.value;
+            continue;
+        }
+        AUTO_STRBUF detail = {0};
+        strbuf_addf(&detail,
+                    "Only one reference can have Controller set to true. Found \"true\" in "
+                    "references for %s/%s and %s/%s",
+                    str_or_empty(jsonnode_get_str(first, "kind")),
+                    str_or_empty(jsonnode_get_str(first, "name")),
+                    str_or_empty(jsonnode_get_str(it.value, "kind")),
+                    str_or_empty(jsonnode_get_str(it.value, "name")));
+        kinds_check_invalid_node(c, "metadata.ownerReferences", list, strbuf_str(&detail));
+    }
+}
+
+static void check_annotations(struct kinds_check *c, struct jsonnode *notes)
+{
     size_t bytes = 0;
-    for (struct jsonnode_iter it = jsonnode_iter(notes); jsonnode_next(&it);) {
-        if (!it.key)
-            break;
+    for (struct jsonnode_iter it = jsonnode_iter(notes); jsonnode_next(&it) && it.key;) {
         AUTO_STRBUF lower = {0};
         for (const char *s = it.key; *s; s++)
             strbuf_addc(&lower, (char)tolower((unsigned char)*s));
@@ -290,6 +366,27 @@ void kinds_check_metadata(struct kinds_check *c, struct jsonnode *object, enum k
     }
     if (bytes > (size_t)256 * 1024)
         kinds_check_add(c, "metadata.annotations: Too long: may not be more than 262144 bytes");
+}
+
+void kinds_check_metadata(struct kinds_check *c, struct jsonnode *object, enum kinds_name_rule rule)
+{
+    struct jsonnode *meta = jsonnode_get(object, "metadata");
+    struct jsonnode *labels = jsonnode_get(meta, "labels");
+    struct jsonnode *notes = jsonnode_get(meta, "annotations");
+    const char *name = jsonnode_get_str(meta, "name");
+    const struct kind *k = kinds_by_name(str_or_empty(jsonnode_get_str(object, "apiVersion")),
+                                         str_or_empty(jsonnode_get_str(object, "kind")));
+    check_prefix(c, str_or_empty(jsonnode_get_str(meta, "generateName")), rule);
+    if (!name || !*name)
+        kinds_check_required(c, "metadata.name", "name or generateName is required");
+    else
+        check_name(c, "metadata.name", name, rule);
+    kinds_check_texts(c, "ObjectMeta.metadata.labels", labels);
+    kinds_check_texts(c, "ObjectMeta.metadata.annotations", notes);
+    kinds_check_labels(c, "metadata.labels", labels);
+    check_annotations(c, notes);
+    check_owners(c, jsonnode_get(meta, "ownerReferences"));
+    check_finalizers(c, jsonnode_get(meta, "finalizers"), k && k->custom);
 }
 
 /* ---- selectors ---------------------------------------------------------------------------------- */

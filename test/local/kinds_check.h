@@ -52,7 +52,9 @@ void kinds_check_qualified(struct kinds_check *c, const char *at, const char *s)
 void kinds_check_label_value(struct kinds_check *c, const char *at, const char *s);
 void kinds_check_labels(struct kinds_check *c, const char *at, struct jsonnode *labels);
 enum kinds_name_rule { KINDS_NAME_SUBDOMAIN, KINDS_NAME_LABEL, KINDS_NAME_SEGMENT };
-/* metadata.name, labels, annotations. */
+/* One of Kubernetes' own finalizers, or a name with a domain. */
+void kinds_check_finalizer(struct kinds_check *c, const char *at, const char *name);
+/* metadata.name, labels, annotations, owners, finalizers. */
 void kinds_check_metadata(struct kinds_check *c, struct jsonnode *object,
                           enum kinds_name_rule rule);
 /* A LabelSelector's keys, operators and values. */

@@ -28,6 +28,8 @@ static const struct kind_column lease_columns[] = {
     COLUMN_NAME, COLUMN_TEXT("Holder", "spec.holderIdentity"), COLUMN_AGE, COLUMN_END};
 const struct kind kind_leases = {
     KIND_IN("coordination.k8s.io", "v1", "Lease", "leases", "lease"),
+    .update_needs_version = true,
+    .put_creates = true,
     .namespaced = true,
     .columns = lease_columns,
     .validate = kinds_plain_lease_validate,
@@ -42,6 +44,7 @@ static const struct kind_column pdb_columns[] = {
     COLUMN_END};
 const struct kind kind_pdbs = {
     KIND_IN("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget"),
+    .update_needs_version = true,
     .short_names = WORDS("pdb"),
     .namespaced = true,
     .has_status = true,
@@ -76,6 +79,7 @@ static const struct kind_column csi_node_columns[] = {
     COLUMN_AGE, COLUMN_END};
 const struct kind kind_csi_nodes = {
     KIND_IN("storage.k8s.io", "v1", "CSINode", "csinodes", "csinode"),
+    .update_needs_version = true,
     .columns = csi_node_columns,
     .validate = kinds_plain_validate,
 };
@@ -97,12 +101,14 @@ static const struct kind_column csi_driver_columns[] = {
     COLUMN_END};
 const struct kind kind_csi_drivers = {
     KIND_IN("storage.k8s.io", "v1", "CSIDriver", "csidrivers", "csidriver"),
+    .update_needs_version = true,
     .columns = csi_driver_columns,
     .validate = kinds_plain_validate,
 };
 const struct kind kind_csi_storage_capacities = {
     KIND_IN("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities",
             "csistoragecapacity"),
+    .update_needs_version = true,
     .namespaced = true,
     .columns = dated_columns,
     .validate = kinds_plain_validate,
@@ -118,6 +124,7 @@ static const struct kind_column attachment_columns[] = {
     COLUMN_END};
 const struct kind kind_volume_attachments = {
     KIND_IN("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", "volumeattachment"),
+    .update_needs_version = true,
     .has_status = true,
     .columns = attachment_columns,
     .validate = kinds_plain_validate,
@@ -129,6 +136,7 @@ static const struct kind_column webhook_columns[] = {
 const struct kind kind_mutating_webhooks = {
     KIND_IN("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
             "mutatingwebhookconfigurations", "mutatingwebhookconfiguration"),
+    .update_needs_version = true,
     .categories = WORDS("api-extensions"),
     .has_generation = true,
     .columns = webhook_columns,
@@ -138,6 +146,7 @@ const struct kind kind_mutating_webhooks = {
 const struct kind kind_validating_webhooks = {
     KIND_IN("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
             "validatingwebhookconfigurations", "validatingwebhookconfiguration"),
+    .update_needs_version = true,
     .categories = WORDS("api-extensions"),
     .has_generation = true,
     .columns = webhook_columns,
@@ -152,6 +161,7 @@ static const struct kind_column policy_columns[] = {
 const struct kind kind_validating_policies = {
     KIND_IN("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy",
             "validatingadmissionpolicies", "validatingadmissionpolicy"),
+    .update_needs_version = true,
     .categories = WORDS("api-extensions"),
     .has_status = true,
     .has_generation = true,
@@ -165,6 +175,7 @@ static const struct kind_column policy_binding_columns[] = {
 const struct kind kind_validating_policy_bindings = {
     KIND_IN("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding",
             "validatingadmissionpolicybindings", "validatingadmissionpolicybinding"),
+    .update_needs_version = true,
     .categories = WORDS("api-extensions"),
     .has_generation = true,
     .columns = policy_binding_columns,
@@ -175,6 +186,7 @@ const struct kind kind_validating_policy_bindings = {
 const struct kind kind_crds = {
     KIND_IN("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
             "customresourcedefinition"),
+    .update_needs_version = true,
     .short_names = WORDS("crd", "crds"),
     .categories = WORDS("api-extensions"),
     .has_status = true,
@@ -186,12 +198,14 @@ const struct kind kind_crds = {
 
 const struct kind kind_roles = {
     KIND_IN("rbac.authorization.k8s.io", "v1", "Role", "roles", "role"),
+    .put_creates = true,
     .namespaced = true,
     .columns = dated_columns,
     .validate = kinds_plain_role_validate,
 };
 const struct kind kind_cluster_roles = {
     KIND_IN("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", "clusterrole"),
+    .put_creates = true,
     .columns = dated_columns,
     .validate = kinds_plain_role_validate,
 };
@@ -206,6 +220,7 @@ static const struct kind_column role_binding_columns[] = {
     COLUMN_END};
 const struct kind kind_role_bindings = {
     KIND_IN("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", "rolebinding"),
+    .put_creates = true,
     .namespaced = true,
     .columns = role_binding_columns,
     .fill_defaults = kinds_config_role_binding_defaults,
@@ -214,6 +229,7 @@ const struct kind kind_role_bindings = {
 const struct kind kind_cluster_role_bindings = {
     KIND_IN("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings",
             "clusterrolebinding"),
+    .put_creates = true,
     .columns = role_binding_columns,
     .fill_defaults = kinds_config_role_binding_defaults,
     .validate = kinds_plain_role_validate,

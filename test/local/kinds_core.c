@@ -38,8 +38,7 @@ const struct kind kind_pods = {
     .namespaced = true,
     .has_status = true,
     .has_generation = true,
-    .immutable_spec = true,
-    .default_grace_s = 30,
+    .has_grace = true,
     .columns = pod_columns,
     .fields = WORDS("spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
                     "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP",
@@ -47,6 +46,7 @@ const struct kind kind_pods = {
     .fill_defaults = kinds_pod_defaults,
     .validate = kinds_pod_validate,
     .validate_update = kinds_pod_validate_update,
+    .validate_status = kinds_pod_validate_status,
     .subs = pod_subs,
 };
 
@@ -73,6 +73,7 @@ const struct kind kind_nodes = {
     .fields = WORDS("spec.unschedulable"),
     .fill_defaults = kinds_plain_node_defaults,
     .validate = kinds_plain_node_validate,
+    .status_is_validated = true,
 };
 
 static const struct kind_column namespace_columns[] = {
@@ -87,6 +88,7 @@ const struct kind kind_namespaces = {
     .fields = WORDS("status.phase"),
     .fill_defaults = kinds_plain_namespace_defaults,
     .validate = kinds_plain_namespace_validate,
+    .status_is_validated = true,
     .verbs = verbs_namespaces,
     .subs = namespace_subs,
 };
@@ -110,6 +112,7 @@ static const struct kind_column event_columns[] = {
     COLUMN_END};
 const struct kind kind_events = {
     KIND_CORE("Event", "events", "event"),
+    .put_creates = true,
     .short_names = WORDS("ev"),
     .namespaced = true,
     .columns = event_columns,
@@ -123,6 +126,7 @@ const struct kind kind_events = {
 /* The same columns for events.k8s.io: there the object is called `regarding`, the message `note`. */
 const struct kind kind_events_new = {
     KIND_IN("events.k8s.io", "v1", "Event", "events", "event"),
+    .put_creates = true,
     .short_names = WORDS("ev"),
     .namespaced = true,
     .columns = event_columns,
@@ -147,6 +151,7 @@ const struct kind kind_config_maps = {
     .namespaced = true,
     .columns = data_columns,
     .validate = kinds_plain_config_map_validate,
+    .validate_update = kinds_plain_data_validate_update,
 };
 
 static const struct kind_column secret_columns[] = {
@@ -158,7 +163,8 @@ const struct kind kind_secrets = {
     .columns = secret_columns,
     .fields = WORDS("type"),
     .fill_defaults = kinds_plain_secret_defaults,
-    .validate = kinds_plain_validate,
+    .validate = kinds_plain_secret_validate,
+    .validate_update = kinds_plain_data_validate_update,
 };
 
 static const struct kind_column service_columns[] = {
@@ -173,6 +179,7 @@ static const struct kind_column service_columns[] = {
     COLUMN_END};
 const struct kind kind_services = {
     KIND_CORE("Service", "services", "service"),
+    .put_creates = true,
     .short_names = WORDS("svc"),
     .categories = WORDS("all"),
     .namespaced = true,
@@ -188,6 +195,7 @@ static const struct kind_column endpoints_columns[] = {
     COLUMN_AGE, COLUMN_END};
 const struct kind kind_endpoints = {
     KIND_CORE("Endpoints", "endpoints", "endpoints"),
+    .put_creates = true,
     .short_names = WORDS("ep"),
     .namespaced = true,
     .columns = endpoints_columns,
@@ -279,6 +287,7 @@ const struct kind kind_resource_quotas = {
 static const struct kind_column dated_columns[] = {COLUMN_NAME, COLUMN_CREATED, COLUMN_END};
 const struct kind kind_limit_ranges = {
     KIND_CORE("LimitRange", "limitranges", "limitrange"),
+    .put_creates = true,
     .short_names = WORDS("limits"),
     .namespaced = true,
     .columns = dated_columns,
@@ -297,6 +306,7 @@ static const struct kind_column controller_columns[] = {
     COLUMN_END};
 const struct kind kind_replication_controllers = {
     KIND_CORE("ReplicationController", "replicationcontrollers", "replicationcontroller"),
+    .orphans = true,
     .short_names = WORDS("rc"),
     .categories = WORDS("all"),
     .namespaced = true,

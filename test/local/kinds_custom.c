@@ -10,6 +10,7 @@ static const struct kind_column tfjob_columns[] = {
     COLUMN_AGE, COLUMN_END};
 const struct kind kind_tfjobs = {
     KIND_IN("kubeflow.org", "v1", "TFJob", "tfjobs", "tfjob"),
+    .update_needs_version = true,
     .namespaced = true,
     .has_status = true,
     .has_generation = true,
@@ -29,8 +30,8 @@ static const struct kind_column group_columns[] = {
     {                                                                                  \
         KIND_IN(g, "v1alpha1", "PodGroup", "podgroups", "podgroup"),                   \
             .short_names = WORDS("pg", "pgs"), .namespaced = true, .has_status = true, \
-            .has_generation = true, .custom = true, .columns = group_columns,          \
-            .validate = kinds_plain_validate,                                          \
+            .has_generation = true, .custom = true, .update_needs_version = true,      \
+            .columns = group_columns, .validate = kinds_plain_validate,                \
     }
 const struct kind kind_pod_groups = POD_GROUP("scheduling.sigs.k8s.io");
 const struct kind kind_pod_groups_x = POD_GROUP("scheduling.x-k8s.io");
@@ -39,6 +40,7 @@ static const struct kind_column plain_columns[] = {COLUMN_NAME, COLUMN_AGE, COLU
 const struct kind kind_resource_policies = {
     KIND_IN("scheduling.alibabacloud.com", "v1alpha1", "ResourcePolicy", "resourcepolicies",
             "resourcepolicy"),
+    .update_needs_version = true,
     .namespaced = true,
     .has_generation = true,
     .custom = true,

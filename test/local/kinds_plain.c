@@ -10,6 +10,7 @@
 #include "test/local/kinds_check.h"
 #include "test/local/kinds_fill.h"
 #include "test/local/kinds_row.h"
+#include "test/local/text64.h"
 
 int kinds_plain_validate(struct jsonnode *object, struct error *err)
 {
@@ -31,16 +32,68 @@ static size_t bytes_of(struct jsonnode *texts, bool base64)
     return bytes;
 }
 
+static void check_data_keys(struct kinds_check *c, const char *field, struct jsonnode *data,
+                            struct jsonnode *binary)
+{
+    static const char legal[] = "-._0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    for (struct jsonnode_iter it = jsonnode_iter(data); jsonnode_next(&it) && it.key;) {
+        char at[320];
+        size_t n = strlen(it.key);
+        str_format(at, sizeof at, "%s[%.280s]", field, it.key);
+        if (n > 253)
+            kinds_check_invalid(c, at, it.key, "must be no more than 253 characters");
+        if (n == 0 || strspn(it.key, legal) != n)
+            kinds_check_invalid(
+                c, at, it.key,
+                "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+                "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+                "'[-._a-zA-Z0-9]+')");
+        else if (str_eq(it.key, ".") || str_starts(it.key, ".."))
+            kinds_check_invalid(c, at, it.key,
+                                str_eq(it.key, ".")    ? "must not be '.'"
+                                : str_eq(it.key, "..") ? "must not be '..'"
+                                                       : "must not start with '..'");
+        if (binary && jsonnode_get(binary, it.key))
+            kinds_check_invalid(c, at, it.key, "duplicate of key present in binaryData");
+    }
+}
+
 int kinds_plain_config_map_validate(struct jsonnode *object, struct error *err)
 {
     enum { MAX_BYTES = 1024 * 1024 };
     struct kinds_check c = {.count = 0};
     struct jsonnode *data = jsonnode_get(object, "data");
+    struct jsonnode *binary = jsonnode_get(object, "binaryData");
     kinds_check_metadata(&c, object, KINDS_NAME_SUBDOMAIN);
     kinds_check_texts(&c, "ConfigMap.data", data);
-    if (bytes_of(data, false) + bytes_of(jsonnode_get(object, "binaryData"), true) > MAX_BYTES)
+    check_data_keys(&c, "data", data, binary);
+    check_data_keys(&c, "binaryData", binary, NULL);
+    if (bytes_of(data, false) + bytes_of(binary, true) > MAX_BYTES)
         kinds_check_add(&c, "[]: Too long: may not be more than %d bytes", MAX_BYTES);
     return kinds_check_done(&c, object, err);
+}
+
+int kinds_plain_secret_validate(struct jsonnode *object, struct error *err)
+{
+    struct kinds_check c = {.count = 0};
+    kinds_check_metadata(&c, object, KINDS_NAME_SUBDOMAIN);
+    check_data_keys(&c, "data", jsonnode_get(object, "data"), NULL);
+    return kinds_check_done(&c, object, err);
+}
+
+int kinds_plain_data_validate_update(struct jsonnode *old, struct jsonnode *updated,
+                                     struct error *err)
+{
+    static const char *const members[] = {"immutable", "data", "binaryData"};
+    struct kinds_check c = {.count = 0};
+    struct jsonnode *type = jsonnode_get(updated, "type");
+    if (!jsonnode_equal(jsonnode_get(old, "type"), type))
+        kinds_check_invalid_node(&c, "type", type, "field is immutable");
+    bool frozen = jsonnode_bool(jsonnode_get(old, "immutable"), false);
+    for (size_t i = 0; frozen && i < sizeof members / sizeof *members; i++)
+        if (!jsonnode_equal(jsonnode_get(old, members[i]), jsonnode_get(updated, members[i])))
+            kinds_check_forbidden(&c, members[i], "field is immutable when `immutable` is set");
+    return kinds_check_done(&c, updated, err);
 }
 
 int kinds_plain_role_validate(struct jsonnode *object, struct error *err)
@@ -159,7 +212,20 @@ void kinds_plain_namespace_defaults(struct jsontree *t, struct jsonnode *object)
 int kinds_plain_namespace_validate(struct jsonnode *object, struct error *err)
 {
     struct kinds_check c = {.count = 0};
+    const char *phase = jsonnode_str(jsonnode_path(object, "status", "phase", NULL));
+    bool ending = jsonnode_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
+    size_t i = 0;
     kinds_check_metadata(&c, object, KINDS_NAME_LABEL);
+    for (struct jsonnode_iter it = jsonnode_iter(jsonnode_path(object, "spec", "finalizers", NULL));
+         jsonnode_next(&it); i++) {
+        char at[64];
+        str_format(at, sizeof at, "spec.finalizers[%zu]", i);
+        kinds_check_finalizer(&c, at, str_or_empty(jsonnode_str(it.value)));
+    }
+    if (phase && !str_eq(phase, ending ? "Terminating" : "Active"))
+        kinds_check_invalid(&c, "status.Phase", phase,
+                            ending ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                                   : "may only be 'Active' if `deletionTimestamp` is empty");
     return kinds_check_done(&c, object, err);
 }
 
@@ -228,19 +294,6 @@ int kinds_plain_service_validate(struct jsonnode *object, struct error *err)
     return kinds_check_done(&c, object, err);
 }
 
-static void base64(const char *s, size_t n, struct strbuf *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        size_t have = n - i < 3 ? n - i : 3;
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (k < have ? (unsigned char)s[i + k] : 0U);
-        for (size_t k = 0; k < 4; k++)
-            strbuf_addc(out, k <= have ? digits[bits >> (18 - 6 * k) & 63] : '=');
-    }
-}
-
 void kinds_plain_secret_defaults(struct jsontree *t, struct jsonnode *object)
 {
     kinds_fill_str(t, object, "type", "Opaque");
@@ -253,7 +306,7 @@ void kinds_plain_secret_defaults(struct jsontree *t, struct jsonnode *object)
         AUTO_STRBUF encoded = {0};
         if (!it.key || !s)
             continue;
-        base64(s, strlen(s), &encoded);
+        text64_encode(s, strlen(s), &encoded);
         jsonnode_set_str(t, data, it.key, strbuf_str(&encoded));
     }
 }
@@ -318,7 +371,7 @@ int kinds_plain_event_validate(struct jsonnode *object, struct error *err)
         str_or_empty(jsonnode_str(jsonnode_path(object, "metadata", "namespace", NULL)));
     const char *about =
         str_or_empty(jsonnode_str(jsonnode_path(object, "involvedObject", "namespace", NULL)));
-    kinds_check_metadata(&c, object, KINDS_NAME_SUBDOMAIN);
+    kinds_check_metadata(&c, object, KINDS_NAME_SEGMENT); /* any name goes (tried) */
     bool fits = *about ? str_eq(about, ns) : str_eq(ns, "default");
     if (!fits)
         kinds_check_invalid(&c, "involvedObject.namespace", about,

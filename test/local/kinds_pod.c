@@ -298,3 +298,22 @@ int kinds_pod_validate_update(struct jsonnode *old, struct jsonnode *updated, st
         kinds_check_forbidden(&c, "spec", frozen);
     return kinds_check_done(&c, updated, err);
 }
+
+/* The quality of service follows from the spec. */
+int kinds_pod_validate_status(struct jsonnode *old, struct jsonnode *updated, struct error *err)
+{
+    struct kinds_check c = {.count = 0};
+    struct jsonnode *was = jsonnode_path(old, "status", "qosClass", NULL);
+    struct jsonnode *now = jsonnode_path(updated, "status", "qosClass", NULL);
+    size_t i = 0;
+    if (was && !jsonnode_equal(was, now))
+        kinds_check_invalid_node(&c, "status.qosClass", now, "field is immutable");
+    for (struct jsonnode_iter it =
+             jsonnode_iter(jsonnode_path(updated, "status", "conditions", NULL));
+         jsonnode_next(&it); i++) {
+        char at[64];
+        str_format(at, sizeof at, "status.conditions[%zu].Type", i);
+        kinds_check_qualified(&c, at, str_or_empty(jsonnode_get_str(it.value, "type")));
+    }
+    return kinds_check_done(&c, updated, err);
+}

@@ -85,6 +85,7 @@ void kinds_pod_defaults(struct jsontree *t, struct jsonnode *object);
 void kinds_pod_fill_conditions(struct jsontree *t, struct jsonnode *object);
 int kinds_pod_validate(struct jsonnode *object, struct error *err);
 int kinds_pod_validate_update(struct jsonnode *old, struct jsonnode *updated, struct error *err);
+int kinds_pod_validate_status(struct jsonnode *old, struct jsonnode *updated, struct error *err);
 /* kinds_work.c: what makes pods from a template */
 void kinds_work_deployment_defaults(struct jsontree *t, struct jsonnode *object);
 void kinds_work_replicaset_defaults(struct jsontree *t, struct jsonnode *object);
@@ -101,6 +102,10 @@ int kinds_work_job_validate_update(struct jsonnode *old, struct jsonnode *update
 /* kinds_plain.c: the smaller kinds */
 int kinds_plain_validate(struct jsonnode *object, struct error *err); /* metadata, nothing else */
 int kinds_plain_config_map_validate(struct jsonnode *object, struct error *err);
+int kinds_plain_secret_validate(struct jsonnode *object, struct error *err);
+/* Config maps and secrets: what says that it is immutable is. */
+int kinds_plain_data_validate_update(struct jsonnode *old, struct jsonnode *updated,
+                                     struct error *err);
 int kinds_plain_role_validate(struct jsonnode *object, struct error *err); /* names may hold ':' */
 int kinds_plain_service_validate(struct jsonnode *object, struct error *err);
 void kinds_plain_node_defaults(struct jsontree *t, struct jsonnode *object);

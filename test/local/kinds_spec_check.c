@@ -358,7 +358,13 @@ static void check_spread(struct kinds_check *c, const char *at, struct jsonnode 
         else
             kinds_check_qualified(c, where, key);
         HERE(where, "%s.topologySpreadConstraints[%zu].whenUnsatisfiable", at, i);
-        kinds_check_one_of(c, where, jsonnode_get(one, "whenUnsatisfiable"), whens);
+        if (kinds_fill_absent(jsonnode_get(one, "whenUnsatisfiable")))
+            kinds_check_add(c,
+                            "%s: Unsupported value: \"\": supported values: \"DoNotSchedule\", "
+                            "\"ScheduleAnyway\"",
+                            where);
+        else
+            kinds_check_one_of(c, where, jsonnode_get(one, "whenUnsatisfiable"), whens);
         HERE(where, "%s.topologySpreadConstraints[%zu].labelSelector", at, i);
         kinds_check_selector(c, where, jsonnode_get(one, "labelSelector"));
     }

@@ -127,7 +127,9 @@ static void job_selector(struct jsontree *t, struct jsonnode *object, struct jso
 {
     const char *uid = jsonnode_str(jsonnode_path(object, "metadata", "uid", NULL));
     const char *name = jsonnode_str(jsonnode_path(object, "metadata", "name", NULL));
-    if (!uid || !name || jsonnode_bool(jsonnode_get(spec, "manualSelector"), false))
+    bool stored = jsonnode_path(object, "metadata", "resourceVersion", NULL) != NULL;
+    /* Made when the job is, and never again: a PUT without it is refused. */
+    if (stored || !uid || !name || jsonnode_bool(jsonnode_get(spec, "manualSelector"), false))
         return;
     const char *const labels[][2] = {{job_uid, uid},
                                      {"batch.kubernetes.io/job-name", name},
@@ -283,7 +285,7 @@ int kinds_work_job_validate(struct jsonnode *object, struct error *err)
     }
     static const char *const modes[] = {"Indexed", "NonIndexed", NULL};
     kinds_check_one_of(&c, "spec.completionMode", jsonnode_get(spec, "completionMode"), modes);
-    if (!kinds_fill_absent(selector) && !kinds_check_selects(selector, labels))
+    if (!kinds_check_selects(selector, labels))
         kinds_check_invalid_node(&c, "spec.template.metadata.labels", labels, mismatch);
     check_template(&c, spec);
     const char *restart =

@@ -3,7 +3,8 @@
  * patch - JSON patch (RFC 6902) and merge patch (RFC 7386); patch_strategic.c and patch_apply.c have the other two.
  *
  * Where the API server differs from the RFC this follows the API server (tried): `replace` of a member that is not there
- * adds it, `copy` from a member that is not there changes nothing.
+ * adds it, `copy` from a member that is not there copies null, a value that is not there is null, an index may count from the end, ~2 stands
+ * for itself, and what stands before a path's first slash counts for nothing.
  *
  * A patch of a hundred bytes can double a document a hundred times by copying it into itself: what is copied is counted, and bounded as
  * the API server bounds it, like the number of operations.
@@ -23,45 +24,43 @@ struct place {
     struct strbuf token;     /* unescaped */
 };
 
-/* The next token of a pointer, unescaped; false: ~ followed by neither 0 nor 1. */
-static bool next_token(const char **at, struct strbuf *token)
+/* The next token of a pointer, unescaped. A ~ followed by neither 0 nor 1 stands for itself. */
+static void next_token(const char **at, struct strbuf *token)
 {
     const char *p = *at + 1; /* behind the slash */
     strbuf_reset(token);
     for (; *p != '\0' && *p != '/'; p++) {
-        if (*p != '~') {
-            strbuf_addc(token, *p);
-        } else if (p[1] == '0' || p[1] == '1') {
-            strbuf_addc(token, p[1] == '0' ? '~' : '/');
-            p++;
-        } else {
-            return false;
-        }
+        bool escape = *p == '~' && (p[1] == '0' || p[1] == '1');
+        strbuf_addc(token, !escape ? *p : p[1] == '0' ? '~' : '/');
+        p += escape;
     }
     *at = p;
-    return true;
 }
 
-/* Digits without a leading zero; at most `max`. */
-static bool index_of(const char *token, size_t max, size_t *out)
+/* A place in a list of `len`; negative ones count from its end. At most `max`. */
+static bool index_of(const char *token, size_t len, size_t max, size_t *out)
 {
     size_t n = 0;
-    if (token[0] == '\0' || (token[0] == '0' && token[1] != '\0'))
+    bool from_end = token[0] == '-';
+    token += from_end;
+    if (token[0] == '\0')
         return false;
     for (const char *p = token; *p != '\0'; p++) {
         if (*p < '0' || *p > '9' || n > max)
             return false;
         n = n * 10 + (size_t)(*p - '0');
     }
-    *out = n;
-    return n <= max;
+    if (from_end && n > len)
+        return false;
+    *out = from_end ? len - n : n;
+    return *out <= max;
 }
 
 static struct jsonnode *child(const struct jsonnode *n, const char *token)
 {
     size_t i = 0;
     if (jsonnode_is_array(n))
-        return index_of(token, SIZE_MAX / 16, &i) ? jsonnode_at(n, i) : NULL;
+        return index_of(token, jsonnode_len(n), SIZE_MAX / 16, &i) ? jsonnode_at(n, i) : NULL;
     return jsonnode_get(n, token);
 }
 
@@ -70,13 +69,12 @@ static int walk(struct jsontree *t, const char *pointer, struct place *out, stru
     out->parent = NULL;
     if (pointer[0] == '\0')
         return 0;
-    if (pointer[0] != '/')
-        return patch_fail(err, 422, "path '%s' does not begin with a slash", pointer);
     struct jsonnode *at = jsontree_root(t);
-    const char *rest = pointer;
+    const char *rest = strchr(pointer, '/'); /* what stands before it counts for nothing */
+    if (!rest)
+        return patch_fail(err, 422, "path '%s' has no slash", pointer);
     for (;;) {
-        if (!next_token(&rest, &out->token))
-            return patch_fail(err, 422, "path '%s': ~ without 0 or 1", pointer);
+        next_token(&rest, &out->token);
         if (*rest == '\0')
             break;
         at = child(at, strbuf_str(&out->token));
@@ -107,7 +105,7 @@ static int add(struct jsontree *t, const struct place *p, const char *pointer,
     } else if (str_eq(token, "-")) {
         jsonnode_append(p->parent, value);
     } else {
-        if (!index_of(token, jsonnode_len(p->parent), &i))
+        if (!index_of(token, jsonnode_len(p->parent) + 1, jsonnode_len(p->parent), &i))
             return patch_fail(err, 422, "path '%s': '%s' is no place in a list of %zu", pointer,
                               token, jsonnode_len(p->parent));
         (void)jsonnode_insert(p->parent, i, value);
@@ -121,7 +119,7 @@ static int replace(struct jsontree *t, const struct place *p, const char *pointe
     size_t i = 0;
     if (!p->parent || jsonnode_is_object(p->parent))
         return add(t, p, pointer, value, err);
-    if (!index_of(strbuf_str(&p->token), SIZE_MAX / 16, &i) ||
+    if (!index_of(strbuf_str(&p->token), jsonnode_len(p->parent), SIZE_MAX / 16, &i) ||
         !jsonnode_replace_at(p->parent, i, value))
         return patch_fail(err, 422, "replace: there is nothing at '%s'", pointer);
     return 0;
@@ -136,7 +134,7 @@ static int take(struct jsontree *t, const struct place *p, const char *pointer,
         return patch_fail(err, 422, "there is nothing to remove at '%s'", pointer);
     if (jsonnode_is_object(p->parent))
         (void)jsonnode_remove(p->parent, strbuf_str(&p->token));
-    else if (index_of(strbuf_str(&p->token), SIZE_MAX / 16, &i))
+    else if (index_of(strbuf_str(&p->token), jsonnode_len(p->parent), SIZE_MAX / 16, &i))
         (void)jsonnode_remove_at(p->parent, i);
     *out = there;
     return 0;
@@ -146,7 +144,7 @@ static int copy(struct jsontree *t, struct jsonnode *from, const struct place *t
                 const char *pointer, size_t *copied, struct error *err)
 {
     if (!from)
-        return 0;
+        return add(t, to, pointer, jsonnode_null(t), err);
     AUTO_STRBUF text;
     strbuf_init(&text);
     jsonnode_print(from, &text);
@@ -196,7 +194,12 @@ static int operation(struct jsontree *t, json *o, struct place *p, size_t *copie
     const char *op = json_get_str(o, "op");
     const char *pointer = json_get_str(o, "path");
     json *value = json_get(o, "value");
-    if (!json_is_object(o) || !op || !pointer)
+    if (!json_is_object(o) && !json_is_null(o))
+        return patch_fail(err, 400,
+                          "error decoding patch: json: cannot unmarshal %s into Go value of type "
+                          "handlers.jsonPatchOp",
+                          json_kind_name(o));
+    if (!op || !pointer)
         return patch_fail(err, 422, "op and path are required");
     if (str_eq(op, "move") || str_eq(op, "copy"))
         return two_places(t, op, json_get_str(o, "from"), pointer, p, copied, err);
@@ -209,10 +212,10 @@ static int operation(struct jsontree *t, json *o, struct place *p, size_t *copie
         return patch_fail(err, 422, "unknown op '%s'", op);
     if (str_eq(op, "test"))
         return test(t, p, pointer, value, err);
-    if (!value)
-        return patch_fail(err, 422, "%s: no value", op);
-    return str_eq(op, "add") ? add(t, p, pointer, jsonnode_copy(t, value), err)
-                             : replace(t, p, pointer, jsonnode_copy(t, value), err);
+    struct jsonnode *fresh = value ? jsonnode_copy(t, value) : jsonnode_null(t);
+    if (str_eq(op, "add") && !*pointer)
+        return patch_fail(err, 422, "add: the whole document is there already");
+    return str_eq(op, "add") ? add(t, p, pointer, fresh, err) : replace(t, p, pointer, fresh, err);
 }
 
 int patch_json(struct jsontree *t, json *patch, struct error *err)
@@ -223,8 +226,10 @@ int patch_json(struct jsontree *t, json *patch, struct error *err)
                           "[]handlers.jsonPatchOp",
                           json_kind_name(patch));
     if (json_len(patch) > MAX_OPERATIONS)
-        return patch_fail(err, 413, "The allowed maximum operations in a JSON patch is %d, got %zu",
-                          MAX_OPERATIONS, json_len(patch));
+        return patch_fail(
+            err, 413,
+            "Request entity too large: The allowed maximum operations in a JSON patch is %d, got %zu",
+            MAX_OPERATIONS, json_len(patch));
     struct place p = {0};
     size_t copied = 0;
     size_t i = 0;
@@ -232,7 +237,7 @@ int patch_json(struct jsontree *t, json *patch, struct error *err)
     strbuf_init(&p.token);
     for (struct json_iter it = json_iter(patch); rc == 0 && json_next(&it); i++) {
         rc = operation(t, it.value, &p, &copied, err);
-        if (rc < 0)
+        if (rc < 0 && err && err->http_status == 422)
             (void)error_wrap(err, "operation %zu", i);
     }
     strbuf_deinit(&p.token);

@@ -88,6 +88,11 @@ static int fields_of(struct applying *a, struct jsonnode *value, const char *par
             return patch_fail(a->err, 422, "%s: element without its key \"%s\"", field,
                               type->keys[0]);
         element_name(a, type, it.value, &name);
+        if (jsonnode_get(set, strbuf_str(&name)))
+            return patch_fail(a->err, 500,
+                              "failed to create typed patch object: %s: duplicate entries for key "
+                              "%s",
+                              field, strbuf_str(&name) + 2);
         struct jsonnode *inner = jsonnode_need_object(a->t, set, strbuf_str(&name));
         if (type->list != PATCH_MAP)
             continue;
@@ -355,6 +360,11 @@ static int apply(struct applying *a, struct jsonnode *patch, const char *manager
     struct jsonnode *own = NULL;
     if (jsonnode_path(patch, "metadata", "managedFields", NULL))
         return patch_fail(a->err, 400, "metadata.managedFields must be nil");
+    /* Which object is meant is nobody's field, and yet is compared with what is there. */
+    static const char *const identity[] = {"namespace", "uid", "resourceVersion"};
+    struct jsonnode *asked[sizeof identity / sizeof *identity];
+    for (size_t i = 0; i < sizeof identity / sizeof *identity; i++)
+        asked[i] = jsonnode_path(patch, "metadata", identity[i], NULL);
     drop_identity(patch);
     if (drop_nulls(a, patch, 0) < 0 || fields_of(a, patch, "", "", fresh, 0) < 0 ||
         check_conflicts(a, entries, manager, fresh, patch) < 0)
@@ -370,6 +380,9 @@ static int apply(struct applying *a, struct jsonnode *patch, const char *manager
             vec_push(&a->others, jsonnode_get(it.value, "fieldsV1"));
     }
     merge(a, root, patch, "");
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (asked[i])
+            jsonnode_set(a->t, meta, identity[i], asked[i]);
     if (own)
         prune(a, jsonnode_get(own, "fieldsV1"), fresh, a->others.items, a->others.len, root,
               (struct step){"", ""}, 0);

@@ -179,11 +179,3 @@ int pki_token(char out[PKI_TOKEN_SIZE], struct error *err)
     out[PKI_TOKEN_SIZE - 1] = '\0';
     return 0;
 }
-
-void pki_base64(const char *bytes, size_t n, struct strbuf *out)
-{
-    strbuf_reserve(out, (n + 2) / 3 * 4 + 1);
-    int len =
-        EVP_EncodeBlock((unsigned char *)out->ptr + out->len, (const unsigned char *)bytes, (int)n);
-    out->len += (size_t)len;
-}

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 
@@ -22,5 +20,3 @@ void pki_deinit(struct pki *p); /* keys are wiped */
 /* 32 random bytes in hex. */
 enum { PKI_TOKEN_SIZE = 65 };
 int pki_token(char out[PKI_TOKEN_SIZE], struct error *err);
-/* Appends n bytes in base64, on one line. */
-void pki_base64(const char *bytes, size_t n, struct strbuf *out);

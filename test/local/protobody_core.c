@@ -187,3 +187,71 @@ const struct protobody_field protobody_delete_options[] = {
     STRS(5, dryRun),
     BOOL0(6, ignoreStoreReadErrorWithClusterBreakingPotential),
     END};
+static const struct protobody_field taint[] = {STR0(1, key), STR(2, value), STR0(3, effect),
+                                               TIME(4, timeAdded), END};
+static const struct protobody_field config_map_node_config_source[] = {STR0(1, namespace),
+                                                                       STR0(2, name),
+                                                                       STR(3, uid),
+                                                                       STR(4, resourceVersion),
+                                                                       STR0(5, kubeletConfigKey),
+                                                                       END};
+static const struct protobody_field node_config_source[] = {
+    MSG(2, configMap, config_map_node_config_source), END};
+static const struct protobody_field node_spec[] = {
+    STR(1, podCIDR),        STRS(7, podCIDRs),
+    STR(3, providerID),     BOOL(4, unschedulable),
+    LIST(5, taints, taint), MSG(6, configSource, node_config_source),
+    STR(2, externalID),     END};
+static const struct protobody_field node_condition[] = {STR0(1, type),
+                                                        STR0(2, status),
+                                                        TIME(3, lastHeartbeatTime),
+                                                        TIME(4, lastTransitionTime),
+                                                        STR(5, reason),
+                                                        STR(6, message),
+                                                        END};
+static const struct protobody_field node_address[] = {STR0(1, type), STR0(2, address), END};
+static const struct protobody_field daemon_endpoint[] = {INT0(1, Port), END};
+static const struct protobody_field node_daemon_endpoints[] = {
+    MSG(1, kubeletEndpoint, daemon_endpoint), END};
+static const struct protobody_field node_swap_status[] = {LONG0(1, capacity), END};
+static const struct protobody_field node_system_info[] = {STR0(1, machineID),
+                                                          STR0(2, systemUUID),
+                                                          STR0(3, bootID),
+                                                          STR0(4, kernelVersion),
+                                                          STR0(5, osImage),
+                                                          STR0(6, containerRuntimeVersion),
+                                                          STR0(7, kubeletVersion),
+                                                          STR0(8, kubeProxyVersion),
+                                                          STR0(9, operatingSystem),
+                                                          STR0(10, architecture),
+                                                          MSG(11, swap, node_swap_status),
+                                                          END};
+static const struct protobody_field container_image[] = {STRS(1, names), LONG(2, sizeBytes), END};
+static const struct protobody_field attached_volume[] = {STR0(1, name), STR0(2, devicePath), END};
+static const struct protobody_field node_config_status[] = {
+    MSG(1, assigned, node_config_source), MSG(2, active, node_config_source),
+    MSG(3, lastKnownGood, node_config_source), STR(4, error), END};
+static const struct protobody_field node_runtime_handler_features[] = {
+    BOOL0(1, recursiveReadOnlyMounts), BOOL0(2, userNamespaces), END};
+static const struct protobody_field node_runtime_handler[] = {
+    STR0(1, name), MSG(2, features, node_runtime_handler_features), END};
+static const struct protobody_field node_features[] = {BOOL0(1, supplementalGroupsPolicy), END};
+static const struct protobody_field node_status[] = {
+    MAP_AMOUNT(1, capacity),
+    MAP_AMOUNT(2, allocatable),
+    STR(3, phase),
+    LIST(4, conditions, node_condition),
+    LIST(5, addresses, node_address),
+    MSG(6, daemonEndpoints, node_daemon_endpoints),
+    MSG(7, nodeInfo, node_system_info),
+    LIST(8, images, container_image),
+    STRS(9, volumesInUse),
+    LIST(10, volumesAttached, attached_volume),
+    MSG(11, config, node_config_status),
+    LIST(12, runtimeHandlers, node_runtime_handler),
+    MSG(13, features, node_features),
+    STRS(14, declaredFeatures),
+    END};
+const struct protobody_field protobody_node[] = {MSG(1, metadata, protobody_object_meta),
+                                                 MSG(2, spec, node_spec),
+                                                 MSG(3, status, node_status), END};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * protobody_inside - what protobody and its tables share. Nobody else includes it (tests do).
+ * protobody_inside - what protobody and its tables share; typed.c checks JSON against the same tables. Nobody else includes it (tests do).
  *
  * A message is a list of fields in the order in which they are written, closed by END. A field has its number, its name in JSON, and the way its
  * value is written. The numbers and names are those of Kubernetes 1.36; fields are never renumbered, so older clients are read as well.
@@ -44,17 +44,18 @@ struct protobody_field {
     uint8_t how;      /* enum protobody_how */
     const char *name; /* in JSON; NULL: INLINE */
     const struct protobody_field *of;
+    const char *type; /* the C name of `of`, which Go's is made from; "NULL" without one */
 };
 
 enum { PROTOBODY_MAX_FIELDS = 48 }; /* of one message; a test holds the tables to it */
 
-#define END                                   \
-    {                                         \
-        0, (uint8_t)PROTOBODY_END, NULL, NULL \
+#define END                                         \
+    {                                               \
+        0, (uint8_t)PROTOBODY_END, NULL, NULL, NULL \
     }
-#define PROTOBODY_FIELD(number, how, name, of)     \
-    {                                              \
-        number, (uint8_t)PROTOBODY_##how, name, of \
+#define PROTOBODY_FIELD(number, how, name, of)          \
+    {                                                   \
+        number, (uint8_t)PROTOBODY_##how, name, of, #of \
     }
 #define STR(number, name) PROTOBODY_FIELD(number, STR, #name, NULL)
 #define INT(number, name) PROTOBODY_FIELD(number, INT, #name, NULL)
@@ -101,6 +102,7 @@ extern const struct protobody_field protobody_service[];
 extern const struct protobody_field protobody_core_event[];
 extern const struct protobody_field protobody_persistent_volume_claim[];
 extern const struct protobody_field protobody_binding[];
+extern const struct protobody_field protobody_node[];
 extern const struct protobody_field protobody_object_reference[];
 extern const struct protobody_field protobody_event_source[];
 extern const struct protobody_field protobody_condition[];

@@ -278,6 +278,7 @@ const struct protobody_kind protobody_kinds[] = {
     {"v1", "LimitRange", protobody_limit_range},
     {"v1", "Service", protobody_service},
     {"v1", "Pod", protobody_pod},
+    {"v1", "Node", protobody_node},
     {"v1", "Event", protobody_core_event},
     {"v1", "PersistentVolumeClaim", protobody_persistent_volume_claim},
     {"v1", "Binding", protobody_binding},

@@ -40,6 +40,7 @@ static const char *code_name(enum error_code code)
     case ERROR_CONFLICT:
         return "Aborted";
     case ERROR_TOO_LARGE:
+    case ERROR_THROTTLED:
         return "ResourceExhausted";
     case ERROR_TIMEOUT:
         return "DeadlineExceeded";

@@ -21,20 +21,9 @@
 #include "lib/kube/base64.h"
 #include "test/local/nodes/devices_inside.h"
 #include "test/local/nodes/podfiles.h"
+#include "test/local/text64.h"
 
 enum { CHECKPOINT_MAX = 64 * 1024 * 1024 };
-
-static void encode_base64(const char *bytes, size_t n, struct strbuf *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t b = 0;
-        for (size_t k = 0; k < 3; k++)
-            b = b << 8 | (i + k < n ? (uint32_t)(unsigned char)bytes[i + k] : 0);
-        for (size_t k = 0; k < 4; k++)
-            strbuf_addc(out, i + k <= n ? digits[b >> (18 - 6 * k) & 63] : '=');
-    }
-}
 
 static int64_t numa_of(const struct devices_plugin *p, const char *id)
 {
@@ -81,7 +70,7 @@ static void print(struct devices *d, struct strbuf *out)
         const struct devices_holding *h = d->holdings.items[i];
         AUTO_STRBUF answer;
         strbuf_init(&answer);
-        encode_base64(h->answer.bytes, h->answer.bytes_len, &answer);
+        text64_encode(h->answer.bytes, h->answer.bytes_len, &answer);
         json_object_begin(&w);
         json_kv_str(&w, "PodUID", h->uid);
         json_kv_str(&w, "ContainerName", h->container);
