@@ -139,6 +139,26 @@ static void put_images(struct strbuf *out, const struct pod *p)
     }
 }
 
+/* What volumes are to other pods is in their names; a claim that was made for a pod is that pod's alone. Inline CSI volumes say nothing about nodes. */
+static void put_volumes(struct strbuf *out, const struct pod *p)
+{
+    for (size_t i = 0; i < p->volumes_len; i++) {
+        const struct pod_volume *v = &p->volumes[i];
+        if (v->kind == POD_VOLUME_CSI)
+            continue;
+        strbuf_addc(out, 'V');
+        put_number(out, v->kind);
+        put_number(out, v->read_only);
+        put_text(out, v->claim);
+        put_text(out, v->claim != NULL ? p->ns : NULL);
+        put_text(out, v->kind == POD_VOLUME_EPHEMERAL ? p->uid : NULL);
+        put_text(out, v->driver);
+        put_text(out, v->id);
+        for (size_t k = 0; k < v->monitors_len; k++)
+            put_text(out, v->monitors[k]);
+    }
+}
+
 void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *out)
 {
     const struct pod *p = cp->pod;
@@ -151,6 +171,7 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
         put_ports(out, p->init_containers, p->init_containers_len, true);
     }
     put_images(out, p);
+    put_volumes(out, p);
     strbuf_addc(out, 'F');
     put_number(out, p->features);
     strbuf_addc(out, 'B');

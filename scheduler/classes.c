@@ -87,6 +87,7 @@ static void choose_plugins(struct pod_class *k, const struct cluster_pod *cp)
         const struct plugin *p = *at;
         if (p->applies != NULL && !p->applies(cp))
             continue;
+        k->versioned |= p->version != NULL;
         if ((p->filter != NULL && p->depends == PLUGIN_NODE) ||
             (p->score != NULL && p->score_depends == PLUGIN_NODE))
             add_plugin(k->fixed, p);
@@ -193,6 +194,19 @@ static int32_t rate(const struct plugin_ask *ask, uint32_t place, struct arena *
 
 /* ---- all nodes, and those that changed ---- */
 
+static uint64_t sum_versions(const struct plugin *const *list, const struct cluster *c)
+{
+    uint64_t sum = 0;
+    for (; *list != NULL; list++)
+        sum += (*list)->version != NULL ? (*list)->version(c) : 0;
+    return sum;
+}
+
+static uint64_t version_of(const struct pod_class *k, const struct cluster *c)
+{
+    return k->versioned ? sum_versions(k->fixed, c) + sum_versions(k->held, c) : 0;
+}
+
 static int32_t *leaf(const struct pod_class *k, uint32_t place)
 {
     if (k->rank_of == NULL)
@@ -275,6 +289,8 @@ static void rebuild(struct classes *cs, struct pod_class *k, const struct plugin
     rate_all(cs, k, ask);
     k->generation = t->generation;
     k->seen = t->logged;
+    k->version = version_of(k, ask->cluster);
+    k->refused = NULL;
     cs->rebuilt++;
 }
 
@@ -311,9 +327,9 @@ static void catch_up(struct classes *cs, struct pod_class *k, const struct plugi
         rate_all(cs, k, ask);
 }
 
-static bool can_follow(const struct pod_class *k, const struct table *t)
+static bool can_follow(const struct pod_class *k, const struct cluster *c)
 {
-    return table_can_follow(t, k->generation, k->seen) &&
+    return table_can_follow(&c->table, k->generation, k->seen) && k->version == version_of(k, c) &&
            (k->domains == NULL || domains_is_current(k->domains));
 }
 
@@ -329,7 +345,7 @@ struct pod_class *classes_ask(struct cluster *c, struct cluster_pod *cp)
         link_newest(cs, k);
     }
     table_refresh(&c->table, &c->nodes);
-    if (can_follow(k, &c->table))
+    if (can_follow(k, c))
         catch_up(cs, k, &ask);
     else
         rebuild(cs, k, &ask);

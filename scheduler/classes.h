@@ -42,6 +42,8 @@ struct pod_class {
     const struct plugin *held[CLASSES_PLUGINS_MAX];  /* PLUGIN_HELD */
     uint64_t generation;                             /* of the table; 0: not built yet */
     uint64_t seen;                                   /* entries of the table's log */
+    bool versioned;                                  /* a plugin has a version */
+    uint64_t version;                                /* their sum */
     int32_t *memory;                                 /* of fixed_score and the trees */
     int32_t *fixed_score;    /* by place; TREE_NO: never while the Node is as it is */
     struct domains *domains; /* NULL: no such rules */

@@ -49,6 +49,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->pod_groups);
     amounts_names_init(&c->names);
     objects_init(&c->objects);
+    volumes_held_init(&c->volumes);
     index_init(&c->index);
     table_init(&c->table);
     c->classes = classes_new();
@@ -69,6 +70,7 @@ static void pod_delete(struct cluster_pod *cp)
 {
     arena_deinit(&cp->claim_arena);
     pod_free(cp->pod);
+    free(cp->volumes);
     free(cp);
 }
 
@@ -87,6 +89,7 @@ void cluster_deinit(struct cluster *c)
     vec_deinit(&c->placed);
     amounts_names_deinit(&c->names);
     objects_deinit(&c->objects);
+    volumes_held_deinit(&c->volumes);
     classes_free(c->classes);
     index_deinit(&c->index);
     table_deinit(&c->table);
@@ -181,6 +184,8 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
     cp->on = cn;
     cp->on_place = cn->pods.len;
     vec_push(&cn->pods, cp);
+    if (cp->pod->volumes_len > 0)
+        volumes_held_use(c, cp->pod);
     cn->unreadable += cp->pod->unreadable != NULL;
     amounts_account(&cn->used, &cp->request, 1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
@@ -210,6 +215,8 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     cn->unreadable -= cp->pod->unreadable != NULL;
     if (cp->has_ports)
         release_ports(cn, cp);
+    if (cp->pod->volumes_len > 0)
+        volumes_held_leave(c, cp->pod);
     vec_remove_swap(&cn->pods, cp->on_place);
     if (cp->on_place < cn->pods.len)
         cn->pods.items[cp->on_place]->on_place = cp->on_place;
@@ -477,6 +484,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     pod_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
 
+    if (pod_is_finished(p) || p->node != NULL)
+        volumes_held_withdraw(c, cp);
     if (pod_is_finished(p)) {
         claim_clear(cp);
         cp->state = CLUSTER_FINISHED;
@@ -555,6 +564,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
         events |= gangs_leave(c, cp, hooks);
     events |= nominations_set(c, cp, NULL);
     map_remove(&c->pods, key);
+    volumes_held_withdraw(c, cp);
     index_forget_traits(&c->index, cp);
     pod_delete(cp);
     return events;
@@ -584,6 +594,7 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
 {
     assert(cp->state == CLUSTER_PENDING);
     claim_copy(cp, claim);
+    volumes_held_promise(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     return hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
 }
@@ -594,6 +605,7 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     assert(cp->state == CLUSTER_ASSUMED);
     release(c, cp);
     claim_clear(cp);
+    volumes_held_withdraw(c, cp);
     cp->state = CLUSTER_PENDING;
     node_drop_if_unused(c, cn);
 }
@@ -622,7 +634,7 @@ uint64_t cluster_digest(const struct cluster *c)
 {
     const char *key;
     void *value;
-    uint64_t sum = 0;
+    uint64_t sum = volumes_held_digest(&c->volumes);
     for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);) {
         const struct cluster_node *cn = value;
         uint64_t h = str_hash(key, strlen(key));

@@ -23,6 +23,7 @@
 #include "scheduler/ledger.h"
 #include "scheduler/objects.h"
 #include "scheduler/table.h"
+#include "scheduler/volumes_held.h"
 
 struct classes;
 
@@ -83,12 +84,13 @@ struct cluster_pod {
     struct claim claim;
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
-    struct gang *gang;           /* ours only: pods with our schedulerName */
-    char *nominated;             /* node on which it waits for room (nominations.h), or NULL */
-    struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
-    uint32_t class_slot;         /* classes.c's: the class it was last found in */
-    uint64_t class_serial;       /* 0: none yet */
-    uint64_t class_version;      /* of the index, when it was found there */
+    struct volumes_promises *volumes; /* assumed, and has claims that are bound first; or NULL */
+    struct gang *gang;                /* ours only: pods with our schedulerName */
+    char *nominated;                  /* node on which it waits for room (nominations.h), or NULL */
+    struct index_traits *traits;      /* index.c's; NULL: nobody asked yet */
+    uint32_t class_slot;              /* classes.c's: the class it was last found in */
+    uint64_t class_serial;            /* 0: none yet */
+    uint64_t class_version;           /* of the index, when it was found there */
     /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
@@ -151,9 +153,10 @@ struct cluster {
     struct map gangs;                           /* key -> struct gang */
     struct map pod_groups;                      /* "ns/name" -> struct cluster_groups */
     struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
-    struct VEC(struct cluster_placed) placed; /* how many pods of each priority */
+    struct VEC(struct cluster_placed) placed;   /* how many pods of each priority */
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
+    struct volumes_held volumes;
     /* What was found out about the nodes, and what has changed since: in no digest. */
     struct index index;
     struct table table;

@@ -181,6 +181,7 @@ uint32_t objects_put(struct objects *o, enum objects_kind kind, struct object *o
     bool same = old && str_eq(old->uid, object->uid) && old->terminating == object->terminating &&
                 rows[kind].same(old, object);
     object_free(old);
+    o->changes[kind]++;
     if (same)
         return 0;
     o->generation[kind]++;
@@ -194,6 +195,7 @@ uint32_t objects_remove(struct objects *o, enum objects_kind kind, const char *k
         return 0;
     (void)map_remove(&o->by_key[kind], old->key);
     object_free(old);
+    o->changes[kind]++;
     o->generation[kind]++;
     return rows[kind].removed;
 }

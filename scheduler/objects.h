@@ -36,6 +36,8 @@ struct objects {
     struct map
         by_key[OBJECTS_KINDS]; /* -> struct object; iterate with map_next, in order of arrival */
     uint64_t generation[OBJECTS_KINDS];
+    uint64_t
+        changes[OBJECTS_KINDS]; /* also those that say nothing new: what was borrowed is gone */
 };
 
 void objects_init(struct objects *o);

@@ -45,6 +45,8 @@ struct plugin {
     uint32_t wakes;
     enum plugin_depends depends;       /* of filter */
     enum plugin_depends score_depends; /* of score */
+    /* Of what filter reads beside nodes, pods and the pod's own text: when it changed, a class asks again about every node. NULL: there is nothing. */
+    uint64_t (*version)(const struct cluster *c);
     /* Whether filter can ever say no, or score anything but the same for all nodes. NULL: to every pod. */
     bool (*applies)(const struct cluster_pod *pod);
     /* false: *why says so. `a` is for the reason's text and lives as long as the cycle. why NULL: nobody wants to know, and nothing is to be printed. */
@@ -61,4 +63,5 @@ struct plugin {
 };
 
 extern const struct plugin plugin_burst, plugin_taints, plugin_affinity, plugin_fit, plugin_gpu,
-    plugin_ports, plugin_images, plugin_features, plugin_spread, plugin_interpod;
+    plugin_ports, plugin_images, plugin_features, plugin_spread, plugin_interpod, plugin_volumes,
+    plugin_volumes_attach;

@@ -104,6 +104,48 @@ static void print_resource(struct strbuf *b, const struct reason *r)
     strbuf_addf(b, "asked: %s, largest free: %s", strbuf_str(&want), strbuf_str(&left));
 }
 
+static void print_volume(struct strbuf *b, const struct reasons_row *row)
+{
+    const struct reason *r = &row->reason;
+    const char *have = row->nodes == 1 ? "has" : "have", *be = row->nodes == 1 ? "is" : "are";
+    switch (r->kind) {
+    case REASON_CLAIM:
+        strbuf_addf(b, "cannot take the pod because %s", r->what);
+        break;
+    case REASON_VOLUME_REACH:
+        strbuf_addf(b, "cannot reach %s", r->what);
+        break;
+    case REASON_VOLUME_ZONE:
+        strbuf_addf(b, "%s in another zone or region than volume %s", be, r->what);
+        break;
+    case REASON_VOLUME_NONE:
+        strbuf_addf(b, "%s no free volume that fits claim %s", have, r->what);
+        break;
+    case REASON_VOLUME_ELSEWHERE:
+        strbuf_addf(b, "%s not %s", be, r->what);
+        break;
+    case REASON_VOLUME_TOPOLOGY:
+        strbuf_addf(b, "%s outside the topologies of storage class %s", be, r->what);
+        break;
+    case REASON_VOLUME_ROOM:
+        strbuf_addf(b, "%s too little room in storage class %s", have, r->what);
+        break;
+    case REASON_VOLUME_TAKEN:
+        strbuf_addf(b, "%s the disk %s mounted by another pod", have, r->what);
+        break;
+    case REASON_VOLUME_DRIVER:
+        strbuf_addf(b, "%s no storage driver %s", have, r->what);
+        break;
+    case REASON_VOLUME_LIMIT:
+        strbuf_addf(
+            b, "%s too few places for volumes of driver %s (asked: %lld, most free: %lld on %s)",
+            have, r->what, (long long)r->want, (long long)r->free, row->best_node);
+        break;
+    default:
+        break;
+    }
+}
+
 static void print_row(struct strbuf *b, const struct reasons_row *row)
 {
     const struct reason *r = &row->reason;
@@ -194,6 +236,18 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
         strbuf_addf(b, "%s a pod in the same %s whose anti-affinity forbids this pod", have,
                     r->what);
         break;
+    case REASON_CLAIM:
+    case REASON_VOLUME_REACH:
+    case REASON_VOLUME_ZONE:
+    case REASON_VOLUME_NONE:
+    case REASON_VOLUME_ELSEWHERE:
+    case REASON_VOLUME_TOPOLOGY:
+    case REASON_VOLUME_ROOM:
+    case REASON_VOLUME_TAKEN:
+    case REASON_VOLUME_DRIVER:
+    case REASON_VOLUME_LIMIT:
+        print_volume(b, row);
+        break;
     case REASON_KINDS:
         break;
     }
@@ -228,7 +282,10 @@ char *reasons_sentence(const struct reasons *t, struct arena *a)
         size_t at[REASONS_MAX];
         order(t, at);
         strbuf_addf(&b, "0/%lld nodes fit: ", (long long)t->nodes);
-        for (size_t i = 0; i < t->len; i++) {
+        bool of_pod = t->len == 1 && t->rows[0].reason.kind == REASON_CLAIM && t->others == 0;
+        if (of_pod) /* no node has anything to do with it */
+            strbuf_adds(&b, t->rows[0].reason.what);
+        for (size_t i = 0; i < t->len && !of_pod; i++) {
             if (i > 0)
                 strbuf_adds(&b, ", ");
             print_row(&b, &t->rows[at[i]]);

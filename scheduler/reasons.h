@@ -38,8 +38,18 @@ enum reason_kind {
     REASON_SPREAD_LABEL,  /* what: topology key that the node has not */
     REASON_AFFINITY,      /* what: topology key, of the affinity to other pods */
     REASON_AFFINITY_LABEL,
-    REASON_ANTI,          /* what: topology key, of the pod's anti-affinity */
-    REASON_EXISTING_ANTI, /* the same of a placed pod */
+    REASON_ANTI,             /* what: topology key, of the pod's anti-affinity */
+    REASON_EXISTING_ANTI,    /* the same of a placed pod */
+    REASON_CLAIM,            /* what: "claim ns/x does not exist": of the pod, not of a node */
+    REASON_VOLUME_REACH,     /* what: "volume v of claim ns/x" */
+    REASON_VOLUME_ZONE,      /* what: volume */
+    REASON_VOLUME_NONE,      /* what: claim that finds no volume, and none is made for it */
+    REASON_VOLUME_ELSEWHERE, /* what: "n1, which was chosen for claim ns/x" */
+    REASON_VOLUME_TOPOLOGY,  /* what: storage class that makes volumes elsewhere only */
+    REASON_VOLUME_ROOM,      /* what: storage class that has no room there */
+    REASON_VOLUME_TAKEN,     /* what: disk that another pod there has mounted */
+    REASON_VOLUME_DRIVER,    /* what: driver that is missing */
+    REASON_VOLUME_LIMIT,     /* what: driver; want, free: volumes */
     REASON_KINDS,
 };
 

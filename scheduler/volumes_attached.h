@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * volumes_attached - which volumes are attached to a node, for its drivers' limits. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/model/pod.h"
+#include "lib/model/volume.h"
+
+struct cluster;
+struct volumes_index;
+
+/* A volume, as a driver knows it. */
+struct volumes_attached {
+    const char *driver, *handle;
+    bool in_tree; /* by this driver only where there is CSI at all */
+    bool made_up; /* handle is the claim's key: there is no volume yet */
+};
+
+/* What a pod's volume is to the node that it is attached to; false: nothing that counts. */
+bool volumes_attached_of(const struct cluster *c, const struct pod *p, const struct pod_volume *v,
+                         struct volumes_attached *out);
+/* By what is attached, made-up ones last. */
+int volumes_attached_compare(const void *a, const void *b);
+
+/* The node's VolumeAttachments. Borrowed until one of them changes. */
+const struct volume_attachment *const *volumes_attached_to(const struct cluster *c,
+                                                           const char *node, size_t *len);
+
+struct volumes_index *volumes_attached_index_new(void);
+void volumes_attached_index_free(struct volumes_index *index);
