@@ -39,6 +39,7 @@
 #include "scheduler/classes.h"
 #include "scheduler/gangs.h"
 #include "scheduler/nominations.h"
+#include "scheduler/rejections.h"
 
 void cluster_init(struct cluster *c, const char *scheduler_name)
 {
@@ -87,6 +88,7 @@ void cluster_deinit(struct cluster *c)
     map_deinit(&c->pods);
     map_deinit(&c->nodes);
     vec_deinit(&c->placed);
+    rejections_deinit(c);
     amounts_names_deinit(&c->names);
     objects_deinit(&c->objects);
     volumes_held_deinit(&c->volumes);
@@ -292,6 +294,7 @@ static struct cluster_node *node_get_or_add(struct cluster *c, const char *name)
     cn->place = TABLE_NOWHERE;
     cn->slot = index_take_slot(&c->index);
     cn->nominated = nominations_count(c, name);
+    cn->rejections = rejections_count(c, name);
     ledger_init(&cn->ledger);
     map_put(&c->nodes, cn->name, cn);
     return cn;

@@ -62,6 +62,7 @@ struct cluster_node {
     struct VEC(struct cluster_port) ports; /* host ports that they have */
     int32_t place;                         /* in the table, or TABLE_NOWHERE */
     uint32_t slot;                         /* in the index' counters, as long as the node lives */
+    uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for room here: nominations.h */
 };
 
@@ -140,6 +141,13 @@ struct cluster_groups {
 /* Which of the nodes with room is filled first. */
 enum cluster_packing { CLUSTER_EMPTIEST_FIRST, CLUSTER_FULLEST_FIRST };
 
+/* A node whose kubelet sent a pod back: rejections.h. */
+struct cluster_rejection {
+    char *node;
+    char *resource;
+    int64_t until_ms;
+};
+
 struct cluster_placed {
     int32_t priority;
     int64_t pods;
@@ -152,8 +160,9 @@ struct cluster {
     struct map pods;                            /* "ns/name" -> struct cluster_pod */
     struct map gangs;                           /* key -> struct gang */
     struct map pod_groups;                      /* "ns/name" -> struct cluster_groups */
-    struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
     struct VEC(struct cluster_placed) placed;   /* how many pods of each priority */
+    struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
+    struct VEC(struct cluster_rejection) rejections;
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     struct volumes_held volumes;

@@ -14,8 +14,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/base/str.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
+#include "scheduler/rejections.h"
 
 enum { INTAKE_MAILBOX = 4096 };
 
@@ -23,6 +25,11 @@ static struct metric unreadable = {
     .kind = METRIC_COUNTER,
     .name = "cosched_scheduler_unreadable_pods_total",
     .help = "Versions of pods that could not be read; while a pod is so, its node may be closed."};
+
+static struct metric rejected = {.kind = METRIC_COUNTER,
+                                 .name = "cosched_scheduler_kubelet_rejections_total",
+                                 .help = "Pods of ours that a kubelet sent back, by its reason.",
+                                 .label = "reason"};
 
 static void gang_changed(void *arg, struct gang *g)
 {
@@ -96,6 +103,49 @@ static uint32_t put_pod(const struct change *ch, void *object)
 static uint32_t drop_pod(const struct change *ch, struct name name)
 {
     return cluster_remove_pod(ch->in->cluster, name.key, name.uid, ch->hooks);
+}
+
+/* Nothing is kept of them, so nothing is dropped. */
+static const struct map *all_rejected(const struct change *ch)
+{
+    static const struct map none;
+    (void)ch;
+    return &none;
+}
+
+static void expire_rejections(void *arg)
+{
+    struct intake *in = arg;
+    int64_t now_ms = loop_now_ms(in->loop), next_ms;
+    uint32_t events = rejections_expire(in->cluster, now_ms, &next_ms);
+    if (next_ms >= 0)
+        loop_timer_set(in->loop, &in->rejections, next_ms - now_ms, expire_rejections, in);
+    queue_wake(in->queue, events, now_ms);
+    in->changed(in->arg);
+}
+
+/* The kubelet sets startTime also of a pod that it sends back. */
+static uint32_t put_rejected(const struct change *ch, void *object)
+{
+    struct pod *p = object;
+    int64_t at_ns = p->started_ns > 0 ? p->started_ns : p->created_ns;
+    int64_t age_ms = (clock_wall_ns() - at_ns) / 1000000;
+    if (rejections_is_one(p) && age_ms < REJECTIONS_MS) {
+        log_warn("kubelet sent a pod back", kv("pod", p->key), kv("node", p->node),
+                 kv("reason", p->status_reason));
+        metrics_inc(&rejected, p->status_reason);
+        rejections_note(ch->in->cluster, p, age_ms, loop_now_ms(ch->in->loop));
+        loop_timer_set(ch->in->loop, &ch->in->rejections, 0, expire_rejections, ch->in);
+    }
+    pod_free(p);
+    return 0;
+}
+
+static uint32_t drop_rejected(const struct change *ch, struct name name)
+{
+    (void)ch;
+    (void)name;
+    return 0;
 }
 
 static struct name name_group(const void *object)
@@ -196,6 +246,7 @@ struct verbs {
 };
 static const struct verbs nodes = {name_node, all_nodes, put_node, drop_node};
 static const struct verbs pods = {name_pod, all_pods, put_pod, drop_pod};
+static const struct verbs rejects = {name_pod, all_rejected, put_rejected, drop_rejected};
 static const struct verbs groups = {name_group, all_groups, put_group, drop_group};
 static const struct verbs objects = {name_object, all_objects, put_object, drop_object};
 
@@ -209,6 +260,7 @@ static const struct row {
     struct reflector_type type;
     enum objects_kind store; /* objects only */
     const char *fields;      /* field selector */
+    bool ours;               /* only pods with our schedulerName */
     const char *without;     /* may be missing, and this is what follows; NULL: must be there */
 } rows[INTAKE_KINDS] = {
     [INTAKE_NODES] = {.kind = &kube_nodes, .verbs = &nodes, .type = {any_node, free_node, NULL}},
@@ -217,6 +269,11 @@ static const struct row {
                      .verbs = &pods,
                      .type = {any_pod, free_pod, remains_of_pod},
                      .fields = "status.phase!=Failed"},
+    [INTAKE_REJECTED_PODS] = {.kind = &kube_pods,
+                              .verbs = &rejects,
+                              .type = {any_pod, free_pod, NULL},
+                              .fields = "status.phase=Failed",
+                              .ours = true},
     [INTAKE_POD_GROUPS] = {.kind = &kube_pod_groups,
                            .verbs = &groups,
                            .type = {any_pod_group, free_group, NULL},
@@ -352,10 +409,15 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
                  struct error *err)
 {
     metrics_register(&unreadable);
+    metrics_register(&rejected);
     for (int k = 0; k < INTAKE_KINDS; k++) {
         in->sources[k] = (struct intake_source){.intake = in, .kind = (enum intake_kind)k};
+        AUTO_STRBUF fields = {0};
+        strbuf_adds(&fields, str_or_empty(rows[k].fields));
+        if (rows[k].ours)
+            strbuf_addf(&fields, ",spec.schedulerName=%s", in->cluster->scheduler_name);
         struct reflector_config c = {.kind = rows[k].kind,
-                                     .field_selector = rows[k].fields,
+                                     .field_selector = fields.len > 0 ? strbuf_str(&fields) : NULL,
                                      .type = rows[k].type,
                                      .deliver = post,
                                      .arg = &in->sources[k],
@@ -381,6 +443,7 @@ void intake_deinit(struct intake *in)
     if (in->mailbox == NULL)
         return;
     mailbox_close(in->mailbox);
+    loop_timer_cancel(in->loop, &in->rejections);
     for (int k = 0; k < INTAKE_KINDS; k++)
         if (in->reflectors[k] != NULL)
             reflector_stop(in->reflectors[k]);

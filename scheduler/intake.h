@@ -15,6 +15,7 @@
 enum intake_kind {
     INTAKE_NODES,
     INTAKE_PODS,
+    INTAKE_REJECTED_PODS, /* of ours, Failed: some of them by their kubelet */
     INTAKE_POD_GROUPS,
     INTAKE_POD_GROUPS_X,
     INTAKE_NAMESPACES,
@@ -44,7 +45,8 @@ struct intake {
     struct reflector *reflectors[INTAKE_KINDS];
     struct intake_source sources[INTAKE_KINDS];
     bool listed[INTAKE_KINDS];
-    void (*changed)(void *arg); /* something may be schedulable */
+    struct loop_timer rejections; /* when the next node may be used again */
+    void (*changed)(void *arg);   /* something may be schedulable */
     void *arg;
 };
 

@@ -290,7 +290,7 @@ static bool try_node(struct search *s, struct cluster_node *node)
     gather(s);
     if (s->lowers.len + s->leaving.len == 0)
         return false;
-    t->plain = s->plain && !node->used.saturated && node->nominated == 0;
+    t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0;
     for (size_t i = 0; i < s->leaving.len; i++)
         lift(t, s->leaving.items[i]);
     bool ok = s->leaving.len > 0 && fits(t);

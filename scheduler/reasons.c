@@ -248,6 +248,9 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_VOLUME_LIMIT:
         print_volume(b, row);
         break;
+    case REASON_REJECTED:
+        strbuf_addf(b, "%s just sent a pod back for want of %s", have, r->what);
+        break;
     case REASON_KINDS:
         break;
     }

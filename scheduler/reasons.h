@@ -50,6 +50,7 @@ enum reason_kind {
     REASON_VOLUME_TAKEN,     /* what: disk that another pod there has mounted */
     REASON_VOLUME_DRIVER,    /* what: driver that is missing */
     REASON_VOLUME_LIMIT,     /* what: driver; want, free: volumes */
+    REASON_REJECTED,         /* what: a resource that the kubelet lacked a moment ago */
     REASON_KINDS,
 };
 

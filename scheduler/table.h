@@ -34,10 +34,10 @@ struct table_row {
     int64_t cpu_milli; /* allocatable */
     int64_t memory_bytes;
     struct cluster_node *node;
-    uint64_t changed;       /* number of the last log entry about this node */
-    int32_t free_pods;      /* 0 also where a pod cannot be read: nobody knows what is free */
-    uint32_t pods : 31;     /* allocatable */
-    uint32_t nominated : 1; /* pods wait for room here that may have a right to it */
+    uint64_t changed;    /* number of the last log entry about this node */
+    int32_t free_pods;   /* 0 also where a pod cannot be read: nobody knows what is free */
+    uint32_t pods : 31;  /* allocatable */
+    uint32_t closer : 1; /* what is free is not all: pods wait for it, or the kubelet lacked it */
 };
 
 struct table {

@@ -390,6 +390,8 @@ static int decode_status_field(const struct json_iter *at, struct pod *p, struct
     if (FIELD(it, "initContainerStatuses"))
         return decode_container_statuses(it.value, "status.initContainerStatuses",
                                          p->init_containers, p->init_containers_len, a, err);
+    if (FIELD(it, "reason"))
+        return decode_field_str(it.value, "status.reason", a, &p->status_reason, err);
     if (FIELD(it, "nominatedNodeName"))
         return str_eq(json_str(it.value), "")
                    ? 0

@@ -126,7 +126,8 @@ struct pod {
     uint8_t features; /* POD_FEATURE_* that its node must declare */
 
     enum pod_phase phase;
-    int64_t started_ns; /* status.startTime; 0: the kubelet has not begun */
+    const char *status_reason; /* status.reason of a Failed pod: "OutOfcpu"; NULL: none */
+    int64_t started_ns;        /* status.startTime; 0: the kubelet has not begun */
     const char *nominated_node;
     /* Extended resources that a claim of dynamic resource allocation provides (status.extendedResourceClaimStatus): no device plugin's, so they are not in `request`. */
     const char **claimed;

@@ -9,6 +9,7 @@
 #include "lib/base/num.h"
 #include "scheduler/nominations.h"
 #include "scheduler/plugin.h"
+#include "scheduler/rejections.h"
 
 static bool lacks(const char *what, int64_t want, int64_t total, int64_t used, struct reason *why)
 {
@@ -64,6 +65,9 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     const struct cluster_pod *unknown = cluster_find_unreadable(node), *other;
     if (unknown != NULL)
         return refuse(why, REASON_UNREADABLE, NULL, unknown->pod->unreadable);
+    const char *lacked = rejections_against(ask->cluster, ask->pod, node);
+    if (lacked != NULL)
+        return refuse(why, REASON_REJECTED, lacked, NULL);
     if (node->nominated == 0)
         return has_room(ask, node, &node->used, why);
     struct amounts used = {0};
@@ -110,7 +114,7 @@ static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
         want->memory_bytes > row->free_memory_bytes ||
         want->ephemeral_bytes > row->free_ephemeral_bytes ||
         (want->extra_len > 0 && !has_extra(want, row->node, &row->node->used, NULL)) ||
-        (row->nominated && !filter(ask, row->node, NULL, NULL)))
+        (row->closer && !filter(ask, row->node, NULL, NULL)))
         return TREE_NO;
     return score_row(ask, row);
 }

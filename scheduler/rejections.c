@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/rejections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/resources.h"
+
+static const char out_of[] = "OutOf";                        /* the resource's name follows */
+static const char unexpected[] = "UnexpectedAdmissionError"; /* a device plugin said no */
+
+bool rejections_is_one(const struct pod *p)
+{
+    return p->phase == POD_FAILED && p->node != NULL && p->status_reason != NULL &&
+           (strncmp(p->status_reason, out_of, sizeof out_of - 1) == 0 ||
+            str_eq(p->status_reason, unexpected));
+}
+
+static void touch(struct cluster *c, const struct cluster_rejection *r, int by)
+{
+    struct cluster_node *cn = cluster_find_node(c, r->node);
+    if (cn == NULL)
+        return; /* counted when it comes: cluster.c */
+    cn->rejections = by > 0 ? cn->rejections + 1 : cn->rejections - 1;
+    cluster_touch(c, cn);
+}
+
+static void note(struct cluster *c, const char *node, const char *resource, int64_t until_ms)
+{
+    for (size_t i = 0; i < c->rejections.len; i++) {
+        struct cluster_rejection *r = &c->rejections.items[i];
+        if (str_eq(r->node, node) && str_eq(r->resource, resource)) {
+            r->until_ms = until_ms;
+            return;
+        }
+    }
+    struct cluster_rejection r = {
+        .node = mem_strdup(node), .resource = mem_strdup(resource), .until_ms = until_ms};
+    vec_push(&c->rejections, r);
+    touch(c, &r, 1);
+}
+
+void rejections_note(struct cluster *c, const struct pod *p, int64_t age_ms, int64_t now_ms)
+{
+    int64_t until_ms = now_ms + REJECTIONS_MS - num_max(age_ms, 0);
+    if (!rejections_is_one(p) || until_ms <= now_ms)
+        return;
+    if (strncmp(p->status_reason, out_of, sizeof out_of - 1) == 0) {
+        note(c, p->node, p->status_reason + sizeof out_of - 1, until_ms);
+        return;
+    }
+    for (uint32_t i = 0; i < p->request.extra_len; i++)
+        if (p->request.extra[i].value > 0)
+            note(c, p->node, p->request.extra[i].name, until_ms);
+}
+
+uint32_t rejections_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms)
+{
+    uint32_t events = 0;
+    *next_ms = -1;
+    for (size_t i = 0; i < c->rejections.len;) {
+        struct cluster_rejection *r = &c->rejections.items[i];
+        if (r->until_ms > now_ms) {
+            *next_ms = *next_ms < 0 || r->until_ms < *next_ms ? r->until_ms : *next_ms;
+            i++;
+            continue;
+        }
+        touch(c, r, -1);
+        free(r->node);
+        free(r->resource);
+        vec_remove_swap(&c->rejections, i);
+        events = EVENT_NODE_ROOM;
+    }
+    return events;
+}
+
+uint32_t rejections_count(const struct cluster *c, const char *node)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < c->rejections.len; i++)
+        n += str_eq(c->rejections.items[i].node, node);
+    return n;
+}
+
+static bool wants(const struct pod *p, const char *resource)
+{
+    return str_eq(resource, "pods") || resources_get(&p->request, resource, NULL) > 0;
+}
+
+const char *rejections_against(const struct cluster *c, const struct cluster_pod *pod,
+                               const struct cluster_node *node)
+{
+    const char *first = NULL; /* by name: not by the order in which they came */
+    for (size_t i = 0; node->rejections > 0 && i < c->rejections.len; i++) {
+        const struct cluster_rejection *r = &c->rejections.items[i];
+        if (str_eq(r->node, node->name) && wants(pod->pod, r->resource) &&
+            (first == NULL || strcmp(r->resource, first) < 0))
+            first = r->resource;
+    }
+    return first;
+}
+
+void rejections_deinit(struct cluster *c)
+{
+    for (size_t i = 0; i < c->rejections.len; i++) {
+        free(c->rejections.items[i].node);
+        free(c->rejections.items[i].resource);
+    }
+    vec_deinit(&c->rejections);
+}

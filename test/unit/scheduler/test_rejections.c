@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/rejections.h"
+
+#include "lib/model/names.h"
+#include "scheduler/pipeline.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+static struct cluster c;
+static struct arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&arena, 0);
+    (void)cluster_put_node(&c, NODE(.name = "n1", .other = "a.b/c", .other_amount = 4));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_deinit(&arena);
+    cluster_deinit(&c);
+    return 0;
+}
+
+/* A pod that its kubelet failed for that reason. It asks for CPU and one a.b/c. */
+static void reject(const char *reason, int64_t age_ms, int64_t now_ms)
+{
+    struct pod *p = POD(.name = "gone", .node = "n1", .phase = "Failed",
+                        .c = {{.cpu_milli = 100, .other = "a.b/c", .other_amount = 1}});
+    p->status_reason = reason;
+    rejections_note(&c, p, age_ms, now_ms);
+    pod_free(p);
+}
+
+/* What a pod is told that asks for 100m of CPU, and for a.b/c if it likes; "": it fits. */
+static const char *said(bool wants_device)
+{
+    struct pod *p =
+        POD(.name = wants_device ? "device" : "cpu", .c = {{.cpu_milli = 100,
+                                                            .other = wants_device ? "a.b/c" : NULL,
+                                                            .other_amount = wants_device ? 1 : 0}});
+    const char *key = p->key;
+    struct pipeline_choice choice, slow;
+    (void)cluster_put_pod(&c, p, NULL);
+    struct cluster_pod *cp = cluster_find_pod(&c, key);
+    pipeline_choose(&c, cp, &arena, &choice);
+    pipeline_scan(&c, cp, &arena, &slow);
+    expect_true("the quick way says what the slow way says", choice.node == slow.node);
+    return choice.node != NULL ? "" : reasons_sentence(&choice.why, &arena);
+}
+
+static void which_reasons_count(void **state)
+{
+    static const char cpu[] = "0/1 nodes fit: 1 has just sent a pod back for want of cpu";
+    static const char device[] = "0/1 nodes fit: 1 has just sent a pod back for want of a.b/c";
+    static const struct row {
+        const char *sentence, *reason, *for_cpu, *for_device;
+    } rows[] = {
+        {"CPU was missing", "OutOfcpu", cpu, cpu},
+        {"a device was missing", "OutOfa.b/c", "", device},
+        {"a device plugin said no", "UnexpectedAdmissionError", "", device},
+        {"no place for a pod", "OutOfpods",
+         "0/1 nodes fit: 1 has just sent a pod back for want of pods",
+         "0/1 nodes fit: 1 has just sent a pod back for want of pods"},
+        {"memory, which nobody asks for", "OutOfmemory", "", ""},
+        {"another reason", "Evicted", "", ""},
+        {"no reason", NULL, "", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reject(rows[i].reason, 0, 1000);
+        expect_str(rows[i].sentence, rows[i].for_cpu, said(false));
+        expect_str(rows[i].sentence, rows[i].for_device, said(true));
+        (void)teardown(state);
+        (void)setup(state);
+    }
+    expect_done();
+}
+
+static void it_is_over_after_a_while(void **state)
+{
+    (void)state;
+    int64_t next_ms = 0;
+    reject("OutOfcpu", 0, 1000);
+    expect_int("nothing is over", 0, rejections_expire(&c, 1000 + REJECTIONS_MS - 1, &next_ms));
+    expect_int("it will be", 1000 + REJECTIONS_MS, next_ms);
+    reject("OutOfcpu", 0, 2000);
+    expect_int("a second one makes it longer", 0,
+               rejections_expire(&c, 1000 + REJECTIONS_MS, &next_ms));
+    expect_true("still", said(false)[0] != '\0');
+    expect_int("over: room appears", EVENT_NODE_ROOM,
+               rejections_expire(&c, 2000 + REJECTIONS_MS, &next_ms));
+    expect_int("nothing to wait for", -1, next_ms);
+    expect_str("it fits again", "", said(false));
+    reject("OutOfcpu", REJECTIONS_MS, 5000);
+    expect_str("old news is no news", "", said(false));
+    reject("OutOfcpu", REJECTIONS_MS - 1, 5000);
+    expect_int("nearly old", 0, rejections_expire(&c, 5000, &next_ms));
+    expect_int("for a moment", 5001, next_ms);
+    expect_done();
+}
+
+static void a_node_that_goes_and_comes_back_is_still_avoided(void **state)
+{
+    (void)state;
+    reject("OutOfcpu", 0, 1000);
+    (void)cluster_remove_node(&c, "n1");
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    expect_str("it is the same kubelet",
+               "0/1 nodes fit: 1 has just sent a pod back for want of cpu", said(false));
+    int64_t next_ms;
+    (void)cluster_remove_node(&c, "n1");
+    expect_int("over while it is away", EVENT_NODE_ROOM,
+               rejections_expire(&c, 1000 + REJECTIONS_MS, &next_ms));
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    expect_str("and forgotten", "", said(false));
+    expect_done();
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST(which_reasons_count), TEST(it_is_over_after_a_while),
+                                       TEST(a_node_that_goes_and_comes_back_is_still_avoided)};
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
