@@ -33,6 +33,7 @@
 #include "test/local/gauges.h"
 #include "test/local/hollow.h"
 #include "test/local/kubeconfig.h"
+#include "test/local/memory.h"
 #include "test/local/nodes.h"
 #include "test/local/nodes_host.h"
 #include "test/local/server.h"
@@ -415,6 +416,7 @@ static int start(struct local *l, struct error *err)
         return -1;
     l->store = store_new((size_t)o->history);
     gauges_register(&l->server, l->store);
+    memory_register();
     if (load_state(l, err) < 0 || admission_new(&l->admission, l->loop, l->store, err) < 0 ||
         (o->webhook_services && admission_add_services(l->admission, o->webhook_services, err) < 0))
         return -1;
