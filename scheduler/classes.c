@@ -376,6 +376,12 @@ struct cluster_node *classes_best(const struct cluster *c, const struct pod_clas
     return at == UINT32_MAX ? NULL : c->table.rows[at].node;
 }
 
+void classes_disown(const struct cluster *c, struct pod_class *k)
+{
+    c->classes->disagreed++;
+    k->generation = 0;
+}
+
 /* ---- refusals ---- */
 
 const struct reasons *classes_refusal(const struct cluster *c, const struct pod_class *k,

@@ -68,6 +68,7 @@ struct classes {
     struct arena scratch;
     struct strbuf text;
     uint64_t made, rebuilt, asked; /* for tests and benchmarks */
+    uint64_t disagreed; /* how often a class and the plugins did: never, if all is well */
 };
 
 struct classes *classes_new(void);
@@ -76,6 +77,8 @@ void classes_free(struct classes *cs);
 struct pod_class *classes_ask(struct cluster *c, struct cluster_pod *cp);
 /* Best score, ties by name; NULL: none fits. */
 struct cluster_node *classes_best(const struct cluster *c, const struct pod_class *k);
+/* What it remembers is wrong: counted, and found out anew at the next question. */
+void classes_disown(const struct cluster *c, struct pod_class *k);
 /* What is remembered of a refusal, or NULL. */
 const struct reasons *classes_refusal(const struct cluster *c, const struct pod_class *k,
                                       uint32_t *wakes);

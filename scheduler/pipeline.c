@@ -100,10 +100,19 @@ static void refuse(const struct plugin_ask *ask, struct pod_class *class, struct
         return;
     }
     scan(ask, a, out);
-    assert(out->node == NULL); /* the class has asked the same plugins about the same nodes */
-    classes_note_refusal(ask->cluster, class, &out->why, out->wakes);
+    if (out->node == NULL) {
+        classes_note_refusal(ask->cluster, class, &out->why, out->wakes);
+        return;
+    }
+    classes_disown(ask->cluster, class);
+    reserve(ask, out->node, a, &out->claim);
 }
 
+/*
+ * The class' choice is asked about once more, by the plugins themselves: it costs little for one node, and whatever may be wrong with what is remembered, no pod goes where
+ * a plugin refuses it. Where the two disagree the class begins anew and the plugins' word holds; classes.disagreed counts it, and is 0 unless there is a mistake in a plugin
+ * or in class_key.c.
+ */
 void pipeline_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
                      struct pipeline_choice *out)
 {
@@ -111,8 +120,12 @@ void pipeline_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a
     struct plugin_ask ask = {.cluster = c, .pod = pod, .class = class};
     clear(out);
     out->node = classes_best(c, class);
-    if (out->node != NULL)
-        reserve(&ask, out->node, a, &out->claim);
-    else
+    if (out->node == NULL) {
         refuse(&ask, class, a, out);
+    } else if (pipeline_refusing(&ask, out->node, a, NULL) == NULL) {
+        reserve(&ask, out->node, a, &out->claim);
+    } else {
+        classes_disown(c, class);
+        pipeline_scan(c, pod, a, out);
+    }
 }

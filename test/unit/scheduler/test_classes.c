@@ -172,6 +172,28 @@ static void the_least_used_class_goes_first(void **state)
     expect_done();
 }
 
+/* Whatever is wrong with what is remembered: the plugins' word holds. */
+static void a_class_that_is_wrong_does_no_harm(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "a", .unschedulable = true));
+    (void)cluster_put_node(&c, NODE(.name = "b"));
+    struct cluster_pod *p = put(&(struct fixture_pod){.name = "p"});
+    expect_str("right", "b", choose(p));
+    struct pod_class *k = classes_ask(&c, p);
+    tree_set(&k->groups[0].tree, 0, 1 << 20);
+    expect_str("it prefers a node that is closed", "b", choose(p));
+    expect_int("which is noticed", 1, (int64_t)c.classes->disagreed);
+    expect_str("once", "b", choose(p));
+    expect_int("and not again", 1, (int64_t)c.classes->disagreed);
+    tree_set(&classes_ask(&c, p)->groups[0].tree, 1, TREE_NO);
+    expect_str("it says that none fits", "b", choose(p));
+    expect_int("which is noticed as well", 2, (int64_t)c.classes->disagreed);
+    expect_str("and put right", "b", choose(p));
+    expect_int("all is well", 2, (int64_t)c.classes->disagreed);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +202,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refusal_is_remembered_while_nothing_changes, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_least_used_class_goes_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_class_that_is_wrong_does_no_harm, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
