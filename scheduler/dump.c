@@ -71,13 +71,15 @@ static void print_pod(const struct cluster_pod *cp, struct arena *a, struct strb
 {
     struct json_writer w;
     struct labels instead;
-    struct dump_pod_more more = {.annotations = &cp->pod->annotations, .node = cp->pod->node};
+    struct dump_pod_more more = {
+        .annotations = &cp->pod->annotations, .node = cp->pod->node, .nominated = cp->nominated};
     arena_reset(a);
     bool assumed = cp->state == CLUSTER_ASSUMED;
     if (cp->on != NULL && (assumed || !annotations_hold(cp, a))) {
         instead = replaced(cp, a);
-        more = (struct dump_pod_more){
-            .annotations = &instead, .node = cp->on->name, .assumed = assumed};
+        more.annotations = &instead;
+        more.node = cp->on->name;
+        more.assumed = assumed;
     }
     json_writer_init(&w, out);
     dump_pod_print(cp->pod, &more, &w);

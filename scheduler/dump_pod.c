@@ -405,7 +405,7 @@ static void put_claimed(struct json_writer *w, const struct pod *p)
     json_object_end(w);
 }
 
-static void put_pod_status(struct json_writer *w, const struct pod *p)
+static void put_pod_status(struct json_writer *w, const struct pod *p, const char *nominated)
 {
     static const char *const phases[] = {[POD_PENDING] = "Pending",
                                          [POD_RUNNING] = "Running",
@@ -416,7 +416,7 @@ static void put_pod_status(struct json_writer *w, const struct pod *p)
     json_kv_str(w, "phase", phases[p->phase]);
     if (p->started_ns > 0)
         dump_parts_time(w, "startTime", p->started_ns);
-    dump_parts_text(w, "nominatedNodeName", p->nominated_node);
+    dump_parts_text(w, "nominatedNodeName", nominated);
     put_claimed(w, p);
     put_conditions(w, p);
     if (p->has_pod_allocated)
@@ -435,7 +435,7 @@ void dump_pod_print(const struct pod *p, const struct dump_pod_more *more, struc
     json_kv_str(w, "kind", "Pod");
     put_pod_metadata(w, p, more->annotations);
     put_pod_spec(w, p, more->node);
-    put_pod_status(w, p);
+    put_pod_status(w, p, more->nominated);
     if (more->assumed || p->unreadable != NULL) {
         dump_parts_object(w, "cosched");
         dump_parts_true(w, "assumed", more->assumed);

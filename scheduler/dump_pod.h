@@ -13,6 +13,7 @@
 struct dump_pod_more {
     const struct labels *annotations; /* instead of the pod's own */
     const char *node;                 /* spec.nodeName, or NULL */
+    const char *nominated;            /* status.nominatedNodeName, or NULL */
     bool assumed;
 };
 

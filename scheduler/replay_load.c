@@ -20,6 +20,7 @@
 #include "lib/base/yaml.h"
 #include "lib/kube/decode.h"
 #include "scheduler/dump.h"
+#include "scheduler/nominations.h"
 
 void replay_load_init(struct replay_load *l, struct cluster *c, const struct cluster_hooks *hooks)
 {
@@ -263,7 +264,13 @@ static void take_pod(struct replay_load *l, json *j, const char *where)
     }
     if (l->any_scheduler && p->node == NULL)
         p->scheduler = l->cluster->scheduler_name;
+    const char *key = arena_strdup(&l->arena, p->key);
+    bool remains = p->unreadable != NULL;
     (void)cluster_put_pod(l->cluster, p, l->hooks);
+    struct cluster_pod *cp = remains ? cluster_find_pod(l->cluster, key) : NULL;
+    if (cp != NULL && cp->state == CLUSTER_PENDING) /* the one thing that remains do not have */
+        (void)nominations_set(l->cluster, cp,
+                              json_get_str(json_get(j, "status"), "nominatedNodeName"));
 }
 
 static void take_group(struct replay_load *l, json *j, const char *where)

@@ -15,6 +15,7 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/dump.h"
+#include "scheduler/nominations.h"
 #include "scheduler/replay_load.h"
 #include "test/unit/scheduler/fixture.h"
 #include "test/unit/scheduler/world.h"
@@ -331,6 +332,18 @@ static void check_round_trip(const struct cluster *c, const char *said, uint64_t
     cluster_deinit(&again);
 }
 
+/* The story also nominates pods that are bound, which the scheduler never does, and which a dump does not say. */
+static void drop_idle_nominations(struct cluster *c)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
+        struct cluster_pod *cp = value;
+        if (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED)
+            (void)nominations_set(c, cp, NULL);
+    }
+}
+
 static void test_random_clusters(void **state)
 {
     (void)state;
@@ -340,8 +353,10 @@ static void test_random_clusters(void **state)
         world_init(&w, seed);
         for (int step = 0; step < STEPS; step++) {
             world_step(&w);
-            if (step % EVERY == 0)
-                check_round_trip(&w.cluster, w.said, seed, step);
+            if (step % EVERY != 0)
+                continue;
+            drop_idle_nominations(&w.cluster);
+            check_round_trip(&w.cluster, w.said, seed, step);
         }
         world_deinit(&w);
     }
