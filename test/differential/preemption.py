@@ -8,6 +8,7 @@ smallest sum of priorities (each counted from the lowest possible, so that fewer
 reaches the best; there are fewer than a hundred.
 """
 import copy
+import time
 
 from arena import Arena, Trouble
 from referee import Referee, scheduled
@@ -39,18 +40,28 @@ def cost(victims, objects):
 
 
 class Settled:
-    """A decision about a pod that may preempt: bound, or refused with no node nominated."""
+    """A decision about a pod that may preempt: bound, or refused with no node nominated.
 
-    polls = False
+    kube-scheduler need not get as far as the bind: while it evicts several victims the pod takes no notice of those that are gone, so if the last one does
+    not matter to the filter that refused the pod first (a host port, and the last victim has none), it waits for five minutes. What counts is
+    whom it has evicted and for which node: the node that it nominated, a second later.
+    """
+
+    def __init__(self, kube):
+        self.polls = kube
+        self.since = None
 
     def __call__(self, pod):
         if pod["spec"].get("nodeName"):
             return "bound", pod["spec"]["nodeName"]
-        c = scheduled(pod)
-        if c.get("status") == "False" and c.get("reason") == "Unschedulable" and not pod.get("status", {}).get("nominatedNodeName"):
-            return "refused", c.get("message", "")
+        c, node = scheduled(pod), pod.get("status", {}).get("nominatedNodeName")
         if c.get("reason") == "SchedulerError":
             raise Trouble(f"kube-scheduler: {c}")
+        if node and self.polls:
+            self.since = self.since or time.monotonic()
+            return ("bound", node) if time.monotonic() - self.since > 1.0 else None
+        if c.get("status") == "False" and c.get("reason") == "Unschedulable" and not node:
+            return "refused", c.get("message", "")
         return None
 
 
@@ -58,10 +69,10 @@ class PreemptionReferee(Referee):
     """Who asks with the possibility of victims."""
 
     placed = ()  # [state, pod] that are there
+    preempted = 0
 
     def decision(self, scheduler):
-        del scheduler
-        return Settled()
+        return Settled(scheduler == Arena.KUBE)
 
     def names(self):
         """What is on nodes and not going."""
@@ -104,6 +115,7 @@ class PreemptionReferee(Referee):
             return f"we chose {node}, kube-scheduler refuses it and takes {detail}"
         if bool(our_victims) != bool(kube_victims):
             return f"we evict {names(our_victims)} for {node}, kube-scheduler {names(kube_victims)} for {detail}"
+        self.preempted += 1
         a, b = cost(our_victims, self.objects), cost(kube_victims, self.objects)
         return None if a == b else f"we evict {names(our_victims)} on {node}, cost {a}; kube-scheduler {names(kube_victims)} on {detail}, cost {b}"
 

@@ -54,12 +54,15 @@ class Decision:
 
 
 class Referee:
+    preempted = 0  # pods for which both evicted others
+
     def __init__(self, arena):
         self.arena = arena
         self.client = arena.client
         self.asked = self.bound = self.again = 0
         self.reasons = collections.Counter()  # why pods were refused, in kube-scheduler's words: shows what the worlds reach
         self.stored = False
+        self.same = {}  # collections that do not change while a world is played
         self.late = []  # claims and volumes of the world that a decision changes
 
     # One world.
@@ -95,6 +98,7 @@ class Referee:
         self.arena.witness.limits.clear()
         self.arena.witness.left.clear()
         self.stored = bool(world["objects"])
+        self.same.clear()
         self.late = [o for o in world["objects"] if is_late(o)]
         self.arena.all(self.arena.store, world["objects"])
         self.arena.all(lambda n: self.client.do("POST", "/api/v1/nodes", n), world["nodes"][:-1])
@@ -141,7 +145,9 @@ class Referee:
         pod["spec"].pop("schedulingGates", None)
         items = [pod]
         for collection in COLLECTIONS if self.stored else COLLECTIONS[:3]:
-            reply = self.client.do("GET", collection)
+            reply = self.same.get(collection) or self.client.do("GET", collection)
+            if collection != "/api/v1/pods" and not self.late:
+                self.same[collection] = reply
             kind = {"kind": reply["kind"].removesuffix("List"), "apiVersion": reply["apiVersion"]}
             items += [{**kind, **item} for item in reply["items"]]
         return self.arena.pool.submit(self.explain, {"apiVersion": "v1", "kind": "List", "items": items}, pod["metadata"])

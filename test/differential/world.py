@@ -22,7 +22,7 @@ OVERHEAD = {"cpu": "250m", "memory": "96Mi"}
 GPU, HUGE = "example.com/gpu", "hugepages-2Mi"
 RESTART_ALL = "RestartAllContainersOnContainerExits"
 # What a world of preemption is made of: who is evicted, where, and whether it helps.
-PREEMPTION = ["preemption", "resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "spread", "terminating"]
+PREEMPTION = ["preemption", "resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "spread"]
 
 
 class Dice:
@@ -57,7 +57,8 @@ class Maker:
     def __init__(self, dice, features):
         self.d = dice
         self.features = set(features)
-        self.mood = dice.weighted([("terms", 45), ("tight", 18), ("tainted", 15), ("mixed", 22)])
+        weights = [("terms", 20), ("tight", 65), ("mixed", 15)] if "preemption" in features else [("terms", 45), ("tight", 18), ("tainted", 15), ("mixed", 22)]
+        self.mood = dice.weighted(weights)
         self.themes, self.taints, self.cordons, self.small = MOODS[self.mood]
         self.nodes = []
         self.storage = None

@@ -8,15 +8,24 @@ from harness import ROOT, Failed, case
 
 # What the scheduler does not have yet; `test/differential/run` without --features asks about everything.
 LEFT_OUT = ["volumes"]
+CLUSTERS = int(os.environ.get("COSCHED_CLUSTERS", "30"))
 
 
-@case("30 random small clusters: we bind a pod if and only if kube-scheduler does, to a node that it accepts", needs={"real", "alone"})
-def differential(suite):
+def play(suite, clusters, *args):
     """On a control plane of its own, with nobody else's nodes and pods. COSCHED_SEED repeats a run, COSCHED_CLUSTERS makes it longer."""
-    command = [sys.executable, os.path.join(ROOT, "test/differential/run"), "--known", "--features=" + ",".join("-" + f for f in LEFT_OUT)]
-    clusters = int(os.environ.get("COSCHED_CLUSTERS", "30"))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120 + 10 * clusters, check=False, cwd=suite.directory)
+    command = [sys.executable, os.path.join(ROOT, "test/differential/run"), f"--clusters={clusters}", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300 + 20 * clusters, check=False, cwd=suite.directory)
     lines = done.stdout.splitlines()
     print("     " + "\n     ".join(line for line in lines if line.startswith("seed ") or " asked about" in line), flush=True)
     if done.returncode != 0:
         raise Failed("\n".join(line for line in lines if not line.startswith("ok ")) + done.stderr)
+
+
+@case("30 random small clusters: we bind a pod if and only if kube-scheduler does, to a node that it accepts", needs={"real", "alone"})
+def differential(suite):
+    play(suite, CLUSTERS, "--known", "--features=" + ",".join("-" + f for f in LEFT_OUT))
+
+
+@case("10 random small clusters: we evict if and only if kube-scheduler does, and nobody more important", needs={"real", "alone"})
+def preemption(suite):
+    play(suite, CLUSTERS // 3, "--preemption")
