@@ -567,6 +567,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
         events |= gangs_leave(c, cp, hooks);
     events |= nominations_set(c, cp, NULL);
     map_remove(&c->pods, key);
+    events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* what it was promised is free again */
     volumes_held_withdraw(c, cp);
     index_forget_traits(&c->index, cp);
     pod_delete(cp);

@@ -87,7 +87,10 @@ static void submit(struct drive *d, const struct plan *plan)
                                        .uid = cp->pod->uid,
                                        .node = node->name,
                                        .annotations = annotations_of(d, cp, node)};
-        binder_submit(d->binder, &binding, cp->bind_ticket);
+        if (cp->volumes != NULL)
+            volumes_submit(d->volumes, cp, &binding, cp->bind_ticket);
+        else
+            binder_submit(d->binder, &binding, cp->bind_ticket);
     }
 }
 
@@ -128,6 +131,22 @@ static void nominate(struct drive *d, struct cluster_pod *cp, const char *node)
     status_tell_nominated(d->status, cp->pod, node);
     uint32_t events = nominations_set(&d->cluster, cp, node);
     queue_wake(&d->queue, events, loop_now_ms(d->loop));
+}
+
+/* Others should know where a pod goes that waits for its claims. */
+static void waits_long(void *arg, struct cluster_pod *cp)
+{
+    nominate(arg, cp, cp->on->name);
+}
+
+struct volumes_config drive_volumes_config(struct drive *d, struct binder *b)
+{
+    return (struct volumes_config){.loop = d->loop,
+                                   .cluster = &d->cluster,
+                                   .binder = b,
+                                   .results = d->results,
+                                   .waits_long = waits_long,
+                                   .arg = d};
 }
 
 /* Sends away whom the cycle chose. A promise that nobody's leaving can keep any more is taken back. */
@@ -218,6 +237,7 @@ static void tick(void *arg)
     struct drive *d = arg;
     if (!d->running)
         return;
+    volumes_look(d->volumes);
     int64_t slice_end = clock_mono_ms() + DRIVE_SLICE_MS;
     struct gang *g;
     while ((g = queue_pop(&d->queue, clock_mono_ms())) != NULL) {
@@ -259,10 +279,15 @@ static void take_back(struct drive *d, struct cluster_pod *cp, const struct bind
         return;
     if (r->outcome == BINDER_FAILED)
         status_tell_bind_failed(d->status, cp->pod, r->node, r->error.text);
+    uint32_t events = EVENT_POD_GONE;
+    if (cp->volumes != NULL) { /* they may not be had there */
+        nominate(d, cp, NULL);
+        events |= EVENT_VOLUME;
+    }
     cluster_forget(&d->cluster, cp);
     if (cp->gang != NULL)
         queue_retry(&d->queue, cp->gang, now_ms);
-    queue_wake(&d->queue, EVENT_POD_GONE, now_ms);
+    queue_wake(&d->queue, events, now_ms);
     drive_poke(d);
 }
 
@@ -298,11 +323,13 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     return mailbox_new(&d->results, loop, DRIVE_RESULTS, take_result, binder_result_free, d, err);
 }
 
-void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e)
+void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e,
+                 struct volumes *v)
 {
     d->binder = b;
     d->status = s;
     d->evictor = e;
+    d->volumes = v;
     d->running = true;
     drive_poke(d);
 }

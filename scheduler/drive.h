@@ -15,6 +15,7 @@
 #include "scheduler/evictor.h"
 #include "scheduler/queue.h"
 #include "scheduler/status.h"
+#include "scheduler/volumes.h"
 
 struct drive {
     struct loop *loop;
@@ -28,13 +29,17 @@ struct drive {
     struct binder *binder;     /* NULL until we lead */
     struct status *status;
     struct evictor *evictor;
-    uint64_t tickets; /* Bindings handed out so far */
-    bool running;     /* caches are synced and we lead */
+    struct volumes *volumes; /* pods whose claims are bound first */
+    uint64_t tickets;        /* Bindings handed out so far */
+    bool running;            /* caches are synced and we lead */
 };
 
 int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err);
+/* What struct volumes wants to know of us. */
+struct volumes_config drive_volumes_config(struct drive *d, struct binder *b);
 /* From now on gangs are tried. */
-void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e);
+void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e,
+                 struct volumes *v);
 /* No new gang is tried; results are still taken. */
 void drive_pause(struct drive *d);
 /* Something changed: have a look in this round. Cheap, may be called often. */

@@ -60,6 +60,7 @@ struct scheduler {
     struct binder *binder;
     struct status *status;
     struct evictor *evictor;
+    struct volumes *volumes;
     struct loop_timer drain;
     int64_t drain_until_ms;
     bool leading;
@@ -122,7 +123,7 @@ static void model_changed(void *arg)
                  kv("pods", map_count(&s->drive.cluster.pods)));
         probes_met(&s->probes, s->need_synced, true);
         http_serve(&s->http, true);
-        drive_start(&s->drive, s->binder, s->status, s->evictor);
+        drive_start(&s->drive, s->binder, s->status, s->evictor, s->volumes);
     }
     drive_poke(&s->drive);
 }
@@ -132,6 +133,13 @@ static bool is_binding(void *arg)
 {
     const struct scheduler *s = arg;
     return binder_pending(s->binder) > 0;
+}
+
+static int start_volumes(struct scheduler *s, struct error *err)
+{
+    struct volumes_config c = drive_volumes_config(&s->drive, s->binder);
+    c.lease = s->lease;
+    return volumes_start(&s->volumes, s->kube, &s->kube_options, &c, err);
 }
 
 static int start_leading(struct scheduler *s, struct error *err)
@@ -148,7 +156,7 @@ static int start_leading(struct scheduler *s, struct error *err)
     if (binder_start(&s->binder, s->kube, &s->kube_options, &binder, err) < 0 ||
         status_start(&s->status, s->kube, &s->kube_options, &status, err) < 0 ||
         evictor_start(&s->evictor, s->kube, &s->kube_options, &evictor, err) < 0 ||
-        intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
+        start_volumes(s, err) < 0 || intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
         return -1;
     return 0;
 }
@@ -216,6 +224,7 @@ static void tear_down(struct scheduler *s)
     intake_deinit(&s->intake);
     status_stop(s->status, STATUS_DRAIN_MS); /* before the binder, which its threads ask */
     evictor_stop(s->evictor);
+    volumes_stop(s->volumes); /* before the binder, to which it hands Bindings */
     binder_stop(s->binder);
     /* A Binding without an answer may still happen: then the lease is not released, it runs out. */
     lease_stop(s->lease, drained);

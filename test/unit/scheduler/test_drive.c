@@ -21,6 +21,7 @@ static struct drive d;
 static struct intake in;
 static struct binder *binder;
 static struct evictor *evictor;
+static struct volumes *volumes;
 static struct status *status;
 
 static void changed(void *arg)
@@ -52,7 +53,10 @@ static int setup(void **state)
         evictor_start(&evictor, config, &options, &(struct evictor_config){.results = d.evictions},
                       &err) < 0)
         fail_msg("%s", err.text);
-    drive_start(&d, binder, status, evictor);
+    struct volumes_config vc = drive_volumes_config(&d, binder);
+    if (volumes_start(&volumes, config, &options, &vc, &err) < 0)
+        fail_msg("%s", err.text);
+    drive_start(&d, binder, status, evictor, volumes);
     return 0;
 }
 
@@ -64,6 +68,7 @@ static int teardown(void **state)
     intake_deinit(&in);
     status_stop(status, 0);
     evictor_stop(evictor);
+    volumes_stop(volumes);
     binder_stop(binder);
     drive_deinit(&d);
     loop_free(loop);
