@@ -23,6 +23,7 @@
 #include "test/local/admission_inside.h"
 #include "test/local/patch.h"
 #include "test/local/typed.h"
+#include "test/local/uid.h"
 
 struct run {
     struct admission *owner;
@@ -38,7 +39,7 @@ struct run {
     bool again;    /* the second pass */
     bool *invoked; /* by hook: asked, and willing to be asked again */
     bool *wanted;  /* by hook: the object changed after it */
-    char uid[37];
+    char uid[UID_SIZE];
     struct VEC(char *) warnings;
 };
 
@@ -198,22 +199,12 @@ static void answered(struct admission_call *call)
 
 /* ---- asking ----------------------------------------------------------------------------------- */
 
-static void make_uid(char out[37])
+static void make_uid(char out[UID_SIZE])
 {
-    unsigned char b[16];
-    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+    unsigned char bytes[UID_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         abort();
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    static const char hex[] = "0123456789abcdef";
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof b; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            out[n++] = '-';
-        out[n++] = hex[b[i] >> 4];
-        out[n++] = hex[b[i] & 15];
-    }
-    out[n] = '\0';
+    uid_print(bytes, out);
 }
 
 /* A kubeconfig for the webhook's server, and the path there. */

@@ -3,7 +3,7 @@
  * admission - what happens to an object before it is stored, in the real server's order:
  *
  *   1. namespaces must exist and not be terminating             (admission_builtin.c)
- *   2. a pod's service account has a name, its PriorityClass becomes priority
+ *   2. a pod's service account exists, its PriorityClass becomes priority
  *   3. mutating webhooks over TLS                               (admission_webhooks.c, _caller.c)
  *   4. ResourceQuota on object counts                           (admission_quota.c)
  *

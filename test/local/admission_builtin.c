@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * admission_builtin - what kube-apiserver does to objects by itself: NamespaceLifecycle,
- * ServiceAccount (the name only; there are no tokens to mount), DefaultTolerationSeconds and
- * Priority. Applied twice nothing changes the second time.
+ * ServiceAccount (that it exists; there are no tokens to mount) and Priority. What needs only the pod
+ * (its account's name, tolerations for sick nodes) is among its defaults, kinds_pod.c. Applied twice
+ * nothing changes the second time.
  *
  * A service account that does not exist is refused, as the real server does, except "default": here
  * a pod may be created in the same breath as its namespace, where a real client would have to wait
@@ -105,58 +106,18 @@ static int check_namespace(struct admission_builtin *b, const struct admission_r
 
 /* ---- pods ------------------------------------------------------------------------------------- */
 
-static int set_service_account(struct admission_builtin *b, const struct admission_request *r,
-                               struct jsontree *t, struct jsonnode *spec, struct error *err)
+static int check_service_account(struct admission_builtin *b, const struct admission_request *r,
+                                 const struct jsonnode *pod, const struct jsonnode *spec,
+                                 struct error *err)
 {
     const char *name = jsonnode_get_str(spec, "serviceAccountName");
-    if (!name || !*name)
-        name = jsonnode_get_str(spec, "serviceAccount");
-    if (!name || !*name)
-        name = "default";
-    if (!str_eq(name, "default") && !store_get(b->store, &kind_service_accounts, r->ns, name))
-        return admission_forbid(err, r->kind, admission_name(r, jsontree_root(t)),
-                                "error looking up service account %s/%s: serviceaccount \"%s\" "
-                                "not found",
-                                str_or_empty(r->ns), name, name);
-    if (!str_eq(jsonnode_get_str(spec, "serviceAccountName"), name))
-        jsonnode_set_str(t, spec, "serviceAccountName", name);
-    if (!str_eq(jsonnode_get_str(spec, "serviceAccount"), name))
-        jsonnode_set_str(t, spec, "serviceAccount", name);
-    return 0;
-}
-
-/* Does one of the pod's tolerations cover the taint KEY:NoExecute already? */
-static bool tolerates(const struct jsonnode *list, const char *key)
-{
-    for (size_t i = 0; i < jsonnode_len(list); i++) {
-        const struct jsonnode *one = jsonnode_at(list, i);
-        const char *its = jsonnode_get_str(one, "key"), *effect = jsonnode_get_str(one, "effect");
-        if ((!its || !*its || str_eq(its, key)) &&
-            (!effect || !*effect || str_eq(effect, "NoExecute")))
-            return true;
-    }
-    return false;
-}
-
-static void add_tolerations(struct jsontree *t, struct jsonnode *spec)
-{
-    static const char *const keys[] = {"node.kubernetes.io/not-ready",
-                                       "node.kubernetes.io/unreachable"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        struct jsonnode *list = jsonnode_get(spec, "tolerations");
-        if (tolerates(list, keys[i]))
-            continue;
-        if (!jsonnode_is_array(list)) {
-            list = jsonnode_array(t);
-            jsonnode_set(t, spec, "tolerations", list);
-        }
-        struct jsonnode *one = jsonnode_object(t);
-        jsonnode_set_str(t, one, "key", keys[i]);
-        jsonnode_set_str(t, one, "operator", "Exists");
-        jsonnode_set_str(t, one, "effect", "NoExecute");
-        jsonnode_set_int(t, one, "tolerationSeconds", 300);
-        jsonnode_append(list, one);
-    }
+    if (!name || !*name || str_eq(name, "default") ||
+        store_get(b->store, &kind_service_accounts, r->ns, name))
+        return 0;
+    return admission_forbid(err, r->kind, admission_name(r, pod),
+                            "error looking up service account %s/%s: serviceaccount \"%s\" not "
+                            "found",
+                            str_or_empty(r->ns), name, name);
 }
 
 /* ---- priority --------------------------------------------------------------------------------- */
@@ -278,11 +239,9 @@ int admission_builtin_run(struct admission_builtin *b, const struct admission_re
     struct jsonnode *spec = jsonnode_get(root, "spec");
     if (r->kind != &kind_pods || !str_eq(r->operation, "CREATE") || !jsonnode_is_object(spec))
         return 0;
-    if (set_service_account(b, r, object, spec, err) < 0 ||
-        set_priority(b, r, object, spec, err) < 0)
+    if (check_service_account(b, r, root, spec, err) < 0)
         return -1;
-    add_tolerations(object, spec);
-    return 0;
+    return set_priority(b, r, object, spec, err);
 }
 
 static void class_changed(void *arg, const struct store_event *e)

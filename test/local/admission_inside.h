@@ -20,7 +20,7 @@ int admission_forbid(struct error *err, const struct kind *k, const char *name, 
 /* metadata.name, otherwise generateName, otherwise "". */
 const char *admission_name(const struct admission_request *r, const struct jsonnode *object);
 
-/* ---- admission_builtin.c: namespaces, service accounts, priority, tolerations ----------------- */
+/* ---- admission_builtin.c: namespaces, service accounts, priority ------------------------------ */
 struct admission_builtin;
 struct admission_builtin *admission_builtin_new(struct store *s);
 void admission_builtin_free(struct admission_builtin *b);

@@ -9,6 +9,7 @@
 #include "test/local/admission.h"
 #include "test/local/api.h"
 #include "test/local/typed.h"
+#include "test/local/uid.h"
 
 enum { API_PATH_MAX = 1024, API_TRIES = 5 };
 
@@ -56,9 +57,9 @@ struct api_request {
     bool strict, warns; /* fieldValidation */
     struct typed_notes notes;
     int tries;
-    struct jsontree *tree;                /* the object to be stored */
-    struct object *old;                   /* a reference; NULL for create */
-    char uid[40], name[256], created[32]; /* of a create, kept from the webhooks' eyes */
+    struct jsontree *tree;                      /* the object to be stored */
+    struct object *old;                         /* a reference; NULL for create */
+    char uid[UID_SIZE], name[256], created[32]; /* of a create, kept from the webhooks' eyes */
     struct api_request *next, **prev;
 };
 
@@ -137,7 +138,7 @@ void api_selection_deinit(struct api_selection *s);
 bool api_selected(const struct api_selection *s, const char *ns, const struct object *o);
 
 /* ---- api_meta.c ---- */
-void api_uid(struct api *a, char out[40]);
+void api_uid(struct api *a, char out[UID_SIZE]);
 void api_now(struct api *a, int64_t plus_s, char out[32]);
 /* What every object's metadata is made of; apiVersion and kind are filled in and come first. */
 int api_meta_shape(struct jsontree *t, const struct kind *k, struct error *err);

@@ -24,22 +24,12 @@ static unsigned char random_byte(struct api *a)
     return a->random[a->random_used++];
 }
 
-void api_uid(struct api *a, char out[40])
+void api_uid(struct api *a, char out[UID_SIZE])
 {
-    static const char hex[] = "0123456789abcdef";
-    size_t n = 0;
-    for (int i = 0; i < 16; i++) {
-        unsigned char b = random_byte(a);
-        if (i == 6)
-            b = (unsigned char)((b & 0x0f) | 0x40);
-        if (i == 8)
-            b = (unsigned char)((b & 0x3f) | 0x80);
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            out[n++] = '-';
-        out[n++] = hex[b >> 4];
-        out[n++] = hex[b & 15];
-    }
-    out[n] = '\0';
+    unsigned char bytes[UID_BYTES];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = random_byte(a);
+    uid_print(bytes, out);
 }
 
 /* Kubernetes' alphabet: no vowels, no 0, 1 and 3, so that no words come out. */
@@ -423,12 +413,28 @@ void api_set_condition(struct api *a, struct jsontree *t, struct jsonnode *objec
         jsonnode_append(list, fresh);
 }
 
+/* As large as etcd takes. It is counted there in protobuf, which escapes nothing. */
+static bool is_too_large(const char *text, size_t n)
+{
+    enum { MAX = 3 * 512 * 1024 };
+    size_t bytes = n;
+    for (size_t i = 0; bytes > MAX && i < n; i++)
+        if (text[i] == '\\') {
+            size_t escape = text[i + 1] == 'u' ? 6 : 2;
+            bytes -= escape - 1;
+            i += escape - 1;
+        }
+    return bytes > MAX;
+}
+
 int api_store_tree(struct api *a, const struct kind *k, struct jsontree *t, bool create,
                    uint64_t expected, struct object **out, struct error *err)
 {
     strbuf_reset(&a->scratch);
     jsontree_print(t, &a->scratch);
     const char *text = strbuf_str(&a->scratch);
+    if (is_too_large(text, a->scratch.len))
+        return api_fail(err, 500, "etcdserver: request is too large");
     return create ? store_create(a->store, k, text, a->scratch.len, out, err)
                   : store_update(a->store, k, text, a->scratch.len, expected, out, err);
 }

@@ -396,6 +396,7 @@ static void begin(struct watch *w, struct call *c, const struct options *o)
         (void)store_replay(a->store, w->room->kind, o->since, replay_one, w);
     if (o->mark)
         send_bookmark(w, true);
+    call_stream_begun(c);
     w->prev = w->room->end;
     *w->room->end = w;
     w->room->end = &w->next;

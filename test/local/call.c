@@ -252,6 +252,12 @@ void call_stream_begin(struct call *c, int status, const char *content_type,
     server_out_take(&conn->out, &head);
 }
 
+void call_stream_begun(struct call *c)
+{
+    c->begun = true;
+    c->allowance = c->conn ? c->conn->out.unsent : 0;
+}
+
 void call_stream_write(struct call *c, struct shared_bytes *b)
 {
     struct conn *conn = c->conn;
@@ -264,7 +270,11 @@ void call_stream_write(struct call *c, struct shared_bytes *b)
     /* A long replay: what can be on its way already need not wait, and is not counted as slow. */
     if (conn->out.unsent > FLUSH_EARLY && !conn->blocked)
         server_flush(conn);
-    if (conn->out.unsent > c->server->config.max_unsent_bytes && !conn->dead) {
+    /* The beginning shrinks as it is sent, and what comes after it is counted alone. */
+    if (c->allowance > conn->out.unsent)
+        c->allowance = conn->out.unsent;
+    if (c->begun && conn->out.unsent - c->allowance > c->server->config.max_unsent_bytes &&
+        !conn->dead) {
         c->server->stats.slow_streams++;
         conn->dead = true;
         server_out_clear(&conn->out);

@@ -45,9 +45,12 @@ void shared_bytes_unref(struct shared_bytes *b);
 
 /* A watch: chunked, open until ended by either side. on_close is called once when the peer is gone
  * or too slow (more than the server's bound of unsent bytes); the stream must not be used after it.
- * It is called later from the loop, never from inside call_stream_*. */
+ * It is called later from the loop, never from inside call_stream_*. What is written up to
+ * call_stream_begun was there before the peer asked: it may be more than that bound, and nobody is
+ * slow for it. */
 void call_stream_begin(struct call *c, int status, const char *content_type,
                        void (*on_close)(void *arg), void *arg);
+void call_stream_begun(struct call *c);
 void call_stream_write(struct call *c, struct shared_bytes *b); /* takes a reference of its own */
 void call_stream_end(struct call *c);                           /* on_close is not called */
 

@@ -8,8 +8,10 @@
  */
 #include "test/local/hollow.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/jsontree.h"
@@ -17,8 +19,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/vec.h"
 #include "test/local/controllers.h"
-#include "test/local/pki.h"
 #include "test/local/store_object.h"
+#include "test/local/uid.h"
 
 #define PREFIX "hollow-"
 
@@ -164,25 +166,17 @@ static int complete(struct strbuf *text, const char *name, const char *uid, cons
     return 0;
 }
 
-/* A random uid in the usual form. */
-static int make_uid(char out[40], struct error *err)
-{
-    char hex[PKI_TOKEN_SIZE];
-    if (pki_token(hex, err) < 0)
-        return -1;
-    str_format(out, 40, "%.8s-%.4s-4%.3s-a%.3s-%.12s", hex, hex + 8, hex + 12, hex + 15, hex + 18);
-    return 0;
-}
-
 static int make_node(struct hollow *h, const struct hollow_config *c, int64_t i, const char *now,
                      struct strbuf *text, struct error *err)
 {
-    char name[32], uid[40];
+    unsigned char random[UID_BYTES];
+    char name[32], uid[UID_SIZE];
     str_format(name, sizeof name, PREFIX "%05lld", (long long)i);
     if (store_get(h->store, &kind_nodes, NULL, name))
         return 0;
-    if (make_uid(uid, err) < 0)
-        return -1;
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return error_errno(err, errno, "random bytes");
+    uid_print(random, uid);
     strbuf_reset(text);
     if (c->template_text) {
         replace_all(text, c->template_text, name, i);

@@ -58,9 +58,10 @@ static void check_data_keys(struct kinds_check *c, const char *field, struct jso
     }
 }
 
+enum { DATA_MAX_BYTES = 1024 * 1024 }; /* of a config map or secret */
+
 int kinds_plain_config_map_validate(struct jsonnode *object, struct error *err)
 {
-    enum { MAX_BYTES = 1024 * 1024 };
     struct kinds_check c = {.count = 0};
     struct jsonnode *data = jsonnode_get(object, "data");
     struct jsonnode *binary = jsonnode_get(object, "binaryData");
@@ -68,8 +69,8 @@ int kinds_plain_config_map_validate(struct jsonnode *object, struct error *err)
     kinds_check_texts(&c, "ConfigMap.data", data);
     check_data_keys(&c, "data", data, binary);
     check_data_keys(&c, "binaryData", binary, NULL);
-    if (bytes_of(data, false) + bytes_of(binary, true) > MAX_BYTES)
-        kinds_check_add(&c, "[]: Too long: may not be more than %d bytes", MAX_BYTES);
+    if (bytes_of(data, false) + bytes_of(binary, true) > DATA_MAX_BYTES)
+        kinds_check_add(&c, "[]: Too long: may not be more than %d bytes", DATA_MAX_BYTES);
     return kinds_check_done(&c, object, err);
 }
 
@@ -78,6 +79,8 @@ int kinds_plain_secret_validate(struct jsonnode *object, struct error *err)
     struct kinds_check c = {.count = 0};
     kinds_check_metadata(&c, object, KINDS_NAME_SUBDOMAIN);
     check_data_keys(&c, "data", jsonnode_get(object, "data"), NULL);
+    if (bytes_of(jsonnode_get(object, "data"), true) > DATA_MAX_BYTES)
+        kinds_check_add(&c, "data: Too long: may not be more than %d bytes", DATA_MAX_BYTES);
     return kinds_check_done(&c, object, err);
 }
 

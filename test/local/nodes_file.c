@@ -34,11 +34,7 @@
 #include "test/local/nodes_file.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
-#include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 #include "lib/base/map.h"
 #include "lib/base/num.h"
@@ -46,15 +42,16 @@
 #include "lib/model/cpuset.h"
 #include "lib/model/names.h"
 #include "lib/model/quantity.h"
+#include "test/local/kubeconfig.h"
 #include "test/local/nodes/cpucount.h"
 
-enum { DEFAULT_CPUS = 32, NAME_MAX_LEN = 253, TAINTS_MAX = 64, LINK_MAX = 16 };
+enum { NAME_MAX_LEN = 253, TAINTS_MAX = 64, LINK_MAX = 16 };
 
 static const char *const known_keys[] = {
-    "name",      "count",  "labels", "annotations",       "taints",     "cpu",
-    "memory",    "pods",   "extra",  "ephemeral-storage", "topology",   "address",
-    "gpus",      "links",  "plugin", "isolation",         "pluginArgs", "virtual",
-    "isolation", "hollow", NULL};
+    "name",      "count",      "labels",  "annotations", "taints",
+    "cpu",       "memory",     "pods",    "extra",       "ephemeral-storage",
+    "topology",  "address",    "gpus",    "links",       "plugin",
+    "isolation", "pluginArgs", "virtual", "hollow",      NULL};
 
 /* The next free address of those that are nobody's. */
 static const char *next_address(struct arena *a, uint32_t n)
@@ -432,24 +429,6 @@ int nodes_file_parse(struct nodes_file *out, const char *text, size_t n, const c
     return -1;
 }
 
-static int read_all(const char *path, struct strbuf *out, struct error *err)
-{
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, "open");
-    for (;;) {
-        char piece[16384];
-        ssize_t n = read(fd, piece, sizeof piece);
-        if (n < 0)
-            return error_errno(err, errno, "read");
-        if (n == 0)
-            return 0;
-        if (out->len + (size_t)n > NODES_FILE_BYTES_MAX)
-            return error_set(err, ERROR_TOO_LARGE, "over %d bytes", NODES_FILE_BYTES_MAX);
-        strbuf_add(out, piece, (size_t)n);
-    }
-}
-
 int nodes_file_load(struct nodes_file *out, const char *path, struct error *err)
 {
     AUTO_STRBUF text;
@@ -461,7 +440,7 @@ int nodes_file_load(struct nodes_file *out, const char *path, struct error *err)
         strbuf_adds(&dir, ".");
     else
         strbuf_add(&dir, path, (size_t)(slash - path));
-    if (read_all(path, &text, err) < 0 ||
+    if (kubeconfig_read_file(path, NODES_FILE_BYTES_MAX, &text, err) < 0 ||
         nodes_file_parse(out, strbuf_str(&text), text.len, strbuf_str(&dir), err) < 0)
         return error_wrap(err, "node file %s", path);
     return 0;

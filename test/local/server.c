@@ -50,7 +50,8 @@ enum {
     PIECES_PER_WRITE = 512,
     TLS_RECORD = 16 * 1024,
     SWEEP_MS = 1000,
-    DRIP_MS = 60 * 1000,
+    PATIENCE_MS = 60 * 1000,
+    IDLE_PATIENCES = 5,
     LINGER_MS = 2000,
     STOP_MS = 500,
     CONNECTIONS = 4096,
@@ -106,13 +107,17 @@ static ssize_t send_tls(struct conn *c)
 
 void server_flush(struct conn *c)
 {
+    bool was_blocked = c->blocked;
     while (c->out.unsent > 0 && !c->dead) {
         ssize_t sent = c->tls ? send_tls(c) : send_plain(c);
         if (sent < 0) {
             /* A TLS write that waits for a handshake is waked by the peer's bytes. */
             c->blocked = sent != SERVER_TLS_WANT_READ || !c->tls;
+            if (!was_blocked)
+                c->blocked_ms = loop_now_ms(c->server->loop);
             return;
         }
+        was_blocked = false;
         c->server->stats.bytes_out += sent;
         server_out_sent(&c->out, (size_t)sent);
     }
@@ -305,11 +310,13 @@ static void process(struct conn *c)
     while (!c->call && !c->dead && !c->closing && c->out.unsent <= HIGH_WATER) {
         if (c->in.len == 0 && c->parse.phase == SERVER_HEAD) {
             c->since_ms = 0;
+            c->idle_ms = c->used ? loop_now_ms(s->loop) : c->idle_ms;
             break;
         }
         enum server_progress got = server_parse(&c->parse, &c->in, s->config.max_body_bytes);
         if (got == SERVER_COMPLETE) {
             c->since_ms = 0;
+            c->used = true;
             s->config.handle(s->config.arg, new_call(c));
             continue;
         }
@@ -454,24 +461,42 @@ static void on_flush(void *arg)
     tell_the_gone(s);
 }
 
+/* Has the peer had its time? */
+static void sweep(struct conn *c, int64_t now)
+{
+    int64_t patience = c->server->config.patience_ms;
+    bool waits = !c->call && !c->closing && !c->lingering;
+    if (c->dead)
+        return;
+    if (c->lingering) {
+        c->dead = now - c->since_ms > LINGER_MS;
+    } else if (c->blocked && now - c->blocked_ms > patience) {
+        c->dead = true;
+        c->server->stats.slow_streams += c->call && c->call->stream;
+    } else if (waits && c->since_ms != 0 && now - c->since_ms > patience) {
+        refuse(c, 408, "the request did not arrive in time");
+    } else if (waits && !c->used && now - c->idle_ms > patience) {
+        c->dead = true; /* not even a handshake */
+    } else if (waits && c->since_ms == 0 && now - c->idle_ms > IDLE_PATIENCES * patience) {
+        c->closing = true;
+    }
+    if (c->dead || c->closing)
+        server_mark(c);
+}
+
+static int64_t sweep_ms(const struct server *s)
+{
+    return s->config.patience_ms / 4 < SWEEP_MS ? s->config.patience_ms / 4 + 1 : SWEEP_MS;
+}
+
 static void on_sweep(void *arg)
 {
     struct server *s = arg;
     int64_t now = loop_now_ms(s->loop);
-    for (struct conn *c = s->conns, *next; c; c = next) {
-        next = c->next;
-        if (c->since_ms == 0)
-            continue;
-        if (c->lingering && now - c->since_ms > LINGER_MS) {
-            c->dead = true;
-            server_mark(c);
-        } else if (!c->lingering && !c->closing && !c->call && now - c->since_ms > DRIP_MS) {
-            refuse(c, 408, "the request did not arrive in time");
-            server_mark(c);
-        }
-    }
+    for (struct conn *c = s->conns; c; c = c->next)
+        sweep(c, now);
     server_watch_listener(s);
-    loop_timer_set(s->loop, &s->sweep, SWEEP_MS, on_sweep, s);
+    loop_timer_set(s->loop, &s->sweep, sweep_ms(s), on_sweep, s);
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------ */
@@ -481,6 +506,7 @@ void server_welcome(struct server *s, int fd)
     struct conn *c = mem_new(struct conn, 1);
     c->server = s;
     c->fd = fd;
+    c->idle_ms = loop_now_ms(s->loop);
     c->tls = s->tls ? server_tls_new(s->tls, fd) : NULL;
     c->next = s->conns;
     c->prev = &s->conns;
@@ -513,6 +539,8 @@ int server_start(struct server **out, struct loop *l, const struct server_config
     s->config = *c;
     if (s->config.max_connections == 0)
         s->config.max_connections = CONNECTIONS;
+    if (s->config.patience_ms == 0)
+        s->config.patience_ms = PATIENCE_MS;
     s->address = mem_strdup(c->address);
     s->tokens = c->tokens ? copy_list(c->tokens) : NULL;
     s->port = c->port;
@@ -524,7 +552,7 @@ int server_start(struct server **out, struct loop *l, const struct server_config
         server_stop(s);
         return -1;
     }
-    loop_timer_set(l, &s->sweep, SWEEP_MS, on_sweep, s);
+    loop_timer_set(l, &s->sweep, sweep_ms(s), on_sweep, s);
     *out = s;
     return 0;
 }

@@ -6,9 +6,11 @@
  * Built to be no bottleneck: replies and watch lines are gathered and written with one system call
  * per connection and round of the loop.
  *
- * Bounds: see server_parse.h for a request's head. A request that drips for longer than 60 s is
- * 408; connections beyond max_connections wait in the backlog. SIGPIPE is ignored from server_start
- * on.
+ * Bounds: see server_parse.h for a request's head. Connections beyond max_connections wait in the
+ * backlog, so that nobody may keep one without using it: a request that drips for longer than
+ * patience_ms is 408, a peer that says nothing at all for so long, or takes nothing of what it asked
+ * for, is reset, and a connection that is idle for five times as long is closed. SIGPIPE is ignored
+ * from server_start on.
  */
 #pragma once
 
@@ -26,8 +28,9 @@ struct server_config {
     const char *cert_pem, *key_pem; /* NULL: plain HTTP */
     const char *const *tokens;      /* NULL-terminated; NULL: everyone is welcome (--insecure) */
     size_t max_body_bytes;
-    size_t max_unsent_bytes; /* of one stream; beyond it the watcher is dropped */
+    size_t max_unsent_bytes; /* of one stream beyond its beginning; then the watcher is dropped */
     size_t max_connections;  /* 0: 4096 */
+    int64_t patience_ms;     /* 0: 60 s */
     void (*handle)(void *arg, struct call *c);
     void *arg;
 };

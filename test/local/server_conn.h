@@ -28,6 +28,9 @@ struct conn {
     struct call *call;     /* being answered; the next request waits for its end */
     uint32_t interest;     /* what epoll was asked for */
     int64_t since_ms;      /* the request under way, or the lingering, began */
+    int64_t idle_ms;       /* accepted, or free of requests, since */
+    int64_t blocked_ms;    /* the socket has taken nothing since, if blocked */
+    bool used;             /* a request has come, whole */
     bool dirty;            /* in the server's list: to be looked at when the round ends */
     bool busy;             /* inside process(): replies need not mark it dirty */
     bool blocked;          /* the socket takes no more: wait for EPOLLOUT */
@@ -46,6 +49,8 @@ struct call {
     struct server_parse parse;
     struct strbuf buf; /* head and body */
     bool authenticated, stream, lose_reply;
+    bool begun;       /* of a stream: what is written now is news */
+    size_t allowance; /* unsent bytes of its beginning, which nobody is slow for */
     void (*on_close)(void *arg);
     void *arg;
     struct shared_bytes *last; /* of a stream: for a cut in the middle of a line */

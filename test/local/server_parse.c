@@ -186,6 +186,8 @@ static enum server_progress judge_headers(struct server_parse *p, const char *ba
         return refuse(p, 400, "missing required Host header");
     if (chunked && length >= 0)
         return refuse(p, 400, "both Content-Length and Transfer-Encoding");
+    if (chunked && p->http10) /* a proxy that knows no chunks would see another end */
+        return refuse(p, 400, "Transfer-Encoding in HTTP/1.0");
     if (length > 0 && (uint64_t)length > max_body)
         return refuse(p, 413, "the request's body is too large");
     if (chunked) {

@@ -19,6 +19,7 @@
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/kube/base64.h"
+#include "test/local/kubeconfig.h"
 #include "test/local/nodes/devices_inside.h"
 #include "test/local/nodes/podfiles.h"
 #include "test/local/text64.h"
@@ -143,7 +144,7 @@ int devices_checkpoint_read(struct devices *d, struct error *err)
     AUTO_STRBUF text;
     AUTO_JSON *doc = NULL;
     strbuf_init(&text);
-    if (podfiles_read(d->checkpoint, CHECKPOINT_MAX, &text, err) < 0)
+    if (kubeconfig_read_file(d->checkpoint, CHECKPOINT_MAX, &text, err) < 0)
         return -1;
     if (json_parse(&doc, strbuf_str(&text), text.len, err) < 0)
         return error_wrap(err, "%s", d->checkpoint);

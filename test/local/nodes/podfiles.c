@@ -34,24 +34,6 @@ int podfiles_write(const char *path, const char *text, size_t n, struct error *e
     return 0;
 }
 
-int podfiles_read(const char *path, size_t max, struct strbuf *out, struct error *err)
-{
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, "%s", path);
-    for (;;) {
-        char piece[16384];
-        ssize_t n = read(fd, piece, sizeof piece);
-        if (n < 0)
-            return error_errno(err, errno, "%s", path);
-        if (n == 0)
-            return 0;
-        if (out->len + (size_t)n > max)
-            return error_set(err, ERROR_TOO_LARGE, "%s: over %zu bytes", path, max);
-        strbuf_add(out, piece, (size_t)n);
-    }
-}
-
 int podfiles_mkdir(const char *path, struct error *err)
 {
     char part[PODFILES_PATH];

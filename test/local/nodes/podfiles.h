@@ -21,8 +21,6 @@ enum { PODFILES_PATH = 512 };
 
 /* Through a file beside it that takes its place: nobody reads half of it. */
 int podfiles_write(const char *path, const char *text, size_t n, struct error *err);
-/* ERROR_NOT_FOUND when it is not there. */
-int podfiles_read(const char *path, size_t max, struct strbuf *out, struct error *err);
 /* With its parents. */
 int podfiles_mkdir(const char *path, struct error *err);
 /* With all below it; what is not there is fine. */

@@ -102,3 +102,14 @@ static inline bool await_end(struct client *c)
         turn(c);
     return c->eof || c->reset;
 }
+
+/* before, then part so many times, then after; free() it. */
+static inline char *repeat(const char *before, const char *part, int times, const char *after)
+{
+    struct strbuf b = {0};
+    strbuf_adds(&b, before);
+    for (int i = 0; i < times; i++)
+        strbuf_adds(&b, part);
+    strbuf_adds(&b, after);
+    return strbuf_take(&b);
+}

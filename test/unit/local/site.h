@@ -25,7 +25,7 @@ static inline void on_close(void *arg)
     s->streams.len = 0;
 }
 
-/* /echo says what it understood; /hold is answered by the test; /stream; /big; /drop; /lose. */
+/* /echo says what it understood; /hold is answered by the test; /stream; /beginning: a stream that has not begun; /big; /drop; /lose. */
 static inline void handle(void *arg, struct call *c)
 {
     struct site *s = arg;
@@ -36,8 +36,10 @@ static inline void handle(void *arg, struct call *c)
         s->held = c;
         return;
     }
-    if (str_eq(call_path(c), "/stream")) {
+    if (str_eq(call_path(c), "/stream") || str_eq(call_path(c), "/beginning")) {
         call_stream_begin(c, 200, "application/json", on_close, s);
+        if (str_eq(call_path(c), "/stream"))
+            call_stream_begun(c); /* otherwise the test says when */
         vec_push(&s->streams, c);
         return;
     }

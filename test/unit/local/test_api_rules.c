@@ -373,6 +373,43 @@ static void bodies_have_bounds(void **state)
     }
 }
 
+/* As etcd does, which counts what stands for itself, not its escapes. */
+static void objects_have_a_bound(void **state)
+{
+    struct world *w = *state;
+    enum { LIMIT = 3 * 512 * 1024 };
+    static const char roles[] = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    static const struct {
+        const char *row, *part;
+        size_t bytes;
+        int status;
+    } rows[] = {
+        {"nearly as much as there may be", "xxxxxxxx", LIMIT - 1024, 201},
+        {"more", "xxxxxxxx", LIMIT, 500},
+        {"escapes count once", "\\n\\n\\n\\n", LIMIT - 1024, 201},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_STRBUF body = {0};
+        strbuf_addf(&body, "{\"metadata\":{\"name\":\"r%zu\"},\"rules\":[{\"resources\":[\"", i);
+        size_t step = rows[i].part[0] == 'x' ? 8 : 4;
+        for (size_t n = 0; n < rows[i].bytes; n += step)
+            strbuf_adds(&body, rows[i].part);
+        strbuf_adds(&body, "\"]}]}");
+        AUTO_JSONTREE *t = must(w, rows[i].status, "POST", roles, J, strbuf_str(&body));
+        if (rows[i].status == 500)
+            expect_at(rows[i].row, t, "message", "\"etcdserver: request is too large\"");
+    }
+    AUTO_STRBUF patch = {0};
+    strbuf_adds(&patch, "[{\"op\":\"add\",\"path\":\"/rules/-\",\"value\":{\"resources\":[\"");
+    for (size_t n = 0; n < 2048; n += 8)
+        strbuf_adds(&patch, "yyyyyyyy");
+    strbuf_adds(&patch, "\"]}}]");
+    char url[128];
+    (void)str_format(url, sizeof url, "%s/r0", roles);
+    done(w, 500, "PATCH", url, JP, strbuf_str(&patch)); /* nor by and by */
+    expect_done();
+}
+
 static void a_namespace_is_finalized_by_its_own_path(void **state)
 {
     struct world *w = *state;
@@ -442,6 +479,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fields_that_a_kind_does_not_have, setup, teardown),
         cmocka_unit_test_setup_teardown(metadata_of_owners_and_finalizers, setup, teardown),
         cmocka_unit_test_setup_teardown(bodies_have_bounds, setup, teardown),
+        cmocka_unit_test_setup_teardown(objects_have_a_bound, setup, teardown),
         cmocka_unit_test_setup_teardown(a_namespace_is_finalized_by_its_own_path, setup, teardown),
         cmocka_unit_test_setup_teardown(statuses_have_types_and_rules, setup, teardown),
     };

@@ -72,16 +72,6 @@ static void requests_are_understood(void **state)
     expect_done();
 }
 
-static char *repeat(const char *before, const char *part, int times, const char *after)
-{
-    struct strbuf b = {0};
-    strbuf_adds(&b, before);
-    for (int i = 0; i < times; i++)
-        strbuf_adds(&b, part);
-    strbuf_adds(&b, after);
-    return strbuf_take(&b);
-}
-
 static void hostile_requests_are_refused(void **state)
 {
     (void)state;
@@ -122,6 +112,8 @@ static void hostile_requests_are_refused(void **state)
         {"two lengths", 400, TEXT(POST "Content-Length: 5\r\nContent-Length: 6\r\n\r\n"), 0},
         {"length and chunks", 400,
          TEXT(POST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"), 0},
+        {"chunks in HTTP/1.0", 400,
+         TEXT("POST /e HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 0},
         {"an unknown encoding", 501, TEXT(POST "Transfer-Encoding: gzip, chunked\r\n\r\n"), 0},
         {"an unknown expectation", 417, TEXT(POST "Expect: cake\r\n\r\n"), 0},
         {"a body over the bound by one", 413, TEXT(POST "Content-Length: 1001\r\n\r\n"), 0},
