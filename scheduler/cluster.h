@@ -56,7 +56,6 @@ struct cluster_node {
         *node; /* NULL: the API server has no such node (any more), but pods are bound to it */
     struct amounts allocatable;
     struct amounts used;
-    struct ledger ledger;
     size_t unreadable; /* pods on it of which nobody knows what they hold: no room for others */
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
     struct VEC(struct cluster_port) ports; /* host ports that they have */
@@ -64,6 +63,7 @@ struct cluster_node {
     uint32_t slot;                         /* in the index' counters, as long as the node lives */
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for room here: nominations.h */
+    struct ledger ledger; /* large, so it is last: what every pod touches lies together */
 };
 
 enum cluster_state {
