@@ -35,8 +35,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "lib/model/names.h"
 #include "scheduler/classes.h"
+#include "scheduler/cluster_inside.h"
 #include "scheduler/gangs.h"
 #include "scheduler/nominations.h"
 #include "scheduler/rejections.h"
@@ -56,17 +56,6 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     c->classes = classes_new();
 }
 
-static void node_delete(struct cluster_node *cn)
-{
-    ledger_deinit(&cn->ledger);
-    node_free(cn->node);
-    amounts_deinit(&cn->used);
-    vec_deinit(&cn->pods);
-    vec_deinit(&cn->ports);
-    free(cn->name);
-    free(cn);
-}
-
 static void pod_delete(struct cluster_pod *cp)
 {
     arena_deinit(&cp->claim_arena);
@@ -83,7 +72,7 @@ void cluster_deinit(struct cluster *c)
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
         pod_delete(value);
     for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
-        node_delete(value);
+        cluster_nodes_delete(value);
     gangs_deinit(c);
     map_deinit(&c->pods);
     map_deinit(&c->nodes);
@@ -269,154 +258,6 @@ static void claim_read(struct cluster_pod *cp)
         claim_clear(cp);
 }
 
-static uint64_t claim_digest(const struct cluster_pod *cp)
-{
-    uint64_t h = cp->claim_trusted;
-    for (size_t i = 0; i < cp->claim.shares_len; i++) {
-        const struct claim_share *s = &cp->claim.shares[i];
-        int64_t row[4] = {s->container, s->card, s->gib, s->percent};
-        h = (h ^ str_hash((const char *)row, sizeof row)) * 1099511628211u;
-    }
-    for (size_t i = 0; i < cp->claim.group_len; i++)
-        h = (h ^ (uint64_t)(uint32_t)cp->claim.group[i]) * 1099511628211u;
-    return h;
-}
-
-/* ---- nodes ---- */
-
-static struct cluster_node *node_get_or_add(struct cluster *c, const char *name)
-{
-    struct cluster_node *cn = map_get(&c->nodes, name);
-    if (cn != NULL)
-        return cn;
-    cn = mem_new(struct cluster_node, 1);
-    cn->name = mem_strdup(name);
-    cn->place = TABLE_NOWHERE;
-    cn->slot = index_take_slot(&c->index);
-    cn->nominated = nominations_count(c, name);
-    cn->rejections = rejections_count(c, name);
-    ledger_init(&cn->ledger);
-    map_put(&c->nodes, cn->name, cn);
-    return cn;
-}
-
-static void node_drop_if_unused(struct cluster *c, struct cluster_node *cn)
-{
-    if (cn->node != NULL || cn->pods.len > 0)
-        return;
-    map_remove(&c->nodes, cn->name);
-    index_give_slot(&c->index, cn->slot);
-    node_delete(cn);
-}
-
-bool cluster_labels_equal(const struct labels *a, const struct labels *b)
-{
-    if (a->len != b->len)
-        return false;
-    for (size_t i = 0; i < a->len; i++)
-        if (!str_eq(a->items[i].key, b->items[i].key) ||
-            !str_eq(a->items[i].value, b->items[i].value))
-            return false;
-    return true;
-}
-
-static bool taints_equal(const struct node *a, const struct node *b)
-{
-    if (a->unschedulable != b->unschedulable || a->taints_len != b->taints_len)
-        return false;
-    for (size_t i = 0; i < a->taints_len; i++)
-        if (a->taints[i].effect != b->taints[i].effect ||
-            !str_eq(a->taints[i].key, b->taints[i].key) ||
-            !str_eq(a->taints[i].value, b->taints[i].value))
-            return false;
-    return true;
-}
-
-static const char *inventory_of(const struct node *n)
-{
-    return labels_get(&n->annotations, NAME_ANN_GPU_INVENTORY);
-}
-
-static const char *placement_of(const struct node *n)
-{
-    return labels_get(&n->labels, NAME_LABEL_GPU_PLACEMENT);
-}
-
-static void ledger_rebuild(struct cluster_node *cn)
-{
-    ledger_set_inventory(&cn->ledger, cn->node ? inventory_of(cn->node) : NULL,
-                         cn->node ? placement_of(cn->node) : NULL);
-    for (size_t i = 0; i < cn->pods.len; i++) {
-        struct cluster_pod *cp = cn->pods.items[i];
-        ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
-    }
-}
-
-/* Most new versions of a Node are heartbeats: nothing that a plugin reads differs, and nothing has to be asked again. */
-static bool is_as_before(const struct node *a, const struct node *b, const struct amounts *had,
-                         const struct amounts *has)
-{
-    if (a->images_len != b->images_len || a->features != b->features ||
-        a->terminating != b->terminating || a->ready != b->ready)
-        return false;
-    for (size_t i = 0; i < a->images_len; i++)
-        if (a->images[i].hash != b->images[i].hash || a->images[i].bytes != b->images[i].bytes)
-            return false;
-    return !amounts_grew(had, has) && !amounts_grew(has, had) && taints_equal(a, b) &&
-           cluster_labels_equal(&a->labels, &b->labels) &&
-           cluster_labels_equal(&a->annotations, &b->annotations);
-}
-
-uint32_t cluster_put_node(struct cluster *c, struct node *n)
-{
-    struct cluster_node *cn = node_get_or_add(c, n->name);
-    struct node *old = cn->node;
-    struct amounts before = cn->allocatable;
-    uint32_t events = 0;
-
-    cn->node = n;
-    amounts_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
-    if (old == NULL) {
-        ledger_rebuild(cn);
-        table_set_stale(&c->table);
-        return EVENT_NODE_ADDED;
-    }
-    if (amounts_grew(&before, &cn->allocatable))
-        events |= EVENT_NODE_ROOM;
-    if (!cluster_labels_equal(&old->labels, &n->labels)) {
-        topologies_labels_changed(&c->classes->topologies, &old->labels, &n->labels);
-        events |= EVENT_NODE_LABELS;
-    }
-    if (!taints_equal(old, n))
-        events |= EVENT_NODE_TAINTS;
-    if (old->features != n->features)
-        events |= EVENT_NODE_FEATURES;
-    if (!str_eq(inventory_of(old), inventory_of(n)) ||
-        !str_eq(placement_of(old), placement_of(n))) {
-        ledger_rebuild(cn);
-        events |= EVENT_NODE_GPU;
-    }
-    if (!is_as_before(old, n, &before, &cn->allocatable))
-        table_touch(&c->table, cn, true);
-    node_free(old);
-    return events;
-}
-
-uint32_t cluster_remove_node(struct cluster *c, const char *name)
-{
-    struct cluster_node *cn = cluster_find_node(c, name);
-    if (cn == NULL)
-        return 0;
-    struct node *old = cn->node;
-    cn->node = NULL;
-    cn->allocatable = (struct amounts){0};
-    ledger_rebuild(cn);
-    node_free(old);
-    table_set_stale(&c->table);
-    node_drop_if_unused(c, cn);
-    return EVENT_NODE_GONE;
-}
-
 /* ---- pods ---- */
 
 static bool is_ours(const struct cluster *c, const struct pod *p)
@@ -456,7 +297,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     } else if (p->node != NULL) {
         cp->state = CLUSTER_BOUND;
         claim_read(cp);
-        events = hold(c, node_get_or_add(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
+        events = hold(c, cluster_nodes_get(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
     }
     events |= nominations_follow(c, cp, NULL);
     return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
@@ -476,7 +317,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     struct pod *old = cp->pod;
     struct cluster_node *was_on = cp->on;
     struct amounts held = cp->request; /* its names are in the old object */
-    uint64_t claimed = claim_digest(cp);
+    uint64_t claimed = cluster_digest_claim(cp);
     uint32_t events = 0;
 
     bool counted = false, as_before = same_traits(old, p);
@@ -498,18 +339,18 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         if (!known)
             claim_read(cp);
         cp->state = CLUSTER_BOUND;
-        counted = hold(c, node_get_or_add(c, p->node), cp);
+        counted = hold(c, cluster_nodes_get(c, p->node), cp);
     } else if (was_on != NULL) {
         counted = hold(c, was_on, cp); /* still ASSUMED */
     }
     if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index.active)
         events |= EVENT_POD_COUNTED;
     /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
-    if (was_on != NULL && (cp->on != was_on || claim_digest(cp) != claimed ||
+    if (was_on != NULL && (cp->on != was_on || cluster_digest_claim(cp) != claimed ||
                            amounts_grew(&cp->request, &held) || old->unreadable != NULL))
         events |= EVENT_POD_GONE;
     if (was_on != NULL && cp->on != was_on)
-        node_drop_if_unused(c, was_on);
+        cluster_nodes_drop_if_unused(c, was_on);
     events |= nominations_follow(c, cp, old);
     events |= gangs_member_changed(c, cp, old, hooks);
     pod_free(old);
@@ -560,7 +401,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (cp->on != NULL) {
         struct cluster_node *cn = cp->on;
         release(c, cp);
-        node_drop_if_unused(c, cn);
+        cluster_nodes_drop_if_unused(c, cn);
         events = EVENT_POD_GONE;
     }
     if (cp->gang != NULL)
@@ -611,7 +452,7 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     claim_clear(cp);
     volumes_held_withdraw(c, cp);
     cp->state = CLUSTER_PENDING;
-    node_drop_if_unused(c, cn);
+    cluster_nodes_drop_if_unused(c, cn);
 }
 
 void cluster_lift(struct cluster *c, struct cluster_pod *cp)
@@ -624,36 +465,4 @@ void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_
 {
     assert(cp->on == NULL);
     (void)hold(c, on, cp);
-}
-
-/* ---- digest ---- */
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    return (h ^ v) * 1099511628211u;
-}
-
-/* Sums of per-object hashes, so the order in maps and lists does not matter. */
-uint64_t cluster_digest(const struct cluster *c)
-{
-    const char *key;
-    void *value;
-    uint64_t sum = volumes_held_digest(&c->volumes);
-    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);) {
-        const struct cluster_node *cn = value;
-        uint64_t h = str_hash(key, strlen(key));
-        h = mix(h, amounts_digest(&cn->used));
-        h = mix(h, ledger_digest(&cn->ledger));
-        h = mix(h, cn->unreadable);
-        sum += mix(h, cn->pods.len);
-    }
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        const struct cluster_pod *cp = value;
-        uint64_t h = mix(str_hash(key, strlen(key)), (uint64_t)cp->state);
-        h = mix(h, claim_digest(cp));
-        if (cp->nominated != NULL)
-            h = mix(h, str_hash(cp->nominated, strlen(cp->nominated)));
-        sum += cp->on != NULL ? mix(h, str_hash(cp->on->name, strlen(cp->on->name))) : h;
-    }
-    return sum;
 }
