@@ -72,12 +72,12 @@ static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const s
     void *value;
     for (size_t i = 0; map_next(&c->objects.by_key[OBJECTS_VOLUMES], &i, &key, &value);) {
         const struct pv *v = value;
-        if (!is_alike(v, w->claim))
-            continue;
+        if (!is_alike(v, w->claim) || map_get(&c->volumes.by_volume, key) != NULL)
+            continue; /* what is promised, is to another claim */
         if (is_reserved_for(v, w->claim)) {
             if (w->own == NULL || strcmp(v->object.name, w->own->object.name) < 0)
                 w->own = v;
-        } else if (is_free_for(v, w->claim) && map_get(&c->volumes.by_volume, key) == NULL) {
+        } else if (is_free_for(v, w->claim)) {
             if (out != NULL)
                 out[n] = v;
             n++;
@@ -110,7 +110,8 @@ static void fill_wait(const struct cluster *c, struct volumes_wait *w, struct ar
     const struct volumes_promise *given = map_get(&c->volumes.by_claim, w->claim->object.key);
     w->provisions = w->class->provisioner[0] != '\0' && !storage_class_is_static(w->class);
     if (given != NULL && given->volume != NULL) {
-        w->own = objects_find_pv(&c->objects, given->volume);
+        const struct pv *volume = objects_find_pv(&c->objects, given->volume);
+        w->own = volume != NULL && is_alike(volume, w->claim) ? volume : NULL;
         w->only_own = true;
         return;
     }
