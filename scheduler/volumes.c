@@ -345,7 +345,7 @@ void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
         fill_item(v, &e->items[i], cp->volumes->items[i], a);
     e->began_us = clock_mono_us();
     e->until_ms = now_ms + v->config.timeout_ms;
-    e->long_ms = now_ms + VOLUMES_LONG_MS;
+    e->long_ms = now_ms + v->config.long_ms;
     v->pending++;
     (void)workers_submit(v->workers, e);
 }
@@ -353,6 +353,11 @@ void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
 size_t volumes_pending(const struct volumes *v)
 {
     return v->pending;
+}
+
+size_t volumes_waiting(const struct volumes *v)
+{
+    return v->waiting.len;
 }
 
 int volumes_start(struct volumes **out, struct kube_config *kube, const struct kube_options *o,
@@ -364,6 +369,8 @@ int volumes_start(struct volumes **out, struct kube_config *kube, const struct k
     v->config = *c;
     if (v->config.timeout_ms == 0)
         v->config.timeout_ms = VOLUMES_TIMEOUT_MS;
+    if (v->config.long_ms == 0)
+        v->config.long_ms = VOLUMES_LONG_MS;
     int rc = mailbox_new(&v->mailbox, c->loop, MAILBOX, take_entry, entry_free, v, err);
     for (unsigned i = 0; i < THREADS && rc == 0; i++) {
         rc = kube_client_new(&v->clients[i], kube, o, "cosched-scheduler/volumes", err);

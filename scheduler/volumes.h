@@ -30,7 +30,8 @@ struct volumes_config {
     struct mailbox *results;   /* gets a struct binder_result when they cannot be */
     const struct lease *lease; /* NULL: no election, always allowed */
     int64_t timeout_ms;        /* 0: VOLUMES_TIMEOUT_MS */
-    /* The pod has waited for VOLUMES_LONG_MS. */
+    int64_t long_ms;           /* 0: VOLUMES_LONG_MS */
+    /* The pod has waited for long_ms. */
     void (*waits_long)(void *arg, struct cluster_pod *cp);
     void *arg;
 };
@@ -43,5 +44,7 @@ void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
 void volumes_look(struct volumes *v);
 /* Pods whose claims are not bound yet. */
 size_t volumes_pending(const struct volumes *v);
+/* Those among them for which everything is written, and the controller has to do the rest. */
+size_t volumes_waiting(const struct volumes *v);
 /* What was written stays: whoever leads next goes on from there. NULL is fine. */
 void volumes_stop(struct volumes *v);
