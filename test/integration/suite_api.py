@@ -249,7 +249,7 @@ def watching(suite):
     check_equal(results["all"][0][1]["kind"], "Pod", "objects of a watch say their kind")
 
 
-@case("watch: from nothing or 0 it begins with all there is; bookmarks come only when asked for; what was forgotten is an ERROR event with 410, the future 504")
+@case("watch: from nothing or 0 it begins with all there is; bookmarks come only when asked for; the future is 504")
 def watch_starts(suite):
     p, c = Place(suite), suite.cluster
     version = p.version()
@@ -265,15 +265,6 @@ def watch_starts(suite):
     threads = [start("marks", resourceVersion=version, timeoutSeconds=4, allowWatchBookmarks="true"), start("none", resourceVersion=version, timeoutSeconds=4)]
     p.make_map("m")
     threads += [start("zero", resourceVersion=0, fieldSelector="metadata.name=m"), start("nothing", fieldSelector="metadata.name=m")]
-    if c.target == "local":
-        c.do("POST", "/cosched/faults", {"fault": "compact"})
-    old = watch(c, p.maps, resourceVersion=1)
-    # A real server that has just been started has forgotten nothing yet; what it says after a compaction is suite_reflector's.
-    if c.target == "local" or [kind for kind, _ in old] == ["ERROR"]:
-        check_equal([kind for kind, _ in old], ["ERROR"], "a version that is forgotten")
-        status = old[0][1]
-        check_equal((status["kind"], status["code"], status["reason"], status["status"]), ("Status", 410, "Expired", "Failure"), "the ERROR's Status")
-        check(re.fullmatch(r"too old resource version: 1 \(\d+\)", status["message"]), status["message"])
     refused(c, 500, 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax', "GET", p.maps + "?watch=1&resourceVersion=x")
     refused(c, 400, 'strconv.ParseInt: parsing "x": invalid syntax', "GET", p.maps + "?watch=1&timeoutSeconds=x")
     reply = refused(c, 504, re.compile(r"Timeout: Too large resource version: 99999999999, current: \d+"), "GET", p.maps + "?resourceVersion=99999999999")
@@ -288,6 +279,67 @@ def watch_starts(suite):
     check(int(mark["metadata"]["resourceVersion"]) >= int(results["none"][0][1]["metadata"]["resourceVersion"]), "the bookmark's version:", mark)
     for key in ("zero", "nothing"):
         check_equal([(kind, o["metadata"]["name"]) for kind, o in results[key]], [("ADDED", "m")], key)
+
+
+@case("what was forgotten: a watch from there is an ERROR event with 410, a list of then and the next page of a list are 410, and the latter can be gone on with",
+      needs={"alone"})
+def forgotten(suite):
+    p, c = Place(suite), suite.cluster
+    for i in range(3):
+        p.make_map(f"m{i}", labels={"t": "p"})
+    mine = p.maps + "?labelSelector=t"
+    page = c.get(mine + "&limit=1")["metadata"]
+    c.do("DELETE", p.maps + "/m1")
+    # A real server's watch cache goes on serving what etcd has forgotten: the harness restarts the server as well.
+    if c.target == "local":
+        c.do("POST", "/cosched/faults", {"fault": "compact"})
+    else:
+        c.k8s("compact")
+    old = watch(c, p.maps, resourceVersion=page["resourceVersion"])
+    check_equal([kind for kind, _ in old], ["ERROR"], "a watch from a version that is forgotten")
+    status = old[0][1]
+    check_equal((status["kind"], status["code"], status["reason"], status["status"]), ("Status", 410, "Expired", "Failure"), "the ERROR's Status")
+    check(re.fullmatch(rf"too old resource version: {page['resourceVersion']} \(\d+\)", status["message"]), status["message"])
+    refused(c, 410, "The resourceVersion for the provided list is too old.", "GET",
+            mine + f"&resourceVersion={page['resourceVersion']}&resourceVersionMatch=Exact")
+    code, reply = c.request("GET", mine + "&limit=1&continue=" + page["continue"])
+    check_equal((code, reply["reason"]), (410, "Expired"), "the next page")
+    check(reply["message"].startswith("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
+                                      "parameter, or use the continue token in this response to retrieve the remainder of the results."), reply["message"])
+    rest = c.get(mine + "&limit=5&continue=" + reply["metadata"]["continue"])
+    check_equal(names(rest), ["m2"], "what is left now, by the new token")
+
+
+@case("lists and watches: numbers, truths and what cannot go together are read as Go reads them; a watch of one object by its path; where a watch begins")
+def list_options(suite):
+    p, c = Place(suite), suite.cluster
+    p.make_map("m", labels={"t": "p"})
+    p.make_map("n", labels={"t": "p"})
+    mine = p.maps + "?labelSelector=t"
+    for args in ("limit=-1", "limit=0", "watch=false", "watch=False", "watch=0", "allowWatchBookmarks=x"):
+        check_equal(names(c.get(f"{mine}&{args}")), ["m", "n"], args)
+    for args, what in (("limit=", 'parsing "": invalid syntax'), ("timeoutSeconds=x", 'parsing "x": invalid syntax'),
+                       ("limit=99999999999999999999", 'parsing "99999999999999999999": value out of range'), ("watch=1&limit=x", 'parsing "x": invalid syntax')):
+        refused(c, 400, "strconv.ParseInt: " + what, "GET", f"{mine}&{args}")
+    invalid, forbidden = 'ListOptions.meta.k8s.io "" is invalid: ', "resourceVersionMatch: Forbidden: "
+    for args, what in (("sendInitialEvents=true", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"),
+                       ("resourceVersionMatch=Exact&continue=x", f"[{forbidden}resourceVersionMatch is forbidden unless resourceVersion is provided, {forbidden}"
+                        "resourceVersionMatch is forbidden when continue is provided]"),
+                       ("watch=1&sendInitialEvents=true", forbidden + "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
+                       ("watch=1&resourceVersionMatch=x", f"[{forbidden}resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided, "
+                        'resourceVersionMatch: Unsupported value: "x": supported values: "NotOlderThan"]')):
+        refused(c, 422, invalid + what, "GET", f"{mine}&{args}")
+    by_path = f"/api/v1/watch/namespaces/{p.ns}/configmaps"
+    check_equal([(kind, o["metadata"]["name"]) for kind, o in watch(c, by_path + "/m")], [("ADDED", "m")], "one object by its path")
+    refused(c, 400, "fieldSelector metadata.name doesn't match requested name", "GET", by_path + "/m?fieldSelector=metadata.name%3Dn")
+    refused(c, 405, NOT_ALLOWED, "POST", by_path, {})
+    initial = {"resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true", "labelSelector": "t"}
+    events = watch(c, p.maps, sendInitialEvents="true", **initial)
+    check_equal([(kind, o["metadata"].get("name"), o["metadata"].get("annotations")) for kind, o in events],
+                [("ADDED", "m", None), ("ADDED", "n", None), ("BOOKMARK", None, {"k8s.io/initial-events-end": "true"})], "sendInitialEvents=true")
+    check_equal(watch(c, p.maps, sendInitialEvents="false", **initial), [], "sendInitialEvents=false")
+    future = watch(c, p.maps, sendInitialEvents="true", resourceVersion="99999999", timeoutSeconds=8, **initial)
+    check_equal([(kind, o.get("code"), o.get("reason")) for kind, o in future], [("ERROR", 504, "Timeout")], "all there is at a version that is not yet")
 
 
 # ---- create -----------------------------------------------------------------------------------------------------------------------------------------
@@ -373,6 +425,95 @@ def create_wrong(suite):
             pod_body("x", nodeName="n", schedulingGates=[{"name": "x.io/g"}]), causes=[("spec.nodeName", "FieldValueForbidden")])
     reply = c.request("POST", p.maps, {"metadata": {"name": "x", "resourceVersion": "1"}})[1]
     check_equal((reply["code"], reply["message"]), (500, "resourceVersion should not be set on objects to be created"), "a version in a new object")
+
+
+@case("create: what a kind's types do not hold: another type is 400 with Go's sentence, an unknown or a second field a warning or 400, null and empty are absent")
+def create_types(suite):
+    p, c = Place(suite), suite.cluster
+
+    def wrong(path, kind, body, message, version="v1"):
+        refused(c, 400, f'{kind} in version "{version}" cannot be handled as a {kind}: {message}', "POST", path, body)
+
+    cannot, field = "json: cannot unmarshal ", " into Go struct field "
+    for spec, message in (({"volumes": "x"}, f"{cannot}string{field}PodSpec.spec.volumes of type []v1.Volume"),
+                          ({"affinity": []}, f"{cannot}array{field}PodSpec.spec.affinity of type v1.Affinity"),
+                          ({"nodeName": 5}, f"{cannot}number{field}PodSpec.spec.nodeName of type string"),
+                          ({"containers": [1]}, f"{cannot}number{field}PodSpec.spec.containers of type v1.Container"),
+                          ({"containers": [{"name": "c", "args": [1]}]}, f"{cannot}number{field}Container.spec.containers.args of type string"),
+                          ({"containers": [{"name": "c", "ports": [{"containerPort": "80"}]}]},
+                           f"{cannot}string{field}ContainerPort.spec.containers.ports.containerPort of type int32"),
+                          ({"overhead": {"cpu": "x"}}, "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")):
+        wrong(p.pods, "Pod", pod_body("x", **spec), message)
+    wrong(p.of("deployments", "apps/v1"), "Deployment", {"metadata": {"name": "x"}, "spec": {"replicas": 2147483648}},
+          f"{cannot}number 2147483648{field}DeploymentSpec.spec.replicas of type int32")
+    wrong(p.of("leases", "coordination.k8s.io/v1"), "Lease", {"metadata": {"name": "x"}, "spec": {"renewTime": "2026-01-01T00:00:00Z"}},
+          'parsing time "2026-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000"')
+    wrong(p.maps, "ConfigMap", {"metadata": {"name": "x"}, "binaryData": {"a": "!!"}}, "illegal base64 data at input byte 0")
+    wrong(p.maps, "ConfigMap", {"metadata": {"name": "x", "creationTimestamp": "x"}},
+          'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"')
+    typo = {"metadata": {"name": "x"}, "data": {"a": "1"}, "bogus": 1}
+    refused(c, 400, 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "bogus"', "POST",
+            p.maps + "?fieldValidation=Strict", typo)
+    refused(c, 400, 'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.containers[0].imagee"', "POST",
+            p.pods + "?fieldValidation=Strict", pod_body("x", containers=[{"name": "c", "image": "i", "imagee": "j"}]))
+    refused(c, 422, 'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "x": supported values: "", "Ignore", "Strict", "Warn"', "POST",
+            p.maps + "?fieldValidation=x", typo)
+    for args, warnings in (("", ['299 - "unknown field \\"bogus\\""']), ("&fieldValidation=Ignore", [])):
+        got = c.do("POST", p.maps + "?dryRun=All" + args, typo)
+        check_equal((got.get("bogus"), c.warnings), (None, warnings), f"an unknown field{args}")
+    got = c.do("POST", p.maps + "?dryRun=All", b'{"metadata":{"name":"x"},"data":{"a":"1","a":"2"},"data":{"b":"3"}}')
+    check_equal((got["data"], sorted(c.warnings)), ({"a": "2", "b": "3"}, ['299 - "duplicate field \\"data.a\\""', '299 - "duplicate field \\"data\\""']), "twice")
+    got = c.do("POST", p.maps, {"metadata": {"name": "x", "labels": {"l": None}, "annotations": {}}, "data": {"a": None}, "binaryData": None})
+    check_equal((got["data"], got.get("binaryData"), got["metadata"]["labels"], got["metadata"].get("annotations")), ({"a": ""}, None, {"l": ""}, None), "null and empty")
+    # The same holds for a patch, and for the status.
+    refused(c, 422, re.compile(r' "" is invalid: patch: Invalid value: .*strict decoding error: unknown field "bogus"', re.S), "PATCH",
+            p.maps + "/x?fieldValidation=Strict", {"bogus": 1}, MERGE)
+    p.make_pod("s")
+    refused(c, 422, re.compile(r' "" is invalid: patch: Invalid value: .* into Go struct field PodStatus.status.conditions of type \[\]v1.PodCondition', re.S),
+            "PATCH", p.pods + "/s/status", {"status": {"conditions": {}}}, MERGE)
+    refused(c, 422, 'Pod "s" is invalid: status.qosClass: Invalid value: "Guaranteed": field is immutable', "PATCH", p.pods + "/s/status",
+            {"status": {"qosClass": "Guaranteed"}}, MERGE)
+    check_equal(c.do("PATCH", p.pods + "/s/status", {"status": None}, MERGE)["status"], {"qosClass": "BestEffort"}, "a status of nothing")
+    node = suite.node(f"{p.ns}-n")
+    refused(c, 422, re.compile(r' "" is invalid: patch: .*quantities must match the regular expression.*', re.S), "PATCH", f"/api/v1/nodes/{node}/status",
+            {"status": {"capacity": {"cpu": "x"}}}, STRATEGIC)
+    got = c.do("PATCH", f"/api/v1/nodes/{node}/status", {"status": {"capacity": {"cpu": "0.5", "memory": "1024Ki"}}}, MERGE)["status"]["capacity"]
+    check_equal((got["cpu"], got["memory"]), ("500m", "1Mi"), "amounts in their usual form")
+
+
+@case("create: finalizers have a domain, owners a name and a uid, generateName and keys their letters; an object is as large as etcd takes it")
+def create_rules(suite):
+    p, c = Place(suite), suite.cluster
+    plain = "name is neither a standard finalizer name nor is it fully qualified"
+    empty = "must not be empty"
+    for meta, message in (({"finalizers": ["nodomain"]}, f'metadata.finalizers[0]: Invalid value: "nodomain": {plain}'),
+                          ({"finalizers": ["orphan", "foregroundDeletion"]}, 'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan '
+                           "and foregroundDeletion cannot be both set"),
+                          ({"ownerReferences": [{}]}, '[metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty, '
+                           f'metadata.ownerReferences.kind: Invalid value: "": {empty}, metadata.ownerReferences.name: Invalid value: "": {empty}, '
+                           f'metadata.ownerReferences.uid: Invalid value: "": {empty}]')):
+        refused(c, 422, f'ConfigMap "x" is invalid: {message}', "POST", p.maps, {"metadata": {"name": "x", **meta}})
+    reply = refused(c, 422, starts("ConfigMap "), "POST", p.maps, {"metadata": {"generateName": "A_"}})
+    check_equal(reply["details"]["causes"][0]["field"], "metadata.generateName", "a prefix for names")
+    key = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+    refused(c, 422, starts(f'ConfigMap "x" is invalid: data[a b]: Invalid value: "a b": {key}'), "POST", p.maps, {"metadata": {"name": "x"}, "data": {"a b": ""}})
+    refused(c, 422, 'ConfigMap "x" is invalid: data[a]: Invalid value: "a": duplicate of key present in binaryData', "POST", p.maps,
+            {"metadata": {"name": "x"}, "data": {"a": ""}, "binaryData": {"a": "AAAA"}})
+    c.do("POST", p.maps, {"metadata": {"name": "i"}, "immutable": True, "data": {"a": "1"}})
+    for change, what in (({"data": {"a": "2"}}, "data"), ({"immutable": None}, "immutable")):
+        refused(c, 422, f'ConfigMap "i" is invalid: {what}: Forbidden: field is immutable when `immutable` is set', "PATCH", p.maps + "/i", change, MERGE)
+    refused(c, 422, 'Secret "x" is invalid: data: Too long: may not be more than 1048576 bytes', "POST", p.of("secrets"),
+            {"metadata": {"name": "x"}, "stringData": {"a": "x" * (1 << 20) + "x"}})
+    roles = p.of("roles", "rbac.authorization.k8s.io/v1")
+
+    def rule(n):
+        return {"verbs": ["get"], "apiGroups": [""], "resources": ["x" * n]}
+
+    reply = c.request("POST", roles, {"metadata": {"name": "x"}, "rules": [rule(1600000)]})[1]
+    check_equal((reply["code"], reply["message"]), (500, "etcdserver: request is too large"), "too large")
+    c.do("POST", roles, {"metadata": {"name": "x"}, "rules": [rule(1400000)]})
+    reply = c.request("PATCH", roles + "/x", [{"op": "add", "path": "/rules/-", "value": rule(400000)}], JSON_PATCH)[1]
+    check_equal((reply["code"], reply["message"]), (500, "etcdserver: request is too large"), "too large by a patch")
 
 
 # ---- who may, what is there -------------------------------------------------------------------------------------------------------------------------
@@ -462,6 +603,68 @@ def status_and_generation(suite):
     check_equal((got["status"]["capacity"]["cpu"], got["spec"].get("unschedulable")), ("99", None), "a node's /status")
 
 
+@case("update: PUT makes leases, services and roles and nothing else; some want a version; a body without a name is 400; a job keeps its selector")
+def puts(suite):
+    p, c = Place(suite), suite.cluster
+    named = {"metadata": {"name": "x"}}
+    pod_spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    job = {**named, "spec": {"suspend": True, "template": {"spec": pod_spec}}}
+    for resource, group, more in (("leases", "coordination.k8s.io/v1", {}), ("services", "", {"spec": {"ports": [{"port": 80}]}}),
+                                  ("roles", "rbac.authorization.k8s.io/v1", {}), ("limitranges", "", {"spec": {"limits": []}})):
+        path = p.of(resource, group) + "/x"
+        check_equal(c.request("PUT", path, {**named, **more})[0], 201, f"PUT makes {resource}")
+    for resource, group, more in (("configmaps", "", {}), ("pods", "", {"spec": pod_spec}), ("jobs", "batch/v1", {"spec": job["spec"]})):
+        name = resource + ("." + group.split("/")[0] if group else "")
+        refused(c, 404, f'{name} "x" not found', "PUT", p.of(resource, group) + "/x", {**named, **more})
+    refused(c, 422, 'leases.coordination.k8s.io "x" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update', "PUT",
+            p.of("leases", "coordination.k8s.io/v1") + "/x", named)
+    p.make_map("m")
+    undeterminable = "the name of the object (m based on URL) was undeterminable: name must be provided"
+    refused(c, 400, undeterminable, "PUT", p.maps + "/m", {})
+    refused(c, 400, undeterminable, "PATCH", p.maps + "/m", {"metadata": None}, MERGE)
+    c.do("POST", p.of("jobs", "batch/v1"), job)
+    reply = refused(c, 422, starts('Job.batch "x" is invalid: [spec.selector: Required value, '), "PUT", p.of("jobs", "batch/v1") + "/x", job)
+    check_equal(reply["details"]["causes"][0]["field"], "spec.selector", "the selector is made once")
+    p.make_pod("p")
+    for field, value, shown in (("deletionTimestamp", "2026-01-01T00:00:00Z", '"2026-01-01T00:00:00Z"'), ("deletionGracePeriodSeconds", 5, "5")):
+        refused(c, 422, f'Pod "p" is invalid: metadata.{field}: Invalid value: {shown}: field is immutable', "PATCH", p.pods + "/p",
+                {"metadata": {field: value}}, MERGE)
+    path = "/api/v1/namespaces/" + p.ns
+    check_equal(c.do("PATCH", path, {"spec": {"finalizers": ["x.io/f"]}}, MERGE)["spec"], {"finalizers": ["kubernetes"]}, "a namespace's spec")
+    refused(c, 405, NOT_ALLOWED, "GET", path + "/finalize")
+    refused(c, 422, f'Namespace "{p.ns}" is invalid: spec.finalizers[0]: Invalid value: "nope": name is neither a standard finalizer name nor is it fully qualified', "PUT",
+            path + "/finalize", {"metadata": {"name": p.ns}, "spec": {"finalizers": ["nope"]}})
+
+
+@case("scale: replicas by PUT and PATCH, dryRun shows and changes nothing; another object, version, kind or number is refused")
+def scales(suite):
+    p, c = Place(suite), suite.cluster
+    deployments = p.of("deployments", "apps/v1")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    made = c.do("POST", deployments, {"metadata": {"name": "d"}, "spec": {"paused": True, "replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}})
+    path = deployments + "/d/scale"
+
+    def body(n, **meta):
+        return {"metadata": {"name": "d", **meta}, "spec": {"replicas": n}}
+
+    got = c.do("PUT", path + "?dryRun=All", body(7))
+    check_equal((got["kind"], got["apiVersion"], got["spec"], c.get(path)["spec"]), ("Scale", "autoscaling/v1", {"replicas": 7}, {}), "a dry run")
+    check_equal(c.do("PATCH", path + "?dryRun=All", {"spec": {"replicas": 3}}, MERGE)["spec"], {"replicas": 3}, "a dry run of a patch")
+    refused(c, 400, "the name of the object (d based on URL) was undeterminable: name must be provided", "PUT", path, {"spec": {"replicas": 1}})
+    refused(c, 400, "the namespace of the provided object does not match the namespace sent on the request", "PUT", path, body(1, namespace="other"))
+    refused(c, 409, f'Operation cannot be fulfilled on deployments.apps "d": StorageError: invalid object, Code: 4, Key: /registry/deployments/{p.ns}/d, '
+            f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {NO_UID}, UID in object meta: {made['metadata']['uid']}", "PUT", path,
+            body(1, uid=NO_UID))
+    refused(c, 409, f'Operation cannot be fulfilled on deployments.apps "d": {MODIFIED}', "PUT", path, body(1, resourceVersion="1"))
+    refused(c, 400, 'Deployment in version "v1" cannot be handled as a Scale: converting (v1.Deployment) to (autoscaling.Scale): unknown conversion', "PUT", path,
+            {"apiVersion": "apps/v1", "kind": "Deployment", **body(1)})
+    refused(c, 400, 'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32', "PUT",
+            path, body("x"))
+    refused(c, 422, starts(' "" is invalid: patch: Invalid value: '), "PATCH", path, {"spec": {"replicas": 99999999999}}, MERGE)
+    check_equal(c.do("PUT", path, body(2))["spec"], {"replicas": 2}, "PUT")
+    check_equal(c.do("PATCH", path, [{"op": "replace", "path": "/spec/replicas", "value": 0}], JSON_PATCH)["spec"], {}, "PATCH")
+
+
 # ---- patch ------------------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -482,6 +685,23 @@ def patches(suite):
     refused(c, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp", "PATCH", path, {"op": "add"}, JSON_PATCH)
     for content_type in (JSON_PATCH, MERGE):
         refused(c, 400, starts("error decoding patch: "), "PATCH", path, b"[{", content_type)
+    # Where it is not as in the RFC.
+    for steps, expected in (((("replace", "/data/n", "1"), ("copy", "/data/c", None)), None), ((("add", "/data/c"),), {"a": "9", "b": "2", "c": ""}),
+                            ((("add", "/metadata/finalizers", ["x.io/a", "x.io/b"]), ("remove", "/metadata/finalizers/-1"),
+                              ("test", "/metadata/finalizers", ["x.io/a"]), ("remove", "/metadata/finalizers")), {"a": "9", "b": "2"}),
+                            ((("add", "data/c", "3"),), {"a": "9", "b": "2"})):
+        if expected:
+            check_equal(c.do("PATCH", path + "?dryRun=All", json_patch(*steps), JSON_PATCH)["data"], expected, steps)
+        else:
+            refused(c, 422, REJECTED, "PATCH", path, json_patch(*steps), JSON_PATCH)
+    copied = c.do("PATCH", path + "?dryRun=All", [{"op": "copy", "from": "/data/zz", "path": "/data/c"}], JSON_PATCH)["data"]
+    check_equal(copied, {"a": "9", "b": "2", "c": ""}, "a copy of what is not there")
+    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"w": "1"}}
+    refused(c, 422, REJECTED, "PATCH", path, [{"op": "add", "path": "", "value": whole}], JSON_PATCH)
+    check_equal(c.do("PATCH", path + "?dryRun=All", [{"op": "replace", "path": "", "value": whole}], JSON_PATCH)["data"], {"w": "1"}, "the whole object")
+    refused(c, 400, "error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp", "PATCH", path, [1], JSON_PATCH)
+    refused(c, 413, "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001", "PATCH", path,
+            json_patch(*[("add", "/data/c", "3")] * 10001), JSON_PATCH)
     before = c.get(path)["metadata"]["resourceVersion"]
     check_equal(c.do("PATCH", path, {}, MERGE)["metadata"]["resourceVersion"], before, "the version after a patch that changes nothing")
     check_equal(c.do("PATCH", path, {"data": {"a": None, "c": "3"}}, MERGE)["data"], {"b": "2", "c": "3"}, "merge patch")
@@ -527,6 +747,13 @@ def strategic(suite):
     check_equal(patch({"metadata": {"finalizers": ["x.io/b"]}})["metadata"]["finalizers"], ["x.io/b", "x.io/a"], "finalizers")
     check_equal(patch({"metadata": {"$deleteFromPrimitiveList/finalizers": ["x.io/b", "x.io/a"]}})["metadata"].get("finalizers"), None, "finalizers taken off")
     check_equal(patch({"metadata": {"labels": {"$patch": "replace", "z": "1"}}})["metadata"]["labels"], {"z": "1"}, "$patch replace")
+    check_equal(patch({"metadata": {"annotations": {"$patch": "replace", "z": "1"}}})["metadata"].get("annotations"), None, "$patch where nothing was")
+    for change, message in (({"metadata": {"labels": {"$patch": "merge", "y": "1"}}}, "unknown patch type: merge in map: map[$patch:merge y:1]"),
+                            ({"metadata": {"$setElementOrder/finalizers": "x", "finalizers": ["x.io/a"]}}, "expected a []interface {}, but received a string")):
+        reply = c.request("PATCH", path, change, STRATEGIC)[1]
+        check_equal((reply["code"], reply["message"]), (500, message), change)
+    check_equal(c.request("PATCH", path, {"metadata": {"$setElementOrder/finalizers": ["x.io/b"], "finalizers": ["x.io/a"]}}, STRATEGIC)[0], 500,
+                "an order that does not name what the patch has")
     refused(c, 422, 'Pod "s" is invalid: spec.containers: Forbidden: pod updates may not add or remove containers', "PATCH", path,
             {"spec": {"containers": [{"name": "new", "image": "i"}]}}, STRATEGIC)
     reply = c.request("PATCH", path, {"spec": {"containers": [{"image": "i"}]}}, STRATEGIC)[1]
@@ -563,6 +790,15 @@ def apply(suite):
     refused(c, 400, "the name of the object (zz) does not match the name on the URL (ap)", "PATCH", path + "m2", {**body(), "metadata": {"name": "zz"}}, APPLY)
     refused(c, 400, "metadata.managedFields must be nil", "PATCH", path + "m2", {**body(), "metadata": {"name": "ap", "managedFields": []}}, APPLY)
     refused(c, 400, starts("error decoding YAML: "), "PATCH", path + "m2", b"{", APPLY)
+    for meta, code, message in (({"resourceVersion": "1"}, 409, f'Operation cannot be fulfilled on configmaps "ap": {MODIFIED}'),
+                                ({"namespace": "other"}, 400, "the namespace of the provided object does not match the namespace sent on the request"),
+                                ({"uid": NO_UID}, 422, f'ConfigMap "ap" is invalid: metadata.uid: Invalid value: "{NO_UID}": field is immutable')):
+        refused(c, code, message, "PATCH", path + "m2", {**body(), "metadata": {"name": "ap", **meta}}, APPLY)
+    unknown = c.request("PATCH", path + "m2", {**body(), "bogus": 1}, APPLY)[1]
+    check_equal((unknown["code"], unknown["message"]),
+                (500, "failed to create typed patch object (/ap; /v1, Kind=ConfigMap): .bogus: field not declared in schema"), "an unknown field")
+    refused(c, 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes', "PATCH", path + "x" * 129, body(), APPLY)
+    refused(c, 400, "invalid object type: /, Kind=", "PATCH", path + "m2", b"", APPLY)
     refused(c, 409, f'Operation cannot be fulfilled on configmaps "new": uid mismatch: the provided object specified uid {NO_UID}, and no existing object was found',
             "PATCH", p.maps + "/new?fieldManager=m1", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new", "uid": NO_UID}}, APPLY)
 
@@ -611,8 +847,32 @@ def delete(suite):
     check_equal([(m["deletionGracePeriodSeconds"], m["generation"]) for m in told], [(30, 2), (30, 2), (30, 2), (5, 2)], "grace periods, generations")
     check_equal(len({m["deletionTimestamp"] for m in told}), 2, "its time moves only when it is sooner")
     check_equal(c.get(p.pods + "/b")["status"]["phase"], "Pending", "it is still there")
+    # It has ended, but its kubelet does not know yet that it is to be gone.
+    c.do("PATCH", p.pods + "/b/status", {"status": {"phase": "Succeeded"}}, MERGE)
+    told = [c.do("DELETE", p.pods + "/b", asked)["metadata"]["deletionGracePeriodSeconds"] for asked in (None, {"gracePeriodSeconds": 60}, {"gracePeriodSeconds": -5})]
+    check_equal(told, [5, 5, 1], "grace periods of a pod that has ended")
+    refused(c, 400, "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64", "DELETE", p.pods + "/b",
+            {"gracePeriodSeconds": "x"})
     c.do("DELETE", p.pods + "/b", {"gracePeriodSeconds": 0})
     refused(c, 404, 'pods "b" not found', "GET", p.pods + "/b")
+
+
+@case("delete: pods of a job stay unless it is said otherwise, with a warning; a second deletion may say it otherwise")
+def delete_jobs(suite):
+    p, c = Place(suite), suite.cluster
+    jobs = p.of("jobs", "batch/v1")
+    spec = {"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
+    warning = ('299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to '
+               'suppress this warning"')
+    for options, kind, warnings in ((None, "Job", [warning]), ({"propagationPolicy": "Background"}, "Status", []), ({"orphanDependents": False}, "Status", []),
+                                    ({"propagationPolicy": "Orphan"}, "Job", [])):
+        name = c.do("POST", jobs, {"metadata": {"generateName": "j-"}, "spec": spec})["metadata"]["name"]
+        got = c.do("DELETE", f"{jobs}/{name}", options)
+        check_equal((got["kind"], got["metadata"].get("finalizers"), c.warnings), (kind, ["orphan"] if kind == "Job" else None, warnings), options)
+    p.make_map("f", finalizers=["x.io/f"])
+    for how, finalizers in (("Foreground", ["x.io/f", "foregroundDeletion"]), ("Orphan", ["x.io/f", "orphan"]), ("Background", ["x.io/f"])):
+        check_equal(c.do("DELETE", f"{p.maps}/f?propagationPolicy={how}")["metadata"]["finalizers"], finalizers, how)
+    c.do("PATCH", p.maps + "/f", {"metadata": {"finalizers": None}}, MERGE)
 
 
 @case("delete: a collection by selector is exactly what matches, and is listed in the answer")
@@ -672,8 +932,13 @@ def bind(suite):
     check(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", condition.pop("lastTransitionTime")), pod["status"])
     check_equal((len(pod["status"]["conditions"]), condition), (1, {"type": "PodScheduled", "status": "True", "lastProbeTime": None}), "conditions")
     p.make_pod("old")
+    c.do("PATCH", p.pods + "/old/status", {"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no",
+                                                                      "observedGeneration": 1}]}}, STRATEGIC)
     c.do("POST", p.of("bindings"), {"metadata": {"name": "old"}, "target": {"kind": "Node", "name": "n"}})
     check_equal(c.node_of(p.ns, "old"), "n", "by POST bindings")
+    condition = dict(c.get(p.pods + "/old")["status"]["conditions"][0])
+    check_equal((condition.pop("lastTransitionTime") is None, condition), (False, {"type": "PodScheduled", "status": "True", "lastProbeTime": None}),
+                "the condition of what had been tried in vain")
 
 
 @case("binding: wrong uid or version, bound and deleting pods are 409 and nothing changes; what is no binding is 400, a pod that is not there 404")
@@ -733,24 +998,34 @@ def evict(suite):
     node = suite.node(f"{p.ns}-n")
     p.make_pod("e", {"labels": {"app": "x"}})
     c.do(*binding(p, "e", node))
-    budgets = p.of("poddisruptionbudgets", "policy/v1")
-    c.do("POST", budgets, {"metadata": {"name": "pdb"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}})
-    c.do("PATCH", p.pods + "/e/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}, STRATEGIC)
-    wait_until(lambda: c.get(budgets + "/pdb")["status"]["currentHealthy"] == 1, "the budget knows the pod", 15)
     path = p.pods + "/e/eviction"
 
     def body(name="e", **options):
         return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, **({"deleteOptions": options} if options else {})}
 
+    refused(c, 422, 'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"', "POST", path, body(dryRun=["x"]))
+    budgets = p.of("poddisruptionbudgets", "policy/v1")
+    c.do("POST", budgets, {"metadata": {"name": "pdb"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}})
+    c.do("PATCH", p.pods + "/e/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}, STRATEGIC)
+    wait_until(lambda: c.get(budgets + "/pdb")["status"]["currentHealthy"] == 1, "the budget knows the pod", 15)
     reply = refused(c, 429, "Cannot evict pod as it would violate the pod's disruption budget.", "POST", path, body())
     check_equal(reply["details"], {"causes": [{"reason": "DisruptionBudget", "message": "The disruption budget pdb needs 1 healthy pods and has 1 currently"}]},
                 "details")
     refused(c, 404, 'pods "no" not found', "POST", p.pods + "/no/eviction", body("no"))
     refused(c, 400, "name in URL does not match name in Eviction object", "POST", path, body("x"))
     refused(c, 400, 'Pod in version "v1" cannot be handled as a Eviction: converting (v1.Pod) to (policy.Eviction): unknown conversion', "POST", path, pod_body("e"))
+    refused(c, 400, "name in URL does not match name in Eviction object", "POST", path, {})
+    refused(c, 400, "the namespace of the provided object does not match the namespace sent on the request", "POST", path,
+            {**body(), "metadata": {"name": "e", "namespace": "other"}})
+    refused(c, 400, 'Eviction in version "v1" cannot be handled as a Eviction: no kind "Eviction" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+            "POST", path, {**body(), "apiVersion": "v1"})
+    refused(c, 400, 'Eviction in version "v1" cannot be handled as a Eviction: json: cannot unmarshal string into Go struct field '
+            "DeleteOptions.deleteOptions.gracePeriodSeconds of type int64", "POST", path, body(gracePeriodSeconds="x"))
     c.do("PATCH", budgets + "/pdb", {"spec": {"minAvailable": 0}}, MERGE)
     wait_until(lambda: c.get(budgets + "/pdb")["status"]["disruptionsAllowed"] == 1, "the budget allows one", 15)
     check_equal(c.request("POST", path, body(dryRun=["All"]))[0], 201, "dryRun")
+    refused(c, 409, re.compile(rf'Operation cannot be fulfilled on Pod "e": the UID in the precondition \({NO_UID}\) does not match the UID in record \({UID}\)\. '
+                               "The object might have been deleted and then recreated"), "POST", path, body(preconditions={"uid": NO_UID}, dryRun=["All"]))
     check("deletionTimestamp" not in c.pod(p.ns, "e")["metadata"], "a dry run evicts nobody")
     check_equal(c.request("POST", path, body()), (201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}), "the answer")
     pod = c.pod(p.ns, "e")

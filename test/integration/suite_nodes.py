@@ -356,7 +356,7 @@ def quota(suite):
     c = suite.cluster
     wait_until(lambda: c.request("GET", "/api/v1/namespaces/test-gang")[0] == 404, "an earlier test-gang is gone", 60)
     pod_group_crds(suite)
-    c.kubectl("apply", "-f", "-", stdin='{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "test-gang"}}')
+    c.kubectl("create", "ns", "test-gang")
     suite.stack.callback(suite.remove_namespace, "test-gang")
     hook(suite, "test-gang")
     suite.scheduler()

@@ -399,9 +399,6 @@ void api_set_condition(struct api *a, struct jsontree *t, struct jsonnode *objec
         break;
     }
     jsonnode_set_str(t, fresh, "type", type);
-    int64_t generation = 0;
-    if (jsonnode_int(jsonnode_path(jsonnode_at(list, i), "observedGeneration", NULL), &generation))
-        jsonnode_set_int(t, fresh, "observedGeneration", generation);
     jsonnode_set_str(t, fresh, "status", status);
     jsonnode_set(t, fresh, "lastProbeTime", jsonnode_null(t));
     jsonnode_set_str(t, fresh, "lastTransitionTime", since);

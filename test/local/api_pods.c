@@ -68,16 +68,6 @@ static int check_binding(struct jsonnode *b, const char *ns, const char *name, s
     return 0;
 }
 
-static int precondition(struct error *err, const struct object *o, const char *what,
-                        const char *wanted, const char *is)
-{
-    return api_fail(err, 409,
-                    "Operation cannot be fulfilled on pods \"%s\": StorageError: invalid object, "
-                    "Code: 4, Key: /registry/pods/%s, ResourceVersion: 0, AdditionalErrorMsg: "
-                    "Precondition failed: %s in precondition: %s, %s in object meta: %s",
-                    o->name, o->key, what, wanted, what, is);
-}
-
 static int check_pod(const struct object *o, struct jsonnode *pod, struct jsonnode *b,
                      struct error *err)
 {
@@ -86,10 +76,15 @@ static int check_pod(const struct object *o, struct jsonnode *pod, struct jsonno
     const char *node = jsonnode_str(jsonnode_path(pod, "spec", "nodeName", NULL));
     char is[24];
     (void)str_format(is, sizeof is, "%llu", (unsigned long long)o->version);
-    if (uid && *uid && !str_eq(uid, o->uid))
-        return precondition(err, o, "UID", uid, o->uid);
+    if (uid && *uid && api_check_uid(o, uid, err) < 0)
+        return -1;
     if (version && *version && !str_eq(version, is))
-        return precondition(err, o, "ResourceVersion", version, is);
+        return api_fail(err, 409,
+                        "Operation cannot be fulfilled on pods \"%s\": StorageError: invalid "
+                        "object, Code: 4, Key: /registry/pods/%s, ResourceVersion: 0, "
+                        "AdditionalErrorMsg: Precondition failed: ResourceVersion in "
+                        "precondition: %s, ResourceVersion in object meta: %s",
+                        o->name, o->key, version, is);
     if (jsonnode_path(pod, "metadata", "deletionTimestamp", NULL))
         return bind_conflict(err, o->name, "is being deleted, cannot be assigned to a host", "");
     if (node && *node) {
@@ -268,8 +263,12 @@ static bool spend(struct api *a, struct call *c, struct object *budget, struct o
     if (allowed == 1) {
         api_set_condition(a, t, root, "DisruptionAllowed", "False", "InsufficientPods", "");
         for (struct jsonnode_iter it = jsonnode_iter(jsonnode_get(status, "conditions"));
-             jsonnode_next(&it);)
+             jsonnode_next(&it);) {
             (void)jsonnode_remove(it.value, "lastProbeTime"); /* a pod's conditions alone have it */
+            if (!jsonnode_get(it.value, "observedGeneration"))
+                jsonnode_set_int(t, it.value, "observedGeneration",
+                                 number_at(root, "status", "observedGeneration"));
+        }
     }
     if (!dry)
         (void)api_store_tree(a, &kind_pdbs, t, false, budget->version, NULL, NULL);
