@@ -209,14 +209,14 @@ static uint64_t version_of(const struct pod_class *k, const struct cluster *c)
 
 static int32_t *leaf(const struct pod_class *k, uint32_t place)
 {
-    if (k->rank_of == NULL)
+    if (k->domains == NULL)
         return &k->groups[0].tree.level[0][place];
     return &k->groups[k->domains->group_of[place]].tree.level[0][k->rank_of[place]];
 }
 
 static void set_leaf(struct pod_class *k, uint32_t place, int32_t score)
 {
-    if (k->rank_of == NULL)
+    if (k->domains == NULL)
         tree_set(&k->groups[0].tree, place, score);
     else
         tree_set(&k->groups[k->domains->group_of[place]].tree, k->rank_of[place], score);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/domains.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,6 +225,7 @@ static void histogram_move(struct domains_rule *r, int32_t count, int by)
         memset(r->histogram + r->histogram_len, 0, (cap - r->histogram_len) * sizeof *r->histogram);
         r->histogram_len = cap;
     }
+    assert(r->histogram != NULL);
     r->histogram[at] += (uint32_t)by;
 }
 

@@ -186,11 +186,9 @@ static void fill_gpu(struct world *w, struct world_slot *s, struct fixture_conta
 
 static void add_term(struct world *w, struct strbuf *b, bool weighted)
 {
-    static const char *const selectors[] = {"{\"matchLabels\":{\"app\":\"a\"}}",
-                                            "{\"matchLabels\":{\"app\":\"b\"}}",
-                                            "{\"matchExpressions\":[{\"key\":\"app\",\"operator\":"
-                                            "\"Exists\"}]}",
-                                            "{}"};
+    static const char *const selectors[] = {
+        "{\"matchLabels\":{\"app\":\"a\"}}", "{\"matchLabels\":{\"app\":\"b\"}}",
+        "{\"matchExpressions\":[{\"key\":\"app\",\"operator\":\"Exists\"}]}", "{}"};
     static const char *const others[] = {
         "", ",\"namespaceSelector\":{}",
         ",\"namespaceSelector\":{\"matchLabels\":{\"team\":\"x\"}}",
@@ -306,8 +304,8 @@ void world_fill_pod(struct world *w, uint64_t i)
     static const char *const ports[] = {
         "{\"hostPort\":80,\"containerPort\":80}",
         "{\"hostPort\":80,\"containerPort\":80,\"hostIP\":\"10.0.0.1\"}",
-        "{\"hostPort\":80,\"containerPort\":80,\"protocol\":\"UDP\"},"
-        "{\"hostPort\":81,\"containerPort\":81,\"hostIP\":\"10.0.0.2\"}"};
+        ("{\"hostPort\":80,\"containerPort\":80,\"protocol\":\"UDP\"},"
+         "{\"hostPort\":81,\"containerPort\":81,\"hostIP\":\"10.0.0.2\"}")};
     if (chance(w, 10))
         s->f.ports = ports[world_random(w, 3)];
     if (chance(w, 20))
