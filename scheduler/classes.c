@@ -47,7 +47,9 @@ static void class_free(struct classes *cs, struct pod_class *k)
     map_remove(&cs->by_text, k->text);
     cs->slots.items[k->slot] = NULL;
     set_bytes(cs, k, 0);
-    arena_deinit(&k->refused_arena);
+    if (k->refusals != NULL)
+        refusals_deinit(k->refusals);
+    free(k->refusals);
     domains_free(k->domains);
     free(k->groups);
     free(k->rank_of);
@@ -114,7 +116,6 @@ static struct pod_class *class_new(struct cluster *c, struct cluster_pod *cp)
     k->serial = ++cs->serials;
     k->slot = free_slot(cs);
     cs->slots.items[k->slot] = k;
-    arena_init(&k->refused_arena, 0);
     choose_plugins(k, cp);
     k->domains = domains_new(c, cp);
     map_put(&cs->by_text, k->text, k);
@@ -264,7 +265,8 @@ static void resize(struct classes *cs, struct pod_class *k, uint32_t len)
     size_t domains = k->domains != NULL ? k->domains->bytes + 2 * len * sizeof *k->rank_of : 0;
     set_bytes(cs, k,
               sizeof *k + strlen(k->text) + all * sizeof *k->memory +
-                  k->groups_len * sizeof *k->groups + domains);
+                  k->groups_len * sizeof *k->groups + domains +
+                  (k->refusals != NULL ? refusals_bytes(k->refusals) : 0));
 }
 
 static void rate_all(struct classes *cs, struct pod_class *k, const struct plugin_ask *ask)
@@ -290,7 +292,8 @@ static void rebuild(struct classes *cs, struct pod_class *k, const struct plugin
     k->generation = t->generation;
     k->seen = t->logged;
     k->version = version_of(k, ask->cluster);
-    k->refused = NULL;
+    if (k->refusals != NULL)
+        refusals_forget(k->refusals);
     cs->rebuilt++;
 }
 
@@ -384,23 +387,17 @@ void classes_disown(const struct cluster *c, struct pod_class *k)
 
 /* ---- refusals ---- */
 
-const struct reasons *classes_refusal(const struct cluster *c, const struct pod_class *k,
-                                      uint32_t *wakes)
+bool classes_tally(const struct plugin_ask *ask, struct pod_class *k, struct arena *a,
+                   struct reasons *out, uint32_t *wakes)
 {
-    if (k->refused == NULL || k->refused_at != c->table.logged ||
-        k->refused_generation != c->table.generation)
-        return NULL;
-    *wakes = k->refused_wakes;
-    return k->refused;
-}
-
-void classes_note_refusal(const struct cluster *c, struct pod_class *k, const struct reasons *why,
-                          uint32_t wakes)
-{
-    arena_reset(&k->refused_arena);
-    k->refused = arena_new(&k->refused_arena, struct reasons, 1);
-    reasons_copy(k->refused, why, &k->refused_arena);
-    k->refused_wakes = wakes;
-    k->refused_at = c->table.logged;
-    k->refused_generation = c->table.generation;
+    if (k->domains != NULL)
+        return false;
+    if (k->refusals == NULL) {
+        k->refusals = mem_new(struct refusals, 1);
+        refusals_init(k->refusals);
+    }
+    size_t before = refusals_bytes(k->refusals);
+    bool known = refusals_tally(k->refusals, ask, a, out, wakes);
+    set_bytes(ask->cluster->classes, k, k->bytes + refusals_bytes(k->refusals) - before);
+    return known;
 }

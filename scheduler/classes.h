@@ -21,6 +21,7 @@
 #include "scheduler/domains.h"
 #include "scheduler/plugin.h"
 #include "scheduler/reasons.h"
+#include "scheduler/refusals.h"
 #include "scheduler/topologies.h"
 #include "scheduler/tree.h"
 
@@ -51,11 +52,7 @@ struct pod_class {
     uint32_t groups_len;
     uint32_t *rank_of;  /* by place: where it is in its group's tree; NULL: at the place itself */
     uint32_t *place_of; /* the way back: [first + rank] */
-    /* Why no node fits, as of the log entry `refused_at`, for the next pod of the class. */
-    struct arena refused_arena;
-    struct reasons *refused; /* NULL: not known */
-    uint32_t refused_wakes;
-    uint64_t refused_at, refused_generation;
+    struct refusals *refusals; /* why no node fitted, when that was asked; or NULL */
 };
 
 struct classes {
@@ -79,8 +76,6 @@ struct pod_class *classes_ask(struct cluster *c, struct cluster_pod *cp);
 struct cluster_node *classes_best(const struct cluster *c, const struct pod_class *k);
 /* What it remembers is wrong: counted, and found out anew at the next question. */
 void classes_disown(const struct cluster *c, struct pod_class *k);
-/* What is remembered of a refusal, or NULL. */
-const struct reasons *classes_refusal(const struct cluster *c, const struct pod_class *k,
-                                      uint32_t *wakes);
-void classes_note_refusal(const struct cluster *c, struct pod_class *k, const struct reasons *why,
-                          uint32_t wakes);
+/* Why no node fits the asking pod. false: all nodes have to be asked. */
+bool classes_tally(const struct plugin_ask *ask, struct pod_class *k, struct arena *a,
+                   struct reasons *out, uint32_t *wakes);

@@ -90,20 +90,14 @@ void pipeline_scan(struct cluster *c, struct cluster_pod *pod, struct arena *a,
         reserve(&ask, out->node, a, &out->claim);
 }
 
-/* Nothing changed since the last pod of this class was refused: the same words will do. */
 static void refuse(const struct plugin_ask *ask, struct pod_class *class, struct arena *a,
                    struct pipeline_choice *out)
 {
-    const struct reasons *known = classes_refusal(ask->cluster, class, &out->wakes);
-    if (known != NULL) {
-        reasons_copy(&out->why, known, a);
+    if (classes_tally(ask, class, a, &out->why, &out->wakes))
         return;
-    }
     scan(ask, a, out);
-    if (out->node == NULL) {
-        classes_note_refusal(ask->cluster, class, &out->why, out->wakes);
+    if (out->node == NULL)
         return;
-    }
     classes_disown(ask->cluster, class);
     reserve(ask, out->node, a, &out->claim);
 }

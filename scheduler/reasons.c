@@ -20,6 +20,11 @@ static int compare(const struct reason *a, const struct reason *b)
     return (a->free > b->free) - (a->free < b->free);
 }
 
+bool reasons_is_better(const struct reason *r, const struct reason *than)
+{
+    return compare(r, than) > 0;
+}
+
 static bool is_more_promising(const struct reason *r, const char *node,
                               const struct reasons_row *than)
 {

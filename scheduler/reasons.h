@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -83,6 +84,8 @@ struct reasons {
 
 void reasons_init(struct reasons *t);
 void reasons_add(struct reasons *t, const struct reason *r, const char *node);
+/* Whether a node with this reason is nearer to fitting than one with that, of the same kind and name. */
+bool reasons_is_better(const struct reason *r, const struct reason *than);
 /* A copy of which the texts live in a; names of nodes stay borrowed. */
 void reasons_copy(struct reasons *to, const struct reasons *from, struct arena *a);
 /* The sentence. */
