@@ -38,7 +38,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-enum { RPC_THREADS = 2, GREETING_MS = 500 /* for a peer to answer a connection; it may be busy */ };
+enum { RPC_THREADS = 2, GREETING_MS = 5000 /* to be connected; a call may end before */ };
 
 struct call;
 
@@ -213,6 +213,7 @@ static void unary_done(struct call *c, bool ok)
     call_free(c);
 }
 
+/* reply is read only with GRPC_STATUS_OK. */
 static void answer(struct call *c, const struct strbuf *reply, grpc_status_code status,
                    const char *text)
 {
@@ -350,11 +351,9 @@ static void call_accepted(struct call *c, bool ok)
         call_free(c);
         return;
     }
-    struct rpc_server *s = c->server;
-    arm(s, c->method);
+    arm(c->server, c->method);
     if (c->method == NULL) {
-        struct strbuf none = {0};
-        answer(c, &none, GRPC_STATUS_UNIMPLEMENTED,
+        answer(c, NULL, GRPC_STATUS_UNIMPLEMENTED,
                "cosched-device-plugin does not serve this method");
     } else if (c->method->unary != NULL) {
         run_unary(c);
@@ -428,7 +427,6 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
         return -1;
     if (unlink(c->path) < 0 && errno != ENOENT)
         return error_errno(err, errno, "socket %s: remove what is there", c->path);
-
     struct rpc_server *s = zeroed(sizeof *s);
     s->config = *c;
     pthread_mutex_init(&s->lock, NULL);
@@ -481,9 +479,8 @@ void rpc_server_stop(struct rpc_server *s, int64_t grace_ms)
         return;
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
-    for (struct call *c = s->streams; c != NULL; c = c->next)
-        stream_advance(c);
     pthread_mutex_unlock(&s->lock);
+    rpc_server_notify(s);
 
     s->shut_call.server = s;
     grpc_server_shutdown_and_notify(s->server, s->cq,
@@ -527,11 +524,14 @@ int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *er
     AUTO_STRBUF target;
     strbuf_init(&target);
     strbuf_addf(&target, "unix:%s", path);
-    grpc_arg args[] = {integer((char[]){GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS}, 100),
-                       integer((char[]){GRPC_ARG_MIN_RECONNECT_BACKOFF_MS}, GREETING_MS),
-                       integer((char[]){GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}, 100),
-                       integer((char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, 0),
-                       integer((char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, 1)};
+    grpc_arg args[] = {
+        integer((char[]){GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS}, 100),
+        integer((char[]){GRPC_ARG_MIN_RECONNECT_BACKOFF_MS}, GREETING_MS),
+        integer((char[]){GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}, 100),
+        integer((char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, 0),
+        /* gRPC 1.51 may lose a cancelled call in its retries; the callers have their own. */
+        integer((char[]){GRPC_ARG_ENABLE_RETRIES}, 0),
+        integer((char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, 1)};
     grpc_channel_args all = {.num_args = sizeof args / sizeof args[0], .args = args};
     struct rpc_channel *c = zeroed(sizeof *c);
     grpc_channel_credentials *creds = grpc_insecure_credentials_create();
@@ -560,7 +560,6 @@ int rpc_channel_call(struct rpc_channel *c, const char *method, const void *requ
     grpc_call *call = grpc_channel_create_call(c->channel, NULL, GRPC_PROPAGATE_DEFAULTS, cq, name,
                                                NULL, deadline, NULL);
     grpc_slice_unref(name);
-
     grpc_byte_buffer *message = buffer_of(request, n), *answered = NULL;
     grpc_metadata_array initial, trailing;
     grpc_metadata_array_init(&initial), grpc_metadata_array_init(&trailing);

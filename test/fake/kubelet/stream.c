@@ -92,9 +92,11 @@ struct stream *stream_open(const char *socket, const char *method,
     AUTO_STRBUF target;
     strbuf_init(&target);
     strbuf_addf(&target, "unix:%s", socket);
-    char pool[] = GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL;
-    grpc_arg local = {.type = GRPC_ARG_INTEGER, .key = pool, .value.integer = 1};
-    grpc_channel_args args = {.num_args = 1, .args = &local};
+    /* With retries (gRPC's default) a stream that is cancelled while its server goes away may never end: seen with 1.51. */
+    char pool[] = GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, retries[] = GRPC_ARG_ENABLE_RETRIES;
+    grpc_arg all[] = {{.type = GRPC_ARG_INTEGER, .key = pool, .value.integer = 1},
+                      {.type = GRPC_ARG_INTEGER, .key = retries, .value.integer = 0}};
+    grpc_channel_args args = {.num_args = 2, .args = all};
     grpc_channel_credentials *creds = grpc_insecure_credentials_create();
     s->channel = grpc_channel_create(strbuf_str(&target), creds, &args);
     grpc_channel_credentials_release(creds);

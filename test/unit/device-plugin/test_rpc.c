@@ -16,7 +16,7 @@
 
 static char dir[64], path[128];
 static _Atomic uint64_t generation;
-static _Atomic int ended;
+static _Atomic int ended, slow_calls;
 
 static int echo(void *arg, const void *request, size_t n, struct strbuf *reply, struct error *err)
 {
@@ -33,6 +33,7 @@ static int echo(void *arg, const void *request, size_t n, struct strbuf *reply, 
 static int slow(void *arg, const void *request, size_t n, struct strbuf *reply, struct error *err)
 {
     (void)arg, (void)request, (void)n, (void)reply, (void)err;
+    atomic_fetch_add(&slow_calls, 1);
     clock_sleep_ms(400);
     return 0;
 }
@@ -63,6 +64,7 @@ static int setup(void **state)
     assert_true(str_format(path, sizeof path, "%s/s.sock", dir));
     atomic_store(&generation, 1);
     atomic_store(&ended, 0);
+    atomic_store(&slow_calls, 0);
     rpc_init();
     return 0;
 }
@@ -255,7 +257,7 @@ static void *call_slow(void *arg)
     struct error err = ERROR_INIT;
     AUTO_STRBUF reply;
     strbuf_init(&reply);
-    *(int *)arg = call("/t.T/Slow", "", 5000, true, &reply, &err);
+    *(int *)arg = call("/t.T/Slow", "", 10000, true, &reply, &err);
     return NULL;
 }
 
@@ -269,12 +271,13 @@ static void a_running_call_is_finished(void **state)
     pthread_t t;
     int result = 1;
     assert_int_equal(0, pthread_create(&t, NULL, call_slow, &result));
-    clock_sleep_ms(
-        100); /* long enough for the call to arrive; a call that comes later is refused, which is as good */
+    for (int64_t end = clock_mono_ms() + 10000;
+         atomic_load(&slow_calls) == 0 && clock_mono_ms() < end;)
+        clock_sleep_ms(1);
     atomic_store(&generation, 2);
     rpc_server_notify(s);
     expect_true("a slow call does not hold up the streams", await(&w, "2"));
-    rpc_server_stop(s, 2000);
+    rpc_server_stop(s, 10000);
     pthread_join(t, NULL);
     expect_int("the call was answered", 0, result);
     stream_close(watch);
