@@ -461,6 +461,13 @@ void cluster_lift(struct cluster *c, struct cluster_pod *cp)
     release(c, cp);
 }
 
+void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away)
+{
+    cp->sent_away = away;
+    if (cp->on != NULL)
+        table_touch(&c->table, cp->on, false);
+}
+
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)
 {
     assert(cp->on == NULL);

@@ -61,6 +61,7 @@ struct cluster_node {
     struct VEC(struct cluster_port) ports; /* host ports that they have */
     int32_t place;                         /* in the table, or TABLE_NOWHERE */
     uint32_t slot;                         /* in the index' counters, as long as the node lives */
+    struct preempt_list *preempt;          /* preempt.c's memory, or NULL */
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for room here: nominations.h */
     struct ledger ledger; /* large, so it is last: what every pod touches lies together */
@@ -96,7 +97,7 @@ struct cluster_pod {
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
     uint64_t bind_ticket; /* 0: none yet */
-    bool sent_away;       /* for a more important pod: as good as terminating */
+    bool sent_away;       /* for a more important pod: as good as terminating (cluster_send_away) */
     uint64_t told_class;
     int64_t told_ms;
 };
@@ -210,6 +211,8 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp);
 /* For a trial: the placed pod leaves its node and comes back, in any order with others, before anything else happens. It keeps its state; `on` is NULL meanwhile. */
 void cluster_lift(struct cluster *c, struct cluster_pod *cp);
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on);
+/* A placed pod was told to go for a more important one, or was not after all. */
+void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away);
 /* Whether any placed pod has a lower priority. */
 bool cluster_has_placed_below(const struct cluster *c, int32_t priority);
 

@@ -19,6 +19,7 @@
 
 void cluster_nodes_delete(struct cluster_node *cn)
 {
+    free(cn->preempt);
     ledger_deinit(&cn->ledger);
     node_free(cn->node);
     amounts_deinit(&cn->used);

@@ -162,7 +162,7 @@ static void make_room(struct drive *d, const struct cycle_result *r)
     log_info("making room", kv("pod", r->pod->pod->key), kv("node", p->node->name),
              kv("victims", p->victims_len));
     for (size_t i = 0; i < p->victims_len; i++) {
-        p->victims[i]->sent_away = true;
+        cluster_send_away(&d->cluster, p->victims[i], true);
         status_tell_preempted(d->status, p->victims[i]->pod, r->pod->pod, p->node->name);
         evictor_submit(d->evictor, p->victims[i]->pod, r->pod->pod);
     }
@@ -178,7 +178,7 @@ static void take_eviction(void *arg, void *msg)
         log_warn("pod not sent away", kv("pod", r->victim), kv("for", r->pod),
                  kv("error", r->error.text));
         if (victim != NULL && str_eq(victim->pod->uid, r->victim_uid))
-            victim->sent_away = false;
+            cluster_send_away(&d->cluster, victim, false);
         if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING) {
             nominate(d, cp, NULL);
             if (cp->gang != NULL)

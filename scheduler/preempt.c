@@ -11,6 +11,9 @@
  *
  * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain): nothing is lifted, so a decision among thousands of nodes takes microseconds. For all
  * others the model itself is changed and changed back, and the plugins are asked.
+ *
+ * What is to be known of a node's pods is kept in one piece, in the order of importance, until something about the node changes (struct preempt_list): to walk from pod to pod for
+ * each candidate again would take most of the time.
  */
 #include "scheduler/preempt.h"
 
@@ -18,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/pdb.h"
@@ -34,8 +38,23 @@ struct trial {
     struct amounts without; /* plain: what the lifted ones hold, of what the pod asks for */
 };
 
-struct lower {
+struct entry {
     struct cluster_pod *pod;
+    int64_t cpu_milli, memory_bytes, ephemeral_bytes;
+    int64_t started_ns; /* INT64_MAX: the kubelet has not begun */
+    int32_t priority;
+    bool leaving;
+};
+
+/* The pods of one node, the more important first. Not those that cannot be sent away: mirror pods are run by their kubelet whatever anybody says. */
+struct preempt_list {
+    uint64_t generation, changed; /* of the table's row when it was made */
+    size_t len, cap;
+    struct entry items[];
+};
+
+struct lower {
+    const struct entry *entry;
     bool violates; /* leaves a disruption budget broken */
     bool lifted;
 };
@@ -60,7 +79,7 @@ struct search {
     struct budget *budgets;
     size_t budgets_len;
     struct VEC(struct lower) lowers;
-    struct VEC(struct cluster_pod *) leaving;
+    struct VEC(const struct entry *) leaving;
 };
 
 static bool is_leaving(const struct cluster_pod *cp)
@@ -94,34 +113,33 @@ static void add(int64_t *to, int64_t value, int sign)
     *to = sign > 0 ? num_add_sat(*to, value) : num_sub_sat(*to, value);
 }
 
-static void tally(struct trial *t, const struct cluster_pod *cp, int sign)
+static void tally(struct trial *t, const struct entry *e, int sign)
 {
-    const struct amounts *held = &cp->request;
-    add(&t->without.cpu_milli, held->cpu_milli, sign);
-    add(&t->without.memory_bytes, held->memory_bytes, sign);
-    add(&t->without.ephemeral_bytes, held->ephemeral_bytes, sign);
+    add(&t->without.cpu_milli, e->cpu_milli, sign);
+    add(&t->without.memory_bytes, e->memory_bytes, sign);
+    add(&t->without.ephemeral_bytes, e->ephemeral_bytes, sign);
     t->without.pods += sign;
     for (uint32_t i = 0; i < t->without.extra_len; i++) {
         int64_t value = 0;
-        (void)amounts_get(held, t->without.extra[i].id, &value);
+        (void)amounts_get(&e->pod->request, t->without.extra[i].id, &value);
         add(&t->without.extra[i].value, value, sign);
     }
 }
 
-static void lift(struct trial *t, struct cluster_pod *cp)
+static void lift(struct trial *t, const struct entry *e)
 {
     if (t->plain)
-        tally(t, cp, 1);
+        tally(t, e, 1);
     else
-        cluster_lift(t->cluster, cp);
+        cluster_lift(t->cluster, e->pod);
 }
 
-static void set_down(struct trial *t, struct cluster_pod *cp)
+static void set_down(struct trial *t, const struct entry *e)
 {
     if (t->plain)
-        tally(t, cp, -1);
+        tally(t, e, -1);
     else
-        cluster_set_down(t->cluster, cp, t->node);
+        cluster_set_down(t->cluster, e->pod, t->node);
 }
 
 static bool has_room(int64_t want, int64_t total, int64_t used, int64_t without)
@@ -164,60 +182,93 @@ static bool fits(struct trial *t)
 /* More important first. A pod that the kubelet has not begun is less important than one that runs. */
 static int by_importance(const void *a, const void *b)
 {
-    const struct lower *x = a, *y = b;
-    const struct pod *p = x->pod->pod, *q = y->pod->pod;
-    if (x->violates != y->violates)
-        return x->violates ? -1 : 1;
-    if (p->priority != q->priority)
-        return p->priority > q->priority ? -1 : 1;
-    int64_t s = p->started_ns > 0 ? p->started_ns : INT64_MAX;
-    int64_t t = q->started_ns > 0 ? q->started_ns : INT64_MAX;
-    if (s != t)
-        return s < t ? -1 : 1;
-    return strcmp(p->key, q->key);
+    const struct entry *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    if (x->started_ns != y->started_ns)
+        return x->started_ns < y->started_ns ? -1 : 1;
+    return strcmp(x->pod->pod->key, y->pod->pod->key);
 }
 
-static void sort(struct search *s)
+static struct preempt_list *list_of_size(struct preempt_list *old, size_t n)
 {
-    if (s->lowers.len > 1)
-        qsort(s->lowers.items, s->lowers.len, sizeof *s->lowers.items, by_importance);
+    if (old != NULL && old->cap >= n)
+        return old;
+    free(old);
+    size_t cap = n + n / 2 + 4;
+    struct preempt_list *l = mem_array_(1, sizeof *l + cap * sizeof l->items[0]);
+    l->cap = cap;
+    return l;
+}
+
+/* Borrowed until something about the node changes. */
+static const struct preempt_list *list_of(const struct cluster *c, struct cluster_node *cn)
+{
+    const struct table_row *row = &c->table.rows[cn->place];
+    struct preempt_list *l = cn->preempt;
+    if (l != NULL && l->generation == c->table.generation && l->changed == row->changed)
+        return l;
+    l = cn->preempt = list_of_size(l, cn->pods.len);
+    l->generation = c->table.generation;
+    l->changed = row->changed;
+    l->len = 0;
+    for (size_t i = 0; i < cn->pods.len; i++) {
+        struct cluster_pod *cp = cn->pods.items[i];
+        if (cp->pod->unreadable != NULL || pod_is_mirror(cp->pod))
+            continue;
+        l->items[l->len++] =
+            (struct entry){.pod = cp,
+                           .cpu_milli = cp->request.cpu_milli,
+                           .memory_bytes = cp->request.memory_bytes,
+                           .ephemeral_bytes = cp->request.ephemeral_bytes,
+                           .started_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : INT64_MAX,
+                           .priority = cp->pod->priority,
+                           .leaving = is_leaving(cp)};
+    }
+    if (l->len > 1)
+        qsort(l->items, l->len, sizeof l->items[0], by_importance);
+    return l;
+}
+
+/* The list is in a node's own memory, which a trial on the model would make anew under our feet: it is copied for that. */
+static const struct preempt_list *list_for(struct search *s)
+{
+    const struct preempt_list *l = list_of(s->trial.cluster, s->trial.node);
+    if (s->trial.plain)
+        return l;
+    struct preempt_list *copy =
+        arena_alloc(s->trial.arena, sizeof *l + l->len * sizeof l->items[0]);
+    memcpy(copy, l, sizeof *l + l->len * sizeof l->items[0]);
+    return copy;
+}
+
+static void gather(struct search *s)
+{
+    const struct preempt_list *l = list_for(s);
+    int32_t priority = s->trial.pod->pod->priority;
+    s->lowers.len = s->leaving.len = 0;
+    for (size_t i = 0; i < l->len; i++) {
+        const struct entry *e = &l->items[i];
+        if (e->leaving) {
+            vec_push(&s->leaving, e);
+        } else if (e->priority < priority) {
+            struct lower lower = {.entry = e};
+            vec_push(&s->lowers, lower);
+        }
+    }
 }
 
 /* Each pod draws on its budgets as it goes, the more important first: the last ones break it. */
 static void judge_budgets(struct search *s)
 {
-    if (s->budgets_len == 0)
-        return;
     for (size_t i = 0; i < s->budgets_len; i++)
         s->budgets[i].allowed = s->budgets[i].pdb->disruptions_allowed;
     for (size_t k = 0; k < s->lowers.len; k++) {
-        const struct pod *p = s->lowers.items[k].pod->pod;
+        const struct pod *p = s->lowers.items[k].entry->pod->pod;
         for (size_t i = 0; i < s->budgets_len; i++)
             if (pdb_covers(s->budgets[i].pdb, p->ns, p->name, &p->labels) &&
                 --s->budgets[i].allowed < 0)
                 s->lowers.items[k].violates = true;
-    }
-}
-
-/* A mirror pod is run by its kubelet whatever anybody says: deleting it makes no room. */
-static bool may_be_sent_away(const struct cluster_pod *cp, const struct cluster_pod *by)
-{
-    return cp->pod->unreadable == NULL && cp->pod->priority < by->pod->priority &&
-           !pod_is_mirror(cp->pod);
-}
-
-static void gather(struct search *s)
-{
-    const struct cluster_node *node = s->trial.node;
-    s->lowers.len = s->leaving.len = 0;
-    for (size_t i = 0; i < node->pods.len; i++) {
-        struct cluster_pod *cp = node->pods.items[i];
-        if (is_leaving(cp)) {
-            vec_push(&s->leaving, cp);
-        } else if (may_be_sent_away(cp, s->trial.pod)) {
-            struct lower l = {.pod = cp};
-            vec_push(&s->lowers, l);
-        }
     }
 }
 
@@ -228,17 +279,16 @@ static struct cost cost_of(const struct search *s)
     struct cost cost = {.highest = INT64_MIN, .started_ns = INT64_MAX};
     for (size_t i = 0; i < s->lowers.len; i++) {
         const struct lower *l = &s->lowers.items[i];
-        const struct pod *p = l->pod->pod;
+        const struct entry *p = l->entry;
         if (!l->lifted)
             continue;
         cost.violations += l->violates;
         cost.victims++;
         cost.sum += (int64_t)p->priority - INT32_MIN;
-        int64_t started = p->started_ns > 0 ? p->started_ns : INT64_MAX;
         if (p->priority > cost.highest)
-            cost.started_ns = started;
+            cost.started_ns = p->started_ns;
         else if (p->priority == cost.highest)
-            cost.started_ns = num_min(cost.started_ns, started);
+            cost.started_ns = num_min(cost.started_ns, p->started_ns);
         cost.highest = num_max(cost.highest, p->priority);
     }
     return cost;
@@ -262,22 +312,31 @@ static bool is_cheaper(const struct cost *a, const struct cost *b)
 static void lift_lowers(struct search *s)
 {
     for (size_t i = 0; i < s->lowers.len; i++) {
-        lift(&s->trial, s->lowers.items[i].pod);
+        lift(&s->trial, s->lowers.items[i].entry);
         s->lowers.items[i].lifted = true;
+    }
+}
+
+static void bring_back_those(struct search *s, bool violating)
+{
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        struct lower *l = &s->lowers.items[i];
+        if (l->violates != violating)
+            continue;
+        set_down(&s->trial, l->entry);
+        l->lifted = !fits(&s->trial);
+        if (l->lifted)
+            lift(&s->trial, l->entry);
     }
 }
 
 static void bring_back(struct search *s)
 {
-    judge_budgets(s);
-    sort(s);
-    for (size_t i = 0; i < s->lowers.len; i++) {
-        struct lower *l = &s->lowers.items[i];
-        set_down(&s->trial, l->pod);
-        l->lifted = !fits(&s->trial);
-        if (l->lifted)
-            lift(&s->trial, l->pod);
+    if (s->budgets_len > 0) {
+        judge_budgets(s);
+        bring_back_those(s, true);
     }
+    bring_back_those(s, false);
 }
 
 /* Whether the pod fits if those go that `lifted` names. The trial is over when this returns. */
@@ -287,16 +346,14 @@ static bool try_node(struct search *s, struct cluster_node *node)
     t->node = node;
     if (node->unreadable > 0)
         return false; /* such a pod cannot be sent away: nobody knows what for */
+    t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0;
     gather(s);
     if (s->lowers.len + s->leaving.len == 0)
         return false;
-    t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0;
     for (size_t i = 0; i < s->leaving.len; i++)
         lift(t, s->leaving.items[i]);
     bool ok = s->leaving.len > 0 && fits(t);
     if (!ok) {
-        if (s->budgets_len > 0)
-            sort(s); /* the order in which they draw on their budgets */
         lift_lowers(s);
         ok = s->lowers.len > 0 && fits(t);
         if (ok)
@@ -304,7 +361,7 @@ static bool try_node(struct search *s, struct cluster_node *node)
     }
     for (size_t i = s->lowers.len; i-- > 0;)
         if (s->lowers.items[i].lifted)
-            set_down(t, s->lowers.items[i].pod);
+            set_down(t, s->lowers.items[i].entry);
     for (size_t i = s->leaving.len; i-- > 0;)
         set_down(t, s->leaving.items[i]);
     return ok;
@@ -330,7 +387,7 @@ static void keep(const struct search *s, const struct cost *cost, struct preempt
     out->victims = arena_new(s->trial.arena, struct cluster_pod *, (size_t)cost->victims);
     for (size_t i = s->lowers.len; i-- > 0;)
         if (s->lowers.items[i].lifted)
-            out->victims[out->victims_len++] = s->lowers.items[i].pod;
+            out->victims[out->victims_len++] = s->lowers.items[i].entry->pod;
 }
 
 static void read_budgets(struct search *s)
@@ -364,10 +421,12 @@ void preempt_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
     begin(&s, c, pod, a);
     uint32_t len = c->table.len, candidates = 0;
     uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
+    const struct pod_class *class = classes_ask(c, pod);
     for (uint32_t k = 0; k < len && candidates < PREEMPT_CANDIDATES; k++) {
         uint32_t place = (uint32_t)((first + k) % len);
-        /* Asked anew: a trial may have made the class build itself again. */
-        if (classes_ask(c, pod)->fixed_score[place] == TREE_NO)
+        if (!s.plain)
+            class = classes_ask(c, pod); /* a trial may have made it build itself again */
+        if (class->fixed_score[place] == TREE_NO)
             continue; /* no pod's leaving changes the Node itself */
         if (!try_node(&s, c->table.rows[place].node))
             continue;
