@@ -20,8 +20,14 @@ def allocatable(c, resource):
     return c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["status"]["allocatable"].get(resource)
 
 
+def advertised(p, resource):
+    """Healthy ids that the plugin offers to the kubelet at this moment."""
+    found = re.search(rf'^cosched_device_plugin_advertised_ids{{resource="{re.escape(resource)}"}} (\d+)$', http_get(p.port, "/metrics")[1], re.M)
+    return int(found[1]) if found else 0
+
+
 def start_plugin(suite, *args, fake=None, mode="share"):
-    """The plugin on the real node; the node's mode is put back to default when the case ends."""
+    """The plugin on the real node, ready and in that mode: a case before this one may have left the node in another, with pods."""
     c = suite.cluster
     port = free_port()
     state = os.path.join(suite.directory, "plugin-state")
@@ -34,6 +40,9 @@ def start_plugin(suite, *args, fake=None, mode="share"):
     if mode:
         set_mode(c, mode)
         wait_until(lambda: http_get(port, "/readyz")[0] == 200, "the plugin is ready")
+        percent = 200 if mode == "core_mem" else 0
+        wait_until(lambda: (advertised(p, "aliyun.com/gpu-mem"), advertised(p, "aliyun.com/gpu-core.percentage")) == (30, percent),
+                   f"the plugin offers what mode {mode} has")
     return p
 
 
