@@ -187,11 +187,26 @@ static int32_t numa_of(const struct backend *b, const char *pci)
     return (int32_t)node;
 }
 
+/* What a driver says goes into JSON: a byte that is no UTF-8 would come back changed from the API server, and be published
+ * again and again. */
+static char *valid_text(struct arena *a, const char *text)
+{
+    size_t n = strlen(text);
+    char *out = arena_strndup(a, text, n);
+    for (size_t i = 0; i < n;) {
+        size_t len = str_utf8_len(out + i, n - i);
+        if (len == 0)
+            out[i] = '?';
+        i += len > 0 ? len : 1;
+    }
+    return out;
+}
+
 /* "00000000:3B:00.0" → "0000:3b:00.0", as the kernel writes it. */
 static char *pci_name(struct arena *a, const char *bus_id)
 {
     const char *s = strlen(bus_id) == 16 && str_starts(bus_id, "0000") ? bus_id + 4 : bus_id;
-    char *out = arena_strdup(a, s);
+    char *out = valid_text(a, s);
     for (char *p = out; *p != '\0'; p++)
         *p = (char)tolower((unsigned char)*p);
     return out;
@@ -232,7 +247,7 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
     uuid[sizeof uuid - 1] = name[sizeof name - 1] = pci.bus_id[sizeof pci.bus_id - 1] = '\0';
     *out = (struct gpu_card){.index = (int32_t)index,
                              .uuid = arena_strdup(a, uuid),
-                             .model = arena_strdup(a, name),
+                             .model = valid_text(a, name),
                              .mib = (int64_t)(memory.total / (1024 * 1024)),
                              .pci = pci_name(a, pci.bus_id),
                              .health = GPU_HEALTH_OK};

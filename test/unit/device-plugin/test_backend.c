@@ -102,7 +102,7 @@ static void mixed_cards_with_links(void **state)
     struct error err = ERROR_INIT;
     char path[256];
     script(
-        "# three cards\ncount=3\ncard.1.mib=24576\ncard.1.name=A10\ncard.2.mib=81559\ncard.2.mig=1\n"
+        "# three cards\ncount=3\ncard.1.mib=24576\ncard.1.name=A10\xff\xC2\xAE\ncard.2.mib=81559\ncard.2.mig=1\n"
         "link.0.1=NV2\nlink.0.2=PIX\nlink.1.2=NODE\n");
     const char *const parts[] = {"bus", "bus/pci", "bus/pci/devices",
                                  "bus/pci/devices/0000:3c:00.0"};
@@ -114,6 +114,7 @@ static void mixed_cards_with_links(void **state)
     write_file(path, "1\n", 2);
     expect_int("scan", 0, scan(&backend_nvml, library, &inv, &err));
     expect_int("three cards", 3, (int64_t)inv.cards_len);
+    expect_str("bytes that are no text", "A10?\xC2\xAE", inv.cards[1].model);
     expect_int("each by its own size", 24576, inv.cards[1].mib);
     expect_int("NUMA node by sysfs", 1, inv.cards[1].numa);
     expect_int("a MIG card is not offered", GPU_HEALTH_SICK, inv.cards[2].health);
@@ -249,6 +250,16 @@ static void simulated(void **state)
     struct backend *b;
     struct backend_config none = {0};
     expect_int("no --sim-file", -1, backend_sim.open(&b, &none, &err));
+    AUTO_STRBUF deep;
+    strbuf_init(&deep);
+    strbuf_adds(&deep, "{\"cards\":");
+    for (int i = 0; i < 30000; i++)
+        strbuf_addc(&deep, '[');
+    for (int i = 0; i < 30000; i++)
+        strbuf_addc(&deep, ']');
+    strbuf_addc(&deep, '}');
+    write_file(file, deep.ptr, deep.len);
+    expect_int("lists in lists in lists", -1, scan(&backend_sim, NULL, &inv, &err));
     AUTO_STRBUF big;
     strbuf_init(&big);
     while (big.len <= GPU_INVENTORY_BYTES_MAX)
