@@ -253,6 +253,12 @@ class Arena:
         if status:
             self.client.do("PATCH", f"{collection}/{body['metadata']['name']}/status", {"status": status}, "application/merge-patch+json")
 
+    def wait_claims(self, items):
+        """Until the volume controller has bound those that it has to."""
+        for collection, body, _ in filter(storage.is_to_be_bound, items):
+            path = f"{collection}/{body['metadata']['name']}"
+            harness.wait_until(lambda path=path: self.client.do("GET", path).get("status", {}).get("phase") == "Bound", f"{path} is bound")
+
     def restore(self, items):
         """Makes them anew, as they were."""
         for collection, body, _ in items:

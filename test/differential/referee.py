@@ -101,6 +101,7 @@ class Referee:
         self.same.clear()
         self.late = [o for o in world["objects"] if is_late(o)]
         self.arena.all(self.arena.store, world["objects"])
+        self.arena.wait_claims(world["objects"])
         self.arena.all(lambda n: self.client.do("POST", "/api/v1/nodes", n), world["nodes"][:-1])
         last = world["nodes"][-1]
         self.client.do("POST", "/api/v1/nodes", last)

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes of a world: claims that are bound already (to volumes that only some nodes reach), claims that are not, and how many volumes a node takes.
 
-Most claims are bound by what is written into them. Late ones (of a class that waits for the first consumer) find a volume, or none: the scheduler
-chooses one with the node, and Kubernetes' volume controller, the only one that runs, finishes the binding. Such a decision changes claims and volumes,
+Most claims are bound, to the volume that they name and that is reserved for them; a volume controller runs that sees to it, and the world begins when it has. Late ones (of a class that waits for the first consumer) find a volume, or none: the scheduler
+chooses one with the node, and the controller finishes the binding. Such a decision changes claims and volumes,
 so they are made anew after each turn, and the pod does not stay.
 """
 
 DRIVER = "disk.example.com"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 CLASSES = {"imm": "Immediate", "wait": "WaitForFirstConsumer"}
 COLLECTIONS = ["/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes"]
+
+
+def is_to_be_bound(item):
+    """A claim that the controller binds before the world begins."""
+    body = item[1]
+    return (body["kind"] == "PersistentVolumeClaim" and "volumeName" in body["spec"]
+            and BIND_COMPLETED not in body["metadata"].get("annotations", {}))
 
 
 def is_late(item):
@@ -52,11 +60,12 @@ class Storage:
                           "storageClassName": "wait" if kind == "waits" else "imm"}}
         status = None
         if kind in ("bound", "lost"):
-            claim["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] = "yes"
             claim["spec"]["volumeName"] = volume
-            status = {"phase": "Bound" if kind == "bound" else "Lost", "accessModes": modes, "capacity": {"storage": "1Gi"}}
+        if kind == "lost":
+            claim["metadata"]["annotations"][BIND_COMPLETED] = "yes"
+            status = {"phase": "Lost", "accessModes": modes, "capacity": {"storage": "1Gi"}}
         if kind == "bound":
-            self.objects.append(["/api/v1/persistentvolumes", self.volume(volume, claim, modes), {"phase": "Bound"}])
+            self.objects.append(["/api/v1/persistentvolumes", self.volume(volume, claim, modes), None])
         self.objects.append([f"/api/v1/namespaces/{ns}/persistentvolumeclaims", claim, status])
         self.claims[ns].append(name)
 
