@@ -59,15 +59,16 @@ static void add_plain(struct strbuf *b, const char *text, const char *node)
     }
 }
 
-/* "0/1 nodes fit: 1 has too little cpu (asked: 5, largest free: 1 on n1)" → "has too little cpu (asked: 5, free: 1)": the tally of one node. */
+/* "0/1 nodes fit: 1 has too little cpu (asked: 5, largest free: 1 on n1)" → "has too little cpu (asked: 5, free: 1)": the tally of one node. What is wrong with the pod
+ * itself has no count: "0/1 nodes fit: claim d/c does not exist". */
 static const char *sentence(const struct reason *why, const char *node, struct arena *a)
 {
     struct reasons tally;
     AUTO_STRBUF b = {0};
     reasons_init(&tally);
     reasons_add(&tally, why, node);
-    const char *text = reasons_sentence(&tally, a), *colon = strstr(text, ": 1 ");
-    add_plain(&b, colon != NULL ? colon + strlen(": 1 ") : text, node);
+    const char *text = strstr(reasons_sentence(&tally, a), ": ") + strlen(": ");
+    add_plain(&b, str_starts(text, "1 ") ? text + strlen("1 ") : text, node);
     return arena_strdup(a, strbuf_str(&b));
 }
 

@@ -390,6 +390,40 @@ static void explaining_changes_nothing(void **state)
     expect_done();
 }
 
+/* Of one node, without the tally around it. */
+static void a_reason_is_said_of_one_node(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        struct fixture_pod pod;
+        const char *says;
+    } rows[] = {
+        {"too large",
+         {.name = "p", .c = {{.cpu_milli = 9000}}},
+         "has too little cpu (asked: 9, free: 8)"},
+        {"something is wrong with the pod itself",
+         {.name = "p",
+          .spec = "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"c\"}}]"},
+         "claim d/c does not exist"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rig r;
+        struct replay_explain e;
+        rig_init(&r);
+        cluster_put_node(&r.cluster, NODE(.name = "n1"));
+        cluster_put_pod(&r.cluster, fixture_make_pod(&rows[i].pod), &r.run.hooks);
+        replay_explain_init(&e, "d/p");
+        expect_true(rows[i].row, replay_explain_prepare(&e, &r.cluster, &r.run.hooks));
+        replay_run_all(&r.run);
+        replay_explain_waiting(&e, &r.cluster);
+        expect_str(rows[i].row, rows[i].says, e.nodes.len == 1 ? e.nodes.items[0].no : NULL);
+        replay_explain_deinit(&e);
+        rig_deinit(&r);
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +432,7 @@ int main(void)
         cmocka_unit_test(manifests_become_the_pods_that_their_controllers_make),
         cmocka_unit_test(rows_of_a_trace_are_read_or_named),
         cmocka_unit_test(explaining_changes_nothing),
+        cmocka_unit_test(a_reason_is_said_of_one_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
