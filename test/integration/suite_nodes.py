@@ -467,9 +467,14 @@ def restarts(suite):
 
 @case("the kubelet restarts, a card falls ill and recovers: what the node offers follows, and pods keep their cards", needs={"local"})
 def faults(suite):
-    nodes = Embedded(suite, [gpu_node("ill-1", "cgpu", T4, 2)])
+    nodes = Embedded(suite, [gpu_node("ill-1", "cgpu", T4, 2), {"name": "ill-2", "cpu": "1", "memory": "1Gi", "virtual": True, "gpus": {**T4, "count": 1}}])
     with nodes.suite.stack:
         c, ns = nodes.cluster, nodes.suite.namespace()
+        for what, wanted in (({"fault": "restart-kubelet", "node": "no-1"}, "there is no simulated node no-1"),
+                             ({"fault": "card", "node": "ill-1", "card": 2}, "node ill-1 has no card 2"),
+                             ({"fault": "card", "node": "ill-2", "card": 0}, "node ill-2 has no kubelet that would see a card fall ill")):
+            status, reply = c.request("POST", "/cosched/faults", what)
+            check_equal((status, reply.get("message")), (400, wanted), f"{what}")
         nodes.suite.scheduler()
         nodes.offers("ill-1", mem=30, count=2)
         memory_pod(c, ns, "first", 10, "ill-1")

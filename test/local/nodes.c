@@ -227,6 +227,14 @@ static const struct place *place_by_name(const struct nodes *n, const char *node
     return p;
 }
 
+int nodes_check(struct nodes *n, const char *node, int card, struct error *err)
+{
+    const struct place *p = place_by_name(n, node, err);
+    if (p == NULL)
+        return -1;
+    return card < 0 ? 0 : simnode_check_card(p->node, card, err);
+}
+
 int nodes_restart_kubelet(struct nodes *n, const char *node, struct error *err)
 {
     const struct place *p = place_by_name(n, node, err);

@@ -31,6 +31,9 @@ int nodes_start(struct nodes **out, const struct nodes_config *c, struct error *
 /* Ends the device plugins; Node objects and directories stay, and nodes_start with the same
  * directory goes on where this ended. The API server need not answer any more. NULL is fine. */
 void nodes_stop(struct nodes *n);
+/* Are there this node and, unless it is negative, this card of it? ERROR_NOT_FOUND as from the faults
+ * below. Any thread, never waits. */
+int nodes_check(struct nodes *n, const char *node, int card, struct error *err);
 /* Faults; node by name (ERROR_NOT_FOUND). Any thread; never wait for the API server: what they do is
  * done soon after they return. */
 int nodes_restart_kubelet(struct nodes *n, const char *node, struct error *err);

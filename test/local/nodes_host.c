@@ -32,6 +32,7 @@ struct nodes_host {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct VEC(struct order) orders;
+    struct nodes *nodes; /* from when they have begun until they end */
     bool stop;
 };
 
@@ -92,24 +93,29 @@ static bool next_order(struct nodes_host *h, struct order *out)
     return got;
 }
 
+static void set_nodes(struct nodes_host *h, struct nodes *nodes)
+{
+    pthread_mutex_lock(&h->lock);
+    h->nodes = nodes;
+    pthread_mutex_unlock(&h->lock);
+}
+
 static void *run(void *arg)
 {
     struct nodes_host *h = arg;
     struct nodes *nodes = NULL;
     struct error err = ERROR_INIT;
-    if (nodes_start(&nodes, &h->config, &err) < 0) {
-        post(h, false, &err);
-    } else {
-        post(h, false, NULL);
-    }
+    int rc = nodes_start(&nodes, &h->config, &err);
+    set_nodes(h, nodes);
+    post(h, false, rc < 0 ? &err : NULL);
     struct order order;
     while (next_order(h, &order)) {
         if (nodes)
             carry_out(nodes, &order.what);
         free((void *)(uintptr_t)order.what.node);
     }
-    if (nodes)
-        nodes_stop(nodes);
+    set_nodes(h, NULL);
+    nodes_stop(nodes);
     post(h, true, NULL);
     return NULL;
 }
@@ -139,14 +145,19 @@ int nodes_host_start(struct nodes_host **out, struct loop *l, const struct nodes
 int nodes_host_fault(void *arg, const struct faults_node *what, struct error *err)
 {
     struct nodes_host *h = arg;
-    (void)err;
-    struct order order = {.what = *what};
-    order.what.node = mem_strdup(what->node);
+    int card = what->kind == FAULTS_CARD ? what->card : -1;
+    int rc = 0;
     pthread_mutex_lock(&h->lock);
-    vec_push(&h->orders, order);
-    pthread_cond_signal(&h->changed);
+    if (h->nodes)
+        rc = nodes_check(h->nodes, what->node, card, err);
+    if (rc == 0) {
+        struct order order = {.what = *what};
+        order.what.node = mem_strdup(what->node);
+        vec_push(&h->orders, order);
+        pthread_cond_signal(&h->changed);
+    }
     pthread_mutex_unlock(&h->lock);
-    return 0;
+    return rc;
 }
 
 void nodes_host_ask_stop(struct nodes_host *h)

@@ -21,7 +21,8 @@ struct nodes_host_events {
 };
 int nodes_host_start(struct nodes_host **out, struct loop *l, const struct nodes_config *c,
                      const struct nodes_host_events *events, struct error *err);
-/* For faults_config.node; arg is the host. Done by the host's thread, its errors are logged. */
+/* For faults_config.node; arg is the host. A node or card that is not there is an error at once; the
+ * fault is made by the host's thread, since it may wait there, and what fails then is logged. */
 int nodes_host_fault(void *arg, const struct faults_node *what, struct error *err);
 void nodes_host_ask_stop(struct nodes_host *h);
 void nodes_host_free(struct nodes_host *h); /* after `stopped`; NULL is fine */

@@ -364,13 +364,30 @@ void simnode_cut(struct simnode *n, bool cut)
     simnode_work(n);
 }
 
-int simnode_fail_card(struct simnode *n, int card, bool sick, struct error *err)
+static struct gpu_card *card_of(const struct simnode *n, int card)
 {
     struct gpu_inventory *inv = &n->c.spec->cards;
     for (size_t i = 0; i < inv->cards_len; i++)
-        if (inv->cards[i].index == card) {
-            inv->cards[i].health = sick ? GPU_HEALTH_SICK : GPU_HEALTH_OK;
-            return write_cards(n, err);
-        }
-    return error_set(err, ERROR_NOT_FOUND, "node %s has no card %d", n->c.spec->name, card);
+        if (inv->cards[i].index == card)
+            return &inv->cards[i];
+    return NULL;
+}
+
+int simnode_check_card(const struct simnode *n, int card, struct error *err)
+{
+    const struct nodes_spec *spec = n->c.spec;
+    if (card_of(n, card) == NULL)
+        return error_set(err, ERROR_NOT_FOUND, "node %s has no card %d", spec->name, card);
+    if (spec->role != NODES_FILE_KUBELET)
+        return error_set(err, ERROR_NOT_FOUND,
+                         "node %s has no kubelet that would see a card fall ill", spec->name);
+    return 0;
+}
+
+int simnode_fail_card(struct simnode *n, int card, bool sick, struct error *err)
+{
+    if (simnode_check_card(n, card, err) < 0)
+        return -1;
+    card_of(n, card)->health = sick ? GPU_HEALTH_SICK : GPU_HEALTH_OK;
+    return write_cards(n, err);
 }

@@ -51,5 +51,7 @@ void simnode_on_devices(struct simnode *n);
 
 void simnode_restart_kubelet(struct simnode *n);
 void simnode_cut(struct simnode *n, bool cut);
+/* Any thread. ERROR_NOT_FOUND: the node has no such card, or no kubelet that would see it fall ill. */
+int simnode_check_card(const struct simnode *n, int card, struct error *err);
 /* Any thread, one at a time. */
 int simnode_fail_card(struct simnode *n, int card, bool sick, struct error *err);
