@@ -99,6 +99,9 @@ static void make_room(struct cluster *c, struct cluster_pod *pod, struct arena *
     out->pod = pod;
     if (!preempt_may(c, pod)) {
         out->awaits = preempt_awaits(c, pod);
+        if (out->awaits)
+            out->sentence =
+                arena_printf(a, "%s; pods are leaving %s for it", out->sentence, pod->nominated);
         return;
     }
     preempt_choose(c, pod, a, &out->preempt);

@@ -4,6 +4,8 @@
  */
 #include "scheduler/drive.h"
 
+#include <string.h>
+
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -337,6 +339,11 @@ static void less_important_pods_make_room(void **state)
          POD(.name = "equal", .priority = 5, .created_s = 9, .c = {{.cpu_milli = 1000}}));
     settle();
     expect_int("nobody is sent away twice", 1, shell_count(twin, "DELETE", NULL));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "high", .priority = 5, .labels = PAIRS("a", "b"), .c = {{.cpu_milli = 1000}}));
+    settle(); /* tried again */
+    expect_true("its user is still told for what it waits",
+                strstr(find("d/high")->gang->why.sentence, "pods are leaving n1 for it") != NULL);
     SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "low", .node = "n1"));
     settle();
     expect_int("it goes at once, without a backoff", CLUSTER_ASSUMED, find("d/high")->state);
