@@ -60,20 +60,21 @@ void rejections_note(struct cluster *c, const struct pod *p, int64_t age_ms, int
 uint32_t rejections_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms)
 {
     uint32_t events = 0;
+    size_t kept = 0;
     *next_ms = -1;
-    for (size_t i = 0; i < c->rejections.len;) {
-        struct cluster_rejection *r = &c->rejections.items[i];
-        if (r->until_ms > now_ms) {
-            *next_ms = *next_ms < 0 || r->until_ms < *next_ms ? r->until_ms : *next_ms;
-            i++;
+    for (size_t i = 0; i < c->rejections.len; i++) {
+        struct cluster_rejection r = c->rejections.items[i];
+        if (r.until_ms > now_ms) {
+            *next_ms = *next_ms < 0 || r.until_ms < *next_ms ? r.until_ms : *next_ms;
+            c->rejections.items[kept++] = r;
             continue;
         }
-        touch(c, r, -1);
-        free(r->node);
-        free(r->resource);
-        vec_remove_swap(&c->rejections, i);
+        touch(c, &r, -1);
+        free(r.node);
+        free(r.resource);
         events = EVENT_NODE_ROOM;
     }
+    c->rejections.len = kept;
     return events;
 }
 
