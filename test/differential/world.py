@@ -346,6 +346,13 @@ class Maker:
         return list(out.values())
 
 
+def drop_ports(pod):
+    """kube-scheduler keeps a node's host ports as a set: when one of two pods with the same port goes, it forgets the port of the other as well. So pods that are put
+    on a node whatever is there, and go before the world ends, have none."""
+    for container in pod["spec"]["containers"] + pod["spec"].get("initContainers", []):
+        container.pop("ports", None)
+
+
 def make(seed, features=None, new=12):
     """A world: objects (what is neither node nor pod), nodes, placed (pods with a node, and how they are:
     "runs", "terminates", "finished", "resized"), new."""
@@ -369,6 +376,7 @@ def make(seed, features=None, new=12):
             state = "terminates"
         elif m.has("finished", 8):
             state = "finished"
+            drop_ports(pod)
         elif m.has("resize", 15):
             state = "resized"
         placed.append([state, pod])
@@ -379,5 +387,6 @@ def make(seed, features=None, new=12):
         if m.has("nodename", 4):
             pod["spec"]["nodeName"] = d.one(m.nodes)
             pod["spec"].pop("schedulingGates", None)
+            drop_ports(pod)
         fresh.append(pod)
     return {"seed": seed, "objects": objects, "nodes": nodes, "placed": placed, "new": fresh}

@@ -203,7 +203,7 @@ def says(suite):
     r.expect_progressing(*done)
     r.template(2)
     r.expect(**{"1": 3, "2": 1})
-    check_equal(r.progressing()[:2], ("True", "ReplicaSetUpdated"), "Progressing of a rollout")
+    wait_until(lambda: r.progressing()[:2] == ("True", "ReplicaSetUpdated"), "the condition says that the rollout goes on", 20)
     r.patch(progressDeadlineSeconds=2**31 - 1)
     wait_until(lambda: r.progressing() is None, "the condition is gone", 20)
 
