@@ -175,8 +175,12 @@ def restarts(suite):
     wait_until(lambda: allocatable(c, "aliyun.com/gpu-mem") == "30", "allocatable")
     gpu_pod(c, ns, "before", 10)
     wait_running(c, ns, "before")
+    registered = lambda: len(re.findall("registered with the kubelet.*aliyun.com/gpu-mem", p.output()))
+    earlier = registered()
     c.k8s("stop", "kubelet")
     c.k8s("start", "kubelet")
+    # The Node still says 30 from before: until the plugin has registered again the new kubelet has no devices, and refuses pods.
+    wait_until(lambda: registered() > earlier, "the plugin registers with the new kubelet", 60)
     wait_until(lambda: allocatable(c, "aliyun.com/gpu-mem") == "30", "allocatable after the kubelet's restart", 60)
     gpu_pod(c, ns, "between", 10)
     wait_running(c, ns, "between")
