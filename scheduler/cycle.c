@@ -137,21 +137,22 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
 
     struct stuck stuck = {0};
     size_t begin = plan_mark(plan);
-    int32_t had = gangs_count_placed(g);
+    int32_t missing = gangs_count_missing(g);
     int32_t placed = place_all(c, members, n, plan, a, &stuck);
     if (stuck.member == NULL) {
-        assert(had + placed >= g->min_available); /* the quorum exists, and all of it is placed */
+        assert(placed >= missing); /* the quorum exists, and all of it is placed */
         out->verdict = CYCLE_PLACED;
         plan_commit(plan);
         return;
     }
     why = reasons_sentence(stuck.why, a);
-    bool quorum = had + placed >= g->min_available;
+    bool quorum = placed >= missing;
     if (gangs_is_lone(g) || quorum)
         why = for_member(g, stuck.member, why, a);
     else
-        why = arena_printf(a, "%s: room for %d of %d pods; pod %s: %s", g->key, had + placed,
-                           g->min_available, stuck.member->pod->name, why);
+        why = arena_printf(a, "%s: room for %d of %d pods; pod %s: %s", g->key,
+                           g->min_available - missing + placed, g->min_available,
+                           stuck.member->pod->name, why);
     bool keep = quorum && placed > 0;
     refuse(out, keep ? CYCLE_PARTLY : CYCLE_NO_ROOM, why, reasons_class(stuck.why), stuck.wakes);
     if (keep) {

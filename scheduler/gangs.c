@@ -266,6 +266,12 @@ int32_t gangs_count_placed(const struct gang *g)
     return n;
 }
 
+int32_t gangs_count_missing(const struct gang *g)
+{
+    int32_t placed = gangs_count_placed(g);
+    return placed < g->min_available ? g->min_available - placed : 0;
+}
+
 bool gangs_has_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
                       const char **why)
 {

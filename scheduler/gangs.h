@@ -28,6 +28,8 @@ const struct pod_group *gangs_group_of(const struct cluster *c, const struct gan
 int32_t gangs_count_existing(const struct gang *g);
 /* Members on a node, assumed or bound, and those that have succeeded there; not the terminating. */
 int32_t gangs_count_placed(const struct gang *g);
+/* How many of the waiting members must find a place now or none may go; 0: each may go alone. */
+int32_t gangs_count_missing(const struct gang *g);
 bool gangs_is_lone(const struct gang *g);
 /* Whether a cycle is worth it. If not, *why is a sentence for the members, in a. */
 bool gangs_has_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
