@@ -8,6 +8,7 @@
 #include "lib/base/str.h"
 #include "scheduler/gangs.h"
 #include "scheduler/pipeline.h"
+#include "scheduler/preempt.h"
 
 /* By name: the order in which members were met must not decide where they go (I4). */
 static int by_name(const void *a, const void *b)
@@ -93,26 +94,39 @@ static int32_t place_all(struct cluster *c, struct cluster_pod **members, size_t
     return placed;
 }
 
+static void nominate(struct cycle_result *out, struct cluster_pod *pod, struct cluster_node *node,
+                     struct arena *a)
+{
+    out->nominations = arena_new(a, struct cycle_nomination, 1);
+    out->nominations[0] = (struct cycle_nomination){.pod = pod, .node = node};
+    out->nominations_len = 1;
+}
+
 static void make_room(struct cluster *c, struct cluster_pod *pod, struct arena *a,
                       struct cycle_result *out)
 {
-    out->pod = pod;
-    if (!preempt_may(c, pod)) {
-        out->awaits = preempt_awaits(c, pod);
-        if (out->awaits)
-            out->sentence =
-                arena_printf(a, "%s; pods are leaving %s for it", out->sentence, pod->nominated);
+    struct preempt_choice p = {0};
+    out->awaits = preempt_awaits(c, pod);
+    if (out->awaits) {
+        out->sentence =
+            arena_printf(a, "%s; pods are leaving %s for it", out->sentence, pod->nominated);
         return;
     }
-    preempt_choose(c, pod, a, &out->preempt);
-    const struct preempt_choice *p = &out->preempt;
-    if (p->node != NULL && p->victims_len > 0)
+    if (preempt_may(c, pod))
+        preempt_choose(c, pod, a, &p);
+    nominate(out, pod, p.node, a);
+    out->awaits = p.node != NULL;
+    out->victims = arena_new(a, struct cycle_victim, p.victims_len);
+    for (size_t i = 0; i < p.victims_len; i++)
+        out->victims[out->victims_len++] =
+            (struct cycle_victim){.pod = p.victims[i], .for_pod = pod};
+    if (p.victims_len > 0)
         out->sentence =
             arena_printf(a, "%s; %zu pod%s of lower priority on %s must go for it", out->sentence,
-                         p->victims_len, p->victims_len == 1 ? "" : "s", p->node->name);
-    else if (p->node != NULL)
+                         p.victims_len, p.victims_len == 1 ? "" : "s", p.node->name);
+    else if (p.node != NULL)
         out->sentence =
-            arena_printf(a, "%s; pods are leaving %s for it", out->sentence, p->node->name);
+            arena_printf(a, "%s; pods are leaving %s for it", out->sentence, p.node->name);
 }
 
 void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct arena *a,

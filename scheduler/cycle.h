@@ -10,12 +10,12 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/arena.h"
 #include "scheduler/cluster.h"
 #include "scheduler/plan.h"
-#include "scheduler/preempt.h"
 
 enum cycle_verdict {
     CYCLE_PLACED, /* everything that waits is placed */
@@ -25,14 +25,30 @@ enum cycle_verdict {
     CYCLE_NOTHING, /* no member waits */
 };
 
+/* Where a pod waits for room from now on. */
+struct cycle_nomination {
+    struct cluster_pod *pod;
+    struct cluster_node *node; /* NULL: what it was promised before is taken back */
+};
+
+/* A placed pod that has to go. */
+struct cycle_victim {
+    struct cluster_pod *pod;
+    struct cluster_pod *for_pod;
+};
+
+/* All in the arena. A pod that is in no nomination keeps the one that it has. */
 struct cycle_result {
     enum cycle_verdict verdict;
-    const char *sentence; /* in the arena */
-    uint64_t class;       /* of the sentence, without amounts */
+    const char *sentence;
+    uint64_t class; /* of the sentence, without amounts */
     uint32_t wakes;
-    struct cluster_pod *pod;       /* NO_ROOM of a lone pod */
-    struct preempt_choice preempt; /* of that pod: where room can be made, if node is set */
-    bool awaits; /* others were sent away for it and are still leaving: it keeps its nomination */
+    struct cycle_nomination *nominations;
+    size_t nominations_len;
+    struct cycle_victim *victims; /* less important first */
+    size_t victims_len;
+    bool
+        awaits; /* pods are leaving for it, or have to: it is to be tried the moment that they are gone */
 };
 
 /* plan was begun by the caller; committed for PLACED and PARTLY, empty otherwise. */

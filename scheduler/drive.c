@@ -150,21 +150,21 @@ struct volumes_config drive_volumes_config(struct drive *d, struct binder *b)
 }
 
 /* Sends away whom the cycle chose. A promise that nobody's leaving can keep any more is taken back. */
-static void make_room(struct drive *d, const struct cycle_result *r)
+static void make_room(struct drive *d, const struct gang *g, const struct cycle_result *r)
 {
-    const struct preempt_choice *p = &r->preempt;
-    if (r->pod == NULL || r->awaits)
-        return;
-    nominate(d, r->pod, p->node != NULL ? p->node->name : NULL);
-    if (p->victims_len == 0)
+    for (size_t i = 0; i < r->nominations_len; i++) {
+        const struct cycle_nomination *n = &r->nominations[i];
+        nominate(d, n->pod, n->node != NULL ? n->node->name : NULL);
+    }
+    if (r->victims_len == 0)
         return;
     metrics_inc(&preemptions, NULL);
-    log_info("making room", kv("pod", r->pod->pod->key), kv("node", p->node->name),
-             kv("victims", p->victims_len));
-    for (size_t i = 0; i < p->victims_len; i++) {
-        cluster_send_away(&d->cluster, p->victims[i], true);
-        status_tell_preempted(d->status, p->victims[i]->pod, r->pod->pod, p->node->name);
-        evictor_submit(d->evictor, p->victims[i]->pod, r->pod->pod);
+    log_info("making room", kv("gang", g->key), kv("victims", r->victims_len));
+    for (size_t i = 0; i < r->victims_len; i++) {
+        const struct cycle_victim *v = &r->victims[i];
+        cluster_send_away(&d->cluster, v->pod, true);
+        status_tell_preempted(d->status, v->pod->pod, v->for_pod->pod, v->pod->on->name);
+        evictor_submit(d->evictor, v->pod->pod, v->for_pod->pod);
     }
 }
 
@@ -192,9 +192,8 @@ static void take_eviction(void *arg, void *msg)
 static void park(struct drive *d, struct gang *g, const struct cycle_result *r)
 {
     /* Who waits for pods to leave goes the moment they are gone. */
-    bool leaving = r->awaits || r->preempt.node != NULL;
-    if (leaving || r->verdict == CYCLE_WAITING)
-        queue_wait(&d->queue, g, r->wakes | (leaving ? EVENT_POD_GONE : 0));
+    if (r->awaits || r->verdict == CYCLE_WAITING)
+        queue_wait(&d->queue, g, r->wakes | (r->awaits ? EVENT_POD_GONE : 0));
     else
         queue_park(&d->queue, g, r->wakes, loop_now_ms(d->loop));
 }
@@ -226,7 +225,7 @@ static void try_gang(struct drive *d, struct gang *g)
     case CYCLE_NO_ROOM:
         park(d, g, &r);
         note_why(d, g, &r);
-        make_room(d, &r);
+        make_room(d, g, &r);
         log_debug("gang waits", kv("gang", g->key), kv("why", r.sentence));
         break;
     }
