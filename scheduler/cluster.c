@@ -299,7 +299,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
         claim_read(cp);
         events = hold(c, cluster_nodes_get(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
     }
-    events |= nominations_follow(c, cp, NULL);
+    events |= nominations_follow(c, cp, NULL, NULL);
     return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
 }
 
@@ -351,7 +351,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         events |= EVENT_POD_GONE;
     if (was_on != NULL && cp->on != was_on)
         cluster_nodes_drop_if_unused(c, was_on);
-    events |= nominations_follow(c, cp, old);
+    events |= nominations_follow(c, cp, old, &held);
     events |= gangs_member_changed(c, cp, old, hooks);
     pod_free(old);
     return events;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/nominations.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
@@ -15,13 +17,30 @@ static void count(struct cluster *c, const char *node, bool more)
     table_touch(&c->table, cn, false);
 }
 
+/* By name: which cards are left depends on who takes his first, and that must not depend on who came first (I4). */
+static size_t place_of(const struct cluster *c, const struct cluster_pod *cp)
+{
+    size_t i = 0;
+    while (i < c->nominated.len && strcmp(c->nominated.items[i]->pod->key, cp->pod->key) < 0)
+        i++;
+    return i;
+}
+
+static void put_in(struct cluster *c, struct cluster_pod *cp)
+{
+    size_t at = place_of(c, cp);
+    vec_push(&c->nominated, NULL);
+    struct cluster_pod **p = &c->nominated.items[at];
+    memmove(p + 1, p, (c->nominated.len - 1 - at) * sizeof *p);
+    *p = cp;
+}
+
 static void take_out(struct cluster *c, const struct cluster_pod *cp)
 {
-    for (size_t i = 0; i < c->nominated.len; i++)
-        if (c->nominated.items[i] == cp) {
-            vec_remove_swap(&c->nominated, i);
-            return;
-        }
+    size_t at = place_of(c, cp);
+    assert(at < c->nominated.len && c->nominated.items[at] == cp);
+    struct cluster_pod **p = &c->nominated.items[at];
+    memmove(p, p + 1, (--c->nominated.len - at) * sizeof *p);
 }
 
 uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *node)
@@ -41,18 +60,30 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
     }
     if (node != NULL) {
         cp->nominated = mem_strdup(node);
-        vec_push(&c->nominated, cp);
+        put_in(c, cp);
         count(c, node, true);
     }
     return events;
 }
 
-uint32_t nominations_follow(struct cluster *c, struct cluster_pod *cp, const struct pod *old)
+/* It waits for the node as before, and what it takes there may be something else. */
+static uint32_t go_on(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
+                      const struct amounts *held)
+{
+    if (cp->nominated == NULL || cp->state != CLUSTER_PENDING)
+        return 0;
+    nominations_touch(c, cp);
+    return amounts_grew(&cp->request, held) || cp->pod->priority < old->priority ? EVENT_POD_GONE
+                                                                                 : 0;
+}
+
+uint32_t nominations_follow(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
+                            const struct amounts *held)
 {
     if (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED)
         return nominations_set(c, cp, NULL);
     if (old != NULL && str_eq(old->nominated_node, cp->pod->nominated_node))
-        return 0; /* ours stays until the API server says another */
+        return go_on(c, cp, old, held); /* ours stays until the API server says another */
     return nominations_set(c, cp, cp->pod->nominated_node);
 }
 

@@ -15,8 +15,9 @@
 
 /* The pod waits for that node from now on; NULL: for none. What the API server says later holds when it changes there. Returns the events: room that nobody has a right to any more. */
 uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *node);
-/* The pod's object or state changed; old: the version before, or NULL. */
-uint32_t nominations_follow(struct cluster *c, struct cluster_pod *cp, const struct pod *old);
+/* The pod's object or state changed; old: the version before, and what that asked for, or NULL. */
+uint32_t nominations_follow(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
+                            const struct amounts *held);
 /* Something is held, or not held any more, by a pod that is nominated: where it waits it counts or does not. */
 void nominations_touch(struct cluster *c, const struct cluster_pod *cp);
 /* How many name the node. */
