@@ -203,6 +203,28 @@ int decode_node(json *j, struct node **out, struct error *err)
 
 /* ---- PodGroup ------------------------------------------------------------------------------- */
 
+/* A status is ours to write: what cannot be read is written again, and is no reason to refuse the object. */
+static int32_t count_in_status(json *status, const char *name)
+{
+    struct error ignored = ERROR_INIT;
+    int64_t n = -1;
+    return decode_field_int(json_get(status, name), name, 0, INT32_MAX, &n, &ignored) < 0
+               ? -1
+               : (int32_t)n;
+}
+
+static void fill_counts(json *status, struct pod_group *g)
+{
+    struct error ignored = ERROR_INIT;
+    g->scheduled = count_in_status(status, "scheduled");
+    g->running = count_in_status(status, "running");
+    g->succeeded = count_in_status(status, "succeeded");
+    g->failed = count_in_status(status, "failed");
+    if (decode_field_time(json_get(status, "scheduleStartTime"), "scheduleStartTime",
+                          &g->schedule_start_ns, &ignored) < 0)
+        g->schedule_start_ns = 0;
+}
+
 static int fill_pod_group(json *j, struct pod_group *g, struct arena *a, struct error *err)
 {
     struct decode_metadata m;
@@ -231,6 +253,7 @@ static int fill_pod_group(json *j, struct pod_group *g, struct arena *a, struct 
                                &g->min_resources, NULL, err) < 0)
         return -1;
     g->min_member = (int32_t)min;
+    fill_counts(status, g);
     return decode_field_str(json_get(status, "phase"), "status.phase", a, &g->phase, err);
 }
 

@@ -41,5 +41,8 @@ struct pod_group {
     int64_t schedule_timeout_s; /* 60 when absent */
     struct resources min_resources;
     const char *phase; /* status.phase or "" */
+    /* The rest of its status, as it was written last; -1: not there, or no number. */
+    int32_t scheduled, running, succeeded, failed;
+    int64_t schedule_start_ns; /* since the epoch; 0: none */
 };
 void pod_group_free(struct pod_group *g);

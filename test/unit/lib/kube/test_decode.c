@@ -464,7 +464,8 @@ static void test_pod_groups(void **state)
     }
     AUTO_JSON *doc = parse(
         "{'apiVersion':'scheduling.x-k8s.io/v1alpha1','metadata':{'name':'g','namespace':'ns','uid':'u','resourceVersion':'1'},"
-        "'spec':{'minMember':3,'scheduleTimeoutSeconds':30,'minResources':{'cpu':'1500u'}},'status':{'phase':'Running'}}");
+        "'spec':{'minMember':3,'scheduleTimeoutSeconds':30,'minResources':{'cpu':'1500u'}},'status':{'phase':'Running',"
+        "'scheduled':4,'running':3,'succeeded':1,'failed':'many','scheduleStartTime':'1970-01-01T00:00:02Z'}}");
     assert_int_equal(0, decode_pod_group(json_root(doc), &g, &err));
     expect_str("key", "ns/g", g->key);
     expect_true("x group", g->x_group);
@@ -472,6 +473,11 @@ static void test_pod_groups(void **state)
     expect_int("timeout", 30, g->schedule_timeout_s);
     expect_int("rounds up", 2, g->min_resources.cpu_milli);
     expect_str("phase", "Running", g->phase);
+    expect_int("scheduled", 4, g->scheduled);
+    expect_int("running", 3, g->running);
+    expect_int("succeeded", 1, g->succeeded);
+    expect_int("what is no number is written again", -1, g->failed);
+    expect_int("start", 2000000000, g->schedule_start_ns);
     pod_group_free(g);
     AUTO_JSON *small = parse(
         "{'apiVersion':'scheduling.sigs.k8s.io/v1alpha1','metadata':{'name':'g','namespace':'ns'}}");
@@ -479,6 +485,8 @@ static void test_pod_groups(void **state)
     expect_true("the other group", !g->x_group);
     expect_int("timeout by default", 60, g->schedule_timeout_s);
     expect_str("no phase", "", g->phase);
+    expect_int("no count", -1, g->scheduled);
+    expect_int("no start", 0, g->schedule_start_ns);
     pod_group_free(g);
     expect_done();
 }
