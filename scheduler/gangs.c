@@ -206,6 +206,13 @@ static void groups_free(struct cluster_groups *both)
     free(both);
 }
 
+/* Whether a gang may end otherwise. A status is often our own write coming back: nothing to try again for. */
+static bool group_matters(const struct pod_group *old, const struct pod_group *now)
+{
+    return old == NULL || !str_eq(old->uid, now->uid) || old->min_member != now->min_member ||
+           old->schedule_timeout_s != now->schedule_timeout_s;
+}
+
 uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
                                const struct cluster_hooks *hooks)
 {
@@ -216,9 +223,10 @@ uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
         map_put(&c->pod_groups, both->key, both);
     }
     struct pod_group **place = half(both, g->x_group);
+    bool matters_now = group_matters(*place, g);
     pod_group_free(*place);
     *place = g;
-    return group_changed(c, both->key, hooks);
+    return matters_now ? group_changed(c, both->key, hooks) : 0;
 }
 
 uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, bool x_group,

@@ -142,6 +142,10 @@ static void the_pod_group_says_the_size(void **state)
     expect_int("it comes", EVENT_GANG,
                cluster_put_pod_group(&c, fixture_make_group("g", 2, true), &hooks));
     expect_int("the queue is told", 1, told);
+    struct pod_group *same = fixture_make_group("g", 2, true);
+    same->phase = "Pending";
+    expect_int("a status, as we write it", 0, cluster_put_pod_group(&c, same, &hooks));
+    expect_int("is nothing to try again for", 1, told);
     expect_str("its size holds", "gang d/g: 1 of 2 pods exists", verdict("gang d/g"));
     (void)cluster_put_pod_group(&c, fixture_make_group("g", 1, false), &hooks);
     expect_str("the sigs group wins", "ok", verdict("gang d/g"));
