@@ -120,6 +120,7 @@ struct gang {
     int64_t ready_ms;
     uint32_t wake;
     size_t parked_place; /* index in the parked list */
+    bool first;          /* before all others: queue_first */
     /* drive.c's: why it waits, for members that are told later */
     struct gang_why {
         char *sentence; /* heap; NULL when it does not wait */
@@ -127,8 +128,9 @@ struct gang {
         bool for_gang;  /* pods are missing, not room */
         int64_t due_ms; /* when to tell again; -1: everyone knows */
     } why;
-    uint64_t event_class;    /* status.c's: the class that an Event was made for */
-    int32_t queued_priority; /* priority and since_ns as they were when it entered a heap */
+    uint64_t event_class; /* status.c's: the class that an Event was made for */
+    bool queued_first;    /* first, priority and since_ns as they were when it entered a heap */
+    int32_t queued_priority;
     int64_t queued_since_ns;
 };
 

@@ -25,6 +25,8 @@ static bool active_before(const struct heap_node *a, const struct heap_node *b)
 {
     const struct gang *x = container_of_const(a, struct gang, heap);
     const struct gang *y = container_of_const(b, struct gang, heap);
+    if (x->queued_first != y->queued_first)
+        return x->queued_first;
     if (x->queued_priority != y->queued_priority)
         return x->queued_priority > y->queued_priority;
     if (x->queued_since_ns != y->queued_since_ns)
@@ -74,6 +76,7 @@ static void take_out(struct queue *q, struct gang *g)
 
 static void put_in(struct queue *q, struct gang *g, int64_t now_ms)
 {
+    g->queued_first = g->first;
     g->queued_priority = g->priority;
     g->queued_since_ns = g->since_ns;
     if (g->ready_ms <= now_ms) {
@@ -89,6 +92,13 @@ void queue_touch(struct queue *q, struct gang *g, int64_t now_ms)
 {
     take_out(q, g); /* the place in the heap may be another one now */
     put_in(q, g, now_ms);
+}
+
+void queue_first(struct queue *q, struct gang *g, int64_t now_ms)
+{
+    g->first = true;
+    g->ready_ms = 0;
+    queue_touch(q, g, now_ms);
 }
 
 void queue_drop(struct queue *q, struct gang *g)
@@ -126,6 +136,7 @@ static void count_attempt(struct gang *g, int64_t now_ms)
 void queue_wait(struct queue *q, struct gang *g, uint32_t wake)
 {
     take_out(q, g);
+    g->first = false;
     g->wake = wake;
     g->state = GANG_PARKED;
     g->parked_place = q->parked.len;
@@ -147,6 +158,7 @@ void queue_retry(struct queue *q, struct gang *g, int64_t now_ms)
 
 void queue_succeeded(struct queue *q, struct gang *g)
 {
+    g->first = false;
     g->attempts = 0;
     g->ready_ms = 0;
     if (g->state == GANG_BACKOFF) { /* a new member waits in there: the backoff is over now */

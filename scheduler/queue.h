@@ -25,6 +25,9 @@ void queue_deinit(struct queue *q);
 
 /* Something about the gang changed (a member came, its PodGroup did): tried as soon as its backoff allows. */
 void queue_touch(struct queue *q, struct gang *g, int64_t now_ms);
+/* The gang goes before all others, whatever their priority and its own backoff, until it got what it wanted or was refused for want of room or pods. For what
+ * was begun and must be ended: a gang of which some members are bound and the rest is not. */
+void queue_first(struct queue *q, struct gang *g, int64_t now_ms);
 /* The gang is about to be freed. */
 void queue_drop(struct queue *q, struct gang *g);
 /* The gang to try now, out of the queue; NULL when none is due. */

@@ -41,6 +41,34 @@ static void the_important_then_the_old_then_by_name(void **state)
     expect_done();
 }
 
+static void what_was_begun_goes_first(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang cut = gang("cut", 0, 9), high = gang("high", 9, 1), other = gang("other", 5, 1);
+    queue_init(&q);
+    queue_touch(&q, &high, 0);
+    queue_touch(&q, &other, 0);
+    cut.ready_ms = 500; /* a backoff */
+    queue_first(&q, &cut, 0);
+    expect_str("before higher priorities and its backoff", "cut", popped(&q, 0));
+    queue_retry(&q, &cut, 0);
+    expect_str("a failed bind", "high", popped(&q, 0));
+    queue_touch(&q, &high, QUEUE_BACKOFF_MIN_MS);
+    expect_str("does not change that", "cut", popped(&q, QUEUE_BACKOFF_MIN_MS));
+    queue_park(&q, &cut, EVENT_ALL, 0);
+    cut.ready_ms = 0;
+    (void)queue_wake(&q, EVENT_POD_GONE, QUEUE_BACKOFF_MIN_MS);
+    expect_str("without room it is one of many", "high", popped(&q, QUEUE_BACKOFF_MIN_MS));
+    queue_first(&q, &cut, 0);
+    expect_str("first again", "cut", popped(&q, 0));
+    queue_succeeded(&q, &cut);
+    queue_touch(&q, &cut, 0);
+    expect_str("until it got what it wanted", "other", popped(&q, 0));
+    queue_deinit(&q);
+    expect_done();
+}
+
 static void keys_may_change_while_queued(void **state)
 {
     (void)state;
@@ -193,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_important_then_the_old_then_by_name),
+        cmocka_unit_test(what_was_begun_goes_first),
         cmocka_unit_test(keys_may_change_while_queued),
         cmocka_unit_test(the_backoff_doubles_up_to_its_end),
         cmocka_unit_test(sleepers_wake_for_their_events_only),
