@@ -23,6 +23,7 @@
 #include "lib/base/log.h"
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
+#include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
@@ -34,8 +35,7 @@ enum {
     SENT_MS = 10 * 60 * 1000,
     REQUEST_MS = 5000,
     LOG_EVERY_MS = 10000,
-    OLD_MS = 60 * 1000, /* said so long ago that it is not worth sending any more */
-    BUSY_POLL_MS = 50,  /* how soon the end of a busy time is noticed */
+    BUSY_POLL_MS = 50, /* how soon the end of a busy time is noticed */
 };
 
 const struct option_row events_option_rows[] = {
@@ -57,7 +57,20 @@ const struct option_row events_option_rows[] = {
      .meta = "N",
      .help =
          "Events sent in one second at most; the scheduler's conditions of waiting pods are counted with them."},
+    {.name = "event-max-age",
+     .kind = OPTION_DURATION,
+     .offset = offsetof(struct events_options, max_age_ms),
+     .fallback = "60s",
+     .min = 1,
+     .max = 3600 * 1000,
+     .meta = "TIME",
+     .help = "An Event that could not be sent for so long is old news: dropped and counted."},
     {0}};
+
+static struct metric said = {.kind = METRIC_COUNTER,
+                             .name = "cosched_events_total",
+                             .help = "Events by what became of them.",
+                             .label = "result"};
 
 /* One thing to say. Waits in the queue, then is remembered among the sent ones. */
 struct note {
@@ -172,6 +185,12 @@ static struct note *note_new(const struct events_object *o, bool warning, const 
     return n;
 }
 
+static void drop(struct events *e, const char *why)
+{
+    atomic_fetch_add(&e->dropped, 1);
+    metrics_inc(&said, why);
+}
+
 void events_emit(struct events *e, const struct events_object *o, bool warning, const char *reason,
                  const char *message)
 {
@@ -193,7 +212,7 @@ void events_emit(struct events *e, const struct events_object *o, bool warning, 
         n->count++;
         n->last_ns = now;
     } else {
-        atomic_fetch_add(&e->dropped, 1);
+        drop(e, e->stopping ? "stopping" : "queue full");
     }
     pthread_mutex_unlock(&e->lock);
 }
@@ -336,11 +355,11 @@ static int64_t take_token(struct events *e, int64_t now_ms)
 /* Those that waited too long; the oldest come first. */
 static void drop_old(struct events *e, int64_t now_ms)
 {
-    while (e->waiting.first && now_ms - e->waiting.first->queued_ms >= OLD_MS) {
+    while (e->waiting.first && now_ms - e->waiting.first->queued_ms >= e->options.max_age_ms) {
         struct note *n = e->waiting.first;
         notes_remove(&e->waiting, n);
         note_free(n);
-        atomic_fetch_add(&e->dropped, 1);
+        drop(e, "too old");
     }
 }
 
@@ -396,9 +415,11 @@ static void *run(void *arg)
     struct events *e = arg;
     for (struct note *n; (n = next_note(e));) {
         struct error err = ERROR_INIT;
-        if (send_note(e, n, &err) == 0)
+        if (send_note(e, n, &err) == 0) {
+            metrics_inc(&said, "sent");
             continue;
-        atomic_fetch_add(&e->dropped, 1);
+        }
+        drop(e, "refused");
         int64_t now = clock_mono_ms();
         if (e->logged_ms == 0 || now - e->logged_ms >= LOG_EVERY_MS) {
             log_warn("event not sent", kv("error", err.text),
@@ -426,10 +447,13 @@ static void events_free(struct events *e)
 int events_start(struct events **out, struct kube_config *kube, const struct kube_options *k,
                  const struct events_options *o, const char *component, struct error *err)
 {
+    metrics_register(&said);
     struct events *e = mem_new(struct events, 1);
     pthread_condattr_t attr;
     e->component = mem_strdup(component);
     e->options = *o;
+    if (e->options.max_age_ms == 0)
+        e->options.max_age_ms = EVENTS_MAX_AGE_MS;
     pace_init(&e->own, o->qps, o->qps, clock_mono_ms());
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_init(&attr);

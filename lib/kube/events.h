@@ -4,8 +4,8 @@
  *
  * The same (object, reason, message) within 10 minutes raises the count of the Event that exists (a patch) instead of making a new one. The queue is bounded
  * (--event-queue, default 10000; beyond it the newest is dropped and counted), the memory of what was sent as well (4096, oldest out), and sending is
- * limited by a token bucket (--event-qps, default 50), which may be shared with other writers (lib/base/pace). What waited longer than a minute is old
- * news: dropped and counted.
+ * limited by a token bucket (--event-qps, default 50), which may be shared with other writers (lib/base/pace). What waited longer than a minute
+ * (--event-max-age) is old news: dropped and counted. cosched_events_total says what became of them.
  */
 #pragma once
 
@@ -17,9 +17,12 @@
 #include "lib/base/pace.h"
 #include "lib/kube/config.h"
 
+enum { EVENTS_MAX_AGE_MS = 60 * 1000 };
+
 struct events_options { /* rows: events_option_rows */
     int64_t queue;
     int64_t qps;
+    int64_t max_age_ms; /* 0: EVENTS_MAX_AGE_MS */
     const struct events_pace
         *shared; /* no option; NULL: a bucket of its own. Outlives the events. */
 };

@@ -4,6 +4,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
 #include "lib/kube/events.h"
 #include "lib/kube/http.h"
 #include "test/fake/api/twin.h"
@@ -22,14 +24,19 @@ static const struct events_object pod = {
 static const struct events_object node = {
     .api_version = "v1", .kind = "Node", .ns = "", .name = "n1", .uid = NULL};
 
-static void bench_init(struct bench *b, int64_t queue, int64_t qps)
+static void bench_init_aged(struct bench *b, int64_t queue, int64_t qps, int64_t max_age_ms)
 {
     struct error err = ERROR_INIT;
     *b = (struct bench){.twin = twin_start(NULL, false), .kube = twin_options()};
     b->config = twin_config(b->twin);
-    struct events_options o = {.queue = queue, .qps = qps};
+    struct events_options o = {.queue = queue, .qps = qps, .max_age_ms = max_age_ms};
     if (events_start(&b->events, b->config, &b->kube, &o, "cosched-test", &err) < 0)
         fail_msg("%s", err.text);
+}
+
+static void bench_init(struct bench *b, int64_t queue, int64_t qps)
+{
+    bench_init_aged(b, queue, qps, 0);
 }
 
 static void bench_deinit(struct bench *b, int64_t drain_ms)
@@ -228,6 +235,42 @@ static void test_queue(void **state)
     bench_deinit(&b, 1000);
 }
 
+static int64_t counted(const char *result)
+{
+    AUTO_STRBUF all = {0};
+    AUTO_STRBUF name = {0};
+    int64_t n = 0;
+    metrics_render(&all);
+    strbuf_addf(&name, "cosched_events_total{result=\"%s\"} ", result);
+    const char *at = strstr(strbuf_str(&all), strbuf_str(&name));
+    if (at == NULL)
+        return 0;
+    at = strchr(at, '}') + 2;
+    assert_int_equal(0, num_parse(at, strcspn(at, "\n"), &n, NULL));
+    return n;
+}
+
+/* The worker hangs in its first request until that times out; what was said meanwhile is too old then. */
+static void test_old_news(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init_aged(&b, 10, 100, 1);
+    twin_fault(b.twin, TWIN_ANY, TWIN_HANG);
+    int64_t end = clock_mono_ms() + WAIT_MS, before = counted("too old");
+    for (; twin_requests(b.twin, TWIN_ANY) == 0 && clock_mono_ms() < end; clock_sleep_ms(1))
+        events_emit(b.events, &pod, true, "First", "m"); /* that may be too old already */
+    events_emit(b.events, &pod, true, "A", "m");
+    events_emit(b.events, &pod, true, "B", "m");
+    while (counted("too old") - before < 2 && clock_mono_ms() < end)
+        clock_sleep_ms(1);
+    expect_true("those that waited were dropped", counted("too old") - before >= 2);
+    expect_int("they were not sent", 1, (int64_t)twin_requests(b.twin, TWIN_ANY));
+    expect_true("all that was dropped is counted", events_dropped(b.events) >= 2);
+    bench_deinit(&b, 1000);
+    expect_done();
+}
+
 static void test_message_is_cut_between_characters(void **state)
 {
     (void)state;
@@ -324,6 +367,7 @@ static void test_rows(void **state)
     assert_int_equal(OPTIONS_RUN, options_parse(&program, tables, 1, argv, &operands, NULL));
     assert_int_equal(10000, o.queue);
     assert_int_equal(50, o.qps);
+    assert_int_equal(60000, o.max_age_ms);
 }
 
 static void drop_line(void *arg, const char *line, size_t n)
@@ -335,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_new_event),
+        cmocka_unit_test(test_old_news),
         cmocka_unit_test(test_names_of_events),
         cmocka_unit_test(test_the_same_again_raises_the_count),
         cmocka_unit_test(test_an_event_that_expired),
