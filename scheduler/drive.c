@@ -9,6 +9,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "scheduler/classes.h"
 #include "scheduler/cycle.h"
 #include "scheduler/nominations.h"
 #include "scheduler/plan.h"
@@ -44,6 +45,12 @@ static struct metric preemptions = {.kind = METRIC_COUNTER,
                                     .name = "cosched_scheduler_preemptions_total",
                                     .help =
                                         "Times that less important pods were sent away for a pod."};
+
+static struct metric disagreed = {
+    .kind = METRIC_GAUGE,
+    .name = "cosched_scheduler_class_disagreements",
+    .help = "Times that what was remembered of nodes was not what the plugins said: 0, unless "
+            "there is a mistake in the program. The plugins' word held."};
 
 static const char *verdict_name(enum cycle_verdict v)
 {
@@ -246,6 +253,7 @@ static void tick(void *arg)
     }
     metrics_set(&pods_gauge, NULL, (int64_t)map_count(&d->cluster.pods));
     metrics_set(&nodes_gauge, NULL, (int64_t)map_count(&d->cluster.nodes));
+    metrics_set(&disagreed, NULL, (int64_t)d->cluster.classes->disagreed);
     metrics_set(&queue_gauge, "active", (int64_t)queue_len(&d->queue, GANG_ACTIVE));
     metrics_set(&queue_gauge, "backoff", (int64_t)queue_len(&d->queue, GANG_BACKOFF));
     metrics_set(&queue_gauge, "parked", (int64_t)queue_len(&d->queue, GANG_PARKED));
@@ -313,7 +321,7 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     queue_init(&d->queue);
     arena_init(&d->arena, 64 * 1024);
     struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge,
-                            &nodes_gauge, &queue_gauge,   &preemptions};
+                            &nodes_gauge, &queue_gauge,   &preemptions, &disagreed};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         metrics_register(all[i]);
     if (mailbox_new(&d->evictions, loop, DRIVE_RESULTS, take_eviction, evictor_result_free, d,
