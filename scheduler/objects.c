@@ -8,6 +8,7 @@
 #include "scheduler/objects.h"
 
 #include "lib/base/str.h"
+#include "lib/model/names.h"
 #include "scheduler/cluster.h"
 
 /* ---- says the same -------------------------------------------------------------------------- */
@@ -247,6 +248,15 @@ const struct csi_driver *objects_find_csi_driver(const struct objects *o, const 
     return (const void *)objects_find(o, OBJECTS_CSI_DRIVERS, driver);
 }
 
+/* By the name that it gives, or by the one that every class has. */
+static bool offers(const struct device_class *c, const char *resource)
+{
+    static const char every[] = NAME_RES_DEVICE_CLASS;
+    if (c->extended_resource && str_eq(c->extended_resource, resource))
+        return true;
+    return str_starts(resource, every) && str_eq(resource + sizeof every - 1, c->object.name);
+}
+
 const struct device_class *objects_find_offer(const struct objects *o, const char *resource)
 {
     const struct device_class *best = NULL;
@@ -254,8 +264,7 @@ const struct device_class *objects_find_offer(const struct objects *o, const cha
     void *value;
     for (size_t i = 0; map_next(&o->by_key[OBJECTS_DEVICE_CLASSES], &i, &key, &value);) {
         const struct device_class *c = value;
-        if (c->extended_resource && str_eq(c->extended_resource, resource) &&
-            (!best || strcmp(c->object.name, best->object.name) < 0))
+        if (offers(c, resource) && (!best || strcmp(c->object.name, best->object.name) < 0))
             best = c;
     }
     return best;

@@ -166,6 +166,9 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_NOT_OFFERED:
         strbuf_addf(b, "%s not offer %s", one ? "does" : "do", r->what);
         break;
+    case REASON_DEVICE_CLASS:
+        strbuf_addf(b, "%s %s, which is not supported by this scheduler", have, r->what);
+        break;
     case REASON_PODS:
         strbuf_addf(b, "%s no pod place left", have);
         break;

@@ -20,6 +20,7 @@
 enum reason_kind {
     REASON_RESOURCE,      /* what: resource name; want, free in its unit */
     REASON_NOT_OFFERED,   /* what: resource name */
+    REASON_DEVICE_CLASS,  /* what: "e.com/gpu only by ... (DeviceClass c)": see fit.c */
     REASON_PODS,          /* free pod places: none */
     REASON_UNSCHEDULABLE, /* cordoned */
     REASON_TAINT,         /* what: "key=value:Effect" */

@@ -13,6 +13,7 @@
 #define NAME_RES_GPU_COUNT "aliyun.com/gpu-count" /* also a pod label */
 #define NAME_RES_GPU "aliyun.com/gpu"
 #define NAME_RES_NVIDIA_GPU "nvidia.com/gpu"
+#define NAME_RES_DEVICE_CLASS "deviceclass.resource.kubernetes.io/" /* then a DeviceClass' name */
 
 /* Node labels. */
 #define NAME_LABEL_GPU_MODE "ack.node.gpu.schedule"

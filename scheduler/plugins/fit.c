@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * fit - room for the effective request: CPU, memory, ephemeral storage, pod places and every extended resource. A resource that the node does not list
- * is a "no" even where the kubelet would start the pod without it. A node with a pod whose size nobody knows has no room.
+ * is a "no" even where the kubelet would start the pod without it; where a DeviceClass offers it (dynamic resource allocation) the user is told that we do not serve that. A node with a
+ * pod whose size nobody knows has no room.
  *
  * Score: half of it how full the node would be (emptiest first, or fullest first: cluster.packing), half how evenly its CPU and its memory would be used.
  * Pod places count a little, so that pods that ask for nothing do not all go to one node.
@@ -28,15 +29,29 @@ static bool refuse(struct reason *why, enum reason_kind kind, const char *what, 
     return false;
 }
 
-static bool has_extra(const struct amounts *want, const struct cluster_node *node,
-                      const struct amounts *used, struct reason *why)
+static bool not_offered(const struct plugin_ask *ask, const char *name, struct arena *a,
+                        struct reason *why)
 {
+    const struct device_class *class =
+        why != NULL ? objects_find_offer(&ask->cluster->objects, name) : NULL;
+    if (class == NULL)
+        return refuse(why, REASON_NOT_OFFERED, name, NULL);
+    return refuse(why, REASON_DEVICE_CLASS,
+                  arena_printf(a, "%s only by dynamic resource allocation (DeviceClass %s)", name,
+                               class->object.name),
+                  NULL);
+}
+
+static bool has_extra(const struct plugin_ask *ask, const struct cluster_node *node,
+                      const struct amounts *used, struct arena *a, struct reason *why)
+{
+    const struct amounts *want = &ask->pod->request;
     for (uint32_t i = 0; i < want->extra_len; i++) {
         int64_t offered = 0, taken = 0;
         if (want->extra[i].value == 0)
             continue;
         if (!amounts_get(&node->allocatable, want->extra[i].id, &offered))
-            return refuse(why, REASON_NOT_OFFERED, want->extra[i].name, NULL);
+            return not_offered(ask, want->extra[i].name, a, why);
         (void)amounts_get(used, want->extra[i].id, &taken);
         if (lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
             return false;
@@ -45,7 +60,7 @@ static bool has_extra(const struct amounts *want, const struct cluster_node *nod
 }
 
 static bool has_room(const struct plugin_ask *ask, const struct cluster_node *node,
-                     const struct amounts *used, struct reason *why)
+                     const struct amounts *used, struct arena *a, struct reason *why)
 {
     const struct amounts *want = &ask->pod->request, *total = &node->allocatable;
     if (num_sub_sat(total->pods, used->pods) < 1)
@@ -55,13 +70,12 @@ static bool has_room(const struct plugin_ask *ask, const struct cluster_node *no
         lacks("ephemeral-storage", want->ephemeral_bytes, total->ephemeral_bytes,
               used->ephemeral_bytes, why))
         return false;
-    return has_extra(want, node, used, why);
+    return has_extra(ask, node, used, a, why);
 }
 
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
-    (void)a;
     const struct cluster_pod *unknown = cluster_find_unreadable(node), *other;
     if (unknown != NULL)
         return refuse(why, REASON_UNREADABLE, NULL, unknown->pod->unreadable);
@@ -69,12 +83,12 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     if (lacked != NULL)
         return refuse(why, REASON_REJECTED, lacked, NULL);
     if (node->nominated == 0)
-        return has_room(ask, node, &node->used, why);
+        return has_room(ask, node, &node->used, a, why);
     struct amounts used = {0};
     amounts_account(&used, &node->used, 1);
     for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
         amounts_account(&used, &other->request, 1);
-    bool room = has_room(ask, node, &used, why);
+    bool room = has_room(ask, node, &used, a, why);
     amounts_deinit(&used);
     return room;
 }
@@ -113,16 +127,23 @@ static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
     if (row->free_pods < 1 || want->cpu_milli > row->free_cpu_milli ||
         want->memory_bytes > row->free_memory_bytes ||
         want->ephemeral_bytes > row->free_ephemeral_bytes ||
-        (want->extra_len > 0 && !has_extra(want, row->node, &row->node->used, NULL)) ||
+        (want->extra_len > 0 && !has_extra(ask, row->node, &row->node->used, NULL, NULL)) ||
         (row->closer && !filter(ask, row->node, NULL, NULL)))
         return TREE_NO;
     return score_row(ask, row);
+}
+
+/* Which classes of devices there are changes the words only. */
+static uint64_t version(const struct cluster *c)
+{
+    return c->objects.generation[OBJECTS_DEVICE_CLASSES];
 }
 
 const struct plugin plugin_fit = {.name = "fit",
                                   .wakes = EVENT_NODE_ROOM | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,
                                   .score_depends = PLUGIN_HELD,
+                                  .version = version,
                                   .filter = filter,
                                   .score = score,
                                   .rate = rate,

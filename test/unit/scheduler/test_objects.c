@@ -190,6 +190,12 @@ static void questions(void **state)
     expect_str("who offers a resource: the first by name", "b",
                objects_find_offer(&o, "e/r")->object.name);
     expect_true("nobody", objects_find_offer(&o, "e/s") == NULL);
+    expect_str("the name that every class has", "a",
+               objects_find_offer(&o, "deviceclass.resource.kubernetes.io/a")->object.name);
+    expect_true("of a class that is not there",
+                objects_find_offer(&o, "deviceclass.resource.kubernetes.io/c") == NULL);
+    expect_true("the start of it is not enough",
+                objects_find_offer(&o, "deviceclass.resource.kubernetes.io/") == NULL);
     objects_deinit(&o);
     expect_done();
 }

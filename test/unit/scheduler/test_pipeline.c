@@ -4,6 +4,7 @@
  */
 #include "scheduler/pipeline.h"
 
+#include "lib/kube/decode.h"
 #include "lib/model/names.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
@@ -420,6 +421,48 @@ static void host_ports(void **state)
     expect_done();
 }
 
+static void put_device_class(struct cluster *c, const char *text)
+{
+    struct error err = ERROR_INIT;
+    AUTO_JSON *doc = NULL;
+    struct device_class *class = NULL;
+    if (json_parse(&doc, text, strlen(text), &err) < 0 ||
+        decode_device_class(json_root(doc), &class, &err) < 0)
+        fail_msg("%s", err.text);
+    (void)objects_put(&c->objects, OBJECTS_DEVICE_CLASSES, &class->object);
+}
+
+/* The class of the pod remembers its refusal: it is asked anew when DeviceClasses come. */
+static void a_resource_that_only_a_device_class_offers(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct arena a;
+    struct pipeline_choice choice;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&a, 0);
+    (void)cluster_put_node(&c, NODE(.name = "a"));
+    (void)cluster_put_pod(
+        &c, POD(.name = "p", .c = {{.other = "example.com/gpu", .other_amount = 1}}), NULL);
+    struct cluster_pod *cp = cluster_find_pod(&c, "d/p");
+    pipeline_choose(&c, cp, &a, &choice);
+    expect_str("nobody offers it", "0/1 nodes fit: 1 does not offer example.com/gpu",
+               reasons_sentence(&choice.why, &a));
+    put_device_class(&c, "{\"metadata\":{\"name\":\"gpu.example.com\"},"
+                         "\"spec\":{\"extendedResourceName\":\"example.com/gpu\"}}");
+    pipeline_choose(&c, cp, &a, &choice);
+    expect_str("a DeviceClass does",
+               "0/1 nodes fit: 1 has example.com/gpu only by dynamic resource allocation "
+               "(DeviceClass gpu.example.com), which is not supported by this scheduler",
+               reasons_sentence(&choice.why, &a));
+    (void)cluster_put_node(&c, NODE(.name = "b", .other = "example.com/gpu", .other_amount = 1));
+    pipeline_choose(&c, cp, &a, &choice);
+    expect_str("a device plugin does as well", "b", choice.node != NULL ? choice.node->name : NULL);
+    cluster_deinit(&c);
+    arena_deinit(&a);
+    expect_done();
+}
+
 static void full_nodes_first(void **state)
 {
     (void)state;
@@ -448,9 +491,13 @@ static void full_nodes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_ports),       cmocka_unit_test(full_nodes_first),
-        cmocka_unit_test(one_pod_one_node), cmocka_unit_test(whole_cards_beside_unknown_ones),
-        cmocka_unit_test(the_best_node),    cmocka_unit_test(a_node_whose_pods_cannot_all_be_read),
+        cmocka_unit_test(a_resource_that_only_a_device_class_offers),
+        cmocka_unit_test(host_ports),
+        cmocka_unit_test(full_nodes_first),
+        cmocka_unit_test(one_pod_one_node),
+        cmocka_unit_test(whole_cards_beside_unknown_ones),
+        cmocka_unit_test(the_best_node),
+        cmocka_unit_test(a_node_whose_pods_cannot_all_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
