@@ -141,8 +141,10 @@ struct cluster_groups {
     struct pod_group *x;
 };
 
-/* Which of the nodes with room is filled first. */
+/* Which of the nodes with room is filled first; the names are those of options and dumps, in this order. */
 enum cluster_packing { CLUSTER_EMPTIEST_FIRST, CLUSTER_FULLEST_FIRST };
+#define CLUSTER_EMPTIEST_NAME "least-allocated"
+#define CLUSTER_FULLEST_NAME "most-allocated"
 
 /* A node whose kubelet sent a pod back: rejections.h. */
 struct cluster_rejection {

@@ -132,6 +132,8 @@ static void print_head(const struct cluster *c, struct strbuf *out)
     json_object_begin(&w);
     json_kv_int(&w, "dump", DUMP_VERSION);
     json_kv_str(&w, "schedulerName", c->scheduler_name);
+    if (c->packing == CLUSTER_FULLEST_FIRST)
+        json_kv_str(&w, "scoring", CLUSTER_FULLEST_NAME);
     json_object_end(&w);
     strbuf_adds(out, ",\"items\":[");
 }

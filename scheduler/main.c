@@ -36,6 +36,7 @@ enum { EXIT_USAGE = 2, DRAIN_MS = 600, DRAIN_STEP_MS = 10, STATUS_DRAIN_MS = 100
 
 struct scheduler_options {
     const char *name;
+    int packing;
     int64_t bind_workers;
     bool debug_cluster;
 };
@@ -76,6 +77,15 @@ static const struct option_row rows[] = {
      .fallback = NAME_SCHEDULER,
      .meta = "NAME",
      .help = "Pods with this spec.schedulerName are ours."},
+    {.name = "scoring",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct scheduler_options, packing),
+     .fallback = CLUSTER_EMPTIEST_NAME,
+     .choices = CLUSTER_EMPTIEST_NAME "|" CLUSTER_FULLEST_NAME,
+     .meta = "HOW",
+     .help = "Of the nodes with room, the emptiest first, or the fullest (which keeps whole nodes "
+             "free for large pods). Another scheduler name with another rule is another instance "
+             "of this program, with a lease name of its own."},
     {.name = "bind-workers",
      .kind = OPTION_INT,
      .offset = offsetof(struct scheduler_options, bind_workers),
@@ -254,6 +264,7 @@ static int set_up(struct scheduler *s, struct error *err)
                      &s->http, err) < 0 ||
         mailbox_new(&s->control, s->loop, 4, take_control, control_dispose, s, err) < 0)
         return -1;
+    s->drive.cluster.packing = (enum cluster_packing)s->options.packing;
     if (!s->lease_options.enabled)
         return start_leading(s, err);
     probes_met(&s->probes, s->need_synced, true); /* a standby is ready to stand by */

@@ -33,6 +33,7 @@ struct replay_options {
     const char *ns;
     const char *scheduler;
     bool any_scheduler;
+    int scoring;
     int64_t max_input;
     const char *openb;
     const char *openb_nodes, *openb_pods;
@@ -71,6 +72,15 @@ static const struct option_row rows[] = {
      .kind = OPTION_BOOL,
      .offset = offsetof(struct replay_options, any_scheduler),
      .help = "Place all waiting pods, whatever their spec.schedulerName."},
+    {.name = "scoring",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct replay_options, scoring),
+     .fallback = "dump",
+     .choices = "dump|" CLUSTER_EMPTIEST_NAME "|" CLUSTER_FULLEST_NAME,
+     .meta = "HOW",
+     .help =
+         "Which of the nodes with room are filled first. What the dump says, else " CLUSTER_EMPTIEST_NAME
+         "."},
     {.name = "max-input",
      .kind = OPTION_SIZE,
      .offset = offsetof(struct replay_options, max_input),
@@ -349,6 +359,9 @@ static int replay(struct replay *r, const struct options_operands *files)
     r->load.ns = o->ns;
     r->load.named = o->scheduler != NULL;
     r->load.any_scheduler = o->any_scheduler;
+    r->load.scored = o->scoring > 0;
+    if (o->scoring > 0)
+        r->cluster.packing = o->scoring == 1 ? CLUSTER_EMPTIEST_FIRST : CLUSTER_FULLEST_FIRST;
     r->load.max_bytes = (size_t)o->max_input;
     if (run(r, files, &status, &err) < 0) {
         (void)fprintf(stderr, "%s: %s\n", program.name, err.text);

@@ -407,7 +407,7 @@ static void take_one(struct replay_load *l, json *j, const char *api, const char
     kind->take(l, j, where);
 }
 
-/* A dump says whose scheduler's it is, and in which form. */
+/* A dump says whose scheduler's it is, which nodes that one fills first, and in which form it is. */
 static bool read_head(struct replay_load *l, json *list, const char *where)
 {
     json *own = json_get(list, "cosched");
@@ -421,6 +421,8 @@ static bool read_head(struct replay_load *l, json *list, const char *where)
         refuse(l, where, &err);
         return false;
     }
+    if (!l->scored && str_eq(json_get_str(own, "scoring"), CLUSTER_FULLEST_NAME))
+        l->cluster->packing = CLUSTER_FULLEST_FIRST;
     if (name != NULL && !l->named) {
         l->cluster->scheduler_name = arena_strdup(&l->arena, name);
         l->named = true;

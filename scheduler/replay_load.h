@@ -28,6 +28,7 @@ struct replay_load {
     void *arg;
     const char *ns;      /* of objects that have none */
     bool named;          /* the scheduler's name was given: a dump's own does not count */
+    bool scored;         /* which nodes are filled first was given, likewise */
     bool any_scheduler;  /* waiting pods of other schedulers are ours as well */
     size_t max_bytes;    /* of one file */
     struct arena arena;  /* for as long as this lives */
