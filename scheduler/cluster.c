@@ -48,6 +48,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->pods);
     map_init(&c->gangs);
     map_init(&c->pod_groups);
+    failures_init(&c->failures);
     amounts_names_init(&c->names);
     objects_init(&c->objects);
     volumes_held_init(&c->volumes);
@@ -78,6 +79,7 @@ void cluster_deinit(struct cluster *c)
     map_deinit(&c->nodes);
     vec_deinit(&c->placed);
     rejections_deinit(c);
+    failures_deinit(&c->failures);
     amounts_names_deinit(&c->names);
     objects_deinit(&c->objects);
     volumes_held_deinit(&c->volumes);

@@ -19,6 +19,7 @@
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
 #include "scheduler/amounts.h"
+#include "scheduler/failures.h"
 #include "scheduler/index.h"
 #include "scheduler/ledger.h"
 #include "scheduler/objects.h"
@@ -128,6 +129,14 @@ struct gang {
         bool for_gang;  /* pods are missing, not room */
         int64_t due_ms; /* when to tell again; -1: everyone knows */
     } why;
+    /* podgroups.c's */
+    struct gang_trial {
+        int64_t since_ms;  /* since when a quorum waits for room; 0: it does not */
+        int64_t since_ns;  /* the same on the wall, in whole seconds; stays when it was placed */
+        int64_t broken_ms; /* since when some are placed, but fewer than the quorum; 0: no */
+        bool told_broken;
+        bool had_success; /* a member has succeeded: it is about to end */
+    } trial;
     uint64_t event_class; /* status.c's: the class that an Event was made for */
     bool queued_first;    /* first, priority and since_ns as they were when it entered a heap */
     int32_t queued_priority;
@@ -139,6 +148,8 @@ struct cluster_groups {
     char *key;
     struct pod_group *sigs;
     struct pod_group *x;
+    uint64_t told; /* podgroups.c's: the status that was sent last, and when */
+    int64_t told_ms;
 };
 
 /* Which of the nodes with room is filled first; the names are those of options and dumps, in this order. */
@@ -168,6 +179,7 @@ struct cluster {
     struct VEC(struct cluster_placed) placed;   /* how many pods of each priority */
     struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
     struct VEC(struct cluster_rejection) rejections;
+    struct failures failures; /* failed members of gangs */
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     struct volumes_held volumes;

@@ -11,6 +11,7 @@
 #include "lib/base/str.h"
 #include "scheduler/classes.h"
 #include "scheduler/cycle.h"
+#include "scheduler/gangs.h"
 #include "scheduler/nominations.h"
 #include "scheduler/plan.h"
 
@@ -251,6 +252,7 @@ static void tick(void *arg)
         if (clock_mono_ms() >= slice_end)
             break;
     }
+    podgroups_look(d->podgroups);
     metrics_set(&pods_gauge, NULL, (int64_t)map_count(&d->cluster.pods));
     metrics_set(&nodes_gauge, NULL, (int64_t)map_count(&d->cluster.nodes));
     metrics_set(&disagreed, NULL, (int64_t)d->cluster.classes->disagreed);
@@ -266,6 +268,11 @@ void drive_poke(struct drive *d)
 {
     if (d->running)
         loop_timer_set(d->loop, &d->tick, 0, tick, d);
+}
+
+static void poke(void *arg)
+{
+    drive_poke(arg);
 }
 
 static void note_bound(struct drive *d, const struct cluster_pod *cp, const struct binder_result *r)
@@ -330,6 +337,22 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     return mailbox_new(&d->results, loop, DRIVE_RESULTS, take_result, binder_result_free, d, err);
 }
 
+/* Before anybody else takes their room. */
+static void finish_what_was_begun(struct drive *d)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&d->cluster.gangs, &i, &key, &value);) {
+        struct gang *g = value;
+        if (gangs_is_lone(g) || g->state == GANG_IDLE || gangs_count_placed(g) == 0 ||
+            gangs_count_missing(g) == 0)
+            continue;
+        log_info("gang was bound in part", kv("gang", g->key),
+                 kv("missing", gangs_count_missing(g)));
+        queue_first(&d->queue, g, clock_mono_ms());
+    }
+}
+
 void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e,
                  struct volumes *v)
 {
@@ -337,7 +360,16 @@ void drive_start(struct drive *d, struct binder *b, struct status *s, struct evi
     d->status = s;
     d->evictor = e;
     d->volumes = v;
+    d->podgroups = podgroups_new(&(struct podgroups_config){.loop = d->loop,
+                                                            .cluster = &d->cluster,
+                                                            .queue = &d->queue,
+                                                            .status = s,
+                                                            .evictor = e,
+                                                            .evict_stale = d->options.evict_stale,
+                                                            .changed = poke,
+                                                            .arg = d});
     d->running = true;
+    finish_what_was_begun(d);
     drive_poke(d);
 }
 
@@ -346,6 +378,8 @@ void drive_pause(struct drive *d)
     d->running = false;
     loop_timer_cancel(d->loop, &d->tick);
     loop_timer_cancel(d->loop, &d->tell);
+    podgroups_free(d->podgroups);
+    d->podgroups = NULL;
 }
 
 void drive_deinit(struct drive *d)

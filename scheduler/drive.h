@@ -13,11 +13,17 @@
 #include "scheduler/binder.h"
 #include "scheduler/cluster.h"
 #include "scheduler/evictor.h"
+#include "scheduler/podgroups.h"
 #include "scheduler/queue.h"
 #include "scheduler/status.h"
 #include "scheduler/volumes.h"
 
+struct drive_options {
+    bool evict_stale; /* gangs that have fallen apart are sent away altogether */
+};
+
 struct drive {
+    struct drive_options options; /* set before drive_start */
     struct loop *loop;
     struct cluster cluster;
     struct queue queue;
@@ -30,14 +36,15 @@ struct drive {
     struct status *status;
     struct evictor *evictor;
     struct volumes *volumes; /* pods whose claims are bound first */
-    uint64_t tickets;        /* Bindings handed out so far */
-    bool running;            /* caches are synced and we lead */
+    struct podgroups *podgroups;
+    uint64_t tickets; /* Bindings handed out so far */
+    bool running;     /* caches are synced and we lead */
 };
 
 int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err);
 /* What struct volumes wants to know of us. */
 struct volumes_config drive_volumes_config(struct drive *d, struct binder *b);
-/* From now on gangs are tried. */
+/* From now on gangs are tried; first of all those of which whoever led before us bound some members and not the rest. */
 void drive_start(struct drive *d, struct binder *b, struct status *s, struct evictor *e,
                  struct volumes *v);
 /* No new gang is tried; results are still taken. */

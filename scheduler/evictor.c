@@ -27,7 +27,8 @@ struct evictor {
 
 struct evictor_job {
     char *ns, *name, *uid;
-    char *pod, *pod_uid; /* for whom */
+    char *pod, *pod_uid; /* for whom; "" */
+    char *why;           /* for nobody, but therefore; or NULL */
 };
 
 static void job_free(void *p)
@@ -38,6 +39,7 @@ static void job_free(void *p)
     free(job->uid);
     free(job->pod);
     free(job->pod_uid);
+    free(job->why);
     free(job);
 }
 
@@ -57,7 +59,10 @@ static void print_condition(const struct evictor_job *job, struct strbuf *out)
     char now[CLOCK_RFC3339_SIZE];
     AUTO_STRBUF message = {0};
     clock_rfc3339(clock_wall_ns(), 0, now);
-    strbuf_addf(&message, "sent away to make room for pod %s of higher priority", job->pod);
+    if (job->why != NULL)
+        strbuf_adds(&message, job->why);
+    else
+        strbuf_addf(&message, "sent away to make room for pod %s of higher priority", job->pod);
     json_writer_init(&w, out);
     json_object_begin(&w);
     json_key(&w, "metadata");
@@ -71,7 +76,7 @@ static void print_condition(const struct evictor_job *job, struct strbuf *out)
     json_object_begin(&w);
     json_kv_str(&w, "type", "DisruptionTarget");
     json_kv_str(&w, "status", "True");
-    json_kv_str(&w, "reason", "PreemptionByScheduler");
+    json_kv_str(&w, "reason", job->why != NULL ? "StaleGang" : "PreemptionByScheduler");
     json_kv_str(&w, "message", strbuf_str(&message));
     json_kv_str(&w, "lastTransitionTime", now);
     json_object_end(&w);
@@ -162,6 +167,18 @@ void evictor_submit(struct evictor *e, const struct pod *victim, const struct po
                                 .uid = mem_strdup(victim->uid),
                                 .pod = mem_strdup(for_pod->key),
                                 .pod_uid = mem_strdup(for_pod->uid)};
+    (void)workers_submit(e->workers, job);
+}
+
+void evictor_submit_stale(struct evictor *e, const struct pod *victim, const char *why)
+{
+    struct evictor_job *job = mem_new(struct evictor_job, 1);
+    *job = (struct evictor_job){.ns = mem_strdup(victim->ns),
+                                .name = mem_strdup(victim->name),
+                                .uid = mem_strdup(victim->uid),
+                                .pod = mem_strdup(""),
+                                .pod_uid = mem_strdup(""),
+                                .why = mem_strdup(why)};
     (void)workers_submit(e->workers, job);
 }
 

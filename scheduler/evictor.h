@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * evictor - sends pods away for one that is more important: first the condition DisruptionTarget that says why, then the deletion, with the pod's own grace period.
+ * evictor - sends pods away, for one that is more important or since their gang has fallen apart: first the condition DisruptionTarget that says why, then the deletion, with the pod's own grace period.
  *
  * Only the very pod that was chosen (its uid is a precondition of both), only while the lease allows it. A pod that is gone already is as good as sent away.
  */
@@ -35,5 +35,7 @@ int evictor_start(struct evictor **out, struct kube_config *kube, const struct k
                   const struct evictor_config *c, struct error *err);
 /* Copies everything. */
 void evictor_submit(struct evictor *e, const struct pod *victim, const struct pod *for_pod);
+/* Not for another pod but for this reason, a sentence; the result names no pod ("" and ""). */
+void evictor_submit_stale(struct evictor *e, const struct pod *victim, const char *why);
 /* Those under way are cancelled; NULL is fine. */
 void evictor_stop(struct evictor *e);

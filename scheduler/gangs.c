@@ -185,11 +185,16 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
     return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;
 }
 
-static uint32_t group_changed(struct cluster *c, const char *key, const struct cluster_hooks *hooks)
+struct gang *gangs_find(const struct cluster *c, const char *key)
 {
     AUTO_STRBUF gang_key = {0};
     strbuf_addf(&gang_key, "gang %s", key);
-    struct gang *g = map_get(&c->gangs, strbuf_str(&gang_key));
+    return map_get(&c->gangs, strbuf_str(&gang_key));
+}
+
+static uint32_t group_changed(struct cluster *c, const char *key, const struct cluster_hooks *hooks)
+{
+    struct gang *g = gangs_find(c, key);
     return g != NULL ? changed(c, g, hooks) : 0;
 }
 

@@ -21,6 +21,8 @@ uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_h
 /* Frees all gangs and PodGroups. */
 void gangs_deinit(struct cluster *c);
 
+/* The gang "ns/name" that has members, or NULL. Borrowed. */
+struct gang *gangs_find(const struct cluster *c, const char *key);
 /* The PodGroup that holds for the gang, or NULL. Borrowed. */
 const struct pod_group *gangs_group_of(const struct cluster *c, const struct gang *g);
 

@@ -105,12 +105,10 @@ static uint32_t drop_pod(const struct change *ch, struct name name)
     return cluster_remove_pod(ch->in->cluster, name.key, name.uid, ch->hooks);
 }
 
-/* Nothing is kept of them, so nothing is dropped. */
+/* Only the names of members of gangs are kept of them. */
 static const struct map *all_rejected(const struct change *ch)
 {
-    static const struct map none;
-    (void)ch;
-    return &none;
+    return &ch->in->cluster->failures.pods;
 }
 
 static void expire_rejections(void *arg)
@@ -137,14 +135,14 @@ static uint32_t put_rejected(const struct change *ch, void *object)
         rejections_note(ch->in->cluster, p, age_ms, loop_now_ms(ch->in->loop));
         loop_timer_set(ch->in->loop, &ch->in->rejections, 0, expire_rejections, ch->in);
     }
+    failures_note(&ch->in->cluster->failures, p);
     pod_free(p);
     return 0;
 }
 
 static uint32_t drop_rejected(const struct change *ch, struct name name)
 {
-    (void)ch;
-    (void)name;
+    failures_drop(&ch->in->cluster->failures, name.key, name.uid);
     return 0;
 }
 

@@ -38,6 +38,7 @@ struct scheduler_options {
     const char *name;
     int packing;
     int64_t bind_workers;
+    int stale_gang; /* keep, evict */
     bool debug_cluster;
 };
 
@@ -94,6 +95,15 @@ static const struct option_row rows[] = {
      .max = 256,
      .meta = "N",
      .help = "Bindings that are posted at the same time, each on its own connection."},
+    {.name = "stale-gang",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct scheduler_options, stale_gang),
+     .fallback = "keep",
+     .choices = "keep|evict",
+     .help =
+         "What becomes of the members of a gang that has fallen below its minMember and could not be "
+         "healed within scheduleTimeoutSeconds: they stay, or they are sent away so that the gang begins "
+         "anew. Both with an Event."},
     {.name = "debug-cluster",
      .kind = OPTION_BOOL,
      .offset = offsetof(struct scheduler_options, debug_cluster),
@@ -133,6 +143,7 @@ static void model_changed(void *arg)
                  kv("pods", map_count(&s->drive.cluster.pods)));
         probes_met(&s->probes, s->need_synced, true);
         http_serve(&s->http, true);
+        s->drive.options.evict_stale = s->options.stale_gang == 1;
         drive_start(&s->drive, s->binder, s->status, s->evictor, s->volumes);
     }
     drive_poke(&s->drive);

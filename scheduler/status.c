@@ -2,6 +2,7 @@
 #include "scheduler/status.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
@@ -17,6 +18,10 @@
 
 enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 2000, BUSY_POLL_MS = 50 };
 
+static struct metric group_writes = {.kind = METRIC_COUNTER,
+                                     .name = "cosched_scheduler_podgroup_writes_total",
+                                     .help = "Statuses of PodGroups by what became of them.",
+                                     .label = "result"};
 static struct metric writes = {.kind = METRIC_COUNTER,
                                .name = "cosched_scheduler_condition_writes_total",
                                .help = "PodScheduled conditions by what became of them.",
@@ -37,6 +42,8 @@ struct status_job {
     char *reason, *sentence;
     bool turns_false; /* the condition was not False before */
     char *nominated;  /* not a condition but this node's name; "": none any more */
+    char *group;      /* not a pod but a PodGroup: the patch */
+    bool x_group;
 };
 
 static void job_free(void *p)
@@ -49,6 +56,7 @@ static void job_free(void *p)
     free(job->reason);
     free(job->sentence);
     free(job->nominated);
+    free(job->group);
     free(job);
 }
 
@@ -178,17 +186,46 @@ static const char *write_condition(struct status *s, struct status_job *job)
     return error_code_name(err.code);
 }
 
+static const struct kube_kind *group_kind(bool x_group)
+{
+    return x_group ? &kube_pod_groups_x : &kube_pod_groups;
+}
+
+/* Once: whoever sent it looks at what the watch brings and sends it again when it must. */
+static const char *write_group(struct status *s, const struct status_job *job)
+{
+    struct error err = ERROR_INIT;
+    if (!wait_for_turn(s))
+        return "stopping";
+    if (s->lease != NULL && !lease_may_write(s->lease))
+        return "not leading";
+    if (kube_patch(s->client, group_kind(job->x_group), job->ns, job->name, "status",
+                   KUBE_PATCH_MERGE, job->group, strlen(job->group), NULL, &err) == 0)
+        return "written";
+    if (err.code == ERROR_NOT_FOUND || err.code == ERROR_CONFLICT)
+        return "overtaken";
+    if (err.code != ERROR_CANCELLED)
+        log_warn("status of a PodGroup not written", kv("namespace", job->ns),
+                 kv("podgroup", job->name), kv("error", err.text));
+    return error_code_name(err.code);
+}
+
 static void worker_write(void *arg, unsigned thread, void *p)
 {
+    struct status_job *job = p;
     (void)thread;
-    metrics_inc(&writes, write_condition(arg, p));
-    job_free(p);
+    if (job->group != NULL)
+        metrics_inc(&group_writes, write_group(arg, job));
+    else
+        metrics_inc(&writes, write_condition(arg, job));
+    job_free(job);
 }
 
 int status_start(struct status **out, struct kube_config *kube, const struct kube_options *k,
                  const struct status_config *c, struct error *err)
 {
     metrics_register(&writes);
+    metrics_register(&group_writes);
     struct status *s = mem_new(struct status, 1);
     *s = (struct status){.lease = c->lease};
     pace_init(&s->pace, c->events.qps, num_min(STATUS_BUSY_QPS, c->events.qps), clock_mono_ms());
@@ -308,6 +345,83 @@ void status_tell_preempted(struct status *s, const struct pod *victim, const str
     AUTO_STRBUF b = {0};
     strbuf_addf(&b, "Sent away from %s to make room for pod %s of higher priority", node, by->key);
     emit(s, victim, false, "Preempted", strbuf_str(&b));
+}
+
+/* ---- gangs ---- */
+
+static void print_group(const struct pod_group *g, const struct progress *now, struct strbuf *out)
+{
+    struct json_writer w;
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", g->uid);
+    json_object_end(&w);
+    json_key(&w, "status");
+    json_object_begin(&w);
+    json_kv_str(&w, "phase", now->phase);
+    json_kv_int(&w, "scheduled", now->scheduled);
+    json_kv_int(&w, "running", now->running);
+    json_kv_int(&w, "succeeded", now->succeeded);
+    json_kv_int(&w, "failed", now->failed);
+    json_key(&w, "scheduleStartTime");
+    if (now->schedule_start_ns > 0) {
+        char at[CLOCK_RFC3339_SIZE];
+        clock_rfc3339(now->schedule_start_ns, 0, at);
+        json_put_str(&w, at);
+    } else {
+        json_put_null(&w);
+    }
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
+void status_tell_group(struct status *s, const struct pod_group *group, const struct progress *now)
+{
+    struct strbuf body = {0};
+    print_group(group, now, &body);
+    struct status_job *job = mem_new(struct status_job, 1);
+    *job = (struct status_job){.ns = mem_strdup(group->ns),
+                               .name = mem_strdup(group->name),
+                               .uid = mem_strdup(group->uid),
+                               .group = strbuf_take(&body),
+                               .x_group = group->x_group};
+    if (!workers_submit(s->workers, job))
+        metrics_inc(&group_writes, "dropped");
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct cluster_pod *const *x = a, *const *y = b;
+    return strcmp((*x)->pod->key, (*y)->pod->key);
+}
+
+void status_tell_gang(struct status *s, const struct gang *g, const struct pod_group *group,
+                      bool waiting, const char *reason, const char *message)
+{
+    const struct cluster_pod **members = mem_new(const struct cluster_pod *, g->members.len);
+    size_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (waiting ? cluster_pod_is_schedulable(cp) : cp->on != NULL && !cp->pod->terminating)
+            members[n++] = cp;
+    }
+    qsort(members, n, sizeof *members, by_name);
+    for (size_t i = 0; i < n && i < STATUS_MEMBERS; i++)
+        emit(s, members[i]->pod, true, reason, message);
+    free(members);
+    if (group == NULL)
+        return;
+    AUTO_STRBUF version = {0};
+    const struct kube_kind *kind = group_kind(group->x_group);
+    strbuf_addf(&version, "%s/%s", kind->group, kind->version);
+    struct events_object o = {.api_version = strbuf_str(&version),
+                              .kind = kind->kind,
+                              .ns = group->ns,
+                              .name = group->name,
+                              .uid = group->uid};
+    events_emit(s->events, &o, true, reason, message);
 }
 
 void status_stop(struct status *s, int64_t drain_ms)

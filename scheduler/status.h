@@ -6,7 +6,7 @@
  *
  * A pod that has waited for STATUS_FIRST_MS is told; then again when the class of the reason changes (another resource, another
  * kind of refusal, another number of gang members), at most every STATUS_AGAIN_MS. Amounts alone cause no write. So a pod that is
- * bound at once costs none, and the members of a growing gang cost few.
+ * bound at once costs none, and the members of a growing gang cost few. A PodGroup's status takes its turn in the same bucket; when to write it is podgroups.c's business.
  */
 #pragma once
 
@@ -18,8 +18,15 @@
 #include "lib/kube/events.h"
 #include "lib/kube/lease.h"
 #include "scheduler/cluster.h"
+#include "scheduler/progress.h"
 
-enum { STATUS_QUEUE = 10000, STATUS_FIRST_MS = 1000, STATUS_AGAIN_MS = 10000, STATUS_BUSY_QPS = 5 };
+enum {
+    STATUS_QUEUE = 10000,
+    STATUS_FIRST_MS = 1000,
+    STATUS_AGAIN_MS = 10000,
+    STATUS_BUSY_QPS = 5,
+    STATUS_MEMBERS = 16
+};
 
 struct status;
 
@@ -40,5 +47,10 @@ void status_tell_bind_failed(struct status *s, const struct pod *p, const char *
 void status_tell_nominated(struct status *s, const struct pod *p, const char *node);
 void status_tell_preempted(struct status *s, const struct pod *victim, const struct pod *by,
                            const char *node);
+/* Writes the PodGroup's status, as long as it is that very object. */
+void status_tell_group(struct status *s, const struct pod_group *group, const struct progress *now);
+/* One Event for the PodGroup, if there is one, and one for each of the gang's waiting (or else placed) members, at most STATUS_MEMBERS of them, by name. */
+void status_tell_gang(struct status *s, const struct gang *g, const struct pod_group *group,
+                      bool waiting, const char *reason, const char *message);
 /* Sends what waits for at most drain_ms. NULL is fine. */
 void status_stop(struct status *s, int64_t drain_ms);

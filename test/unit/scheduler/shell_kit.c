@@ -32,6 +32,7 @@ static void (*free_of(enum intake_kind kind))(void *object)
     case INTAKE_NODES:
         return free_node;
     case INTAKE_PODS:
+    case INTAKE_REJECTED_PODS:
         return free_pod;
     case INTAKE_POD_GROUPS:
     case INTAKE_POD_GROUPS_X:

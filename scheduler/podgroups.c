@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One look goes over all gangs and PodGroups, at most every PODGROUPS_DELAY_MS and only when something has changed or is due. That is a few hundred
+ * microseconds for thousands of gangs, and it needs no hook in every place that moves a pod. What lies between two looks is never written, so a gang that is
+ * placed at once costs one write and not four.
+ *
+ *      look_at_gang     no attempt ── a quorum waits for room (begin) ─► attempt ── placed, or the quorum is gone ─► no attempt
+ *                                                                       │    ▲
+ *                                                                       └────┘ time is over (fail)
+ *
+ *      look_at_group    the status as it should be (progress.h) is what the watch shows: nothing to do
+ *                       it was sent less than PODGROUPS_AGAIN_MS ago: the watch will show it
+ *                       otherwise: sent
+ */
+#include "scheduler/podgroups.h"
+
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "scheduler/gangs.h"
+#include "scheduler/progress.h"
+
+static const int64_t second_ns = 1000000000;
+
+static struct metric timeouts = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_gang_timeouts_total",
+    .help = "Attempts of gangs that were not placed within scheduleTimeoutSeconds."};
+static struct metric stale_total = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_stale_gangs_total",
+    .help =
+        "Gangs that fell below their minMember and could not be healed in time, by what was done.",
+    .label = "action"};
+
+struct podgroups {
+    struct podgroups_config config;
+    struct loop_timer timer;
+    struct arena arena;
+};
+
+static int64_t timeout_of(const struct pod_group *group)
+{
+    int64_t ms;
+    if (group == NULL || group->schedule_timeout_s <= 0 ||
+        !num_mul(group->schedule_timeout_s, 1000, &ms))
+        return PODGROUPS_TIMEOUT_MS;
+    return ms;
+}
+
+static void next_by(int64_t *next_ms, int64_t due_ms)
+{
+    *next_ms = num_min(*next_ms, due_ms);
+}
+
+/* ---- attempts ---- */
+
+/* Whoever led before us may have begun it: then its time is counted from there. */
+static void begin(struct gang *g, const struct pod_group *group, int64_t timeout_ms, int64_t now_ms)
+{
+    struct gang_trial *t = &g->trial;
+    int64_t wall_ns = clock_wall_ns();
+    int64_t age_ms = group != NULL && group->schedule_start_ns > 0
+                         ? (wall_ns - group->schedule_start_ns) / 1000000
+                         : -1;
+    bool goes_on = t->since_ns == 0 && age_ms >= 0 && age_ms < timeout_ms;
+    t->since_ms = goes_on ? num_max(now_ms - age_ms, 1) : now_ms;
+    t->since_ns = goes_on ? group->schedule_start_ns : wall_ns / second_ns * second_ns;
+}
+
+static void fail(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                 int64_t timeout_ms, int64_t now_ms)
+{
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b, "%s was not placed within %lld s, trying again", g->key,
+                (long long)(timeout_ms / 1000));
+    if (g->why.sentence != NULL)
+        strbuf_addf(&b, ": %s", g->why.sentence);
+    metrics_inc(&timeouts, NULL);
+    log_info("attempt of a gang ends", kv("gang", g->key), kv("timeout_ms", timeout_ms));
+    status_tell_gang(p->config.status, g, group, true, "ScheduleTimeout", strbuf_str(&b));
+    queue_retry(p->config.queue, g, now_ms);
+    g->trial.since_ms = now_ms;
+    g->trial.since_ns = clock_wall_ns() / second_ns * second_ns;
+    p->config.changed(p->config.arg);
+}
+
+static void look_at_attempt(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                            bool waits, int64_t now_ms, int64_t *next_ms)
+{
+    const char *why;
+    int64_t timeout_ms = timeout_of(group);
+    if (!waits || gangs_count_missing(g) == 0 ||
+        !gangs_has_quorum(p->config.cluster, g, &p->arena, &why)) {
+        g->trial.since_ms = 0;
+        return;
+    }
+    if (g->trial.since_ms == 0)
+        begin(g, group, timeout_ms, now_ms);
+    if (now_ms - g->trial.since_ms >= timeout_ms)
+        fail(p, g, group, timeout_ms, now_ms);
+    next_by(next_ms, g->trial.since_ms + timeout_ms);
+}
+
+/* ---- gangs that have fallen apart ---- */
+
+static void send_all_away(struct podgroups *p, const struct gang *g, const char *why)
+{
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (cp->state == CLUSTER_BOUND && !cp->pod->terminating)
+            evictor_submit_stale(p->config.evictor, cp->pod, why);
+    }
+}
+
+static void end_stale(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                      int64_t timeout_ms)
+{
+    AUTO_STRBUF b = {0};
+    bool evict = p->config.evict_stale;
+    strbuf_addf(&b, "%s has %d of %d pods on nodes, and for %lld s no place for the others: %s",
+                g->key, gangs_count_placed(g), g->min_available, (long long)(timeout_ms / 1000),
+                evict ? "they are sent away (--stale-gang=evict)"
+                      : "they stay (--stale-gang=keep)");
+    metrics_inc(&stale_total, evict ? "evicted" : "kept");
+    log_warn("gang is stale", kv("gang", g->key), kv("why", strbuf_str(&b)));
+    status_tell_gang(p->config.status, g, group, false, "StaleGang", strbuf_str(&b));
+    if (evict)
+        send_all_away(p, g, strbuf_str(&b));
+}
+
+/* Members that have succeeded and were deleted leave the rest below the quorum as well: a gang that has come so far is not stale. */
+static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                           int64_t now_ms, int64_t *next_ms)
+{
+    struct gang_trial *t = &g->trial;
+    int32_t placed = gangs_count_placed(g);
+    int64_t timeout_ms = timeout_of(group);
+    if (placed == 0 || placed >= g->min_available || t->had_success) {
+        t->broken_ms = 0;
+        t->told_broken = false;
+        return;
+    }
+    if (t->broken_ms == 0)
+        t->broken_ms = now_ms;
+    if (now_ms - t->broken_ms >= timeout_ms && !t->told_broken) {
+        end_stale(p, g, group, timeout_ms);
+        t->told_broken = !p->config.evict_stale; /* who could not be sent away is tried again */
+        t->broken_ms = now_ms;
+    }
+    if (!t->told_broken)
+        next_by(next_ms, t->broken_ms + timeout_ms);
+}
+
+static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
+{
+    const struct pod_group *group = gangs_group_of(p->config.cluster, g);
+    bool waits = false;
+    for (size_t i = 0; i < g->members.len; i++) {
+        waits |= cluster_pod_is_schedulable(g->members.items[i]);
+        g->trial.had_success |= g->members.items[i]->state == CLUSTER_FINISHED;
+    }
+    look_at_attempt(p, g, group, waits, now_ms, next_ms);
+    look_at_pieces(p, g, group, now_ms, next_ms);
+}
+
+/* ---- statuses ---- */
+
+/* Of the present attempt, or of the one that succeeded. */
+static int64_t start_of(struct gang *g, const struct pod_group *group, const char *phase)
+{
+    if (str_eq(phase, "Pending"))
+        return 0;
+    if (g == NULL)
+        return group->schedule_start_ns;
+    if (g->trial.since_ns == 0)
+        g->trial.since_ns = group->schedule_start_ns > 0 ? group->schedule_start_ns
+                                                         : clock_wall_ns() / second_ns * second_ns;
+    return g->trial.since_ns;
+}
+
+static void look_at_group(struct podgroups *p, struct cluster_groups *both, int64_t now_ms,
+                          int64_t *next_ms)
+{
+    const struct pod_group *group = both->sigs != NULL ? both->sigs : both->x;
+    struct gang *g = gangs_find(p->config.cluster, both->key);
+    struct progress now;
+    progress_of(p->config.cluster, group, g, &now);
+    now.schedule_start_ns = start_of(g, group, now.phase);
+    if (progress_is_written(&now, group))
+        return;
+    uint64_t digest = progress_digest(&now, group);
+    if (both->told != digest || now_ms - both->told_ms >= PODGROUPS_AGAIN_MS) {
+        both->told = digest;
+        both->told_ms = now_ms;
+        status_tell_group(p->config.status, group, &now);
+    }
+    next_by(next_ms, both->told_ms + PODGROUPS_AGAIN_MS);
+}
+
+/* ---- wiring ---- */
+
+static void look(void *arg)
+{
+    struct podgroups *p = arg;
+    struct cluster *c = p->config.cluster;
+    int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
+    const char *key;
+    void *value;
+    arena_reset(&p->arena);
+    for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);)
+        if (!gangs_is_lone(value))
+            look_at_gang(p, value, now_ms, &next_ms);
+    for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
+        look_at_group(p, value, now_ms, &next_ms);
+    if (next_ms < INT64_MAX)
+        loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, PODGROUPS_DELAY_MS),
+                       look, p);
+}
+
+void podgroups_look(struct podgroups *p)
+{
+    if (heap_has(&p->timer.node) && p->timer.due_ms <= clock_mono_ms() + PODGROUPS_DELAY_MS)
+        return;
+    loop_timer_set(p->config.loop, &p->timer, PODGROUPS_DELAY_MS, look, p);
+}
+
+struct podgroups *podgroups_new(const struct podgroups_config *c)
+{
+    metrics_register(&timeouts);
+    metrics_register(&stale_total);
+    struct podgroups *p = mem_new(struct podgroups, 1);
+    p->config = *c;
+    arena_init(&p->arena, 4096);
+    return p;
+}
+
+void podgroups_free(struct podgroups *p)
+{
+    if (p == NULL)
+        return;
+    loop_timer_cancel(p->config.loop, &p->timer);
+    arena_deinit(&p->arena);
+    free(p);
+}

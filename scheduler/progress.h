@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * progress - how far a gang is, in the words of a PodGroup's status. Pure.
+ *
+ *      phase           | when
+ *      Pending         | fewer members than minMember exist, and none has failed
+ *      Failed          | fewer than minMember exist since some have failed; a replacement ends it
+ *      PreScheduling   | enough exist, none is bound
+ *      Scheduling      | some are bound, fewer than minMember
+ *      Scheduled       | minMember are bound
+ *      Running         | minMember run or have succeeded
+ *      Finished        | minMember have succeeded, and nothing else waits or runs
+ *
+ * It is always worked out anew from the pods, so no phase is final; only a group that has lost all its pods after it was Finished or Failed keeps that word. Pods
+ * on their way out count for nothing. What we only assume is not yet said: the counts are those of the API server.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "scheduler/cluster.h"
+
+struct progress {
+    const char *phase;
+    int32_t scheduled, running, succeeded, failed;
+    int64_t schedule_start_ns; /* 0: none */
+};
+
+/* g NULL: no pod names the group. */
+void progress_of(const struct cluster *c, const struct pod_group *group, const struct gang *g,
+                 struct progress *out);
+/* Whether the PodGroup says just that. */
+bool progress_is_written(const struct progress *p, const struct pod_group *group);
+/* Equal for equal progress of the same object. */
+uint64_t progress_digest(const struct progress *p, const struct pod_group *group);
