@@ -7,6 +7,9 @@
  * Of the nodes: nobody has to go (something is leaving already); then fewest broken budgets; then the lowest priority of the most important victim; then the least sum
  * of priorities; then fewest victims; then the one whose most important victims started last; then the first.
  *
+ * A gang that would fall below its quorum by losing a victim is of no use without it: all of it goes, wherever it runs, and counts in the cost. Of equally important pods on a node
+ * those of such a gang are brought back first.
+ *
  * The search begins at a node that the pod's uid names, so that not always the same nodes are disturbed, and ends after PREEMPT_CANDIDATES nodes that would do.
  *
  * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain): nothing is lifted, so a decision among thousands of nodes takes microseconds. For all
@@ -69,6 +72,7 @@ struct cost {
 
 struct budget {
     const struct pdb *pdb;
+    int64_t left; /* without those that go already */
     int64_t allowed;
 };
 
@@ -80,9 +84,10 @@ struct search {
     size_t budgets_len;
     struct VEC(struct lower) lowers;
     struct VEC(const struct entry *) leaving;
+    struct VEC(struct cluster_pod *) broken; /* elsewhere: of no use without the victims */
 };
 
-static bool is_leaving(const struct cluster_pod *cp)
+bool preempt_is_leaving(const struct cluster_pod *cp)
 {
     return cp->pod->terminating || cp->sent_away;
 }
@@ -93,7 +98,7 @@ bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod)
         pod->nominated != NULL ? cluster_find_node(c, pod->nominated) : NULL;
     for (size_t i = 0; on != NULL && i < on->pods.len; i++) {
         const struct cluster_pod *other = on->pods.items[i];
-        if (is_leaving(other) && other->pod->priority < pod->pod->priority)
+        if (preempt_is_leaving(other) && other->pod->priority < pod->pod->priority)
             return true;
     }
     return false;
@@ -223,7 +228,7 @@ static const struct preempt_list *list_of(const struct cluster *c, struct cluste
                            .ephemeral_bytes = cp->request.ephemeral_bytes,
                            .started_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : INT64_MAX,
                            .priority = cp->pod->priority,
-                           .leaving = is_leaving(cp)};
+                           .leaving = preempt_is_leaving(cp)};
     }
     if (l->len > 1)
         qsort(l->items, l->len, sizeof l->items[0], by_importance);
@@ -258,38 +263,155 @@ static void gather(struct search *s)
     }
 }
 
+/* Draws on the budgets of one more; whether it breaks one. */
+static bool draw(struct search *s, const struct pod *p)
+{
+    bool breaks = false;
+    for (size_t i = 0; i < s->budgets_len; i++)
+        if (pdb_covers(s->budgets[i].pdb, p->ns, p->name, &p->labels))
+            breaks |= --s->budgets[i].allowed < 0;
+    return breaks;
+}
+
 /* Each pod draws on its budgets as it goes, the more important first: the last ones break it. */
 static void judge_budgets(struct search *s)
 {
     for (size_t i = 0; i < s->budgets_len; i++)
-        s->budgets[i].allowed = s->budgets[i].pdb->disruptions_allowed;
-    for (size_t k = 0; k < s->lowers.len; k++) {
-        const struct pod *p = s->lowers.items[k].entry->pod->pod;
-        for (size_t i = 0; i < s->budgets_len; i++)
-            if (pdb_covers(s->budgets[i].pdb, p->ns, p->name, &p->labels) &&
-                --s->budgets[i].allowed < 0)
-                s->lowers.items[k].violates = true;
+        s->budgets[i].allowed = s->budgets[i].left;
+    for (size_t k = 0; k < s->lowers.len; k++)
+        s->lowers.items[k].violates = draw(s, s->lowers.items[k].entry->pod->pod);
+}
+
+/* ---- gangs that lose members ---- */
+
+static bool stands(const struct cluster_pod *cp)
+{
+    return cp->state == CLUSTER_FINISHED || (cp->on != NULL && !preempt_is_leaving(cp));
+}
+
+/* Members that run or are done. Those that a trial has lifted are not among them. */
+static int64_t count_standing(const struct gang *g)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        n += stands(g->members.items[i]);
+    return n;
+}
+
+static const struct gang *gang_of(const struct lower *l)
+{
+    const struct gang *g = l->entry->pod->gang;
+    return g != NULL && g->form != GANG_NONE ? g : NULL;
+}
+
+/* Of equally important ones those first that their gang cannot do without. During the trial: all are lifted. */
+static void prefer_whole_gangs(struct search *s)
+{
+    size_t end = 0;
+    for (size_t from = 0; from < s->lowers.len; from = end) {
+        size_t to = from;
+        for (end = from; end < s->lowers.len; end++) {
+            struct lower l = s->lowers.items[end];
+            const struct gang *g = gang_of(&l);
+            if (l.entry->priority != s->lowers.items[from].entry->priority)
+                break;
+            if (g == NULL)
+                continue;
+            int64_t standing = count_standing(g);
+            for (size_t i = 0; !s->trial.plain && i < s->lowers.len; i++)
+                standing += gang_of(&s->lowers.items[i]) == g;
+            if (standing > g->min_available)
+                continue;
+            memmove(&s->lowers.items[to + 1], &s->lowers.items[to],
+                    (end - to) * sizeof s->lowers.items[0]);
+            s->lowers.items[to++] = l;
+        }
     }
+}
+
+/* After the trial. Members that are not less important than the pod stay: such a gang is not one that we would have placed. */
+static void add_rest_of(struct search *s, const struct gang *g)
+{
+    int64_t standing = count_standing(g), lost = 0;
+    for (size_t i = 0; i < s->lowers.len; i++)
+        lost += s->lowers.items[i].lifted && gang_of(&s->lowers.items[i]) == g;
+    if (standing - lost >= g->min_available)
+        return;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        bool chosen = false;
+        for (size_t k = 0; k < s->lowers.len && !chosen; k++)
+            chosen = s->lowers.items[k].lifted && s->lowers.items[k].entry->pod == cp;
+        if (!chosen && cp->on != NULL && stands(cp) &&
+            cp->pod->priority < s->trial.pod->pod->priority)
+            vec_push(&s->broken, cp);
+    }
+}
+
+static int by_key(const void *a, const void *b)
+{
+    struct cluster_pod *const *x = a, *const *y = b;
+    return strcmp((*x)->pod->key, (*y)->pod->key);
+}
+
+static void find_broken(struct search *s)
+{
+    s->broken.len = 0;
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        const struct gang *g = gang_of(&s->lowers.items[i]);
+        bool first = g != NULL && s->lowers.items[i].lifted;
+        for (size_t k = 0; k < i && first; k++)
+            first = !s->lowers.items[k].lifted || gang_of(&s->lowers.items[k]) != g;
+        if (first)
+            add_rest_of(s, g);
+    }
+    if (s->broken.len > 1)
+        qsort(s->broken.items, s->broken.len, sizeof s->broken.items[0], by_key);
+}
+
+static int64_t count_broken_budgets(struct search *s)
+{
+    int64_t n = 0;
+    if (s->budgets_len == 0 || s->broken.len == 0)
+        return 0;
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].allowed = s->budgets[i].left;
+    for (size_t i = 0; i < s->lowers.len; i++)
+        if (s->lowers.items[i].lifted)
+            (void)draw(s, s->lowers.items[i].entry->pod->pod);
+    for (size_t i = 0; i < s->broken.len; i++)
+        n += draw(s, s->broken.items[i]->pod);
+    return n;
 }
 
 /* ---- one node ---- */
 
-static struct cost cost_of(const struct search *s)
+static void add_cost(struct cost *cost, int32_t priority, int64_t started_ns)
+{
+    cost->victims++;
+    cost->sum += (int64_t)priority - INT32_MIN;
+    if (priority > cost->highest)
+        cost->started_ns = started_ns;
+    else if (priority == cost->highest)
+        cost->started_ns = num_min(cost->started_ns, started_ns);
+    cost->highest = num_max(cost->highest, priority);
+}
+
+static struct cost cost_of(struct search *s)
 {
     struct cost cost = {.highest = INT64_MIN, .started_ns = INT64_MAX};
     for (size_t i = 0; i < s->lowers.len; i++) {
         const struct lower *l = &s->lowers.items[i];
-        const struct entry *p = l->entry;
         if (!l->lifted)
             continue;
         cost.violations += l->violates;
-        cost.victims++;
-        cost.sum += (int64_t)p->priority - INT32_MIN;
-        if (p->priority > cost.highest)
-            cost.started_ns = p->started_ns;
-        else if (p->priority == cost.highest)
-            cost.started_ns = num_min(cost.started_ns, p->started_ns);
-        cost.highest = num_max(cost.highest, p->priority);
+        add_cost(&cost, l->entry->priority, l->entry->started_ns);
+    }
+    find_broken(s);
+    cost.violations += count_broken_budgets(s);
+    for (size_t i = 0; i < s->broken.len; i++) {
+        const struct pod *p = s->broken.items[i]->pod;
+        add_cost(&cost, p->priority, p->started_ns > 0 ? p->started_ns : INT64_MAX);
     }
     return cost;
 }
@@ -332,6 +454,7 @@ static void bring_back_those(struct search *s, bool violating)
 
 static void bring_back(struct search *s)
 {
+    prefer_whole_gangs(s);
     if (s->budgets_len > 0) {
         judge_budgets(s);
         bring_back_those(s, true);
@@ -388,9 +511,11 @@ static void keep(const struct search *s, const struct cost *cost, struct preempt
     for (size_t i = s->lowers.len; i-- > 0;)
         if (s->lowers.items[i].lifted)
             out->victims[out->victims_len++] = s->lowers.items[i].entry->pod;
+    for (size_t i = 0; i < s->broken.len; i++)
+        out->victims[out->victims_len++] = s->broken.items[i];
 }
 
-static void read_budgets(struct search *s)
+static void read_budgets(struct search *s, const struct preempt_scope *scope)
 {
     const struct map *all = &s->trial.cluster->objects.by_key[OBJECTS_BUDGETS];
     const char *key;
@@ -398,9 +523,16 @@ static void read_budgets(struct search *s)
     s->budgets = arena_new(s->trial.arena, struct budget, map_count(all));
     for (size_t i = 0; map_next(all, &i, &key, &value);)
         s->budgets[s->budgets_len++].pdb = value;
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].allowed = s->budgets[i].pdb->disruptions_allowed;
+    for (size_t i = 0; i < scope->taken_len; i++)
+        (void)draw(s, scope->taken[i]->pod);
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].left = s->budgets[i].allowed;
 }
 
-static void begin(struct search *s, struct cluster *c, struct cluster_pod *pod, struct arena *a)
+static void begin(struct search *s, struct cluster *c, struct cluster_pod *pod,
+                  const struct preempt_scope *scope, struct arena *a)
 {
     const struct pod_class *class = classes_ask(c, pod);
     *s = (struct search){.trial = {.cluster = c, .pod = pod, .arena = a}, .plain = is_plain(class)};
@@ -409,27 +541,33 @@ static void begin(struct search *s, struct cluster *c, struct cluster_pod *pod, 
     without->extra = arena_new(a, struct amounts_extra, without->extra_len);
     for (uint32_t i = 0; i < without->extra_len; i++)
         without->extra[i].id = pod->request.extra[i].id;
-    read_budgets(s);
+    read_budgets(s, scope);
 }
 
-void preempt_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
-                    struct preempt_choice *out)
+void preempt_choose_more(struct cluster *c, struct cluster_pod *pod,
+                         const struct preempt_scope *scope, struct arena *a,
+                         struct preempt_choice *out)
 {
     struct search s;
     struct cost best = {0};
     *out = (struct preempt_choice){0};
-    begin(&s, c, pod, a);
+    begin(&s, c, pod, scope, a);
     uint32_t len = c->table.len, candidates = 0;
     uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
     const struct pod_class *class = classes_ask(c, pod);
-    for (uint32_t k = 0; k < len && candidates < PREEMPT_CANDIDATES; k++) {
+    for (uint32_t k = 0; k < len && candidates < scope->candidates; k++) {
         uint32_t place = (uint32_t)((first + k) % len);
         if (!s.plain)
             class = classes_ask(c, pod); /* a trial may have made it build itself again */
         if (class->fixed_score[place] == TREE_NO)
             continue; /* no pod's leaving changes the Node itself */
-        if (!try_node(&s, c->table.rows[place].node))
+        if (scope->hopeless != NULL && scope->hopeless[place])
             continue;
+        if (!try_node(&s, c->table.rows[place].node)) {
+            if (scope->hopeless != NULL)
+                scope->hopeless[place] = true;
+            continue;
+        }
         candidates++;
         struct cost cost = cost_of(&s);
         if (out->node == NULL || is_cheaper(&cost, &best)) {
@@ -441,4 +579,12 @@ void preempt_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
     }
     vec_deinit(&s.lowers);
     vec_deinit(&s.leaving);
+    vec_deinit(&s.broken);
+}
+
+void preempt_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
+                    struct preempt_choice *out)
+{
+    struct preempt_scope alone = {.candidates = PREEMPT_CANDIDATES};
+    preempt_choose_more(c, pod, &alone, a, out);
 }

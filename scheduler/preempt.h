@@ -19,12 +19,23 @@ enum { PREEMPT_CANDIDATES = 100 };
 
 struct preempt_choice {
     struct cluster_node *node; /* NULL: nobody's leaving helps */
-    struct cluster_pod **
-        victims; /* in the arena, least important first; none: pods that are leaving already make the room */
+    /* In the arena, on the node, least important first, and then whoever is of no use without them, elsewhere. None: pods that are leaving already make the room. */
+    struct cluster_pod **victims;
     size_t victims_len;
     int64_t violations; /* victims beyond what their disruption budgets allow */
 };
 
+/* A search that is one of several: room for a whole gang (room.h). */
+struct preempt_scope {
+    struct cluster_pod *const *taken; /* they go already: disruption budgets are drawn on */
+    size_t taken_len;
+    uint32_t candidates; /* 1 .. PREEMPT_CANDIDATES */
+    bool *
+        hopeless; /* by place: nodes where nobody's leaving helps, noted for the next pod that asks for the same; or NULL */
+};
+
+/* Told to go, or on its way. */
+bool preempt_is_leaving(const struct cluster_pod *cp);
 /* Whether less important pods are leaving the node that the pod is nominated to. */
 bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod);
 /* Whether the pod may send others away at all: not with preemptionPolicy Never, not if all are as important, and not while it awaits those that it sent away before. */
@@ -32,3 +43,6 @@ bool preempt_may(const struct cluster *c, const struct cluster_pod *pod);
 /* Only while no node fits the pod. */
 void preempt_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
                     struct preempt_choice *out);
+void preempt_choose_more(struct cluster *c, struct cluster_pod *pod,
+                         const struct preempt_scope *scope, struct arena *a,
+                         struct preempt_choice *out);
