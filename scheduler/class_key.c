@@ -178,7 +178,8 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
     put_number(out, burst_policy_of(p));
     strbuf_addc(out, 'Y');
     put_number(out, p->priority);
+    put_number(out, c->packing);
     if (cp->nominated != NULL)
-        put_text(out, p->key);
+        put_text(out, cp->gang != NULL ? cp->gang->key : p->key);
     domains_print_key(c, cp, out);
 }

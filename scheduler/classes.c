@@ -125,10 +125,16 @@ static struct pod_class *class_new(struct cluster *c, struct cluster_pod *cp)
     return k;
 }
 
+/* Of what decides beside the pod in which class it is; the packing may be another one for a while (placing.c). */
+static uint64_t version_of_text(const struct cluster *c)
+{
+    return 2 * c->index.version + (c->packing == CLUSTER_FULLEST_FIRST);
+}
+
 static struct pod_class *find_or_make(struct cluster *c, struct cluster_pod *cp)
 {
     struct classes *cs = c->classes;
-    if (cp->class_serial != 0 && cp->class_version == c->index.version) {
+    if (cp->class_serial != 0 && cp->class_version == version_of_text(c)) {
         struct pod_class *k = cs->slots.items[cp->class_slot];
         if (k != NULL && k->serial == cp->class_serial)
             return k;
@@ -140,7 +146,7 @@ static struct pod_class *find_or_make(struct cluster *c, struct cluster_pod *cp)
         k = class_new(c, cp);
     cp->class_slot = k->slot;
     cp->class_serial = k->serial;
-    cp->class_version = c->index.version;
+    cp->class_version = version_of_text(c);
     return k;
 }
 
@@ -377,6 +383,44 @@ struct cluster_node *classes_best(const struct cluster *c, const struct pod_clas
         }
     }
     return at == UINT32_MAX ? NULL : c->table.rows[at].node;
+}
+
+static bool is_open(const struct pod_class *k, uint32_t group, int32_t *points)
+{
+    *points = 0;
+    return k->domains == NULL || domains_rate_group(k->domains, group, points);
+}
+
+struct cluster_node *classes_best_of(const struct cluster *c, const struct pod_class *k,
+                                     const uint32_t *places, size_t len)
+{
+    struct cluster_node *node = NULL;
+    int64_t best = 0;
+    for (size_t i = 0; i < len; i++) {
+        int32_t score = *leaf(k, places[i]), points;
+        uint32_t group = k->domains != NULL ? k->domains->group_of[places[i]] : 0;
+        if (score == TREE_NO || !is_open(k, group, &points))
+            continue;
+        if (node == NULL || (int64_t)score + points > best) {
+            node = c->table.rows[places[i]].node;
+            best = (int64_t)score + points;
+        }
+    }
+    return node;
+}
+
+uint32_t classes_count(const struct pod_class *k)
+{
+    uint32_t n = 0;
+    int32_t points;
+    for (uint32_t g = 0; g < k->groups_len; g++) {
+        const struct tree *t = &k->groups[g].tree;
+        if (tree_best(t) == TREE_NO || !is_open(k, g, &points))
+            continue;
+        for (uint32_t i = 0; i < t->len; i++)
+            n += t->level[0][i] != TREE_NO;
+    }
+    return n;
 }
 
 void classes_disown(const struct cluster *c, struct pod_class *k)

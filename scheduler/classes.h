@@ -74,6 +74,11 @@ void classes_free(struct classes *cs);
 struct pod_class *classes_ask(struct cluster *c, struct cluster_pod *cp);
 /* Best score, ties by name; NULL: none fits. */
 struct cluster_node *classes_best(const struct cluster *c, const struct pod_class *k);
+/* The same among some places, which are in order. */
+struct cluster_node *classes_best_of(const struct cluster *c, const struct pod_class *k,
+                                     const uint32_t *places, size_t len);
+/* How many nodes fit. */
+uint32_t classes_count(const struct pod_class *k);
 /* What it remembers is wrong: counted, and found out anew at the next question. */
 void classes_disown(const struct cluster *c, struct pod_class *k);
 /* Why no node fits the asking pod. false: all nodes have to be asked. */

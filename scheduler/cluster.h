@@ -43,7 +43,8 @@ enum cluster_event {
     EVENT_NODE_FEATURES = 1 << 10, /* status.declaredFeatures */
     EVENT_NODE_GONE = 1 << 11,     /* with it a domain to spread over may be gone */
     EVENT_POD_COUNTED = 1 << 12,   /* affinity or spread counts another number of pods somewhere */
-    EVENT_ALL = (1 << 13) - 1,
+    EVENT_POD_PLACED = 1 << 13,    /* room was taken: a gang may be tried in another order */
+    EVENT_ALL = (1 << 14) - 1,
 };
 
 struct cluster_port {
@@ -93,7 +94,7 @@ struct cluster_pod {
     struct index_traits *traits;      /* index.c's; NULL: nobody asked yet */
     uint32_t class_slot;              /* classes.c's: the class it was last found in */
     uint64_t class_serial;            /* 0: none yet */
-    uint64_t class_version;           /* of the index, when it was found there */
+    uint64_t class_version;           /* of the index and the packing, when it was found there */
     /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
@@ -171,11 +172,11 @@ struct cluster_placed {
 
 struct cluster {
     const char *scheduler_name;
-    enum cluster_packing packing;               /* set once, before the first decision */
-    struct map nodes;                           /* name -> struct cluster_node */
-    struct map pods;                            /* "ns/name" -> struct cluster_pod */
-    struct map gangs;                           /* key -> struct gang */
-    struct map pod_groups;                      /* "ns/name" -> struct cluster_groups */
+    enum cluster_packing packing; /* set once; a gang that does not fit is also tried otherwise */
+    struct map nodes;             /* name -> struct cluster_node */
+    struct map pods;              /* "ns/name" -> struct cluster_pod */
+    struct map gangs;             /* key -> struct gang */
+    struct map pod_groups;        /* "ns/name" -> struct cluster_groups */
     struct VEC(struct cluster_placed) placed;   /* how many pods of each priority */
     struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
     struct VEC(struct cluster_rejection) rejections;

@@ -107,8 +107,10 @@ const struct cluster_pod *nominations_next(const struct cluster *c, const struct
 {
     while (node->nominated > 0 && *i < c->nominated.len) {
         const struct cluster_pod *other = c->nominated.items[(*i)++];
-        if (other != pod && other->state == CLUSTER_PENDING &&
-            other->pod->priority >= pod->pod->priority && str_eq(other->nominated, node->name))
+        bool own = other == pod ||
+                   (pod->nominated != NULL && pod->gang != NULL && pod->gang == other->gang);
+        if (!own && other->state == CLUSTER_PENDING && other->pod->priority >= pod->pod->priority &&
+            str_eq(other->nominated, node->name))
             return other;
     }
     return NULL;

@@ -3,7 +3,7 @@
  * nominations - pods that wait for room on one node and have a right to it: status.nominatedNodeName, of ours and of other schedulers' pods. Pure.
  *
  * For pods of lower or equal priority they take room there already (CPU and the like, host ports, cards); for those of higher priority they do not exist. Their labels and
- * terms count for nobody before they are placed. There are few at any time.
+ * terms count for nobody before they are placed. There are few at any time. Members of a gang that have a nomination do not stand in each other's way: the room is the gang's.
  */
 #pragma once
 

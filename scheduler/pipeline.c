@@ -123,3 +123,15 @@ void pipeline_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a
         pipeline_scan(c, pod, a, out);
     }
 }
+
+bool pipeline_try(struct cluster *c, struct cluster_pod *pod, struct cluster_node *node,
+                  struct arena *a, struct pipeline_choice *out)
+{
+    struct plugin_ask ask = pipeline_ask(c, pod);
+    clear(out);
+    if (node->node == NULL || pipeline_refusing(&ask, node, a, NULL) != NULL)
+        return false;
+    out->node = node;
+    reserve(&ask, node, a, &out->claim);
+    return true;
+}

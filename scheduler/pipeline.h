@@ -25,6 +25,9 @@ void pipeline_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a
 /* The same by asking every plugin about every node: to check the former, and to measure it against. */
 void pipeline_scan(struct cluster *c, struct cluster_pod *pod, struct arena *a,
                    struct pipeline_choice *out);
+/* This node, if it fits: true, and *out is set. */
+bool pipeline_try(struct cluster *c, struct cluster_pod *pod, struct cluster_node *node,
+                  struct arena *a, struct pipeline_choice *out);
 /* The question in the form in which plugins want it; good until the next change of the cluster. */
 struct plugin_ask pipeline_ask(struct cluster *c, struct cluster_pod *pod);
 /* The first plugin that refuses this node and why; NULL: it fits. why may be NULL. */

@@ -12,7 +12,7 @@ void plan_place(struct plan *p, struct cluster_pod *pod, struct cluster_node *no
                 const struct claim *claim)
 {
     assert(!p->committed && pod->state == CLUSTER_PENDING);
-    p->events |= cluster_assume(p->cluster, pod, node, claim);
+    p->events |= cluster_assume(p->cluster, pod, node, claim) | EVENT_POD_PLACED;
     struct plan_step step = {.pod = pod, .node = node};
     vec_push(&p->steps, step);
 }

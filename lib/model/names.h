@@ -22,6 +22,8 @@
 #define NAME_LABEL_ACCEL_MEM "aliyun.accelerator/nvidia_mem"
 #define NAME_LABEL_ACCEL_COUNT "aliyun.accelerator/nvidia_count"
 #define NAME_LABEL_NODE_TYPE "type"
+#define NAME_LABEL_ZONE "topology.kubernetes.io/zone"
+#define NAME_LABEL_HOSTNAME "kubernetes.io/hostname"
 #define NAME_NODE_TYPE_VIRTUAL "virtual-kubelet"
 #define NAME_TAINT_VIRTUAL "virtual-kubelet.io/provider"
 #define NAME_TAINT_VIRTUAL_VALUE "alibabacloud"
