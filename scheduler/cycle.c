@@ -1,32 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cycle.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
 #include "scheduler/gangs.h"
-#include "scheduler/pipeline.h"
-#include "scheduler/preempt.h"
-
-/* By name: the order in which members were met must not decide where they go (I4). */
-static int by_name(const void *a, const void *b)
-{
-    struct cluster_pod *const *x = a, *const *y = b;
-    return strcmp((*x)->pod->key, (*y)->pod->key);
-}
-
-static size_t waiting_members(const struct gang *g, struct arena *a, struct cluster_pod ***out)
-{
-    size_t n = 0;
-    *out = arena_new(a, struct cluster_pod *, g->members.len);
-    for (size_t i = 0; i < g->members.len; i++)
-        if (cluster_pod_is_schedulable(g->members.items[i]))
-            (*out)[n++] = g->members.items[i];
-    qsort(*out, n, sizeof **out, by_name);
-    return n;
-}
+#include "scheduler/placing.h"
+#include "scheduler/placing_domains.h"
+#include "scheduler/room.h"
 
 /* What is wrong with the pod itself: no node and no event can help, only another pod. */
 static const char *own_problem(const struct cluster_pod *cp, struct arena *a)
@@ -64,116 +45,139 @@ static void refuse(struct cycle_result *out, enum cycle_verdict verdict, const c
         .verdict = verdict, .sentence = sentence, .class = class, .wakes = wakes};
 }
 
-/* The first member that found no node, and the events that can help any that did not. */
-struct stuck {
-    const struct cluster_pod *member;
-    const struct reasons *why;
-    uint32_t wakes;
-};
-
-/* Places as many as fit; returns how many. */
-static int32_t place_all(struct cluster *c, struct cluster_pod **members, size_t n,
-                         struct plan *plan, struct arena *a, struct stuck *stuck)
+/* The gangs that are placed as one with g, which is among them. */
+static size_t bundle_of(struct cluster *c, struct gang *g, struct arena *a, struct gang ***out)
 {
-    struct pipeline_choice *choice = arena_new(a, struct pipeline_choice, 1);
-    int32_t placed = 0;
-    for (size_t i = 0; i < n; i++) {
-        pipeline_choose(c, members[i], a, choice);
-        if (choice->node != NULL) {
-            plan_place(plan, members[i], choice->node, &choice->claim);
-            placed++;
+    (void)c;
+    *out = arena_new(a, struct gang *, 1);
+    (*out)[0] = g;
+    return 1;
+}
+
+static bool has_waiting(const struct gang *g)
+{
+    for (size_t i = 0; i < g->members.len; i++)
+        if (cluster_pod_is_schedulable(g->members.items[i]))
+            return true;
+    return false;
+}
+
+/* The first by name of the members that no node can help, or NULL. */
+static const struct cluster_pod *find_problem(const struct gang *g, struct arena *a,
+                                              const char **why)
+{
+    const struct cluster_pod *first = NULL;
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (!cluster_pod_is_schedulable(cp) ||
+            (first != NULL && strcmp(cp->pod->key, first->pod->key) > 0))
             continue;
-        }
-        stuck->wakes |= choice->wakes;
-        if (stuck->member == NULL) {
-            stuck->member = members[i];
-            stuck->why = &choice->why;
-            choice = arena_new(a, struct pipeline_choice, 1);
+        const char *problem = own_problem(cp, a);
+        if (problem != NULL) {
+            first = cp;
+            *why = problem;
         }
     }
-    return placed;
+    return first;
 }
 
-static void nominate(struct cycle_result *out, struct cluster_pod *pod, struct cluster_node *node,
-                     struct arena *a)
+/* Whether the gang may be tried at all. */
+static bool is_ready(const struct cluster *c, const struct gang *g, struct arena *a,
+                     struct cycle_result *out)
 {
-    out->nominations = arena_new(a, struct cycle_nomination, 1);
-    out->nominations[0] = (struct cycle_nomination){.pod = pod, .node = node};
-    out->nominations_len = 1;
-}
-
-static void make_room(struct cluster *c, struct cluster_pod *pod, struct arena *a,
-                      struct cycle_result *out)
-{
-    struct preempt_choice p = {0};
-    out->awaits = preempt_awaits(c, pod);
-    if (out->awaits) {
-        out->sentence =
-            arena_printf(a, "%s; pods are leaving %s for it", out->sentence, pod->nominated);
-        return;
+    const char *why = NULL;
+    if (!gangs_has_quorum(c, g, a, &why)) {
+        refuse(out, CYCLE_WAITING, why, waiting_class(g, why), 0); /* its own change wakes it */
+        return false;
     }
-    if (preempt_may(c, pod))
-        preempt_choose(c, pod, a, &p);
-    nominate(out, pod, p.node, a);
-    out->awaits = p.node != NULL;
-    out->victims = arena_new(a, struct cycle_victim, p.victims_len);
-    for (size_t i = 0; i < p.victims_len; i++)
-        out->victims[out->victims_len++] =
-            (struct cycle_victim){.pod = p.victims[i], .for_pod = pod};
-    if (p.victims_len > 0)
-        out->sentence =
-            arena_printf(a, "%s; %zu pod%s of lower priority on %s must go for it", out->sentence,
-                         p.victims_len, p.victims_len == 1 ? "" : "s", p.node->name);
-    else if (p.node != NULL)
-        out->sentence =
-            arena_printf(a, "%s; pods are leaving %s for it", out->sentence, p.node->name);
+    const struct cluster_pod *member = find_problem(g, a, &why);
+    if (member == NULL)
+        return true;
+    refuse(out, CYCLE_NO_ROOM, for_member(g, member, why, a), str_hash(why, strlen(why)), 0);
+    return false;
+}
+
+/* All gangs of the bundle; what another one lacks is said of g too. */
+static bool are_ready(const struct cluster *c, const struct gang *g, struct gang *const *bundle,
+                      size_t len, struct arena *a, struct cycle_result *out)
+{
+    if (!is_ready(c, g, a, out))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (bundle[i] != g && !is_ready(c, bundle[i], a, out)) {
+            out->sentence =
+                arena_printf(a, "%s waits for the gangs of its group: %s", g->key, out->sentence);
+            return false;
+        }
+    return true;
+}
+
+/* A gang that is not whole holds nothing, promises included. */
+static void withdraw_all(struct gang *const *bundle, size_t len, struct arena *a,
+                         struct cycle_result *out)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < len; i++)
+        most += bundle[i]->members.len;
+    out->nominations = arena_new(a, struct cycle_nomination, most);
+    for (size_t i = 0; i < len; i++)
+        for (size_t k = 0; k < bundle[i]->members.len; k++) {
+            struct cluster_pod *cp = bundle[i]->members.items[k];
+            if (cp->nominated != NULL && cluster_pod_is_schedulable(cp))
+                out->nominations[out->nominations_len++] = (struct cycle_nomination){.pod = cp};
+        }
+}
+
+static const char *explain(const struct placing *p, const struct gang *g, bool quorum)
+{
+    const struct placing_gang *stuck = p->stuck->gang;
+    const char *why = reasons_sentence(p->why, p->arena);
+    if (gangs_is_lone(stuck->gang) || quorum)
+        why = for_member(stuck->gang, p->stuck->pod, why, p->arena);
+    else
+        why = arena_printf(p->arena, "%s: room for %d of %d pods; pod %s: %s", stuck->gang->key,
+                           stuck->gang->min_available - stuck->missing + stuck->room,
+                           stuck->gang->min_available, p->stuck->pod->pod->name, why);
+    return stuck->gang == g
+               ? why
+               : arena_printf(p->arena, "%s waits for the gangs of its group: %s", g->key, why);
+}
+
+static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *out)
+{
+    bool partly = has_waiting(g);
+    out->verdict = CYCLE_PLACED;
+    if (partly)
+        refuse(out, CYCLE_PARTLY, explain(p, g, true), reasons_class(p->why), p->wakes);
+    room_withdraw(p, out);
+    out->others = arena_new(p->arena, struct gang *, p->gangs_len);
+    for (size_t i = 0; i < p->gangs_len; i++)
+        if (p->gangs[i].gang != g)
+            out->others[out->others_len++] = p->gangs[i].gang;
+    plan_commit(p->plan);
 }
 
 void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct arena *a,
                struct cycle_result *out)
 {
     *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
-    struct cluster_pod **members;
-    size_t n = waiting_members(g, a, &members);
-    if (n == 0)
+    if (!has_waiting(g))
         return;
-    const char *why = NULL;
-    if (!gangs_has_quorum(c, g, a, &why)) {
-        refuse(out, CYCLE_WAITING, why, waiting_class(g, why), 0); /* its own change wakes it */
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        if ((why = own_problem(members[i], a)) != NULL) {
-            refuse(out, CYCLE_NO_ROOM, for_member(g, members[i], why, a),
-                   str_hash(why, strlen(why)), 0);
-            return;
-        }
-
-    struct stuck stuck = {0};
-    size_t begin = plan_mark(plan);
-    int32_t missing = gangs_count_missing(g);
-    int32_t placed = place_all(c, members, n, plan, a, &stuck);
-    if (stuck.member == NULL) {
-        assert(placed >= missing); /* the quorum exists, and all of it is placed */
-        out->verdict = CYCLE_PLACED;
-        plan_commit(plan);
+    struct gang **bundle;
+    size_t len = bundle_of(c, g, a, &bundle);
+    if (!are_ready(c, g, bundle, len, a, out)) {
+        withdraw_all(bundle, len, a, out);
         return;
     }
-    why = reasons_sentence(stuck.why, a);
-    bool quorum = placed >= missing;
-    if (gangs_is_lone(g) || quorum)
-        why = for_member(g, stuck.member, why, a);
-    else
-        why = arena_printf(a, "%s: room for %d of %d pods; pod %s: %s", g->key,
-                           g->min_available - missing + placed, g->min_available,
-                           stuck.member->pod->name, why);
-    bool keep = quorum && placed > 0;
-    refuse(out, keep ? CYCLE_PARTLY : CYCLE_NO_ROOM, why, reasons_class(stuck.why), stuck.wakes);
-    if (keep) {
-        plan_commit(plan);
-        return;
+    struct placing p;
+    placing_init(&p, c, plan, a, bundle, len);
+    bool quorum = placing_run(&p, !room_is_awaited(&p));
+    if (quorum && plan->steps.len > 0) {
+        take_quorum(&p, g, out);
+    } else {
+        uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
+        refuse(out, CYCLE_NO_ROOM, explain(&p, g, quorum), reasons_class(p.why), p.wakes | again);
+        room_make(&p, out);
     }
-    plan_rollback(plan, begin);
-    if (gangs_is_lone(g))
-        make_room(c, members[0], a, out);
+    placing_deinit(&p);
 }

@@ -2,10 +2,10 @@
 /*
  * cycle - one gang in, a committed plan or a sentence out. Pure.
  *
- * All-or-nothing: members are placed under the undo journal; fewer than min-available placed (with those that already run) and everything is rolled back, so a
- * waiting gang holds nothing (I2). Members beyond the quorum are placed as far as they fit.
+ * All-or-nothing: members are placed under the undo journal (placing.h); fewer than min-available placed (with those that already run) and everything is rolled back, so a
+ * waiting gang holds nothing (I2). Members beyond the quorum are placed as far as they fit. Gangs that name each other are placed as one.
  *
- * For a lone pod that finds no room the cycle also says who would have to go (preempt.h). Gangs send nobody away yet.
+ * Where there is no room the cycle also says who would have to go (room.h).
  */
 #pragma once
 
@@ -45,10 +45,12 @@ struct cycle_result {
     uint32_t wakes;
     struct cycle_nomination *nominations;
     size_t nominations_len;
-    struct cycle_victim *victims; /* less important first */
+    struct cycle_victim *victims;
     size_t victims_len;
-    bool
-        awaits; /* pods are leaving for it, or have to: it is to be tried the moment that they are gone */
+    struct gang **others; /* placed together with this one: to be looked at again */
+    size_t others_len;
+    /* Pods are leaving for it, or have to: it is to be tried the moment that they are gone. */
+    bool awaits;
 };
 
 /* plan was begun by the caller; committed for PLACED and PARTLY, empty otherwise. */

@@ -176,6 +176,15 @@ static void make_room(struct drive *d, const struct gang *g, const struct cycle_
     }
 }
 
+/* All or nothing: a gang that does not get one of its places has no use for the others. */
+static void take_back_promises(struct drive *d, struct cluster_pod *cp)
+{
+    nominate(d, cp, NULL);
+    for (size_t i = 0; cp->gang != NULL && i < cp->gang->members.len; i++)
+        if (cp->gang->members.items[i]->state == CLUSTER_PENDING)
+            nominate(d, cp->gang->members.items[i], NULL);
+}
+
 static void take_eviction(void *arg, void *msg)
 {
     struct drive *d = arg;
@@ -188,7 +197,7 @@ static void take_eviction(void *arg, void *msg)
         if (victim != NULL && str_eq(victim->pod->uid, r->victim_uid))
             cluster_send_away(&d->cluster, victim, false);
         if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING) {
-            nominate(d, cp, NULL);
+            take_back_promises(d, cp);
             if (cp->gang != NULL)
                 queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
             drive_poke(d);
@@ -223,10 +232,13 @@ static void try_gang(struct drive *d, struct gang *g)
                    loop_now_ms(d->loop)); /* affinity may have waited for this */
     }
     plan_end(&plan);
+    for (size_t i = 0; i < r.others_len; i++)
+        queue_touch(&d->queue, r.others[i], loop_now_ms(d->loop));
     switch (r.verdict) {
     case CYCLE_PLACED:
     case CYCLE_NOTHING:
         queue_succeeded(&d->queue, g);
+        make_room(d, g, &r);
         break;
     case CYCLE_PARTLY:
     case CYCLE_WAITING:

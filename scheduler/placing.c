@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The order: members that fit on the fewest nodes first; of those the one with the largest dominant share (the largest part of the whole cluster's amount of any resource);
+ * then by name. Who fits nowhere at the beginning comes last: either nothing helps, or it wants to be near another member.
+ *
+ * Greedy placing finds no place for some gangs that would fit, so there are several ways, and the first that reaches the quorum is taken:
+ *
+ *     promised     members that have a nomination go there (after others were sent away for them)
+ *     as set       the cluster's own packing; the only one that does not stop early: it says for how many there is room
+ *     otherwise    packed where the cluster spreads, spread where it packs
+ *     backwards    the easiest first: a quorum may not need its hardest members
+ *     in a domain  all in one zone, or on one host: placing_domains.c
+ *
+ * All but one of them stop as soon as a gang cannot reach its quorum any more. Where all members ask for the same, and for nothing but room, it does not matter which goes where: the first
+ * attempt is the answer. Such members also share the refusal: the second one is not asked for again.
+ */
+#include "scheduler/placing.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/num.h"
+#include "scheduler/classes.h"
+#include "scheduler/gangs.h"
+#include "scheduler/placing_domains.h"
+
+enum {
+    SHARE_ONE = 1 << 20,
+    PASSES = 4 /* a member near one that is near one that is near one */
+};
+
+struct way {
+    enum cluster_packing packing;
+    bool promised;
+    bool backwards;
+    bool hurried;
+    const struct placing_domain *within;
+};
+
+/* ---- who, and in which order ---- */
+
+static int64_t share_of(int64_t want, int64_t total)
+{
+    int64_t scaled;
+    if (want <= 0 || total <= 0)
+        return 0;
+    if (num_mul(want, SHARE_ONE, &scaled))
+        return scaled / total;
+    return want / num_max(total / SHARE_ONE, 1);
+}
+
+static int64_t dominant_share(const struct amounts *want, const struct amounts *total)
+{
+    int64_t share = num_max(share_of(want->cpu_milli, total->cpu_milli),
+                            share_of(want->memory_bytes, total->memory_bytes));
+    share = num_max(share, share_of(want->ephemeral_bytes, total->ephemeral_bytes));
+    for (uint32_t i = 0; i < want->extra_len; i++) {
+        int64_t all = 0;
+        (void)amounts_get(total, want->extra[i].id, &all);
+        share = num_max(share, share_of(want->extra[i].value, all));
+    }
+    return share;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct placing_member *x = a, *y = b;
+    return strcmp(x->pod->pod->key, y->pod->pod->key);
+}
+
+static int by_hardness(const void *a, const void *b)
+{
+    const struct placing_member *x = a, *y = b;
+    if ((x->nodes == 0) != (y->nodes == 0))
+        return x->nodes == 0 ? 1 : -1;
+    if (x->nodes != y->nodes)
+        return x->nodes < y->nodes ? -1 : 1;
+    if (x->share != y->share)
+        return x->share > y->share ? -1 : 1;
+    return by_name(a, b);
+}
+
+/* Whether where others go, beyond the room that they take, can be of any help. */
+static bool is_plain(const struct pod_class *k)
+{
+    return k->domains == NULL && !k->versioned;
+}
+
+static void rate_members(struct placing *p)
+{
+    struct amounts total = {0};
+    const struct table *t = &p->cluster->table;
+    for (uint32_t i = 0; i < t->len; i++)
+        amounts_account(&total, &t->rows[i].node->allocatable, 1);
+    uint64_t serial = 0;
+    uint32_t nodes = 0;
+    for (size_t i = 0; i < p->members_len; i++) {
+        struct placing_member *m = &p->members[i];
+        const struct pod_class *k = classes_ask(p->cluster, m->pod);
+        if (k->serial != serial) {
+            serial = k->serial;
+            nodes = classes_count(k);
+        }
+        m->nodes = nodes;
+        m->share = dominant_share(&m->pod->request, &total);
+    }
+    amounts_deinit(&total);
+}
+
+static void order(struct placing *p)
+{
+    if (p->members_len > 1)
+        qsort(p->members, p->members_len, sizeof p->members[0], by_name);
+    uint64_t serial = 0;
+    bool equal = true, plain = true;
+    for (size_t i = 0; i < p->members_len; i++) {
+        const struct pod_class *k = classes_ask(p->cluster, p->members[i].pod);
+        equal &= serial == 0 || serial == k->serial;
+        plain &= is_plain(k);
+        serial = k->serial;
+    }
+    p->exact = equal && plain && !p->promised;
+    if (equal)
+        return;
+    rate_members(p);
+    qsort(p->members, p->members_len, sizeof p->members[0], by_hardness);
+}
+
+void placing_init(struct placing *p, struct cluster *c, struct plan *plan, struct arena *a,
+                  struct gang *const *gangs, size_t len)
+{
+    size_t most = 0;
+    *p = (struct placing){.cluster = c, .plan = plan, .arena = a, .gangs_len = len};
+    for (size_t i = 0; i < len; i++)
+        most += gangs[i]->members.len;
+    p->gangs = arena_new(a, struct placing_gang, len);
+    p->members = arena_new(a, struct placing_member, most);
+    p->choice = arena_new(a, struct pipeline_choice, 1);
+    for (size_t i = 0; i < len; i++) {
+        p->gangs[i].gang = gangs[i];
+        p->gangs[i].missing = gangs_count_missing(gangs[i]);
+        for (size_t k = 0; k < gangs[i]->members.len; k++) {
+            struct cluster_pod *cp = gangs[i]->members.items[k];
+            if (!cluster_pod_is_schedulable(cp))
+                continue;
+            p->members[p->members_len++] = (struct placing_member){.pod = cp, .gang = &p->gangs[i]};
+            p->promised |= cp->nominated != NULL;
+        }
+    }
+    order(p);
+}
+
+void placing_deinit(struct placing *p)
+{
+    vec_deinit(&p->refused);
+}
+
+/* ---- one attempt ---- */
+
+void placing_reset(struct placing *p)
+{
+    p->refused.len = 0;
+    for (size_t i = 0; i < p->gangs_len; i++)
+        p->gangs[i].placed = p->gangs[i].left = 0;
+    for (size_t i = 0; i < p->members_len; i++) {
+        p->members[i].placed = p->members[i].hopeless = false;
+        p->members[i].gang->left++;
+    }
+}
+
+bool placing_has_quorum(const struct placing *p)
+{
+    for (size_t i = 0; i < p->gangs_len; i++)
+        if (p->gangs[i].placed < p->gangs[i].missing)
+            return false;
+    return true;
+}
+
+struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod)
+{
+    pipeline_choose(p->cluster, pod, p->arena, p->choice);
+    return p->choice->node;
+}
+
+void placing_put(struct placing *p, struct placing_member *m)
+{
+    plan_place(p->plan, m->pod, p->choice->node, &p->choice->claim);
+    m->placed = true;
+    m->gang->placed++;
+}
+
+static bool choose(struct placing *p, const struct way *w, struct cluster_pod *pod)
+{
+    struct cluster_node *promised = w->promised && pod->nominated != NULL
+                                        ? cluster_find_node(p->cluster, pod->nominated)
+                                        : NULL;
+    if (promised != NULL && pipeline_try(p->cluster, pod, promised, p->arena, p->choice))
+        return true;
+    if (w->within == NULL)
+        return placing_choose(p, pod) != NULL;
+    return placing_domains_choose(p->cluster, pod, w->within, p->arena, p->choice);
+}
+
+/* Whether its kind was refused before, and nothing can have changed that: members only take room. */
+static bool is_refused(struct placing *p, struct cluster_pod *pod)
+{
+    if (p->refused.len == 0)
+        return false;
+    uint64_t serial = classes_ask(p->cluster, pod)->serial;
+    for (size_t i = 0; i < p->refused.len; i++)
+        if (p->refused.items[i] == serial)
+            return true;
+    return false;
+}
+
+/* A nomination that is not needed gives room back: then later members may fit where earlier ones did not. */
+static void refuse(struct placing *p, struct placing_member *m, bool known)
+{
+    const struct pod_class *k = known ? NULL : classes_ask(p->cluster, m->pod);
+    if (k != NULL && (!is_plain(k) || p->promised))
+        return;
+    if (k != NULL)
+        vec_push(&p->refused, k->serial);
+    m->hopeless = true;
+    m->gang->left--;
+}
+
+enum pass { PASS_NOTHING, PASS_PLACED, PASS_HOPELESS };
+
+/* Every member once: of gangs that lack their quorum, or (beyond) of those that have it. */
+static enum pass pass(struct placing *p, const struct way *w, bool beyond)
+{
+    enum pass result = PASS_NOTHING;
+    for (size_t i = 0; i < p->members_len; i++) {
+        struct placing_member *m = &p->members[w->backwards ? p->members_len - 1 - i : i];
+        struct placing_gang *g = m->gang;
+        if (m->placed || m->hopeless || (g->placed >= g->missing) != beyond)
+            continue;
+        bool known = is_refused(p, m->pod);
+        if (!known && choose(p, w, m->pod)) {
+            placing_put(p, m);
+            result = PASS_PLACED;
+            continue;
+        }
+        refuse(p, m, known);
+        if (w->hurried && g->left < g->missing)
+            return PASS_HOPELESS;
+    }
+    return result;
+}
+
+/* Who has no place, and what could help any of them. Each kind is asked for once, as things are at the end. */
+static void explain(struct placing *p)
+{
+    struct pipeline_choice *choice = p->choice;
+    p->stuck = NULL;
+    p->wakes = 0;
+    p->refused.len = 0;
+    for (size_t i = 0; i < p->members_len; i++) {
+        struct placing_member *m = &p->members[i];
+        if (m->placed || is_refused(p, m->pod) ||
+            (m->gang->placed >= m->gang->missing && !placing_has_quorum(p)))
+            continue;
+        bool known = p->members_len == 1; /* it was asked for last */
+        if (!known &&
+            placing_choose(p, m->pod) != NULL) { /* the last one to be placed made it possible */
+            placing_put(p, m);
+            continue;
+        }
+        vec_push(&p->refused, classes_ask(p->cluster, m->pod)->serial);
+        p->wakes |= p->choice->wakes;
+        if (p->stuck == NULL) {
+            p->stuck = m;
+            p->why = &choice->why;
+            p->choice = arena_new(p->arena, struct pipeline_choice, 1);
+        }
+    }
+}
+
+static bool attempt(struct placing *p, const struct way *w)
+{
+    enum cluster_packing packing = p->cluster->packing;
+    size_t mark = plan_mark(p->plan);
+    enum pass last = PASS_PLACED;
+    p->cluster->packing = w->packing;
+    placing_reset(p);
+    for (int i = 0; i < PASSES && last == PASS_PLACED && !placing_has_quorum(p); i++)
+        last = pass(p, w, false);
+    if (placing_has_quorum(p)) {
+        last = PASS_PLACED;
+        for (int i = 0; i < PASSES && last == PASS_PLACED; i++)
+            last = pass(p, w, true);
+        explain(p);
+    } else if (!w->hurried) {
+        explain(p);
+        for (size_t i = 0; i < p->gangs_len; i++)
+            p->gangs[i].room = p->gangs[i].placed;
+    }
+    p->cluster->packing = packing;
+    if (placing_has_quorum(p))
+        return true;
+    plan_rollback(p->plan, mark);
+    return false;
+}
+
+/* ---- all attempts ---- */
+
+static bool in_some_domain(struct placing *p, struct way *w)
+{
+    struct placing_domains d;
+    struct placing_domain within;
+    placing_domains_init(&d, p);
+    while (placing_domains_next(&d, &within)) {
+        w->within = &within;
+        if (attempt(p, w))
+            return true;
+    }
+    return false;
+}
+
+bool placing_run(struct placing *p, bool thorough)
+{
+    enum cluster_packing set = p->cluster->packing;
+    enum cluster_packing other =
+        set == CLUSTER_FULLEST_FIRST ? CLUSTER_EMPTIEST_FIRST : CLUSTER_FULLEST_FIRST;
+    struct way w = {.packing = set, .promised = true, .hurried = true};
+    if (p->promised && p->members_len > 1 && attempt(p, &w))
+        return true;
+    w = (struct way){.packing = set};
+    if (attempt(p, &w))
+        return true;
+    if (p->exact || !thorough || p->members_len < 2)
+        return false;
+    w = (struct way){.packing = other, .hurried = true};
+    if (attempt(p, &w))
+        return true;
+    w = (struct way){.packing = set, .hurried = true, .backwards = true};
+    if (attempt(p, &w))
+        return true;
+    w = (struct way){.packing = set, .hurried = true};
+    return in_some_domain(p, &w);
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/num.h"
+#include "scheduler/classes.h"
+#include "scheduler/preempt.h"
+
+enum {
+    TRIALS = 2000, /* nodes compared for all members together, about */
+    TRIALS_LEAST = 8,
+    PASSES = 2 /* the second for members that want to be near others */
+};
+
+struct lifted {
+    struct cluster_pod *pod;
+    struct cluster_node *from;
+};
+
+/* The cluster without those that would go. */
+struct trial {
+    struct placing *placing;
+    struct VEC(struct lifted) lifted;
+    struct VEC(struct cluster_pod *) victims;
+    struct VEC(struct cluster_pod *) for_pods; /* of each victim */
+    struct preempt_scope scope;
+    uint64_t serial; /* of the class that hopeless is about */
+};
+
+/* ---- words ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    struct cluster_node *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* "n1", "n1 and n2", "n1 and 7 other nodes" */
+static const char *print_nodes(struct cluster_node **nodes, size_t len, struct arena *a)
+{
+    size_t n = 0;
+    qsort(nodes, len, sizeof *nodes, by_place);
+    for (size_t i = 0; i < len; i++)
+        if (n == 0 || nodes[n - 1] != nodes[i])
+            nodes[n++] = nodes[i];
+    if (n == 1)
+        return nodes[0]->name;
+    if (n == 2)
+        return arena_printf(a, "%s and %s", nodes[0]->name, nodes[1]->name);
+    return arena_printf(a, "%s and %zu other nodes", nodes[0]->name, n - 1);
+}
+
+static void say_leaving(const struct placing *p, struct cluster_node **nodes, size_t len,
+                        struct cycle_result *out)
+{
+    out->sentence = arena_printf(p->arena, "%s; pods are leaving %s for it", out->sentence,
+                                 print_nodes(nodes, len, p->arena));
+}
+
+static void say(const struct placing *p, struct cycle_result *out)
+{
+    size_t len = out->victims_len > 0 ? out->victims_len : out->nominations_len;
+    struct cluster_node **nodes = arena_new(p->arena, struct cluster_node *, len);
+    for (size_t i = 0; i < len; i++)
+        nodes[i] = out->victims_len > 0 ? out->victims[i].pod->on : out->nominations[i].node;
+    if (out->victims_len == 0)
+        say_leaving(p, nodes, len, out);
+    else
+        out->sentence = arena_printf(
+            p->arena, "%s; %zu pod%s of lower priority on %s must go for it", out->sentence, len,
+            len == 1 ? "" : "s", print_nodes(nodes, len, p->arena));
+}
+
+/* ---- what was promised before ---- */
+
+static bool say_awaited(const struct placing *p, struct cycle_result *out)
+{
+    struct cluster_node **nodes = arena_new(p->arena, struct cluster_node *, p->members_len);
+    size_t len = 0;
+    for (size_t i = 0; i < p->members_len; i++)
+        if (preempt_awaits(p->cluster, p->members[i].pod))
+            nodes[len++] = cluster_find_node(p->cluster, p->members[i].pod->nominated);
+    if (len > 0)
+        say_leaving(p, nodes, len, out);
+    return len > 0;
+}
+
+bool room_is_awaited(const struct placing *p)
+{
+    for (size_t i = 0; i < p->members_len; i++)
+        if (preempt_awaits(p->cluster, p->members[i].pod))
+            return true;
+    return false;
+}
+
+static void nominate(struct cycle_result *out, struct cluster_pod *pod, struct cluster_node *node)
+{
+    out->nominations[out->nominations_len++] = (struct cycle_nomination){.pod = pod, .node = node};
+}
+
+void room_withdraw(const struct placing *p, struct cycle_result *out)
+{
+    if (out->nominations == NULL)
+        out->nominations = arena_new(p->arena, struct cycle_nomination, p->members_len);
+    size_t given = out->nominations_len;
+    for (size_t i = 0; i < p->members_len; i++) {
+        struct cluster_pod *cp = p->members[i].pod;
+        bool kept = cp->nominated == NULL || cp->state != CLUSTER_PENDING;
+        for (size_t k = 0; k < given && !kept; k++)
+            kept = out->nominations[k].pod == cp;
+        if (!kept)
+            nominate(out, cp, NULL);
+    }
+}
+
+/* ---- one pod ---- */
+
+static void send_away(struct cycle_result *out, struct cluster_pod *victim,
+                      struct cluster_pod *for_pod)
+{
+    out->victims[out->victims_len++] = (struct cycle_victim){.pod = victim, .for_pod = for_pod};
+}
+
+static void for_one(struct placing *p, struct cluster_pod *pod, struct cycle_result *out)
+{
+    struct preempt_choice choice;
+    preempt_choose(p->cluster, pod, p->arena, &choice);
+    if (choice.node == NULL)
+        return;
+    nominate(out, pod, choice.node);
+    out->victims = arena_new(p->arena, struct cycle_victim, choice.victims_len);
+    for (size_t i = 0; i < choice.victims_len; i++)
+        send_away(out, choice.victims[i], pod);
+}
+
+/* ---- a whole gang ---- */
+
+static void lift(struct trial *t, struct cluster_pod *pod)
+{
+    struct lifted l = {.pod = pod, .from = pod->on};
+    vec_push(&t->lifted, l);
+    cluster_lift(t->placing->cluster, pod);
+}
+
+static void lift_leaving(struct trial *t)
+{
+    const struct table *table = &t->placing->cluster->table;
+    for (uint32_t i = 0; i < table->len; i++) {
+        struct cluster_node *cn = table->rows[i].node;
+        for (size_t k = cn->pods.len; k-- > 0;)
+            if (preempt_is_leaving(cn->pods.items[k]))
+                lift(t, cn->pods.items[k]); /* the last one is at k now, and was looked at */
+    }
+}
+
+static void note_kind(struct trial *t, const struct pod_class *k)
+{
+    uint32_t len = t->placing->cluster->table.len;
+    bool plain = k->domains == NULL && !k->versioned;
+    if (plain && t->serial == k->serial)
+        return;
+    t->serial = plain ? k->serial : 0;
+    t->scope.hopeless = plain ? arena_new(t->placing->arena, bool, len) : NULL;
+}
+
+/* true: the pod has a node now, in placing.choice. */
+static bool make_place(struct trial *t, struct cluster_pod *pod)
+{
+    struct placing *p = t->placing;
+    struct preempt_choice choice;
+    note_kind(t, classes_ask(p->cluster, pod));
+    t->scope.taken = t->victims.items;
+    t->scope.taken_len = t->victims.len;
+    preempt_choose_more(p->cluster, pod, &t->scope, p->arena, &choice);
+    if (choice.node == NULL)
+        return false;
+    size_t lifted = t->lifted.len, victims = t->victims.len;
+    for (size_t i = 0; i < choice.victims_len; i++) {
+        vec_push(&t->victims, choice.victims[i]);
+        vec_push(&t->for_pods, pod);
+        lift(t, choice.victims[i]);
+    }
+    if (placing_choose(p, pod) != NULL)
+        return true;
+    /* It wanted to be near one of those that would have gone from elsewhere. */
+    while (t->lifted.len > lifted) {
+        struct lifted l = t->lifted.items[--t->lifted.len];
+        cluster_set_down(p->cluster, l.pod, l.from);
+    }
+    t->victims.len = t->for_pods.len = victims;
+    return false;
+}
+
+static void place_quorum(struct trial *t)
+{
+    struct placing *p = t->placing;
+    placing_reset(p);
+    for (int pass = 1; pass <= PASSES && !placing_has_quorum(p); pass++)
+        for (size_t i = 0; i < p->members_len; i++) {
+            struct placing_member *m = &p->members[i];
+            struct placing_gang *g = m->gang;
+            if (m->placed || g->placed >= g->missing)
+                continue;
+            if (placing_choose(p, m->pod) != NULL || make_place(t, m->pod)) {
+                placing_put(p, m);
+                continue;
+            }
+            g->left -= pass == PASSES || classes_ask(p->cluster, m->pod)->domains == NULL;
+            if (g->left < g->missing)
+                return;
+        }
+}
+
+static void keep(const struct trial *t, size_t mark, struct cycle_result *out)
+{
+    const struct plan *plan = t->placing->plan;
+    for (size_t i = mark; i < plan->steps.len; i++)
+        nominate(out, plan->steps.items[i].pod, plan->steps.items[i].node);
+    out->victims = arena_new(t->placing->arena, struct cycle_victim, t->victims.len);
+    for (size_t i = 0; i < t->victims.len; i++)
+        send_away(out, t->victims.items[i], t->for_pods.items[i]);
+}
+
+static void for_all(struct placing *p, struct cycle_result *out)
+{
+    struct trial t = {.placing = p};
+    size_t mark = plan_mark(p->plan);
+    t.scope.candidates = (uint32_t)num_min(num_max(TRIALS / (int64_t)p->members_len, TRIALS_LEAST),
+                                           PREEMPT_CANDIDATES);
+    lift_leaving(&t);
+    place_quorum(&t);
+    if (placing_has_quorum(p))
+        keep(&t, mark, out);
+    plan_rollback(p->plan, mark);
+    while (t.lifted.len > 0) {
+        struct lifted l = t.lifted.items[--t.lifted.len];
+        cluster_set_down(p->cluster, l.pod, l.from);
+    }
+    vec_deinit(&t.lifted);
+    vec_deinit(&t.victims);
+    vec_deinit(&t.for_pods);
+}
+
+/* ---- either ---- */
+
+static bool may_send_away(const struct placing *p)
+{
+    int32_t priority = INT32_MAX;
+    for (size_t i = 0; i < p->members_len; i++) {
+        if (p->members[i].pod->pod->preempt_never)
+            return false;
+        priority = (int32_t)num_min(priority, p->members[i].pod->pod->priority);
+    }
+    return cluster_has_placed_below(p->cluster, priority);
+}
+
+static bool lacks_quorum(const struct placing *p)
+{
+    for (size_t i = 0; i < p->gangs_len; i++)
+        if (p->gangs[i].missing > 0)
+            return true;
+    return false;
+}
+
+void room_make(struct placing *p, struct cycle_result *out)
+{
+    out->awaits = say_awaited(p, out);
+    if (out->awaits)
+        return;
+    out->nominations = arena_new(p->arena, struct cycle_nomination, p->members_len);
+    if (!may_send_away(p))
+        ;
+    else if (p->members_len > 1 && lacks_quorum(p))
+        for_all(p, out);
+    else
+        for_one(p, p->stuck->pod, out); /* beyond the quorum each is on its own */
+    out->awaits = out->nominations_len > 0;
+    if (out->awaits)
+        say(p, out);
+    room_withdraw(p, out);
+}
