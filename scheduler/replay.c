@@ -33,6 +33,7 @@ struct replay_options {
     const char *ns;
     const char *scheduler;
     bool any_scheduler;
+    bool preempt;
     int scoring;
     int64_t max_input;
     const char *openb;
@@ -72,6 +73,12 @@ static const struct option_row rows[] = {
      .kind = OPTION_BOOL,
      .offset = offsetof(struct replay_options, any_scheduler),
      .help = "Place all waiting pods, whatever their spec.schedulerName."},
+    {.name = "preempt",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct replay_options, preempt),
+     .fallback = "true",
+     .help = "Pods that are less important leave for those that find no room. Without it everybody "
+             "stays, and the sentence of the waiting pod says who would have to go."},
     {.name = "scoring",
      .kind = OPTION_CHOICE,
      .offset = offsetof(struct replay_options, scoring),
@@ -258,6 +265,12 @@ static void after(void *arg, struct gang *g)
     replay_explain_placed(&r->explain, &r->cluster, g);
 }
 
+static void makes_room(void *arg, struct gang *g, const struct cycle_result *result)
+{
+    struct replay *r = arg;
+    replay_explain_makes_room(&r->explain, &r->cluster, g, result);
+}
+
 static int prepare_explain(struct replay *r, struct error *err)
 {
     const char *pod = r->options.explain;
@@ -267,6 +280,7 @@ static int prepare_explain(struct replay *r, struct error *err)
         strchr(pod, '/') != NULL ? pod : arena_printf(&r->load.arena, "%s/%s", r->options.ns, pod);
     replay_explain_init(&r->explain, key);
     r->run.after = after;
+    r->run.makes_room = makes_room;
     r->run.arg = r;
     if (!replay_explain_prepare(&r->explain, &r->cluster, &r->run.hooks))
         return error_set(err, ERROR_NOT_FOUND,
@@ -359,6 +373,7 @@ static int replay(struct replay *r, const struct options_operands *files)
     r->load.ns = o->ns;
     r->load.named = o->scheduler != NULL;
     r->load.any_scheduler = o->any_scheduler;
+    r->run.preempts = o->preempt;
     r->load.scored = o->scoring > 0;
     if (o->scoring > 0)
         r->cluster.packing = o->scoring == 1 ? CLUSTER_EMPTIEST_FIRST : CLUSTER_FULLEST_FIRST;

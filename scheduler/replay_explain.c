@@ -158,6 +158,28 @@ bool replay_explain_prepare(struct replay_explain *e, struct cluster *c,
     return true;
 }
 
+void replay_explain_makes_room(struct replay_explain *e, struct cluster *c, const struct gang *g,
+                               const struct cycle_result *result)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    if (e->done || cp == NULL || cp->gang != g || cp->state != CLUSTER_PENDING)
+        return;
+    const struct cluster_node *node = NULL;
+    for (size_t i = 0; i < result->nominations_len; i++)
+        if (result->nominations[i].pod == cp)
+            node = result->nominations[i].node;
+    if (node == NULL)
+        return;
+    AUTO_STRBUF b = {0};
+    for (size_t i = 0; i < result->victims_len; i++)
+        strbuf_addf(&b, "%s%s from %s", i == 0 ? "it sends away " : ", ",
+                    result->victims[i].pod->pod->key, result->victims[i].pod->on->name);
+    strbuf_addf(&b, "%s",
+                b.len > 0 ? "; this is before that" : "it waits for pods that are leaving");
+    e->note = arena_strdup(&e->arena, strbuf_str(&b));
+    ask_all(e, c, cp, node);
+}
+
 void replay_explain_placed(struct replay_explain *e, struct cluster *c, const struct gang *g)
 {
     struct cluster_pod *cp = cluster_find_pod(c, e->key);

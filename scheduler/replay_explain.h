@@ -13,6 +13,7 @@
 #include "lib/base/arena.h"
 #include "lib/base/vec.h"
 #include "scheduler/cluster.h"
+#include "scheduler/cycle.h"
 
 struct replay_explain_node {
     const char *name;
@@ -37,6 +38,9 @@ void replay_explain_deinit(struct replay_explain *e);
 /* Before the run. A pod that is bound, or another scheduler's, is asked about here. false: there is no such pod. */
 bool replay_explain_prepare(struct replay_explain *e, struct cluster *c,
                             const struct cluster_hooks *hooks);
+/* After a cycle that found room for g only by pods that leave: nothing has been done about it yet. */
+void replay_explain_makes_room(struct replay_explain *e, struct cluster *c, const struct gang *g,
+                               const struct cycle_result *result);
 /* After a cycle that placed members of g. */
 void replay_explain_placed(struct replay_explain *e, struct cluster *c, const struct gang *g);
 /* After the run, if it was not placed. */

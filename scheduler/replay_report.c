@@ -15,6 +15,11 @@ static bool is_meant(const struct replay_report *r, const struct cluster_pod *cp
     return r->only == NULL || map_get(r->only, cp->pod->key) != NULL;
 }
 
+static bool is_for_meant(const struct replay_report *r, const struct replay_run_away *away)
+{
+    return r->only == NULL || map_get(r->only, away->for_pod) != NULL;
+}
+
 struct replay_report_count replay_report_count(const struct replay_report *r)
 {
     struct replay_report_count n = {0};
@@ -25,6 +30,8 @@ struct replay_report_count replay_report_count(const struct replay_report *r)
     for (size_t i = 0; i < waiting.len; i++)
         *(is_meant(r, waiting.items[i]) ? &n.waiting : &n.other_waiting) += 1;
     vec_deinit(&waiting);
+    for (size_t i = 0; i < r->run->away.len; i++)
+        n.away += is_for_meant(r, &r->run->away.items[i]);
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&r->run->cluster->pods, &i, &key, &value);) {
@@ -197,6 +204,28 @@ static void text_placed(const struct replay_report *r, struct strbuf *out)
         strbuf_addf(out, "%s\n", strbuf_str(&text));
 }
 
+static void text_away(const struct replay_report *r, struct strbuf *out)
+{
+    struct columns t = {.columns = 3};
+    bool any = false;
+    cell(&t, "LEAVES");
+    cell(&t, "FROM");
+    cell(&t, "FOR");
+    for (size_t i = 0; i < r->run->away.len; i++) {
+        const struct replay_run_away *away = &r->run->away.items[i];
+        if (!is_for_meant(r, away))
+            continue;
+        cell(&t, away->pod);
+        cell(&t, away->node);
+        cell(&t, away->for_pod);
+        any = true;
+    }
+    AUTO_STRBUF text = {0};
+    print_columns(&t, &text);
+    if (any)
+        strbuf_addf(out, "%s\n", strbuf_str(&text));
+}
+
 /* Members of one gang wait for one reason: one line. */
 static void text_waiting(const struct replay_report *r, struct strbuf *out)
 {
@@ -280,6 +309,8 @@ static void text_count(const struct replay_report *r, struct strbuf *out)
         strbuf_addf(out, " (and of the %zu that waited in the input: %zu placed, %zu wait%s)",
                     n.other_placed + n.other_waiting, n.other_placed, n.other_waiting,
                     n.other_waiting == 1 ? "s" : "");
+    if (n.away > 0)
+        strbuf_addf(out, "; %zu %s for them", n.away, n.away == 1 ? "leaves" : "leave");
     strbuf_addc(out, '\n');
     if (n.not_ours > 0)
         strbuf_addf(out, "%zu pod%s for another scheduler (see --any-scheduler)\n", n.not_ours,
@@ -306,6 +337,7 @@ void replay_report_text(const struct replay_report *r, struct strbuf *out)
         text_explain(r->explain, out);
     if (!r->summary) {
         text_placed(r, out);
+        text_away(r, out);
         text_waiting(r, out);
     }
     text_count(r, out);
@@ -326,6 +358,23 @@ static void json_placed(const struct replay_report *r, struct json_writer *w)
         json_kv_str(w, "pod", cp->pod->key);
         json_kv_str(w, "node", cp->on->name);
         put_cards(&cp->claim, w);
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
+static void json_away(const struct replay_report *r, struct json_writer *w)
+{
+    json_key(w, "leaves");
+    json_array_begin(w);
+    for (size_t i = 0; i < r->run->away.len; i++) {
+        const struct replay_run_away *away = &r->run->away.items[i];
+        if (!is_for_meant(r, away))
+            continue;
+        json_object_begin(w);
+        json_kv_str(w, "pod", away->pod);
+        json_kv_str(w, "node", away->node);
+        json_kv_str(w, "for", away->for_pod);
         json_object_end(w);
     }
     json_array_end(w);
@@ -396,6 +445,8 @@ static void json_summary(const struct replay_report *r, struct json_writer *w)
         json_kv_int(w, "otherPlaced", (int64_t)n.other_placed);
         json_kv_int(w, "otherWaiting", (int64_t)n.other_waiting);
     }
+    if (n.away > 0)
+        json_kv_int(w, "leaves", (int64_t)n.away);
     json_kv_int(w, "notOurs", (int64_t)n.not_ours);
     json_key(w, "allocated");
     json_object_begin(w);
@@ -421,6 +472,8 @@ void replay_report_json(const struct replay_report *r, struct strbuf *out)
         json_explain(r->explain, &w);
     if (!r->summary) {
         json_placed(r, &w);
+        if (r->run->away.len > 0)
+            json_away(r, &w);
         json_waiting(r, &w);
     }
     json_summary(r, &w);

@@ -22,6 +22,7 @@ struct replay_report {
 struct replay_report_count {
     size_t placed, waiting;
     size_t other_placed, other_waiting; /* those that `only` leaves out */
+    size_t away;                        /* had to go for those in question */
     size_t not_ours;                    /* wait for another scheduler */
 };
 struct replay_report_count replay_report_count(const struct replay_report *r);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * replay_run - in the running scheduler, what was placed comes back by the watch and may wake others (a pod that wants to be near it). Here nothing comes back; instead
- * everything that waits is tried again, its backoff over, until a whole round places nothing. So the result is where the scheduler would come to rest.
+ * everything that waits is tried again, its backoff over, until a whole round places nothing. Then those go that somebody waits for: whom this run sent away, and who was on his way
+ * out already, on a node that is promised to a more important pod. Their room is taken in the next round. So the result is where the scheduler would come to rest, if no controller made
+ * the pods that were sent away again.
  */
 #include "scheduler/replay_run.h"
 
@@ -9,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "scheduler/nominations.h"
 #include "scheduler/plan.h"
 
 static void gang_changed(void *arg, struct gang *g)
@@ -25,7 +28,7 @@ static void gang_vanishing(void *arg, struct gang *g)
 
 void replay_run_init(struct replay_run *r, struct cluster *c)
 {
-    *r = (struct replay_run){.cluster = c};
+    *r = (struct replay_run){.cluster = c, .preempts = true};
     queue_init(&r->queue);
     arena_init(&r->arena, 64 * 1024);
     r->hooks = (struct cluster_hooks){
@@ -37,7 +40,98 @@ void replay_run_deinit(struct replay_run *r)
     queue_deinit(&r->queue);
     arena_deinit(&r->arena);
     vec_deinit(&r->placed);
+    for (size_t i = 0; i < r->away.len; i++) {
+        free(r->away.items[i].pod);
+        free(r->away.items[i].uid);
+        free(r->away.items[i].node);
+        free(r->away.items[i].for_pod);
+    }
+    vec_deinit(&r->away);
 }
+
+/* ---- pods that go ---- */
+
+static void note_away(struct replay_run *r, const struct cluster_pod *cp, const char *for_pod)
+{
+    for (size_t i = 0; i < r->away.len; i++)
+        if (str_eq(r->away.items[i].pod, cp->pod->key) &&
+            str_eq(r->away.items[i].uid, cp->pod->uid))
+            return;
+    struct replay_run_away away = {.pod = mem_strdup(cp->pod->key),
+                                   .uid = mem_strdup(str_or_empty(cp->pod->uid)),
+                                   .node = mem_strdup(cp->on->name),
+                                   .for_pod = mem_strdup(for_pod)};
+    vec_push(&r->away, away);
+}
+
+static void make_room(struct replay_run *r, struct gang *g, const struct cycle_result *result)
+{
+    if (!r->preempts)
+        return;
+    if (result->nominations_len > 0 && result->awaits && r->makes_room != NULL)
+        r->makes_room(r->arg, g, result);
+    for (size_t i = 0; i < result->nominations_len; i++) {
+        const struct cycle_nomination *n = &result->nominations[i];
+        (void)nominations_set(r->cluster, n->pod, n->node != NULL ? n->node->name : NULL);
+    }
+    for (size_t i = 0; i < result->victims_len; i++) {
+        note_away(r, result->victims[i].pod, result->victims[i].for_pod->pod->key);
+        cluster_send_away(r->cluster, result->victims[i].pod, true);
+    }
+}
+
+static int by_away(const void *a, const void *b)
+{
+    const struct replay_run_away *x = a, *y = b;
+    return strcmp(x->pod, y->pod);
+}
+
+/* Those that were leaving before anybody asked them to, and for whose room somebody waits. */
+static void note_leaving(struct replay_run *r)
+{
+    const struct cluster *c = r->cluster;
+    size_t before = r->away.len;
+    for (size_t i = 0; i < c->nominated.len; i++) {
+        const struct cluster_pod *cp = c->nominated.items[i];
+        const struct cluster_node *on = cluster_find_node(c, cp->nominated);
+        for (size_t k = 0; on != NULL && k < on->pods.len; k++) {
+            const struct cluster_pod *other = on->pods.items[k];
+            if (cp->state == CLUSTER_PENDING && cp->gang != NULL && other->pod->terminating &&
+                other->pod->priority < cp->pod->priority)
+                note_away(r, other, cp->pod->key);
+        }
+    }
+    if (r->away.len > before) /* a node has its pods in no order */
+        qsort(&r->away.items[before], r->away.len - before, sizeof r->away.items[0], by_away);
+}
+
+static void forget_placed(struct replay_run *r, const struct cluster_pod *cp)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->placed.len; i++)
+        if (r->placed.items[i] != cp)
+            r->placed.items[kept++] = r->placed.items[i];
+    r->placed.len = kept;
+}
+
+/* true: somebody went. */
+static bool let_go(struct replay_run *r)
+{
+    size_t before = r->gone;
+    if (r->preempts)
+        note_leaving(r);
+    for (; r->gone < r->away.len; r->gone++) {
+        const struct replay_run_away *away = &r->away.items[r->gone];
+        struct cluster_pod *cp = cluster_find_pod(r->cluster, away->pod);
+        if (cp == NULL)
+            continue;
+        forget_placed(r, cp);
+        (void)cluster_remove_pod(r->cluster, away->pod, NULL, &r->hooks);
+    }
+    return r->gone > before;
+}
+
+/* ---- pods that wait ---- */
 
 static void note_why(struct gang *g, const struct cycle_result *result)
 {
@@ -69,11 +163,13 @@ static bool try_gang(struct replay_run *r, struct gang *g)
     case CYCLE_WAITING:
         queue_wait(&r->queue, g, result.wakes);
         note_why(g, &result);
+        make_room(r, g, &result);
         break;
     case CYCLE_PARTLY:
     case CYCLE_NO_ROOM:
         queue_park(&r->queue, g, result.wakes, r->now_ms);
         note_why(g, &result);
+        make_room(r, g, &result);
         break;
     }
     if (placed > 0 && r->after != NULL)
@@ -89,6 +185,7 @@ void replay_run_all(struct replay_run *r)
         while ((g = queue_pop(&r->queue, r->now_ms)) != NULL)
             any |= try_gang(r, g);
         r->now_ms += QUEUE_BACKOFF_MAX_MS;
+        any = any || let_go(r);
         if (any)
             (void)queue_wake(&r->queue, EVENT_ALL, r->now_ms);
     }

@@ -13,6 +13,12 @@
 #include "scheduler/cycle.h"
 #include "scheduler/queue.h"
 
+/* A pod that went so that another finds room. */
+struct replay_run_away {
+    char *pod, *uid, *node;
+    char *for_pod;
+};
+
 struct replay_run {
     struct cluster *cluster;
     struct queue queue;
@@ -20,7 +26,12 @@ struct replay_run {
     struct arena arena;         /* one cycle's */
     int64_t now_ms;
     struct VEC(struct cluster_pod *) placed; /* in the order of the decisions */
+    bool preempts; /* true unless turned off: pods are sent away, and go */
+    struct VEC(struct replay_run_away) away; /* in the order in which they were told to */
+    size_t gone;                             /* so many of those have gone */
     size_t cycles;
+    /* Called before pods are told to leave for the gang, or are waited for; or NULL. */
+    void (*makes_room)(void *arg, struct gang *g, const struct cycle_result *result);
     /* Called after a cycle that placed something, or NULL. */
     void (*after)(void *arg, struct gang *g);
     void *arg;
