@@ -79,7 +79,8 @@ struct budget {
 /* What all nodes share. */
 struct search {
     struct trial trial;
-    bool plain; /* nothing but amounts decides where the pod fits */
+    bool plain;    /* nothing but amounts decides where the pod fits */
+    int32_t below; /* priority of those that may stay */
     struct budget *budgets;
     size_t budgets_len;
     struct VEC(struct lower) lowers;
@@ -250,13 +251,12 @@ static const struct preempt_list *list_for(struct search *s)
 static void gather(struct search *s)
 {
     const struct preempt_list *l = list_for(s);
-    int32_t priority = s->trial.pod->pod->priority;
     s->lowers.len = s->leaving.len = 0;
     for (size_t i = 0; i < l->len; i++) {
         const struct entry *e = &l->items[i];
         if (e->leaving) {
             vec_push(&s->leaving, e);
-        } else if (e->priority < priority) {
+        } else if (e->priority < s->below) {
             struct lower lower = {.entry = e};
             vec_push(&s->lowers, lower);
         }
@@ -342,8 +342,7 @@ static void add_rest_of(struct search *s, const struct gang *g)
         bool chosen = false;
         for (size_t k = 0; k < s->lowers.len && !chosen; k++)
             chosen = s->lowers.items[k].lifted && s->lowers.items[k].entry->pod == cp;
-        if (!chosen && cp->on != NULL && stands(cp) &&
-            cp->pod->priority < s->trial.pod->pod->priority)
+        if (!chosen && cp->on != NULL && stands(cp) && cp->pod->priority < s->below)
             vec_push(&s->broken, cp);
     }
 }
@@ -535,7 +534,9 @@ static void begin(struct search *s, struct cluster *c, struct cluster_pod *pod,
                   const struct preempt_scope *scope, struct arena *a)
 {
     const struct pod_class *class = classes_ask(c, pod);
-    *s = (struct search){.trial = {.cluster = c, .pod = pod, .arena = a}, .plain = is_plain(class)};
+    *s = (struct search){.trial = {.cluster = c, .pod = pod, .arena = a},
+                         .plain = is_plain(class),
+                         .below = scope->below};
     struct amounts *without = &s->trial.without;
     without->extra_len = pod->request.extra_len;
     without->extra = arena_new(a, struct amounts_extra, without->extra_len);
@@ -585,6 +586,6 @@ void preempt_choose_more(struct cluster *c, struct cluster_pod *pod,
 void preempt_choose(struct cluster *c, struct cluster_pod *pod, struct arena *a,
                     struct preempt_choice *out)
 {
-    struct preempt_scope alone = {.candidates = PREEMPT_CANDIDATES};
+    struct preempt_scope alone = {.below = pod->pod->priority, .candidates = PREEMPT_CANDIDATES};
     preempt_choose_more(c, pod, &alone, a, out);
 }

@@ -29,6 +29,7 @@ struct preempt_choice {
 struct preempt_scope {
     struct cluster_pod *const *taken; /* they go already: disruption budgets are drawn on */
     size_t taken_len;
+    int32_t below;       /* only pods of a lower priority than this go */
     uint32_t candidates; /* 1 .. PREEMPT_CANDIDATES */
     bool *
         hopeless; /* by place: nodes where nobody's leaving helps, noted for the next pod that asks for the same; or NULL */

@@ -223,12 +223,22 @@ static void keep(const struct trial *t, size_t mark, struct cycle_result *out)
         send_away(out, t->victims.items[i], t->for_pods.items[i]);
 }
 
+/* All members count as the least important of them: so none is sent away for another, in gangs that are placed together too. */
+static int32_t least_priority(const struct placing *p)
+{
+    int32_t least = INT32_MAX;
+    for (size_t i = 0; i < p->members_len; i++)
+        least = (int32_t)num_min(least, p->members[i].pod->pod->priority);
+    return least;
+}
+
 static void for_all(struct placing *p, struct cycle_result *out)
 {
     struct trial t = {.placing = p};
     size_t mark = plan_mark(p->plan);
     t.scope.candidates = (uint32_t)num_min(num_max(TRIALS / (int64_t)p->members_len, TRIALS_LEAST),
                                            PREEMPT_CANDIDATES);
+    t.scope.below = least_priority(p);
     lift_leaving(&t);
     place_quorum(&t);
     if (placing_has_quorum(p))
@@ -247,13 +257,10 @@ static void for_all(struct placing *p, struct cycle_result *out)
 
 static bool may_send_away(const struct placing *p)
 {
-    int32_t priority = INT32_MAX;
-    for (size_t i = 0; i < p->members_len; i++) {
+    for (size_t i = 0; i < p->members_len; i++)
         if (p->members[i].pod->pod->preempt_never)
             return false;
-        priority = (int32_t)num_min(priority, p->members[i].pod->pod->priority);
-    }
-    return cluster_has_placed_below(p->cluster, priority);
+    return cluster_has_placed_below(p->cluster, least_priority(p));
 }
 
 static bool lacks_quorum(const struct placing *p)
