@@ -83,23 +83,39 @@ static struct labels annotations_of(struct drive *d, const struct cluster_pod *c
     return out;
 }
 
+static void submit_one(struct drive *d, const struct bursts_member *m)
+{
+    if (m->pod->volumes != NULL)
+        volumes_submit(d->volumes, m->pod, &m->binding, m->ticket);
+    else
+        binder_submit(d->binder, &m->binding, m->ticket);
+}
+
+/* The members of a gang go together: none is posted before all of their claims are bound. */
 static void submit(struct drive *d, const struct plan *plan)
 {
+    struct bursts_member *members = arena_new(&d->arena, struct bursts_member, plan->steps.len);
+    bool hold = d->rehearsal != NULL;
     for (size_t i = 0; i < plan->steps.len; i++) {
         struct cluster_pod *cp = plan->steps.items[i].pod;
         const struct cluster_node *node = plan->steps.items[i].node;
         cp->claim.assume_time_ns = clock_wall_ns();
         cp->bind_ticket = ++d->tickets;
-        struct kube_binding binding = {.ns = cp->pod->ns,
-                                       .pod = cp->pod->name,
-                                       .uid = cp->pod->uid,
-                                       .node = node->name,
-                                       .annotations = annotations_of(d, cp, node)};
-        if (cp->volumes != NULL)
-            volumes_submit(d->volumes, cp, &binding, cp->bind_ticket);
-        else
-            binder_submit(d->binder, &binding, cp->bind_ticket);
+        members[i] = (struct bursts_member){.pod = cp,
+                                            .binding = {.ns = cp->pod->ns,
+                                                        .pod = cp->pod->name,
+                                                        .uid = cp->pod->uid,
+                                                        .node = node->name,
+                                                        .annotations = annotations_of(d, cp, node)},
+                                            .ticket = cp->bind_ticket};
+        hold |= cp->volumes != NULL;
     }
+    if (hold && plan->steps.len > 1) {
+        bursts_submit(d->bursts, members, plan->steps.len);
+        return;
+    }
+    for (size_t i = 0; i < plan->steps.len; i++)
+        submit_one(d, &members[i]);
 }
 
 /* Parked gangs whose members may be told by now; the timer is set for the next one. */
@@ -147,12 +163,19 @@ static void waits_long(void *arg, struct cluster_pod *cp)
     nominate(arg, cp, cp->on->name);
 }
 
+static void claims_ready(void *arg, const struct kube_binding *binding, uint64_t ticket)
+{
+    struct drive *d = arg;
+    bursts_ready(d->bursts, binding, ticket);
+}
+
 struct volumes_config drive_volumes_config(struct drive *d, struct binder *b)
 {
     return (struct volumes_config){.loop = d->loop,
                                    .cluster = &d->cluster,
                                    .binder = b,
                                    .results = d->results,
+                                   .ready = claims_ready,
                                    .waits_long = waits_long,
                                    .arg = d};
 }
@@ -257,6 +280,7 @@ static void tick(void *arg)
     if (!d->running)
         return;
     volumes_look(d->volumes);
+    bursts_look(d->bursts);
     int64_t slice_end = clock_mono_ms() + DRIVE_SLICE_MS;
     struct gang *g;
     while ((g = queue_pop(&d->queue, clock_mono_ms())) != NULL) {
@@ -311,7 +335,7 @@ static void take_back(struct drive *d, struct cluster_pod *cp, const struct bind
         events |= EVENT_VOLUME;
     }
     cluster_forget(&d->cluster, cp);
-    if (cp->gang != NULL)
+    if (cp->gang != NULL && cp->gang->state != GANG_BACKOFF) /* one attempt, however many members */
         queue_retry(&d->queue, cp->gang, now_ms);
     queue_wake(&d->queue, events, now_ms);
     drive_poke(d);
@@ -333,6 +357,13 @@ static void take_result(void *arg, void *msg)
     binder_result_free(r);
 }
 
+static void take_rehearsed(void *arg, void *msg)
+{
+    struct drive *d = arg;
+    bursts_rehearsed(d->bursts, msg);
+    rehearsal_result_free(msg);
+}
+
 int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err)
 {
     *d = (struct drive){.loop = loop};
@@ -344,6 +375,8 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         metrics_register(all[i]);
     if (mailbox_new(&d->evictions, loop, DRIVE_RESULTS, take_eviction, evictor_result_free, d,
+                    err) < 0 ||
+        mailbox_new(&d->rehearsed, loop, DRIVE_RESULTS, take_rehearsed, rehearsal_result_free, d,
                     err) < 0)
         return -1;
     return mailbox_new(&d->results, loop, DRIVE_RESULTS, take_result, binder_result_free, d, err);
@@ -372,6 +405,11 @@ void drive_start(struct drive *d, struct binder *b, struct status *s, struct evi
     d->status = s;
     d->evictor = e;
     d->volumes = v;
+    d->bursts = bursts_new(&(struct bursts_config){.cluster = &d->cluster,
+                                                   .binder = b,
+                                                   .volumes = v,
+                                                   .rehearsal = d->rehearsal,
+                                                   .results = d->results});
     d->podgroups = podgroups_new(&(struct podgroups_config){.loop = d->loop,
                                                             .cluster = &d->cluster,
                                                             .queue = &d->queue,
@@ -399,6 +437,8 @@ void drive_deinit(struct drive *d)
     drive_pause(d);
     mailbox_free(d->results);
     mailbox_free(d->evictions);
+    mailbox_free(d->rehearsed);
+    bursts_free(d->bursts);
     queue_deinit(&d->queue);
     cluster_deinit(&d->cluster);
     arena_deinit(&d->arena);

@@ -11,10 +11,12 @@
 #include "lib/base/arena.h"
 #include "lib/base/loop.h"
 #include "scheduler/binder.h"
+#include "scheduler/bursts.h"
 #include "scheduler/cluster.h"
 #include "scheduler/evictor.h"
 #include "scheduler/podgroups.h"
 #include "scheduler/queue.h"
+#include "scheduler/rehearsal.h"
 #include "scheduler/status.h"
 #include "scheduler/volumes.h"
 
@@ -32,10 +34,13 @@ struct drive {
     struct loop_timer tell; /* waiting pods that are told why later */
     struct mailbox *results;
     struct mailbox *evictions; /* the evictor's results */
+    struct mailbox *rehearsed; /* the rehearsal's results */
     struct binder *binder;     /* NULL until we lead */
     struct status *status;
     struct evictor *evictor;
-    struct volumes *volumes; /* pods whose claims are bound first */
+    struct volumes *volumes;     /* pods whose claims are bound first */
+    struct rehearsal *rehearsal; /* set before drive_start, or NULL: gangs are bound without */
+    struct bursts *bursts;       /* gangs that are held back until all their members may go */
     struct podgroups *podgroups;
     uint64_t tickets; /* Bindings handed out so far */
     bool running;     /* caches are synced and we lead */

@@ -39,6 +39,7 @@ struct scheduler_options {
     int packing;
     int64_t bind_workers;
     int stale_gang; /* keep, evict */
+    bool gang_dry_run;
     bool debug_cluster;
 };
 
@@ -63,6 +64,7 @@ struct scheduler {
     struct status *status;
     struct evictor *evictor;
     struct volumes *volumes;
+    struct rehearsal *rehearsal;
     struct loop_timer drain;
     int64_t drain_until_ms;
     bool leading;
@@ -95,6 +97,13 @@ static const struct option_row rows[] = {
      .max = 256,
      .meta = "N",
      .help = "Bindings that are posted at the same time, each on its own connection."},
+    {.name = "gang-dry-run",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct scheduler_options, gang_dry_run),
+     .fallback = "false",
+     .help =
+         "Post all Bindings of a gang with dryRun=All before the first real one, so that a member whom "
+         "the API server refuses is found out while nobody is bound. Twice the requests."},
     {.name = "stale-gang",
      .kind = OPTION_CHOICE,
      .offset = offsetof(struct scheduler_options, stale_gang),
@@ -163,6 +172,17 @@ static int start_volumes(struct scheduler *s, struct error *err)
     return volumes_start(&s->volumes, s->kube, &s->kube_options, &c, err);
 }
 
+static int start_rehearsal(struct scheduler *s, struct error *err)
+{
+    struct rehearsal_config c = {.threads = (unsigned)s->options.bind_workers,
+                                 .results = s->drive.rehearsed};
+    if (s->options.gang_dry_run &&
+        rehearsal_start(&s->rehearsal, s->kube, &s->kube_options, &c, err) < 0)
+        return -1;
+    s->drive.rehearsal = s->rehearsal;
+    return 0;
+}
+
 static int start_leading(struct scheduler *s, struct error *err)
 {
     s->leading = true;
@@ -177,7 +197,8 @@ static int start_leading(struct scheduler *s, struct error *err)
     if (binder_start(&s->binder, s->kube, &s->kube_options, &binder, err) < 0 ||
         status_start(&s->status, s->kube, &s->kube_options, &status, err) < 0 ||
         evictor_start(&s->evictor, s->kube, &s->kube_options, &evictor, err) < 0 ||
-        start_volumes(s, err) < 0 || intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
+        start_volumes(s, err) < 0 || start_rehearsal(s, err) < 0 ||
+        intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
         return -1;
     return 0;
 }
@@ -241,10 +262,12 @@ static void tear_down(struct scheduler *s)
     http_close(&s->http);
     bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
     mailbox_close(s->drive.evictions);
+    mailbox_close(s->drive.rehearsed);
     mailbox_close(s->drive.results); /* nobody reads it any more: a worker must not wait for room */
     intake_deinit(&s->intake);
     status_stop(s->status, STATUS_DRAIN_MS); /* before the binder, which its threads ask */
     evictor_stop(s->evictor);
+    rehearsal_stop(s->rehearsal);
     volumes_stop(s->volumes); /* before the binder, to which it hands Bindings */
     binder_stop(s->binder);
     /* A Binding without an answer may still happen: then the lease is not released, it runs out. */

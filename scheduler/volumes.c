@@ -110,7 +110,10 @@ static void bind(struct volumes *v, struct entry *e)
 {
     metrics_observe_us(&bind_seconds, NULL, clock_mono_us() - e->began_us);
     log_debug("claims bound", kv("pod", e->pod), kv("node", e->binding.node));
-    binder_submit(v->config.binder, &e->binding, e->ticket);
+    if (v->config.ready != NULL)
+        v->config.ready(v->config.arg, &e->binding, e->ticket);
+    else
+        binder_submit(v->config.binder, &e->binding, e->ticket);
     finish(v, e, "bound");
 }
 

@@ -31,6 +31,8 @@ struct volumes_config {
     const struct lease *lease; /* NULL: no election, always allowed */
     int64_t timeout_ms;        /* 0: VOLUMES_TIMEOUT_MS */
     int64_t long_ms;           /* 0: VOLUMES_LONG_MS */
+    /* All claims are bound; NULL: the Binding goes to the binder. */
+    void (*ready)(void *arg, const struct kube_binding *binding, uint64_t ticket);
     /* The pod has waited for long_ms. */
     void (*waits_long)(void *arg, struct cluster_pod *cp);
     void *arg;

@@ -159,6 +159,7 @@ struct call {
     int64_t timeout_ms; /* 0: the options' */
     int64_t began_ms;   /* 0: now */
     bool no_throttle_retry;
+    bool dry_run;
 };
 
 static int64_t pause_before(int attempt, const struct error *e)
@@ -291,6 +292,8 @@ static int on_object(struct kube_client *c, struct call q, const struct kube_kin
     }
     AUTO_STRBUF path = {0};
     kube_api_path(&path, k, ns, name, sub);
+    if (q.dry_run)
+        strbuf_adds(&path, "?dryRun=All");
     q.path = strbuf_str(&path);
     return call(c, &q, out, never_sent, err);
 }
@@ -412,6 +415,7 @@ int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_s
     struct call q = writing("POST", as_json, strbuf_str(&body), body.len);
     q.timeout_ms = b->timeout_ms;
     q.began_ms = b->began_ms;
+    q.dry_run = b->dry_run;
     return on_object(c, q, &kube_pods, b->ns, b->pod, "binding", NULL, never_sent, err);
 }
 

@@ -69,6 +69,7 @@ struct kube_binding {
     int64_t timeout_ms;        /* also sent as ?timeout= */
     int64_t
         began_ms; /* on clock_mono_ms: the timeout runs from here, so what was asked between (a fence) still holds when it is sent; 0: now */
+    bool dry_run; /* everything is checked and nothing is done */
 };
 /* 0: 201. ERROR_CONFLICT: bound, deleting or gated. ERROR_NOT_FOUND. ERROR_TIMEOUT and ERROR_UNAVAILABLE are ambiguous unless *never_sent. */
 int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,

@@ -43,6 +43,15 @@ void drive_kit_init(struct drive_kit *k, const struct drive_options *o)
         fail_msg("%s", err.text);
 }
 
+void drive_kit_rehearse(struct drive_kit *k)
+{
+    struct error err = ERROR_INIT;
+    struct kube_options options = twin_options();
+    struct rehearsal_config c = {.threads = 2, .results = k->drive.rehearsed};
+    if (rehearsal_start(&k->drive.rehearsal, k->config, &options, &c, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
 void drive_kit_start(struct drive_kit *k)
 {
     drive_start(&k->drive, k->binder, k->status, k->evictor, k->volumes);
@@ -52,9 +61,11 @@ void drive_kit_deinit(struct drive_kit *k)
 {
     mailbox_close(k->drive.results);
     mailbox_close(k->drive.evictions);
+    mailbox_close(k->drive.rehearsed);
     intake_deinit(&k->intake);
     status_stop(k->status, 0);
     evictor_stop(k->evictor);
+    rehearsal_stop(k->drive.rehearsal);
     volumes_stop(k->volumes);
     binder_stop(k->binder);
     drive_deinit(&k->drive);

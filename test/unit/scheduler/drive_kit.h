@@ -24,6 +24,8 @@ struct drive_kit {
 
 /* Everything but drive_start; then drive_kit_start. */
 void drive_kit_init(struct drive_kit *k, const struct drive_options *o);
+/* Before drive_kit_start: --gang-dry-run. */
+void drive_kit_rehearse(struct drive_kit *k);
 void drive_kit_start(struct drive_kit *k);
 void drive_kit_deinit(struct drive_kit *k);
 /* What can be done now is done. */

@@ -178,6 +178,14 @@ static void test_bind(void **state)
         "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u-1\",\"annotations\":"
         "{\"cpuset\":\"\",\"x/y\":\"{\\\"0\\\":{\\\"1\\\":3}}\"}},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n1\"}}",
         strbuf_str(&body));
+    bind.dry_run = true;
+    twin_script(b.twin, 201, "", "{}");
+    assert_int_equal(0, kube_bind(b.client, &bind, &never_sent, &b.err));
+    AUTO_STRBUF dry_line = {0}, dry_body = {0};
+    last_request(&b, &dry_line, &dry_body);
+    assert_non_null(strstr(strbuf_str(&dry_line), "/pods/a/binding?dryRun=All&timeout="));
+    assert_string_equal(strbuf_str(&body), strbuf_str(&dry_body));
+    bind.dry_run = false;
     twin_script(
         b.twin, 409, "",
         "{\"reason\":\"Conflict\",\"message\":\"pod a is already assigned to node \\\"n2\\\"\"}");
