@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs: whole or not at all, told from the watch stream.
+
+The API server binds pods one by one, so every gang is partly bound for a moment: its burst. Stream below sees each pod's way as the server tells it, and measures for every
+gang the time from the first Binding to the one that completes its minimum. Nodes are only API objects: a pod "runs" or ends when a case says so.
+
+COSCHED_GANG_ROUNDS (10), COSCHED_GANG_SETS (1) and COSCHED_GANG_KILLS (10) are the counts of the three long cases; `make soak` has larger ones. COSCHED_SEED repeats the dice.
+The documents' gang manifests run in suite_nodes.
+"""
+import collections
+import json
+import os
+import random
+import threading
+import time
+
+from harness import MERGE, Failed, case, check, check_equal, wait_until
+from suite_nodes import pod_group_crds
+from suite_volumes import Storage
+
+NAME, MIN = "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available"
+BARE = "pod-group.scheduling.sigs.k8s.io"
+GROUPS = "/apis/scheduling.sigs.k8s.io/v1alpha1"
+
+
+def count_of(variable, fallback):
+    return int(os.environ.get(variable, fallback))
+
+
+def percentile(values, p):
+    return sorted(values)[min(len(values) - 1, len(values) * p // 100)]
+
+
+def show(text):
+    print(f"     {text}", flush=True)
+
+
+class Stream(threading.Thread):
+    """All pods of a namespace, step by step. `bound` is what is bound now, by gang; `bursts` the time of each gang's first whole binding."""
+
+    def __init__(self, suite, ns, capacity=None):
+        super().__init__(daemon=True)
+        self.cluster, self.path = suite.cluster, f"/api/v1/namespaces/{ns}/pods"
+        self.version = suite.cluster.get(self.path)["metadata"]["resourceVersion"]
+        self.capacity = capacity or {}  # CPUs by node; pods ask for one each
+        self.change = threading.Condition()
+        self.pods, self.bound, self.first, self.bursts, self.problems = {}, collections.defaultdict(set), {}, {}, []
+        self.nodes = collections.Counter()
+        self.ending = False
+        suite.stack.callback(self.stop)
+        self.start()
+
+    def stop(self):
+        self.ending = True
+
+    def take(self, event, at):
+        o = event["object"]
+        self.version = o["metadata"]["resourceVersion"]
+        if event["type"] == "BOOKMARK":
+            return
+        name, uid, labels = o["metadata"]["name"], o["metadata"]["uid"], o["metadata"].get("labels", {})
+        gang, node = labels.get(NAME) or labels.get(BARE), o["spec"].get("nodeName")
+        before = self.pods.pop(uid, None)
+        if event["type"] != "DELETED":
+            self.pods[uid] = node
+            if before and node != before:
+                self.problems.append(f"{name} moved from {before} to {node}")
+        elif before:
+            self.bound[gang].discard(uid)
+            self.nodes[before] -= 1
+        if event["type"] == "DELETED" or not node or before == node:
+            return
+        self.bound[gang].add(uid)
+        self.nodes[node] += 1
+        if node in self.capacity and self.nodes[node] > self.capacity[node]:
+            self.problems.append(f"{node} has {self.nodes[node]} pods on {self.capacity[node]} CPUs")
+        least = int(labels.get(MIN, "0"))
+        self.first.setdefault(gang, at)
+        if len(self.bound[gang]) == least and gang not in self.bursts:
+            self.bursts[gang] = at - self.first[gang]
+
+    def run(self):
+        while not self.ending:
+            conn = self.cluster.connect(20)
+            try:
+                conn.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=10&resourceVersion={self.version}", None,
+                             {"Authorization": "Bearer " + self.cluster.token})
+                reply = conn.getresponse()
+                while line := reply.readline():
+                    at = time.monotonic()
+                    with self.change:
+                        self.take(json.loads(line), at)
+                        self.change.notify_all()
+            except (OSError, ValueError) as e:
+                self.problems.append(f"the watch broke: {e}")
+                return
+            finally:
+                conn.close()
+
+    def wait(self, ask, what, seconds=60):
+        """Until ask() holds at some step of the stream; returns what it returned."""
+        until = time.monotonic() + seconds
+        with self.change:
+            while not (got := ask()):
+                left = until - time.monotonic()
+                if left <= 0 or self.problems:
+                    held = {g: len(u) for g, u in self.bound.items() if u}
+                    raise Failed(f"not within {seconds} s: {what}; bound: {held}; {self.problems}")
+                self.change.wait(left)
+        return got
+
+    def size(self, gang):
+        return len(self.bound[gang])
+
+    def report(self, what):
+        if not self.bursts:
+            return
+        ms = [b * 1000 for b in self.bursts.values()]
+        show(f"{what}: {len(ms)} gangs; from the first Binding to the one that completes the minimum: p50 {percentile(ms, 50):.1f} ms, "
+             f"p99 {percentile(ms, 99):.1f} ms, largest {max(ms):.1f} ms")
+
+
+class Yard:
+    """Nodes, and gangs of pods with one CPU each."""
+
+    def __init__(self, suite, nodes, cpu):
+        self.suite, self.cluster, self.ns = suite, suite.cluster, suite.namespace()
+        self.names = [suite.node(f"{self.ns}-{i}", cpu=str(cpu), labels={"pool": self.ns}) for i in range(nodes)]
+        self.stream = Stream(suite, self.ns, {name: cpu for name in self.names})
+
+    def member(self, gang, i, size, **more):
+        return self.cluster.create_pod(self.ns, f"{gang}-{i}", requests={"cpu": "1"}, labels={NAME: gang, MIN: str(size)}, node_selector={"pool": self.ns}, **more)
+
+    def gang(self, gang, size):
+        for i in range(size):
+            self.member(gang, i, size)
+
+    def end(self, gang):
+        self.cluster.do("DELETE", f"/api/v1/namespaces/{self.ns}/pods?gracePeriodSeconds=0&labelSelector={NAME}%3D{gang}")
+
+
+@case("two gangs that fit alone but not together, made interleaved: one runs, nothing of the other is bound before it has ended, then it follows")
+def deadlock(suite):
+    yard, size = Yard(suite, 2, 5), 8
+    suite.scheduler()
+    stream, first, second = yard.stream, [], []
+    for r in range(count_of("COSCHED_GANG_ROUNDS", 10)):
+        names = [f"a{r}", f"b{r}"]
+        for i in range(size):
+            for name in names if (i + r) % 2 else reversed(names):
+                yard.member(name, i, size)
+        last = time.monotonic()
+        winner = stream.wait(lambda n=names: next((x for x in n if stream.size(x) == size), None), "one of two gangs is bound")
+        first.append(time.monotonic() - last)
+        other = next(x for x in names if x != winner)
+        time.sleep(random.uniform(0, 0.05))
+        with stream.change:
+            check_equal(stream.size(other), 0, f"pods of {other} that are bound while {winner} runs")
+            check(other not in stream.first, f"{other} was bound while {winner} ran")
+        yard.end(winner)
+        ended = time.monotonic()
+        stream.wait(lambda o=other: stream.size(o) == size, f"{other} follows")
+        second.append(time.monotonic() - ended)
+        check(stream.first[other] > ended - 1, f"{other} began before {winner} was told to end")
+        yard.end(other)
+        stream.wait(lambda: not any(stream.bound.values()), "both are gone")
+    check(not stream.problems, stream.problems)
+    stream.report(f"{len(first)} rounds of two gangs of {size}")
+    show(f"the first gang was whole {percentile(first, 50) * 1000:.0f} ms (p50) after the last pod was made, the second {percentile(second, 50) * 1000:.0f} ms after the first ended")
+
+
+@case("50 gangs of random sizes on room for a third of them: all run, and none is ever partly bound for longer than its burst")
+def many(suite):
+    seed = os.environ.get("COSCHED_SEED", str(time.time_ns()))
+    show(f"COSCHED_SEED={seed}")
+    dice = random.Random(seed)
+    for _ in range(count_of("COSCHED_GANG_SETS", 1)):
+        sizes = {f"g{i}": dice.randrange(2, 11) for i in range(50)}
+        yard = Yard(suite, 6, sum(sizes.values()) // 18)
+        suite.scheduler()
+        stream = yard.stream
+        makers = [threading.Thread(target=lambda part=part: [yard.gang(g, sizes[g]) for g in part]) for part in (list(sizes)[k::4] for k in range(4))]
+        for maker in makers:
+            maker.start()
+        ended = set()
+        while len(ended) < len(sizes):
+            done = stream.wait(lambda: [g for g in sizes if g not in ended and stream.size(g) == sizes[g]], f"{len(sizes) - len(ended)} gangs are left", 120)
+            for gang in done:
+                time.sleep(dice.uniform(0, 0.02))
+                yard.end(gang)
+                ended.add(gang)
+        for maker in makers:
+            maker.join()
+        stream.wait(lambda: not any(stream.bound.values()), "all are gone")
+        check_equal(sorted(stream.bursts), sorted(sizes), "gangs that were whole once")
+        check(not stream.problems, stream.problems)
+        stream.report("50 random gangs on a third of the room")
+
+
+class Crashes:
+    """One scheduler after the other, on one yard."""
+
+    def __init__(self, suite):
+        self.suite, self.cluster = suite, suite.cluster
+        seed = os.environ.get("COSCHED_SEED", str(time.time_ns()))
+        show(f"COSCHED_SEED={seed}")
+        self.dice = random.Random(seed)
+        self.yard = Yard(suite, 4, 12)
+        self.stream = self.yard.stream
+        self.cut = 0
+
+    def lose_replies(self, on):
+        if self.cluster.target != "local":
+            return
+        rule = {"fault": "lose-reply", "match": {"method": "POST", "path": "/binding"}, "percent": 20, "seconds": 60}
+        self.cluster.do("POST" if on else "DELETE", "/cosched/faults", rule if on else None, ok=(200, 201, 204))
+
+    def round(self, r):
+        """Six gangs of 8 and less on room for about five of them. The scheduler is killed at a random point of their binding, and the next one finds what it left."""
+        sizes = {f"r{r}-{i}": self.dice.randrange(4, 11) for i in range(7)}
+        scheduler = self.suite.scheduler()
+        self.lose_replies(True)
+        makers = [threading.Thread(target=self.yard.gang, args=item) for item in sizes.items()]
+        for maker in makers:
+            maker.start()
+        total = self.dice.randrange(1, 40)
+        self.stream.wait(lambda: sum(map(self.stream.size, sizes)) >= min(total, 30), "binding has begun")
+        time.sleep(self.dice.uniform(0, 0.01))
+        scheduler.kill()
+        for maker in makers:
+            maker.join()
+        self.lose_replies(False)
+        with self.stream.change:
+            left = {g for g, n in sizes.items() if 0 < self.stream.size(g) < n}
+            before = {g: self.stream.size(g) for g in sizes}
+        self.cut += len(left)
+        scheduler = self.suite.scheduler()
+        settled = lambda: all(self.stream.size(g) in (0, n) for g, n in sizes.items()) and sum(map(self.stream.size, sizes)) + min(
+            [n for g, n in sizes.items() if self.stream.size(g) == 0], default=99) > 48
+        self.stream.wait(settled, f"every gang is whole or not bound at all (left in pieces: {sorted(left)} of {before})")
+        check(not self.stream.problems, self.stream.problems)
+        scheduler.kill()
+        for g in sizes:
+            self.yard.end(g)
+        self.stream.wait(lambda: not any(self.stream.bound.values()), "the yard is empty")
+
+
+@case("the scheduler is killed at random points while gangs are bound, replies are lost: every gang ends whole or not bound, nothing is promised twice", needs={"alone"})
+def crashes(suite):
+    world = Crashes(suite)
+    rounds = count_of("COSCHED_GANG_KILLS", 10)
+    for r in range(rounds):
+        world.round(r)
+    show(f"killed {rounds} times; {world.cut} gangs were left in pieces and made whole by the next scheduler")
+
+
+def put_group(c, ns, name, least, timeout=None):
+    spec = {"minMember": least, **({"scheduleTimeoutSeconds": timeout} if timeout else {})}
+    body = {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": name, "namespace": ns}, "spec": spec}
+    return c.do("POST", f"{GROUPS}/namespaces/{ns}/podgroups", body)
+
+
+def group_status(c, ns, name):
+    return c.get(f"{GROUPS}/namespaces/{ns}/podgroups/{name}").get("status", {})
+
+
+def wait_status(c, ns, name, **what):
+    """Counts that are not named are 0."""
+    expected = {"scheduled": 0, "running": 0, "succeeded": 0, "failed": 0, **what}
+
+    def ask():
+        status = group_status(c, ns, name)
+        return status if {k: status.get(k) for k in expected} == expected else None
+
+    try:
+        return wait_until(ask, f"the PodGroup says {expected}", 20)
+    except Failed as e:
+        raise Failed(f"{e}; it says {group_status(c, ns, name)}") from e
+
+
+def set_phase(c, ns, name, phase):
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/{name}/status", {"status": {"phase": phase}}, MERGE)
+
+
+@case("a PodGroup's status follows its pods from Pending to Finished, with one write for each change")
+def statuses(suite):
+    c = suite.cluster
+    pod_group_crds(suite)
+    ns = suite.namespace()
+    node = suite.node(f"{ns}-n", cpu="2")
+    suite.scheduler()
+    made = put_group(c, ns, "g", 3)
+    member = lambda i: c.create_pod(ns, f"m{i}", requests={"cpu": "1"}, labels={BARE: "g"}, node_selector={"pool": node})
+    check_equal(wait_status(c, ns, "g", phase="Pending").get("scheduleStartTime"), None, "no attempt has begun")
+    member(0), member(1)
+    c.wait_refused(ns, "m0", "2 of 3 pods exist", reason="WaitingForGang")
+    member(2)
+    check(wait_status(c, ns, "g", phase="PreScheduling").get("scheduleStartTime"), "the attempt has a start")
+    c.wait_refused(ns, "m0", "room for 2 of 3 pods")
+    c.patch_node_status(node, {"cpu": "3", "memory": "8Gi", "pods": "110"})
+    wait_status(c, ns, "g", phase="Scheduled", scheduled=3)
+    for i in range(3):
+        set_phase(c, ns, f"m{i}", "Running")
+    wait_status(c, ns, "g", phase="Running", scheduled=3, running=3)
+    check("g " in c.kubectl("get", "podgroups.scheduling.sigs.k8s.io", "-n", ns, "--no-headers"), "kubectl lists it")
+    for i in range(3):
+        set_phase(c, ns, f"m{i}", "Succeeded")
+    wait_status(c, ns, "g", phase="Finished", scheduled=3, succeeded=3)
+    # Pending, PreScheduling, Scheduled, Running, Finished; pods are changed one by one, so there may be steps in between: at most one for each pod.
+    writes = len(c.watch(f"{GROUPS}/namespaces/{ns}/podgroups", made["metadata"]["resourceVersion"]))
+    check(5 <= writes <= 5 + 3 * 3, f"{writes} writes of the status")
+
+
+@case("an attempt that takes longer than scheduleTimeoutSeconds ends with Events on the PodGroup and its pods, and begins anew")
+def timeouts(suite):
+    c = suite.cluster
+    pod_group_crds(suite)
+    ns = suite.namespace()
+    node = suite.node(f"{ns}-n", cpu="1")
+    suite.scheduler()
+    put_group(c, ns, "g", 2, timeout=2)
+    for i in range(2):
+        c.create_pod(ns, f"m{i}", requests={"cpu": "1"}, labels={BARE: "g"}, node_selector={"pool": node})
+    start = wait_status(c, ns, "g", phase="PreScheduling")["scheduleStartTime"]
+    for name in ("g", "m0", "m1"):
+        event = wait_until(lambda n=name: c.events(ns, n, "ScheduleTimeout"), f"an Event on {name}", 20)[0]
+        check("was not placed within 2 s, trying again" in event["message"] and "room for 1 of 2 pods" in event["message"], event["message"])
+    wait_until(lambda: group_status(c, ns, "g").get("scheduleStartTime") > start, "the next attempt has another start")
+    c.patch_node_status(node, {"cpu": "2", "memory": "8Gi", "pods": "110"})
+    wait_status(c, ns, "g", phase="Scheduled", scheduled=2)
+
+
+@case("the members of a gang are bound when the claims of all of them are, and not one before")
+def claims_first(suite):
+    c, ns = suite.cluster, suite.namespace()
+    storage = Storage(suite, ns, "example.com/disk")
+    node = suite.node(f"{ns}-n")
+    suite.scheduler()
+    labels = {NAME: "g", MIN: "3"}
+    made = {name: storage.claim(name) for name in ("one", "two")}
+    for name in made:
+        storage.pod(f"with-{name}", name, labels=labels, node_selector={"pool": node})
+    c.create_pod(ns, "without", labels=labels, node_selector={"pool": node})
+    wait_until(lambda: all(storage.selected(name) == node for name in made), "both claims get their node")
+    storage.volume(f"{ns}-one", node, made["one"])
+    storage.bind("one", f"{ns}-one")
+    wait_until(lambda: storage.get_claim("one")["status"].get("phase") == "Bound", "the first claim is bound")
+    time.sleep(0.5)  # for what must not happen
+    check_equal([p["spec"].get("nodeName") for p in c.pods(ns)], [None] * 3, "nobody is bound while a claim is not")
+    storage.volume(f"{ns}-two", node, made["two"])
+    storage.bind("two", f"{ns}-two")
+    for name in ("with-one", "with-two", "without"):
+        check_equal(c.wait_bound(ns, name), node, f"the node of {name}")
+
+
+@case("with --gang-dry-run a gang is bound after all its Bindings were accepted on trial")
+def dry_run(suite):
+    yard = Yard(suite, 2, 4)
+    p = suite.scheduler("--gang-dry-run")
+    yard.gang("g", 6)
+    yard.stream.wait(lambda: yard.stream.size("g") == 6, "the gang is bound")
+    check(not yard.stream.problems, yard.stream.problems)
+    p.stop()
