@@ -76,22 +76,3 @@ const char *patch_text(struct patch *p)
     }
     return strbuf_str(&p->text);
 }
-
-void patch_base64(struct strbuf *out, const void *bytes, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *in = bytes;
-    strbuf_reserve(out, n / 3 * 4 + 4);
-    for (size_t i = 0; i < n; i += 3) {
-        size_t have = n - i < 3 ? n - i : 3;
-        uint32_t word = (uint32_t)in[i] << 16;
-        if (have > 1)
-            word |= (uint32_t)in[i + 1] << 8;
-        if (have > 2)
-            word |= in[i + 2];
-        char four[4] = {digits[word >> 18 & 63], digits[word >> 12 & 63],
-                        have > 1 ? digits[word >> 6 & 63] : '=',
-                        have > 2 ? digits[word & 63] : '='};
-        strbuf_add(out, four, sizeof four);
-    }
-}

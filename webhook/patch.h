@@ -38,6 +38,3 @@ void patch_add_str(struct patch *p, const char *value, ...) __attribute__((senti
 bool patch_is_empty(const struct patch *p);
 /* The whole patch, "[]" when nothing was added. Nothing can be added afterwards. Borrowed. */
 const char *patch_text(struct patch *p);
-
-/* Appends n bytes in base64 (RFC 4648, with padding). */
-void patch_base64(struct strbuf *out, const void *bytes, size_t n);

@@ -5,6 +5,7 @@
  */
 #include "webhook/review.h"
 
+#include "lib/base/base64.h"
 #include "webhook/patch.h"
 
 #define API_VERSION "admission.k8s.io/v1"
@@ -134,7 +135,7 @@ static void put_response(struct json_writer *w, const char *uid, const struct ru
     } else if (!patch_is_empty(patch)) {
         const char *text = patch_text(patch);
         AUTO_STRBUF base64 = {0};
-        patch_base64(&base64, text, strlen(text));
+        base64_encode(text, strlen(text), &base64);
         json_kv_str(w, "patchType", "JSONPatch");
         json_kv_str(w, "patch", strbuf_str(&base64));
     }

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
-#include "lib/kube/base64.h"
 #include "lib/kube/decode.h"
 #include "webhook/patch.h"
 
@@ -61,7 +61,7 @@ int vault_read(const struct vault *v, struct vault_content *out, struct error *e
 static void put_data(struct json_writer *w, const char *key, const char *value)
 {
     struct strbuf text = {0};
-    patch_base64(&text, value, strlen(value));
+    base64_encode(value, strlen(value), &text);
     json_kv_str(w, key, strbuf_str(&text));
     certs_wipe_buf(&text);
 }
@@ -150,7 +150,7 @@ int vault_publish(const struct vault *v, const char *ca_bundle, bool *changed, s
     AUTO_JSON *doc = NULL;
     AUTO_STRBUF base64 = {0};
     AUTO_STRBUF body = {0};
-    patch_base64(&base64, ca_bundle, strlen(ca_bundle));
+    base64_encode(ca_bundle, strlen(ca_bundle), &base64);
     if (kube_get(v->client, &kube_mutating_webhooks, NULL, v->webhook_config, &doc, err) < 0)
         return error_wrap(err, "webhook configuration %s", v->webhook_config);
     if (print_publish(json_root(doc), strbuf_str(&base64), &body) == 0)

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/json.h"
-#include "lib/kube/base64.h"
 
 enum { WARNINGS_MAX = 64 };
 

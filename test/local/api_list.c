@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
-#include "lib/kube/base64.h"
 #include "test/local/api_inside.h"
 #include "test/local/table.h"
-#include "test/local/text64.h"
 
 /* ---- at a version ----------------------------------------------------------------------------- */
 
@@ -179,7 +178,7 @@ static void print_token(int64_t version, const char *key, struct strbuf *out)
     strbuf_init(&text);
     strbuf_addf(&text, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%lld,\"start\":\"%s\"}",
                 (long long)version, key);
-    text64_encode_url(strbuf_str(&text), text.len, out);
+    base64_encode_url(strbuf_str(&text), text.len, out);
 }
 
 static int read_options(const struct call *c, const struct api_target *t, struct listing *l,

@@ -4,13 +4,13 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/clock.h"
 #include "lib/base/map.h"
 #include "test/local/kinds_amount.h"
 #include "test/local/kinds_check.h"
 #include "test/local/kinds_fill.h"
 #include "test/local/kinds_row.h"
-#include "test/local/text64.h"
 
 int kinds_plain_validate(struct jsonnode *object, struct error *err)
 {
@@ -309,7 +309,7 @@ void kinds_plain_secret_defaults(struct jsontree *t, struct jsonnode *object)
         AUTO_STRBUF encoded = {0};
         if (!it.key || !s)
             continue;
-        text64_encode(s, strlen(s), &encoded);
+        base64_encode(s, strlen(s), &encoded);
         jsonnode_set_str(t, data, it.key, strbuf_str(&encoded));
     }
 }

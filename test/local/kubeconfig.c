@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/mem.h"
-#include "test/local/text64.h"
 
 enum { PEM_MAX = 64 * 1024, OPEN_DIRECTORIES = 16 };
 
@@ -163,7 +163,7 @@ int kubeconfig_write(const struct kubeconfig *k, const char *address, uint16_t p
                 plain ? "http" : "https", v6 ? "[" : "", address, v6 ? "]" : "", (unsigned)port);
     if (!plain) {
         strbuf_adds(&text, "    certificate-authority-data: ");
-        text64_encode(k->pki.ca_pem, strlen(k->pki.ca_pem), &text);
+        base64_encode(k->pki.ca_pem, strlen(k->pki.ca_pem), &text);
         strbuf_addc(&text, '\n');
     }
     strbuf_adds(&text, "users:\n- name: admin\n");

@@ -19,12 +19,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "test/local/protobody_inside.h"
 #include "test/local/protobody_wire.h"
-#include "test/local/text64.h"
 
 static const char magic[4] = {'k', '8', 's', '\0'};
 
@@ -101,7 +101,7 @@ static void put_base64(struct json_writer *w, struct protobody_span s)
 {
     AUTO_STRBUF text;
     strbuf_init(&text);
-    text64_encode(s.at, s.n, &text);
+    base64_encode(s.at, s.n, &text);
     json_put_str_n(w, strbuf_str(&text), text.len);
 }
 

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/clock.h"
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "lib/kube/base64.h"
 #include "test/local/kinds_amount.h"
 #include "test/local/protobody_inside.h"
 

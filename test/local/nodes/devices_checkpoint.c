@@ -15,14 +15,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
-#include "lib/kube/base64.h"
 #include "test/local/kubeconfig.h"
 #include "test/local/nodes/devices_inside.h"
 #include "test/local/nodes/podfiles.h"
-#include "test/local/text64.h"
 
 enum { CHECKPOINT_MAX = 64 * 1024 * 1024 };
 
@@ -71,7 +70,7 @@ static void print(struct devices *d, struct strbuf *out)
         const struct devices_holding *h = d->holdings.items[i];
         AUTO_STRBUF answer;
         strbuf_init(&answer);
-        text64_encode(h->answer.bytes, h->answer.bytes_len, &answer);
+        base64_encode(h->answer.bytes, h->answer.bytes_len, &answer);
         json_object_begin(&w);
         json_kv_str(&w, "PodUID", h->uid);
         json_kv_str(&w, "ContainerName", h->container);

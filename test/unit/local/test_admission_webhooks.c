@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/httpd.h"
 #include "test/local/pki.h"
-#include "test/local/text64.h"
 
 static struct {
     struct httpd *httpd;
@@ -34,7 +34,7 @@ static void reply_patch(struct httpd_response *out, const char *uid, const char 
 {
     struct strbuf rest = {0};
     strbuf_adds(&rest, "\"allowed\":true,\"patchType\":\"JSONPatch\",\"patch\":\"");
-    text64_encode(patch, strlen(patch), &rest);
+    base64_encode(patch, strlen(patch), &rest);
     strbuf_adds(&rest, "\"");
     reply(out, uid, strbuf_str(&rest));
     strbuf_deinit(&rest);
@@ -93,7 +93,7 @@ static int server_up(void **state)
     static const char *const names[] = {"127.0.0.1", "hook.system.svc", NULL};
     rig_check(pki_make(&hook.pki, names, &err), &err, "pki");
     struct strbuf b = {0};
-    text64_encode(hook.pki.ca_pem, strlen(hook.pki.ca_pem), &b);
+    base64_encode(hook.pki.ca_pem, strlen(hook.pki.ca_pem), &b);
     str_format(hook.ca, sizeof hook.ca, "%s", strbuf_str(&b));
     strbuf_deinit(&b);
     const struct httpd_config c = {.address = "127.0.0.1",
@@ -438,7 +438,7 @@ static void a_certificate_of_someone_else_is_refused(void **state)
     char mine[sizeof hook.ca];
     str_format(mine, sizeof mine, "%s", hook.ca);
     struct strbuf b = {0};
-    text64_encode(other.ca_pem, strlen(other.ca_pem), &b);
+    base64_encode(other.ca_pem, strlen(other.ca_pem), &b);
     str_format(hook.ca, sizeof hook.ca, "%s", strbuf_str(&b));
     configure(r, "w", url("/ok"), PODS);
     str_format(hook.ca, sizeof hook.ca, "%s", mine);

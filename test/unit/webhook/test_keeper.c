@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/httpd.h"
 #include "lib/base/metrics.h"
-#include "lib/kube/base64.h"
 #include "lib/kube/http.h"
 
 enum { DAY = 86400 };

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/metrics.h"
@@ -92,7 +93,7 @@ static void connect_to(struct client *c, const struct site *s, const char *ca_pe
     AUTO_STRBUF ca;
     strbuf_init(&text);
     strbuf_init(&ca);
-    patch_base64(&ca, ca_pem, strlen(ca_pem));
+    base64_encode(ca_pem, strlen(ca_pem), &ca);
     strbuf_addf(&text,
                 "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
                 "clusters: [{name: k, cluster: {server: \"https://127.0.0.1:%u\", "

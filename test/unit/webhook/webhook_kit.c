@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/kube/base64.h"
+#include "lib/base/base64.h"
 
 void webhook_kit_review(struct strbuf *out, const char *pod_json, const char *ns,
                         const char *operation)
