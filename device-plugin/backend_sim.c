@@ -8,12 +8,9 @@
  */
 #include "device-plugin/backend.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 
@@ -34,24 +31,6 @@ static int sim_open(struct backend **out, const struct backend_config *c, struct
     b->path = strbuf_take(&path);
     *out = b;
     return 0;
-}
-
-static int read_file(const char *path, struct strbuf *out, struct error *err)
-{
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, "open");
-    for (;;) {
-        char piece[4096];
-        ssize_t n = read(fd, piece, sizeof piece);
-        if (n < 0)
-            return error_errno(err, errno, "read");
-        if (n == 0)
-            return 0;
-        if (out->len + (size_t)n > GPU_INVENTORY_BYTES_MAX)
-            return error_set(err, ERROR_TOO_LARGE, "over %d bytes", GPU_INVENTORY_BYTES_MAX);
-        strbuf_add(out, piece, (size_t)n);
-    }
 }
 
 static int decode(const struct strbuf *text, struct arena *a, struct gpu_inventory *out,
@@ -82,7 +61,8 @@ static int sim_scan(struct backend *b, struct arena *a, struct gpu_inventory *ou
 {
     AUTO_STRBUF text;
     strbuf_init(&text);
-    if (read_file(b->path, &text, err) < 0 || decode(&text, a, out, err) < 0)
+    if (file_read(b->path, GPU_INVENTORY_BYTES_MAX, &text, err) < 0 ||
+        decode(&text, a, out, err) < 0)
         return error_wrap(err, "simulated cards %s", b->path);
     return 0;
 }

@@ -22,14 +22,13 @@
  */
 #include "webhook/keeper.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
@@ -261,23 +260,11 @@ static int pass_secret(struct keeper *k, struct error *err)
 
 static int read_file(const char *path, char **out, struct error *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, "%s", path);
     struct strbuf text = {0};
-    strbuf_reserve(&text, CERTS_PEM_MAX + 1); /* never moves: a key leaves no copy behind */
-    ssize_t n = 0;
-    while (text.len <= CERTS_PEM_MAX &&
-           (n = read(fd, text.ptr + text.len, CERTS_PEM_MAX + 1 - text.len)) > 0)
-        text.len += (size_t)n;
-    int rc = n < 0 ? error_errno(err, errno, "%s", path) : 0;
-    if (rc == 0 && text.len > CERTS_PEM_MAX)
-        rc = error_set(err, ERROR_TOO_LARGE, "%s: longer than %d bytes", path, CERTS_PEM_MAX);
-    if (rc < 0) {
+    if (file_read(path, CERTS_PEM_MAX, &text, err) < 0) {
         certs_wipe_buf(&text);
         return -1;
     }
-    text.ptr[text.len] = '\0';
     *out = strbuf_take(&text);
     return 0;
 }

@@ -13,14 +13,15 @@
 #include "lib/kube/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/arena.h"
+#include "lib/base/file.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
@@ -28,7 +29,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/base/yaml.h"
-#include "lib/kube/base64.h"
 
 enum {
     FILE_MAX = 4 * 1024 * 1024, /* kubeconfig, certificate, key */
@@ -131,28 +131,6 @@ static void config_freep(struct kube_config **c)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static int read_file(const char *path, size_t max, struct strbuf *out, struct error *err)
-{
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not stuck on a fifo */
-    if (fd < 0)
-        return error_errno(err, errno, "%s", path);
-    for (;;) {
-        char buf[8192];
-        ssize_t n = read(fd, buf, sizeof buf);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_errno(err, errno, "%s", path);
-        if (n == 0) {
-            explicit_bzero(buf, sizeof buf);
-            return 0;
-        }
-        if ((size_t)n > max - out->len)
-            return error_set(err, ERROR_TOO_LARGE, "%s: larger than %zu bytes", path, max);
-        strbuf_add(out, buf, (size_t)n);
-    }
-}
-
 static const char *resolve(struct arena *a, const char *base_dir, const char *path)
 {
     return path[0] == '/' || !base_dir[0] ? arena_strdup(a, path)
@@ -187,7 +165,7 @@ static int read_token(struct kube_config *c, struct error *err)
 {
     AUTO_STRBUF text = {0};
     strbuf_reserve(&text, KUBE_TOKEN_MAX + 64); /* does not move, so that wiping it wipes all */
-    int rc = read_file(c->token_file, KUBE_TOKEN_MAX + 16, &text, err);
+    int rc = file_read(c->token_file, KUBE_TOKEN_MAX + 16, &text, err);
     size_t n = text.len;
     while (n > 0 && (text.ptr[n - 1] == '\n' || text.ptr[n - 1] == '\r' || text.ptr[n - 1] == ' '))
         n--;
@@ -320,7 +298,7 @@ static int get_pem(const struct source *s, json *obj, const char *key, const cha
             return error_set(err, ERROR_INVALID, "%s: not base64", data_key);
     } else if (path) {
         path = resolve(a, s->base_dir, path);
-        if (s->read_files && read_file(path, FILE_MAX, &pem, err) < 0)
+        if (s->read_files && file_read(path, FILE_MAX, &pem, err) < 0)
             return error_wrap(err, "%s", key);
         if (!s->read_files)
             strbuf_adds(&pem, "-----BEGIN UNREAD-----\n");
@@ -468,7 +446,7 @@ static int load_file(struct kube_config **out, const char *path, const char *con
                      struct error *err)
 {
     AUTO_STRBUF text = {0};
-    if (read_file(path, FILE_MAX, &text, err) < 0)
+    if (file_read(path, FILE_MAX, &text, err) < 0)
         return error_wrap(err, "kubeconfig");
     const char *slash = strrchr(path, '/');
     AUTO_STRBUF dir = {0};
@@ -492,13 +470,13 @@ int kube_config_in_cluster(struct kube_config **out, const char *dir, const char
         return -1;
     AUTO_STRBUF ca = {0};
     const char *ca_file = arena_printf(&c->arena, "%s/ca.crt", dir);
-    if (read_file(ca_file, FILE_MAX, &ca, err) < 0 || keep_pem(c, ca_file, &ca, &c->ca, err) < 0)
+    if (file_read(ca_file, FILE_MAX, &ca, err) < 0 || keep_pem(c, ca_file, &ca, &c->ca, err) < 0)
         return error_wrap(err, "service account");
     if (open_token_file(c, arena_printf(&c->arena, "%s/token", dir), err) < 0)
         return error_wrap(err, "service account");
     AUTO_STRBUF ns = {0};
     struct error ignored;
-    if (read_file(arena_printf(&c->arena, "%s/namespace", dir), 256, &ns, &ignored) == 0) {
+    if (file_read(arena_printf(&c->arena, "%s/namespace", dir), 256, &ns, &ignored) == 0) {
         while (ns.len > 0 && (ns.ptr[ns.len - 1] == '\n' || ns.ptr[ns.len - 1] == ' '))
             ns.len--;
         if (ns.len > 0)
