@@ -6,48 +6,30 @@
  * that at once when another thread cancels. It also gives a place to notice silence (idle_ms) that curl's own low-speed
  * limit cannot see finer than a second.
  *
- * What libcurl must not do for us:
- *   - follow redirects (the token would travel);
- *   - trust the system's certificates beside the cluster's own CA: CURLOPT_CAPATH has a compiled-in default and is
- *     cleared when we have a CA;
- *   - repeat a write. When a kept connection turns out to be dead curl sends the request again by itself, whatever the
- *     method. For reads that is welcome. For writes the pre-request hook sees the second attempt and refuses it: whether
- *     the first was done is the caller's to find out (never_sent says when it cannot have been).
- *
- * A write that was given up is over. The kernel is not of that opinion: what it could not deliver before close(2) it goes on sending for a
- * minute or two, and a Binding would arrive when another scheduler leads. So the connection of a write without an answer is closed by a
- * reset, which throws away what is unsent, and the socket is told how long a byte may stay unacknowledged (TCP_USER_TIMEOUT), which holds
- * even if this process is stopped and gives up nothing.
+ * What libcurl must not do for us (transport has the rest): repeat a write. When a kept connection turns out to be dead curl sends the request again
+ * by itself, whatever the method. For reads that is welcome. For writes the pre-request hook sees the second attempt and refuses it: whether the first
+ * was done is the caller's to find out (never_sent says when it cannot have been).
  *
  * The bearer token is fetched for every request, lives in the header list for that request and is wiped afterwards. It is in no
  * error text: those hold the method, the path without its query, and curl's own words.
  */
 #include "lib/kube/http.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <curl/curl.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/kube/api.h"
+#include "lib/kube/transport.h"
 
 enum {
-    CONNECT_TIMEOUT_MS = 10000,
-    KEEPALIVE_IDLE_S = 20,
-    KEEPALIVE_INTERVAL_S = 5,
     ERROR_BODY_MAX = 64 * 1024, /* of an error reply that arrives where a stream was wanted */
     RETRY_AFTER_MAX_S = 3600,
     POLL_MAX_MS = 1000,
-    SOCKETS_MAX = 8, /* one, but for the time in which several addresses are tried */
 };
 
 struct kube_http {
@@ -55,14 +37,8 @@ struct kube_http {
     CURLM *multi;
     struct kube_config *config;
     struct kube_options options;
-    struct curl_slist *connect_to; /* for tls-server-name */
-    char *base;                    /* what stands before the path in the URL */
-    char *host_header;             /* "Host: ..." for tls-server-name, or NULL */
+    struct transport transport;
     _Atomic bool cancelled;
-    curl_socket_t sockets[SOCKETS_MAX];
-    size_t sockets_len;
-    bool unanswered; /* a write was sent, and nothing came back yet */
-    char curl_text[CURL_ERROR_SIZE];
 };
 
 /* One request under way. */
@@ -103,7 +79,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
     struct transfer *t = arg;
     (void)bytes;
     t->last_byte_ms = clock_mono_ms();
-    t->http->unanswered = false;
+    t->http->transport.unanswered = false;
     return size * n;
 }
 
@@ -144,42 +120,6 @@ static int64_t whole_timeout(const struct kube_http *h, const struct kube_reques
     return r->timeout_ms > 0 ? r->timeout_ms : h->options.request_timeout_ms;
 }
 
-/* ---- sockets -------------------------------------------------------------------------------- */
-
-static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
-{
-    struct kube_http *h = arg;
-    (void)purpose;
-    if (h->sockets_len == SOCKETS_MAX)
-        h->sockets_len--; /* never seen; better one without its limit than no connection */
-    h->sockets[h->sockets_len++] = fd;
-    return CURL_SOCKOPT_OK;
-}
-
-static int on_close(void *arg, curl_socket_t fd)
-{
-    struct kube_http *h = arg;
-    for (size_t i = 0; i < h->sockets_len; i++) {
-        if (h->sockets[i] != fd)
-            continue;
-        h->sockets[i] = h->sockets[--h->sockets_len];
-        break;
-    }
-    if (h->unanswered) {
-        struct linger reset = {.l_onoff = 1, .l_linger = 0};
-        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-    }
-    return close(fd);
-}
-
-/* How long what is sent now may stay unacknowledged; 0: as long as the system thinks. */
-static void limit_delivery(struct kube_http *h, int64_t ms)
-{
-    unsigned limit = (unsigned)num_min(ms, INT32_MAX);
-    for (size_t i = 0; i < h->sockets_len; i++)
-        setsockopt(h->sockets[i], IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
-}
-
 /* Called before each attempt to send, also curl's own repetitions. */
 static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
@@ -195,86 +135,21 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
         t->late = true;
         return CURL_PREREQFUNC_ABORT;
     }
-    t->http->unanswered = t->write;
-    limit_delivery(t->http, !t->write ? 0 : until > 0 ? left : whole_timeout(t->http, t->request));
+    t->http->transport.unanswered = t->write;
+    transport_limit_delivery(&t->http->transport, !t->write   ? 0
+                                                  : until > 0 ? left
+                                                              : whole_timeout(t->http, t->request));
     return CURL_PREREQFUNC_OK;
-}
-
-/* https://10.0.0.1:6443 with the name "kubernetes" becomes https://kubernetes:6443, connected to 10.0.0.1:6443. */
-static void rename_server(struct kube_http *h, const char *server, const char *name)
-{
-    const char *host = strstr(server, "://");
-    host = host ? host + 3 : server;
-    size_t whole = strcspn(host, "/"); /* host:port */
-    size_t host_len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
-    const char *port = host_len < whole ? host + host_len + 1 : "443";
-    int port_len = (int)strcspn(port, "/");
-    AUTO_STRBUF b = {0};
-    strbuf_addf(&b, "%.*s%s:%.*s%s", (int)(host - server), server, name, port_len, port,
-                host + whole);
-    h->base = strbuf_take(&b);
-    strbuf_addf(&b, "::%.*s:%.*s", (int)host_len, host, port_len, port);
-    h->connect_to = curl_slist_append(NULL, strbuf_str(&b));
-    strbuf_reset(&b);
-    strbuf_addf(&b, "Host: %.*s", (int)whole, host);
-    h->host_header = strbuf_take(&b);
-}
-
-/* Every option matters (which CA is trusted, which address is asked, what is not repeated), so the first that curl does not take fails the whole: it may be
- * built without it, and strings over 8 MB are refused. */
-#define SET(rc, easy, option, value) \
-    ((rc) = (rc) == CURLE_OK ? curl_easy_setopt(easy, option, value) : (rc))
-
-static CURLcode set_blob(CURL *easy, CURLoption option, const char *pem)
-{
-    union {
-        const char *in;
-        void *out;
-    } data = {.in = pem}; /* curl_blob lacks a const; with NOCOPY it only reads */
-    struct curl_blob blob = {.data = data.out, .len = strlen(pem), .flags = CURL_BLOB_NOCOPY};
-    return curl_easy_setopt(easy, option, &blob);
 }
 
 static CURLcode set_up(struct kube_http *h, const char *user_agent)
 {
     CURL *e = h->easy;
-    CURLcode rc = CURLE_OK;
-    SET(rc, e, CURLOPT_NOSIGNAL, 1L);
-    SET(rc, e, CURLOPT_ERRORBUFFER, h->curl_text);
-    SET(rc, e, CURLOPT_USERAGENT, user_agent);
-    SET(rc, e, CURLOPT_PROTOCOLS_STR, "http,https");
-    SET(rc, e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    SET(rc, e, CURLOPT_FOLLOWLOCATION, 0L);
-    SET(rc, e, CURLOPT_SSL_VERIFYPEER, 1L);
-    SET(rc, e, CURLOPT_SSL_VERIFYHOST, 2L);
-    SET(rc, e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    SET(rc, e, CURLOPT_TCP_KEEPALIVE, 1L);
-    SET(rc, e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
-    SET(rc, e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
-    /* Cancelling does not wait for a resolver that hangs. */
-    SET(rc, e, CURLOPT_QUICK_EXIT, 1L);
-    SET(rc, e, CURLOPT_HEADERFUNCTION, on_header);
-    SET(rc, e, CURLOPT_WRITEFUNCTION, on_body);
-    SET(rc, e, CURLOPT_PREREQFUNCTION, on_request);
-    SET(rc, e, CURLOPT_SOCKOPTFUNCTION, on_socket);
-    SET(rc, e, CURLOPT_SOCKOPTDATA, h);
-    SET(rc, e, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-    SET(rc, e, CURLOPT_CLOSESOCKETDATA, h);
-    SET(rc, e, CURLOPT_BUFFERSIZE, 128L * 1024L);
-    const char *ca = kube_config_ca_pem(h->config);
-    if (ca) {
-        rc = rc == CURLE_OK ? set_blob(e, CURLOPT_CAINFO_BLOB, ca) : rc;
-        SET(rc, e, CURLOPT_CAPATH, NULL);
-    }
-    const char *cert = kube_config_cert_pem(h->config), *key = kube_config_key_pem(h->config);
-    if (cert && key) {
-        rc = rc == CURLE_OK ? set_blob(e, CURLOPT_SSLCERT_BLOB, cert) : rc;
-        rc = rc == CURLE_OK ? set_blob(e, CURLOPT_SSLKEY_BLOB, key) : rc;
-    }
-    if (h->connect_to)
-        SET(rc, e, CURLOPT_CONNECT_TO, h->connect_to);
-    if (kube_config_is_loopback(h->config))
-        SET(rc, e, CURLOPT_NOPROXY, "*");
+    CURLcode rc = transport_set_up(&h->transport, e, user_agent);
+    TRANSPORT_SET(rc, e, CURLOPT_HEADERFUNCTION, on_header);
+    TRANSPORT_SET(rc, e, CURLOPT_WRITEFUNCTION, on_body);
+    TRANSPORT_SET(rc, e, CURLOPT_PREREQFUNCTION, on_request);
+    TRANSPORT_SET(rc, e, CURLOPT_BUFFERSIZE, 128L * 1024L);
     return rc;
 }
 
@@ -284,17 +159,13 @@ int kube_http_new(struct kube_http **out, struct kube_config *config, const stru
     struct kube_http *h = mem_new(struct kube_http, 1);
     h->config = config;
     h->options = *o;
+    transport_init(&h->transport, config);
     h->easy = curl_easy_init();
     h->multi = curl_multi_init();
     if (!h->easy || !h->multi) {
         kube_http_free(h);
         return error_set(err, ERROR_INTERNAL, "libcurl could not be set up");
     }
-    const char *name = kube_config_tls_server_name(config);
-    if (name)
-        rename_server(h, kube_config_server(config), name);
-    else
-        h->base = mem_strdup(kube_config_server(config));
     CURLcode rc = set_up(h, user_agent);
     if (rc != CURLE_OK) {
         kube_http_free(h);
@@ -314,9 +185,7 @@ void kube_http_free(struct kube_http *h)
         curl_easy_cleanup(h->easy);
     if (h->multi)
         curl_multi_cleanup(h->multi);
-    curl_slist_free_all(h->connect_to);
-    free(h->base);
-    free(h->host_header);
+    transport_deinit(&h->transport);
     free(h);
 }
 
@@ -353,8 +222,11 @@ static struct curl_slist *make_headers(struct kube_http *h, const struct kube_re
     enum { PREFIX = sizeof "Authorization: Bearer " - 1 };
     struct curl_slist *list = add_header(NULL, "Accept: application/json");
     list = add_header(list, "Expect:"); /* a write is one round trip */
-    if (h->host_header)
-        list = add_header(list, h->host_header);
+    if (h->transport.renamed) {
+        AUTO_STRBUF b = {0};
+        strbuf_addf(&b, "Host: %s", h->transport.host);
+        list = add_header(list, strbuf_str(&b));
+    }
     if (r->body) {
         AUTO_STRBUF b = {0};
         strbuf_addf(&b, "Content-Type: %s", r->content_type ? r->content_type : "application/json");
@@ -421,32 +293,33 @@ static CURLcode prepare(struct kube_http *h, struct transfer *t, const char *url
     CURL *e = h->easy;
     CURLcode rc = CURLE_OK;
     int64_t timeout = whole_timeout(h, r);
-    int64_t connect = timeout > 0 ? num_min(timeout, CONNECT_TIMEOUT_MS) : CONNECT_TIMEOUT_MS;
+    int64_t connect = timeout > 0 ? num_min(timeout, TRANSPORT_CONNECT_MS) : TRANSPORT_CONNECT_MS;
     if (r->idle_ms > 0)
         connect = num_min(connect, r->idle_ms);
-    h->curl_text[0] = 0;
-    SET(rc, e, CURLOPT_URL, url);
-    SET(rc, e, CURLOPT_HTTPHEADER, headers);
-    SET(rc, e, CURLOPT_TIMEOUT_MS, (long)timeout);
-    SET(rc, e, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
-    SET(rc, e, CURLOPT_HEADERDATA, t);
-    SET(rc, e, CURLOPT_WRITEDATA, t);
-    SET(rc, e, CURLOPT_PREREQDATA, t);
+    h->transport.curl_text[0] = 0;
+    TRANSPORT_SET(rc, e, CURLOPT_URL, url);
+    TRANSPORT_SET(rc, e, CURLOPT_HTTPHEADER, headers);
+    TRANSPORT_SET(rc, e, CURLOPT_TIMEOUT_MS, (long)timeout);
+    TRANSPORT_SET(rc, e, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
+    TRANSPORT_SET(rc, e, CURLOPT_HEADERDATA, t);
+    TRANSPORT_SET(rc, e, CURLOPT_WRITEDATA, t);
+    TRANSPORT_SET(rc, e, CURLOPT_PREREQDATA, t);
     if (r->body) {
-        SET(rc, e, CURLOPT_POST, 1L);
-        SET(rc, e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
-        SET(rc, e, CURLOPT_POSTFIELDS, r->body);
+        TRANSPORT_SET(rc, e, CURLOPT_POST, 1L);
+        TRANSPORT_SET(rc, e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
+        TRANSPORT_SET(rc, e, CURLOPT_POSTFIELDS, r->body);
     } else {
-        SET(rc, e, CURLOPT_HTTPGET, 1L);
+        TRANSPORT_SET(rc, e, CURLOPT_HTTPGET, 1L);
     }
-    SET(rc, e, CURLOPT_CUSTOMREQUEST, r->method);
+    TRANSPORT_SET(rc, e, CURLOPT_CUSTOMREQUEST, r->method);
     return rc;
 }
 
 /* What curl says went wrong, in our codes. */
 static int transport_error(struct kube_http *h, CURLcode result, bool sent, struct error *err)
 {
-    const char *text = h->curl_text[0] ? h->curl_text : curl_easy_strerror(result);
+    const char *text =
+        h->transport.curl_text[0] ? h->transport.curl_text : curl_easy_strerror(result);
     if (result == CURLE_OPERATION_TIMEDOUT)
         return error_set(err, sent ? ERROR_TIMEOUT : ERROR_UNAVAILABLE, "%s", text);
     return error_set(err, ERROR_UNAVAILABLE, "%s", text);
@@ -508,7 +381,7 @@ static int run(struct kube_http *h, struct transfer *t, int *status, bool *never
         return wrap(t->err, r);
     }
     AUTO_STRBUF url = {0};
-    strbuf_adds(&url, h->base);
+    strbuf_adds(&url, h->transport.base);
     strbuf_adds(&url, r->path);
     struct curl_slist *headers = make_headers(h, r);
     t->http = h;
@@ -525,7 +398,7 @@ static int run(struct kube_http *h, struct transfer *t, int *status, bool *never
                                    : OUTCOME_BROKEN;
         rc = conclude(h, t, outcome, result, status, never_sent);
         curl_multi_remove_handle(h->multi, h->easy);
-        h->unanswered = false;
+        h->transport.unanswered = false;
     }
     curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, NULL);
     free_headers(headers);
