@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One Binding, from submit to its result (worker_bind):
+ * One Binding, from submit to its result. The first POST goes through the poster, which has many under way on one thread; if that is answered 201, that was
+ * all (on_posted). Whatever else comes of it is for a worker to bring to its end, from where it stands (worker_bind):
  *
  *      POST ── 201 ────────────────────────────► BOUND
  *       ▲ │── 404 ─────────────────────────────► LOST, unless in doubt
@@ -21,6 +22,7 @@
  */
 #include "scheduler/binder.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,14 +31,18 @@
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
+#include "lib/kube/poster.h"
 #include "scheduler/workers.h"
 
 enum {
     PAUSE_FIRST_MS = 50,
     PAUSE_MAX_MS = 2000,
     RETRY_AFTER_MAX_MS = 10000,
-    NODE_FRESH_MS = 1000 /* a placement this young needs no look at the node */
+    NODE_FRESH_MS = 1000, /* a placement this young needs no look at the node */
+    WORKERS = 4           /* for what does not go well; enough, as most of that is waiting */
 };
+
+static const char user_agent[] = "cosched-scheduler/binder";
 
 static struct metric bind_total = {.kind = METRIC_COUNTER,
                                    .name = "cosched_scheduler_binds_total",
@@ -49,8 +55,11 @@ static struct metric bind_seconds = {.kind = METRIC_HISTOGRAM,
 
 struct binder {
     struct binder_config config;
+    struct poster *poster; /* NULL: there is a limit on requests, which the clients keep */
     struct workers *workers;
     struct kube_client **clients; /* one for each thread */
+    unsigned threads;
+    _Atomic size_t pending;
 };
 
 struct binder_job {
@@ -58,6 +67,11 @@ struct binder_job {
     struct kube_binding binding;
     uint64_t ticket;
     int64_t node_seen_ms; /* when the node was last known to exist */
+    int64_t began_us;     /* of the first POST; 0: none yet */
+    /* What came of it. */
+    bool posted;
+    int64_t doubt_until_ms; /* -1: not in doubt */
+    struct error error;
 };
 
 static void job_free(void *p)
@@ -113,6 +127,21 @@ static bool node_exists(struct kube_client *client, struct binder_job *job, stru
     return false;
 }
 
+/* Whether a POST may be carried out although it failed: only a refusal that the server itself put into words means that nothing was done. */
+static bool is_doubtful(const struct error *err, bool never_sent)
+{
+    bool refused = err->http_status >= 300 && err->http_status < 500 && err->code != ERROR_TIMEOUT;
+    return !never_sent && !refused;
+}
+
+static bool may_write(const struct binder *b, struct error *err)
+{
+    if (b->config.lease == NULL || lease_may_write(b->config.lease))
+        return true;
+    (void)error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
+    return false;
+}
+
 /* 0: bound. *doubt_until_ms moves when this POST may be carried out although it failed. */
 static int post(struct binder *b, struct kube_client *client, struct binder_job *job,
                 int64_t *doubt_until_ms, struct error *err)
@@ -122,14 +151,12 @@ static int post(struct binder *b, struct kube_client *client, struct binder_job 
         return -1;
     /* Before the fence is asked: its answer is as old as this when the Binding goes out, and a leader that is stopped in between sends nothing late. */
     job->binding.began_ms = clock_mono_ms();
-    if (b->config.lease != NULL && !lease_may_write(b->config.lease))
-        return error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
+    if (!may_write(b, err))
+        return -1;
     int64_t until_ms = job->binding.began_ms + job->binding.timeout_ms;
     if (kube_bind(client, &job->binding, &never_sent, err) == 0)
         return 0;
-    /* Only a refusal that the server itself put into words means that nothing was done. */
-    bool refused = err->http_status >= 300 && err->http_status < 500 && err->code != ERROR_TIMEOUT;
-    if (!never_sent && !refused)
+    if (is_doubtful(err, never_sent))
         *doubt_until_ms = num_max(*doubt_until_ms, until_ms);
     return -1;
 }
@@ -152,10 +179,13 @@ static bool may_help(const struct error *err)
 static enum binder_outcome worker_bind(struct binder *b, struct kube_client *client,
                                        struct binder_job *job, struct error *err)
 {
-    int64_t doubt_until_ms = -1;
+    int64_t doubt_until_ms = job->doubt_until_ms;
     bool posting = true;
     for (int attempt = 0;; attempt++) {
-        if (posting) { /* otherwise err stays the last POST's */
+        if (attempt == 0 && job->posted) {
+            *err = job->error;
+            posting = may_help(err);
+        } else if (posting) { /* otherwise err stays the last POST's */
             error_clear(err);
             if (post(b, client, job, &doubt_until_ms, err) == 0)
                 return BINDER_BOUND;
@@ -190,16 +220,10 @@ static const char *outcome_name(enum binder_outcome o)
     return o == BINDER_BOUND ? "bound" : o == BINDER_LOST ? "lost" : "failed";
 }
 
-static void worker_run(void *arg, unsigned thread, void *p)
+static void conclude(struct binder *b, struct binder_job *job, struct binder_result *r)
 {
-    struct binder *b = arg;
-    struct binder_job *job = p;
-    struct binder_result *r = mem_new(struct binder_result, 1);
-
-    int64_t began_us = clock_mono_us();
-    r->outcome = worker_bind(b, b->clients[thread], job, &r->error);
     metrics_inc(&bind_total, outcome_name(r->outcome));
-    metrics_observe_us(&bind_seconds, NULL, clock_mono_us() - began_us);
+    metrics_observe_us(&bind_seconds, NULL, clock_mono_us() - job->began_us);
 
     struct strbuf key = {0};
     strbuf_addf(&key, "%s/%s", job->binding.ns, job->binding.pod);
@@ -208,6 +232,78 @@ static void worker_run(void *arg, unsigned thread, void *p)
     r->ticket = job->ticket;
     job_free(job);
     (void)mailbox_post(b->config.results, r);
+    atomic_fetch_sub(&b->pending, 1);
+}
+
+static void worker_run(void *arg, unsigned thread, void *p)
+{
+    struct binder *b = arg;
+    struct binder_job *job = p;
+    struct binder_result *r = mem_new(struct binder_result, 1);
+    if (job->began_us == 0)
+        job->began_us = clock_mono_us();
+    r->outcome = worker_bind(b, b->clients[thread], job, &r->error);
+    conclude(b, job, r);
+}
+
+/* ---- the first POST ---- */
+
+static int compose(void *arg, void *p, struct strbuf *path, struct strbuf *body, struct error *err)
+{
+    struct binder *b = arg;
+    struct binder_job *job = p;
+    if (clock_mono_ms() - job->node_seen_ms >= NODE_FRESH_MS)
+        return error_set(err, ERROR_UNAVAILABLE, "the node must be looked at first");
+    job->posted = true;
+    return may_write(b, err) ? kube_bind_compose(&job->binding, path, body, err) : -1;
+}
+
+static void on_posted(void *arg, void *p, const struct poster_answer *a)
+{
+    struct binder *b = arg;
+    struct binder_job *job = p;
+    if (a->error.code == ERROR_NONE) {
+        struct binder_result *r = mem_new(struct binder_result, 1);
+        r->outcome = BINDER_BOUND;
+        job->began_us = a->began_us;
+        conclude(b, job, r);
+        return;
+    }
+    job->posted = job->posted || a->began_us == 0; /* no connection is an outcome as well */
+    if (job->posted) {
+        job->began_us = a->began_us;
+        job->error = a->error;
+        if (is_doubtful(&a->error, a->never_sent))
+            job->doubt_until_ms = a->until_ms;
+    }
+    (void)workers_submit(b->workers, job);
+}
+
+/* ---- start and stop ---- */
+
+static int start_clients(struct binder *b, struct kube_config *kube, const struct kube_options *o,
+                         struct error *err)
+{
+    b->clients = mem_new(struct kube_client *, b->threads);
+    for (unsigned i = 0; i < b->threads; i++) {
+        if (kube_client_new(&b->clients[i], kube, o, user_agent, err) < 0)
+            return -1;
+        kube_client_set_timeout(b->clients[i], b->config.timeout_ms);
+    }
+    return 0;
+}
+
+static int start_poster(struct binder *b, struct kube_config *kube, const struct kube_options *o,
+                        struct error *err)
+{
+    struct poster_config c = {.connections = b->config.threads,
+                              .timeout_ms = b->config.timeout_ms,
+                              .user_agent = user_agent,
+                              .compose = compose,
+                              .done = on_posted,
+                              .dispose = job_free,
+                              .arg = b};
+    return poster_start(&b->poster, kube, o, &c, err);
 }
 
 int binder_start(struct binder **out, struct kube_config *kube, const struct kube_options *o,
@@ -219,16 +315,12 @@ int binder_start(struct binder **out, struct kube_config *kube, const struct kub
     b->config = *c;
     if (b->config.timeout_ms == 0)
         b->config.timeout_ms = BINDER_TIMEOUT_MS;
-    b->clients = mem_new(struct kube_client *, c->threads);
-    int rc = 0;
-    for (unsigned i = 0; i < c->threads && rc == 0; i++) {
-        rc = kube_client_new(&b->clients[i], kube, o, "cosched-scheduler/binder", err);
-        if (rc == 0)
-            kube_client_set_timeout(b->clients[i], b->config.timeout_ms);
-    }
+    bool limited = o->qps > 0;
+    b->threads = limited || c->threads < WORKERS ? c->threads : WORKERS;
     struct workers_config workers = {
-        .threads = c->threads, .run = worker_run, .dispose = job_free, .arg = b};
-    if (rc < 0 || workers_start(&b->workers, &workers, err) < 0) {
+        .threads = b->threads, .run = worker_run, .dispose = job_free, .arg = b};
+    if (start_clients(b, kube, o, err) < 0 || workers_start(&b->workers, &workers, err) < 0 ||
+        (!limited && start_poster(b, kube, o, err) < 0)) {
         binder_stop(b);
         return error_wrap(err, "binder");
     }
@@ -254,23 +346,29 @@ void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_
                                          .timeout_ms = b->config.timeout_ms};
     job->ticket = ticket;
     job->node_seen_ms = clock_mono_ms();
-    (void)workers_submit(b->workers, job);
+    job->doubt_until_ms = -1;
+    atomic_fetch_add(&b->pending, 1);
+    if (b->poster != NULL)
+        poster_submit(b->poster, job);
+    else
+        (void)workers_submit(b->workers, job);
 }
 
 size_t binder_pending(struct binder *b)
 {
-    return workers_pending(b->workers);
+    return atomic_load(&b->pending);
 }
 
 void binder_stop(struct binder *b)
 {
     if (b == NULL)
         return;
-    for (unsigned i = 0; i < b->config.threads; i++)
+    poster_stop(b->poster);
+    for (unsigned i = 0; i < b->threads; i++)
         if (b->clients[i] != NULL)
             kube_client_cancel(b->clients[i]);
     workers_stop(b->workers);
-    for (unsigned i = 0; i < b->config.threads; i++)
+    for (unsigned i = 0; i < b->threads; i++)
         if (b->clients[i] != NULL)
             kube_client_free(b->clients[i]);
     free(b->clients);

@@ -278,17 +278,24 @@ static bool may_be_in_path(const char *part)
     return !part || !(str_eq(part, "") || str_eq(part, ".") || str_eq(part, ".."));
 }
 
+static int check_names(const char *method, const struct kube_kind *k, const char *ns,
+                       const char *name, struct error *err)
+{
+    if (may_be_in_path(name) && (!k->namespaced || may_be_in_path(ns)))
+        return 0;
+    return error_set(err, ERROR_INVALID, "%s %s: no object can be called '%s' in namespace '%s'",
+                     method, k->resource, str_or_empty(name), str_or_empty(ns));
+}
+
 /* The call for an object, or for its collection when name is NULL. */
 static int on_object(struct kube_client *c, struct call q, const struct kube_kind *k,
                      const char *ns, const char *name, const char *sub, struct json_doc **out,
                      bool *never_sent, struct error *err)
 {
-    if (!may_be_in_path(name) || (k->namespaced && !may_be_in_path(ns))) {
+    if (check_names(q.method, k, ns, name, err) < 0) {
         if (never_sent)
             *never_sent = true;
-        return error_set(err, ERROR_INVALID,
-                         "%s %s: no object can be called '%s' in namespace '%s'", q.method,
-                         k->resource, str_or_empty(name), str_or_empty(ns));
+        return -1;
     }
     AUTO_STRBUF path = {0};
     kube_api_path(&path, k, ns, name, sub);
@@ -384,12 +391,10 @@ int kube_evict(struct kube_client *c, const char *ns, const char *pod, const cha
     return on_object(c, q, &kube_pods, ns, pod, "eviction", NULL, NULL, err);
 }
 
-int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,
-              struct error *err)
+static void put_binding(struct strbuf *out, const struct kube_binding *b)
 {
-    AUTO_STRBUF body = {0};
     struct json_writer w;
-    json_writer_init(&w, &body);
+    json_writer_init(&w, out);
     json_object_begin(&w);
     json_kv_str(&w, "apiVersion", "v1");
     json_kv_str(&w, "kind", "Binding");
@@ -412,11 +417,28 @@ int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_s
     json_kv_str(&w, "name", b->node);
     json_object_end(&w);
     json_object_end(&w);
+}
+
+int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,
+              struct error *err)
+{
+    AUTO_STRBUF body = {0};
+    put_binding(&body, b);
     struct call q = writing("POST", as_json, strbuf_str(&body), body.len);
     q.timeout_ms = b->timeout_ms;
     q.began_ms = b->began_ms;
     q.dry_run = b->dry_run;
     return on_object(c, q, &kube_pods, b->ns, b->pod, "binding", NULL, never_sent, err);
+}
+
+int kube_bind_compose(const struct kube_binding *b, struct strbuf *path, struct strbuf *body,
+                      struct error *err)
+{
+    if (check_names("POST", &kube_pods, b->ns, b->pod, err) < 0)
+        return -1;
+    kube_api_path(path, &kube_pods, b->ns, b->pod, "binding");
+    put_binding(body, b);
+    return 0;
 }
 
 /* ---- errors --------------------------------------------------------------------------------- */

@@ -190,6 +190,14 @@ void twin_script(struct twin *t, int status, const char *headers, const char *bo
     pthread_mutex_unlock(&t->lock);
 }
 
+void twin_script_raw(struct twin *t, const char *bytes, size_t cut, bool close)
+{
+    struct scripted s = {.body = strdup(bytes), .cut = cut, .close = close};
+    pthread_mutex_lock(&t->lock);
+    vec_push(&t->scripts, s);
+    pthread_mutex_unlock(&t->lock);
+}
+
 size_t twin_requests(struct twin *t, enum twin_class class)
 {
     pthread_mutex_lock(&t->lock);

@@ -47,6 +47,8 @@ struct twin_tls { /* PEM, made by twin_tls_new */
 /* A CA, a server certificate for the DNS name "twin.test" (and 127.0.0.1 if with_ip), a client certificate, and a CA that signed none of them. */
 struct twin_tls *twin_tls_new(bool with_ip);
 void twin_tls_free(struct twin_tls *tls);
+/* "KEY: <base64 of pem>, " for a kubeconfig. */
+void twin_tls_add_data(struct strbuf *yaml, const char *key, const char *pem);
 
 /* tls NULL: plain. want_client: TLS clients must show a certificate of the CA. */
 struct twin *twin_start(const struct twin_tls *tls, bool want_client);
@@ -83,6 +85,8 @@ size_t twin_broken(struct twin *t);
 
 /* The next request that is neither pods' list or watch nor a Lease is answered so. headers: "A: b\r\n" or "". */
 void twin_script(struct twin *t, int status, const char *headers, const char *body);
+/* The same, but with these bytes, in two pieces when cut is within them; then the connection is closed, or kept. */
+void twin_script_raw(struct twin *t, const char *bytes, size_t cut, bool close);
 size_t twin_requests(struct twin *t, enum twin_class class);
 /* Connections accepted so far. */
 size_t twin_connections(struct twin *t);

@@ -427,6 +427,18 @@ static enum served serve_lease(struct exchange *x)
 
 /* ---- serving -------------------------------------------------------------------------------- */
 
+/* The pause lets the peer read the first piece alone, most of the time. */
+static enum served answer_raw(struct exchange *x, const struct scripted *s)
+{
+    size_t n = strlen(s->body), first = s->cut < n ? s->cut : n;
+    bool ok = wire_write(x->w, s->body, first);
+    if (ok && first < n) {
+        clock_sleep_ms(1);
+        ok = wire_write(x->w, s->body + first, n - first);
+    }
+    return ok && !s->close ? SERVED_GOOD : SERVED_CLOSE;
+}
+
 static enum served serve_other(struct exchange *x)
 {
     struct twin *t = x->t;
@@ -446,10 +458,13 @@ static enum served serve_other(struct exchange *x)
         t->scripts.len--;
     }
     pthread_mutex_unlock(&t->lock);
-    bool ok = answer(x, s.status, s.headers ? s.headers : "", s.body ? s.body : "{}");
+    enum served how = s.status == 0 ? answer_raw(x, &s)
+                      : answer(x, s.status, s.headers ? s.headers : "", s.body ? s.body : "{}")
+                          ? SERVED_GOOD
+                          : SERVED_CLOSE;
     free(s.headers);
     free(s.body);
-    return ok ? SERVED_GOOD : SERVED_CLOSE;
+    return how;
 }
 
 static bool parse_target(struct exchange *x)

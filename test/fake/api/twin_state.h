@@ -32,8 +32,10 @@ struct queued {
 };
 
 struct scripted {
-    int status;
+    int status; /* 0: body is all there is to say, in two pieces, and then? */
     char *headers, *body;
+    size_t cut;
+    bool close;
 };
 
 struct twin {

@@ -116,3 +116,18 @@ void twin_tls_free(struct twin_tls *tls)
     free(tls->client_key);
     free(tls);
 }
+
+void twin_tls_add_data(struct strbuf *y, const char *key, const char *pem)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    strbuf_addf(y, "%s: ", key);
+    size_t n = strlen(pem);
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t v = 0;
+        for (size_t k = 0; k < 3; k++)
+            v = v << 8 | (i + k < n ? (unsigned char)pem[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            strbuf_addc(y, i + k > n ? '=' : digits[v >> (18 - 6 * k) & 63]);
+    }
+    strbuf_adds(y, ", ");
+}

@@ -479,21 +479,6 @@ struct secure {
     bool good;
 };
 
-static void add_data(struct strbuf *y, const char *key, const char *pem)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    strbuf_addf(y, "%s: ", key);
-    size_t n = strlen(pem);
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t v = 0;
-        for (size_t k = 0; k < 3; k++)
-            v = v << 8 | (i + k < n ? (unsigned char)pem[i + k] : 0);
-        for (size_t k = 0; k < 4; k++)
-            strbuf_addc(y, i + k > n ? '=' : digits[v >> (18 - 6 * k) & 63]);
-    }
-    strbuf_adds(y, ", ");
-}
-
 static void try_secure(const struct secure *s)
 {
     struct twin_tls *tls = twin_tls_new(s->with_ip);
@@ -503,14 +488,15 @@ static void try_secure(const struct secure *s)
         &y,
         "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {");
     if (s->ca)
-        add_data(&y, "certificate-authority-data", str_eq(s->ca, "ca") ? tls->ca : tls->other_ca);
+        twin_tls_add_data(&y, "certificate-authority-data",
+                          str_eq(s->ca, "ca") ? tls->ca : tls->other_ca);
     if (s->name)
         strbuf_addf(&y, "tls-server-name: %s, ", s->name);
     strbuf_addf(&y, "server: 'https://%s:%u'}}]\nusers: [{name: u, user: {", s->host,
                 twin_port(b.twin));
     if (s->client) {
-        add_data(&y, "client-certificate-data", tls->client_cert);
-        add_data(&y, "client-key-data", tls->client_key);
+        twin_tls_add_data(&y, "client-certificate-data", tls->client_cert);
+        twin_tls_add_data(&y, "client-key-data", tls->client_key);
     }
     strbuf_adds(&y, "token: s3cr3t}}]\n");
     struct error err = ERROR_INIT;

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One write, from submit to its report; everything but submit happens on the poster's thread:
+ *
+ *     queue ── a connection is idle ── compose (start) ── no ─────────────────────────► report, never sent
+ *       │                                  │── its time is over (start) ─────────────► report, never sent
+ *       │                                  └── send ── some bytes went ── the rest when there is room (push)
+ *       │                                                 └── await the answer (read_answer)
+ *       │                                                        │── 2xx ────────────► report
+ *       │                                                        │── another status ─► report
+ *       │                                                        └── lost, nonsense, its time is over (expire)
+ *       │                                                                └── reset ──► report
+ *       └── no connection stands or can be made (assign) ────────────────────────────► report, never sent
+ *
+ * Why not libcurl's own transfers: each costs about as much as the rest of a Binding together, and a blocking one needs a thread, two switches each way.
+ * Here a write is one send(2) and one recv(2), and a round of epoll serves all that came meanwhile.
+ *
+ * Time: began is taken before compose asks whether we may write, the end of a write counts from it, and the clock is read again right before each
+ * send. So a process that was stopped anywhere before sends nothing late. What is in the kernel by then is limited by the kernel (dial_begin), and a write
+ * that is given up takes its connection with it, by a reset.
+ *
+ * Replies that are there are read before anything is given up: after a stop an answer may have waited for us.
+ */
+#include "lib/kube/poster.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/vec.h"
+#include "lib/kube/api.h"
+#include "lib/kube/connector.h"
+#include "lib/kube/reply.h"
+
+enum {
+    EVENTS_PER_ROUND = 64,
+    PIECE = 16 * 1024,
+    IDLE_MAX_MS =
+        60 *
+        1000, /* API servers close an idle connection after 90 s: not to write into that moment */
+    CONNECT_PAUSE_MS = 250, /* after an attempt that failed */
+    WAKE = INT32_MAX
+};
+
+struct link {
+    struct dial *dial; /* NULL: none */
+    void *job;         /* NULL: idle */
+    struct strbuf path, body, out;
+    size_t sent;
+    bool tried;     /* a byte may have gone */
+    bool wants_out; /* epoll tells when there is room */
+    int64_t until_ms, began_us, idle_since_ms;
+    struct reply reply;
+};
+
+struct success {
+    void *job;
+    int64_t until_ms, began_us;
+};
+
+struct poster {
+    struct poster_config config;
+    struct kube_config *kube;
+    struct connector *connector;
+    int epoll_fd, wake_fd;
+    bool started;
+    pthread_t thread;
+    _Atomic bool wake_sent, stopping;
+
+    pthread_mutex_t lock;
+    struct poster_jobs VEC(void *) incoming;
+
+    /* The thread's own: */
+    struct poster_jobs queue;
+    size_t queue_head;
+    struct link *links;
+    unsigned live, making;
+    int64_t connect_after_ms;
+    struct error connect_error;
+    struct poster_successes VEC(struct success) successes;
+    char piece[PIECE];
+};
+
+static void wake(struct poster *p)
+{
+    if (atomic_exchange(&p->wake_sent, true))
+        return;
+    uint64_t one = 1;
+    while (write(p->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+static void on_notify(void *arg)
+{
+    wake(arg);
+}
+
+void poster_submit(struct poster *p, void *job)
+{
+    pthread_mutex_lock(&p->lock);
+    vec_push(&p->incoming, job);
+    pthread_mutex_unlock(&p->lock);
+    wake(p);
+}
+
+/* ---- reports ---------------------------------------------------------------------------------- */
+
+static void report_failure(struct poster *p, void *job, struct error *err, bool never_sent,
+                           const struct link *l)
+{
+    struct poster_answer a = {.error = *err, .never_sent = never_sent};
+    if (l != NULL) {
+        a.until_ms = l->until_ms;
+        a.began_us = l->began_us;
+    }
+    p->config.done(p->config.arg, job, &a);
+}
+
+/* After the next writes went out: the server works while we tell. */
+static void report_successes(struct poster *p)
+{
+    struct poster_answer a = {.error = ERROR_INIT};
+    for (size_t i = 0; i < p->successes.len; i++) {
+        const struct success *s = &p->successes.items[i];
+        a.until_ms = s->until_ms;
+        a.began_us = s->began_us;
+        p->config.done(p->config.arg, s->job, &a);
+    }
+    p->successes.len = 0;
+}
+
+/* ---- one connection --------------------------------------------------------------------------- */
+
+/* The token is in it. */
+static void wipe(struct link *l)
+{
+    if (l->out.len > 0)
+        explicit_bzero(l->out.ptr, l->out.len);
+    strbuf_reset(&l->out);
+}
+
+static void drop(struct poster *p, struct link *l)
+{
+    dial_free(l->dial); /* which also takes it out of epoll */
+    l->dial = NULL;
+    l->wants_out = false;
+    wipe(l);
+    p->live--;
+}
+
+static void lose(struct poster *p, struct link *l, struct error *err)
+{
+    void *job = l->job;
+    bool never_sent = !l->tried;
+    l->job = NULL;
+    if (never_sent)
+        dial_end(l->dial);
+    drop(p, l);
+    (void)error_wrap(err, "POST %s", strbuf_str(&l->path));
+    report_failure(p, job, err, never_sent, l);
+}
+
+static void watch(struct poster *p, struct link *l, bool out)
+{
+    struct epoll_event e = {.events = EPOLLIN | (out ? EPOLLOUT : 0),
+                            .data.u32 = (uint32_t)(l - p->links)};
+    if (l->wants_out != out)
+        (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, dial_fd(l->dial), &e);
+    l->wants_out = out;
+}
+
+/* Sends what is left; not after its end. */
+static void push(struct poster *p, struct link *l)
+{
+    struct error err = ERROR_INIT;
+    int64_t left_ms = l->until_ms - clock_mono_ms();
+    if (left_ms <= 0) {
+        (void)error_set(&err, ERROR_TIMEOUT, "its time was over before it was sent");
+        lose(p, l, &err);
+        return;
+    }
+    if (!l->tried)
+        dial_begin(l->dial, left_ms);
+    size_t done = 0;
+    if (dial_send(l->dial, l->out.ptr + l->sent, l->out.len - l->sent, &done, &err) < 0) {
+        lose(p, l, &err);
+        return;
+    }
+    l->tried = true;
+    l->sent += done;
+    if (l->sent == l->out.len) {
+        wipe(l);
+        l->sent = 0;
+        watch(p, l, false);
+    } else {
+        watch(p, l, true);
+    }
+}
+
+static void print_request(struct poster *p, struct link *l, int64_t left_ms)
+{
+    struct strbuf *out = &l->out;
+    /* Room for all of it at once: growing would leave a copy of the token behind. */
+    strbuf_reserve(out, l->path.len + l->body.len + KUBE_TOKEN_MAX + 1024 +
+                            strlen(dial_host(l->dial)) + strlen(dial_root(l->dial)) +
+                            strlen(p->config.user_agent));
+    strbuf_addf(out,
+                "POST %s%s?timeout=%lldms HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n"
+                "Accept: application/json\r\nContent-Type: application/json\r\n"
+                "Content-Length: %zu\r\n",
+                dial_root(l->dial), strbuf_str(&l->path), (long long)left_ms, dial_host(l->dial),
+                p->config.user_agent, l->body.len);
+    size_t before = out->len;
+    strbuf_adds(out, "Authorization: Bearer ");
+    if (kube_config_token(p->kube, out->ptr + out->len, KUBE_TOKEN_MAX)) {
+        out->len += strlen(out->ptr + out->len);
+        strbuf_adds(out, "\r\n");
+    } else {
+        out->len = before;
+    }
+    strbuf_adds(out, "\r\n");
+    strbuf_add(out, strbuf_str(&l->body), l->body.len);
+}
+
+/* On an idle connection. */
+static void start(struct poster *p, struct link *l, void *job)
+{
+    struct error err = ERROR_INIT;
+    l->began_us = clock_mono_us();
+    l->until_ms = l->began_us / 1000 + p->config.timeout_ms;
+    strbuf_reset(&l->path);
+    strbuf_reset(&l->body);
+    if (p->config.compose(p->config.arg, job, &l->path, &l->body, &err) < 0) {
+        report_failure(p, job, &err, true, l);
+        return;
+    }
+    int64_t left_ms = l->until_ms - clock_mono_ms();
+    print_request(p, l, num_max(left_ms, 1));
+    l->job = job;
+    l->sent = 0;
+    l->tried = false;
+    reply_reset(&l->reply);
+    push(p, l);
+}
+
+static void answered(struct poster *p, struct link *l)
+{
+    const struct reply *r = &l->reply;
+    struct error err = ERROR_INIT;
+    void *job = l->job;
+    l->job = NULL;
+    l->idle_since_ms = clock_mono_ms();
+    dial_end(l->dial);
+    if (r->status < 300) {
+        struct success s = {.job = job, .until_ms = l->until_ms, .began_us = l->began_us};
+        vec_push(&p->successes, s);
+        return;
+    }
+    if (r->status < 400)
+        (void)error_set(&err, ERROR_UNSUPPORTED, "the server answered %d, a redirect: not followed",
+                        r->status);
+    else
+        (void)kube_api_status_error(&err, r->status, strbuf_str(&r->body), r->body.len,
+                                    r->retry_after_s * 1000);
+    (void)error_wrap(&err, "POST %s", strbuf_str(&l->path));
+    report_failure(p, job, &err, false, l);
+}
+
+/* Something came, or the end. */
+static void read_answer(struct poster *p, struct link *l)
+{
+    struct error err = ERROR_INIT;
+    for (;;) {
+        size_t n = 0, used = 0;
+        bool closed = false;
+        enum reply_progress how = REPLY_BAD;
+        if (dial_recv(l->dial, p->piece, sizeof p->piece, &n, &closed, &err) == 0) {
+            if (n == 0 && !closed)
+                return;
+            how = closed ? reply_closed(&l->reply, &err)
+                         : reply_take(&l->reply, p->piece, n, &used, &err);
+        }
+        if (how == REPLY_BAD) {
+            lose(p, l, &err);
+            return;
+        }
+        if (how == REPLY_MORE)
+            continue;
+        /* An answer to a write of which a part is not yet sent, or bytes after it: this connection has lost the thread. */
+        bool keep = l->reply.keep && used == n && !closed && l->out.len == 0;
+        answered(p, l);
+        if (!keep)
+            drop(p, l);
+        return;
+    }
+}
+
+static void on_event(struct poster *p, struct link *l, uint32_t events)
+{
+    if (l->dial == NULL)
+        return;
+    if (l->job != NULL) {
+        if ((events & ~(uint32_t)EPOLLOUT) != 0)
+            read_answer(p, l);
+        if (l->dial != NULL && l->job != NULL && (events & EPOLLOUT) != 0 && l->out.len > 0)
+            push(p, l);
+        return;
+    }
+    /* Nobody asked: the server closes it, or a TLS message without content. */
+    size_t n = 0;
+    bool closed = false;
+    if (dial_recv(l->dial, p->piece, sizeof p->piece, &n, &closed, NULL) < 0 || closed || n > 0)
+        drop(p, l);
+}
+
+/* ---- a round ---------------------------------------------------------------------------------- */
+
+static void expire(struct poster *p)
+{
+    int64_t now_ms = clock_mono_ms();
+    for (unsigned i = 0; i < p->config.connections; i++) {
+        struct link *l = &p->links[i];
+        if (l->job == NULL || l->until_ms > now_ms)
+            continue;
+        struct error err = ERROR_INIT;
+        (void)error_set(&err, ERROR_TIMEOUT, "no answer within %lld ms",
+                        (long long)p->config.timeout_ms);
+        lose(p, l, &err);
+    }
+}
+
+static void adopt(struct poster *p, struct dial *d)
+{
+    unsigned i = 0;
+    while (i < p->config.connections && p->links[i].dial != NULL)
+        i++;
+    if (i == p->config.connections) { /* asked for once too often, around a failure */
+        dial_free(d);
+        return;
+    }
+    struct epoll_event e = {.events = EPOLLIN, .data.u32 = i};
+    if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, dial_fd(d), &e) < 0) {
+        (void)error_errno(&p->connect_error, errno, "epoll");
+        p->connect_after_ms = clock_mono_ms() + CONNECT_PAUSE_MS;
+        dial_free(d);
+        return;
+    }
+    p->links[i].dial = d;
+    p->links[i].idle_since_ms = clock_mono_ms();
+    p->live++;
+}
+
+static void take_connections(struct poster *p)
+{
+    struct dial *d = NULL;
+    for (int rc; (rc = connector_take(p->connector, &d, &p->connect_error)) != 0;) {
+        if (rc > 0) {
+            p->making -= p->making > 0;
+            adopt(p, d);
+        } else {
+            p->making = 0;
+            p->connect_after_ms = clock_mono_ms() + CONNECT_PAUSE_MS;
+        }
+    }
+}
+
+static void take_jobs(struct poster *p)
+{
+    if (p->queue_head == p->queue.len)
+        p->queue_head = p->queue.len = 0;
+    pthread_mutex_lock(&p->lock);
+    if (p->queue.len == 0) {
+        struct poster_jobs empty = p->queue;
+        p->queue = p->incoming;
+        p->incoming = empty;
+    } else {
+        for (size_t i = 0; i < p->incoming.len; i++)
+            vec_push(&p->queue, p->incoming.items[i]);
+        p->incoming.len = 0;
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+static struct link *find_idle(struct poster *p)
+{
+    for (unsigned i = 0; i < p->config.connections; i++) {
+        struct link *l = &p->links[i];
+        if (l->dial == NULL || l->job != NULL)
+            continue;
+        if (clock_mono_ms() - l->idle_since_ms < IDLE_MAX_MS)
+            return l;
+        drop(p, l);
+    }
+    return NULL;
+}
+
+static void want_connections(struct poster *p, size_t waiting)
+{
+    unsigned room = p->config.connections - p->live;
+    if (room <= p->making || waiting <= p->making || clock_mono_ms() < p->connect_after_ms)
+        return;
+    unsigned more = (unsigned)num_min((int64_t)room, (int64_t)waiting) - p->making;
+    p->making += more;
+    connector_want(p->connector, more);
+}
+
+static void assign(struct poster *p)
+{
+    struct link *l;
+    while (p->queue_head < p->queue.len && (l = find_idle(p)) != NULL)
+        start(p, l, p->queue.items[p->queue_head++]);
+    size_t waiting = p->queue.len - p->queue_head;
+    if (waiting > 0)
+        want_connections(p, waiting);
+    if (p->live > 0 || p->making > 0)
+        return;
+    while (p->queue_head < p->queue.len) {
+        struct error err = p->connect_error;
+        report_failure(p, p->queue.items[p->queue_head++], &err, true, NULL);
+    }
+}
+
+static int wait_ms(const struct poster *p)
+{
+    int64_t until_ms = INT64_MAX;
+    for (unsigned i = 0; i < p->config.connections; i++)
+        if (p->links[i].job != NULL)
+            until_ms = num_min(until_ms, p->links[i].until_ms);
+    if (p->queue_head < p->queue.len && p->making == 0 && p->live < p->config.connections)
+        until_ms = num_min(until_ms, p->connect_after_ms);
+    if (until_ms == INT64_MAX)
+        return -1;
+    return (int)num_min(num_max(until_ms - clock_mono_ms(), 0), INT32_MAX);
+}
+
+static void *poster_main(void *arg)
+{
+    struct poster *p = arg;
+    struct epoll_event events[EVENTS_PER_ROUND];
+    while (!atomic_load(&p->stopping)) {
+        int n = epoll_wait(p->epoll_fd, events, EVENTS_PER_ROUND, wait_ms(p));
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.u32 != WAKE) {
+                on_event(p, &p->links[events[i].data.u32], events[i].events);
+                continue;
+            }
+            uint64_t count;
+            while (read(p->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
+                ;
+            atomic_store(&p->wake_sent, false); /* before anything is looked at */
+        }
+        if (atomic_load(&p->stopping))
+            break;
+        expire(p);
+        take_connections(p);
+        take_jobs(p);
+        assign(p);
+        report_successes(p);
+    }
+    report_successes(p); /* they are facts */
+    return NULL;
+}
+
+/* ---- start and stop --------------------------------------------------------------------------- */
+
+static int open_fds(struct poster *p, struct error *err)
+{
+    p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event e = {.events = EPOLLIN, .data.u32 = WAKE};
+    if (p->epoll_fd < 0 || p->wake_fd < 0 ||
+        epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &e) < 0)
+        return error_errno(err, errno, "epoll");
+    return 0;
+}
+
+int poster_start(struct poster **out, struct kube_config *kube, const struct kube_options *o,
+                 const struct poster_config *c, struct error *err)
+{
+    struct poster *p = mem_new(struct poster, 1);
+    p->config = *c;
+    p->kube = kube;
+    p->epoll_fd = p->wake_fd = -1;
+    pthread_mutex_init(&p->lock, NULL);
+    p->links = mem_new(struct link, c->connections);
+    for (unsigned i = 0; i < c->connections; i++)
+        reply_init(&p->links[i].reply, (size_t)o->max_reply_bytes);
+    struct connector_config connector = {
+        .user_agent = c->user_agent, .timeout_ms = c->timeout_ms, .notify = on_notify, .arg = p};
+    int rc = open_fds(p, err);
+    if (rc == 0)
+        rc = connector_start(&p->connector, kube, &connector, err);
+    if (rc == 0) {
+        int started = pthread_create(&p->thread, NULL, poster_main, p);
+        p->started = started == 0;
+        rc = p->started ? 0 : error_errno(err, started, "start the poster's thread");
+    }
+    if (rc < 0) {
+        poster_stop(p);
+        return -1;
+    }
+    *out = p;
+    return 0;
+}
+
+static void dispose_all(struct poster *p)
+{
+    for (size_t i = p->queue_head; i < p->queue.len; i++)
+        p->config.dispose(p->queue.items[i]);
+    for (size_t i = 0; i < p->incoming.len; i++)
+        p->config.dispose(p->incoming.items[i]);
+    for (unsigned i = 0; i < p->config.connections; i++) {
+        struct link *l = &p->links[i];
+        if (l->dial != NULL)
+            drop(p, l);
+        if (l->job != NULL)
+            p->config.dispose(l->job);
+        strbuf_deinit(&l->path);
+        strbuf_deinit(&l->body);
+        strbuf_deinit(&l->out);
+        reply_deinit(&l->reply);
+    }
+}
+
+void poster_stop(struct poster *p)
+{
+    if (p == NULL)
+        return;
+    atomic_store(&p->stopping, true);
+    if (p->started) {
+        wake(p);
+        pthread_join(p->thread, NULL);
+    }
+    connector_stop(p->connector);
+    dispose_all(p);
+    vec_deinit(&p->queue);
+    vec_deinit(&p->incoming);
+    vec_deinit(&p->successes);
+    if (p->epoll_fd >= 0)
+        close(p->epoll_fd);
+    if (p->wake_fd >= 0)
+        close(p->wake_fd);
+    pthread_mutex_destroy(&p->lock);
+    free(p->links);
+    free(p);
+}

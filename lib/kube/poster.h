@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * poster - many small writes under way at once, for the price of few system calls: one thread, epoll, a number of kept connections.
+ *
+ * It only knows the good case. A write is sent once and never again; whatever comes of it is reported with all that is known, and an answer other than 2xx is
+ * the owner's to deal with. Results come in no particular order, on the poster's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "lib/kube/config.h"
+
+struct poster_answer {
+    struct error error; /* code ERROR_NONE: 2xx */
+    bool never_sent;    /* not a byte of it went out */
+    int64_t until_ms;   /* on clock_mono_ms: the server was told to give up then */
+    int64_t began_us;   /* on clock_mono_us: when it was composed; 0: never */
+};
+
+struct poster_config {
+    unsigned connections; /* at most, made when there is work for them */
+    int64_t timeout_ms;   /* of each write, as a whole; also told to the server (?timeout=) */
+    const char *user_agent;
+    /* What to POST, the path without a query, the body as JSON. The write's time runs already: what compose finds out (a fence) still holds when it is sent.
+     * -1: it is not sent, and done says why. Neither may wait. */
+    int (*compose)(void *arg, void *job, struct strbuf *path, struct strbuf *body,
+                   struct error *err);
+    /* Takes the job. */
+    void (*done)(void *arg, void *job, const struct poster_answer *a);
+    void (*dispose)(void *job); /* when we stop: nothing is known of it */
+    void *arg;
+};
+
+struct poster;
+int poster_start(struct poster **out, struct kube_config *kube, const struct kube_options *o,
+                 const struct poster_config *c, struct error *err);
+/* Any thread. Takes the job. The owner bounds how many. */
+void poster_submit(struct poster *p, void *job);
+/* What is under way is given up, at once. After this no callback is called. NULL is fine. */
+void poster_stop(struct poster *p);
