@@ -32,6 +32,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/kube/poster.h"
+#include "scheduler/binder_gone.h"
 #include "scheduler/workers.h"
 
 enum {
@@ -39,6 +40,7 @@ enum {
     PAUSE_MAX_MS = 2000,
     RETRY_AFTER_MAX_MS = 10000,
     NODE_FRESH_MS = 1000, /* a placement this young needs no look at the node */
+    NODE_TOLD_MS = 10000, /* nor one this young whose node did not leave the model meanwhile */
     WORKERS = 4           /* for what does not go well; enough, as most of that is waiting */
 };
 
@@ -60,6 +62,7 @@ struct binder {
     struct kube_client **clients; /* one for each thread */
     unsigned threads;
     _Atomic size_t pending;
+    struct binder_gone gone;
 };
 
 struct binder_job {
@@ -252,8 +255,12 @@ static int compose(void *arg, void *p, struct strbuf *path, struct strbuf *body,
 {
     struct binder *b = arg;
     struct binder_job *job = p;
-    if (clock_mono_ms() - job->node_seen_ms >= NODE_FRESH_MS)
+    /* The first POST may have waited long behind others, and a GET for each would double the server's work. Until it is sent we are told when the node goes. */
+    if (clock_mono_ms() - job->node_seen_ms >= NODE_TOLD_MS ||
+        binder_gone_since(&b->gone, job->binding.node, job->node_seen_ms)) {
+        job->node_seen_ms = -NODE_FRESH_MS;
         return error_set(err, ERROR_UNAVAILABLE, "the node must be looked at first");
+    }
     job->posted = true;
     return may_write(b, err) ? kube_bind_compose(&job->binding, path, body, err) : -1;
 }
@@ -313,6 +320,7 @@ int binder_start(struct binder **out, struct kube_config *kube, const struct kub
     metrics_register(&bind_seconds);
     struct binder *b = mem_new(struct binder, 1);
     b->config = *c;
+    binder_gone_init(&b->gone);
     if (b->config.timeout_ms == 0)
         b->config.timeout_ms = BINDER_TIMEOUT_MS;
     bool limited = o->qps > 0;
@@ -354,6 +362,16 @@ void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_
         (void)workers_submit(b->workers, job);
 }
 
+void binder_node_gone(struct binder *b, const char *node)
+{
+    if (b == NULL)
+        return;
+    if (atomic_load(&b->pending) == 0)
+        binder_gone_forget(&b->gone);
+    else
+        binder_gone_note(&b->gone, node, clock_mono_ms());
+}
+
 size_t binder_pending(struct binder *b)
 {
     return atomic_load(&b->pending);
@@ -372,5 +390,6 @@ void binder_stop(struct binder *b)
         if (b->clients[i] != NULL)
             kube_client_free(b->clients[i]);
     free(b->clients);
+    binder_gone_deinit(&b->gone);
     free(b);
 }

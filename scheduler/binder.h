@@ -46,6 +46,9 @@ int binder_start(struct binder **out, struct kube_config *kube, const struct kub
                  const struct binder_config *c, struct error *err);
 /* Copies everything; the binding's own timeout does not count. ticket comes back with the result. */
 void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_t ticket);
+/* The model has lost this node: a Binding to it that was not sent yet is sent only if the API server still knows the node. On the thread that submits; NULL is
+ * fine. */
+void binder_node_gone(struct binder *b, const char *node);
 /* Bindings that wait or are under way. */
 size_t binder_pending(struct binder *b);
 /* Those under way are cancelled; NULL is fine. */

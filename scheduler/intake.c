@@ -74,6 +74,8 @@ static uint32_t put_node(const struct change *ch, void *object)
 
 static uint32_t drop_node(const struct change *ch, struct name name)
 {
+    if (ch->in->node_gone != NULL)
+        ch->in->node_gone(ch->in->arg, name.key);
     return cluster_remove_node(ch->in->cluster, name.key);
 }
 

@@ -45,8 +45,9 @@ struct intake {
     struct reflector *reflectors[INTAKE_KINDS];
     struct intake_source sources[INTAKE_KINDS];
     bool listed[INTAKE_KINDS];
-    struct loop_timer rejections; /* when the next node may be used again */
-    void (*changed)(void *arg);   /* something may be schedulable */
+    struct loop_timer rejections;                   /* when the next node may be used again */
+    void (*changed)(void *arg);                     /* something may be schedulable */
+    void (*node_gone)(void *arg, const char *node); /* set after intake_init; may be NULL */
     void *arg;
 };
 

@@ -158,6 +158,12 @@ static void model_changed(void *arg)
     drive_poke(&s->drive);
 }
 
+static void node_gone(void *arg, const char *node)
+{
+    const struct scheduler *s = arg;
+    binder_node_gone(s->binder, node);
+}
+
 /* Any thread. */
 static bool is_binding(void *arg)
 {
@@ -299,6 +305,7 @@ static int set_up(struct scheduler *s, struct error *err)
         mailbox_new(&s->control, s->loop, 4, take_control, control_dispose, s, err) < 0)
         return -1;
     s->drive.cluster.packing = (enum cluster_packing)s->options.packing;
+    s->intake.node_gone = node_gone;
     if (!s->lease_options.enabled)
         return start_leading(s, err);
     probes_met(&s->probes, s->need_synced, true); /* a standby is ready to stand by */

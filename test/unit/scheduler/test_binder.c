@@ -43,6 +43,8 @@ static struct kube_options options;
 static struct loop *loop;
 static struct mailbox *results;
 static struct binder_result *got;
+static enum binder_outcome outcomes[64]; /* by ticket */
+static int results_taken;
 
 static void take(void *arg, void *msg)
 {
@@ -50,6 +52,8 @@ static void take(void *arg, void *msg)
     if (got != NULL)
         binder_result_free(got);
     got = msg;
+    results_taken++;
+    outcomes[got->ticket % 64] = got->outcome;
 }
 
 static int setup(void **state)
@@ -78,15 +82,20 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct binder *start(int64_t timeout_ms, const struct lease *lease)
+static struct binder *start_with(unsigned threads, int64_t timeout_ms, const struct lease *lease)
 {
     struct binder *b = NULL;
     struct error err = ERROR_INIT;
     struct binder_config c = {
-        .threads = 2, .lease = lease, .results = results, .timeout_ms = timeout_ms};
+        .threads = threads, .lease = lease, .results = results, .timeout_ms = timeout_ms};
     if (binder_start(&b, config, &options, &c, &err) < 0)
         fail_msg("%s", err.text);
     return b;
+}
+
+static struct binder *start(int64_t timeout_ms, const struct lease *lease)
+{
+    return start_with(2, timeout_ms, lease);
 }
 
 static void submit(struct binder *b)
@@ -291,6 +300,72 @@ static void with_the_fence_closed_nothing_is_posted(void **state)
     expect_done();
 }
 
+/* One connection: the second Binding waits behind the first, which hangs for so long and turns out to have been done. */
+static void wait_in_line(struct binder *b, bool node_goes)
+{
+    struct kube_binding second = {.ns = "d", .pod = "q", .uid = "u2", .node = "n2"};
+    results_taken = 0;
+    twin_fault(twin, TWIN_OTHER, TWIN_HANG);
+    submit(b);
+    for (int64_t end = clock_mono_ms() + WAIT_MS; twin_requests(twin, TWIN_OTHER) < 1;
+         clock_sleep_ms(1))
+        if (clock_mono_ms() >= end)
+            fail_msg("the request did not come");
+    binder_submit(b, &second, 43);
+    binder_node_gone(b, "n3");
+    if (node_goes)
+        binder_node_gone(b, "n2");
+    for (int64_t end = clock_mono_ms() + WAIT_MS; results_taken < 2; loop_once(loop, 100))
+        if (clock_mono_ms() >= end)
+            fail_msg("%d results after %d ms", results_taken, WAIT_MS);
+    expect_int("the first was done", BINDER_BOUND, outcomes[42]);
+}
+
+static void a_node_that_leaves_while_its_binding_waits_is_looked_for(void **state)
+{
+    (void)state;
+    struct binder *b = start_with(1, TIMEOUT_MS, NULL);
+    twin_script(twin, 200, "", OURS);
+    twin_script(twin, 404, "", "{}");
+    wait_in_line(b, true);
+    expect_int("the node is gone, so the second is void", BINDER_LOST, outcomes[43]);
+    expect_int("it was not posted", 1, count("POST ", 64));
+    expect_int("the server was asked", 1, count("GET /api/v1/nodes/n2", 64));
+    binder_stop(b);
+    binder_node_gone(NULL, "n2");
+    expect_done();
+}
+
+/* Longer than a placement is taken to be fresh by itself. */
+static void a_node_that_stays_need_not_be_looked_for(void **state)
+{
+    (void)state;
+    struct binder *b = start_with(1, 1200, NULL);
+    /* The first Binding's GET and the second's POST come in either order: one answer fits both. */
+    twin_script(twin, 200, "", OURS);
+    twin_script(twin, 200, "", OURS);
+    wait_in_line(b, false);
+    expect_int("posted", BINDER_BOUND, outcomes[43]);
+    expect_int("both", 2, count("POST ", 64));
+    expect_int("the server was not asked", 0, count("GET /api/v1/nodes", 64));
+    binder_stop(b);
+    expect_done();
+}
+
+/* Requests are limited: then the workers post, which keep the limit. */
+static void with_a_limit_on_requests_bindings_are_posted_too(void **state)
+{
+    (void)state;
+    options.qps = 1000;
+    struct binder *b = start(TIMEOUT_MS, NULL);
+    twin_script(twin, 201, "", "{}");
+    submit(b);
+    await_result("limited");
+    expect_int("bound", BINDER_BOUND, got->outcome);
+    binder_stop(b);
+    expect_done();
+}
+
 /* The timeout is far away: stopping must not wait for it. */
 static void stopping_ends_bindings_that_hang(void **state)
 {
@@ -338,6 +413,11 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_binding_says_everything_in_one_request, setup, teardown),
         cmocka_unit_test_setup_teardown(with_the_fence_closed_nothing_is_posted, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_node_that_leaves_while_its_binding_waits_is_looked_for,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_node_that_stays_need_not_be_looked_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(with_a_limit_on_requests_bindings_are_posted_too, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(stopping_ends_bindings_that_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(stopping_ends_the_wait_between_two_tries, setup, teardown),
     };
