@@ -46,6 +46,7 @@ static int make_one(struct connector *c, struct dial **out, struct error *err)
 static void *connector_main(void *arg)
 {
     struct connector *c = arg;
+    (void)pthread_setname_np(pthread_self(), "connector");
     pthread_mutex_lock(&c->lock);
     for (;;) {
         while (c->wanted == 0 && !c->stopping)

@@ -445,6 +445,7 @@ static void *poster_main(void *arg)
 {
     struct poster *p = arg;
     struct epoll_event events[EVENTS_PER_ROUND];
+    (void)pthread_setname_np(pthread_self(), "poster");
     while (!atomic_load(&p->stopping)) {
         int n = epoll_wait(p->epoll_fd, events, EVENTS_PER_ROUND, wait_ms(p));
         for (int i = 0; i < n; i++) {
