@@ -128,7 +128,7 @@ static struct pod_class *class_new(struct cluster *c, struct cluster_pod *cp)
 /* Of what decides beside the pod in which class it is; the packing may be another one for a while (placing.c). */
 static uint64_t version_of_text(const struct cluster *c)
 {
-    return 2 * c->index.version + (c->packing == CLUSTER_FULLEST_FIRST);
+    return 4 * c->index.version + (uint64_t)c->packing;
 }
 
 static struct pod_class *find_or_make(struct cluster *c, struct cluster_pod *cp)

@@ -154,7 +154,13 @@ struct cluster_groups {
 };
 
 /* Which of the nodes with room is filled first; the names are those of options and dumps, in this order. */
-enum cluster_packing { CLUSTER_EMPTIEST_FIRST, CLUSTER_FULLEST_FIRST };
+enum cluster_packing {
+    CLUSTER_EMPTIEST_FIRST,
+    CLUSTER_FULLEST_FIRST,
+    /* By what the pod would leave of the resource that gets scarcest: ways to try a gang that does not fit otherwise (placing.c). */
+    CLUSTER_TIGHTEST_FIRST,
+    CLUSTER_LOOSEST_FIRST
+};
 #define CLUSTER_EMPTIEST_NAME "least-allocated"
 #define CLUSTER_FULLEST_NAME "most-allocated"
 

@@ -7,7 +7,8 @@
  *
  *     promised     members that have a nomination go there (after others were sent away for them)
  *     as set       the cluster's own packing; the only one that does not stop early: it says for how many there is room
- *     otherwise    packed where the cluster spreads, spread where it packs
+ *     packed       where it leaves least of the scarcest resource: large pieces stay whole
+ *     spread       where it leaves most
  *     backwards    the easiest first: a quorum may not need its hardest members
  *     in a domain  all in one zone, or on one host: placing_domains.c
  *
@@ -306,14 +307,15 @@ static bool attempt(struct placing *p, const struct way *w)
 
 /* ---- all attempts ---- */
 
-static bool in_some_domain(struct placing *p, struct way *w)
+static bool in_some_domain(struct placing *p)
 {
+    struct way w = {.packing = CLUSTER_TIGHTEST_FIRST, .hurried = true};
     struct placing_domains d;
     struct placing_domain within;
     placing_domains_init(&d, p);
     while (placing_domains_next(&d, &within)) {
-        w->within = &within;
-        if (attempt(p, w))
+        w.within = &within;
+        if (attempt(p, &w))
             return true;
     }
     return false;
@@ -322,22 +324,20 @@ static bool in_some_domain(struct placing *p, struct way *w)
 bool placing_run(struct placing *p, bool thorough)
 {
     enum cluster_packing set = p->cluster->packing;
-    enum cluster_packing other =
-        set == CLUSTER_FULLEST_FIRST ? CLUSTER_EMPTIEST_FIRST : CLUSTER_FULLEST_FIRST;
     struct way w = {.packing = set, .promised = true, .hurried = true};
     if (p->promised && p->members_len > 1 && attempt(p, &w))
         return true;
-    w = (struct way){.packing = set};
-    if (attempt(p, &w))
+    if (attempt(p, &(struct way){.packing = set}))
         return true;
-    if (p->exact || !thorough || p->members_len < 2)
+    if (p->exact || !thorough || p->members_len < 2 || !placing_domains_could_fit(p))
         return false;
-    w = (struct way){.packing = other, .hurried = true};
-    if (attempt(p, &w))
-        return true;
-    w = (struct way){.packing = set, .hurried = true, .backwards = true};
-    if (attempt(p, &w))
-        return true;
-    w = (struct way){.packing = set, .hurried = true};
-    return in_some_domain(p, &w);
+    const struct way others[] = {
+        {.packing = CLUSTER_TIGHTEST_FIRST, .hurried = true},
+        {.packing = CLUSTER_LOOSEST_FIRST, .hurried = true},
+        {.packing = CLUSTER_TIGHTEST_FIRST, .hurried = true, .backwards = true},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (attempt(p, &others[i]))
+            return true;
+    return in_some_domain(p);
 }

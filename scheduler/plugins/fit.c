@@ -5,7 +5,8 @@
  * pod whose size nobody knows has no room.
  *
  * Score: half of it how full the node would be (emptiest first, or fullest first: cluster.packing), half how evenly its CPU and its memory would be used.
- * Pod places count a little, so that pods that ask for nothing do not all go to one node.
+ * Pod places count a little, so that pods that ask for nothing do not all go to one node. Evenness works against packing pods that ask for one resource only, so the
+ * two orders in which a gang is tried that does not fit (CLUSTER_TIGHTEST_FIRST, CLUSTER_LOOSEST_FIRST) know nothing of it.
  */
 #include "lib/base/num.h"
 #include "scheduler/nominations.h"
@@ -104,11 +105,30 @@ static int32_t share_left(int64_t want, int64_t total, int64_t left)
     return (int32_t)(part * PLUGIN_SCORE_MAX / whole);
 }
 
+/* Of the resource that gets scarcest. */
+static int32_t least_left(const struct amounts *want, const struct table_row *row, int32_t cpu,
+                          int32_t memory)
+{
+    int32_t left = cpu < memory ? cpu : memory;
+    for (uint32_t i = 0; i < want->extra_len; i++) {
+        int64_t offered = 0, taken = 0;
+        (void)amounts_get(&row->node->allocatable, want->extra[i].id, &offered);
+        (void)amounts_get(&row->node->used, want->extra[i].id, &taken);
+        int32_t extra = share_left(want->extra[i].value, offered, num_sub_sat(offered, taken));
+        left = extra < left ? extra : left;
+    }
+    return left;
+}
+
 static int32_t score_row(const struct plugin_ask *ask, const struct table_row *row)
 {
     const struct amounts *want = &ask->pod->request;
     int32_t cpu = share_left(want->cpu_milli, row->cpu_milli, row->free_cpu_milli);
     int32_t memory = share_left(want->memory_bytes, row->memory_bytes, row->free_memory_bytes);
+    if (ask->cluster->packing == CLUSTER_TIGHTEST_FIRST)
+        return PLUGIN_SCORE_MAX - least_left(want, row, cpu, memory);
+    if (ask->cluster->packing == CLUSTER_LOOSEST_FIRST)
+        return least_left(want, row, cpu, memory);
     int32_t pods = share_left(1, row->pods, row->free_pods);
     int32_t left = (2 * cpu + 2 * memory + pods) / 5;
     int32_t even = PLUGIN_SCORE_MAX - (cpu > memory ? cpu - memory : memory - cpu);

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * In which order the members of a gang are placed, and what is tried before it is said not to fit. Each row of the_ways is a gang for which the ways before do not do.
+ */
+#include "scheduler/placing.h"
+
+#include <string.h>
+
+#include "lib/model/names.h"
+#include "scheduler/classes.h"
+#include "scheduler/cycle.h"
+#include "scheduler/nominations.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+static struct cluster c;
+static struct arena a;
+static struct cycle_result result;
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&a, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&c);
+    arena_deinit(&a);
+    return 0;
+}
+
+static struct cluster_pod *put(const struct fixture_pod *f)
+{
+    struct pod *p = fixture_make_pod(f);
+    const char *key = p->key;
+    (void)cluster_put_pod(&c, p, NULL);
+    return cluster_find_pod(&c, key);
+}
+#define PUT(...) put(&(struct fixture_pod){__VA_ARGS__})
+#define CPU(n) .c = {{.cpu_milli = (n)}}
+#define MEMBER(gang, min) PAIRS(NAME_LABEL_GANG_NAME, gang, NAME_LABEL_GANG_MIN, min)
+#define ZONE(z) .labels = PAIRS("topology.kubernetes.io/zone", z)
+
+/* "a@n1 b@-", by name, of all pods of ours. */
+static const char *places(void)
+{
+    AUTO_STRBUF b = {0};
+    for (char name = 'a'; name <= 'z'; name++) {
+        char key[] = "d/?";
+        key[2] = name;
+        const struct cluster_pod *cp = cluster_find_pod(&c, key);
+        if (cp != NULL && cp->gang != NULL)
+            strbuf_addf(&b, "%s%c@%s", b.len > 0 ? " " : "", name,
+                        cp->on != NULL ? cp->on->name : "-");
+    }
+    return arena_strdup(&a, strbuf_str(&b));
+}
+
+static const char *try_gang(const char *key)
+{
+    struct gang *g = map_get(&c.gangs, key);
+    struct plan plan;
+    assert_non_null(g);
+    uint64_t before = cluster_digest(&c);
+    enum cluster_packing packing = c.packing;
+    plan_begin(&plan, &c);
+    cycle_run(&c, g, &plan, &a, &result);
+    bool committed = plan.committed;
+    plan_end(&plan);
+    expect_true("nothing changed where nothing is placed",
+                committed || cluster_digest(&c) == before);
+    expect_int("the cluster is set as before", packing, c.packing);
+    return places();
+}
+
+/* "b a c" */
+static const char *order_of(const char *key)
+{
+    struct gang *g = map_get(&c.gangs, key);
+    struct plan plan;
+    struct placing p;
+    AUTO_STRBUF b = {0};
+    plan_begin(&plan, &c);
+    placing_init(&p, &c, &plan, &a, &g, 1);
+    for (size_t i = 0; i < p.members_len; i++)
+        strbuf_addf(&b, "%s%s", i > 0 ? " " : "", p.members[i].pod->pod->name);
+    placing_deinit(&p);
+    plan_end(&plan);
+    return arena_strdup(&a, strbuf_str(&b));
+}
+
+static void the_order(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c,
+                           NODE(.name = "n1", .cpu_milli = 8000, .labels = PAIRS("disk", "ssd")));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 8000));
+    PUT(.name = "c", .labels = MEMBER("same", "2"), CPU(1000));
+    PUT(.name = "a", .labels = MEMBER("same", "2"), CPU(1000));
+    PUT(.name = "b", .labels = MEMBER("same", "2"), CPU(1000));
+    expect_str("equal ones by name", "a b c", order_of("gang d/same"));
+    PUT(.name = "e", .labels = MEMBER("sizes", "2"), CPU(1000));
+    PUT(.name = "f", .labels = MEMBER("sizes", "2"), CPU(3000));
+    PUT(.name = "g", .labels = MEMBER("sizes", "2"), .c = {{.memory_bytes = INT64_C(12) << 30}});
+    expect_str("the largest share of anything first", "g f e", order_of("gang d/sizes"));
+    PUT(.name = "p", .labels = MEMBER("nodes", "2"), CPU(7000));
+    PUT(.name = "q", .labels = MEMBER("nodes", "2"), CPU(1000),
+        .spec = "\"nodeSelector\":{\"disk\":\"ssd\"}");
+    PUT(.name = "r", .labels = MEMBER("nodes", "2"), CPU(9000));
+    expect_str("fewest nodes before the largest, who fits nowhere last", "q p r",
+               order_of("gang d/nodes"));
+    expect_done();
+}
+
+static void the_ways(void **state)
+{
+    const struct row {
+        const char *sentence;
+        enum cluster_packing packing;
+        struct fixture_node nodes[4];
+        struct fixture_pod pods[7];
+        enum cycle_verdict verdict;
+        const char *expected;
+    } rows[] = {
+        {"the one that fits on one node only goes first, whatever its name",
+         CLUSTER_EMPTIEST_FIRST,
+         {{.name = "n1", .cpu_milli = 1000, .labels = PAIRS("disk", "ssd")},
+          {.name = "n2", .cpu_milli = 1000}},
+         {{.name = "a", .labels = MEMBER("g", "2"), CPU(1000)},
+          {.name = "b",
+           .labels = MEMBER("g", "2"),
+           CPU(1000),
+           .spec = "\"nodeSelector\":{\"disk\":\"ssd\"}"}},
+         CYCLE_PLACED,
+         "a@n2 b@n1"},
+        {"packed where spreading leaves a hole on every node",
+         CLUSTER_EMPTIEST_FIRST,
+         {{.name = "n1", .cpu_milli = 6000}, {.name = "n2", .cpu_milli = 6000}},
+         {{.name = "a", .labels = MEMBER("g", "5"), CPU(3000)},
+          {.name = "b", .labels = MEMBER("g", "5"), CPU(3000)},
+          {.name = "c", .labels = MEMBER("g", "5"), CPU(2000)},
+          {.name = "d", .labels = MEMBER("g", "5"), CPU(2000)},
+          {.name = "e", .labels = MEMBER("g", "5"), CPU(2000)}},
+         CYCLE_PLACED,
+         "a@n1 b@n1 c@n2 d@n2 e@n2"},
+        {"spread where packing does",
+         CLUSTER_FULLEST_FIRST,
+         {{.name = "n1", .cpu_milli = 10000}, {.name = "n2", .cpu_milli = 10000}},
+         {{.name = "a", .labels = MEMBER("g", "6"), CPU(5000)},
+          {.name = "b", .labels = MEMBER("g", "6"), CPU(4000)},
+          {.name = "c", .labels = MEMBER("g", "6"), CPU(3000)},
+          {.name = "d", .labels = MEMBER("g", "6"), CPU(3000)},
+          {.name = "e", .labels = MEMBER("g", "6"), CPU(3000)},
+          {.name = "f", .labels = MEMBER("g", "6"), CPU(2000)}},
+         CYCLE_PLACED,
+         "a@n1 b@n2 c@n2 d@n1 e@n2 f@n1"},
+        {"a quorum that can do without its hardest member does",
+         CLUSTER_EMPTIEST_FIRST,
+         {{.name = "n1", .cpu_milli = 4000}},
+         {{.name = "a", .labels = MEMBER("g", "2"), CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "2"), CPU(2000)},
+          {.name = "c", .labels = MEMBER("g", "2"), CPU(2000)}},
+         CYCLE_PARTLY,
+         "a@- b@n1 c@n1"},
+        {"a member that wants to be near another comes after it",
+         CLUSTER_EMPTIEST_FIRST,
+         {{.name = "n1", .cpu_milli = 4000, ZONE("z1")},
+          {.name = "n2", .cpu_milli = 8000, ZONE("z2")}},
+         {{.name = "a",
+           .labels = MEMBER("g", "2"),
+           CPU(4000),
+           .spec = "\"affinity\":{\"podAffinity\":{"
+                   "\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"topologyKey\":"
+                   "\"topology.kubernetes.io/zone\",\"labelSelector\":{\"matchLabels\":"
+                   "{\"role\":\"master\"}}}]}}"},
+          {.name = "m",
+           .labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "2", "role", "master"),
+           CPU(1000)}},
+         CYCLE_PLACED,
+         "a@n2 m@n2"},
+        {"not enough in any way",
+         CLUSTER_EMPTIEST_FIRST,
+         {{.name = "n1", .cpu_milli = 6000}, {.name = "n2", .cpu_milli = 6000}},
+         {{.name = "a", .labels = MEMBER("g", "3"), CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "3"), CPU(4000)},
+          {.name = "c", .labels = MEMBER("g", "3"), CPU(3000)}},
+         CYCLE_NO_ROOM,
+         "a@- b@- c@-"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *r = &rows[i];
+        if (i > 0)
+            (void)setup(state);
+        c.packing = r->packing;
+        for (size_t k = 0; k < 4 && r->nodes[k].name != NULL; k++)
+            (void)cluster_put_node(&c, fixture_make_node(&r->nodes[k]));
+        for (size_t k = 0; k < 7 && r->pods[k].name != NULL; k++)
+            (void)put(&r->pods[k]);
+        expect_str(r->sentence, r->expected, try_gang("gang d/g"));
+        expect_int(r->sentence, r->verdict, result.verdict);
+        if (i + 1 < sizeof rows / sizeof rows[0])
+            (void)teardown(state);
+    }
+    expect_done();
+}
+
+#define TOGETHER                                                                                                  \
+    "\"affinity\":{\"podAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{"                        \
+    "\"topologyKey\":\"topology.kubernetes.io/zone\",\"labelSelector\":{\"matchLabels\":{\"" NAME_LABEL_GANG_NAME \
+    "\":\"g\"}}}]}}"
+
+/* z1 has the emptiest node and the fullest one, and room for two; z2 has room for three. */
+static void a_whole_zone(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(
+        &c, NODE(.name = "n0", .cpu_milli = 3000, .memory_bytes = INT64_C(5) << 30, ZONE("z1")));
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 64000,
+                                    .memory_bytes = INT64_C(256) << 30, .pods = 1, ZONE("z1")));
+    (void)cluster_put_node(
+        &c, NODE(.name = "n2", .cpu_milli = 9000, .memory_bytes = INT64_C(16) << 30, ZONE("z2")));
+    for (char name[] = "a"; name[0] <= 'c'; name[0]++)
+        PUT(.name = name, .labels = MEMBER("g", "3"), .spec = TOGETHER,
+            .c = {{.cpu_milli = 3000, .memory_bytes = INT64_C(5) << 30}});
+    expect_str("all in the zone that has the room", "a@n2 b@n2 c@n2", try_gang("gang d/g"));
+    expect_int("placed", CYCLE_PLACED, result.verdict);
+    expect_done();
+}
+
+/* What is beyond one gang's quorum never takes what another one's needs. */
+static void several_gangs_as_one(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 3000));
+    PUT(.name = "a", .labels = MEMBER("g", "1"), CPU(1000));
+    PUT(.name = "b", .labels = MEMBER("g", "1"), CPU(1000));
+    PUT(.name = "c", .labels = MEMBER("g", "1"), CPU(1000));
+    PUT(.name = "x", .labels = MEMBER("h", "2"), CPU(1000));
+    PUT(.name = "y", .labels = MEMBER("h", "2"), CPU(1000));
+    struct gang *both[] = {map_get(&c.gangs, "gang d/g"), map_get(&c.gangs, "gang d/h")};
+    struct plan plan;
+    struct placing p;
+    plan_begin(&plan, &c);
+    placing_init(&p, &c, &plan, &a, both, 2);
+    expect_true("both quorums", placing_run(&p, true));
+    expect_str("and nobody beyond", "a@n1 b@- c@- x@n1 y@n1", places());
+    expect_str("the first one that waits", "b", p.stuck->pod->pod->name);
+    placing_deinit(&p);
+    plan_end(&plan);
+    PUT(.name = "z", .node = "n1", CPU(1000));
+    plan_begin(&plan, &c);
+    placing_init(&p, &c, &plan, &a, both, 2);
+    expect_true("one quorum is not enough", !placing_run(&p, true));
+    expect_int("so nothing is placed", 0, (int64_t)plan.steps.len);
+    placing_deinit(&p);
+    plan_end(&plan);
+    expect_done();
+}
+
+static void what_wakes_it(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 6000));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 6000));
+    PUT(.name = "a", .labels = MEMBER("mixed", "3"), CPU(4000));
+    PUT(.name = "b", .labels = MEMBER("mixed", "3"), CPU(4000));
+    PUT(.name = "c", .labels = MEMBER("mixed", "3"), CPU(3000));
+    (void)try_gang("gang d/mixed");
+    expect_true("room enough in pieces: whoever takes some may help",
+                (result.wakes & EVENT_POD_PLACED) != 0);
+    PUT(.name = "e", .labels = MEMBER("equal", "3"), CPU(4000));
+    PUT(.name = "f", .labels = MEMBER("equal", "3"), CPU(4000));
+    PUT(.name = "g", .labels = MEMBER("equal", "3"), CPU(4000));
+    (void)try_gang("gang d/equal");
+    expect_true("equal ones: no order helps", (result.wakes & EVENT_POD_PLACED) == 0);
+    expect_true("only room does", (result.wakes & EVENT_POD_GONE) != 0);
+    PUT(.name = "p", .labels = MEMBER("large", "3"), CPU(6000));
+    PUT(.name = "q", .labels = MEMBER("large", "3"), CPU(5000));
+    PUT(.name = "r", .labels = MEMBER("large", "3"), CPU(5000));
+    (void)try_gang("gang d/large");
+    expect_true("not enough altogether", (result.wakes & EVENT_POD_PLACED) == 0);
+    PUT(.name = "z", CPU(1000));
+    struct plan plan;
+    plan_begin(&plan, &c);
+    cycle_run(&c, map_get(&c.gangs, "pod d/z"), &plan, &a, &result);
+    expect_true("a placement is such an event", (plan.events & EVENT_POD_PLACED) != 0);
+    plan_end(&plan);
+    expect_done();
+}
+
+/* n1 is the better node for the first one by name; the promise sends it to n2. */
+static void to_where_it_was_promised(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 4000));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 3000));
+    struct cluster_pod *x = PUT(.name = "x", .labels = MEMBER("g", "2"), CPU(3000)),
+                       *y = PUT(.name = "y", .labels = MEMBER("g", "2"), CPU(3000));
+    (void)nominations_set(&c, x, "n2");
+    (void)nominations_set(&c, y, "n1");
+    expect_str("each to its own", "x@n2 y@n1", try_gang("gang d/g"));
+    expect_done();
+}
+
+static void promised_room_is_the_gangs(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 4000));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 4000));
+    struct cluster_pod *x = PUT(.name = "x", .labels = MEMBER("g", "2"), CPU(4000)),
+                       *y = PUT(.name = "y", .labels = MEMBER("g", "2"), CPU(4000));
+    (void)nominations_set(&c, x, "n1");
+    (void)nominations_set(&c, y, "n2");
+    PUT(.name = "a", CPU(1000));
+    expect_str("not for others of the same priority", "a@- x@- y@-", try_gang("pod d/a"));
+    uint64_t made = c.classes->made;
+    expect_str("for all its members", "a@- x@n1 y@n2", try_gang("gang d/g"));
+    expect_int("which are of one kind", 1, (int64_t)(c.classes->made - made));
+    expect_done();
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(the_order),
+        T(the_ways),
+        T(a_whole_zone),
+        T(several_gangs_as_one),
+        T(what_wakes_it),
+        T(to_where_it_was_promised),
+        T(promised_room_is_the_gangs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Who goes for a whole gang: rows for the rules, and the story of a gang from the first victim to the last member placed.
+ */
+#include "scheduler/room.h"
+
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/kube/decode.h"
+#include "lib/model/names.h"
+#include "scheduler/nominations.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+static struct cluster c;
+static struct arena a;
+static struct cycle_result result;
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&a, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&c);
+    arena_deinit(&a);
+    return 0;
+}
+
+static void put_budget(const char *app, int allowed)
+{
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF text = {0};
+    strbuf_addf(&text,
+                "{\"metadata\":{\"namespace\":\"d\",\"name\":\"b\"},\"spec\":{\"selector\":{"
+                "\"matchLabels\":{\"app\":\"%s\"}}},\"status\":{\"disruptionsAllowed\":%d}}",
+                app, allowed);
+    AUTO_JSON *doc = NULL;
+    struct pdb *b = NULL;
+    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
+        decode_pdb(json_root(doc), &b, &err) < 0)
+        fail_msg("%s", err.text);
+    (void)objects_put(&c.objects, OBJECTS_BUDGETS, &b->object);
+}
+
+static struct cluster_pod *put(const struct fixture_pod *f)
+{
+    struct pod *p = fixture_make_pod(f);
+    const char *key = p->key;
+    (void)cluster_put_pod(&c, p, NULL);
+    return cluster_find_pod(&c, key);
+}
+#define PUT(...) put(&(struct fixture_pod){__VA_ARGS__})
+#define CPU(n) .c = {{.cpu_milli = (n)}}
+#define MEMBER(gang, min) PAIRS(NAME_LABEL_GANG_NAME, gang, NAME_LABEL_GANG_MIN, min)
+
+/* As drive does, but nothing is sent. "a@n1 b@- ; a>n2 ; v w": where members are, what they were promised, who goes. */
+static const char *try_gang(const char *key)
+{
+    struct gang *g = map_get(&c.gangs, key);
+    struct plan plan;
+    AUTO_STRBUF b = {0};
+    assert_non_null(g);
+    uint64_t before = cluster_digest(&c);
+    plan_begin(&plan, &c);
+    cycle_run(&c, g, &plan, &a, &result);
+    expect_true("the cluster is as before where nothing is placed",
+                plan.committed || cluster_digest(&c) == before);
+    plan_end(&plan);
+    for (size_t i = 0; i < result.nominations_len; i++) {
+        const struct cycle_nomination *n = &result.nominations[i];
+        strbuf_addf(&b, "%s>%s ", n->pod->pod->name, n->node != NULL ? n->node->name : "-");
+        (void)nominations_set(&c, n->pod, n->node != NULL ? n->node->name : NULL);
+    }
+    strbuf_adds(&b, ";");
+    for (size_t i = 0; i < result.victims_len; i++) {
+        strbuf_addf(&b, " %s", result.victims[i].pod->pod->name);
+        cluster_send_away(&c, result.victims[i].pod, true);
+    }
+    return arena_strdup(&a, strbuf_str(&b));
+}
+
+static void the_rules(void **state)
+{
+    const struct row {
+        const char *sentence;
+        struct fixture_pod placed[6];
+        int allowed; /* of the budget for app=guarded; -1: none */
+        struct fixture_pod pods[3];
+        const char *expected;
+    } rows[] = {
+        {"a victim for each member",
+         {{.name = "u", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 9, CPU(4000)}},
+         -1,
+         {{.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)}},
+         "a>n1 b>n2 ; u v"},
+        {"all or nothing: two are not enough for three",
+         {{.name = "u", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 9, CPU(4000)}},
+         -1,
+         {{.name = "a", .labels = MEMBER("g", "3"), .priority = 5, CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "3"), .priority = 5, CPU(4000)},
+          {.name = "c", .labels = MEMBER("g", "3"), .priority = 5, CPU(4000)}},
+         ";"},
+        {"only the quorum sends others away",
+         {{.name = "u", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 1, CPU(4000)}},
+         -1,
+         {{.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "c", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)}},
+         "a>n3 b>n2 ; w v"},
+        {"free room first, and it is promised too",
+         {{.name = "u", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 9, CPU(4000)}},
+         -1,
+         {{.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)}},
+         "a>n2 b>n1 ; u"},
+        {"what is leaving anyway comes before victims",
+         {{.name = "u", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .priority = 9, .terminating = true, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 1, .terminating = true, CPU(4000)}},
+         -1,
+         {{.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)}},
+         "a>n2 b>n3 ;"},
+        {"a budget that the first victim used up keeps the second one safe",
+         {{.name = "u", .node = "n1", .labels = PAIRS("app", "guarded"), .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .labels = PAIRS("app", "guarded"), .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 3, CPU(4000)}},
+         1,
+         {{.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)}},
+         "a>n1 b>n3 ; u w"},
+        {"a gang that loses its quorum goes whole, and makes room for the next member",
+         {{.name = "u", .node = "n1", .labels = MEMBER("low", "2"), .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .labels = MEMBER("low", "2"), .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 2, CPU(4000)}},
+         -1,
+         {{.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)}},
+         "a>n1 b>n2 ; u v"},
+        {"for a lone pod rather another one than a whole gang",
+         {{.name = "u", .node = "n1", .labels = MEMBER("low", "2"), .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .labels = MEMBER("low", "2"), .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 1, CPU(4000)}},
+         -1,
+         {{.name = "g", .priority = 5, CPU(4000)}},
+         "g>n3 ; w"},
+        {"on one node rather the lone pod than the gang's",
+         {{.name = "t", .node = "n1", .labels = MEMBER("low", "2"), .priority = 1, CPU(2000)},
+          {.name = "u", .node = "n1", .priority = 1, CPU(2000)},
+          {.name = "v", .node = "n2", .labels = MEMBER("low", "2"), .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 9, CPU(4000)}},
+         -1,
+         {{.name = "g", .priority = 5, CPU(2000)}},
+         "g>n1 ; u"},
+        {"the whole gang where nobody else is, wherever it runs",
+         {{.name = "u", .node = "n1", .labels = MEMBER("low", "2"), .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .labels = MEMBER("low", "2"), .priority = 1, CPU(1000)},
+          {.name = "w", .node = "n2", .priority = 9, CPU(3000)},
+          {.name = "x", .node = "n3", .priority = 9, CPU(4000)}},
+         -1,
+         {{.name = "g", .priority = 5, CPU(4000)}},
+         "g>n1 ; u v"},
+        {"a gang with more than its quorum loses one and goes on",
+         {{.name = "u", .node = "n1", .labels = MEMBER("low", "1"), .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .labels = MEMBER("low", "1"), .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 9, CPU(4000)}},
+         -1,
+         {{.name = "g", .priority = 5, CPU(4000)}},
+         "g>n1 ; u"},
+        {"not with preemptionPolicy Never, be it one member's",
+         {{.name = "u", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "v", .node = "n2", .priority = 1, CPU(4000)},
+          {.name = "w", .node = "n3", .priority = 1, CPU(4000)}},
+         -1,
+         {{.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000)},
+          {.name = "b",
+           .labels = MEMBER("g", "2"),
+           .priority = 5,
+           CPU(4000),
+           .spec = "\"preemptionPolicy\":\"Never\""}},
+         ";"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *r = &rows[i];
+        if (i > 0)
+            (void)setup(state);
+        for (char name[] = "n1"; name[1] <= '3'; name[1]++)
+            (void)cluster_put_node(&c, NODE(.name = name, .cpu_milli = 4000));
+        for (size_t k = 0; k < 6 && r->placed[k].name != NULL; k++)
+            (void)put(&r->placed[k]);
+        for (size_t k = 0; k < 3 && r->pods[k].name != NULL; k++)
+            (void)put(&r->pods[k]);
+        if (r->allowed >= 0)
+            put_budget("guarded", r->allowed);
+        expect_str(r->sentence, r->expected,
+                   try_gang(r->pods[1].name != NULL ? "gang d/g" : "pod d/g"));
+        expect_int(r->sentence, CYCLE_NO_ROOM, result.verdict);
+        expect_int(r->sentence, result.nominations_len > 0, result.awaits);
+        if (i + 1 < sizeof rows / sizeof rows[0])
+            (void)teardown(state);
+    }
+    expect_done();
+}
+
+static void from_the_first_victim_to_the_last_member(void **state)
+{
+    (void)state;
+    for (char name[] = "n1"; name[1] <= '3'; name[1]++)
+        (void)cluster_put_node(&c, NODE(.name = name, .cpu_milli = 4000));
+    PUT(.name = "u", .node = "n1", .priority = 1, CPU(4000));
+    PUT(.name = "v", .node = "n2", .priority = 1, CPU(4000));
+    PUT(.name = "w", .node = "n3", .priority = 1, CPU(4000));
+    for (char name[] = "a"; name[0] <= 'c'; name[0]++)
+        PUT(.name = name, .labels = MEMBER("g", "3"), .priority = 5, CPU(4000));
+    (void)try_gang("gang d/g");
+    expect_int("all three have to go", 3, (int64_t)result.victims_len);
+    expect_str("says so",
+               "gang d/g: room for 0 of 3 pods; pod a: 0/3 nodes fit: 3 have too little cpu "
+               "(asked: 4, largest free: 0 on n1); 3 pods of lower priority on n1 and 2 other "
+               "nodes must go for it",
+               result.sentence);
+    expect_str("nobody is sent away twice", ";", try_gang("gang d/g"));
+    expect_true("it waits for them", result.awaits);
+    expect_str("says so",
+               "gang d/g: room for 0 of 3 pods; pod a: 0/3 nodes fit: 3 have too little cpu "
+               "(asked: 4, largest free: 0 on n1); pods are leaving n1 and 2 other nodes for it",
+               result.sentence);
+    (void)cluster_remove_pod(&c, "d/u", NULL, NULL);
+    expect_str("the first is gone", ";", try_gang("gang d/g"));
+    expect_int("nothing is placed before the last one is", CYCLE_NO_ROOM, result.verdict);
+    PUT(.name = "x", .priority = 5, CPU(1000));
+    expect_str("and nobody else gets the room", ";", try_gang("pod d/x"));
+    expect_int("nobody of the same priority", CYCLE_NO_ROOM, result.verdict);
+    (void)cluster_remove_pod(&c, "d/v", NULL, NULL);
+    (void)cluster_remove_pod(&c, "d/w", NULL, NULL);
+    expect_str("now all go", ";", try_gang("gang d/g"));
+    expect_int("placed", CYCLE_PLACED, result.verdict);
+    expect_done();
+}
+
+static void promises_are_taken_back(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 4000));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 4000));
+    PUT(.name = "u", .node = "n1", .priority = 1, CPU(4000));
+    PUT(.name = "v", .node = "n2", .priority = 1, CPU(4000));
+    PUT(.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000));
+    PUT(.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000));
+    (void)try_gang("gang d/g");
+    expect_int("promised", 2, (int64_t)c.nominated.len);
+    (void)cluster_remove_pod(&c, "d/a", NULL, NULL);
+    expect_str("a gang that lost a member holds nothing", "b>- ;", try_gang("gang d/g"));
+    expect_int("it waits for it", CYCLE_WAITING, result.verdict);
+    PUT(.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000));
+    expect_str("whole again, and they are leaving already", "a>n1 b>n2 ;", try_gang("gang d/g"));
+    (void)cluster_remove_pod(&c, "d/u", NULL, NULL);
+    (void)cluster_remove_pod(&c, "d/v", NULL, NULL);
+    PUT(.name = "x", .node = "n1", .priority = 9, CPU(4000));
+    expect_str("somebody more important took it", "a>- b>- ;", try_gang("gang d/g"));
+    expect_int("nobody is promised anything", 0, (int64_t)c.nominated.len);
+    expect_true("and nothing is awaited", !result.awaits);
+    expect_done();
+}
+
+/* With a quorum running each further member is on its own, as a lone pod would be. */
+static void a_member_beyond_the_quorum(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 4000));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 4000));
+    PUT(.name = "a", .node = "n1", .labels = MEMBER("g", "1"), .priority = 5, CPU(4000));
+    PUT(.name = "v", .node = "n2", .priority = 1, CPU(4000));
+    PUT(.name = "b", .labels = MEMBER("g", "1"), .priority = 5, CPU(4000));
+    PUT(.name = "c", .labels = MEMBER("g", "1"), .priority = 5, CPU(4000));
+    expect_str("one of them", "b>n2 ; v", try_gang("gang d/g"));
+    expect_done();
+}
+
+/* No member of one gang goes for a member of another one with which it is placed. */
+static void members_do_not_go_for_each_other(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 4000));
+    PUT(.name = "v", .node = "n1", .priority = 1, CPU(4000));
+    PUT(.name = "a", .labels = MEMBER("g", "1"), .priority = 5, CPU(4000));
+    PUT(.name = "x", .labels = MEMBER("h", "1"), .priority = 7, CPU(4000));
+    struct gang *both[] = {map_get(&c.gangs, "gang d/g"), map_get(&c.gangs, "gang d/h")};
+    struct plan plan;
+    struct placing p;
+    uint64_t before = cluster_digest(&c);
+    plan_begin(&plan, &c);
+    placing_init(&p, &c, &plan, &a, both, 2);
+    expect_true("no room", !placing_run(&p, true));
+    result = (struct cycle_result){.verdict = CYCLE_NO_ROOM, .sentence = "no room"};
+    room_make(&p, &result);
+    expect_int("nobody goes", 0, (int64_t)result.victims_len);
+    expect_int("nothing is promised", 0, (int64_t)result.nominations_len);
+    placing_deinit(&p);
+    plan_end(&plan);
+    expect_true("the cluster is as before", cluster_digest(&c) == before);
+    expect_done();
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(the_rules),
+        T(from_the_first_victim_to_the_last_member),
+        T(promises_are_taken_back),
+        T(a_member_beyond_the_quorum),
+        T(members_do_not_go_for_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
