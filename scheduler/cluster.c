@@ -49,6 +49,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->gangs);
     map_init(&c->pod_groups);
     failures_init(&c->failures);
+    map_init(&c->gangs_named);
     amounts_names_init(&c->names);
     objects_init(&c->objects);
     volumes_held_init(&c->volumes);

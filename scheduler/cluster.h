@@ -90,11 +90,14 @@ struct cluster_pod {
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
     struct volumes_promises *volumes; /* assumed, and has claims that are bound first; or NULL */
     struct gang *gang;                /* ours only: pods with our schedulerName */
-    char *nominated;                  /* node on which it waits for room (nominations.h), or NULL */
-    struct index_traits *traits;      /* index.c's; NULL: nobody asked yet */
-    uint32_t class_slot;              /* classes.c's: the class it was last found in */
-    uint64_t class_serial;            /* 0: none yet */
-    uint64_t class_version;           /* of the index and the packing, when it was found there */
+    struct gang_ref said;             /* gangs.c's: what it says of its gang, of ours only */
+    bool in_quorum;  /* gangs.c's: was bound when its gang had its quorum, or says so itself */
+    bool recorded;   /* the pod carries that, or a write is under way */
+    char *nominated; /* node on which it waits for room (nominations.h), or NULL */
+    struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
+    uint32_t class_slot;         /* classes.c's: the class it was last found in */
+    uint64_t class_serial;       /* 0: none yet */
+    uint64_t class_version;      /* of the index and the packing, when it was found there */
     /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
@@ -112,7 +115,19 @@ struct gang {
     enum gang_form form;
     int32_t min_available; /* 1 for a lone pod; 0: the PodGroup is not known */
     int32_t min_conflict;  /* a member that says another number; 0: all agree */
+    enum gang_match match; /* never UNSAID */
+    bool satisfied;        /* a member is in_quorum: gangs.h */
+    bool to_record;        /* in cluster.satisfied, at record_place */
+    size_t record_place;
     struct VEC(struct cluster_pod *) members;
+    /* gangs_bundle.c's: which gangs it goes with */
+    struct gang_list {
+        char *text;         /* as it was said last, heap; NULL: nothing was */
+        struct arena arena; /* of names */
+        const char **names; /* sorted; NULL: none, or not legal, or its members disagree */
+        size_t len;
+        uint64_t told; /* what the gangs that name this one know of it */
+    } list;
     /* queue.c's */
     enum gang_state state;
     struct heap_node heap;
@@ -144,11 +159,10 @@ struct gang {
     int64_t queued_since_ns;
 };
 
-/* The PodGroups of one name. Both API groups may have one: scheduling.sigs.k8s.io wins, and where it goes the other holds again. */
+/* The PodGroups of one name, or NULL: each API group may have one. scheduling.sigs.k8s.io wins over scheduling.x-k8s.io, which holds again where the other goes. */
 struct cluster_groups {
     char *key;
-    struct pod_group *sigs;
-    struct pod_group *x;
+    struct pod_group *of[POD_GROUP_APIS];
     uint64_t told; /* podgroups.c's: the status that was sent last, and when */
     int64_t told_ms;
 };
@@ -183,6 +197,8 @@ struct cluster {
     struct map pods;              /* "ns/name" -> struct cluster_pod */
     struct map gangs;             /* key -> struct gang */
     struct map pod_groups;        /* "ns/name" -> struct cluster_groups */
+    struct map gangs_named;       /* gangs_bundle.c's: "ns/name" -> who names it */
+    struct VEC(struct gang *) satisfied;        /* gangs.c's: that must be recorded */
     struct VEC(struct cluster_placed) placed;   /* how many pods of each priority */
     struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
     struct VEC(struct cluster_rejection) rejections;
@@ -216,7 +232,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
                             const struct cluster_hooks *hooks);
 uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
                                const struct cluster_hooks *hooks);
-uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, bool x_group,
+uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, enum pod_group_api api,
                                   const struct cluster_hooks *hooks);
 
 /* Borrowed until the next change. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/model/names.h"
 #include "scheduler/dump_node.h"
 #include "scheduler/dump_objects.h"
 #include "scheduler/dump_pod.h"
@@ -67,10 +68,23 @@ static struct labels replaced(const struct cluster_pod *cp, struct arena *a)
     return out;
 }
 
+/* That its gang had its quorum is in no annotation of most members. */
+static struct labels with_quorum(const struct cluster_pod *cp, const struct labels *given,
+                                 struct arena *a)
+{
+    struct labels out = {.items = arena_new(a, struct label, given->len + 1)};
+    for (size_t i = 0; i < given->len; i++)
+        if (strcmp(given->items[i].key, NAME_ANN_GANG_SATISFIED) != 0)
+            out.items[out.len++] = given->items[i];
+    out.items[out.len++] = (struct label){.key = NAME_ANN_GANG_SATISFIED, .value = cp->said.name};
+    qsort(out.items, out.len, sizeof *out.items, by_key);
+    return out;
+}
+
 static void print_pod(const struct cluster_pod *cp, struct arena *a, struct strbuf *out)
 {
     struct json_writer w;
-    struct labels instead;
+    struct labels instead, marked;
     struct dump_pod_more more = {
         .annotations = &cp->pod->annotations, .node = cp->pod->node, .nominated = cp->nominated};
     arena_reset(a);
@@ -80,6 +94,10 @@ static void print_pod(const struct cluster_pod *cp, struct arena *a, struct strb
         more.annotations = &instead;
         more.node = cp->on->name;
         more.assumed = assumed;
+    }
+    if (cp->in_quorum) {
+        marked = with_quorum(cp, more.annotations, a);
+        more.annotations = &marked;
     }
     json_writer_init(&w, out);
     dump_pod_print(cp->pod, &more, &w);
@@ -191,9 +209,9 @@ void dump_cluster(const struct cluster *c, struct strbuf *out)
     print_objects(c, &list, out, &first);
     size_t n = sorted(&c->pod_groups, &list, &e);
     for (size_t i = 0; i < n; i++) {
-        const struct cluster_groups *both = e[i].value;
-        print_group(both->sigs, out, &first);
-        print_group(both->x, out, &first);
+        const struct cluster_groups *all = e[i].value;
+        for (int api = 0; api < POD_GROUP_APIS; api++)
+            print_group(all->of[api], out, &first);
     }
     n = sorted(&c->pods, &list, &e);
     for (size_t i = 0; i < n; i++) {

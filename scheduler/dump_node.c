@@ -101,23 +101,54 @@ void dump_node_print(const struct node *n, struct json_writer *w)
 
 /* ---- PodGroup ---- */
 
+static const char *group_version(const struct pod_group *g)
+{
+    return g->api == POD_GROUP_NATIVE ? NAME_GROUP_PODGROUP_NATIVE "/v1alpha2"
+           : g->api == POD_GROUP_X    ? NAME_GROUP_PODGROUP_X "/v1alpha1"
+                                      : NAME_GROUP_PODGROUP "/v1alpha1";
+}
+
+static void put_group_wishes(struct json_writer *w, const struct pod_group *g)
+{
+    struct label wishes[2];
+    struct labels all = {.items = wishes};
+    if (g->list != NULL)
+        wishes[all.len++] = (struct label){.key = NAME_ANN_GANG_GROUPS, .value = g->list};
+    if (g->match != NULL)
+        wishes[all.len++] = (struct label){.key = NAME_ANN_GANG_MATCH, .value = g->match};
+    dump_parts_labels(w, "annotations", &all);
+}
+
+static void put_group_spec(struct json_writer *w, const struct pod_group *g)
+{
+    dump_parts_object(w, "spec");
+    if (g->api == POD_GROUP_NATIVE) {
+        dump_parts_object(w, "schedulingPolicy");
+        dump_parts_object(w, "gang");
+        json_kv_int(w, "minCount", g->min_member);
+        json_object_end(w);
+        json_object_end(w);
+    } else {
+        json_kv_int(w, "minMember", g->min_member);
+        json_kv_int(w, "scheduleTimeoutSeconds", g->schedule_timeout_s);
+        dump_parts_resources(w, "minResources", &g->min_resources);
+    }
+    json_object_end(w);
+}
+
 void dump_node_print_group(const struct pod_group *g, struct json_writer *w)
 {
     json_object_begin(w);
-    json_kv_str(w, "apiVersion",
-                g->x_group ? NAME_GROUP_PODGROUP_X "/v1alpha1" : NAME_GROUP_PODGROUP "/v1alpha1");
+    json_kv_str(w, "apiVersion", group_version(g));
     json_kv_str(w, "kind", "PodGroup");
     dump_parts_object(w, "metadata");
     json_kv_str(w, "namespace", g->ns);
     json_kv_str(w, "name", g->name);
     dump_parts_text(w, "uid", g->uid);
     dump_parts_text(w, "resourceVersion", g->resource_version);
+    put_group_wishes(w, g);
     json_object_end(w);
-    dump_parts_object(w, "spec");
-    json_kv_int(w, "minMember", g->min_member);
-    json_kv_int(w, "scheduleTimeoutSeconds", g->schedule_timeout_s);
-    dump_parts_resources(w, "minResources", &g->min_resources);
-    json_object_end(w);
+    put_group_spec(w, g);
     if (g->phase[0] != '\0') {
         dump_parts_object(w, "status");
         json_kv_str(w, "phase", g->phase);

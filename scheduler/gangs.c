@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A gang comes into being with its first member and goes with its last. The size rule comes from the members (label and koordinator forms) or from the
- * PodGroup object; a PodGroup without members is only remembered.
+ * A gang comes into being with its first member and goes with its last. What it wants is said by the members or by its PodGroup (gangs_words.c); a PodGroup without
+ * members is only remembered. Members of any form are in one gang if they name the same one.
+ *
+ * Each change of a member costs a walk over all of them. That is what makes it simple, and it is cheap: what a pod says is read once, when the pod comes.
  */
 #include "scheduler/gangs.h"
 
@@ -10,6 +12,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "scheduler/gangs_bundle.h"
+#include "scheduler/gangs_words.h"
 
 bool gangs_is_lone(const struct gang *g)
 {
@@ -32,55 +37,136 @@ static void ref_of(const struct pod *p, struct gang_ref *ref)
         *ref = (struct gang_ref){.form = GANG_NONE};
 }
 
-static const char *name_in_key(const struct gang *g)
+const char *gangs_name(const struct gang *g)
 {
     return g->key + strlen("gang ");
 }
 
 const struct pod_group *gangs_group_of(const struct cluster *c, const struct gang *g)
 {
-    const struct cluster_groups *both =
-        gangs_is_lone(g) ? NULL : map_get(&c->pod_groups, name_in_key(g));
-    return both == NULL ? NULL : both->sigs != NULL ? both->sigs : both->x;
+    const struct cluster_groups *all =
+        gangs_is_lone(g) ? NULL : map_get(&c->pod_groups, gangs_name(g));
+    for (int api = 0; all != NULL && api < POD_GROUP_APIS; api++)
+        if (all->of[api] != NULL)
+            return all->of[api];
+    return NULL;
 }
 
-static bool is_leaving(const struct cluster_pod *cp)
+/* ---- satisfied: see gangs.h ----------------------------------------------------------------- */
+
+/* Bound, as the API server says. */
+static bool is_bound(const struct cluster_pod *cp)
 {
-    return cp->pod->terminating || cp->state == CLUSTER_FINISHED;
+    return (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED) && !cp->pod->terminating;
 }
 
-/* The size rule, priority and age, from the members and the PodGroup as they are now. A member's own number comes before a PodGroup of the same name, as in the
- * contract's order; members that are leaving have no say. Where numbers differ the result does not depend on who came first: the largest, and the smallest
- * as the conflict. */
+static bool says_satisfied(const struct cluster_pod *cp)
+{
+    return cp->pod->node != NULL && cp->said.name != NULL &&
+           str_eq(labels_get(&cp->pod->annotations, NAME_ANN_GANG_SATISFIED), cp->said.name);
+}
+
+/* Whether the member counts for a quorum that is still to be found. */
+static bool is_open(const struct gang *g, const struct cluster_pod *cp)
+{
+    return g->match != GANG_ONLY_WAITING || !cp->in_quorum;
+}
+
+static void list_for_record(struct cluster *c, struct gang *g)
+{
+    if (g->to_record || g->min_available < 2 || g->match == GANG_WAITING_AND_RUNNING)
+        return;
+    g->to_record = true;
+    g->record_place = c->satisfied.len;
+    vec_push(&c->satisfied, g);
+}
+
+static void unlist(struct cluster *c, struct gang *g)
+{
+    if (!g->to_record)
+        return;
+    g->to_record = false;
+    c->satisfied.items[g->record_place] = c->satisfied.items[--c->satisfied.len];
+    c->satisfied.items[g->record_place]->record_place = g->record_place;
+}
+
+static void look_for_quorum(struct cluster *c, struct gang *g)
+{
+    int32_t bound = 0;
+    bool any = false, fresh = false;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        if (!cp->in_quorum && says_satisfied(cp))
+            cp->in_quorum = cp->recorded = true;
+        bound += is_bound(cp) && is_open(g, cp);
+    }
+    bool complete = g->min_available > 0 && g->min_conflict == 0 && bound >= g->min_available;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        if (complete && is_bound(cp) && !cp->in_quorum)
+            cp->in_quorum = fresh = true;
+        any = any || (cp->in_quorum && is_bound(cp));
+    }
+    g->satisfied = any;
+    if (fresh)
+        list_for_record(c, g);
+}
+
+/* With once-satisfied one that lives is enough, of several the first by name. */
+static struct cluster_pod *unrecorded(const struct gang *g)
+{
+    struct cluster_pod *first = NULL;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        if (!cp->in_quorum || cp->state != CLUSTER_BOUND || cp->pod->terminating)
+            continue;
+        if (cp->recorded && g->match != GANG_ONLY_WAITING)
+            return NULL;
+        if (!cp->recorded && (first == NULL || strcmp(cp->pod->name, first->pod->name) < 0))
+            first = cp;
+    }
+    return first;
+}
+
+struct cluster_pod *gangs_take_unrecorded(struct cluster *c)
+{
+    while (c->satisfied.len > 0) {
+        struct gang *g = c->satisfied.items[0];
+        struct cluster_pod *cp = unrecorded(g);
+        if (cp != NULL) {
+            cp->recorded = true;
+            return cp;
+        }
+        unlist(c, g);
+    }
+    return NULL;
+}
+
+const char *gangs_record_of(const struct cluster_pod *cp)
+{
+    const struct gang *g = cp->gang;
+    bool once = g != NULL && g->satisfied && g->match == GANG_ONCE_SATISFIED;
+    return once && g->min_available > 1 ? cp->said.name : NULL;
+}
+
+/* ---- what changes with a member ------------------------------------------------------------- */
+
+static bool is_ready(const struct cluster *c, const struct gang *g);
+
 static void refresh(struct cluster *c, struct gang *g)
 {
-    const struct pod_group *group = gangs_group_of(c, g);
-    int32_t least = 0, most = 0;
-    g->priority = INT32_MIN;
-    g->since_ns = INT64_MAX;
-    for (size_t i = 0; i < g->members.len; i++) {
-        const struct pod *p = g->members.items[i]->pod;
-        struct gang_ref ref;
-        ref_of(p, &ref);
-        int32_t min = ref.min_available > 0 ? ref.min_available
-                      : group != NULL       ? (group->min_member > 0 ? group->min_member : 1)
-                                            : 0;
-        if (min > 0 && !is_leaving(g->members.items[i])) {
-            least = least == 0 || min < least ? min : least;
-            most = min > most ? min : most;
-        }
-        if (p->priority > g->priority)
-            g->priority = p->priority;
-        if (p->created_ns < g->since_ns)
-            g->since_ns = p->created_ns;
-    }
-    g->min_available = gangs_is_lone(g) ? 1 : most;
-    g->min_conflict = least != most ? least : 0;
+    gangs_words_read(c, g);
+    if (gangs_is_lone(g))
+        return;
+    look_for_quorum(c, g);
+    gangs_bundle_read(c, g);
 }
 
 static uint32_t changed(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
 {
     refresh(c, g);
+    if (gangs_bundle_is_named(c, g))
+        gangs_bundle_tell(c, g, is_ready(c, g), hooks);
     bool waiting = false;
     for (size_t i = 0; i < g->members.len && !waiting; i++)
         waiting = cluster_pod_is_schedulable(g->members.items[i]);
@@ -96,14 +182,13 @@ uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_h
 
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
-    struct gang_ref ref;
-    ref_of(cp->pod, &ref);
     AUTO_STRBUF key = {0};
-    key_of(cp->pod, &ref, &key);
+    ref_of(cp->pod, &cp->said);
+    key_of(cp->pod, &cp->said, &key);
     struct gang *g = map_get(&c->gangs, strbuf_str(&key));
     if (g == NULL) {
         g = mem_new(struct gang, 1);
-        g->form = ref.form;
+        g->form = cp->said.form;
         g->key = strbuf_take(&key);
         map_put(&c->gangs, g->key, g);
     }
@@ -124,6 +209,7 @@ uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct clu
 {
     struct gang *g = cp->gang;
     cp->gang = NULL;
+    cp->in_quorum = cp->recorded = false;
     for (size_t i = 0; i < g->members.len; i++)
         if (g->members.items[i] == cp) {
             vec_remove_swap(&g->members, i);
@@ -134,16 +220,18 @@ uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct clu
     if (hooks != NULL)
         hooks->gang_vanishing(hooks->arg, g);
     map_remove(&c->gangs, g->key);
+    unlist(c, g);
+    gangs_bundle_leave(c, g, hooks);
     gang_free(g);
     return 0;
 }
 
-static bool same_gang_fields(const struct pod *a, const struct pod *b)
+static bool same_gang(const struct pod *a, const struct pod *b)
 {
     struct gang_ref x, y;
     ref_of(a, &x);
     ref_of(b, &y);
-    return x.form == y.form && x.min_available == y.min_available && str_eq(x.name, y.name);
+    return (x.form == GANG_NONE) == (y.form == GANG_NONE) && str_eq(x.name, y.name);
 }
 
 static bool tolerations_equal(const struct pod *a, const struct pod *b)
@@ -176,12 +264,13 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
 {
     bool ours = str_eq(cp->pod->scheduler, c->scheduler_name);
     uint32_t events = 0;
-    if (cp->gang != NULL && (!ours || !same_gang_fields(old, cp->pod)))
+    if (cp->gang != NULL && (!ours || !same_gang(old, cp->pod)))
         events = gangs_leave(c, cp, hooks);
     if (!ours)
         return events;
     if (cp->gang == NULL)
         return events | gangs_join(c, cp, hooks);
+    ref_of(cp->pod, &cp->said); /* borrowed from the pod, which is another one now */
     return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;
 }
 
@@ -198,55 +287,51 @@ static uint32_t group_changed(struct cluster *c, const char *key, const struct c
     return g != NULL ? changed(c, g, hooks) : 0;
 }
 
-static struct pod_group **half(struct cluster_groups *both, bool x_group)
+static void groups_free(struct cluster_groups *all)
 {
-    return x_group ? &both->x : &both->sigs;
-}
-
-static void groups_free(struct cluster_groups *both)
-{
-    pod_group_free(both->sigs);
-    pod_group_free(both->x);
-    free(both->key);
-    free(both);
+    for (int api = 0; api < POD_GROUP_APIS; api++)
+        pod_group_free(all->of[api]);
+    free(all->key);
+    free(all);
 }
 
 /* Whether a gang may end otherwise. A status is often our own write coming back: nothing to try again for. */
 static bool group_matters(const struct pod_group *old, const struct pod_group *now)
 {
     return old == NULL || !str_eq(old->uid, now->uid) || old->min_member != now->min_member ||
-           old->schedule_timeout_s != now->schedule_timeout_s;
+           old->schedule_timeout_s != now->schedule_timeout_s || !str_eq(old->list, now->list) ||
+           !str_eq(old->match, now->match);
 }
 
 uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
                                const struct cluster_hooks *hooks)
 {
-    struct cluster_groups *both = map_get(&c->pod_groups, g->key);
-    if (both == NULL) {
-        both = mem_new(struct cluster_groups, 1);
-        both->key = mem_strdup(g->key);
-        map_put(&c->pod_groups, both->key, both);
+    struct cluster_groups *all = map_get(&c->pod_groups, g->key);
+    if (all == NULL) {
+        all = mem_new(struct cluster_groups, 1);
+        all->key = mem_strdup(g->key);
+        map_put(&c->pod_groups, all->key, all);
     }
-    struct pod_group **place = half(both, g->x_group);
-    bool matters_now = group_matters(*place, g);
-    pod_group_free(*place);
-    *place = g;
-    return matters_now ? group_changed(c, both->key, hooks) : 0;
+    bool matters_now = group_matters(all->of[g->api], g);
+    pod_group_free(all->of[g->api]);
+    all->of[g->api] = g;
+    return matters_now ? group_changed(c, all->key, hooks) : 0;
 }
 
-uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, bool x_group,
+uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, enum pod_group_api api,
                                   const struct cluster_hooks *hooks)
 {
-    struct cluster_groups *both = map_get(&c->pod_groups, key);
-    if (both == NULL || *half(both, x_group) == NULL)
+    struct cluster_groups *all = map_get(&c->pod_groups, key);
+    if (all == NULL || all->of[api] == NULL)
         return 0;
-    pod_group_free(*half(both, x_group));
-    *half(both, x_group) = NULL;
-    uint32_t events = group_changed(c, both->key, hooks);
-    if (both->sigs == NULL && both->x == NULL) {
-        map_remove(&c->pod_groups, both->key);
-        groups_free(both);
-    }
+    pod_group_free(all->of[api]);
+    all->of[api] = NULL;
+    uint32_t events = group_changed(c, all->key, hooks);
+    for (int i = 0; i < POD_GROUP_APIS; i++)
+        if (all->of[i] != NULL)
+            return events;
+    map_remove(&c->pod_groups, all->key);
+    groups_free(all);
     return events;
 }
 
@@ -254,6 +339,8 @@ void gangs_deinit(struct cluster *c)
 {
     const char *key;
     void *value;
+    gangs_bundle_deinit(c);
+    vec_deinit(&c->satisfied);
     for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);)
         gang_free(value);
     for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
@@ -265,51 +352,98 @@ void gangs_deinit(struct cluster *c)
 int32_t gangs_count_existing(const struct gang *g)
 {
     int32_t n = 0;
-    for (size_t i = 0; i < g->members.len; i++)
-        n += !g->members.items[i]->pod->gated && !g->members.items[i]->pod->terminating;
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        n += !cp->pod->gated && !cp->pod->terminating;
+    }
     return n;
+}
+
+/* Of these, the ones that count for the quorum that is asked for. */
+static int32_t count_open(const struct gang *g)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        n += !cp->pod->gated && !cp->pod->terminating && is_open(g, cp);
+    }
+    return n;
+}
+
+static bool is_placed(const struct cluster_pod *cp)
+{
+    return (cp->on != NULL || cp->state == CLUSTER_FINISHED) && !cp->pod->terminating;
 }
 
 int32_t gangs_count_placed(const struct gang *g)
 {
     int32_t n = 0;
     for (size_t i = 0; i < g->members.len; i++)
-        n += (g->members.items[i]->on != NULL || g->members.items[i]->state == CLUSTER_FINISHED) &&
-             !g->members.items[i]->pod->terminating;
+        n += is_placed(g->members.items[i]);
     return n;
+}
+
+/* Each member may go alone: the quorum was there and is not asked for again. */
+static bool is_free(const struct gang *g)
+{
+    return g->satisfied && g->match == GANG_ONCE_SATISFIED;
 }
 
 int32_t gangs_count_missing(const struct gang *g)
 {
-    int32_t placed = gangs_count_placed(g);
+    int32_t placed = 0;
+    if (is_free(g))
+        return 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        placed += is_placed(g->members.items[i]) && is_open(g, g->members.items[i]);
     return placed < g->min_available ? g->min_available - placed : 0;
+}
+
+/* Whether the gang itself has what it needs, whatever gangs it goes with. */
+static bool has_own_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
+                           const char **why)
+{
+    if (g->min_available == 0) {
+        *why = arena_printf(a, "PodGroup %s does not exist", gangs_name(g));
+        return false;
+    }
+    if ((*why = gangs_words_conflict(c, g, a)) != NULL ||
+        (*why = gangs_bundle_conflict(c, g, a)) != NULL)
+        return false;
+    int32_t existing = count_open(g);
+    if (existing >= g->min_available || is_free(g))
+        return true;
+    *why = arena_printf(a, "gang %s: %d of %d pods %s%s", gangs_name(g), existing, g->min_available,
+                        existing == 1 ? "exists" : "exist",
+                        g->match == GANG_ONLY_WAITING && g->satisfied
+                            ? " beside those that had their quorum (match-policy only-waiting)"
+                            : "");
+    return false;
+}
+
+static bool is_ready(const struct cluster *c, const struct gang *g)
+{
+    const char *why;
+    struct arena scratch;
+    arena_init(&scratch, 0);
+    bool ready = has_own_quorum(c, g, &scratch, &why);
+    arena_deinit(&scratch);
+    return ready;
 }
 
 bool gangs_has_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
                       const char **why)
 {
-    (void)c;
-    if (gangs_is_lone(g)) {
-        struct gang_ref ref;
-        struct error err = ERROR_INIT;
-        if (gang_of_pod(g->members.items[0]->pod, &ref, &err) == 0)
-            return true;
-        *why = arena_strdup(a, err.text);
-        return false;
+    if (!gangs_is_lone(g)) {
+        if (!has_own_quorum(c, g, a, why))
+            return false;
+        *why = gangs_bundle_waits(c, g, is_ready, a);
+        return *why == NULL;
     }
-    if (g->min_available == 0) {
-        *why = arena_printf(a, "PodGroup %s does not exist", name_in_key(g));
-        return false;
-    }
-    if (g->min_conflict != 0) {
-        *why = arena_printf(a, "members of gang %s disagree on its size: %d and %d", name_in_key(g),
-                            g->min_available, g->min_conflict);
-        return false;
-    }
-    int32_t existing = gangs_count_existing(g);
-    if (existing >= g->min_available)
+    struct gang_ref ref;
+    struct error err = ERROR_INIT;
+    if (gang_of_pod(g->members.items[0]->pod, &ref, &err) == 0)
         return true;
-    *why = arena_printf(a, "gang %s: %d of %d pods %s", name_in_key(g), existing, g->min_available,
-                        existing == 1 ? "exists" : "exist");
+    *why = arena_strdup(a, err.text);
     return false;
 }

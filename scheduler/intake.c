@@ -159,17 +159,23 @@ static const struct map *all_groups(const struct change *ch)
     return &ch->in->cluster->pod_groups;
 }
 
+static enum pod_group_api group_api(const struct change *ch)
+{
+    return ch->kind == INTAKE_POD_GROUPS     ? POD_GROUP_SIGS
+           : ch->kind == INTAKE_POD_GROUPS_X ? POD_GROUP_X
+                                             : POD_GROUP_NATIVE;
+}
+
 static uint32_t put_group(const struct change *ch, void *object)
 {
     /* By where it was read: a list need not repeat the apiVersion in each item. */
-    ((struct pod_group *)object)->x_group = ch->kind == INTAKE_POD_GROUPS_X;
+    ((struct pod_group *)object)->api = group_api(ch);
     return cluster_put_pod_group(ch->in->cluster, object, ch->hooks);
 }
 
 static uint32_t drop_group(const struct change *ch, struct name name)
 {
-    return cluster_remove_pod_group(ch->in->cluster, name.key, ch->kind == INTAKE_POD_GROUPS_X,
-                                    ch->hooks);
+    return cluster_remove_pod_group(ch->in->cluster, name.key, group_api(ch), ch->hooks);
 }
 
 static struct name name_object(const void *object)
@@ -282,6 +288,11 @@ static const struct row {
                              .verbs = &groups,
                              .type = {any_pod_group, free_group, NULL},
                              .without = "gangs are made by labels only"},
+    [INTAKE_POD_GROUPS_NATIVE] = {.kind = &kube_pod_groups_native,
+                                  .verbs = &groups,
+                                  .type = {any_pod_group, free_group, NULL},
+                                  .without =
+                                      "a pod with spec.schedulingGroup waits for a PodGroup"},
     [INTAKE_NAMESPACES] = {.kind = &kube_namespaces, OBJECT(OBJECTS_NAMESPACES, namespace)},
     [INTAKE_CLAIMS] = {.kind = &kube_claims, OBJECT(OBJECTS_CLAIMS, pvc)},
     [INTAKE_VOLUMES] = {.kind = &kube_volumes, OBJECT(OBJECTS_VOLUMES, pv)},

@@ -18,6 +18,7 @@ enum intake_kind {
     INTAKE_REJECTED_PODS, /* of ours, Failed: some of them by their kubelet */
     INTAKE_POD_GROUPS,
     INTAKE_POD_GROUPS_X,
+    INTAKE_POD_GROUPS_NATIVE, /* Kubernetes' own, where it is switched on */
     INTAKE_NAMESPACES,
     INTAKE_CLAIMS,
     INTAKE_VOLUMES,

@@ -184,23 +184,26 @@ static int64_t start_of(struct gang *g, const struct pod_group *group, const cha
     return g->trial.since_ns;
 }
 
-static void look_at_group(struct podgroups *p, struct cluster_groups *both, int64_t now_ms,
+static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64_t now_ms,
                           int64_t *next_ms)
 {
-    const struct pod_group *group = both->sigs != NULL ? both->sigs : both->x;
-    struct gang *g = gangs_find(p->config.cluster, both->key);
+    const struct pod_group *group =
+        all->of[POD_GROUP_SIGS] != NULL ? all->of[POD_GROUP_SIGS] : all->of[POD_GROUP_X];
+    if (group == NULL) /* the status of Kubernetes' own has no such words */
+        return;
+    struct gang *g = gangs_find(p->config.cluster, all->key);
     struct progress now;
     progress_of(p->config.cluster, group, g, &now);
     now.schedule_start_ns = start_of(g, group, now.phase);
     if (progress_is_written(&now, group))
         return;
     uint64_t digest = progress_digest(&now, group);
-    if (both->told != digest || now_ms - both->told_ms >= PODGROUPS_AGAIN_MS) {
-        both->told = digest;
-        both->told_ms = now_ms;
+    if (all->told != digest || now_ms - all->told_ms >= PODGROUPS_AGAIN_MS) {
+        all->told = digest;
+        all->told_ms = now_ms;
         status_tell_group(p->config.status, group, &now);
     }
-    next_by(next_ms, both->told_ms + PODGROUPS_AGAIN_MS);
+    next_by(next_ms, all->told_ms + PODGROUPS_AGAIN_MS);
 }
 
 /* ---- wiring ---- */

@@ -57,7 +57,7 @@ bool progress_is_written(const struct progress *p, const struct pod_group *group
 uint64_t progress_digest(const struct progress *p, const struct pod_group *group)
 {
     AUTO_STRBUF b = {0};
-    strbuf_addf(&b, "%d %s %s %d %d %d %d %lld", group->x_group, group->uid, p->phase, p->scheduled,
-                p->running, p->succeeded, p->failed, (long long)p->schedule_start_ns);
+    strbuf_addf(&b, "%d %s %s %d %d %d %d %lld", (int)group->api, group->uid, p->phase,
+                p->scheduled, p->running, p->succeeded, p->failed, (long long)p->schedule_start_ns);
     return str_hash(strbuf_str(&b), b.len);
 }

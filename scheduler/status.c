@@ -43,7 +43,7 @@ struct status_job {
     bool turns_false; /* the condition was not False before */
     char *nominated;  /* not a condition but this node's name; "": none any more */
     char *group;      /* not a pod but a PodGroup: the patch */
-    bool x_group;
+    enum pod_group_api api;
 };
 
 static void job_free(void *p)
@@ -186,9 +186,11 @@ static const char *write_condition(struct status *s, struct status_job *job)
     return error_code_name(err.code);
 }
 
-static const struct kube_kind *group_kind(bool x_group)
+static const struct kube_kind *group_kind(enum pod_group_api api)
 {
-    return x_group ? &kube_pod_groups_x : &kube_pod_groups;
+    return api == POD_GROUP_SIGS ? &kube_pod_groups
+           : api == POD_GROUP_X  ? &kube_pod_groups_x
+                                 : &kube_pod_groups_native;
 }
 
 /* Once: whoever sent it looks at what the watch brings and sends it again when it must. */
@@ -199,8 +201,8 @@ static const char *write_group(struct status *s, const struct status_job *job)
         return "stopping";
     if (s->lease != NULL && !lease_may_write(s->lease))
         return "not leading";
-    if (kube_patch(s->client, group_kind(job->x_group), job->ns, job->name, "status",
-                   KUBE_PATCH_MERGE, job->group, strlen(job->group), NULL, &err) == 0)
+    if (kube_patch(s->client, group_kind(job->api), job->ns, job->name, "status", KUBE_PATCH_MERGE,
+                   job->group, strlen(job->group), NULL, &err) == 0)
         return "written";
     if (err.code == ERROR_NOT_FOUND || err.code == ERROR_CONFLICT)
         return "overtaken";
@@ -386,7 +388,7 @@ void status_tell_group(struct status *s, const struct pod_group *group, const st
                                .name = mem_strdup(group->name),
                                .uid = mem_strdup(group->uid),
                                .group = strbuf_take(&body),
-                               .x_group = group->x_group};
+                               .api = group->api};
     if (!workers_submit(s->workers, job))
         metrics_inc(&group_writes, "dropped");
 }
@@ -414,7 +416,7 @@ void status_tell_gang(struct status *s, const struct gang *g, const struct pod_g
     if (group == NULL)
         return;
     AUTO_STRBUF version = {0};
-    const struct kube_kind *kind = group_kind(group->x_group);
+    const struct kube_kind *kind = group_kind(group->api);
     strbuf_addf(&version, "%s/%s", kind->group, kind->version);
     struct events_object o = {.api_version = strbuf_str(&version),
                               .kind = kind->kind,

@@ -53,6 +53,7 @@ KIND(kube_budgets, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
 KIND(kube_device_classes, "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", false);
 KIND(kube_pod_groups, "scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
 KIND(kube_pod_groups_x, "scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
+KIND(kube_pod_groups_native, "scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", true);
 #undef KIND
 
 struct kube_client {

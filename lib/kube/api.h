@@ -27,7 +27,7 @@ struct kube_kind {
     bool namespaced;
 };
 extern const struct kube_kind kube_pods, kube_nodes, kube_events, kube_leases, kube_namespaces,
-    kube_configmaps, kube_secrets, kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x,
+    kube_configmaps, kube_secrets, kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x, kube_pod_groups_native,
     kube_claims, kube_volumes, kube_storage_classes, kube_csi_nodes, kube_csi_drivers,
     kube_csi_capacities, kube_volume_attachments, kube_budgets, kube_device_classes;
 

@@ -225,6 +225,27 @@ static void fill_counts(json *status, struct pod_group *g)
         g->schedule_start_ns = 0;
 }
 
+static const char *either(const struct labels *in, const char *key, const char *koord)
+{
+    const char *text = labels_get(in, key);
+    return text ? text : labels_get(in, koord);
+}
+
+/* Kubernetes' own: {"basic":{}} or {"gang":{"minCount":3}}. */
+static int decode_policy(json *policy, int64_t *min, struct error *err)
+{
+    bool have;
+    json *gang = json_get(policy, "gang");
+    if (decode_field_object(policy, "spec.schedulingPolicy", &have, err) < 0)
+        return -1;
+    if (have)
+        *min = 1;
+    if (decode_field_object(gang, "spec.schedulingPolicy.gang", &have, err) < 0)
+        return -1;
+    return decode_field_int(json_get(gang, "minCount"), "spec.schedulingPolicy.gang.minCount", 0,
+                            INT32_MAX, min, err);
+}
+
 static int fill_pod_group(json *j, struct pod_group *g, struct arena *a, struct error *err)
 {
     struct decode_metadata m;
@@ -239,9 +260,14 @@ static int fill_pod_group(json *j, struct pod_group *g, struct arena *a, struct 
     g->key = arena_printf(a, "%s/%s", m.ns, m.name);
     g->uid = m.uid;
     g->resource_version = m.resource_version;
-    g->x_group = str_starts(json_get_str(j, "apiVersion"), NAME_GROUP_PODGROUP_X "/");
+    const char *api = json_get_str(j, "apiVersion");
+    g->api = str_starts(api, NAME_GROUP_PODGROUP_X "/")        ? POD_GROUP_X
+             : str_starts(api, NAME_GROUP_PODGROUP_NATIVE "/") ? POD_GROUP_NATIVE
+                                                               : POD_GROUP_SIGS;
     g->schedule_timeout_s = 60;
     g->phase = "";
+    g->list = either(&m.annotations, NAME_ANN_GANG_GROUPS, NAME_ANN_GANG_KOORD_GROUPS);
+    g->match = either(&m.annotations, NAME_ANN_GANG_MATCH, NAME_ANN_GANG_KOORD_MATCH);
     json *spec = json_get(j, "spec"), *status = json_get(j, "status");
     if (decode_field_object(spec, "spec", &have, err) < 0 ||
         decode_field_object(status, "status", &have, err) < 0 ||
@@ -250,7 +276,8 @@ static int fill_pod_group(json *j, struct pod_group *g, struct arena *a, struct 
         decode_field_int(json_get(spec, "scheduleTimeoutSeconds"), "spec.scheduleTimeoutSeconds", 0,
                          INT32_MAX, &g->schedule_timeout_s, err) < 0 ||
         decode_field_resources(json_get(spec, "minResources"), "spec.minResources", a, QUANTITY_UP,
-                               &g->min_resources, NULL, err) < 0)
+                               &g->min_resources, NULL, err) < 0 ||
+        decode_policy(json_get(spec, "schedulingPolicy"), &min, err) < 0)
         return -1;
     g->min_member = (int32_t)min;
     fill_counts(status, g);

@@ -5,10 +5,14 @@
  * Four generations of users write it in five ways (contract, section 3). They are rows of one
  * table, in the order in which they are looked up; a form whose keys are there but not complete or
  * not legal is an error and not a reason to try the next one: a pod that was meant to start with
- * others must not start alone.
+ * others must not start alone. A pod may use several forms, as when an operator adds its own to
+ * what the user wrote; then they must say the same.
  */
 #include "lib/model/gang.h"
 
+#include <stdlib.h>
+
+#include "lib/base/json.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
@@ -72,22 +76,198 @@ static int read_form(const struct form *f, const char *name, const char *min, st
     return 0;
 }
 
-int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err)
+/* ---- how gangs go together ------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
 {
-    *out = (struct gang_ref){.form = GANG_NONE};
+    const char *const *x = a, *const *y = b;
+    return strcmp(*x, *y);
+}
+
+static bool is_gang_key(const char *s)
+{
+    const char *slash = s != NULL ? strchr(s, '/') : NULL;
+    char ns[GANG_NAME_MAX + 1];
+
+    if (!slash || slash == s || slash - s > GANG_NAME_MAX)
+        return false;
+    memcpy(ns, s, (size_t)(slash - s));
+    ns[slash - s] = '\0';
+    return name_is_legal(ns) && name_is_legal(slash + 1);
+}
+
+int gang_read_list(const char *text, const char *own, struct arena *a, const char ***out,
+                   size_t *len, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    struct error why = ERROR_INIT;
+    size_t bytes = strlen(text);
+
+    if (bytes > GANG_LIST_BYTES)
+        return error_set(err, ERROR_INVALID, "has %zu bytes, more than %d", bytes, GANG_LIST_BYTES);
+    if (json_parse(&doc, text, bytes, &why) < 0 || !json_is_array(json_root(doc)))
+        return error_set(err, ERROR_INVALID,
+                         "must be a JSON list of gangs such as [\"ns/a\",\"ns/b\"]: '%.64s'", text);
+    size_t n = json_len(json_root(doc));
+    if (n < 1 || n > GANG_LIST_MAX)
+        return error_set(err, ERROR_INVALID, "must name 1 to %d gangs, not %zu", GANG_LIST_MAX, n);
+    const char **names = arena_new(a, const char *, n);
+    bool mine = own == NULL;
+    *len = 0;
+    for (struct json_iter it = json_iter(json_root(doc)); json_next(&it);) {
+        const char *name = json_str(it.value);
+        if (!is_gang_key(name))
+            return error_set(
+                err, ERROR_INVALID, "[%zu]: must be namespace/name of a gang: %s%.64s%s", *len,
+                name ? "'" : "", name ? name : json_kind_name(it.value), name ? "'" : "");
+        mine = mine || str_eq(name, own);
+        names[(*len)++] = arena_strdup(a, name);
+    }
+    qsort(names, n, sizeof *names, by_name);
+    for (size_t i = 1; i < n; i++)
+        if (str_eq(names[i - 1], names[i]))
+            return error_set(err, ERROR_INVALID, "names %.64s twice", names[i]);
+    if (!mine)
+        return error_set(err, ERROR_INVALID, "does not name %s, whose list it is", own);
+    *out = names;
+    return 0;
+}
+
+static const char *const match_names[] = {[GANG_MATCH_UNSAID] = "once-satisfied",
+                                          [GANG_ONCE_SATISFIED] = "once-satisfied",
+                                          [GANG_WAITING_AND_RUNNING] = "waiting-and-running",
+                                          [GANG_ONLY_WAITING] = "only-waiting"};
+
+const char *gang_match_name(enum gang_match m)
+{
+    return match_names[m];
+}
+
+int gang_read_match(const char *text, enum gang_match *out, struct error *err)
+{
+    for (enum gang_match m = GANG_ONCE_SATISFIED; m <= GANG_ONLY_WAITING; m++)
+        if (str_eq(text, match_names[m])) {
+            *out = m;
+            return 0;
+        }
+    return error_set(err, ERROR_INVALID,
+                     "must be once-satisfied, waiting-and-running or only-waiting: '%.64s'", text);
+}
+
+/* One annotation under two names. Both may be there when they say the same. */
+static int read_either(const struct labels *in, const char *key, const char *koord,
+                       const char **used, const char **out, struct error *err)
+{
+    const char *a = labels_get(in, key), *b = labels_get(in, koord);
+
+    if (a && b && !str_eq(a, b))
+        return error_set(err, ERROR_INVALID, "annotations %s and %s differ", key, koord);
+    *used = a ? key : koord;
+    *out = a ? a : b;
+    return 0;
+}
+
+static int read_wishes(const struct pod *p, struct gang_ref *out, struct error *err)
+{
+    const char *key, *match, *list;
+    struct error why = ERROR_INIT;
+
+    if (read_either(&p->annotations, NAME_ANN_GANG_MATCH, NAME_ANN_GANG_KOORD_MATCH, &key, &match,
+                    err) < 0)
+        return -1;
+    if (match && out->form != GANG_NONE && gang_read_match(match, &out->match, &why) < 0)
+        return error_set(err, ERROR_INVALID, "annotation %s: %s", key, why.text);
+    if (read_either(&p->annotations, NAME_ANN_GANG_GROUPS, NAME_ANN_GANG_KOORD_GROUPS, &key, &list,
+                    err) < 0)
+        return -1;
+    if (!list)
+        return 0;
+    if (out->form == GANG_NONE)
+        return error_set(err, ERROR_INVALID, "annotation %s: the pod is in no gang", key);
+    struct arena a;
+    const char **names;
+    size_t len;
+    arena_init(&a, 0);
+    const char *own = p->ns ? arena_printf(&a, "%s/%s", p->ns, out->name) : NULL;
+    int rc = gang_read_list(list, own, &a, &names, &len, &why);
+    arena_deinit(&a);
+    if (rc < 0)
+        return error_set(err, ERROR_INVALID, "annotation %s: %s", key, why.text);
+    out->list = list;
+    return 0;
+}
+
+/* ---- which gang ----------------------------------------------------------------------------- */
+
+static const char *name_source(enum gang_form form)
+{
+    for (size_t i = 0; i < FORMS; i++)
+        if (forms[i].form == form)
+            return forms[i].name_key;
+    return "spec.schedulingGroup";
+}
+
+const char *gang_form_source(enum gang_form form)
+{
+    for (size_t i = 0; i < FORMS; i++)
+        if (forms[i].form == form && forms[i].min_key)
+            return forms[i].min_key;
+    return "PodGroup";
+}
+
+/* One form more. */
+static int agree(struct gang_ref *sum, const struct gang_ref *next, enum gang_form *number_of,
+                 struct error *err)
+{
+    if (sum->form == GANG_NONE) {
+        *sum = *next;
+    } else if (!str_eq(sum->name, next->name)) {
+        return error_set(err, ERROR_INVALID, "%s names gang '%.64s', %s names '%.64s'",
+                         name_source(sum->form), sum->name, name_source(next->form), next->name);
+    } else if (sum->min_available > 0 && next->min_available > 0 &&
+               sum->min_available != next->min_available) {
+        return error_set(err, ERROR_INVALID, "%s says %d pods, %s says %d",
+                         gang_form_source(*number_of), sum->min_available,
+                         gang_form_source(next->form), next->min_available);
+    }
+    if (sum->min_available == 0 || sum->form == next->form) {
+        sum->min_available = next->min_available;
+        *number_of = next->form;
+    }
+    sum->forms |= 1U << next->form;
+    return 0;
+}
+
+static int read_all(const struct pod *p, struct gang_ref *out, struct error *err)
+{
+    enum gang_form number_of = GANG_NONE;
+    struct gang_ref one;
+
     for (size_t i = 0; i < FORMS; i++) {
         const struct labels *in = forms[i].annotation ? &p->annotations : &p->labels;
         const char *name = labels_get(in, forms[i].name_key);
         const char *min = forms[i].min_key ? labels_get(in, forms[i].min_key) : NULL;
-        if (name || min)
-            return read_form(&forms[i], name, min, out, err);
+        if ((name || min) && (read_form(&forms[i], name, min, &one, err) < 0 ||
+                              agree(out, &one, &number_of, err) < 0))
+            return -1;
     }
-    if (!p->scheduling_group)
-        return 0;
-    if (!name_is_legal(p->scheduling_group))
-        return bad_name("field", "spec.schedulingGroup", p->scheduling_group, err);
-    *out = (struct gang_ref){.form = GANG_NATIVE, .name = p->scheduling_group};
-    return 0;
+    if (p->scheduling_group) {
+        if (!name_is_legal(p->scheduling_group))
+            return bad_name("field", "spec.schedulingGroup", p->scheduling_group, err);
+        one = (struct gang_ref){.form = GANG_NATIVE, .name = p->scheduling_group};
+        if (agree(out, &one, &number_of, err) < 0)
+            return -1;
+    }
+    return read_wishes(p, out, err);
+}
+
+int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err)
+{
+    *out = (struct gang_ref){.form = GANG_NONE};
+    int rc = read_all(p, out, err);
+    if (rc < 0)
+        *out = (struct gang_ref){.form = GANG_NONE};
+    return rc;
 }
 
 bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations,

@@ -11,24 +11,56 @@
 #include "lib/base/error.h"
 #include "lib/model/pod.h"
 
-enum { GANG_MIN_MAX = 100000, GANG_NAME_MAX = 253 };
+enum {
+    GANG_MIN_MAX = 100000,
+    GANG_NAME_MAX = 253,
+    GANG_LIST_MAX = 64, /* gangs that go as one */
+    GANG_LIST_BYTES = 32 * 1024
+};
 enum gang_form { GANG_NONE, GANG_LABELS, GANG_BARE, GANG_X, GANG_KOORD, GANG_NATIVE };
 
-struct gang_ref {
-    enum gang_form form;
-    const char *name;      /* borrowed from the pod */
-    int32_t min_available; /* GANG_LABELS and GANG_KOORD; 0 for the forms that name a PodGroup */
+/* Which members count towards min-available (annotation match-policy). */
+enum gang_match {
+    GANG_MATCH_UNSAID,        /* the same as once-satisfied, and agrees with whatever others say */
+    GANG_ONCE_SATISFIED,      /* a gang that had its quorum once needs none any more */
+    GANG_WAITING_AND_RUNNING, /* those that wait and those that are placed */
+    GANG_ONLY_WAITING         /* those that wait or are being bound */
 };
 
-/* Looks the five forms up in the contract's order. 0 and GANG_NONE for a pod without a gang.
- * ERROR_INVALID when a form is begun and not complete or not legal: "label
- * pod-group.scheduling.sigs.k8s.io/min-available: must be between 1 and 100000: '0'". */
+/* What a pod says about its gang. All borrowed from the pod. */
+struct gang_ref {
+    enum gang_form form; /* the first that is there */
+    unsigned forms;      /* 1 << form for each that is there; they agree */
+    const char *name;
+    int32_t min_available; /* of GANG_LABELS or GANG_KOORD; 0: only a PodGroup can tell */
+    enum gang_match match;
+    const char *list; /* the gangs that it goes with, legal (gang_read_list); NULL: it names none */
+};
+
+/* Looks the five forms up in the contract's order. 0 and GANG_NONE for a pod without a gang. ERROR_INVALID when a form is begun and not complete or not legal: "label
+ * pod-group.scheduling.sigs.k8s.io/min-available: must be between 1 and 100000: '0'"; when two forms disagree on the name or the number; when match-policy or
+ * the list of gangs is not legal. */
 int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);
+/* ["ns/a","ns/b"]: 1 to GANG_LIST_MAX different gangs, sorted into *out, in a. own: the gang that
+ * must be among them, or NULL. The message does not say where the text stands. */
+int gang_read_list(const char *text, const char *own, struct arena *a, const char ***out,
+                   size_t *len, struct error *err);
+int gang_read_match(const char *text, enum gang_match *out, struct error *err);
+const char *gang_match_name(enum gang_match m);
+/* What a form's number or PodGroup is called in messages. */
+const char *gang_form_source(enum gang_form form);
 /* Whether any key of the five forms is there, legal or not: the webhook's question. */
 bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations,
                        const char *scheduling_group);
 
-/* A PodGroup of either API group; same rules as pod. */
+enum pod_group_api {
+    POD_GROUP_SIGS,   /* scheduling.sigs.k8s.io */
+    POD_GROUP_X,      /* scheduling.x-k8s.io */
+    POD_GROUP_NATIVE, /* scheduling.k8s.io, Kubernetes' own */
+    POD_GROUP_APIS
+};
+
+/* A PodGroup of any of the API groups; same rules as pod. */
 struct pod_group {
     struct arena arena; /* owns everything below, and the struct itself */
     const char *ns;
@@ -36,11 +68,13 @@ struct pod_group {
     const char *key;
     const char *uid;
     const char *resource_version;
-    bool x_group; /* scheduling.x-k8s.io */
-    int32_t min_member;
+    enum pod_group_api api;
+    int32_t min_member;         /* minCount of Kubernetes' own; 1 where that wants no gang */
     int64_t schedule_timeout_s; /* 60 when absent */
     struct resources min_resources;
     const char *phase; /* status.phase or "" */
+    const char *list;  /* annotations groups and match-policy as they stand there; NULL: none */
+    const char *match;
     /* The rest of its status, as it was written last; -1: not there, or no number. */
     int32_t scheduled, running, succeeded, failed;
     int64_t schedule_start_ns; /* since the epoch; 0: none */

@@ -78,6 +78,8 @@
 #define NAME_ANN_GANG_KOORD_MATCH "gang.scheduling.koordinator.sh/match-policy"
 #define NAME_GROUP_PODGROUP "scheduling.sigs.k8s.io"
 #define NAME_GROUP_PODGROUP_X "scheduling.x-k8s.io"
+#define NAME_GROUP_PODGROUP_NATIVE "scheduling.k8s.io"
+#define NAME_ANN_GANG_SATISFIED "cosched.io/gang-satisfied" /* a result: gangs.h */
 #define NAME_LABEL_COMPUTE_CLASS "alibabacloud.com/compute-class"
 #define NAME_LABEL_GPU_MODEL_SERIES "alibabacloud.com/gpu-model-series"
 

@@ -217,20 +217,46 @@ struct node *fixture_make_node(const struct fixture_node *f)
     return n;
 }
 
-struct pod_group *fixture_make_group(const char *name, int32_t min, bool x_group)
+struct pod_group *fixture_make_group_with(const char *name, int32_t min, enum pod_group_api api,
+                                          const char *const *annotations)
 {
+    static const char *const versions[] = {[POD_GROUP_SIGS] = NAME_GROUP_PODGROUP "/v1alpha1",
+                                           [POD_GROUP_X] = NAME_GROUP_PODGROUP_X "/v1alpha1",
+                                           [POD_GROUP_NATIVE] =
+                                               NAME_GROUP_PODGROUP_NATIVE "/v1alpha2"};
     AUTO_STRBUF text;
+    struct json_writer w;
     struct error err = ERROR_INIT;
     AUTO_JSON *doc = NULL;
     struct pod_group *g = NULL;
     strbuf_init(&text);
+    json_writer_init(&w, &text);
+    json_object_begin(&w);
+    json_kv_str(&w, "apiVersion", versions[api]);
+    json_kv_str(&w, "kind", "PodGroup");
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "namespace", "d");
+    json_kv_str(&w, "name", name);
+    json_key(&w, "annotations");
+    json_object_begin(&w);
+    for (size_t i = 0; annotations != NULL && annotations[i] != NULL; i += 2)
+        json_kv_str(&w, annotations[i], annotations[i + 1]);
+    json_object_end(&w);
+    json_object_end(&w);
     strbuf_addf(&text,
-                "{\"apiVersion\":\"%s/v1alpha1\",\"kind\":\"PodGroup\","
-                "\"metadata\":{\"namespace\":\"d\",\"name\":\"%s\"},\"spec\":{\"minMember\":%d}}",
-                x_group ? NAME_GROUP_PODGROUP_X : NAME_GROUP_PODGROUP, name, (int)min);
+                api == POD_GROUP_NATIVE
+                    ? ",\"spec\":{\"schedulingPolicy\":{\"gang\":{\"minCount\":%d}}}}"
+                    : ",\"spec\":{\"minMember\":%d}}",
+                (int)min);
     decoded(json_parse(&doc, strbuf_str(&text), text.len, &err), &err, &text);
     decoded(decode_pod_group(json_root(doc), &g, &err), &err, &text);
     return g;
+}
+
+struct pod_group *fixture_make_group(const char *name, int32_t min, enum pod_group_api api)
+{
+    return fixture_make_group_with(name, min, api, NULL);
 }
 
 const char *fixture_inventory(struct arena *a, const char *mode, const char *cards)

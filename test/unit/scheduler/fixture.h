@@ -70,7 +70,9 @@ struct fixture_node {
 
 struct pod *fixture_make_pod(const struct fixture_pod *f);
 struct node *fixture_make_node(const struct fixture_node *f);
-struct pod_group *fixture_make_group(const char *name, int32_t min, bool x_group);
+struct pod_group *fixture_make_group(const char *name, int32_t min, enum pod_group_api api);
+struct pod_group *fixture_make_group_with(const char *name, int32_t min, enum pod_group_api api,
+                                          const char *const *annotations);
 #define POD(...) fixture_make_pod(&(struct fixture_pod){__VA_ARGS__})
 #define NODE(...) fixture_make_node(&(struct fixture_node){__VA_ARGS__})
 

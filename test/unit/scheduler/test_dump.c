@@ -146,6 +146,14 @@ static const struct {
     {"a PodGroup of the other API group",
      "{\"apiVersion\":\"scheduling.x-k8s.io/v1alpha1\",\"kind\":\"PodGroup\",\"metadata\":{\"namespace\":\"d\","
      "\"name\":\"g\"},\"spec\":{\"minMember\":0,\"scheduleTimeoutSeconds\":60}}"},
+    {"a PodGroup that goes with another one",
+     "{\"apiVersion\":\"scheduling.sigs.k8s.io/v1alpha1\",\"kind\":\"PodGroup\",\"metadata\":{\"namespace\":\"d\","
+     "\"name\":\"g\",\"annotations\":{\"pod-group.scheduling.sigs.k8s.io/groups\":\"[\\\"d/g\\\",\\\"d/h\\\"]\","
+     "\"pod-group.scheduling.sigs.k8s.io/match-policy\":\"only-waiting\"}},"
+     "\"spec\":{\"minMember\":2,\"scheduleTimeoutSeconds\":60}}"},
+    {"a PodGroup of Kubernetes' own gangs",
+     "{\"apiVersion\":\"scheduling.k8s.io/v1alpha2\",\"kind\":\"PodGroup\",\"metadata\":{\"namespace\":\"d\","
+     "\"name\":\"g\"},\"spec\":{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}}"},
     {"a namespace",
      "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"d\",\"labels\":{\"t\":\"a\"}}}"},
     {"a claim that waits",
@@ -311,6 +319,27 @@ static void test_order(void **state)
     free(text[1]);
 }
 
+static void test_quorum(void **state)
+{
+    (void)state;
+    const char *const *labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "2");
+    struct cluster c, again;
+    size_t warnings = 0;
+    cluster_init(&c, NAME_SCHEDULER);
+    cluster_init(&again, NAME_SCHEDULER);
+    cluster_put_pod(&c, POD(.name = "a", .labels = labels, .node = "n1"), NULL);
+    cluster_put_pod(&c, POD(.name = "b", .labels = labels, .node = "n1"), NULL);
+    cluster_remove_pod(&c, "d/b", NULL, NULL);
+    char *text = printed(&c);
+    load_text(&again, text, strlen(text), &warnings);
+    const struct gang *g = map_get(&again.gangs, "gang d/g");
+    if (warnings > 0 || g == NULL || !g->satisfied)
+        fail_msg("the gang had its quorum once, which the dump must say: %s", text);
+    free(text);
+    cluster_deinit(&c);
+    cluster_deinit(&again);
+}
+
 static void check_round_trip(const struct cluster *c, const char *said, uint64_t seed, int step)
 {
     struct cluster again;
@@ -365,9 +394,9 @@ static void test_random_clusters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_objects),         cmocka_unit_test(test_only_what_is_read),
-        cmocka_unit_test(test_edited_claims),   cmocka_unit_test(test_order),
-        cmocka_unit_test(test_random_clusters),
+        cmocka_unit_test(test_objects),       cmocka_unit_test(test_only_what_is_read),
+        cmocka_unit_test(test_edited_claims), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_quorum),        cmocka_unit_test(test_random_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -452,6 +452,12 @@ static void test_pod_groups(void **state)
          "podgroup ns/g: spec.minMember: must be between 0 and 2147483647: -1"},
         {"{'metadata':{'name':'g','namespace':'ns'},'spec':{'minResources':{'cpu':'x'}}}",
          "podgroup ns/g: spec.minResources: resource cpu: not a quantity: 'x'"},
+        {"{'metadata':{'name':'g','namespace':'ns'},'spec':{'schedulingPolicy':[]}}",
+         "podgroup ns/g: spec.schedulingPolicy: must be an object, not array"},
+        {"{'metadata':{'name':'g','namespace':'ns'},'spec':{'schedulingPolicy':{'gang':3}}}",
+         "podgroup ns/g: spec.schedulingPolicy.gang: must be an object, not number"},
+        {"{'metadata':{'name':'g','namespace':'ns'},'spec':{'schedulingPolicy':{'gang':{'minCount':-1}}}}",
+         "podgroup ns/g: spec.schedulingPolicy.gang.minCount: must be between 0 and 2147483647: -1"},
         {"{'metadata':{'name':'g','namespace':'ns'},'status':{'phase':3}}",
          "podgroup ns/g: status.phase: must be a string without NUL, not number"},
     };
@@ -468,7 +474,7 @@ static void test_pod_groups(void **state)
         "'scheduled':4,'running':3,'succeeded':1,'failed':'many','scheduleStartTime':'1970-01-01T00:00:02Z'}}");
     assert_int_equal(0, decode_pod_group(json_root(doc), &g, &err));
     expect_str("key", "ns/g", g->key);
-    expect_true("x group", g->x_group);
+    expect_int("x group", POD_GROUP_X, g->api);
     expect_int("min", 3, g->min_member);
     expect_int("timeout", 30, g->schedule_timeout_s);
     expect_int("rounds up", 2, g->min_resources.cpu_milli);
@@ -482,11 +488,28 @@ static void test_pod_groups(void **state)
     AUTO_JSON *small = parse(
         "{'apiVersion':'scheduling.sigs.k8s.io/v1alpha1','metadata':{'name':'g','namespace':'ns'}}");
     assert_int_equal(0, decode_pod_group(json_root(small), &g, &err));
-    expect_true("the other group", !g->x_group);
+    expect_int("the other group", POD_GROUP_SIGS, g->api);
     expect_int("timeout by default", 60, g->schedule_timeout_s);
     expect_str("no phase", "", g->phase);
     expect_int("no count", -1, g->scheduled);
     expect_int("no start", 0, g->schedule_start_ns);
+    expect_str("no list", NULL, g->list);
+    expect_str("no policy", NULL, g->match);
+    pod_group_free(g);
+    AUTO_JSON *native = parse(
+        "{'apiVersion':'scheduling.k8s.io/v1alpha2','metadata':{'name':'g','namespace':'ns','annotations':{"
+        "'gang.scheduling.koordinator.sh/groups':'[]','pod-group.scheduling.sigs.k8s.io/match-policy':'only-waiting'}},"
+        "'spec':{'schedulingPolicy':{'gang':{'minCount':4}}}}");
+    assert_int_equal(0, decode_pod_group(json_root(native), &g, &err));
+    expect_int("Kubernetes' own", POD_GROUP_NATIVE, g->api);
+    expect_int("its number", 4, g->min_member);
+    expect_str("its list, as it stands there", "[]", g->list);
+    expect_str("its policy", "only-waiting", g->match);
+    pod_group_free(g);
+    AUTO_JSON *basic = parse(
+        "{'metadata':{'name':'g','namespace':'ns'},'spec':{'schedulingPolicy':{'basic':{}}}}");
+    assert_int_equal(0, decode_pod_group(json_root(basic), &g, &err));
+    expect_int("no gang: each may go alone", 1, g->min_member);
     pod_group_free(g);
     expect_done();
 }
