@@ -6,8 +6,12 @@
  * are decoded before the clock starts; what a decision costs from there on is in the figure, the class of a pod that was never seen before included. After a
  * repeat everything is forgotten again (not timed), so that all repeats begin with the same cluster; the median of the repeats is printed.
  *
- * The baseline is the same decision by the full scan that asks every plugin about every node, measured in the same run between the repeats (on fewer pods: it is slow). The
- * goals are for 5,000 nodes; 15,000 must reach half of what 5,000 did.
+ * The baseline is the same decision by the full scan that asks every plugin about every node, measured in the same run between the repeats (on fewer pods: it is slow). For
+ * preemption it is that scan and then the same search on the model itself: on each of as many candidates the less important pods are lifted and brought back one by one, and all
+ * plugins are asked after each. Both must find as many victims.
+ *
+ * The goals are for 5,000 nodes; that 15,000 reach half of what 5,000 did is a line of its own. What kube-scheduler's own CI asks for in the like (pods/s of a whole system, API server
+ * and all) is printed beside for orientation: it is not the same work.
  *
  *     bench_decide [CASE [REPEATS [DECISIONS]]]
  */
@@ -36,7 +40,16 @@ static int64_t cpu_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-enum { SCANNED = 32, ZONES = 9, FILL_PER_NODE = 16, SHAPES = 200, APPS = 40 };
+/* VICTIMS: a pod of 40 CPUs on a node of 64 with 32 free, in pieces of 2. */
+enum {
+    GOAL_NODES = 5000,
+    SCANNED = 32,
+    VICTIMS = 4,
+    ZONES = 9,
+    FILL_PER_NODE = 16,
+    SHAPES = 200,
+    APPS = 40
+};
 
 struct bench_case {
     const char *name;
@@ -217,19 +230,71 @@ static int64_t decide(struct bench *b, size_t n, bool by_scan)
     return took;
 }
 
+static bool fits(struct bench *b, struct cluster_pod *pod, const struct cluster_node *node)
+{
+    struct plugin_ask ask = pipeline_ask(&b->cluster, pod);
+    return pipeline_refusing(&ask, node, &b->arena, NULL) == NULL;
+}
+
+/* How many have to go from this node; 0: it does not help, or nobody has to. All pods of the bench are equally unimportant. */
+static size_t count_on(struct bench *b, struct cluster_pod *pod, struct cluster_node *node)
+{
+    size_t n = node->pods.len, victims = 0;
+    struct cluster_pod **pods = arena_new(&b->arena, struct cluster_pod *, n);
+    memcpy(pods, node->pods.items, n * sizeof(struct cluster_pod *));
+    for (size_t i = 0; i < n; i++)
+        cluster_lift(&b->cluster, pods[i]);
+    bool helps = fits(b, pod, node);
+    for (size_t i = 0; i < n; i++) {
+        cluster_set_down(&b->cluster, pods[i], node);
+        if (!helps || fits(b, pod, node))
+            continue;
+        cluster_lift(&b->cluster, pods[i]);
+        pods[victims++] = pods[i];
+    }
+    for (size_t i = 0; i < victims; i++)
+        cluster_set_down(&b->cluster, pods[i], node);
+    return victims;
+}
+
+/* Without what is kept of nodes and pods: the baseline. */
+static size_t count_victims(struct bench *b, struct cluster_pod *pod,
+                            struct pipeline_choice *choice)
+{
+    size_t least = 0;
+    pipeline_scan(&b->cluster, pod, &b->arena, choice);
+    if (choice->node != NULL)
+        return 0;
+    uint32_t candidates = 0;
+    for (uint32_t i = 0; i < b->cluster.table.len && candidates < PREEMPT_CANDIDATES; i++) {
+        size_t victims = count_on(b, pod, b->cluster.table.rows[i].node);
+        candidates += victims > 0;
+        if (victims > 0 && (least == 0 || victims < least))
+            least = victims;
+    }
+    return least;
+}
+
+static size_t choose_victims(struct bench *b, struct cluster_pod *pod,
+                             struct pipeline_choice *choice)
+{
+    struct preempt_choice victims;
+    pipeline_choose(&b->cluster, pod, &b->arena, choice);
+    preempt_choose(&b->cluster, pod, &b->arena, &victims);
+    return choice->node == NULL && victims.node != NULL ? victims.victims_len : 0;
+}
+
 /* Who has to go for this pod, which no node has room for. Nobody is sent away: every decision finds the same cluster. */
-static int64_t decide_victims(struct bench *b, size_t n)
+static int64_t decide_victims(struct bench *b, size_t n, bool by_scan)
 {
     struct pipeline_choice *choice = malloc(sizeof *choice);
     if (choice == NULL)
         abort();
     int64_t began = cpu_us();
     for (size_t i = 0; i < n; i++) {
-        struct preempt_choice victims;
-        pipeline_choose(&b->cluster, b->pods.items[i], &b->arena, choice);
-        preempt_choose(&b->cluster, b->pods.items[i], &b->arena, &victims);
-        if (choice->node != NULL || victims.node == NULL || victims.victims_len == 0) {
-            fprintf(stderr, "bench_decide: pod %zu: no victims\n", i);
+        size_t victims = (by_scan ? count_victims : choose_victims)(b, b->pods.items[i], choice);
+        if (victims != VICTIMS) {
+            fprintf(stderr, "bench_decide: pod %zu: %zu victims, not %d\n", i, victims, VICTIMS);
             exit(1);
         }
         arena_reset(&b->arena);
@@ -246,7 +311,7 @@ static int by_value(const void *a, const void *b)
 }
 
 static int64_t measure(const struct bench_case *k, unsigned nodes, int64_t repeats,
-                       int64_t decisions, int64_t at_5000)
+                       int64_t decisions)
 {
     static struct bench b;
     int64_t quick[100], slow[100];
@@ -262,22 +327,24 @@ static int64_t measure(const struct bench_case *k, unsigned nodes, int64_t repea
     }
     bool victims = k->pod == important;
     size_t n = victims ? b.pods.len / 10 : b.pods.len;
-    (void)(victims ? decide_victims(&b, n) : decide(&b, n, false)); /* warm */
+    int64_t (*run)(struct bench *, size_t, bool) = victims ? decide_victims : decide;
+    (void)run(&b, n, false); /* warm */
     for (int64_t r = 0; r < repeats; r++) {
-        int64_t scan_us = victims ? 0 : decide(&b, SCANNED, true);
-        int64_t us = victims ? decide_victims(&b, n) : decide(&b, n, false);
-        slow[r] = victims ? 0 : SCANNED * INT64_C(1000000) / num_max(scan_us, 1);
+        int64_t scan_us = run(&b, SCANNED, true), us = run(&b, n, false);
+        slow[r] = SCANNED * INT64_C(1000000) / num_max(scan_us, 1);
         quick[r] = (int64_t)n * 1000000 / num_max(us, 1);
     }
     qsort(quick, (size_t)repeats, sizeof quick[0], by_value);
     qsort(slow, (size_t)repeats, sizeof slow[0], by_value);
     int64_t median = quick[repeats / 2], baseline = slow[repeats / 2];
-    int64_t goal = nodes <= 5000 ? k->goal : at_5000 / 2;
     printf("RESULT name=decide-%s-%u value=%" PRId64 " unit=decisions/s baseline=%" PRId64
-           " ratio=%" PRId64 " goal=%" PRId64 " met=%s min=%" PRId64 " max=%" PRId64
-           " repeats=%" PRId64 " upstream-ci=%s(not-the-same-work)\n",
-           k->name, nodes, median, baseline, baseline > 0 ? median / baseline : 0, goal,
-           median >= goal ? "yes" : "no", quick[0], quick[repeats - 1], repeats, k->upstream);
+           " ratio=%" PRId64,
+           k->name, nodes, median, baseline, median / num_max(baseline, 1));
+    if (nodes == GOAL_NODES)
+        printf(" goal=%" PRId64 " met=%s", k->goal, median >= k->goal ? "yes" : "no");
+    printf(" min=%" PRId64 " max=%" PRId64 " repeats=%" PRId64
+           " upstream-ci=%s(not-the-same-work)\n",
+           quick[0], quick[repeats - 1], repeats, k->upstream);
     (void)fflush(stdout);
     vec_deinit(&b.pods);
     cluster_deinit(&b.cluster);
@@ -287,7 +354,8 @@ static int64_t measure(const struct bench_case *k, unsigned nodes, int64_t repea
 
 int main(int argc, char **argv)
 {
-    static const unsigned sizes[] = {1000, 5000, 15000};
+    enum { SIZES = 3 };
+    static const unsigned sizes[SIZES] = {1000, GOAL_NODES, 15000};
     int64_t repeats = 5, decisions = 20000;
     struct error err = ERROR_INIT;
     const char *only = argc > 1 ? argv[1] : "all";
@@ -297,13 +365,15 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int64_t at_5000 = 0;
+        int64_t rate[SIZES];
         if (!str_eq(only, "all") && !str_eq(only, cases[i].name))
             continue;
-        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            int64_t rate = measure(&cases[i], sizes[k], repeats, decisions, at_5000);
-            at_5000 = sizes[k] == 5000 ? rate : at_5000;
-        }
+        for (size_t k = 0; k < SIZES; k++)
+            rate[k] = measure(&cases[i], sizes[k], repeats, decisions);
+        int64_t percent = rate[2] * 100 / num_max(rate[1], 1);
+        printf("RESULT name=decide-%s-15000-of-5000 value=%" PRId64
+               " unit=%% baseline=100 goal=50 met=%s\n",
+               cases[i].name, percent, percent >= 50 ? "yes" : "no");
     }
     return 0;
 }
