@@ -206,7 +206,6 @@ class Arena:
             f"--kubeconfig={self.env['KUBECONFIG']}", "--http-address=127.0.0.1", f"--http-port={self.port}", "--no-leader-elect", "--log-level=debug"])
         self.stack.callback(self.end_ours)
         self.ours.wait_output('msg="?scheduling"?')
-        self.metrics = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         self.pods = Pods(self.client)
         self.stack.callback(self.pods.close)
 
@@ -284,24 +283,19 @@ class Arena:
     def all(self, fn, items):
         return list(self.pool.map(fn, items))
 
-    # Our scheduler's attempts that found no node: it writes the condition only after a second, its metric at once.
+    # Our scheduler writes the condition of a pod that waits only after a second, but its log says at once which pod found no node. (A counter of attempts would not say which: a
+    # pod that has just been deleted may be tried once more.)
 
-    def refusals(self):
+    def logged(self):
+        """Where the log of our scheduler ends now."""
+        return os.path.getsize(self.ours.log_path)
+
+    def is_refused(self, key, since):
+        """Whether our scheduler has found no node for the pod since then."""
         self.ours.alive()
-        text = self.ask_metrics().decode()
-        return sum(int(n) for verdict, n in re.findall(r'^cosched_scheduler_attempts_total\{result="([^"]*)"\} (\d+)', text, re.M)
-                   if verdict in ("unschedulable", "waiting for gang", "partly placed"))
-
-    def ask_metrics(self):
-        for last in (False, True):
-            try:
-                self.metrics.request("GET", "/metrics")
-                return self.metrics.getresponse().read()
-            except (OSError, http.client.HTTPException):
-                self.metrics.close()  # it ends connections that were quiet for long; the next request opens one
-                if last:
-                    raise
-        return b""
+        with open(self.ours.log_path, "rb") as f:
+            f.seek(since)
+            return re.search(rb'msg="gang waits" gang="pod ' + re.escape(key.encode()) + rb'"', f.read()) is not None
 
     def wait(self, uid, done, what):
         """done(pod) until it is true of the newest version of the pod; its value."""

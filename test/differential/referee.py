@@ -21,6 +21,8 @@ import harness
 from arena import Arena, Trouble
 from storage import is_late, uses_late
 
+# How often a pod is asked about again on which the two differ. A difference between the schedulers is there every time; one that is not was a race of the test: the two follow the API
+# server on watches of their own, and what is restored between their turns (claims, volumes) may reach the one later than the other. Each that another question settles is printed and counted.
 REPEATS = 2
 # What a decision is made from; the last ones are asked for in worlds with volumes only.
 COLLECTIONS = ["/api/v1/namespaces", "/api/v1/nodes", "/api/v1/pods", "/api/v1/persistentvolumes", "/api/v1/persistentvolumeclaims",
@@ -37,14 +39,15 @@ class Decision:
 
     def __init__(self, arena, ours):
         self.arena, self.polls = arena, ours
-        self.before = arena.refusals() if ours else 0
+        self.since = arena.logged() if ours else 0
 
     def __call__(self, pod):
         node = pod["spec"].get("nodeName")
         if node:
             return "bound", node
         if self.polls:
-            return ("refused", "") if self.arena.refusals() > self.before else None
+            key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+            return ("refused", "") if self.arena.is_refused(key, self.since) else None
         c = scheduled(pod)
         if c.get("status") == "False" and c.get("reason") not in ("SchedulingGated", None):
             if c["reason"] != "Unschedulable":
@@ -59,7 +62,7 @@ class Referee:
     def __init__(self, arena):
         self.arena = arena
         self.client = arena.client
-        self.asked = self.bound = self.again = 0
+        self.asked = self.bound = self.again = self.settled = 0
         self.reasons = collections.Counter()  # why pods were refused, in kube-scheduler's words: shows what the worlds reach
         self.stored = False
         self.same = {}  # collections that do not change while a world is played
@@ -202,13 +205,19 @@ class Referee:
 
     def judge(self, pod):
         self.asked += 1
+        said = []
         for number in range(1 + REPEATS):
             difference, twin, node = self.compare(pod, number)
             if not difference:
                 break
-            self.again += 1
+            said.append(difference)
+        self.again += len(said) - bool(difference)
         if difference:
             return difference, None
+        if said:
+            self.settled += 1
+            print(f"  settled by asking again: {pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                  f"{' (has claims that are restored between the turns)' if self.late and uses_late(pod, self.late) else ''}: at first {'; then '.join(said)}", flush=True)
         self.bound += twin is not None
         if twin:
             twin = copy.deepcopy(twin)

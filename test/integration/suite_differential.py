@@ -6,8 +6,6 @@ import sys
 
 from harness import BUILD, ROOT, Failed, case
 
-# What the scheduler does not have yet; `test/differential/run` without --features asks about everything.
-LEFT_OUT = ["volumes"]
 CLUSTERS = int(os.environ.get("COSCHED_CLUSTERS", "30"))
 
 
@@ -17,14 +15,14 @@ def play(suite, clusters, *args):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300 + 20 * clusters, check=False, cwd=suite.directory,
                           env={**os.environ, "BUILD_DIR": BUILD})  # BUILD_DIR may be relative, and this runs elsewhere
     lines = done.stdout.splitlines()
-    print("     " + "\n     ".join(line for line in lines if line.startswith("seed ") or " asked about" in line), flush=True)
+    print("     " + "\n     ".join(line for line in lines if line.startswith("seed ") or " asked about" in line or "settled by asking" in line), flush=True)
     if done.returncode != 0:
         raise Failed("\n".join(line for line in lines if not line.startswith("ok ")) + done.stderr)
 
 
 @case("30 random small clusters: we bind a pod if and only if kube-scheduler does, to a node that it accepts", needs={"real", "alone"})
 def differential(suite):
-    play(suite, CLUSTERS, "--known", "--features=" + ",".join("-" + f for f in LEFT_OUT))
+    play(suite, CLUSTERS, "--known")
 
 
 @case("random small clusters: we evict if and only if kube-scheduler does, and nobody more important", needs={"real", "alone"})
