@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What happens to the world: objects come, change and go, and others bind pods too.
+ */
+#include "test/unit/scheduler/world_inside.h"
+
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/kube/decode.h"
+#include "lib/model/names.h"
+#include "scheduler/nominations.h"
+#include "scheduler/rejections.h"
+
+void world_remove_node(struct world *w, uint64_t i)
+{
+    char name[16];
+    (void)str_format(name, sizeof name, "n%llu", (unsigned long long)i);
+    w->said = "node removed";
+    world_spread_events(w, cluster_remove_node(&w->cluster, name));
+}
+
+void world_put_pod(struct world *w, uint64_t i)
+{
+    struct cluster_hooks hooks = world_hooks(w);
+    world_spread_events(w, cluster_put_pod(&w->cluster, fixture_make_pod(&w->slots[i].f), &hooks));
+}
+
+static void bind_by_others(struct world *w, struct world_slot *s)
+{
+    (void)str_format(s->node, sizeof s->node, "n%llu",
+                     (unsigned long long)world_random(w, w->nodes + 1));
+    s->f.node = s->node;
+    s->f.gated = false;
+    world_fill_claim(w, s);
+    w->foreign++;
+}
+
+void world_new_pod(struct world *w, uint64_t i)
+{
+    world_fill_pod(w, i);
+    if (w->slots[i].f.scheduler != NULL && world_chance(w, 70))
+        bind_by_others(w, &w->slots[i]);
+    w->said = "pod put";
+    world_put_pod(w, i);
+}
+
+void world_remove_pod(struct world *w, struct world_slot *s)
+{
+    struct cluster_hooks hooks = world_hooks(w);
+    char key[32];
+    (void)str_format(key, sizeof key, "d/%s", s->name);
+    w->said = "pod removed";
+    world_spread_events(
+        w, cluster_remove_pod(&w->cluster, key, world_chance(w, 50) ? s->uid : NULL, &hooks));
+    (void)cluster_remove_pod(&w->cluster, key, "another-uid", &hooks);
+}
+
+/* The watch says what the binder did: nodeName and claim in one event. */
+static void confirm(struct world *w, struct world_slot *s, const struct cluster_pod *cp)
+{
+    struct labels written;
+    claim_encode(&cp->claim, cp->pod, 15, &w->arena, &written);
+    (void)str_format(s->node, sizeof s->node, "%s", cp->on->name);
+    s->f.node = s->node;
+    size_t n = 0;
+    for (size_t i = 0; i < written.len && n < 38; i++) {
+        s->annotations[n++] = arena_strdup(&w->specs, written.items[i].key);
+        s->annotations[n++] = arena_strdup(&w->specs, written.items[i].value);
+    }
+    s->annotations[n] = NULL;
+    w->confirmed++;
+}
+
+void world_update_pod(struct world *w, uint64_t i)
+{
+    struct world_slot *s = &w->slots[i];
+    char key[32];
+    (void)str_format(key, sizeof key, "d/%s", s->name);
+    struct cluster_pod *cp = cluster_find_pod(&w->cluster, key);
+    if (cp == NULL || s->f.name == NULL)
+        return;
+    w->said = "pod updated";
+    bool assumed = cp->state == CLUSTER_ASSUMED;
+    switch (world_random(w, assumed ? 5 : 9)) {
+    case 0:
+    case 1:
+        if (assumed) {
+            w->said = "assumed pod confirmed";
+            uint64_t before = cluster_digest(&w->cluster);
+            struct cluster_node *on = cp->on;
+            uint64_t used = amounts_digest(&on->used), cards = ledger_digest(&on->ledger);
+            confirm(w, s, cp);
+            world_put_pod(w, i);
+            MUST(w, cp->state == CLUSTER_BOUND && cp->on == on, "%s", key);
+            MUST(w, amounts_digest(&on->used) == used, "%s", key);
+            MUST(w, ledger_digest(&on->ledger) == cards || on->node == NULL, "%s", key);
+            MUST(w, cluster_digest(&w->cluster) != before, "%s", key);
+            return;
+        }
+        s->f.phase = world_chance(w, 70) ? "Running" : world_chance(w, 70) ? "Succeeded" : "Failed";
+        break;
+    case 2:
+        w->said = "pod bound by somebody else";
+        if (!assumed && s->f.node != NULL)
+            return;
+        bind_by_others(w, s);
+        break;
+    case 3:
+        if (assumed) {
+            w->said = "assumed pod forgotten";
+            cluster_forget(&w->cluster, cp);
+            if (cp->gang != NULL)
+                queue_retry(&w->queue, cp->gang, w->now_ms);
+            world_spread_events(w, EVENT_POD_GONE);
+            return;
+        }
+        s->f.gated = s->f.node == NULL && world_chance(w, 20);
+        break;
+    case 4:
+        s->f.terminating = true;
+        break;
+    case 8:
+        w->said = "pod nominated";
+        (void)str_format(s->nominated, sizeof s->nominated, "n%llu",
+                         (unsigned long long)world_random(w, w->nodes + 1));
+        if (world_chance(w, 50)) {
+            world_spread_events(
+                w, nominations_set(&w->cluster, cp, world_chance(w, 30) ? NULL : s->nominated));
+            return;
+        }
+        s->f.nominated = world_chance(w, 30) ? NULL : s->nominated;
+        break;
+    case 5:
+        w->said = "pod resized";
+        s->f.c[0].cpu_milli = (int64_t)world_random(w, 8) * 250;
+        break;
+    case 6:
+        w->said = "pod labelled";
+        if (s->labels[0] == NULL) {
+            s->labels[0] = "a";
+            s->labels[1] = "b";
+        } else {
+            s->labels[0] = NULL; /* leaves its gang, too */
+        }
+        break;
+    default:
+        w->said = "pod tolerates";
+        s->f.spec = "\"tolerations\":[{\"operator\":\"Exists\"}]";
+        break;
+    }
+    world_put_pod(w, i);
+}
+
+void world_put_namespace(struct world *w)
+{
+    AUTO_JSON *doc = NULL;
+    struct object *o = NULL;
+    struct error err = ERROR_INIT;
+    const char *text = world_chance(w, 50)
+                           ? "{\"metadata\":{\"name\":\"d\",\"labels\":{\"team\":\"x\"}}}"
+                           : "{\"metadata\":{\"name\":\"d\"}}";
+    w->said = "namespace put";
+    MUST(w,
+         json_parse(&doc, text, strlen(text), &err) == 0 &&
+             decode_namespace(json_root(doc), &o, &err) == 0,
+         "%s", err.text);
+    world_spread_events(w, objects_put(&w->cluster.objects, OBJECTS_NAMESPACES, o));
+}
+
+void world_put_group(struct world *w)
+{
+    struct cluster_hooks hooks = world_hooks(w);
+    bool x = world_chance(w, 50);
+    char name[16], key[32];
+    (void)str_format(name, sizeof name, "g%llu", (unsigned long long)(2 + world_random(w, 2)));
+    (void)str_format(key, sizeof key, "d/%s", name);
+    w->said = "PodGroup put or removed";
+    if (world_chance(w, 70))
+        world_spread_events(
+            w, cluster_put_pod_group(&w->cluster, fixture_make_group(name, x ? 3 : 2, x), &hooks));
+    else
+        world_spread_events(w, cluster_remove_pod_group(&w->cluster, key, x, &hooks));
+}
+
+/* A kubelet sends a pod back that somebody else was quicker than. */
+void world_reject(struct world *w)
+{
+    static const char *const reasons[] = {"OutOfcpu", "OutOfpods", "OutOfaliyun.com/gpu-mem",
+                                          "UnexpectedAdmissionError"};
+    char node[16];
+    (void)str_format(node, sizeof node, "n%llu", (unsigned long long)world_random(w, w->nodes + 1));
+    struct pod *p = fixture_make_pod(&(struct fixture_pod){
+        .name = "back", .node = node, .phase = "Failed", .c = {{.gib = 1, .cpu_milli = 1}}});
+    p->status_reason = reasons[world_random(w, 4)];
+    w->said = "pod sent back";
+    rejections_note(&w->cluster, p, 0, w->now_ms);
+    pod_free(p);
+}
+
+void world_wait(struct world *w)
+{
+    int64_t next_ms;
+    w->said = "time passed";
+    w->now_ms += (int64_t)world_random(w, 4000);
+    world_spread_events(w, rejections_expire(&w->cluster, w->now_ms, &next_ms));
+}

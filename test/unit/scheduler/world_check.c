@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What must hold of the world between two operations: everything that is kept incrementally equals a recount.
+ */
+#include "test/unit/scheduler/world_inside.h"
+
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "scheduler/classes.h"
+#include "test/unit/scheduler/oracle.h"
+
+static void check_node(const struct world *w, const struct cluster_node *cn)
+{
+    struct amounts used = {0};
+    struct ledger ledger;
+    ledger_init(&ledger);
+    ledger_set_inventory(
+        &ledger, cn->node ? labels_get(&cn->node->annotations, NAME_ANN_GPU_INVENTORY) : NULL,
+        NULL);
+    int64_t cpu = 0, gib = 0, percent = 0, cards = 0;
+    for (size_t i = 0; i < cn->pods.len; i++) {
+        const struct cluster_pod *cp = cn->pods.items[i];
+        MUST(w, cp->on == cn && cp->on_place == i, "%s on %s", cp->pod->key, cn->name);
+        MUST(w, cp->state == CLUSTER_ASSUMED || cp->state == CLUSTER_BOUND, "%s", cp->pod->key);
+        amounts_account(&used, &cp->request, 1);
+        ledger_account(&ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+        cpu = num_add_sat(cpu, cp->request.cpu_milli);
+        gib += cp->gpu.hold_gib;
+        percent += cp->gpu.hold_percent;
+        cards += cp->gpu.hold_cards;
+    }
+    MUST(w, cn->node != NULL || cn->pods.len > 0, "%s is kept for nothing", cn->name);
+    MUST(w, cpu == cn->used.cpu_milli, "%s: %lld and %lld", cn->name, (long long)cpu,
+         (long long)cn->used.cpu_milli);
+    MUST(w, amounts_digest(&used) == amounts_digest(&cn->used), "used of %s", cn->name);
+    MUST(w, used.extra_len == cn->used.extra_len, "names of %s", cn->name);
+    MUST(w, ledger_digest(&ledger) == ledger_digest(&cn->ledger), "cards of %s", cn->name);
+    /* Nobody rides free: what the pods ask for is on cards, or held on all of them. */
+    const struct ledger *l = &cn->ledger;
+    for (size_t i = 0; i < l->inventory.cards_len; i++) {
+        const struct ledger_card *card = &l->cards[i];
+        MUST(w, card->used_gib >= 0 && card->used_percent >= 0 && card->whole_holders >= 0,
+             "card %zu of %s", i, cn->name);
+        gib -= card->used_gib;
+        percent -= card->used_percent;
+        cards -= card->whole_holders;
+    }
+    MUST(w, gib == l->unplaced_gib && percent == l->unplaced_percent && cards == l->unplaced_cards,
+         "%s: %lld GiB, %lld %%, %lld cards are nowhere", cn->name, (long long)gib,
+         (long long)percent, (long long)cards);
+    amounts_deinit(&used);
+    ledger_deinit(&ledger);
+}
+
+void world_check(const struct world *w)
+{
+    const struct cluster *c = &w->cluster;
+    const char *key;
+    void *value;
+    size_t on_nodes = 0, holding = 0, members = 0, ours = 0;
+    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);) {
+        check_node(w, value);
+        on_nodes += ((const struct cluster_node *)value)->pods.len;
+    }
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        MUST(w, key == cp->pod->key, "the key of %s is not the object's", key);
+        MUST(w, (cp->on != NULL) == (cp->state == CLUSTER_ASSUMED || cp->state == CLUSTER_BOUND),
+             "%s", key);
+        MUST(w, (cp->gang != NULL) == str_eq(cp->pod->scheduler, NAME_SCHEDULER), "%s", key);
+        holding += cp->on != NULL;
+        ours += cp->gang != NULL;
+    }
+    /* Labels of namespaces are looked at when the next pod asks. */
+    MUST(w, c->index.namespaces != c->objects.generation[OBJECTS_NAMESPACES] || oracle_index(c),
+         "the index");
+    MUST(w, c->classes->disagreed == 0, "a class and the plugins disagreed");
+    MUST(w, on_nodes == holding, "%zu and %zu", on_nodes, holding);
+    for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);) {
+        const struct gang *g = value;
+        bool waiting = false;
+        MUST(w, g->members.len > 0, "%s is empty", key);
+        for (size_t k = 0; k < g->members.len; k++) {
+            MUST(w, g->members.items[k]->gang == g, "%s", key);
+            waiting |= cluster_pod_is_schedulable(g->members.items[k]);
+        }
+        MUST(w, !waiting || g->state != GANG_IDLE, "%s waits and is in no queue", key);
+        members += g->members.len;
+    }
+    MUST(w, members == ours, "%zu and %zu", members, ours);
+    MUST(w,
+         queue_len(&w->queue, GANG_ACTIVE) + queue_len(&w->queue, GANG_BACKOFF) +
+                 queue_len(&w->queue, GANG_PARKED) <=
+             map_count(&c->gangs),
+         "the queue has gangs that are gone");
+}

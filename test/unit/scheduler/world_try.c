@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What is tried in the world, and what must hold of each attempt: I1, I2, I3 and I7; the class and the scan say the same; who sleeps could not go.
+ */
+#include "test/unit/scheduler/world_inside.h"
+
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "scheduler/gangs.h"
+#include "scheduler/pipeline.h"
+#include "test/unit/scheduler/oracle.h"
+
+static void within(const struct world *w, const char *what, int64_t asked, int64_t used,
+                   int64_t total)
+{
+    MUST(w, asked == 0 || used <= total, "%s: %lld used of %lld", what, (long long)used,
+         (long long)total);
+}
+
+/* I1, for what was just promised. */
+static void check_promise(const struct world *w, const struct plan_step *step)
+{
+    const struct cluster_node *n = step->node;
+    const struct cluster_pod *p = step->pod;
+    MUST(w, p->on == n && n->node != NULL && p->state == CLUSTER_ASSUMED, "%s", p->pod->key);
+    MUST(w, !n->node->unschedulable || p->pod->tolerations_len > 0, "%s", p->pod->key);
+    within(w, "cpu", p->request.cpu_milli, n->used.cpu_milli, n->allocatable.cpu_milli);
+    within(w, "memory", p->request.memory_bytes, n->used.memory_bytes, n->allocatable.memory_bytes);
+    within(w, "pods", 1, n->used.pods, n->allocatable.pods);
+    for (uint32_t i = 0; i < p->request.extra_len; i++) {
+        int64_t used = 0, total = -1;
+        (void)amounts_get(&n->used, p->request.extra[i].id, &used);
+        (void)amounts_get(&n->allocatable, p->request.extra[i].id, &total);
+        within(w, p->request.extra[i].name, p->request.extra[i].value, used, total);
+    }
+    if (!p->gpu.any)
+        return;
+    struct error err = ERROR_INIT;
+    const struct ledger *l = &n->ledger;
+    MUST(w, l->known && claim_check(&p->claim, p->pod, &l->inventory, &err) == 0, "%s: %s",
+         p->pod->key, err.text);
+    for (size_t i = 0; i < l->inventory.cards_len; i++) {
+        const struct gpu_card *card = &l->inventory.cards[i];
+        int64_t mine = claim_card_gib(&p->claim, card->index);
+        for (size_t k = 0; k < p->claim.group_len; k++)
+            if (p->claim.group[k] == card->index) {
+                MUST(w, card->health == GPU_HEALTH_OK, "card %zu", i);
+                MUST(w, l->cards[i].whole_holders == 1 && l->cards[i].used_gib == 0, "card %zu", i);
+                MUST(w, l->unplaced_cards == 0 && l->unplaced_gib == 0, "card %zu", i);
+            }
+        if (mine == 0)
+            continue;
+        MUST(w, card->health == GPU_HEALTH_OK && l->cards[i].whole_holders == 0, "card %zu", i);
+        MUST(w, l->unplaced_cards == 0, "card %zu", i);
+        within(w, "card GiB", mine, l->cards[i].used_gib + l->unplaced_gib, gpu_card_gib(card));
+        /* What other pods hold beyond a card's size (edited claims) is no fault of a share that asks for none of it. */
+        int64_t mine_percent = 0;
+        for (size_t k = 0; k < p->claim.shares_len; k++)
+            if (p->claim.shares[k].card == card->index)
+                mine_percent += p->claim.shares[k].percent;
+        within(w, "card percent", mine_percent, l->cards[i].used_percent + l->unplaced_percent,
+               100);
+    }
+}
+
+static void tell(struct world *w, const char *text)
+{
+    w->story = (w->story ^ str_hash(text, strlen(text))) * UINT64_C(1099511628211);
+}
+
+static void take_verdict(struct world *w, struct gang *g, const struct plan *plan,
+                         const struct cycle_result *r, uint64_t before)
+{
+    if (plan->committed) {
+        world_spread_events(w, plan->events);
+        MUST(w, r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY, "%s", g->key);
+        MUST(w, gangs_count_missing(g) == 0, "I2: %s", g->key);
+        for (size_t i = 0; i < plan->steps.len; i++) {
+            check_promise(w, &plan->steps.items[i]);
+            tell(w, plan->steps.items[i].pod->pod->key);
+            tell(w, plan->steps.items[i].node->name);
+            w->placed++;
+        }
+    } else {
+        MUST(w, plan->steps.len == 0 && cluster_digest(&w->cluster) == before, "I2, I3: %s",
+             g->key);
+        w->refused++;
+    }
+    if (r->sentence != NULL)
+        tell(w, r->sentence);
+    MUST(w, (r->sentence != NULL) == (r->verdict != CYCLE_PLACED && r->verdict != CYCLE_NOTHING),
+         "I7: %s", g->key);
+}
+
+bool world_try(struct world *w)
+{
+    struct gang *g = queue_pop(&w->queue, w->now_ms);
+    if (g == NULL)
+        return false;
+    w->said = "gang tried";
+    arena_reset(&w->arena);
+    struct plan plan;
+    struct cycle_result r;
+    uint64_t before = cluster_digest(&w->cluster);
+    plan_begin(&plan, &w->cluster);
+    cycle_run(&w->cluster, g, &plan, &w->arena, &r);
+    take_verdict(w, g, &plan, &r, before);
+    plan_end(&plan);
+    if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
+        queue_succeeded(&w->queue, g);
+    else if (r.verdict == CYCLE_WAITING)
+        queue_wait(&w->queue, g, r.wakes);
+    else
+        queue_park(&w->queue, g, r.wakes, w->now_ms);
+    return true;
+}
+
+/* What the class remembers and what a scan over all nodes finds are the same, in the refusal's words too. */
+static void choose(struct world *w, struct cluster_pod *cp, struct pipeline_choice *out)
+{
+    struct pipeline_choice scanned;
+    pipeline_choose(&w->cluster, cp, &w->arena, out);
+    pipeline_scan(&w->cluster, cp, &w->arena, &scanned);
+    MUST(w, out->node == scanned.node, "%s: the class says %s, a scan %s", cp->pod->key,
+         out->node != NULL ? out->node->name : "no node",
+         scanned.node != NULL ? scanned.node->name : "no node");
+    if (out->node != NULL)
+        return;
+    MUST(w, out->wakes == scanned.wakes, "%s: %x and %x", cp->pod->key, (unsigned)out->wakes,
+         (unsigned)scanned.wakes);
+    MUST(w,
+         str_eq(reasons_sentence(&out->why, &w->arena), reasons_sentence(&scanned.why, &w->arena)),
+         "%s", cp->pod->key);
+}
+
+/* Whatever the filters allow, reserve gives; and what is tried leaves no trace (I3). */
+void world_try_and_undo(struct world *w)
+{
+    const char *key;
+    void *value;
+    uint64_t before = cluster_digest(&w->cluster);
+    struct plan plan;
+    w->said = "trial undone";
+    arena_reset(&w->arena);
+    plan_begin(&plan, &w->cluster);
+    for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
+        struct cluster_pod *cp = value;
+        if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL || !world_chance(w, 50))
+            continue;
+        struct pipeline_choice choice;
+        choose(w, cp, &choice);
+        size_t mark = plan_mark(&plan);
+        uint64_t here = cluster_digest(&w->cluster);
+        if (choice.node == NULL)
+            continue;
+        plan_place(&plan, cp, choice.node, &choice.claim);
+        MUST(w, cluster_digest(&w->cluster) != here, "%s", key);
+        if (world_chance(w, 30)) {
+            plan_rollback(&plan, mark);
+            MUST(w, cluster_digest(&w->cluster) == here, "%s", key);
+        }
+    }
+    plan_end(&plan);
+    MUST(w, cluster_digest(&w->cluster) == before, "I3");
+}
+
+void world_filter_means_reserve(struct world *w)
+{
+    const char *key, *name;
+    void *value, *node;
+    w->said = "filter and reserve compared";
+    arena_reset(&w->arena);
+    for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
+        struct cluster_pod *cp = value;
+        if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL || !world_chance(w, 30))
+            continue;
+        struct plugin_ask ask = pipeline_ask(&w->cluster, cp);
+        for (size_t k = 0; map_next(&w->cluster.nodes, &k, &name, &node);) {
+            const struct cluster_node *cn = node;
+            if (cn->node != NULL) {
+                MUST(w,
+                     oracle_spread(&w->cluster, cp->pod, cn) ==
+                         plugin_spread.filter(&ask, cn, &w->arena, NULL),
+                     "spread of %s on %s", key, name);
+                MUST(w,
+                     oracle_interpod(&w->cluster, cp->pod, cn) ==
+                         plugin_interpod.filter(&ask, cn, &w->arena, NULL),
+                     "affinity of %s on %s", key, name);
+            }
+            for (const struct plugin *const *p = pipeline_plugins; cn->node != NULL && *p; p++) {
+                struct reason why = {0};
+                struct claim claim = {0};
+                bool yes = (*p)->filter == NULL || (*p)->filter(&ask, cn, &w->arena, &why);
+                bool quiet = (*p)->filter == NULL || (*p)->filter(&ask, cn, &w->arena, NULL);
+                MUST(w, yes == quiet, "%s: %s on %s", (*p)->name, key, name);
+                bool given = (*p)->reserve == NULL || (*p)->reserve(&ask, cn, &w->arena, &claim);
+                MUST(w, !yes || given, "I3: %s: %s on %s", (*p)->name, key, name);
+                MUST(w,
+                     !yes || (*p)->reserve == NULL ||
+                         ledger_request_is_met(&cp->gpu, &claim, &w->arena),
+                     "%s on %s", key, name);
+            }
+        }
+    }
+}
+
+/* One thing to place. With several, placing is greedy: another pod that takes room can send the first one elsewhere, so that the second fits
+ * after all; no event can tell that before it was tried. */
+static bool is_simple(const struct gang *g)
+{
+    size_t waiting = 0, shares = 0;
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (!cluster_pod_is_schedulable(cp))
+            continue;
+        waiting++;
+        for (size_t k = 0; k < cp->pod->containers_len; k++)
+            shares += ledger_request_gib(&cp->pod->containers[k]) > 0;
+    }
+    return waiting == 1 && shares <= 1;
+}
+
+/* A gang that sleeps must not be able to go: else an event was missed. */
+void world_sleepers_cannot_go(struct world *w)
+{
+    w->said = "sleeping gangs looked at";
+    for (size_t i = 0; i < w->queue.parked.len; i++) {
+        struct gang *g = w->queue.parked.items[i];
+        if (!is_simple(g))
+            continue;
+        struct plan plan;
+        struct cycle_result r;
+        arena_reset(&w->arena);
+        plan_begin(&plan, &w->cluster);
+        cycle_run(&w->cluster, g, &plan, &w->arena, &r);
+        MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)g->wake);
+        plan_end(&plan);
+    }
+}
