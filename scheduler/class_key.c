@@ -7,6 +7,7 @@
 
 #include "scheduler/domains.h"
 #include "scheduler/plugins/burst.h"
+#include "scheduler/plugins/compute.h"
 
 static void put_number(struct strbuf *out, int64_t value)
 {
@@ -176,6 +177,10 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
     put_number(out, p->features);
     strbuf_addc(out, 'B');
     put_number(out, burst_policy_of(p));
+    for (const char *const *key = compute_labels; *key != NULL; key++) {
+        strbuf_addc(out, 'C');
+        put_text(out, labels_get(&p->labels, *key));
+    }
     strbuf_addc(out, 'Y');
     put_number(out, p->priority);
     put_number(out, c->packing);

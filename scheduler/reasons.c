@@ -259,6 +259,9 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_REJECTED:
         strbuf_addf(b, "%s just sent a pod back for want of %s", have, r->what);
         break;
+    case REASON_COMPUTE:
+        strbuf_addf(b, "%s %s, which is not what the pod asks for", have, r->what);
+        break;
     case REASON_KINDS:
         break;
     }

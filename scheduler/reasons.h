@@ -53,6 +53,7 @@ enum reason_kind {
     REASON_VOLUME_DRIVER,    /* what: driver that is missing */
     REASON_VOLUME_LIMIT,     /* what: driver; want, free: volumes */
     REASON_REJECTED,         /* what: a resource that the kubelet lacked a moment ago */
+    REASON_COMPUTE,          /* what: "alibabacloud.com/compute-class=gpu", which the node has */
     REASON_KINDS,
 };
 

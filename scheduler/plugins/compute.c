@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * compute - the compute class and the GPU series that a pod asks for by label. A node that carries the same label with another value does not take it; a node without
+ * the label does, since only some nodes of a cluster are of a class.
+ */
+#include "scheduler/plugins/compute.h"
+
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "scheduler/plugin.h"
+
+const char *const compute_labels[] = {NAME_LABEL_COMPUTE_CLASS, NAME_LABEL_GPU_MODEL_SERIES, NULL};
+
+static const char *value_of(const struct labels *l, const char *key)
+{
+    const char *value = labels_get(l, key);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    for (const char *const *key = compute_labels; *key != NULL; key++) {
+        const char *wanted = value_of(&ask->pod->pod->labels, *key);
+        const char *has = wanted != NULL ? value_of(&node->node->labels, *key) : NULL;
+        if (has == NULL || str_eq(wanted, has))
+            continue;
+        if (why != NULL)
+            *why = (struct reason){.kind = REASON_COMPUTE,
+                                   .what = arena_printf(a, "%s=%s", *key, has)};
+        return false;
+    }
+    return true;
+}
+
+static bool applies(const struct cluster_pod *pod)
+{
+    for (const char *const *key = compute_labels; *key != NULL; key++)
+        if (value_of(&pod->pod->labels, *key) != NULL)
+            return true;
+    return false;
+}
+
+const struct plugin plugin_compute = {.name = "compute",
+                                      .wakes = EVENT_NODE_LABELS,
+                                      .depends = PLUGIN_NODE,
+                                      .applies = applies,
+                                      .filter = filter};
