@@ -9,6 +9,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/cycle.h"
 #include "scheduler/gangs.h"
@@ -63,10 +64,10 @@ static const char *verdict_name(enum cycle_verdict v)
     return names[v];
 }
 
-/* What the Binding writes into the pod. Result keys are never input: a pod that gets no claim and brought such keys along has them blanked, since a
- * Binding cannot delete; other pods without a claim are left as they are. */
-static struct labels annotations_of(struct drive *d, const struct cluster_pod *cp,
-                                    const struct cluster_node *node)
+/* Result keys are never input: a pod that gets no claim and brought such keys along has them blanked, since a Binding cannot delete; other pods without a claim are
+ * left as they are. */
+static struct labels claim_of(struct drive *d, const struct cluster_pod *cp,
+                              const struct cluster_node *node)
 {
     struct labels out = {0};
     if (!claim_is_empty(&cp->claim)) {
@@ -80,6 +81,22 @@ static struct labels annotations_of(struct drive *d, const struct cluster_pod *c
     for (size_t i = 0; i < given->len; i++)
         if (claim_is_result_key(given->items[i].key) && given->items[i].value[0] != '\0')
             out.items[out.len++] = (struct label){.key = given->items[i].key, .value = ""};
+    return out;
+}
+
+/* What the Binding writes into the pod. */
+static struct labels annotations_of(struct drive *d, struct cluster_pod *cp,
+                                    const struct cluster_node *node)
+{
+    struct labels claim = claim_of(d, cp, node);
+    const char *gang = gangs_record_of(cp);
+    if (gang == NULL)
+        return claim;
+    struct labels out = {.items = arena_new(&d->arena, struct label, claim.len + 1)};
+    for (size_t i = 0; i < claim.len; i++)
+        if (!str_eq(claim.items[i].key, NAME_ANN_GANG_SATISFIED))
+            out.items[out.len++] = claim.items[i];
+    out.items[out.len++] = (struct label){.key = NAME_ANN_GANG_SATISFIED, .value = gang};
     return out;
 }
 
@@ -274,6 +291,14 @@ static void try_gang(struct drive *d, struct gang *g)
     }
 }
 
+/* What the next leader must know of gangs that have their quorum. */
+static void record_satisfied(struct drive *d)
+{
+    struct cluster_pod *cp;
+    while ((cp = gangs_take_unrecorded(&d->cluster)) != NULL)
+        status_record_satisfied(d->status, cp->pod, cp->said.name);
+}
+
 static void tick(void *arg)
 {
     struct drive *d = arg;
@@ -281,6 +306,7 @@ static void tick(void *arg)
         return;
     volumes_look(d->volumes);
     bursts_look(d->bursts);
+    record_satisfied(d);
     int64_t slice_end = clock_mono_ms() + DRIVE_SLICE_MS;
     struct gang *g;
     while ((g = queue_pop(&d->queue, clock_mono_ms())) != NULL) {

@@ -42,6 +42,7 @@ struct status_job {
     char *reason, *sentence;
     bool turns_false; /* the condition was not False before */
     char *nominated;  /* not a condition but this node's name; "": none any more */
+    char *satisfied;  /* not a condition but the gang that had its quorum (gangs.h) */
     char *group;      /* not a pod but a PodGroup: the patch */
     enum pod_group_api api;
 };
@@ -56,6 +57,7 @@ static void job_free(void *p)
     free(job->reason);
     free(job->sentence);
     free(job->nominated);
+    free(job->satisfied);
     free(job->group);
     free(job);
 }
@@ -108,6 +110,23 @@ static void print_nominated(const struct status_job *job, struct strbuf *out)
     json_object_end(&w);
 }
 
+/* An annotation goes with the status, which we may write anyway. */
+static void print_satisfied(const struct status_job *job, struct strbuf *out)
+{
+    struct json_writer w;
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", job->uid);
+    json_key(&w, "annotations");
+    json_object_begin(&w);
+    json_kv_str(&w, NAME_ANN_GANG_SATISFIED, job->satisfied);
+    json_object_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
 /* After a conflict. 1: the pod still waits, the job has its version; 0: it does not; -1: not known. */
 static int still_waits(struct status *s, struct status_job *job, struct error *err)
 {
@@ -129,6 +148,8 @@ static int patch(struct status *s, const struct status_job *job, struct error *e
     AUTO_STRBUF body = {0};
     if (job->nominated != NULL)
         print_nominated(job, &body);
+    else if (job->satisfied != NULL)
+        print_satisfied(job, &body);
     else
         print_condition(job, &body);
     return kube_patch(s->client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
@@ -337,6 +358,18 @@ void status_tell_nominated(struct status *s, const struct pod *p, const char *no
                                .uid = mem_strdup(p->uid),
                                .version = mem_strdup(""),
                                .nominated = mem_strdup(str_or_empty(node))};
+    if (!workers_submit(s->workers, job))
+        metrics_inc(&writes, "dropped");
+}
+
+void status_record_satisfied(struct status *s, const struct pod *p, const char *gang)
+{
+    struct status_job *job = mem_new(struct status_job, 1);
+    *job = (struct status_job){.ns = mem_strdup(p->ns),
+                               .name = mem_strdup(p->name),
+                               .uid = mem_strdup(p->uid),
+                               .version = mem_strdup(""),
+                               .satisfied = mem_strdup(gang)};
     if (!workers_submit(s->workers, job))
         metrics_inc(&writes, "dropped");
 }

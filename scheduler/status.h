@@ -45,6 +45,8 @@ void status_tell_bind_failed(struct status *s, const struct pod *p, const char *
                              const char *why);
 /* Writes status.nominatedNodeName, ahead of nobody and without waiting for a turn: another leader must know of it. node NULL: takes it back. */
 void status_tell_nominated(struct status *s, const struct pod *p, const char *node);
+/* Writes NAME_ANN_GANG_SATISFIED into a bound pod, in its turn. */
+void status_record_satisfied(struct status *s, const struct pod *p, const char *gang);
 void status_tell_preempted(struct status *s, const struct pod *victim, const struct pod *by,
                            const char *node);
 /* Writes the PodGroup's status, as long as it is that very object. */

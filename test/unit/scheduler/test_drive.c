@@ -257,6 +257,41 @@ static void a_member_that_failed_to_bind_follows_the_others(void **state)
     expect_done();
 }
 
+#define BOUND(name_)                 \
+    POD(.name = name_, .node = "n1", \
+        .labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "3"))
+#define SATISFIED "\"" NAME_ANN_GANG_SATISFIED "\":\"g\""
+
+static void a_gang_that_has_its_quorum_says_so_to_the_next_leader(void **state)
+{
+    (void)state;
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
+    RESET(&in, INTAKE_PODS, MEMBER("a"), MEMBER("b"), MEMBER("c"));
+    settle();
+    shell_await(twin, "POST", "/binding", 3);
+    expect_int("no Binding of the first burst says it", 0, shell_count(twin, "POST", SATISFIED));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, BOUND("b"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, BOUND("c"));
+    settle();
+    expect_int("nor anything before all are bound", 0, shell_count(twin, "PATCH", SATISFIED));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, BOUND("a"));
+    settle();
+    shell_await(twin, "PATCH", SATISFIED, 1);
+    expect_int("the first member carries it", 1, shell_count(twin, "PATCH", "/pods/a/status"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, BOUND("b"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, BOUND("c"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "d", .labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "3"),
+             .annotations = PAIRS(NAME_ANN_GANG_SATISFIED, "forged")));
+    settle();
+    shell_await(twin, "POST", "/pods/d/binding", 1);
+    expect_int("one that comes later goes alone, and its Binding says it", 1,
+               shell_count(twin, "POST", SATISFIED));
+    expect_int("once", 0, shell_count(twin, "POST", NAME_ANN_GANG_SATISFIED "\":\"\""));
+    expect_int("one write in all", 1, shell_count(twin, "PATCH", SATISFIED));
+    expect_done();
+}
+
 static void a_pod_that_waits_is_told_why_when_it_has_waited(void **state)
 {
     (void)state;
@@ -386,6 +421,7 @@ int main(void)
         TEST(a_result_takes_back_only_what_it_was_for),
         TEST(a_gang_is_posted_whole_or_not_at_all),
         TEST(a_member_that_failed_to_bind_follows_the_others),
+        TEST(a_gang_that_has_its_quorum_says_so_to_the_next_leader),
         TEST(a_pod_that_waits_is_told_why_when_it_has_waited),
         TEST(room_that_appears_is_taken_at_once),
         TEST(after_a_pause_nothing_new_is_tried),
