@@ -344,6 +344,7 @@ int main(int argc, char **argv)
         s.exit_code = EXIT_FAILURE;
     }
     tear_down(&s);
+    log_info("stopped", kv("status", s.exit_code));
     metrics_reset();
     kube_http_global_cleanup();
     return s.exit_code;

@@ -498,6 +498,7 @@ static int serve(int argc, char **argv)
         loop_run(l.loop);
     }
     stop(&l);
+    log_info("stopped", kv("status", l.exit_code));
     kube_http_global_cleanup();
     return l.exit_code;
 }
