@@ -337,6 +337,8 @@ static void put_pod_spec(struct json_writer *w, const struct pod *p, const char 
         json_kv_int(w, "priority", p->priority);
     if (p->preempt_never)
         json_kv_str(w, "preemptionPolicy", "Never");
+    if (p->active_deadline_s > 0)
+        json_kv_int(w, "activeDeadlineSeconds", p->active_deadline_s);
     if (p->gated) /* which gates is not in the model */
         put_named(w, "schedulingGates", "gate");
     if (p->resource_claims)

@@ -234,6 +234,9 @@ static int decode_spec_field(const struct json_iter *at, struct pod *p, struct a
         return decode_terms_spread(it.value, p, a, err);
     if (FIELD(it, "hostNetwork"))
         return decode_field_bool(it.value, "spec.hostNetwork", &p->host_network, err);
+    if (FIELD(it, "activeDeadlineSeconds"))
+        return decode_field_int(it.value, "spec.activeDeadlineSeconds", 1, INT32_MAX,
+                                &p->active_deadline_s, err);
     if (FIELD(it, "schedulingGates")) {
         if (decode_field_array(it.value, "spec.schedulingGates", DECODE_LIST_MAX, &len, err) < 0)
             return -1;

@@ -122,6 +122,7 @@ struct pod {
     size_t volumes_len;
     const char **image_volumes; /* references of volumes of kind image */
     size_t image_volumes_len;
+    int64_t active_deadline_s; /* spec.activeDeadlineSeconds, from started_ns on; 0: none */
     bool host_network;
     uint8_t features; /* POD_FEATURE_* that its node must declare */
 

@@ -84,7 +84,7 @@ static const struct {
      "\"cpuset-scheduler\":\"true\"},"
      "\"ownerReferences\":[{\"kind\":\"Job\",\"name\":\"j\",\"uid\":\"o\",\"controller\":true}]},"
      "\"spec\":{\"schedulerName\":\"ack-co-scheduler\",\"priority\":-5,\"preemptionPolicy\":\"Never\","
-     "\"schedulingGates\":[{\"name\":\"gate\"}],\"resourceClaims\":[{\"name\":\"claim\"}],"
+     "\"activeDeadlineSeconds\":90,\"schedulingGates\":[{\"name\":\"gate\"}],\"resourceClaims\":[{\"name\":\"claim\"}],"
      "\"schedulingGroup\":{\"podGroupName\":\"g\"},\"nodeSelector\":{\"disk\":\"ssd\"},"
      "\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":["
      "{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\",\"values\":[\"x\",\"y\"]},"

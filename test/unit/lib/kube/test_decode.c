@@ -45,7 +45,7 @@ static void test_full_pod(void **state)
         "'metadata':{'name':'a','namespace':'ns','uid':'u-1','resourceVersion':'77','creationTimestamp':'1970-01-01T00:00:01Z',"
         "'deletionTimestamp':'1970-01-01T00:00:02Z','labels':{'b':'2','a':'1'},'annotations':{'x':'y'},'managedFields':[{'a':[1,2]}],"
         "'ownerReferences':[{'kind':'X','name':'x','uid':'x'},{'kind':'Job','name':'j','uid':'u-j','controller':true}]},"
-        "'spec':{'nodeName':'n1','schedulerName':'ack-co-scheduler','priority':-5,'preemptionPolicy':'Never','schedulingGates':[{'name':'g'}],"
+        "'spec':{'nodeName':'n1','schedulerName':'ack-co-scheduler','priority':-5,'preemptionPolicy':'Never','activeDeadlineSeconds':90,'schedulingGates':[{'name':'g'}],"
         "'resourceClaims':[{'name':'r'}],'schedulingGroup':{'podGroupName':'pg'},'overhead':{'cpu':'10m'},'resources':{'requests':{'cpu':'2'}},"
         "'containers':[{'name':'c','image':'i','ports':[{'containerPort':80},{'hostPort':8080,'hostIP':'10.0.0.1','protocol':'UDP'},"
         "{'hostPort':81}],'resources':{'requests':{'cpu':'100.5m','memory':1024,'aliyun.com/gpu-mem':'3'},'limits':{'aliyun.com/gpu-mem':'3'}}},"
@@ -72,6 +72,7 @@ static void test_full_pod(void **state)
     expect_str("scheduler", "ack-co-scheduler", p->scheduler);
     expect_int("priority", -5, p->priority);
     expect_true("preemption policy", p->preempt_never);
+    expect_int("deadline", 90, p->active_deadline_s);
     expect_true("gated", p->gated);
     expect_true("claims", p->resource_claims);
     expect_str("group", "pg", p->scheduling_group);
@@ -183,6 +184,8 @@ static void test_bad_pods(void **state)
         {SPEC("'nodeName':[]"), "pod ns/a: spec.nodeName: must be a string without NUL, not array"},
         {SPEC("'priority':'x'"), "pod ns/a: spec.priority: must be an integer"},
         {SPEC("'priority':1.5"), "pod ns/a: spec.priority: must be an integer"},
+        {SPEC("'activeDeadlineSeconds':0"),
+         "pod ns/a: spec.activeDeadlineSeconds: must be between 1 and 2147483647: 0"},
         {SPEC("'priority':2147483648"),
          "pod ns/a: spec.priority: must be between -2147483648 and 2147483647: 2147483648"},
         {SPEC("'containers':{}"), "pod ns/a: spec.containers: must be a list, not object"},
