@@ -55,6 +55,39 @@ def refusal(suite):
     check(c.node_of(ns, "foreign") is None and c.condition(ns, "foreign") is None, "the foreign pod was touched")
 
 
+@case("/metrics has attempts by result, queue lengths, latencies of cycles, binds and from watch to bind, cache sizes, Events; classes and plugins never disagreed")
+def metrics(suite):
+    c, ns = suite.cluster, suite.namespace()
+    node = suite.node("metrics-1", cpu="2")
+    p = suite.scheduler()
+    c.create_pod(ns, "big", requests={"cpu": "3"}, node_selector={"pool": node})
+    c.create_pod(ns, "small", requests={"cpu": "1"}, node_selector={"pool": node})
+    c.wait_bound(ns, "small")
+    c.wait_refused(ns, "big", "too little cpu")
+    wait_until(lambda: c.events(ns, "small", "Scheduled"), "an Event says that it was bound")
+    for line in (r'attempts_total\{result="placed"\} [1-9]', r'attempts_total\{result="unschedulable"\} [1-9]', r'queue_gangs\{state="active"\} 0',
+                 r'queue_gangs\{state="backoff"\} ', r'queue_gangs\{state="parked"\} [1-9]', "cycle_duration_seconds_count [1-9]", "bind_duration_seconds_count [1-9]",
+                 "watch_to_bind_seconds_count [1-9]", "cached_nodes [1-9]", "cached_pods [1-9]", r'condition_writes_total\{result="written"\} [1-9]',
+                 r"preemptions_total \d", "class_disagreements 0"):
+        wait_until(lambda line=line: re.search("^cosched_scheduler_" + line, http_get(p.port, "/metrics")[1], re.M), f"/metrics has {line}")
+    check('\ncosched_events_total{result="sent"} ' in http_get(p.port, "/metrics")[1], "Events are not counted")
+
+
+@case("what asks for dynamic resource allocation is told that it is not supported: resource claims, and a resource that only a DeviceClass offers")
+def dynamic_resources(suite):
+    c, ns = suite.cluster, suite.namespace()
+    node = suite.node("dra-1", cpu="2")
+    c.do("POST", "/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "dra.example.com"}, "spec": {"extendedResourceName": "example.com/dra"}})
+    try:
+        suite.scheduler()
+        c.create_pod(ns, "extended", limits={"example.com/dra": "1"}, node_selector={"pool": node})
+        c.wait_refused(ns, "extended", r"1 has example.com/dra only by dynamic resource allocation \(DeviceClass dra.example.com\), which is not supported by this scheduler")
+        c.create_pod(ns, "claims", node_selector={"pool": node}, resourceClaims=[{"name": "x", "resourceClaimName": "none"}])
+        c.wait_refused(ns, "claims", r"^spec.resourceClaims \(dynamic resource allocation\) is not supported by this scheduler$")
+    finally:
+        c.do("DELETE", "/apis/resource.k8s.io/v1/deviceclasses/dra.example.com")
+
+
 @case("a waiting pod is bound when a pod goes, when a node grows, and when a node comes: events, no polling")
 def room_appears(suite):
     c, ns = suite.cluster, suite.namespace()

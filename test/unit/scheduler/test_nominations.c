@@ -128,9 +128,40 @@ static void the_order_in_which_they_came_does_not_matter(void **state)
     expect_done();
 }
 
+static void whose_nominations_count(void **state)
+{
+    (void)state;
+    const struct row {
+        const char *sentence;
+        const char *scheduler;
+        int32_t priority;
+        const char *node;
+        bool fits;
+    } rows[] = {
+        {"ours, more important", NULL, 1, NULL, false},
+        {"ours, as important", NULL, 0, NULL, false},
+        {"ours, less important", NULL, -1, NULL, true},
+        {"another scheduler's, more important", "default-scheduler", 1, NULL, false},
+        {"another scheduler's, as important", "default-scheduler", 0, NULL, false},
+        {"another scheduler's, less important", "default-scheduler", -1, NULL, true},
+        {"bound elsewhere by now: it waits no more", "default-scheduler", 1, "n2", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)setup(NULL);
+        (void)cluster_put_node(&c, NODE(.name = "n1"));
+        (void)PUT(.name = "first", .scheduler = rows[i].scheduler, .nominated = "n1",
+                  .priority = rows[i].priority, .node = rows[i].node, .c = {{.cpu_milli = 6000}});
+        struct cluster_pod *second = PUT(.name = "second", .c = {{.cpu_milli = 4000}});
+        expect_int(rows[i].sentence, rows[i].fits, str_eq(answer(rows[i].sentence, second), "n1"));
+        (void)teardown(NULL);
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whose_nominations_count),
         cmocka_unit_test(a_nominated_pod_that_changes_is_asked_about_again),
         cmocka_unit_test(the_order_in_which_they_came_does_not_matter),
     };
