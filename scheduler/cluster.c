@@ -58,7 +58,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     c->classes = classes_new();
 }
 
-static void pod_delete(struct cluster_pod *cp)
+void cluster_pod_free(struct cluster_pod *cp)
 {
     arena_deinit(&cp->claim_arena);
     pod_free(cp->pod);
@@ -70,9 +70,10 @@ void cluster_deinit(struct cluster *c)
 {
     const char *key;
     void *value;
+    slots_deinit(c);
     nominations_deinit(c);
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
-        pod_delete(value);
+        cluster_pod_free(value);
     for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
         cluster_nodes_delete(value);
     gangs_deinit(c);
@@ -401,6 +402,10 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (cp == NULL || (uid != NULL && !str_eq(cp->pod->uid, uid)))
         return 0;
     uint32_t events = 0;
+    bool keeps = slots_wants(c, cp);
+    AUTO_STRBUF gang = {0}, node = {0};
+    strbuf_adds(&gang, cp->gang != NULL ? cp->gang->key : "");
+    strbuf_adds(&node, keeps ? cp->on->name : "");
     if (cp->on != NULL) {
         struct cluster_node *cn = cp->on;
         release(c, cp);
@@ -414,7 +419,12 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* what it was promised is free again */
     volumes_held_withdraw(c, cp);
     index_forget_traits(&c->index, cp);
-    pod_delete(cp);
+    if (keeps)
+        slots_keep(c, cp, strbuf_str(&gang), strbuf_str(&node));
+    else
+        cluster_pod_free(cp);
+    if (gang.len > 0 && map_get(&c->gangs, strbuf_str(&gang)) == NULL)
+        events |= slots_drop(c, strbuf_str(&gang));
     return events;
 }
 

@@ -23,6 +23,7 @@
 #include "scheduler/index.h"
 #include "scheduler/ledger.h"
 #include "scheduler/objects.h"
+#include "scheduler/slots.h"
 #include "scheduler/table.h"
 #include "scheduler/volumes_held.h"
 
@@ -203,6 +204,7 @@ struct cluster {
     struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
     struct VEC(struct cluster_rejection) rejections;
     struct failures failures; /* failed members of gangs */
+    struct slots slots;       /* of gangs that lost a member */
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     struct volumes_held volumes;

@@ -262,7 +262,9 @@ static void try_gang(struct drive *d, struct gang *g)
     int64_t began_us = clock_mono_us();
     arena_reset(&d->arena);
     plan_begin(&plan, &d->cluster);
+    slots_lend(&d->cluster, g);
     cycle_run(&d->cluster, g, &plan, &d->arena, &r);
+    slots_settle(&d->cluster, g);
     metrics_observe_us(&cycle_seconds, NULL, clock_mono_us() - began_us);
     metrics_inc(&attempts, verdict_name(r.verdict));
 
@@ -394,6 +396,7 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
 {
     *d = (struct drive){.loop = loop};
     cluster_init(&d->cluster, scheduler_name);
+    d->cluster.slots.kept = true; /* podgroups.c ends them */
     queue_init(&d->queue);
     arena_init(&d->arena, 64 * 1024);
     struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge,

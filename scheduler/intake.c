@@ -130,16 +130,18 @@ static uint32_t put_rejected(const struct change *ch, void *object)
     struct pod *p = object;
     int64_t at_ns = p->started_ns > 0 ? p->started_ns : p->created_ns;
     int64_t age_ms = (clock_wall_ns() - at_ns) / 1000000;
+    uint32_t events = 0;
     if (rejections_is_one(p) && age_ms < REJECTIONS_MS) {
         log_warn("kubelet sent a pod back", kv("pod", p->key), kv("node", p->node),
                  kv("reason", p->status_reason));
         metrics_inc(&rejected, p->status_reason);
         rejections_note(ch->in->cluster, p, age_ms, loop_now_ms(ch->in->loop));
+        events = slots_void(ch->in->cluster, p->uid);
         loop_timer_set(ch->in->loop, &ch->in->rejections, 0, expire_rejections, ch->in);
     }
     failures_note(&ch->in->cluster->failures, p);
     pod_free(p);
-    return 0;
+    return events;
 }
 
 static uint32_t drop_rejected(const struct change *ch, struct name name)

@@ -44,15 +44,6 @@ struct podgroups {
     struct arena arena;
 };
 
-static int64_t timeout_of(const struct pod_group *group)
-{
-    int64_t ms;
-    if (group == NULL || group->schedule_timeout_s <= 0 ||
-        !num_mul(group->schedule_timeout_s, 1000, &ms))
-        return PODGROUPS_TIMEOUT_MS;
-    return ms;
-}
-
 static void next_by(int64_t *next_ms, int64_t due_ms)
 {
     *next_ms = num_min(*next_ms, due_ms);
@@ -94,7 +85,7 @@ static void look_at_attempt(struct podgroups *p, struct gang *g, const struct po
                             bool waits, int64_t now_ms, int64_t *next_ms)
 {
     const char *why;
-    int64_t timeout_ms = timeout_of(group);
+    int64_t timeout_ms = progress_timeout_ms(group);
     if (!waits || gangs_count_missing(g) == 0 ||
         !gangs_has_quorum(p->config.cluster, g, &p->arena, &why)) {
         g->trial.since_ms = 0;
@@ -140,7 +131,7 @@ static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod
 {
     struct gang_trial *t = &g->trial;
     int32_t placed = gangs_count_placed(g);
-    int64_t timeout_ms = timeout_of(group);
+    int64_t timeout_ms = progress_timeout_ms(group);
     if (placed == 0 || placed >= g->min_available || t->had_success) {
         t->broken_ms = 0;
         t->told_broken = false;
@@ -206,6 +197,18 @@ static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64
     next_by(next_ms, all->told_ms + PODGROUPS_AGAIN_MS);
 }
 
+/* ---- slots ---- */
+
+static void end_slots(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
+{
+    int64_t due_ms;
+    uint32_t events = slots_expire(p->config.cluster, now_ms, &due_ms);
+    if (due_ms >= 0)
+        next_by(next_ms, due_ms);
+    if (queue_wake(p->config.queue, events, now_ms) > 0)
+        p->config.changed(p->config.arg);
+}
+
 /* ---- wiring ---- */
 
 static void look(void *arg)
@@ -216,6 +219,7 @@ static void look(void *arg)
     const char *key;
     void *value;
     arena_reset(&p->arena);
+    end_slots(p, now_ms, &next_ms);
     for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);)
         if (!gangs_is_lone(value))
             look_at_gang(p, value, now_ms, &next_ms);

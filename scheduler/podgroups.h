@@ -5,6 +5,8 @@
  * An attempt begins when a quorum of members waits for room; when scheduleTimeoutSeconds (60 for gangs without a PodGroup) are over it has failed: Events on the
  * PodGroup and its pods, a backoff, and the next attempt begins. A waiting gang holds nothing, so a failed attempt costs nobody anything, and it is never the last one.
  *
+ * Slots (slots.h) that nobody came for end here too.
+ *
  * A gang is stale when it has had members on nodes, but fewer than its quorum, for that long: it could not be healed. --stale-gang says what becomes of it.
  */
 #pragma once
@@ -19,9 +21,8 @@
 #include "scheduler/status.h"
 
 enum {
-    PODGROUPS_DELAY_MS = 100,     /* changes within it are one write */
-    PODGROUPS_AGAIN_MS = 10000,   /* a status that the watch does not show is sent again */
-    PODGROUPS_TIMEOUT_MS = 60000, /* of a gang without a PodGroup */
+    PODGROUPS_DELAY_MS = 100,   /* changes within it are one write */
+    PODGROUPS_AGAIN_MS = 10000, /* a status that the watch does not show is sent again */
 };
 
 struct podgroups;

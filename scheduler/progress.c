@@ -3,11 +3,21 @@
 
 #include <string.h>
 
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "scheduler/failures.h"
 #include "scheduler/gangs.h"
 
 static const char pending[] = "Pending", failed[] = "Failed", finished[] = "Finished";
+
+int64_t progress_timeout_ms(const struct pod_group *group)
+{
+    int64_t ms;
+    if (group == NULL || group->schedule_timeout_s <= 0 ||
+        !num_mul(group->schedule_timeout_s, 1000, &ms))
+        return PROGRESS_TIMEOUT_MS;
+    return ms;
+}
 
 static void count(const struct gang *g, struct progress *out)
 {

@@ -21,6 +21,11 @@
 
 #include "scheduler/cluster.h"
 
+enum { PROGRESS_TIMEOUT_MS = 60000 }; /* of a gang without a PodGroup */
+
+/* How long an attempt of its gang may take, and a slot waits (slots.h). NULL: it has no PodGroup. */
+int64_t progress_timeout_ms(const struct pod_group *group);
+
 struct progress {
     const char *phase;
     int32_t scheduled, running, succeeded, failed;

@@ -361,3 +361,76 @@ def dry_run(suite):
     yard.stream.wait(lambda: yard.stream.size("g") == 6, "the gang is bound")
     check(not yard.stream.problems, yard.stream.problems)
     p.stop()
+
+
+@case("with --gang-dry-run nobody is bound when one member would be refused", needs={"local"})
+def dry_run_refused(suite):
+    c, yard = suite.cluster, Yard(suite, 2, 4)
+    suite.scheduler("--gang-dry-run")
+    c.do("POST", "/cosched/faults", {"fault": "reply", "code": 403, "message": "not this one", "match": {"agent": "rehearsal"}, "count": 1})
+    yard.gang("g", 6)
+    event = wait_until(lambda: [e for i in range(6) for e in c.events(yard.ns, f"g-{i}", "FailedBinding")], "one member says why")[0]
+    check("not this one" in event["message"], event["message"])
+    yard.stream.wait(lambda: yard.stream.size("g") == 6, "the next attempt succeeds")
+    check(not yard.stream.problems, yard.stream.problems)
+
+
+@case("a gang that has lost a member keeps its room for the replacement, and a stranger waits; a gang that was deleted keeps nothing")
+def slot(suite):
+    c, yard = suite.cluster, Yard(suite, 1, 2)
+    suite.scheduler()
+    yard.gang("g", 2)
+    yard.stream.wait(lambda: yard.stream.size("g") == 2, "the gang is bound")
+    c.create_pod(yard.ns, "stranger", requests={"cpu": "1"}, node_selector={"pool": yard.ns})
+    c.wait_refused(yard.ns, "stranger", "too little cpu")
+    c.delete_pod(yard.ns, "g-1")
+    c.wait_refused(yard.ns, "stranger", "too little cpu|nominated|promised|kept")
+    time.sleep(1.5)  # longer than the stranger's backoff: it has been tried
+    check_equal(c.node_of(yard.ns, "stranger"), None, "the stranger's node")
+    yard.member("g", 2, 2)
+    c.wait_bound(yard.ns, "g-2")
+    check_equal(c.node_of(yard.ns, "stranger"), None, "the stranger's node")
+    yard.end("g")
+    c.wait_bound(yard.ns, "stranger")
+
+
+@case("a member that its kubelet sends back counts as failed, and its replacement goes to another node")
+def sent_back(suite):
+    c = suite.cluster
+    pod_group_crds(suite)
+    ns = suite.namespace()
+    for i in range(2):
+        suite.node(f"{ns}-{i}", cpu="2", labels={"pool": ns})
+    suite.scheduler()
+    put_group(c, ns, "g", 2)
+    member = lambda i: c.create_pod(ns, f"m{i}", requests={"cpu": "1"}, labels={BARE: "g"}, node_selector={"pool": ns})
+    member(0), member(1)
+    wait_status(c, ns, "g", phase="Scheduled", scheduled=2)
+    lacking = c.node_of(ns, "m1")
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/m1/status", {"status": {"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"}}, MERGE)
+    wait_status(c, ns, "g", phase="Failed", scheduled=1, failed=1)
+    member(2)
+    wait_status(c, ns, "g", phase="Scheduled", scheduled=2, failed=1)
+    check(c.node_of(ns, "m2") != lacking, f"the replacement is on {lacking}, which has just sent a member back")
+
+
+@case("a gang that cannot be healed is kept with an Event, or sent away with --stale-gang=evict")
+def stale(suite):
+    c = suite.cluster
+    pod_group_crds(suite)
+    for option in ("keep", "evict"):
+        ns = suite.namespace()
+        node = suite.node(f"{ns}-n", cpu="2")
+        scheduler = suite.scheduler(f"--stale-gang={option}")
+        put_group(c, ns, "g", 2, timeout=2)
+        for i in range(2):
+            c.create_pod(ns, f"m{i}", requests={"cpu": "1"}, labels={BARE: "g"}, node_selector={"pool": node})
+        wait_status(c, ns, "g", phase="Scheduled", scheduled=2)
+        c.delete_pod(ns, "m1")
+        event = wait_until(lambda: c.events(ns, "g", "StaleGang"), "an Event on the PodGroup", 20)[0]  # pylint: disable=cell-var-from-loop
+        check("has 1 of 2 pods on nodes" in event["message"], event["message"])
+        if option == "keep":
+            check("m0" in [p["metadata"]["name"] for p in c.pods(ns)], "the other member was sent away")
+        else:
+            wait_until(lambda: not c.pods(ns), "the other member is sent away")  # pylint: disable=cell-var-from-loop
+        scheduler.stop()
