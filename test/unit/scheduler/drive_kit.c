@@ -18,7 +18,18 @@ static bool is_binding(void *arg)
     return binder_pending(k->binder) > 0;
 }
 
+static bool is_always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
 void drive_kit_init(struct drive_kit *k, const struct drive_options *o)
+{
+    drive_kit_init_with(k, &(struct drive_kit_config){.drive = *o});
+}
+
+void drive_kit_init_with(struct drive_kit *k, const struct drive_kit_config *c)
 {
     struct error err = ERROR_INIT;
     struct kube_options options = twin_options();
@@ -28,17 +39,21 @@ void drive_kit_init(struct drive_kit *k, const struct drive_options *o)
         intake_init(&k->intake, k->loop, &k->drive.cluster, &k->drive.queue, changed, &k->drive,
                     &err) < 0)
         fail_msg("%s", err.text);
-    k->drive.options = *o;
+    k->drive.options = c->drive;
     struct binder_config binder = {
         .threads = 4, .results = k->drive.results, .timeout_ms = (int64_t)2 * SHELL_WAIT_MS};
     struct status_config status = {
-        .events = {.queue = 1000, .qps = 1000}, .is_busy = is_binding, .arg = k};
+        .events = {.queue = c->no_events ? 0 : 1000, .qps = c->no_conditions ? 1 : 1000},
+        .is_busy = c->no_conditions ? is_always : is_binding,
+        .arg = k};
     struct evictor_config evictor = {.results = k->drive.evictions};
     if (binder_start(&k->binder, k->config, &options, &binder, &err) < 0 ||
         status_start(&k->status, k->config, &options, &status, &err) < 0 ||
         evictor_start(&k->evictor, k->config, &options, &evictor, &err) < 0)
         fail_msg("%s", err.text);
     struct volumes_config volumes = drive_volumes_config(&k->drive, k->binder);
+    if (c->adjust_volumes != NULL)
+        c->adjust_volumes(&volumes);
     if (volumes_start(&k->volumes, k->config, &options, &volumes, &err) < 0)
         fail_msg("%s", err.text);
 }

@@ -22,8 +22,16 @@ struct drive_kit {
     struct status *status;
 };
 
+struct drive_kit_config {
+    struct drive_options drive;
+    bool no_events;     /* none are sent: every request is one that the test is about */
+    bool no_conditions; /* nor is any pod told why it waits */
+    void (*adjust_volumes)(struct volumes_config *c); /* or NULL */
+};
+
 /* Everything but drive_start; then drive_kit_start. */
 void drive_kit_init(struct drive_kit *k, const struct drive_options *o);
+void drive_kit_init_with(struct drive_kit *k, const struct drive_kit_config *c);
 /* Before drive_kit_start: --gang-dry-run. */
 void drive_kit_rehearse(struct drive_kit *k);
 void drive_kit_start(struct drive_kit *k);

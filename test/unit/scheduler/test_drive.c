@@ -13,88 +13,39 @@
 #include "lib/model/names.h"
 #include "scheduler/intake.h"
 #include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
-#include "test/unit/scheduler/shell_kit.h"
+#include "test/unit/scheduler/drive_kit.h"
 
-static struct twin *twin;
-static struct kube_config *config;
-static struct loop *loop;
-static struct drive d;
-static struct intake in;
-static struct binder *binder;
-static struct evictor *evictor;
-static struct volumes *volumes;
-static struct status *status;
-
-static void changed(void *arg)
-{
-    drive_poke(arg);
-}
-
-static bool is_binding(void *arg)
-{
-    (void)arg;
-    return binder_pending(binder) > 0;
-}
+static struct drive_kit k;
 
 static int setup(void **state)
 {
     (void)state;
-    struct error err = ERROR_INIT;
-    struct kube_options options = twin_options();
-    struct status_config sc = {.events = {.queue = 0, .qps = 1000}, .is_busy = is_binding};
-    twin = twin_start(NULL, false);
-    config = twin_config(twin);
-    if (loop_new(&loop, &err) < 0 || drive_init(&d, loop, NAME_SCHEDULER, &err) < 0 ||
-        intake_init(&in, loop, &d.cluster, &d.queue, changed, &d, &err) < 0)
-        fail_msg("%s", err.text);
-    struct binder_config c = {
-        .threads = 4, .results = d.results, .timeout_ms = (int64_t)2 * SHELL_WAIT_MS};
-    if (binder_start(&binder, config, &options, &c, &err) < 0 ||
-        status_start(&status, config, &options, &sc, &err) < 0 ||
-        evictor_start(&evictor, config, &options, &(struct evictor_config){.results = d.evictions},
-                      &err) < 0)
-        fail_msg("%s", err.text);
-    struct volumes_config vc = drive_volumes_config(&d, binder);
-    if (volumes_start(&volumes, config, &options, &vc, &err) < 0)
-        fail_msg("%s", err.text);
-    drive_start(&d, binder, status, evictor, volumes);
+    drive_kit_init_with(&k, &(struct drive_kit_config){.no_events = true});
+    drive_kit_start(&k);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    mailbox_close(d.results);
-    mailbox_close(d.evictions);
-    intake_deinit(&in);
-    status_stop(status, 0);
-    evictor_stop(evictor);
-    volumes_stop(volumes);
-    binder_stop(binder);
-    drive_deinit(&d);
-    loop_free(loop);
-    kube_config_free(config);
-    twin_stop(twin);
+    drive_kit_deinit(&k);
     return 0;
 }
 
-/* What can be done now is done. */
 static void settle(void)
 {
-    for (int i = 0; i < 5; i++)
-        loop_once(loop, 0);
+    drive_kit_settle(&k);
 }
 
 static struct cluster_pod *find(const char *key)
 {
-    return cluster_find_pod(&d.cluster, key);
+    return drive_kit_find(&k, key);
 }
 
 static void await_state(const char *key, enum cluster_state state)
 {
     for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; find(key)->state != state;
-         loop_once(loop, 20))
+         loop_once(k.loop, 20))
         if (clock_mono_ms() >= end)
             fail_msg("%s: expected state %d, got %d", key, (int)state, (int)find(key)->state);
 }
@@ -107,16 +58,17 @@ static void report(const char *key, const char *node, uint64_t ticket, enum bind
     r->ticket = ticket;
     r->pod = mem_strdup(key);
     r->node = mem_strdup(node);
-    (void)mailbox_post(d.results, r);
+    (void)mailbox_post(k.drive.results, r);
     settle();
 }
 
 /* A node, and a pod of which a Binding hangs. Returns its ticket. */
 static uint64_t hang_one(const char *uid)
 {
-    twin_fault(twin, TWIN_OTHER, TWIN_HANG);
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .uid = uid, .c = {{.cpu_milli = 1000}}));
+    twin_fault(k.twin, TWIN_OTHER, TWIN_HANG);
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "p", .uid = uid, .c = {{.cpu_milli = 1000}}));
     settle();
     expect_int("assumed", CLUSTER_ASSUMED, find("d/p")->state);
     return find("d/p")->bind_ticket;
@@ -124,41 +76,42 @@ static uint64_t hang_one(const char *uid)
 
 static int64_t used_milli(void)
 {
-    return cluster_find_node(&d.cluster, "n1")->used.cpu_milli;
+    return cluster_find_node(&k.drive.cluster, "n1")->used.cpu_milli;
 }
 
 static void a_pod_travels_to_its_node(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
-    twin_script(twin, 201, "", "{}");
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1"));
+    twin_script(k.twin, 201, "", "{}");
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "p", .annotations = PAIRS("cpuset", "mine", "cosched.io/inject", "false")));
     settle();
     expect_int("assumed at once", CLUSTER_ASSUMED, find("d/p")->state);
-    shell_await(twin, "POST", "/namespaces/d/pods/p/binding", 1);
+    shell_await(k.twin, "POST", "/namespaces/d/pods/p/binding", 1);
     expect_int("what only we may write is blanked", 1,
-               shell_count(twin, "POST", "\"cpuset\":\"\""));
-    expect_int("what the user may write is not", 0, shell_count(twin, "POST", "cosched.io/inject"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .node = "n1"));
+               shell_count(k.twin, "POST", "\"cpuset\":\"\""));
+    expect_int("what the user may write is not", 0,
+               shell_count(k.twin, "POST", "cosched.io/inject"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .node = "n1"));
     expect_int("the watch confirms", CLUSTER_BOUND, find("d/p")->state);
     settle();
-    expect_int("posted once", 1, shell_count(twin, "POST", NULL));
+    expect_int("posted once", 1, shell_count(k.twin, "POST", NULL));
     expect_done();
 }
 
 static void a_refused_binding_gives_the_room_back(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
-    twin_script(twin, 403, "", "{}");
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 1000}}));
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    twin_script(k.twin, 403, "", "{}");
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 1000}}));
     settle();
     await_state("d/p", CLUSTER_PENDING);
     expect_int("nothing is used", 0, used_milli());
     expect_int("tried again after a while", GANG_BACKOFF, find("d/p")->gang->state);
     /* Somebody who fits takes the room meanwhile. */
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "q", .c = {{.cpu_milli = 1000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "q", .c = {{.cpu_milli = 1000}}));
     settle();
     expect_int("the room is for others", CLUSTER_ASSUMED, find("d/q")->state);
     expect_done();
@@ -196,10 +149,10 @@ static void a_result_takes_back_only_what_it_was_for(void **state)
             (void)setup(state);
         uint64_t ticket = hang_one("u1");
         if (row->meanwhile == IS_CONFIRMED)
-            SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+            SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
                  POD(.name = "p", .uid = "u1", .node = "n1", .c = {{.cpu_milli = 1000}}));
         if (row->meanwhile == VANISHES || row->meanwhile == FLICKERS)
-            RESET_EMPTY(&in, INTAKE_PODS);
+            RESET_EMPTY(&k.intake, INTAKE_PODS);
         if (row->meanwhile == FLICKERS)
             (void)hang_one("u1");
         if (row->meanwhile == IS_MADE_AGAIN)
@@ -221,16 +174,16 @@ static void a_result_takes_back_only_what_it_was_for(void **state)
 static void a_gang_is_posted_whole_or_not_at_all(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, MEMBER("a"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, MEMBER("b"));
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, MEMBER("a"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, MEMBER("b"));
     settle();
     expect_int("two of three wait", CLUSTER_PENDING, find("d/a")->state);
     expect_int("without an attempt, so without a backoff", GANG_PARKED, find("d/a")->gang->state);
-    expect_int("and nothing is posted", 0, shell_count(twin, "POST", NULL));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, MEMBER("c"));
+    expect_int("and nothing is posted", 0, shell_count(k.twin, "POST", NULL));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, MEMBER("c"));
     settle();
-    shell_await(twin, "POST", "/binding", 3);
+    shell_await(k.twin, "POST", "/binding", 3);
     expect_int("all are", CLUSTER_ASSUMED, find("d/a")->state);
     expect_done();
 }
@@ -239,9 +192,9 @@ static void a_member_that_failed_to_bind_follows_the_others(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++)
-        twin_fault(twin, TWIN_OTHER, TWIN_HANG);
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
-    RESET(&in, INTAKE_PODS, MEMBER("a"), MEMBER("b"), MEMBER("c"));
+        twin_fault(k.twin, TWIN_OTHER, TWIN_HANG);
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1"));
+    RESET(&k.intake, INTAKE_PODS, MEMBER("a"), MEMBER("b"), MEMBER("c"));
     settle();
     struct gang *g = find("d/a")->gang;
     report("d/b", "n1", find("d/b")->bind_ticket, BINDER_FAILED);
@@ -249,11 +202,11 @@ static void a_member_that_failed_to_bind_follows_the_others(void **state)
     expect_int("for the backoff", GANG_BACKOFF, g->state);
     expect_int("the others stay", CLUSTER_ASSUMED, find("d/a")->state);
     g->ready_ms = 0; /* the backoff is over */
-    queue_touch(&d.queue, g, 0);
-    drive_poke(&d);
+    queue_touch(&k.drive.queue, g, 0);
+    drive_poke(&k.drive);
     settle();
     expect_int("and it is placed beside them", CLUSTER_ASSUMED, find("d/b")->state);
-    shell_await(twin, "POST", "/pods/b/binding", 2);
+    shell_await(k.twin, "POST", "/pods/b/binding", 2);
     expect_done();
 }
 
@@ -265,50 +218,50 @@ static void a_member_that_failed_to_bind_follows_the_others(void **state)
 static void a_gang_that_has_its_quorum_says_so_to_the_next_leader(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
-    RESET(&in, INTAKE_PODS, MEMBER("a"), MEMBER("b"), MEMBER("c"));
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1"));
+    RESET(&k.intake, INTAKE_PODS, MEMBER("a"), MEMBER("b"), MEMBER("c"));
     settle();
-    shell_await(twin, "POST", "/binding", 3);
-    expect_int("no Binding of the first burst says it", 0, shell_count(twin, "POST", SATISFIED));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, BOUND("b"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, BOUND("c"));
+    shell_await(k.twin, "POST", "/binding", 3);
+    expect_int("no Binding of the first burst says it", 0, shell_count(k.twin, "POST", SATISFIED));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, BOUND("b"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, BOUND("c"));
     settle();
-    expect_int("nor anything before all are bound", 0, shell_count(twin, "PATCH", SATISFIED));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, BOUND("a"));
+    expect_int("nor anything before all are bound", 0, shell_count(k.twin, "PATCH", SATISFIED));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, BOUND("a"));
     settle();
-    shell_await(twin, "PATCH", SATISFIED, 1);
-    expect_int("the first member carries it", 1, shell_count(twin, "PATCH", "/pods/a/status"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, BOUND("b"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, BOUND("c"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    shell_await(k.twin, "PATCH", SATISFIED, 1);
+    expect_int("the first member carries it", 1, shell_count(k.twin, "PATCH", "/pods/a/status"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, BOUND("b"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, BOUND("c"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "d", .labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "3"),
              .annotations = PAIRS(NAME_ANN_GANG_SATISFIED, "forged")));
     settle();
-    shell_await(twin, "POST", "/pods/d/binding", 1);
+    shell_await(k.twin, "POST", "/pods/d/binding", 1);
     expect_int("one that comes later goes alone, and its Binding says it", 1,
-               shell_count(twin, "POST", SATISFIED));
-    expect_int("once", 0, shell_count(twin, "POST", NAME_ANN_GANG_SATISFIED "\":\"\""));
-    expect_int("one write in all", 1, shell_count(twin, "PATCH", SATISFIED));
+               shell_count(k.twin, "POST", SATISFIED));
+    expect_int("once", 0, shell_count(k.twin, "POST", NAME_ANN_GANG_SATISFIED "\":\"\""));
+    expect_int("one write in all", 1, shell_count(k.twin, "PATCH", SATISFIED));
     expect_done();
 }
 
 static void a_pod_that_waits_is_told_why_when_it_has_waited(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 2000}}));
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 2000}}));
     settle();
     struct cluster_pod *cp = find("d/p");
     expect_int("parked", GANG_PARKED, cp->gang->state);
     expect_int("not told yet", 0, (int64_t)cp->told_class);
     cp->seen_us -= (int64_t)STATUS_FIRST_MS * 1000; /* a second later */
     cp->gang->ready_ms = 0;
-    queue_touch(&d.queue, cp->gang, 0);
-    drive_poke(&d);
+    queue_touch(&k.drive.queue, cp->gang, 0);
+    drive_poke(&k.drive);
     settle();
-    shell_await(twin, "PATCH", "/pods/p/status", 1);
+    shell_await(k.twin, "PATCH", "/pods/p/status", 1);
     expect_int("with the resource and the nodes in it", 1,
-               shell_count(twin, "PATCH", "0/1 nodes fit: "));
+               shell_count(k.twin, "PATCH", "0/1 nodes fit: "));
     expect_true("noted", cp->told_class != 0);
     expect_done();
 }
@@ -316,16 +269,18 @@ static void a_pod_that_waits_is_told_why_when_it_has_waited(void **state)
 static void room_that_appears_is_taken_at_once(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 2000}}));
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 2000}}));
     settle();
     struct gang *g = find("d/p")->gang;
     expect_int("parked", GANG_PARKED, g->state);
     g->ready_ms = 0; /* it was refused long ago */
-    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1", .cpu_milli = 1000, .pods = 109));
+    SEND(&k.intake, INTAKE_NODES, REFLECTOR_PUT,
+         NODE(.name = "n1", .cpu_milli = 1000, .pods = 109));
     settle();
     expect_int("not for what cannot help", GANG_PARKED, g->state);
-    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1", .cpu_milli = 3000, .pods = 109));
+    SEND(&k.intake, INTAKE_NODES, REFLECTOR_PUT,
+         NODE(.name = "n1", .cpu_milli = 3000, .pods = 109));
     settle();
     expect_int("assumed", CLUSTER_ASSUMED, find("d/p")->state);
     expect_done();
@@ -335,15 +290,15 @@ static void after_a_pause_nothing_new_is_tried(void **state)
 {
     (void)state;
     uint64_t ticket = hang_one("u1");
-    drive_pause(&d);
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "late"));
-    drive_poke(&d);
+    drive_pause(&k.drive);
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "late"));
+    drive_poke(&k.drive);
     settle();
     expect_int("not tried", CLUSTER_PENDING, find("d/late")->state);
     report("d/p", "n1", ticket, BINDER_FAILED);
     expect_int("results are still taken", CLUSTER_PENDING, find("d/p")->state);
-    shell_await(twin, "POST", "/pods/p/binding", 1);
-    expect_int("no other Binding", 1, shell_count(twin, "POST", NULL));
+    shell_await(k.twin, "POST", "/pods/p/binding", 1);
+    expect_int("no other Binding", 1, shell_count(k.twin, "POST", NULL));
     expect_done();
 }
 
@@ -352,34 +307,34 @@ static void after_a_pause_nothing_new_is_tried(void **state)
 static void less_important_pods_make_room(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "low", .node = "n1", .priority = 1, .c = {{.cpu_milli = 1000}}));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "high", .priority = 5, .c = {{.cpu_milli = 1000}}));
     settle();
-    shell_await(twin, "PATCH", "/namespaces/d/pods/high/status", 1);
+    shell_await(k.twin, "PATCH", "/namespaces/d/pods/high/status", 1);
     expect_int("where it may go is noted", 1,
-               shell_count(twin, "PATCH", "\"nominatedNodeName\":\"n1\""));
-    shell_await(twin, "DELETE", "/namespaces/d/pods/low", 1);
-    expect_int("the victim is told why", 1, shell_count(twin, "PATCH", "PreemptionByScheduler"));
-    expect_int("only that very pod", 1, shell_count(twin, "DELETE", "\"uid\":\"u-low\""));
+               shell_count(k.twin, "PATCH", "\"nominatedNodeName\":\"n1\""));
+    shell_await(k.twin, "DELETE", "/namespaces/d/pods/low", 1);
+    expect_int("the victim is told why", 1, shell_count(k.twin, "PATCH", "PreemptionByScheduler"));
+    expect_int("only that very pod", 1, shell_count(k.twin, "DELETE", "\"uid\":\"u-low\""));
     expect_true("it is as good as gone", find("d/low")->sent_away);
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "low", .node = "n1", .priority = 1, .terminating = true,
              .c = {{.cpu_milli = 1000}}));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "other", .node = "n1", .c = {{.cpu_milli = 0}}));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "equal", .priority = 5, .created_s = 9, .c = {{.cpu_milli = 1000}}));
     settle();
-    expect_int("nobody is sent away twice", 1, shell_count(twin, "DELETE", NULL));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    expect_int("nobody is sent away twice", 1, shell_count(k.twin, "DELETE", NULL));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "high", .priority = 5, .labels = PAIRS("a", "b"), .c = {{.cpu_milli = 1000}}));
     settle(); /* tried again */
     expect_true("its user is still told for what it waits",
                 strstr(find("d/high")->gang->why.sentence, "pods are leaving n1 for it") != NULL);
-    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "low", .node = "n1"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "low", .node = "n1"));
     settle();
     expect_int("it goes at once, without a backoff", CLUSTER_ASSUMED, find("d/high")->state);
     expect_int("the room was promised", CLUSTER_PENDING, find("d/equal")->state);
@@ -390,22 +345,22 @@ static void a_victim_that_cannot_be_sent_away(void **state)
 {
     (void)state;
     /* The nomination and the victim's condition, in any order. */
-    twin_script(twin, 403, "", "{}");
-    twin_script(twin, 403, "", "{}");
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    twin_script(k.twin, 403, "", "{}");
+    twin_script(k.twin, 403, "", "{}");
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "low", .node = "n1", .priority = 1, .c = {{.cpu_milli = 1000}}));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "high", .priority = 5, .c = {{.cpu_milli = 1000}}));
     settle();
     expect_true("it is as good as gone", find("d/low")->sent_away);
     for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; find("d/low")->sent_away;
-         loop_once(loop, 20))
+         loop_once(k.loop, 20))
         if (clock_mono_ms() >= end)
             fail_msg("the victim is still thought to leave");
     expect_true("the promise is taken back", find("d/high")->nominated == NULL);
-    shell_await(twin, "PATCH", "\"nominatedNodeName\":\"\"", 1);
-    expect_int("nothing is deleted without its condition", 0, shell_count(twin, "DELETE", NULL));
+    shell_await(k.twin, "PATCH", "\"nominatedNodeName\":\"\"", 1);
+    expect_int("nothing is deleted without its condition", 0, shell_count(k.twin, "DELETE", NULL));
     expect_int("tried again after a backoff", GANG_BACKOFF, find("d/high")->gang->state);
     expect_done();
 }

@@ -11,32 +11,12 @@
 #include "lib/model/names.h"
 #include "scheduler/drive.h"
 #include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
-#include "test/unit/scheduler/shell_kit.h"
+#include "test/unit/scheduler/drive_kit.h"
 #include "test/unit/scheduler/storage_kit.h"
 
-static struct twin *twin;
-static struct kube_config *config;
-static struct loop *loop;
-static struct drive d;
-static struct intake in;
-static struct binder *binder;
-static struct status *status;
-static struct evictor *evictor;
-static struct volumes *volumes;
+static struct drive_kit k;
 static int64_t timeout_ms, long_ms;
 static struct cluster_pod *waits_long;
-
-static void changed(void *arg)
-{
-    drive_poke(arg);
-}
-
-static bool is_binding(void *arg)
-{
-    (void)arg;
-    return true; /* nothing but what these tests are about is written */
-}
 
 /* Instead of writing it to the pod, which would take an answer that is meant for others. */
 static void note_long(void *arg, struct cluster_pod *cp)
@@ -45,31 +25,21 @@ static void note_long(void *arg, struct cluster_pod *cp)
     waits_long = cp;
 }
 
+static void adjust(struct volumes_config *c)
+{
+    c->timeout_ms = timeout_ms;
+    c->long_ms = long_ms > 0 ? long_ms : (int64_t)2 * SHELL_WAIT_MS; /* no timer helps */
+    c->waits_long = note_long;
+}
+
 static int setup(void **state)
 {
     (void)state;
-    struct error err = ERROR_INIT;
-    struct kube_options options = twin_options();
-    struct status_config sc = {.events = {.queue = 0, .qps = 1}, .is_busy = is_binding};
-    twin = twin_start(NULL, false);
-    config = twin_config(twin);
-    if (loop_new(&loop, &err) < 0 || drive_init(&d, loop, NAME_SCHEDULER, &err) < 0 ||
-        intake_init(&in, loop, &d.cluster, &d.queue, changed, &d, &err) < 0)
-        fail_msg("%s", err.text);
-    struct binder_config bc = {.threads = 1, .results = d.results};
-    if (binder_start(&binder, config, &options, &bc, &err) < 0)
-        fail_msg("%s", err.text);
-    struct volumes_config vc = drive_volumes_config(&d, binder);
-    vc.timeout_ms = timeout_ms;
-    vc.long_ms = long_ms > 0 ? long_ms : (int64_t)2 * SHELL_WAIT_MS; /* no timer helps */
-    vc.waits_long = note_long;
     waits_long = NULL;
-    if (status_start(&status, config, &options, &sc, &err) < 0 ||
-        evictor_start(&evictor, config, &options, &(struct evictor_config){.results = d.evictions},
-                      &err) < 0 ||
-        volumes_start(&volumes, config, &options, &vc, &err) < 0)
-        fail_msg("%s", err.text);
-    drive_start(&d, binder, status, evictor, volumes);
+    drive_kit_init_with(&k, &(struct drive_kit_config){.no_events = true,
+                                                       .no_conditions = true,
+                                                       .adjust_volumes = adjust});
+    drive_kit_start(&k);
     return 0;
 }
 
@@ -88,17 +58,7 @@ static int setup_talkative(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    mailbox_close(d.results);
-    mailbox_close(d.evictions);
-    intake_deinit(&in);
-    status_stop(status, 0);
-    evictor_stop(evictor);
-    volumes_stop(volumes);
-    binder_stop(binder);
-    drive_deinit(&d);
-    loop_free(loop);
-    kube_config_free(config);
-    twin_stop(twin);
+    drive_kit_deinit(&k);
     timeout_ms = long_ms = 0;
     return 0;
 }
@@ -131,18 +91,17 @@ static int teardown(void **state)
 
 static struct cluster_pod *find(const char *key)
 {
-    return cluster_find_pod(&d.cluster, key);
+    return drive_kit_find(&k, key);
 }
 
 static void settle(void)
 {
-    for (int i = 0; i < 5; i++)
-        loop_once(loop, 0);
+    drive_kit_settle(&k);
 }
 
 static void await(const char *what, bool (*is_so)(void))
 {
-    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; !is_so(); loop_once(loop, 5))
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; !is_so(); loop_once(k.loop, 5))
         if (clock_mono_ms() >= end)
             fail_msg("never: %s", what);
 }
@@ -154,50 +113,50 @@ static bool is_back(void)
 
 static bool is_idle(void)
 {
-    return volumes_pending(volumes) == 0;
+    return volumes_pending(k.volumes) == 0;
 }
 
 static bool is_written(void)
 {
-    return volumes_waiting(volumes) == 1;
+    return volumes_waiting(k.volumes) == 1;
 }
 
 static bool are_both_written(void)
 {
-    return volumes_waiting(volumes) == 2;
+    return volumes_waiting(k.volumes) == 2;
 }
 
 static bool is_alone(void)
 {
-    return volumes_pending(volumes) == 1;
+    return volumes_pending(k.volumes) == 1;
 }
 
 static bool is_posted(void)
 {
-    return shell_count(twin, "POST", "/pods/p/binding") > 0;
+    return shell_count(k.twin, "POST", "/pods/p/binding") > 0;
 }
 
 /* What is done with a letter is done at once, so whoever still waits after it would wait for ever. */
 static void expect_waiting(const char *row)
 {
     settle();
-    expect_int(row, 1, (int64_t)volumes_waiting(volumes));
+    expect_int(row, 1, (int64_t)volumes_waiting(k.volumes));
 }
 
 static void put_pod(void)
 {
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .spec = USES_CLAIM));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .spec = USES_CLAIM));
     settle();
 }
 
 /* A pod on n whose claim waits for a new volume. */
 static void begin(void)
 {
-    RESET(&in, INTAKE_NODES, NODE(.name = "n"));
-    storage_kit_send(&in, LATE_CLASS);
-    storage_kit_send(&in, SEEN_CLAIM("5", "", ""));
-    twin_script(twin, 200, "", CLAIM_FREE);
-    twin_script(twin, 200, "", CLAIM_AT("n"));
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n"));
+    storage_kit_send(&k.intake, LATE_CLASS);
+    storage_kit_send(&k.intake, SEEN_CLAIM("5", "", ""));
+    twin_script(k.twin, 200, "", CLAIM_FREE);
+    twin_script(k.twin, 200, "", CLAIM_AT("n"));
     put_pod();
     expect_int("assumed", CLUSTER_ASSUMED, find("d/p")->state);
     await("the node is written into the claim", is_written);
@@ -207,15 +166,15 @@ static void a_volume_is_made_then_the_pod_is_bound(void **state)
 {
     (void)state;
     begin();
-    storage_kit_send(&in, SEEN_CLAIM("6", SELECTED, ""));
+    storage_kit_send(&k.intake, SEEN_CLAIM("6", SELECTED, ""));
     expect_waiting("not before the claim is bound");
-    storage_kit_send(&in, SEEN_BOUND);
+    storage_kit_send(&k.intake, SEEN_BOUND);
     expect_waiting("not before its volume is seen");
-    twin_script(twin, 201, "", "{}");
-    storage_kit_send(&in, SEEN_VOLUME("9", FOR_CLAIM));
+    twin_script(k.twin, 201, "", "{}");
+    storage_kit_send(&k.intake, SEEN_VOLUME("9", FOR_CLAIM));
     await("the Binding is posted", is_posted);
-    expect_int("nothing is pending", 0, (int64_t)volumes_pending(volumes));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .node = "n", .spec = USES_CLAIM));
+    expect_int("nothing is pending", 0, (int64_t)volumes_pending(k.volumes));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .node = "n", .spec = USES_CLAIM));
     expect_int("the watch confirms", CLUSTER_BOUND, find("d/p")->state);
     expect_done();
 }
@@ -223,18 +182,18 @@ static void a_volume_is_made_then_the_pod_is_bound(void **state)
 static void a_volume_is_reserved_then_the_pod_is_bound(void **state)
 {
     (void)state;
-    RESET(&in, INTAKE_NODES, NODE(.name = "n"));
-    storage_kit_send(&in, STATIC_CLASS);
-    storage_kit_send(&in, SEEN_CLAIM("5", "", ""));
-    storage_kit_send(&in, SEEN_VOLUME("5", ""));
-    twin_script(twin, 200, "", VOLUME_FREE);
-    twin_script(twin, 200, "", VOLUME_TAKEN);
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n"));
+    storage_kit_send(&k.intake, STATIC_CLASS);
+    storage_kit_send(&k.intake, SEEN_CLAIM("5", "", ""));
+    storage_kit_send(&k.intake, SEEN_VOLUME("5", ""));
+    twin_script(k.twin, 200, "", VOLUME_FREE);
+    twin_script(k.twin, 200, "", VOLUME_TAKEN);
     put_pod();
     await("the volume is reserved", is_written);
-    expect_int("by a PATCH of the volume", 1, shell_count(twin, "PATCH", "/persistentvolumes/v"));
-    twin_script(twin, 201, "", "{}");
-    storage_kit_send(&in, SEEN_VOLUME("6", FOR_CLAIM));
-    storage_kit_send(&in, SEEN_CLAIM("8", DONE, ",'volumeName':'v'"));
+    expect_int("by a PATCH of the volume", 1, shell_count(k.twin, "PATCH", "/persistentvolumes/v"));
+    twin_script(k.twin, 201, "", "{}");
+    storage_kit_send(&k.intake, SEEN_VOLUME("6", FOR_CLAIM));
+    storage_kit_send(&k.intake, SEEN_CLAIM("8", DONE, ",'volumeName':'v'"));
     await("the Binding is posted", is_posted);
     expect_done();
 }
@@ -244,46 +203,46 @@ static void what_makes_volumes_gives_the_node_back(void **state)
     (void)state;
     begin();
     /* An old letter says nothing: our write is newer. */
-    storage_kit_send(&in, SEEN_CLAIM("5", "'x':'y'", ""));
+    storage_kit_send(&k.intake, SEEN_CLAIM("5", "'x':'y'", ""));
     expect_waiting("still waiting");
-    twin_script(twin, 200, "", CLAIM_FREE);
-    storage_kit_send(&in, SEEN_CLAIM("6", SELECTED, ""));
-    storage_kit_send(&in, SEEN_CLAIM("7", "", ""));
+    twin_script(k.twin, 200, "", CLAIM_FREE);
+    storage_kit_send(&k.intake, SEEN_CLAIM("6", SELECTED, ""));
+    storage_kit_send(&k.intake, SEEN_CLAIM("7", "", ""));
     await("the pod is taken back", is_back);
     expect_int("after a backoff it is tried again", GANG_BACKOFF, find("d/p")->gang->state);
-    expect_int("no Binding", 0, shell_count(twin, "POST", "/binding"));
-    expect_int("and no promise", 0, (int64_t)map_count(&d.cluster.volumes.by_claim));
+    expect_int("no Binding", 0, shell_count(k.twin, "POST", "/binding"));
+    expect_int("and no promise", 0, (int64_t)map_count(&k.drive.cluster.volumes.by_claim));
     expect_done();
 }
 
 static void time_is_over(void **state)
 {
     (void)state;
-    twin_script(twin, 200, "", CLAIM_FREE);
-    twin_script(twin, 200, "", CLAIM_AT("n"));
-    twin_script(twin, 200, "", CLAIM_AT("n")); /* undo looks, */
-    twin_script(twin, 200, "", CLAIM_FREE);    /* and writes */
-    RESET(&in, INTAKE_NODES, NODE(.name = "n"));
-    storage_kit_send(&in, LATE_CLASS);
-    storage_kit_send(&in, SEEN_CLAIM("5", "", ""));
+    twin_script(k.twin, 200, "", CLAIM_FREE);
+    twin_script(k.twin, 200, "", CLAIM_AT("n"));
+    twin_script(k.twin, 200, "", CLAIM_AT("n")); /* undo looks, */
+    twin_script(k.twin, 200, "", CLAIM_FREE);    /* and writes */
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n"));
+    storage_kit_send(&k.intake, LATE_CLASS);
+    storage_kit_send(&k.intake, SEEN_CLAIM("5", "", ""));
     put_pod();
     await("the pod is taken back", is_back);
     expect_int("the node is taken from the claim", 1,
-               shell_count(twin, "PATCH", "selected-node\":null"));
-    expect_int("no Binding", 0, shell_count(twin, "POST", "/binding"));
+               shell_count(k.twin, "PATCH", "selected-node\":null"));
+    expect_int("no Binding", 0, shell_count(k.twin, "POST", "/binding"));
     expect_done();
 }
 
 static void somebody_else_was_first(void **state)
 {
     (void)state;
-    twin_script(twin, 200, "", CLAIM_AT("m"));
-    RESET(&in, INTAKE_NODES, NODE(.name = "n"));
-    storage_kit_send(&in, LATE_CLASS);
-    storage_kit_send(&in, SEEN_CLAIM("5", "", ""));
+    twin_script(k.twin, 200, "", CLAIM_AT("m"));
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n"));
+    storage_kit_send(&k.intake, LATE_CLASS);
+    storage_kit_send(&k.intake, SEEN_CLAIM("5", "", ""));
     put_pod();
     await("the pod is taken back", is_back);
-    expect_int("nothing was written", 0, shell_count(twin, "PATCH", "/persistentvolumeclaims/"));
+    expect_int("nothing was written", 0, shell_count(k.twin, "PATCH", "/persistentvolumeclaims/"));
     expect_done();
 }
 
@@ -291,13 +250,13 @@ static void the_pod_goes_while_it_waits(void **state)
 {
     (void)state;
     begin();
-    twin_script(twin, 200, "", CLAIM_AT("n"));
-    twin_script(twin, 200, "", CLAIM_FREE);
-    RESET_EMPTY(&in, INTAKE_PODS);
+    twin_script(k.twin, 200, "", CLAIM_AT("n"));
+    twin_script(k.twin, 200, "", CLAIM_FREE);
+    RESET_EMPTY(&k.intake, INTAKE_PODS);
     await("nothing is pending", is_idle);
     expect_int("the node is taken from the claim", 1,
-               shell_count(twin, "PATCH", "selected-node\":null"));
-    expect_int("no Binding", 0, shell_count(twin, "POST", "/binding"));
+               shell_count(k.twin, "PATCH", "selected-node\":null"));
+    expect_int("no Binding", 0, shell_count(k.twin, "POST", "/binding"));
     expect_done();
 }
 
@@ -305,12 +264,12 @@ static void the_node_goes_while_it_waits(void **state)
 {
     (void)state;
     begin();
-    twin_script(twin, 200, "", CLAIM_AT("n"));
-    twin_script(twin, 200, "", CLAIM_FREE);
-    RESET_EMPTY(&in, INTAKE_NODES);
+    twin_script(k.twin, 200, "", CLAIM_AT("n"));
+    twin_script(k.twin, 200, "", CLAIM_FREE);
+    RESET_EMPTY(&k.intake, INTAKE_NODES);
     await("the pod is taken back", is_back);
     expect_int("the node is taken from the claim", 1,
-               shell_count(twin, "PATCH", "selected-node\":null"));
+               shell_count(k.twin, "PATCH", "selected-node\":null"));
     expect_done();
 }
 
@@ -318,22 +277,22 @@ static void a_claim_that_another_pod_counts_on(void **state)
 {
     (void)state;
     begin();
-    twin_script(twin, 200, "", CLAIM_AT("n"));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "q", .spec = USES_CLAIM));
+    twin_script(k.twin, 200, "", CLAIM_AT("n"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "q", .spec = USES_CLAIM));
     settle();
     expect_int("assumed beside the first", CLUSTER_ASSUMED, find("d/q")->state);
     await("the claim has its node already", are_both_written);
-    size_t asked = twin_requests(twin, TWIN_OTHER);
-    RESET(&in, INTAKE_PODS, POD(.name = "q", .spec = USES_CLAIM));
+    size_t asked = twin_requests(k.twin, TWIN_OTHER);
+    RESET(&k.intake, INTAKE_PODS, POD(.name = "q", .spec = USES_CLAIM));
     await("the first gives up", is_alone);
     expect_int("nobody touches the claim", (int64_t)asked,
-               (int64_t)twin_requests(twin, TWIN_OTHER));
-    twin_script(twin, 201, "", "{}");
-    storage_kit_send(&in, SEEN_BOUND);
-    storage_kit_send(&in, SEEN_VOLUME("9", FOR_CLAIM));
+               (int64_t)twin_requests(k.twin, TWIN_OTHER));
+    twin_script(k.twin, 201, "", "{}");
+    storage_kit_send(&k.intake, SEEN_BOUND);
+    storage_kit_send(&k.intake, SEEN_VOLUME("9", FOR_CLAIM));
     await("nothing is pending", is_idle);
-    shell_await(twin, "POST", "/pods/q/binding", 1);
-    expect_int("and the first is not bound", 0, shell_count(twin, "POST", "/pods/p/binding"));
+    shell_await(k.twin, "POST", "/pods/q/binding", 1);
+    expect_int("and the first is not bound", 0, shell_count(k.twin, "POST", "/pods/p/binding"));
     expect_done();
 }
 
@@ -349,7 +308,7 @@ static void a_long_wait_is_said_once(void **state)
     await("it is said", was_said);
     expect_true("of the pod", waits_long == find("d/p"));
     waits_long = NULL;
-    storage_kit_send(&in, SEEN_CLAIM("6", SELECTED, ""));
+    storage_kit_send(&k.intake, SEEN_CLAIM("6", SELECTED, ""));
     expect_waiting("it goes on waiting");
     expect_true("and nothing more is said", waits_long == NULL);
     expect_done();
@@ -359,7 +318,7 @@ static void an_end_in_the_middle_leaves_nothing(void **state)
 {
     (void)state;
     begin(); /* teardown comes while it waits */
-    expect_int("pending", 1, (int64_t)volumes_pending(volumes));
+    expect_int("pending", 1, (int64_t)volumes_pending(k.volumes));
     expect_done();
 }
 
