@@ -186,5 +186,13 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
     put_number(out, c->packing);
     if (cp->nominated != NULL)
         put_text(out, cp->gang != NULL ? cp->gang->key : p->key);
+    if (p->active_deadline_s > 0) {
+        strbuf_addc(out, 'D');
+        put_number(out, p->active_deadline_s);
+    }
+    if (cp->gang != NULL && cp->gang->reservation == RESERVATION_KEPT) {
+        strbuf_addc(out, 'K'); /* what is kept for them is not kept from them */
+        put_text(out, cp->gang->key);
+    }
     domains_print_key(c, cp, out);
 }

@@ -82,6 +82,7 @@ void cluster_deinit(struct cluster *c)
     vec_deinit(&c->placed);
     rejections_deinit(c);
     failures_deinit(&c->failures);
+    reservation_deinit(c);
     amounts_names_deinit(&c->names);
     objects_deinit(&c->objects);
     volumes_held_deinit(&c->volumes);

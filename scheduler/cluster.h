@@ -23,6 +23,7 @@
 #include "scheduler/index.h"
 #include "scheduler/ledger.h"
 #include "scheduler/objects.h"
+#include "scheduler/reservation.h"
 #include "scheduler/slots.h"
 #include "scheduler/table.h"
 #include "scheduler/volumes_held.h"
@@ -67,6 +68,7 @@ struct cluster_node {
     struct preempt_list *preempt;          /* preempt.c's memory, or NULL */
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for room here: nominations.h */
+    uint32_t reserved;                     /* gangs for which room is kept here: reservation.h */
     struct ledger ledger; /* large, so it is last: what every pod touches lies together */
 };
 
@@ -158,6 +160,12 @@ struct gang {
     bool queued_first;    /* first, priority and since_ns as they were when it entered a heap */
     int32_t queued_priority;
     int64_t queued_since_ns;
+    int32_t queued_lapses;
+    /* reservation.c's */
+    int64_t aging_since_ms; /* waits for room since then; 0: it does not */
+    int64_t look_again_ms;  /* not before */
+    enum reservation_verdict reservation;
+    int32_t lapses; /* how often room was kept in vain since it last started */
 };
 
 /* The PodGroups of one name, or NULL: each API group may have one. scheduling.sigs.k8s.io wins over scheduling.x-k8s.io, which holds again where the other goes. */
@@ -205,6 +213,7 @@ struct cluster {
     struct VEC(struct cluster_rejection) rejections;
     struct failures failures; /* failed members of gangs */
     struct slots slots;       /* of gangs that lost a member */
+    struct reservations reservations;
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     struct volumes_held volumes;

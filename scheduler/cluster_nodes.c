@@ -40,6 +40,7 @@ struct cluster_node *cluster_nodes_get(struct cluster *c, const char *name)
     cn->slot = index_take_slot(&c->index);
     cn->nominated = nominations_count(c, name);
     cn->rejections = rejections_count(c, name);
+    cn->reserved = reservation_count(c, name);
     ledger_init(&cn->ledger);
     map_put(&c->nodes, cn->name, cn);
     return cn;

@@ -53,7 +53,7 @@ static void digits(char *out, int64_t n, size_t len)
         out[--len] = (char)('0' + n % 10);
 }
 
-void dump_parts_time(struct json_writer *w, const char *key, int64_t ns)
+void dump_parts_time_text(int64_t ns, char out[DUMP_PARTS_TIME_SIZE])
 {
     static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t days = ns / NS_IN_S / S_IN_DAY, s = ns / NS_IN_S % S_IN_DAY, rest = ns % NS_IN_S;
@@ -73,6 +73,13 @@ void dump_parts_time(struct json_writer *w, const char *key, int64_t ns)
     digits(text + 20, rest, 9);
     if (rest == 0)
         (void)str_format(text + 19, sizeof text - 19, "Z");
+    (void)str_format(out, DUMP_PARTS_TIME_SIZE, "%s", text);
+}
+
+void dump_parts_time(struct json_writer *w, const char *key, int64_t ns)
+{
+    char text[DUMP_PARTS_TIME_SIZE];
+    dump_parts_time_text(ns, text);
     json_kv_str(w, key, text);
 }
 

@@ -21,7 +21,10 @@ void dump_parts_text(struct json_writer *w, const char *key, const char *text);
 void dump_parts_true(struct json_writer *w, const char *key, bool b);
 void dump_parts_strings(struct json_writer *w, const char *key, const char *const *list,
                         size_t len);
-/* RFC 3339, with a fraction where there is one. Always printed. */
+enum { DUMP_PARTS_TIME_SIZE = 32 };
+/* RFC 3339, with a fraction where there is one. */
+void dump_parts_time_text(int64_t ns, char out[DUMP_PARTS_TIME_SIZE]);
+/* The same, always printed. */
 void dump_parts_time(struct json_writer *w, const char *key, int64_t ns);
 /* When it was asked to go is not in the model: only that it was. */
 void dump_parts_terminating(struct json_writer *w, bool terminating);

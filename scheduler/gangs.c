@@ -219,11 +219,12 @@ uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct clu
         return changed(c, g, hooks);
     if (hooks != NULL)
         hooks->gang_vanishing(hooks->arg, g);
+    uint32_t events = reservation_ends(c, g);
     map_remove(&c->gangs, g->key);
     unlist(c, g);
     gangs_bundle_leave(c, g, hooks);
     gang_free(g);
-    return 0;
+    return events;
 }
 
 static bool same_gang(const struct pod *a, const struct pod *b)

@@ -468,7 +468,8 @@ static bool try_node(struct search *s, struct cluster_node *node)
     t->node = node;
     if (node->unreadable > 0)
         return false; /* such a pod cannot be sent away: nobody knows what for */
-    t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0;
+    t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0 &&
+               node->reserved == 0;
     gather(s);
     if (s->lowers.len + s->leaving.len == 0)
         return false;

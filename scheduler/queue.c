@@ -13,6 +13,9 @@
  * the very moment when room appears. A gang that lacks pods (`wait`) was not tried, which costs nothing: it has no backoff, and goes the moment its last
  * pod comes.
  *
+ * Who failed does not stand in others' way: it is parked, and the next one is tried. That a large gang does not wait for ever behind small ones is reservation.h's business;
+ * one for which room was kept in vain goes behind all others of its priority.
+ *
  * Priority and age are copied when a gang enters the heap: its members may change while it is there, and a heap whose keys move loses its order.
  */
 #include "scheduler/queue.h"
@@ -29,6 +32,8 @@ static bool active_before(const struct heap_node *a, const struct heap_node *b)
         return x->queued_first;
     if (x->queued_priority != y->queued_priority)
         return x->queued_priority > y->queued_priority;
+    if (x->queued_lapses != y->queued_lapses)
+        return x->queued_lapses < y->queued_lapses;
     if (x->queued_since_ns != y->queued_since_ns)
         return x->queued_since_ns < y->queued_since_ns;
     return strcmp(x->key, y->key) < 0;
@@ -79,6 +84,7 @@ static void put_in(struct queue *q, struct gang *g, int64_t now_ms)
     g->queued_first = g->first;
     g->queued_priority = g->priority;
     g->queued_since_ns = g->since_ns;
+    g->queued_lapses = g->lapses;
     if (g->ready_ms <= now_ms) {
         g->state = GANG_ACTIVE;
         heap_push(&q->active, &g->heap);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * queue - gangs that wait: active (tried next, by priority, then age), in backoff (after a failed attempt, for 1 s to 10 s), parked (until one of the events that
+ * queue - gangs that wait: active (tried next, by priority, then age; those for which room was kept in vain last), in backoff (after a failed attempt, for 1 s to 10 s), parked (until one of the events that
  * the refusing plugins named). Pure; see queue.c for the drawing.
  */
 #pragma once

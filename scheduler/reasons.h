@@ -54,6 +54,7 @@ enum reason_kind {
     REASON_VOLUME_LIMIT,     /* what: driver; want, free: volumes */
     REASON_REJECTED,         /* what: a resource that the kubelet lacked a moment ago */
     REASON_COMPUTE,          /* what: "alibabacloud.com/compute-class=gpu", which the node has */
+    REASON_RESERVED,         /* what: "gang ns/x until 2026-11-16T09:30:00Z" */
     REASON_KINDS,
 };
 

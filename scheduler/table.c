@@ -42,7 +42,7 @@ static void fill(struct table_row *row, struct cluster_node *cn)
     row->memory_bytes = total->memory_bytes;
     row->free_pods = (int32_t)num_min(places, INT32_MAX);
     row->pods = (uint32_t)num_min(num_max(total->pods, 0), INT32_MAX) & INT32_MAX;
-    row->closer = cn->nominated > 0 || cn->rejections > 0;
+    row->closer = cn->nominated > 0 || cn->rejections > 0 || cn->reserved > 0;
     row->node = cn;
 }
 

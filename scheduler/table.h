@@ -37,7 +37,7 @@ struct table_row {
     uint64_t changed;    /* number of the last log entry about this node */
     int32_t free_pods;   /* 0 also where a pod cannot be read: nobody knows what is free */
     uint32_t pods : 31;  /* allocatable */
-    uint32_t closer : 1; /* what is free is not all: pods wait for it, or the kubelet lacked it */
+    uint32_t closer : 1; /* what is free is not all: others wait for it, or the kubelet lacked it */
 };
 
 struct table {

@@ -2,7 +2,7 @@
 /*
  * fit - room for the effective request: CPU, memory, ephemeral storage, pod places and every extended resource. A resource that the node does not list
  * is a "no" even where the kubelet would start the pod without it; where a DeviceClass offers it (dynamic resource allocation) the user is told that we do not serve that. A node with a
- * pod whose size nobody knows has no room.
+ * pod whose size nobody knows has no room. Room that is kept for a gang is none for others.
  *
  * Score: half of it how full the node would be (emptiest first, or fullest first: cluster.packing), half how evenly its CPU and its memory would be used.
  * Pod places count a little, so that pods that ask for nothing do not all go to one node. Evenness works against packing pods that ask for one resource only, so the
@@ -12,6 +12,7 @@
 #include "scheduler/nominations.h"
 #include "scheduler/plugin.h"
 #include "scheduler/rejections.h"
+#include "scheduler/reservation_room.h"
 
 static bool lacks(const char *what, int64_t want, int64_t total, int64_t used, struct reason *why)
 {
@@ -84,12 +85,14 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     if (lacked != NULL)
         return refuse(why, REASON_REJECTED, lacked, NULL);
     if (node->nominated == 0)
-        return has_room(ask, node, &node->used, a, why);
+        return has_room(ask, node, &node->used, a, why) &&
+               reservation_room_allows(ask->cluster, ask->pod, node, why);
     struct amounts used = {0};
     amounts_account(&used, &node->used, 1);
     for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
         amounts_account(&used, &other->request, 1);
-    bool room = has_room(ask, node, &used, a, why);
+    bool room = has_room(ask, node, &used, a, why) &&
+                reservation_room_allows(ask->cluster, ask->pod, node, why);
     amounts_deinit(&used);
     return room;
 }

@@ -24,17 +24,20 @@ static void the_important_then_the_old_then_by_name(void **state)
     struct queue q;
     struct gang a = gang("a", 0, 5), b = gang("b", 0, 5), old = gang("old", 0, 1),
                 high = gang("high", 9, 9);
-    struct gang *all[] = {&b, &a, &high, &old};
+    struct gang back = gang("back", 0, 0);
+    struct gang *all[] = {&b, &a, &back, &high, &old};
+    back.lapses = 1;
     queue_init(&q);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 5; i++)
         queue_touch(&q, all[i], 0);
     queue_touch(&q, &a, 0);
-    expect_int("touched twice is in it once", 4, (int64_t)queue_len(&q, GANG_ACTIVE));
+    expect_int("touched twice is in it once", 5, (int64_t)queue_len(&q, GANG_ACTIVE));
     expect_int("something is due now", 7, queue_next_due(&q, 7));
     expect_str("the highest priority first", "high", popped(&q, 0));
     expect_str("then the oldest", "old", popped(&q, 0));
     expect_str("then by name", "a", popped(&q, 0));
     expect_str("then by name", "b", popped(&q, 0));
+    expect_str("then one for which room was kept in vain", "back", popped(&q, 0));
     expect_str("then nothing", "none", popped(&q, 0));
     expect_int("nothing is due", -1, queue_next_due(&q, 7));
     queue_deinit(&q);

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/reservation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "scheduler/classes.h"
+#include "scheduler/cycle.h"
+#include "scheduler/dump_parts.h"
+#include "scheduler/gangs.h"
+#include "scheduler/reservation_plan.h"
+
+enum { NS_PER_MS = 1000000, MS_PER_MINUTE = 60000 };
+
+/* ---- one reservation ---- */
+
+/* How many keep room there, and with it every answer about the node, is another one now. */
+static void touch(struct cluster *c, const char *node, int by)
+{
+    struct cluster_node *cn = cluster_find_node(c, node);
+    if (cn == NULL)
+        return; /* counted when it comes: cluster_nodes.c */
+    cn->reserved = by > 0 ? cn->reserved + 1 : by < 0 ? cn->reserved - 1 : cn->reserved;
+    table_touch(&c->table, cn, false);
+}
+
+static void touch_nodes(struct cluster *c, const struct reservation *r, int by)
+{
+    const char *name;
+    void *value;
+    for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);)
+        touch(c, name, by);
+}
+
+/* What is kept for them is not kept from them: members are of a class of their own while it is. */
+static void set_verdict(struct gang *g, enum reservation_verdict verdict)
+{
+    for (size_t i = 0; i < g->members.len; i++)
+        g->members.items[i]->class_serial = 0;
+    g->reservation = verdict;
+}
+
+static void place_free(struct reservation_node *at)
+{
+    for (size_t i = 0; i < at->members.len; i++)
+        free(at->members.items[i]);
+    vec_deinit(&at->members);
+    free(at->name);
+    free(at);
+}
+
+static void reservation_free(struct reservation *r)
+{
+    const char *name;
+    void *value;
+    for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);)
+        place_free(value);
+    map_deinit(&r->nodes);
+    free(r->what);
+    free(r);
+}
+
+static char *words_of(const struct reservation *r)
+{
+    char until[DUMP_PARTS_TIME_SIZE];
+    AUTO_STRBUF b = {0};
+    dump_parts_time_text(r->until_ms / 1000 * 1000 * NS_PER_MS, until);
+    strbuf_addf(&b, "%s until %s", r->gang->key, until);
+    return strbuf_take(&b);
+}
+
+static void add_place(struct reservation *r, const struct reservation_place *p)
+{
+    struct reservation_node *at = map_get(&r->nodes, p->node->name);
+    if (at == NULL) {
+        at = mem_new(struct reservation_node, 1);
+        at->name = mem_strdup(p->node->name);
+        map_put(&r->nodes, at->name, at);
+    }
+    vec_push(&at->members, mem_strdup(p->member->pod->key));
+}
+
+/* By priority, highest first: who says no is the same whatever came first. */
+static void put_in(struct reservations *all, struct reservation *r)
+{
+    size_t i = all->items.len;
+    vec_push(&all->items, r);
+    for (; i > 0 && all->items.items[i - 1]->priority < r->priority; i--)
+        all->items.items[i] = all->items.items[i - 1];
+    all->items.items[i] = r;
+}
+
+static void keep(struct cluster *c, struct gang *g, const struct reservation_plan *plan,
+                 int64_t now_ms, int64_t until_ms)
+{
+    struct reservation *r = mem_new(struct reservation, 1);
+    *r = (struct reservation){.gang = g,
+                              .priority = g->priority,
+                              .made_ms = now_ms,
+                              .start_ms = plan->start_ms,
+                              .until_ms = until_ms};
+    map_init(&r->nodes);
+    r->what = words_of(r);
+    for (size_t i = 0; i < plan->len; i++)
+        add_place(r, &plan->places[i]);
+    put_in(&c->reservations, r);
+    set_verdict(g, RESERVATION_KEPT);
+    touch_nodes(c, r, 1);
+}
+
+static size_t find(const struct cluster *c, const struct gang *g)
+{
+    size_t i = 0;
+    while (i < c->reservations.items.len && c->reservations.items.items[i]->gang != g)
+        i++;
+    return i;
+}
+
+const struct reservation *reservation_of(const struct cluster *c, const struct gang *g)
+{
+    size_t i = g->reservation == RESERVATION_KEPT ? find(c, g) : c->reservations.items.len;
+    return i < c->reservations.items.len ? c->reservations.items.items[i] : NULL;
+}
+
+/* Returns the events. */
+static uint32_t drop(struct cluster *c, struct gang *g, enum reservation_verdict verdict)
+{
+    struct reservations *all = &c->reservations;
+    size_t i = find(c, g);
+    set_verdict(g, verdict);
+    if (i == all->items.len)
+        return 0;
+    struct reservation *r = all->items.items[i];
+    for (; i + 1 < all->items.len; i++)
+        all->items.items[i] = all->items.items[i + 1];
+    all->items.len--;
+    touch_nodes(c, r, -1);
+    reservation_free(r);
+    return EVENT_NODE_ROOM;
+}
+
+/* ---- who waits ---- */
+
+static uint32_t stop_aging(struct cluster *c, struct gang *g)
+{
+    struct reservations *all = &c->reservations;
+    for (size_t i = 0; g->aging_since_ms != 0 && i < all->aging.len; i++)
+        if (all->aging.items[i] == g) {
+            vec_remove_swap(&all->aging, i);
+            g->aging_since_ms = 0;
+        }
+    g->look_again_ms = 0;
+    return g->reservation != RESERVATION_NONE ? drop(c, g, RESERVATION_NONE) : 0;
+}
+
+uint32_t reservation_ends(struct cluster *c, struct gang *g)
+{
+    return stop_aging(c, g);
+}
+
+/* Room is what it lacks, not pods, nor anything of its own that no room can mend (then no event is awaited). */
+static bool lacks_room(const struct gang *g, const struct cycle_result *r)
+{
+    return r->verdict == CYCLE_NO_ROOM && r->wakes != 0 && !gangs_is_lone(g) &&
+           gangs_count_missing(g) > 0;
+}
+
+uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycle_result *r,
+                            int64_t now_ms)
+{
+    if (!lacks_room(g, r)) {
+        if (r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY)
+            g->lapses = 0;
+        return stop_aging(c, g);
+    }
+    if (g->aging_since_ms == 0 && c->reservations.options.after_ms > 0) {
+        g->aging_since_ms = num_max(now_ms, 1);
+        vec_push(&c->reservations.aging, g);
+    }
+    return 0;
+}
+
+/* ---- a look ---- */
+
+static void set_clock(struct cluster *c, int64_t now_ms)
+{
+    struct reservations *all = &c->reservations;
+    int64_t end_ms = now_ms - now_ms % RESERVATION_STEP_MS + RESERVATION_STEP_MS;
+    if (all->clock_ms == end_ms)
+        return;
+    all->clock_ms = end_ms;
+    for (size_t i = 0; i < all->items.len; i++)
+        touch_nodes(c, all->items.items[i], 0);
+}
+
+/* It had its time: the others come first now. */
+static void lapse(struct cluster *c, struct gang *g, int64_t now_ms, struct reservation_news *news)
+{
+    news->events |= drop(c, g, RESERVATION_NONE);
+    news->lapsed++;
+    g->aging_since_ms = num_max(now_ms, 1);
+    g->lapses += g->lapses < INT32_MAX;
+}
+
+/* Whether the members and nodes are still those of the plan: all wait, on nodes that take them when they are empty. */
+static bool still_holds(struct cluster *c, const struct reservation *r)
+{
+    const char *name;
+    void *value;
+    int32_t members = 0;
+    if (r->priority != r->gang->priority)
+        return false;
+    for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);) {
+        const struct reservation_node *at = value;
+        for (size_t k = 0; k < at->members.len; k++, members++) {
+            struct cluster_pod *cp = cluster_find_pod(c, at->members.items[k]);
+            if (cp == NULL || cp->gang != r->gang || !cluster_pod_is_schedulable(cp))
+                return false;
+            const struct pod_class *class = classes_ask(c, cp);
+            const struct cluster_node *cn = cluster_find_node(c, name);
+            if (cn == NULL || cn->place == TABLE_NOWHERE ||
+                class->fixed_score[cn->place] == TREE_NO)
+                return false;
+        }
+    }
+    return members == gangs_count_missing(r->gang);
+}
+
+/* The pods in its way may end sooner than they say, so it is not put off for longer than room would be kept. */
+static void put_off(const struct cluster *c, struct gang *g, int64_t now_ms, int64_t start_ms)
+{
+    int64_t for_ms = c->reservations.options.for_ms;
+    int64_t away_ms = num_min(start_ms - for_ms - now_ms, for_ms);
+    g->look_again_ms = now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
+    set_verdict(g, RESERVATION_FAR);
+}
+
+static void try_gang(struct cluster *c, struct gang *g, int64_t now_ms, int64_t until_ms,
+                     struct arena *a)
+{
+    struct reservation_plan plan;
+    reservation_plan_make(c, g, now_ms, a, &plan);
+    g->look_again_ms = now_ms + RESERVATION_AGAIN_MS;
+    if (!plan.fits)
+        set_verdict(g, RESERVATION_HOPELESS);
+    else if (plan.start_ms > until_ms)
+        put_off(c, g, now_ms, plan.start_ms);
+    else
+        keep(c, g, &plan, now_ms, until_ms);
+    if (g->reservation == RESERVATION_KEPT)
+        g->look_again_ms = now_ms + RESERVATION_STEP_MS;
+}
+
+static void check_kept(struct cluster *c, int64_t now_ms, struct arena *a,
+                       struct reservation_news *news)
+{
+    struct reservations *all = &c->reservations;
+    for (size_t i = 0; i < all->items.len;) {
+        struct reservation *r = all->items.items[i];
+        struct gang *g = r->gang;
+        int64_t until_ms = num_min(r->until_ms, now_ms + all->options.for_ms);
+        if (until_ms <= now_ms) {
+            lapse(c, g, now_ms, news);
+            continue; /* another one is at i now */
+        }
+        if (g->look_again_ms > now_ms || still_holds(c, r)) {
+            i++;
+            continue;
+        }
+        news->events |= drop(c, g, RESERVATION_NONE);
+        try_gang(c, g, now_ms, until_ms, a);
+        return; /* one trial in a look */
+    }
+}
+
+static bool has_level(const struct cluster *c, int32_t priority)
+{
+    for (size_t i = 0; i < c->reservations.items.len; i++)
+        if (c->reservations.items.items[i]->priority == priority)
+            return true;
+    return false;
+}
+
+static bool goes_before(const struct gang *a, const struct gang *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->aging_since_ms != b->aging_since_ms)
+        return a->aging_since_ms < b->aging_since_ms;
+    return strcmp(a->key, b->key) < 0;
+}
+
+/* Room that was kept in vain is kept again only after twice the time, and so on. */
+static int64_t age_needed(const struct cluster *c, const struct gang *g)
+{
+    int64_t age_ms = c->reservations.options.after_ms;
+    for (int32_t i = 0; i < g->lapses && i < RESERVATION_DOUBLINGS; i++)
+        age_ms = num_add_sat(age_ms, age_ms);
+    return age_ms;
+}
+
+static struct gang *oldest(const struct cluster *c, int64_t now_ms)
+{
+    const struct reservations *all = &c->reservations;
+    struct gang *first = NULL;
+    for (size_t i = 0; i < all->aging.len; i++) {
+        struct gang *g = all->aging.items[i];
+        if (now_ms - g->aging_since_ms >= age_needed(c, g) && g->look_again_ms <= now_ms &&
+            !has_level(c, g->priority) && (first == NULL || goes_before(g, first)))
+            first = g;
+    }
+    return first;
+}
+
+int64_t reservation_next(const struct cluster *c)
+{
+    const struct reservations *all = &c->reservations;
+    int64_t next_ms = INT64_MAX;
+    for (size_t i = 0; i < all->items.len; i++)
+        next_ms = num_min(next_ms, num_min(all->items.items[i]->until_ms, all->clock_ms));
+    for (size_t i = 0; i < all->aging.len && all->items.len < RESERVATION_MAX; i++) {
+        const struct gang *g = all->aging.items[i];
+        if (!has_level(c, g->priority))
+            next_ms = num_min(next_ms, num_max(g->look_again_ms,
+                                               num_add_sat(g->aging_since_ms, age_needed(c, g))));
+    }
+    return next_ms < INT64_MAX ? next_ms : -1;
+}
+
+struct reservation_news reservation_look(struct cluster *c, int64_t now_ms, struct arena *a)
+{
+    struct reservation_news news = {0};
+    set_clock(c, now_ms);
+    check_kept(c, now_ms, a, &news);
+    struct gang *g = c->reservations.items.len < RESERVATION_MAX ? oldest(c, now_ms) : NULL;
+    if (g != NULL) {
+        try_gang(c, g, now_ms, num_add_sat(now_ms, c->reservations.options.for_ms), a);
+        news.looked = g;
+        news.made = g->reservation == RESERVATION_KEPT;
+    }
+    return news;
+}
+
+/* ---- for others ---- */
+
+const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a)
+{
+    const struct reservation *r = reservation_of(c, g);
+    switch (g->reservation) {
+    case RESERVATION_NONE:
+        break;
+    case RESERVATION_KEPT:
+        if (r != NULL)
+            return arena_printf(a, "room is kept for it on %zu node%s%s", map_count(&r->nodes),
+                                map_count(&r->nodes) == 1 ? "" : "s",
+                                r->what + strlen(g->key)); /* " until ..." */
+        break;
+    case RESERVATION_HOPELESS:
+        return "it would not fit if the cluster were empty, so no room is kept for it";
+    case RESERVATION_FAR:
+        return arena_printf(
+            a,
+            "the pods in its way are not expected to end within %lld minutes, so no room is kept for it",
+            (long long)(c->reservations.options.for_ms / MS_PER_MINUTE));
+    }
+    return NULL;
+}
+
+uint32_t reservation_count(const struct cluster *c, const char *node)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < c->reservations.items.len; i++)
+        n += map_get(&c->reservations.items.items[i]->nodes, node) != NULL;
+    return n;
+}
+
+void reservation_deinit(struct cluster *c)
+{
+    for (size_t i = 0; i < c->reservations.items.len; i++)
+        reservation_free(c->reservations.items.items[i]);
+    vec_deinit(&c->reservations.items);
+    vec_deinit(&c->reservations.aging);
+}

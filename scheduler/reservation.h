@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * reservation - room that is kept for a gang that has waited long. Pure.
+ *
+ * A large gang needs many pods to have ended at the same moment. Small jobs need one: whenever room comes free one of them takes it, and the gang never starts. So a gang ages while it waits for
+ * room, and when it is old enough its start is planned: which of the pods that run now have to end (reservation_plan.h), when that will be (start_ms), and where its members go then. From
+ * that moment others of the same or a lower priority use these nodes only as far as they do not delay it (reservation_room.h): either they are over by start_ms, or the members fit
+ * beside them.
+ *
+ *                  follow: no room              look: old enough, fits an empty cluster
+ *      (not waiting) ─────────────► AGING ─────────────────────────────────────────────────► KEPT
+ *            ▲                       │  ▲                                                      │
+ *            │ follow, ends          │  │ look: for_ms are over; it is the youngest now        │
+ *            ├───────────────────────┘  └──────────────────────────────────────────────────────┤
+ *            └────────────────────────────────────────────────────────── follow, ends ─────────┘
+ *
+ * Nobody can freeze the cluster with this: there is one reservation for each priority, none for a gang that does not fit the cluster when empty or whose start is further away than it may last,
+ * none lasts longer than for_ms, after one in vain the gang is the youngest and must wait twice as long as before, and pods of a higher priority do not see it. A reservation holds nothing and is in no digest: it only says no to others.
+ *
+ * Times are in milliseconds since the epoch, as those of pods are.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/map.h"
+#include "lib/base/vec.h"
+
+struct cluster;
+struct cycle_result;
+struct gang;
+
+enum {
+    RESERVATION_MAX = 16, /* at a time: the highest priorities */
+    RESERVATION_AGAIN_MS =
+        60000, /* a gang for which none could be made is looked at again after this */
+    RESERVATION_STEP_MS =
+        10000, /* time passes in steps, so that answers about nodes can be remembered */
+    RESERVATION_DOUBLINGS = 6, /* of after_ms, one for each time that room was kept in vain */
+    RESERVATION_AFTER_S = 300, /* the defaults of the options below */
+    RESERVATION_FOR_S = 1800,
+    RESERVATION_ASSUME_S = 600,
+};
+
+struct reservation_options {
+    int64_t after_ms;  /* so long must a gang have waited for room; 0: nothing is ever kept */
+    int64_t for_ms;    /* so long room is kept at most */
+    int64_t assume_ms; /* so long runs a pod without activeDeadlineSeconds */
+};
+
+/* What was found out when the gang was last looked at. */
+enum reservation_verdict {
+    RESERVATION_NONE,
+    RESERVATION_KEPT,
+    RESERVATION_HOPELESS, /* does not fit even when the cluster is empty */
+    RESERVATION_FAR,      /* the pods in its way end too late */
+};
+
+/* The members that are to go to one node. */
+struct reservation_node {
+    char *name;
+    struct VEC(char *) members; /* keys of pods */
+};
+
+struct reservation {
+    struct gang *gang;
+    int32_t priority;
+    int64_t made_ms;
+    int64_t start_ms; /* by then the pods in its way should be gone */
+    int64_t until_ms;
+    struct map nodes; /* name -> struct reservation_node */
+    char *what;       /* "gang ns/x until 2026-11-16T09:30:00Z" */
+};
+
+/* Part of the cluster. */
+struct reservations {
+    struct reservation_options options;
+    int64_t clock_ms; /* the end of the present step */
+    struct VEC(struct reservation *) items;
+    struct VEC(struct gang *) aging;
+};
+
+struct reservation_news {
+    uint32_t events;     /* room that is kept no more */
+    struct gang *looked; /* its reservation_verdict may be another one now; or NULL */
+    bool made;           /* room is kept for it from now on */
+    uint32_t lapsed;     /* how many were over without a start */
+};
+
+/* After a cycle of the gang: it goes on waiting for room (ages), or not. Returns the events: room that is kept no more. */
+uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycle_result *r,
+                            int64_t now_ms);
+/* The gang is about to be freed. Returns the events. */
+uint32_t reservation_ends(struct cluster *c, struct gang *g);
+/* What is over goes, and one more gang may get room kept. Between cycles, since the cluster is tried without some of its pods. */
+struct reservation_news reservation_look(struct cluster *c, int64_t now_ms, struct arena *a);
+/* When the next look is due; -1: nobody waits. */
+int64_t reservation_next(const struct cluster *c);
+/* The gang's, or NULL. */
+const struct reservation *reservation_of(const struct cluster *c, const struct gang *g);
+/* What the gang's members should know beside why they wait: "room is kept for it on 3 nodes until ..."; NULL: nothing. */
+const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a);
+/* How many keep room on the node. */
+uint32_t reservation_count(const struct cluster *c, const char *node);
+void reservation_deinit(struct cluster *c);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * How many pods have to go is searched by halves, down to 1 part in PARTS: one trial is as long as a cycle of the gang. So start_ms may be a little later than it must, never earlier.
+ */
+#include "scheduler/reservation_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "scheduler/gangs.h"
+#include "scheduler/pipeline.h"
+#include "scheduler/plan.h"
+
+enum { PARTS = 64, NS_PER_MS = 1000000, MS_PER_S = 1000 };
+
+/* ---- how long ---- */
+
+int64_t reservation_plan_runtime(const struct cluster *c, const struct cluster_pod *cp)
+{
+    return cp->pod->active_deadline_s > 0 ? cp->pod->active_deadline_s * MS_PER_S
+                                          : c->reservations.options.assume_ms;
+}
+
+static bool is_permanent(const struct cluster_pod *cp)
+{
+    return cp->pod->unreadable != NULL || pod_is_mirror(cp->pod) ||
+           str_eq(cp->pod->owner_kind, "DaemonSet");
+}
+
+int64_t reservation_plan_end(const struct cluster *c, const struct cluster_pod *cp, int64_t then_ms)
+{
+    if (is_permanent(cp))
+        return INT64_MAX;
+    if (cp->pod->terminating || cp->sent_away)
+        return then_ms;
+    int64_t start_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : cp->claim.assume_time_ns;
+    int64_t start_ms = start_ns > 0 ? start_ns / NS_PER_MS : then_ms;
+    int64_t end_ms = num_add_sat(start_ms, reservation_plan_runtime(c, cp));
+    if (end_ms > then_ms)
+        return end_ms;
+    return cp->pod->active_deadline_s > 0 ? then_ms
+                                          : num_add_sat(then_ms, num_sub_sat(then_ms, start_ms));
+}
+
+/* ---- trials ---- */
+
+struct leaving {
+    struct cluster_pod *pod;
+    struct cluster_node *node;
+    int64_t end_ms;
+};
+
+struct search {
+    struct cluster *cluster;
+    struct arena *arena;
+    struct cluster_pod **members;
+    size_t members_len;
+    size_t need;
+    struct leaving *pods; /* those that end first, first */
+    size_t len, lifted;
+};
+
+static int by_end(const void *a, const void *b)
+{
+    const struct leaving *x = a, *y = b;
+    if (x->end_ms != y->end_ms)
+        return x->end_ms < y->end_ms ? -1 : 1;
+    return strcmp(x->pod->pod->key, y->pod->pod->key);
+}
+
+static void gather_pods(struct search *s, const struct gang *g, int64_t now_ms)
+{
+    const struct table *t = &s->cluster->table;
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->len; i++)
+        n += t->rows[i].node->pods.len;
+    s->pods = arena_new(s->arena, struct leaving, n);
+    for (uint32_t i = 0; i < t->len; i++)
+        for (size_t k = 0; k < t->rows[i].node->pods.len; k++) {
+            struct cluster_pod *cp = t->rows[i].node->pods.items[k];
+            int64_t end_ms =
+                cp->gang == g ? INT64_MAX : reservation_plan_end(s->cluster, cp, now_ms);
+            if (end_ms < INT64_MAX)
+                s->pods[s->len++] =
+                    (struct leaving){.pod = cp, .node = t->rows[i].node, .end_ms = end_ms};
+        }
+    if (s->len > 1)
+        qsort(s->pods, s->len, sizeof *s->pods, by_end);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    struct cluster_pod *const *x = a, *const *y = b;
+    return strcmp((*x)->pod->key, (*y)->pod->key);
+}
+
+static void gather_members(struct search *s, const struct gang *g)
+{
+    int32_t missing = gangs_count_missing(g);
+    s->members = arena_new(s->arena, struct cluster_pod *, g->members.len);
+    for (size_t i = 0; i < g->members.len; i++)
+        if (cluster_pod_is_schedulable(g->members.items[i]))
+            s->members[s->members_len++] = g->members.items[i];
+    if (s->members_len > 1)
+        qsort(s->members, s->members_len, sizeof *s->members, by_name);
+    s->need = missing > 0 ? (size_t)missing : 0;
+}
+
+static void lift_to(struct search *s, size_t n)
+{
+    for (; s->lifted < n; s->lifted++)
+        cluster_lift(s->cluster, s->pods[s->lifted].pod);
+    for (; s->lifted > n; s->lifted--)
+        cluster_set_down(s->cluster, s->pods[s->lifted - 1].pod, s->pods[s->lifted - 1].node);
+}
+
+/* Whether the quorum fits now; then *out says where. */
+static bool try_members(struct search *s, struct reservation_plan *out)
+{
+    struct pipeline_choice *choice = arena_new(s->arena, struct pipeline_choice, 1);
+    struct plan plan;
+    size_t failed = 0;
+    plan_begin(&plan, s->cluster);
+    for (size_t i = 0; i < s->members_len && plan.steps.len < s->need; i++) {
+        pipeline_choose(s->cluster, s->members[i], s->arena, choice);
+        if (choice->node != NULL)
+            plan_place(&plan, s->members[i], choice->node, &choice->claim);
+        else if (s->members_len - ++failed < s->need)
+            break;
+    }
+    bool ok = plan.steps.len >= s->need;
+    for (size_t i = 0; ok && i < plan.steps.len; i++)
+        out->places[i] = (struct reservation_place){.member = plan.steps.items[i].pod,
+                                                    .node = plan.steps.items[i].node};
+    plan_end(&plan);
+    return ok;
+}
+
+/* Fewer than `low` are too few. */
+static size_t fewest_to_go(struct search *s, struct reservation_plan *out)
+{
+    size_t low = 0, enough = s->len;
+    while (enough - low > s->len / PARTS) {
+        size_t half = low + (enough - low) / 2;
+        lift_to(s, half);
+        if (try_members(s, out))
+            enough = half;
+        else
+            low = half + 1;
+    }
+    return enough;
+}
+
+void reservation_plan_make(struct cluster *c, const struct gang *g, int64_t now_ms, struct arena *a,
+                           struct reservation_plan *out)
+{
+    struct search s = {.cluster = c, .arena = a};
+    *out = (struct reservation_plan){0};
+    gather_members(&s, g);
+    if (s.need == 0 || s.need > s.members_len)
+        return;
+    out->places = arena_new(a, struct reservation_place, s.need);
+    out->len = s.need;
+    table_refresh(&c->table, &c->nodes);
+    gather_pods(&s, g, now_ms);
+    lift_to(&s, s.len);
+    out->fits = try_members(&s, out);
+    if (out->fits) {
+        size_t gone = fewest_to_go(&s, out);
+        out->start_ms = gone > 0 ? num_max(s.pods[gone - 1].end_ms, now_ms) : now_ms;
+    }
+    lift_to(&s, 0);
+}
