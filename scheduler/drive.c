@@ -276,6 +276,7 @@ static void try_gang(struct drive *d, struct gang *g)
     plan_end(&plan);
     for (size_t i = 0; i < r.others_len; i++)
         queue_touch(&d->queue, r.others[i], loop_now_ms(d->loop));
+    reserving_follow(&d->reserving, g, &r, &d->arena);
     switch (r.verdict) {
     case CYCLE_PLACED:
     case CYCLE_NOTHING:
@@ -392,12 +393,18 @@ static void take_rehearsed(void *arg, void *msg)
     rehearsal_result_free(msg);
 }
 
+static void poked(void *arg)
+{
+    drive_poke(arg);
+}
+
 int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err)
 {
     *d = (struct drive){.loop = loop};
     cluster_init(&d->cluster, scheduler_name);
     d->cluster.slots.kept = true; /* podgroups.c ends them */
     queue_init(&d->queue);
+    reserving_init(&d->reserving, loop, &d->cluster, &d->queue, poked, d);
     arena_init(&d->arena, 64 * 1024);
     struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge,
                             &nodes_gauge, &queue_gauge,   &preemptions, &disagreed};
@@ -459,6 +466,7 @@ void drive_pause(struct drive *d)
     loop_timer_cancel(d->loop, &d->tell);
     podgroups_free(d->podgroups);
     d->podgroups = NULL;
+    reserving_pause(&d->reserving);
 }
 
 void drive_deinit(struct drive *d)
@@ -468,6 +476,7 @@ void drive_deinit(struct drive *d)
     mailbox_free(d->evictions);
     mailbox_free(d->rehearsed);
     bursts_free(d->bursts);
+    reserving_deinit(&d->reserving);
     queue_deinit(&d->queue);
     cluster_deinit(&d->cluster);
     arena_deinit(&d->arena);

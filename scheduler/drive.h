@@ -17,6 +17,7 @@
 #include "scheduler/podgroups.h"
 #include "scheduler/queue.h"
 #include "scheduler/rehearsal.h"
+#include "scheduler/reserving.h"
 #include "scheduler/status.h"
 #include "scheduler/volumes.h"
 
@@ -29,7 +30,8 @@ struct drive {
     struct loop *loop;
     struct cluster cluster;
     struct queue queue;
-    struct arena arena; /* one cycle's */
+    struct reserving reserving; /* room kept for gangs that have waited long */
+    struct arena arena;         /* one cycle's */
     struct loop_timer tick;
     struct loop_timer tell; /* waiting pods that are told why later */
     struct mailbox *results;

@@ -50,6 +50,7 @@ struct scheduler {
     struct events_options events_options;
     struct probes_options probes_options;
     struct log_options log_options;
+    struct reserving_options reserving_options;
 
     struct kube_config *kube;
     struct loop *loop;
@@ -306,6 +307,7 @@ static int set_up(struct scheduler *s, struct error *err)
         return -1;
     s->drive.cluster.packing = (enum cluster_packing)s->options.packing;
     s->intake.node_gone = node_gone;
+    reserving_configure(&s->drive.reserving, &s->reserving_options);
     if (!s->lease_options.enabled)
         return start_leading(s, err);
     probes_met(&s->probes, s->need_synced, true); /* a standby is ready to stand by */
@@ -318,6 +320,7 @@ int main(int argc, char **argv)
     static struct scheduler s;
     struct error err = ERROR_INIT;
     const struct option_table tables[] = {{rows, &s.options},
+                                          {reserving_option_rows, &s.reserving_options},
                                           {lease_option_rows, &s.lease_options},
                                           {kube_option_rows, &s.kube_options},
                                           {events_option_rows, &s.events_options},

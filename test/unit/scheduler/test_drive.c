@@ -9,6 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "lib/kube/http.h"
 #include "lib/model/names.h"
 #include "scheduler/intake.h"
@@ -365,12 +366,48 @@ static void a_victim_that_cannot_be_sent_away(void **state)
     expect_done();
 }
 
+/* A gang that has waited long has room kept: a pod that would be there for too long is told so, and the gang goes when the pod in its way has gone. */
+static void room_is_kept_for_a_gang_that_waited(void **state)
+{
+    (void)state;
+    const char *const *gang = PAIRS(NAME_LABEL_GANG_NAME, "big", NAME_LABEL_GANG_MIN, "2");
+    d.cluster.reservations.options =
+        (struct reservation_options){.after_ms = 1, .for_ms = 1800000, .assume_ms = 600000};
+    twin_fault(twin, TWIN_OTHER, TWIN_HANG);
+    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "small", .node = "n1", .c = {{.cpu_milli = 500}}));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "big-0", .labels = gang, .c = {{.cpu_milli = 500}}));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "big-1", .labels = gang, .c = {{.cpu_milli = 500}}));
+    struct gang *g = find("d/big-0")->gang;
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; reservation_of(&d.cluster, g) == NULL;
+         loop_once(loop, 20))
+        if (clock_mono_ms() >= end)
+            fail_msg("no room is kept");
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "late", .spec = "\"activeDeadlineSeconds\":3600", .c = {{.cpu_milli = 500}}));
+    settle();
+    const char *why = str_or_empty(find("d/late")->gang->why.sentence);
+    expect_true("a pod that would be in its way waits", find("d/late")->state == CLUSTER_PENDING);
+    if (strstr(why, "0/1 nodes fit: 1 keeps room for gang d/big until 20") != why)
+        fail_msg("it is told: %s", why);
+    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE,
+         POD(.name = "small", .node = "n1", .c = {{.cpu_milli = 500}}));
+    await_state("d/big-0", CLUSTER_ASSUMED);
+    expect_int("the gang has it all", CLUSTER_ASSUMED, find("d/big-1")->state);
+    expect_true("nothing is kept any more", reservation_of(&d.cluster, g) == NULL);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     kube_http_global_init();
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(room_is_kept_for_a_gang_that_waited),
         TEST(a_pod_travels_to_its_node),
         TEST(a_refused_binding_gives_the_room_back),
         TEST(a_result_takes_back_only_what_it_was_for),
