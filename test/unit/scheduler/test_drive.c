@@ -371,33 +371,33 @@ static void room_is_kept_for_a_gang_that_waited(void **state)
 {
     (void)state;
     const char *const *gang = PAIRS(NAME_LABEL_GANG_NAME, "big", NAME_LABEL_GANG_MIN, "2");
-    d.cluster.reservations.options =
+    k.drive.cluster.reservations.options =
         (struct reservation_options){.after_ms = 1, .for_ms = 1800000, .assume_ms = 600000};
-    twin_fault(twin, TWIN_OTHER, TWIN_HANG);
-    RESET(&in, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    twin_fault(k.twin, TWIN_OTHER, TWIN_HANG);
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "small", .node = "n1", .c = {{.cpu_milli = 500}}));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "big-0", .labels = gang, .c = {{.cpu_milli = 500}}));
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "big-1", .labels = gang, .c = {{.cpu_milli = 500}}));
     struct gang *g = find("d/big-0")->gang;
-    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; reservation_of(&d.cluster, g) == NULL;
-         loop_once(loop, 20))
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; reservation_of(&k.drive.cluster, g) == NULL;
+         loop_once(k.loop, 20))
         if (clock_mono_ms() >= end)
             fail_msg("no room is kept");
-    SEND(&in, INTAKE_PODS, REFLECTOR_PUT,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "late", .spec = "\"activeDeadlineSeconds\":3600", .c = {{.cpu_milli = 500}}));
     settle();
     const char *why = str_or_empty(find("d/late")->gang->why.sentence);
     expect_true("a pod that would be in its way waits", find("d/late")->state == CLUSTER_PENDING);
     if (strstr(why, "0/1 nodes fit: 1 keeps room for gang d/big until 20") != why)
         fail_msg("it is told: %s", why);
-    SEND(&in, INTAKE_PODS, REFLECTOR_DELETE,
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE,
          POD(.name = "small", .node = "n1", .c = {{.cpu_milli = 500}}));
     await_state("d/big-0", CLUSTER_ASSUMED);
     expect_int("the gang has it all", CLUSTER_ASSUMED, find("d/big-1")->state);
-    expect_true("nothing is kept any more", reservation_of(&d.cluster, g) == NULL);
+    expect_true("nothing is kept any more", reservation_of(&k.drive.cluster, g) == NULL);
     expect_done();
 }
 
