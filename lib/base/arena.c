@@ -8,8 +8,12 @@
  * one big annotation neither wastes a block's rest nor makes every later block big. Blocks double from
  * first_block_bytes to BLOCK_MAX: a small pod takes one small block, a big list few big ones.
  *
- * Memory is cleared when it is handed out, not when a block is made: a block kept by arena_reset needs no second
- * rule. Strings are not aligned: a decoded pod is mostly short strings.
+ * Inside a block what has an alignment is cut from the front and strings from the back, so that no byte is lost between them: an object that is
+ * packed into a block of exactly its size (arena_init_exact) fits whatever the order of its parts.
+ *
+ *     [ header | structs and arrays ──►      free      ◄── strings ]
+ *
+ * Memory is cleared when it is handed out, not when a block is made: a block kept by arena_reset needs no second rule.
  */
 #include "lib/base/arena.h"
 
@@ -23,6 +27,7 @@ enum {
     ALIGNMENT = 16,
     BLOCK_FIRST = 1024,
     BLOCK_MIN = 128,
+    BLOCK_AFTER_EXACT = 256,
     BLOCK_MAX = 64 * 1024,
 };
 
@@ -34,15 +39,17 @@ static const bool one_malloc_each = false;
 
 struct arena_block {
     struct arena_block *next;
-    size_t size; /* of the whole malloc */
-    size_t used; /* of data */
-    bool own;    /* made for one request */
+    size_t size;   /* of the whole malloc */
+    size_t used;   /* of data, from the front */
+    uint32_t back; /* and from its end; a block that strings are cut from is smaller than 4 GiB */
+    bool own;      /* made for one request */
+    bool lent;     /* the caller's memory: never freed */
     alignas(ALIGNMENT) unsigned char data[];
 };
 
 static size_t room(const struct arena_block *b)
 {
-    return b->size - sizeof *b - b->used;
+    return b->size - sizeof *b - b->used - b->back;
 }
 
 static struct arena_block *new_block(struct arena *a, size_t data_bytes)
@@ -52,10 +59,7 @@ static struct arena_block *new_block(struct arena *a, size_t data_bytes)
     struct arena_block *b = malloc(sizeof *b + data_bytes);
     if (!b)
         abort();
-    b->next = NULL;
-    b->size = sizeof *b + data_bytes;
-    b->used = 0;
-    b->own = false;
+    *b = (struct arena_block){.size = sizeof *b + data_bytes};
     a->total_bytes += b->size;
     return b;
 }
@@ -76,6 +80,20 @@ static void *own_block(struct arena *a, size_t n)
     return b->data;
 }
 
+/* From a block with room for it, or NULL. align 1: from the back. */
+static void *cut_from(struct arena_block *b, size_t n, size_t align)
+{
+    size_t pad = (align - b->used % align) % align;
+    if (pad > room(b) || n > room(b) - pad)
+        return NULL;
+    if (align == 1) {
+        b->back += (uint32_t)n;
+        return (unsigned char *)b + b->size - b->back;
+    }
+    b->used += pad + n;
+    return b->data + b->used - n;
+}
+
 /* n bytes, not cleared. align is a power of two, at most ALIGNMENT. */
 static void *cut(struct arena *a, size_t n, size_t align)
 {
@@ -84,14 +102,9 @@ static void *cut(struct arena *a, size_t n, size_t align)
     if (one_malloc_each)
         return own_block(a, n);
     struct arena_block *b = a->blocks;
-    if (b && !b->own) {
-        size_t pad = (align - b->used % align) % align;
-        if (pad <= room(b) && n <= room(b) - pad) {
-            unsigned char *p = b->data + b->used + pad;
-            b->used += pad + n;
-            return p;
-        }
-    }
+    void *p = b && !b->own ? cut_from(b, n, align) : NULL;
+    if (p)
+        return p;
     if (a->next_block_bytes < BLOCK_MIN)
         a->next_block_bytes = a->next_block_bytes == 0 ? BLOCK_FIRST : BLOCK_MIN;
     if (n > a->next_block_bytes - sizeof *b)
@@ -102,8 +115,7 @@ static void *cut(struct arena *a, size_t n, size_t align)
     if (a->next_block_bytes < BLOCK_MAX)
         a->next_block_bytes =
             a->next_block_bytes > BLOCK_MAX / 2 ? BLOCK_MAX : a->next_block_bytes * 2;
-    b->used = n;
-    return b->data;
+    return cut_from(b, n, align);
 }
 
 void arena_init(struct arena *a, size_t first_block_bytes)
@@ -111,12 +123,39 @@ void arena_init(struct arena *a, size_t first_block_bytes)
     *a = (struct arena){.next_block_bytes = first_block_bytes};
 }
 
+void arena_init_exact(struct arena *a, size_t bytes)
+{
+    *a = (struct arena){.next_block_bytes = BLOCK_AFTER_EXACT};
+    if (bytes > UINT32_MAX)
+        abort();
+    if (!one_malloc_each)
+        a->blocks = new_block(a, bytes);
+}
+
+void arena_init_on(struct arena *a, void *memory, size_t bytes)
+{
+    struct arena_block *b = memory;
+    *a = (struct arena){0};
+    if (bytes > UINT32_MAX || bytes < 2 * sizeof *b)
+        abort();
+    if (one_malloc_each)
+        return;
+    *b = (struct arena_block){.size = bytes, .lent = true};
+    a->blocks = b;
+}
+
+static void free_block(struct arena_block *b)
+{
+    if (!b->lent)
+        free(b);
+}
+
 void arena_deinit(struct arena *a)
 {
     struct arena_block *b = a->blocks;
     while (b) {
         struct arena_block *next = b->next;
-        free(b);
+        free_block(b);
         b = next;
     }
     a->blocks = NULL;
@@ -128,20 +167,20 @@ void arena_reset(struct arena *a)
     struct arena_block *kept = NULL;
     for (struct arena_block *b = a->blocks; b; b = b->next)
         if (!b->own && (!kept || b->size > kept->size))
-            kept = b;
+            kept = b; /* which may be a lent one: the arena is no worse off without it */
     struct arena_block *b = a->blocks;
     while (b) {
         struct arena_block *next = b->next;
         if (b != kept)
-            free(b);
+            free_block(b);
         b = next;
     }
     a->blocks = kept;
     a->total_bytes = 0;
     if (kept) {
         kept->next = NULL;
-        kept->used = 0;
-        a->total_bytes = kept->size;
+        kept->used = kept->back = 0;
+        a->total_bytes = kept->lent ? 0 : kept->size;
     }
 }
 
@@ -152,11 +191,13 @@ void *arena_alloc(struct arena *a, size_t n)
     return p;
 }
 
-void *arena_array_(struct arena *a, size_t size, size_t n)
+void *arena_array_(struct arena *a, size_t size, size_t align, size_t n)
 {
     if (size != 0 && n > SIZE_MAX / size)
         abort();
-    return arena_alloc(a, size * n);
+    void *p = cut(a, size * n, align > 1 ? align : 2); /* from the front, whatever it is */
+    memset(p, 0, size * n);
+    return p;
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)

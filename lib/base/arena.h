@@ -25,6 +25,11 @@ struct arena {
 
 /* first_block_bytes 0 means 1024. Nothing is allocated yet. */
 void arena_init(struct arena *a, size_t first_block_bytes);
+/* The first block holds exactly so many bytes of strings and of arrays by arena_new, in any order, if the size of each array is a multiple of 8. What comes
+ * later is expected to be little. */
+void arena_init_exact(struct arena *a, size_t bytes);
+/* The first block is the caller's memory, at least 256 bytes aligned to 16, which outlives the arena: scratch that costs no malloc as long as it suffices. */
+void arena_init_on(struct arena *a, void *memory, size_t bytes);
 void arena_deinit(struct arena *a);
 /* Everything allocated is gone; one block is kept for the next round. */
 void arena_reset(struct arena *a);
@@ -38,7 +43,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
 /* arena_new(a, struct reason, n): zeroed array of n; aborts when n * sizeof overflows. */
-#define arena_new(a, type, n) ((type *)arena_array_((a), sizeof(type), (n)))
-void *arena_array_(struct arena *a, size_t size, size_t n);
+#define arena_new(a, type, n) ((type *)arena_array_((a), sizeof(type), _Alignof(type), (n)))
+void *arena_array_(struct arena *a, size_t size, size_t align, size_t n);
 
 size_t arena_bytes(const struct arena *a);

@@ -174,6 +174,66 @@ static void a_big_request_may_come_first(void **state)
     expect_done();
 }
 
+static void no_byte_is_lost_between_strings_and_structs(void **state)
+{
+    (void)state;
+    if (debug)
+        return;
+    for (size_t len = 0; len < 20; len++) {
+        struct arena a;
+        enum { PARTS = 30 };
+        unsigned char *structs[PARTS], *strings[PARTS];
+        size_t bytes = PARTS * (24 + len + 1);
+        arena_init_exact(&a, bytes);
+        size_t before = arena_bytes(&a);
+        for (int i = 0; i < PARTS; i++) {
+            structs[i] = (unsigned char *)arena_new(&a, int64_t, 3);
+            expect_int("aligned", 0, (int64_t)((uintptr_t)structs[i] % _Alignof(int64_t)));
+            memset(structs[i], 'a', 24);
+            strings[i] = (unsigned char *)arena_strndup(&a, "01234567890123456789", len);
+            memset(strings[i], 'b', len);
+        }
+        expect_int("all fits in one block of its size", (int64_t)before, (int64_t)arena_bytes(&a));
+        for (int i = 0; i < PARTS; i++)
+            expect_true("nobody wrote here", all_are(structs[i], 24, 'a') &&
+                                                 all_are(strings[i], len, 'b') &&
+                                                 strings[i][len] == '\0');
+        (void)arena_strdup(&a, "");
+        expect_int("one byte more is a small block more", (int64_t)before + 256,
+                   (int64_t)arena_bytes(&a));
+        arena_deinit(&a);
+    }
+    expect_done();
+}
+
+static void scratch_on_the_callers_memory(void **state)
+{
+    (void)state;
+    _Alignas(16) unsigned char memory[1024];
+    struct arena a;
+    memset(memory, 0xee, sizeof memory);
+    for (int round = 0; round < 3; round++) {
+        arena_init_on(&a, memory, sizeof memory);
+        unsigned char *zeroed = arena_alloc(&a, 100);
+        expect_true("zeroed", all_are(zeroed, 100, 0));
+        expect_str("a string", "abc", arena_strdup(&a, "abc"));
+        if (!debug) {
+            expect_true("inside the memory", zeroed > memory && zeroed < memory + sizeof memory);
+            expect_int("nothing from the heap", 0, (int64_t)arena_bytes(&a));
+        }
+        char *last = arena_strndup(&a, "x", 1);
+        for (int i = 0; i < 100; i++) /* more than there is */
+            memset(arena_alloc(&a, 64), 'y', 64);
+        expect_str("what lies there stays when the heap has to help", "x", last);
+        expect_true("from the heap", arena_bytes(&a) >= 100 * 64 - sizeof memory);
+        arena_reset(&a);
+        expect_true("after a reset too", all_are(arena_alloc(&a, 700), 700, 0));
+        arena_deinit(&a);
+        expect_int("nothing is left", 0, (int64_t)arena_bytes(&a));
+    }
+    expect_done();
+}
+
 struct huge {
     char bytes[1 << 20];
 };
@@ -217,6 +277,8 @@ int main(void)
         cmocka_unit_test(arrays),
         cmocka_unit_test(blocks_double_and_big_ones_stand_alone),
         cmocka_unit_test(a_big_request_may_come_first),
+        cmocka_unit_test(no_byte_is_lost_between_strings_and_structs),
+        cmocka_unit_test(scratch_on_the_callers_memory),
         cmocka_unit_test(absurd_sizes_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
