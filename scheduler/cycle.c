@@ -97,12 +97,11 @@ static bool is_ready(const struct cluster *c, const struct gang *g, struct arena
     return false;
 }
 
-/* All gangs of the bundle; what another one lacks is said of g too. */
-static bool are_ready(const struct cluster *c, const struct gang *g, struct gang *const *bundle,
-                      size_t len, struct arena *a, struct cycle_result *out)
+/* What another gang of the bundle lacks is said of g too. */
+static bool are_others_ready(const struct cluster *c, const struct gang *g,
+                             struct gang *const *bundle, size_t len, struct arena *a,
+                             struct cycle_result *out)
 {
-    if (!is_ready(c, g, a, out))
-        return false;
     for (size_t i = 0; i < len; i++)
         if (bundle[i] != g && !is_ready(c, bundle[i], a, out)) {
             out->sentence =
@@ -163,9 +162,14 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
     *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
     if (!has_waiting(g))
         return;
-    struct gang **bundle;
-    size_t len = bundle_of(c, g, a, &bundle);
-    if (!are_ready(c, g, bundle, len, a, out)) {
+    struct gang **bundle = &g;
+    size_t len = 1;
+    bool ready = is_ready(c, g, a, out);
+    if (ready) {
+        len = bundle_of(c, g, a, &bundle);
+        ready = are_others_ready(c, g, bundle, len, a, out);
+    }
+    if (!ready) {
         withdraw_all(bundle, len, a, out);
         return;
     }

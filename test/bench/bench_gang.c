@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * bench_gang - (a) of issue 5: how long it takes from a gang's last pod to its plan, in process, on one thread.
+ *
+ * 5,000 nodes are filled to one half with running pods; 1,000 pods of one gang exist but for the last. Then the clock starts: the last pod comes (decoded before), the cycle runs, the plan is
+ * committed. After a repeat everything is forgotten (not timed), and the pods are as new as in the first one; the median of the repeats is printed, in CPU time of this thread.
+ *
+ * The baseline, in the same run, places the same pods one by one by a scan that asks every plugin about every node: what a scheduler does that does not know that pods are equal. It is
+ * measured on some of them and scaled up.
+ *
+ *     bench_gang [CASE [REPEATS]]
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/json.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/kube/decode.h"
+#include "lib/model/names.h"
+#include "scheduler/cycle.h"
+#include "scheduler/gangs.h"
+#include "scheduler/pipeline.h"
+
+enum { NODES = 5000, MEMBERS = 1000, SCANNED = 20, ZONES = 9, OLD_PER_NODE = 16, REPEATS_MAX = 99 };
+
+/* What the members ask for. A node has 64 CPUs, of which 32 are free. */
+struct bench_case {
+    const char *name;
+    int64_t goal_us; /* 0: none */
+    unsigned members;
+    unsigned (*cpu_milli)(unsigned i);
+    const char *spec; /* more members of spec */
+    int32_t priority; /* of the running ones: 0 */
+    enum cycle_verdict verdict;
+};
+
+static unsigned same(unsigned i)
+{
+    (void)i;
+    return 4000;
+}
+
+static unsigned kinds(unsigned i)
+{
+    return i == 0 ? 1000 : i < 9 ? 16000 : 4000;
+}
+
+static unsigned shapes(unsigned i)
+{
+    return 1000 + i % 100 * 10;
+}
+
+/* The last one is too large for any node: everything is placed in vain, in every way that is worth a try. */
+static unsigned too_large(unsigned i)
+{
+    return i == MEMBERS - 1 ? 33000 : 4000;
+}
+
+static unsigned larger_than_free(unsigned i)
+{
+    (void)i;
+    return 40000;
+}
+
+#define TOGETHER                                                                             \
+    "\"affinity\":{\"podAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{"   \
+    "\"topologyKey\":\"topology.kubernetes.io/zone\",\"labelSelector\":{\"matchLabels\":{\"" \
+    "job\":\"g\"}}}]}},"
+
+static const struct bench_case cases[] = {
+    {"equal", 20000, MEMBERS, same, "", 0, CYCLE_PLACED},
+    {"kinds", 20000, MEMBERS, kinds, "", 0, CYCLE_PLACED},
+    {"shapes", 0, MEMBERS, shapes, "", 0, CYCLE_PLACED},
+    {"together", 0, MEMBERS, same, TOGETHER, 0, CYCLE_PLACED},
+    {"no-room", 0, MEMBERS, too_large, "", 0, CYCLE_NO_ROOM},
+    {"victims", 0, 100, larger_than_free, "", 1000, CYCLE_NO_ROOM},
+};
+
+static void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "bench_gang: %s: %s\n", what, why);
+    exit(1);
+}
+
+static int64_t cpu_us(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0)
+        abort();
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* ---- the cluster ---- */
+
+static void put_node(struct cluster *c, unsigned i)
+{
+    AUTO_STRBUF b = {0};
+    struct error err = ERROR_INIT;
+    AUTO_JSON *doc = NULL;
+    struct node *n = NULL;
+    strbuf_addf(&b,
+                "{\"metadata\":{\"name\":\"node-%05u\",\"uid\":\"%u\",\"labels\":{"
+                "\"kubernetes.io/hostname\":\"node-%05u\",\"topology.kubernetes.io/zone\":"
+                "\"zone-%u\"}},\"spec\":{},\"status\":{\"allocatable\":{\"cpu\":\"64\","
+                "\"memory\":\"256Gi\",\"ephemeral-storage\":\"1Ti\",\"pods\":\"110\"}}}",
+                i, i, i, i % ZONES);
+    if (json_parse(&doc, strbuf_str(&b), b.len, &err) < 0 ||
+        decode_node(json_root(doc), &n, &err) < 0)
+        fail("node", err.text);
+    (void)cluster_put_node(c, n);
+}
+
+static struct pod *make_pod(const char *name, unsigned i, unsigned cpu_milli, const char *labels,
+                            const char *spec, const char *phase, int32_t priority)
+{
+    AUTO_STRBUF b = {0};
+    struct error err = ERROR_INIT;
+    AUTO_JSON *doc = NULL;
+    struct pod *p = NULL;
+    strbuf_addf(&b,
+                "{\"metadata\":{\"namespace\":\"team\",\"name\":\"%s-%05u\",\"uid\":\"%s-%u\","
+                "\"labels\":{%s}},\"spec\":{%s\"schedulerName\":\"%s\",\"priority\":%d,"
+                "\"containers\":[{\"name\":\"c\",\"image\":\"registry/app:v1\",\"resources\":{"
+                "\"requests\":{\"cpu\":\"%um\",\"memory\":\"%uMi\"}}}]},\"status\":{\"phase\":"
+                "\"%s\"}}",
+                name, i, name, i, labels, spec, NAME_SCHEDULER, priority, cpu_milli, cpu_milli * 2,
+                phase);
+    if (json_parse(&doc, strbuf_str(&b), b.len, &err) < 0 ||
+        decode_pod(json_root(doc), &p, &err) < 0)
+        fail("pod", err.text);
+    return p;
+}
+
+static struct pod *make_member(const struct bench_case *k, unsigned i)
+{
+    AUTO_STRBUF labels = {0};
+    strbuf_addf(&labels, "\"%s\":\"g\",\"%s\":\"%u\",\"job\":\"g\"", NAME_LABEL_GANG_NAME,
+                NAME_LABEL_GANG_MIN, k->members);
+    return make_pod("member", i, k->cpu_milli(i), strbuf_str(&labels), k->spec, "Pending",
+                    k->priority);
+}
+
+static void fill(struct cluster *c, const struct bench_case *k)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        put_node(c, i);
+    for (unsigned i = 0; i < NODES * OLD_PER_NODE; i++) {
+        AUTO_STRBUF node = {0};
+        strbuf_addf(&node, "\"nodeName\":\"node-%05u\",", i % NODES);
+        (void)cluster_put_pod(c, make_pod("old", i, 2000, "", strbuf_str(&node), "Running", 0),
+                              NULL);
+    }
+    for (unsigned i = 0; i + 1 < k->members; i++)
+        (void)cluster_put_pod(c, make_member(k, i), NULL);
+}
+
+/* ---- measuring ---- */
+
+static int64_t plan_gang(struct cluster *c, const struct bench_case *k, struct arena *a)
+{
+    struct pod *last = make_member(k, k->members - 1);
+    char key[64];
+    struct plan plan;
+    struct cycle_result result;
+    (void)str_format(key, sizeof key, "%s", last->key);
+    arena_reset(a);
+    int64_t began = cpu_us();
+    (void)cluster_put_pod(c, last, NULL);
+    struct gang *g = cluster_find_pod(c, key)->gang;
+    plan_begin(&plan, c);
+    cycle_run(c, g, &plan, a, &result);
+    int64_t took = cpu_us() - began;
+    if (result.verdict != k->verdict || (k->priority > 0) != (result.victims_len > 0) ||
+        (k->priority > 0 && result.nominations_len != k->members))
+        fail(k->name, result.sentence != NULL ? result.sentence : "placed");
+    for (size_t i = 0; i < plan.steps.len; i++)
+        cluster_forget(c, plan.steps.items[i].pod);
+    for (size_t i = 0; i < g->members.len; i++)
+        g->members.items[i]->class_serial = 0; /* as new */
+    plan_end(&plan);
+    (void)cluster_remove_pod(c, key, NULL, NULL);
+    return took;
+}
+
+/* Places some members one by one, each by a scan; by what all would take. */
+static int64_t scan_members(struct cluster *c, const struct bench_case *k, struct arena *a)
+{
+    struct pipeline_choice *choice = malloc(sizeof *choice);
+    struct plan plan;
+    if (choice == NULL)
+        abort();
+    plan_begin(&plan, c);
+    int64_t began = cpu_us();
+    for (unsigned i = 0; i < SCANNED; i++) {
+        char key[64];
+        (void)str_format(key, sizeof key, "team/member-%05u", i);
+        struct cluster_pod *cp = cluster_find_pod(c, key);
+        pipeline_scan(c, cp, a, choice);
+        if (choice->node != NULL)
+            plan_place(&plan, cp, choice->node, &choice->claim);
+    }
+    int64_t took = cpu_us() - began;
+    plan_end(&plan);
+    free(choice);
+    arena_reset(a);
+    return took * k->members / SCANNED;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(const struct bench_case *k, int64_t repeats)
+{
+    static struct cluster c;
+    struct arena a;
+    int64_t quick[REPEATS_MAX], slow[REPEATS_MAX];
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&a, 1 << 20);
+    fill(&c, k);
+    for (int64_t i = 0; i < repeats; i++) {
+        slow[i] = scan_members(&c, k, &a);
+        quick[i] = plan_gang(&c, k, &a);
+    }
+    qsort(quick, (size_t)repeats, sizeof quick[0], by_value);
+    qsort(slow, (size_t)repeats, sizeof slow[0], by_value);
+    int64_t median = quick[repeats / 2], baseline = slow[repeats / 2];
+    printf("RESULT name=gang-plan-%s-%u-of-%u value=%" PRId64 " unit=us baseline=%" PRId64
+           " ratio=%" PRId64 " goal=%" PRId64 " met=%s min=%" PRId64 " max=%" PRId64
+           " repeats=%" PRId64 "\n",
+           k->name, k->members, (unsigned)NODES, median, baseline, baseline / num_max(median, 1),
+           k->goal_us,
+           k->goal_us == 0        ? "no-goal"
+           : median <= k->goal_us ? "yes"
+                                  : "no",
+           quick[0], quick[repeats - 1], repeats);
+    (void)fflush(stdout);
+    cluster_deinit(&c);
+    arena_deinit(&a);
+}
+
+int main(int argc, char **argv)
+{
+    int64_t repeats = 9;
+    struct error err = ERROR_INIT;
+    const char *only = argc > 1 ? argv[1] : "all";
+    bool any = false;
+    if (argc > 2 && num_parse_range(argv[2], 1, REPEATS_MAX, &repeats, &err) < 0) {
+        fprintf(stderr, "bench_gang: %s\n", err.text);
+        return 2;
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (str_eq(only, "all") || str_eq(only, cases[i].name)) {
+            measure(&cases[i], repeats);
+            any = true;
+        }
+    if (!any)
+        fail(only, "no such case");
+    return 0;
+}
