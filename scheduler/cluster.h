@@ -123,6 +123,7 @@ struct gang {
     bool to_record;        /* in cluster.satisfied, at record_place */
     size_t record_place;
     struct VEC(struct cluster_pod *) members;
+    size_t several_place; /* index in cluster.several, unless it is a lone pod */
     /* gangs_bundle.c's: which gangs it goes with */
     struct gang_list {
         char *text;         /* as it was said last, heap; NULL: nothing was */
@@ -204,11 +205,12 @@ struct cluster {
     enum cluster_packing packing; /* set once; a gang that does not fit is also tried otherwise */
     struct map nodes;             /* name -> struct cluster_node */
     struct map pods;              /* "ns/name" -> struct cluster_pod */
-    struct map gangs;             /* key -> struct gang */
-    struct map pod_groups;        /* "ns/name" -> struct cluster_groups */
-    struct map gangs_named;       /* gangs_bundle.c's: "ns/name" -> who names it */
-    struct VEC(struct gang *) satisfied;        /* gangs.c's: that must be recorded */
-    struct VEC(struct cluster_placed) placed;   /* how many pods of each priority */
+    struct map gangs;             /* key -> struct gang, lone pods among them */
+    struct VEC(struct gang *) several;        /* those that are not of one lone pod, in no order */
+    struct map pod_groups;                    /* "ns/name" -> struct cluster_groups */
+    struct map gangs_named;                   /* gangs_bundle.c's: "ns/name" -> who names it */
+    struct VEC(struct gang *) satisfied;      /* gangs.c's: that must be recorded */
+    struct VEC(struct cluster_placed) placed; /* how many pods of each priority */
     struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
     struct VEC(struct cluster_rejection) rejections;
     struct failures failures; /* failed members of gangs */

@@ -191,6 +191,10 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
         g->form = cp->said.form;
         g->key = strbuf_take(&key);
         map_put(&c->gangs, g->key, g);
+        if (!gangs_is_lone(g)) {
+            g->several_place = c->several.len;
+            vec_push(&c->several, g);
+        }
     }
     cp->gang = g;
     vec_push(&g->members, cp);
@@ -221,6 +225,11 @@ uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct clu
         hooks->gang_vanishing(hooks->arg, g);
     uint32_t events = reservation_ends(c, g);
     map_remove(&c->gangs, g->key);
+    if (!gangs_is_lone(g)) {
+        vec_remove_swap(&c->several, g->several_place);
+        if (g->several_place < c->several.len)
+            c->several.items[g->several_place]->several_place = g->several_place;
+    }
     unlist(c, g);
     gangs_bundle_leave(c, g, hooks);
     gang_free(g);
@@ -347,6 +356,7 @@ void gangs_deinit(struct cluster *c)
     for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
         groups_free(value);
     map_deinit(&c->gangs);
+    vec_deinit(&c->several);
     map_deinit(&c->pod_groups);
 }
 

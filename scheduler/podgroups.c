@@ -220,9 +220,8 @@ static void look(void *arg)
     void *value;
     arena_reset(&p->arena);
     end_slots(p, now_ms, &next_ms);
-    for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);)
-        if (!gangs_is_lone(value))
-            look_at_gang(p, value, now_ms, &next_ms);
+    for (size_t i = 0; i < c->several.len; i++)
+        look_at_gang(p, c->several.items[i], now_ms, &next_ms);
     for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
         look_at_group(p, value, now_ms, &next_ms);
     if (next_ms < INT64_MAX)
