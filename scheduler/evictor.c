@@ -10,9 +10,10 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
+#include "scheduler/pod_patch.h"
 #include "scheduler/workers.h"
 
-enum { THREADS = 2, TRIES = 5, PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 2000 };
+enum { THREADS = 2, TRIES = 5, PAUSE_FIRST_MS = 100 };
 
 static struct metric victims_total = {.kind = METRIC_COUNTER,
                                       .name = "cosched_scheduler_preemption_victims_total",
@@ -55,7 +56,6 @@ void evictor_result_free(void *p)
 
 static void print_condition(const struct evictor_job *job, struct strbuf *out)
 {
-    struct json_writer w;
     char now[CLOCK_RFC3339_SIZE];
     AUTO_STRBUF message = {0};
     clock_rfc3339(clock_wall_ns(), 0, now);
@@ -63,26 +63,13 @@ static void print_condition(const struct evictor_job *job, struct strbuf *out)
         strbuf_adds(&message, job->why);
     else
         strbuf_addf(&message, "sent away to make room for pod %s of higher priority", job->pod);
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", job->uid);
-    json_object_end(&w);
-    json_key(&w, "status");
-    json_object_begin(&w);
-    json_key(&w, "conditions");
-    json_array_begin(&w);
-    json_object_begin(&w);
-    json_kv_str(&w, "type", "DisruptionTarget");
-    json_kv_str(&w, "status", "True");
-    json_kv_str(&w, "reason", job->why != NULL ? "StaleGang" : "PreemptionByScheduler");
-    json_kv_str(&w, "message", strbuf_str(&message));
-    json_kv_str(&w, "lastTransitionTime", now);
-    json_object_end(&w);
-    json_array_end(&w);
-    json_object_end(&w);
-    json_object_end(&w);
+    const struct pod_patch_condition c = {.type = "DisruptionTarget",
+                                          .status = "True",
+                                          .reason = job->why != NULL ? "StaleGang"
+                                                                     : "PreemptionByScheduler",
+                                          .message = strbuf_str(&message),
+                                          .since = now};
+    pod_patch_condition(out, job->uid, NULL, &c);
 }
 
 static int send_away(struct kube_client *client, const struct evictor_job *job, struct error *err)
@@ -115,10 +102,7 @@ static int worker_evict(struct evictor *e, struct kube_client *client,
             return 0;
         if (!may_help(err) || attempt + 1 == TRIES)
             return -1;
-        int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << attempt, PAUSE_MAX_MS);
-        if (!kube_http_sleep(
-                kube_client_http(client),
-                num_max(ms / 2 + clock_jitter(ms), num_min(err->retry_after_ms, 10000))))
+        if (!kube_client_pause(client, PAUSE_FIRST_MS, attempt, err))
             return -1;
     }
 }

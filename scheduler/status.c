@@ -14,9 +14,10 @@
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
+#include "scheduler/pod_patch.h"
 #include "scheduler/workers.h"
 
-enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 2000, BUSY_POLL_MS = 50 };
+enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 100, BUSY_POLL_MS = 50 };
 
 static struct metric group_writes = {.kind = METRIC_COUNTER,
                                      .name = "cosched_scheduler_podgroup_writes_total",
@@ -62,69 +63,16 @@ static void job_free(void *p)
     free(job);
 }
 
-/* uid and resourceVersion in the patch are preconditions: a pod of the same name that was made meanwhile is not touched, nor one that was bound meanwhile (409). */
 static void print_condition(const struct status_job *job, struct strbuf *out)
 {
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", job->uid);
-    json_kv_str(&w, "resourceVersion", job->version);
-    json_object_end(&w);
-    json_key(&w, "status");
-    json_object_begin(&w);
-    json_key(&w, "conditions");
-    json_array_begin(&w);
-    json_object_begin(&w);
-    json_kv_str(&w, "type", "PodScheduled");
-    json_kv_str(&w, "status", "False");
-    json_kv_str(&w, "reason", job->reason);
-    json_kv_str(&w, "message", job->sentence);
-    if (job->turns_false) {
-        char now[CLOCK_RFC3339_SIZE];
-        clock_rfc3339(clock_wall_ns(), 0, now);
-        json_kv_str(&w, "lastTransitionTime", now);
-    }
-    json_object_end(&w);
-    json_array_end(&w);
-    json_object_end(&w);
-    json_object_end(&w);
-}
-
-/* Whatever the pod's version: nobody else writes this field of our pods. */
-static void print_nominated(const struct status_job *job, struct strbuf *out)
-{
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", job->uid);
-    json_object_end(&w);
-    json_key(&w, "status");
-    json_object_begin(&w);
-    json_kv_str(&w, "nominatedNodeName", job->nominated);
-    json_object_end(&w);
-    json_object_end(&w);
-}
-
-/* An annotation goes with the status, which we may write anyway. */
-static void print_satisfied(const struct status_job *job, struct strbuf *out)
-{
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", job->uid);
-    json_key(&w, "annotations");
-    json_object_begin(&w);
-    json_kv_str(&w, NAME_ANN_GANG_SATISFIED, job->satisfied);
-    json_object_end(&w);
-    json_object_end(&w);
-    json_object_end(&w);
+    char now[CLOCK_RFC3339_SIZE];
+    clock_rfc3339(clock_wall_ns(), 0, now);
+    const struct pod_patch_condition c = {.type = "PodScheduled",
+                                          .status = "False",
+                                          .reason = job->reason,
+                                          .message = job->sentence,
+                                          .since = job->turns_false ? now : NULL};
+    pod_patch_condition(out, job->uid, job->version, &c);
 }
 
 /* After a conflict. 1: the pod still waits, the job has its version; 0: it does not; -1: not known. */
@@ -147,9 +95,9 @@ static int patch(struct status *s, const struct status_job *job, struct error *e
 {
     AUTO_STRBUF body = {0};
     if (job->nominated != NULL)
-        print_nominated(job, &body);
+        pod_patch_nominated(&body, job->uid, job->nominated);
     else if (job->satisfied != NULL)
-        print_satisfied(job, &body);
+        pod_patch_annotation(&body, job->uid, NAME_ANN_GANG_SATISFIED, job->satisfied);
     else
         print_condition(job, &body);
     return kube_patch(s->client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
@@ -197,8 +145,7 @@ static const char *write_condition(struct status *s, struct status_job *job)
             continue;
         if (!is_worth_waiting(&err, attempt))
             break;
-        int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << num_min(attempt, 16), PAUSE_MAX_MS);
-        if (!kube_http_sleep(kube_client_http(s->client), ms / 2 + clock_jitter(ms)))
+        if (!kube_client_pause(s->client, PAUSE_FIRST_MS, attempt, &err))
             return "stopping";
     }
     if (err.code != ERROR_CANCELLED)

@@ -21,7 +21,7 @@
 #define SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define BOUND_BY_CONTROLLER "pv.kubernetes.io/bound-by-controller"
 
-enum { TRIES = 4, PAUSE_FIRST_MS = 50, RETRY_AFTER_MAX_MS = 10000 };
+enum { TRIES = 4, PAUSE_FIRST_MS = 50 };
 
 /* What a look at the object says. */
 enum sight { SIGHT_DONE, SIGHT_FREE, SIGHT_NO };
@@ -194,10 +194,7 @@ static bool may_help(const struct error *err)
 /* false: no more tries, or we are stopping. */
 static bool pause_before(struct kube_client *client, int tried, const struct error *err)
 {
-    int64_t ms = (int64_t)PAUSE_FIRST_MS << tried;
-    int64_t wish_ms = num_min(err->retry_after_ms, RETRY_AFTER_MAX_MS);
-    return tried + 1 < TRIES &&
-           kube_http_sleep(kube_client_http(client), num_max(ms / 2 + clock_jitter(ms), wish_ms));
+    return tried + 1 < TRIES && kube_client_pause(client, PAUSE_FIRST_MS, tried, err);
 }
 
 int volumes_write_do(struct kube_client *client, const struct lease *lease, struct volumes_item *it,

@@ -25,6 +25,7 @@ enum {
     TRIES_MAX = 6,
     RETRY_FIRST_MS = 50,
     RETRY_MAX_MS = 2000,
+    PAUSE_WISH_MAX_MS = 10000, /* a Retry-After beyond that is not believed */
     THROTTLE_DEFAULT_MS = 1000,
 };
 
@@ -162,6 +163,14 @@ struct call {
     bool no_throttle_retry;
     bool dry_run;
 };
+
+bool kube_client_pause(struct kube_client *c, int64_t first_ms, int attempt,
+                       const struct error *err)
+{
+    int64_t ms = num_min(first_ms << num_min(attempt, 16), RETRY_MAX_MS);
+    int64_t wish_ms = num_min(err->retry_after_ms, PAUSE_WISH_MAX_MS);
+    return kube_http_sleep(c->http, num_max(ms / 2 + clock_jitter(ms), wish_ms));
+}
 
 static int64_t pause_before(int attempt, const struct error *e)
 {

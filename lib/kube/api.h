@@ -27,9 +27,10 @@ struct kube_kind {
     bool namespaced;
 };
 extern const struct kube_kind kube_pods, kube_nodes, kube_events, kube_leases, kube_namespaces,
-    kube_configmaps, kube_secrets, kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x, kube_pod_groups_native,
-    kube_claims, kube_volumes, kube_storage_classes, kube_csi_nodes, kube_csi_drivers,
-    kube_csi_capacities, kube_volume_attachments, kube_budgets, kube_device_classes;
+    kube_configmaps, kube_secrets, kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x,
+    kube_pod_groups_native, kube_claims, kube_volumes, kube_storage_classes, kube_csi_nodes,
+    kube_csi_drivers, kube_csi_capacities, kube_volume_attachments, kube_budgets,
+    kube_device_classes;
 
 struct kube_client;
 
@@ -38,6 +39,9 @@ int kube_client_new(struct kube_client **out, struct kube_config *config,
 void kube_client_free(struct kube_client *c);
 void kube_client_cancel(struct kube_client *c); /* any thread; see kube_http_cancel */
 struct kube_http *kube_client_http(struct kube_client *c);
+/* Before the next try of what failed with err: about first_ms, twice as long after each attempt (from 0) up to 2 s, but as late as the server wished, up to 10 s. false: cancelled. */
+bool kube_client_pause(struct kube_client *c, int64_t first_ms, int attempt,
+                       const struct error *err);
 /* How long the next verbs may take, instead of the options' request timeout. */
 void kube_client_set_timeout(struct kube_client *c, int64_t ms);
 
