@@ -45,15 +45,6 @@ static void refuse(struct cycle_result *out, enum cycle_verdict verdict, const c
         .verdict = verdict, .sentence = sentence, .class = class, .wakes = wakes};
 }
 
-/* The gangs that are placed as one with g, which is among them. */
-static size_t bundle_of(struct cluster *c, struct gang *g, struct arena *a, struct gang ***out)
-{
-    (void)c;
-    *out = arena_new(a, struct gang *, 1);
-    (*out)[0] = g;
-    return 1;
-}
-
 static bool has_waiting(const struct gang *g)
 {
     for (size_t i = 0; i < g->members.len; i++)
@@ -166,7 +157,7 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
     size_t len = 1;
     bool ready = is_ready(c, g, a, out);
     if (ready) {
-        len = bundle_of(c, g, a, &bundle);
+        len = gangs_bundle(c, g, a, &bundle);
         ready = are_others_ready(c, g, bundle, len, a, out);
     }
     if (!ready) {

@@ -75,6 +75,44 @@ def nobody_goes(suite):
         check("nominatedNodeName" not in c.pod(ns, name)["status"], name, "was promised room")
 
 
+@case("a gang sends others away for all its members or for none, takes a victim's whole gang, and goes when the last one has gone")
+def room_for_gangs(suite):
+    c, ns = suite.cluster, suite.namespace()
+    classes(c)
+    for i in (1, 2, 3):
+        suite.node(f"pre-5{i}", cpu="2", labels={"pre5": "yes"})
+    suite.scheduler()
+
+    def member(gang, size, name, importance, finalizer=False):
+        labels = {"pod-group.scheduling.sigs.k8s.io/name": gang, "pod-group.scheduling.sigs.k8s.io/min-available": str(size)}
+        c.create_pod(ns, name, requests={"cpu": "2"}, node_selector={"pre5": "yes"}, priorityClassName=importance, labels=labels)
+        if finalizer:
+            c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/{name}", {"metadata": {"finalizers": [KEEPER]}}, MERGE)
+
+    for i in (1, 2):
+        member("low", 2, f"low-{i}", "cosched-low", finalizer=True)
+    create(c, ns, "high", "pre-53", "cosched-high", "2")
+    for name in ("low-1", "low-2", "high"):
+        c.wait_bound(ns, name)
+    for i in (1, 2, 3):
+        member("three", 3, f"three-{i}", "cosched-mid")
+    c.wait_refused(ns, "three-1", "room for 0 of 3 pods")
+    check(not any(is_leaving(c, ns, f"low-{i}") for i in (1, 2)), "pods were sent away for a gang that has no room anyway")
+    for i in (1, 2, 3):
+        c.request("DELETE", f"/api/v1/namespaces/{ns}/pods/three-{i}", {"gracePeriodSeconds": 0})
+    for i in (1, 2):
+        member("two", 2, f"two-{i}", "cosched-mid")
+    wait_until(lambda: all(is_leaving(c, ns, f"low-{i}") for i in (1, 2)), "both members of the less important gang are told to go")
+    wait_until(lambda: sorted(c.pod(ns, f"two-{i}")["status"].get("nominatedNodeName", "") for i in (1, 2)) == ["pre-51", "pre-52"],
+               "every member is promised its room")
+    let_go(c, ns, "low-1")
+    c.wait_refused(ns, "two-1", "room for 1 of 2 pods.*are leaving pre-5[12] for it")
+    check(c.node_of(ns, "two-1") is None and c.node_of(ns, "two-2") is None, "a member was bound before the room of all was free")
+    let_go(c, ns, "low-2")
+    check_equal(sorted(c.wait_bound(ns, f"two-{i}") for i in (1, 2)), ["pre-51", "pre-52"], "the gang")
+    check(not is_leaving(c, ns, "high"), "a more important pod was sent away")
+
+
 @case("a disruption budget is kept as long as another node will do")
 def budgets(suite):
     c, ns = suite.cluster, suite.namespace()

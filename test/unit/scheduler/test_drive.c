@@ -401,6 +401,62 @@ static void room_is_kept_for_a_gang_that_waited(void **state)
     expect_done();
 }
 
+#define HIGH                                                                             \
+    .labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "2"), .priority = 5, \
+    .c = {{.cpu_milli = 1000}}
+#define LOW(name_, node_) \
+    POD(.name = name_, .node = node_, .priority = 1, .c = {{.cpu_milli = 1000}})
+
+/* A gang of two, for which two have to go. */
+static void put_gang_and_victims(void)
+{
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000),
+          NODE(.name = "n2", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, LOW("low1", "n1"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, LOW("low2", "n2"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "a", HIGH));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "b", HIGH));
+    settle();
+}
+
+static void room_for_a_whole_gang(void **state)
+{
+    (void)state;
+    put_gang_and_victims();
+    shell_await(k.twin, "DELETE", "/namespaces/d/pods/low1", 1);
+    shell_await(k.twin, "DELETE", "/namespaces/d/pods/low2", 1);
+    shell_await(k.twin, "PATCH", "\"nominatedNodeName\":\"n1\"", 1);
+    shell_await(k.twin, "PATCH", "\"nominatedNodeName\":\"n2\"", 1);
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, LOW("low1", "n1"));
+    settle();
+    expect_int("the first place alone is not taken", CLUSTER_PENDING, find("d/a")->state);
+    expect_int("by nobody", CLUSTER_PENDING, find("d/b")->state);
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, LOW("low2", "n2"));
+    settle();
+    expect_int("with the last one all go, at once", CLUSTER_ASSUMED, find("d/a")->state);
+    expect_int("all", CLUSTER_ASSUMED, find("d/b")->state);
+    expect_int("nobody else was sent away", 2, shell_count(k.twin, "DELETE", NULL));
+    expect_done();
+}
+
+static void a_gang_that_does_not_get_one_of_its_places(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) /* two nominations and two conditions, in any order */
+        twin_script(k.twin, 403, "", "{}");
+    put_gang_and_victims();
+    expect_true("promised", find("d/a")->nominated != NULL && find("d/b")->nominated != NULL);
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS;
+         find("d/low1")->sent_away || find("d/low2")->sent_away; loop_once(k.loop, 20))
+        if (clock_mono_ms() >= end)
+            fail_msg("the victims are still thought to leave");
+    expect_true("no member keeps its promise",
+                find("d/a")->nominated == NULL && find("d/b")->nominated == NULL);
+    expect_int("nobody is deleted", 0, shell_count(k.twin, "DELETE", NULL));
+    expect_int("tried again after a backoff", GANG_BACKOFF, find("d/a")->gang->state);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
@@ -419,6 +475,8 @@ int main(void)
         TEST(after_a_pause_nothing_new_is_tried),
         TEST(less_important_pods_make_room),
         TEST(a_victim_that_cannot_be_sent_away),
+        TEST(room_for_a_whole_gang),
+        TEST(a_gang_that_does_not_get_one_of_its_places),
     };
 #undef TEST
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,8 @@ static struct cluster_pod *put(const struct fixture_pod *f)
 }
 #define PUT(...) put(&(struct fixture_pod){__VA_ARGS__})
 #define CPU(n) .c = {{.cpu_milli = (n)}}
+/* CPU and memory, so that evenness has no say. */
+#define EVEN(n) .c = {{.cpu_milli = (n)*1000, .memory_bytes = INT64_C(n) << 30}}
 #define MEMBER(gang, min) PAIRS(NAME_LABEL_GANG_NAME, gang, NAME_LABEL_GANG_MIN, min)
 #define ZONE(z) .labels = PAIRS("topology.kubernetes.io/zone", z)
 
@@ -149,13 +151,14 @@ static void the_ways(void **state)
          "a@n1 b@n1 c@n2 d@n2 e@n2"},
         {"spread where packing does",
          CLUSTER_FULLEST_FIRST,
-         {{.name = "n1", .cpu_milli = 10000}, {.name = "n2", .cpu_milli = 10000}},
-         {{.name = "a", .labels = MEMBER("g", "6"), CPU(5000)},
-          {.name = "b", .labels = MEMBER("g", "6"), CPU(4000)},
-          {.name = "c", .labels = MEMBER("g", "6"), CPU(3000)},
-          {.name = "d", .labels = MEMBER("g", "6"), CPU(3000)},
-          {.name = "e", .labels = MEMBER("g", "6"), CPU(3000)},
-          {.name = "f", .labels = MEMBER("g", "6"), CPU(2000)}},
+         {{.name = "n1", .cpu_milli = 10000, .memory_bytes = INT64_C(10) << 30},
+          {.name = "n2", .cpu_milli = 10000, .memory_bytes = INT64_C(10) << 30}},
+         {{.name = "a", .labels = MEMBER("g", "6"), EVEN(5)},
+          {.name = "b", .labels = MEMBER("g", "6"), EVEN(4)},
+          {.name = "c", .labels = MEMBER("g", "6"), EVEN(3)},
+          {.name = "d", .labels = MEMBER("g", "6"), EVEN(3)},
+          {.name = "e", .labels = MEMBER("g", "6"), EVEN(3)},
+          {.name = "f", .labels = MEMBER("g", "6"), EVEN(2)}},
          CYCLE_PLACED,
          "a@n1 b@n2 c@n2 d@n1 e@n2 f@n1"},
         {"a quorum that can do without its hardest member does",
@@ -261,6 +264,37 @@ static void several_gangs_as_one(void **state)
     expect_done();
 }
 
+/* The same as the cycle does it: whichever of them is tried. */
+static void gangs_that_name_each_other(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 1000));
+#define LISTED(name_, gang)                         \
+    PUT(.name = name_, .labels = MEMBER(gang, "1"), \
+        .annotations = PAIRS(NAME_ANN_GANG_GROUPS, "[\"d/g\",\"d/h\"]"), CPU(1000))
+    LISTED("a", "g");
+    expect_str("one is not there yet", "a@-", try_gang("gang d/g"));
+    expect_int("costs no attempt", CYCLE_WAITING, result.verdict);
+    LISTED("x", "h");
+    expect_str("room for one of them", "a@- x@-", try_gang("gang d/h"));
+    expect_int("so none goes", CYCLE_NO_ROOM, result.verdict);
+    expect_str("and says who is in the way",
+               "gang d/h: room for 0 of 1 pods; pod x: 0/1 nodes fit: 1 has too little cpu (asked: "
+               "1, largest free: 0 on n1)",
+               result.sentence);
+    (void)try_gang("gang d/g");
+    expect_str("of the other too",
+               "gang d/g waits for the gangs of its group: gang d/h: room for 0 of 1 pods; pod x: "
+               "0/1 nodes fit: 1 has too little cpu (asked: 1, largest free: 0 on n1)",
+               result.sentence);
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 1000));
+    expect_str("room for both", "a@n1 x@n2", try_gang("gang d/h"));
+    expect_int("placed", CYCLE_PLACED, result.verdict);
+    expect_int("the other one is to be looked at", 1, (int64_t)result.others_len);
+    expect_str("which is", "gang d/g", result.others[0]->key);
+    expect_done();
+}
+
 static void what_wakes_it(void **state)
 {
     (void)state;
@@ -331,6 +365,7 @@ int main(void)
         T(the_ways),
         T(a_whole_zone),
         T(several_gangs_as_one),
+        T(gangs_that_name_each_other),
         T(what_wakes_it),
         T(to_where_it_was_promised),
         T(promised_room_is_the_gangs),
