@@ -418,6 +418,25 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     return mailbox_new(&d->results, loop, DRIVE_RESULTS, take_result, binder_result_free, d, err);
 }
 
+/* Whether some of its members, or of the gangs that it goes with, are placed and the rest is not. */
+static bool was_begun(struct drive *d, struct gang *g)
+{
+    const char *why;
+    struct gang **bundle;
+    if (gangs_is_lone(g) || g->state == GANG_IDLE || gangs_count_missing(g) == 0)
+        return false;
+    if (gangs_count_placed(g) > 0)
+        return true;
+    arena_reset(&d->arena);
+    if (!gangs_has_quorum(&d->cluster, g, &d->arena, &why))
+        return false;
+    size_t n = gangs_bundle(&d->cluster, g, &d->arena, &bundle);
+    for (size_t i = 0; i < n; i++)
+        if (gangs_count_placed(bundle[i]) > 0)
+            return true;
+    return false;
+}
+
 /* Before anybody else takes their room. */
 static void finish_what_was_begun(struct drive *d)
 {
@@ -425,8 +444,7 @@ static void finish_what_was_begun(struct drive *d)
     void *value;
     for (size_t i = 0; map_next(&d->cluster.gangs, &i, &key, &value);) {
         struct gang *g = value;
-        if (gangs_is_lone(g) || g->state == GANG_IDLE || gangs_count_placed(g) == 0 ||
-            gangs_count_missing(g) == 0)
+        if (!was_begun(d, g))
             continue;
         log_info("gang was bound in part", kv("gang", g->key),
                  kv("missing", gangs_count_missing(g)));

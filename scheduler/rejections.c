@@ -52,9 +52,14 @@ void rejections_note(struct cluster *c, const struct pod *p, int64_t age_ms, int
         note(c, p->node, p->status_reason + sizeof out_of - 1, until_ms);
         return;
     }
+    bool any = false;
     for (uint32_t i = 0; i < p->request.extra_len; i++)
-        if (p->request.extra[i].value > 0)
+        if (p->request.extra[i].value > 0) {
             note(c, p->node, p->request.extra[i].name, until_ms);
+            any = true;
+        }
+    if (!any) /* the kubelet's own managers: of CPUs, as a rule */
+        note(c, p->node, p->request.cpu_milli > 0 ? "cpu" : "pods", until_ms);
 }
 
 uint32_t rejections_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms)

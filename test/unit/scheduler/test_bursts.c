@@ -239,6 +239,25 @@ static void a_gang_that_was_bound_in_part_comes_first(void **state)
     expect_done();
 }
 
+static void gangs_that_go_as_one_are_finished_as_one(void **state)
+{
+    (void)state;
+    static const char list[] = "[\"d/g\",\"d/h\"]";
+    const char *const *one = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "1");
+    const char *const *other = PAIRS(NAME_LABEL_GANG_NAME, "h", NAME_LABEL_GANG_MIN, "1");
+    const char *const *both = PAIRS(NAME_ANN_GANG_GROUPS, list);
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n", .cpu_milli = 2000));
+    RESET(&k.intake, INTAKE_PODS,
+          POD(.name = "important", .priority = 9, .c = {{.cpu_milli = 1000}}),
+          POD(.name = "a", .node = "n", .labels = one, .annotations = both,
+              .c = {{.cpu_milli = 1000}}),
+          POD(.name = "b", .labels = other, .annotations = both, .c = {{.cpu_milli = 1000}}));
+    drive_kit_start(&k);
+    drive_kit_settle(&k);
+    expect_int("the second gang has the room", CLUSTER_ASSUMED, drive_kit_find(&k, "d/b")->state);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
@@ -254,6 +273,7 @@ int main(void)
         TEST(beyond_the_quorum_a_refusal_is_its_own),
         TEST(a_server_that_does_not_answer_refuses_nothing),
         TEST(a_gang_that_was_bound_in_part_comes_first),
+        TEST(gangs_that_go_as_one_are_finished_as_one),
     };
 #undef TEST
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,11 +120,24 @@ static void a_node_that_goes_and_comes_back_is_still_avoided(void **state)
     expect_done();
 }
 
+static void a_pod_without_devices_lacked_cpus(void **state)
+{
+    (void)state;
+    struct pod *p = POD(.name = "gone", .node = "n1", .phase = "Failed", .c = {{.cpu_milli = 100}});
+    p->status_reason = "UnexpectedAdmissionError";
+    rejections_note(&c, p, 0, 1000);
+    pod_free(p);
+    expect_str("the kubelet's own managers said no",
+               "0/1 nodes fit: 1 has just sent a pod back for want of cpu", said(false));
+    expect_done();
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(which_reasons_count), TEST(it_is_over_after_a_while),
-                                       TEST(a_node_that_goes_and_comes_back_is_still_avoided)};
+    const struct CMUnitTest tests[] = {
+        TEST(which_reasons_count), TEST(a_pod_without_devices_lacked_cpus),
+        TEST(it_is_over_after_a_while), TEST(a_node_that_goes_and_comes_back_is_still_avoided)};
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
