@@ -22,7 +22,7 @@ static void write_bytes(const char *path, size_t n)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(1, write(fd, "0123456789" + i % 10, 1));
+        assert_int_equal(1, write(fd, &"0123456789"[i % 10], 1));
     assert_int_equal(0, close(fd));
 }
 
