@@ -247,10 +247,10 @@ static bool is_new(const struct pod *p)
     if (p->phase != POD_PENDING || p->terminating)
         return false;
     for (size_t i = 0; i < p->containers_len; i++)
-        if (p->containers[i].container_id != NULL)
+        if (p->containers[i].has_id)
             return false;
     for (size_t i = 0; i < p->init_containers_len; i++)
-        if (p->init_containers[i].container_id != NULL)
+        if (p->init_containers[i].has_id)
             return false;
     return true;
 }

@@ -69,7 +69,7 @@ struct cluster_node {
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for room here: nominations.h */
     uint32_t reserved;                     /* gangs for which room is kept here: reservation.h */
-    struct ledger ledger; /* large, so it is last: what every pod touches lies together */
+    struct ledger ledger;
 };
 
 enum cluster_state {

@@ -85,27 +85,6 @@ void dump_parts_time(struct json_writer *w, const char *key, int64_t ns)
 
 /* ---- parts ---- */
 
-bool dump_parts_has_annotation(const char *key)
-{
-    /* By prefix, so that a new name of the contract needs no line here. */
-    static const char *const prefixes[] = {NAME_PREFIX_OWN,
-                                           "scheduler.framework.gpushare.",
-                                           "gpushare.alibabacloud.com/",
-                                           "ALIYUN_COM_GPU_",
-                                           "topology.kubernetes.io/",
-                                           "pod-group.scheduling.sigs.k8s.io",
-                                           "gang.scheduling.koordinator.sh/",
-                                           "scheduling.alibabacloud.com/",
-                                           "alibabacloud.com/",
-                                           "cpuset",
-                                           "cpu-policy",
-                                           "controller.kubernetes.io/pod-deletion-cost"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (str_starts(key, prefixes[i]))
-            return true;
-    return false;
-}
-
 void dump_parts_labels(struct json_writer *w, const char *key, const struct labels *l)
 {
     if (l->len == 0)
@@ -119,8 +98,7 @@ void dump_parts_labels(struct json_writer *w, const char *key, const struct labe
 /* "" as the value of a result key means that it is not there. */
 static bool is_printed(const struct label *l)
 {
-    return dump_parts_has_annotation(l->key) &&
-           (l->value[0] != '\0' || !claim_is_result_key(l->key));
+    return pod_annotation_is_read(l->key) && (l->value[0] != '\0' || !claim_is_result_key(l->key));
 }
 
 void dump_parts_annotations(struct json_writer *w, const struct labels *l)

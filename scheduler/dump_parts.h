@@ -31,7 +31,6 @@ void dump_parts_terminating(struct json_writer *w, bool terminating);
 void dump_parts_labels(struct json_writer *w, const char *key, const struct labels *l);
 /* Only those that the scheduler reads: others may hold anything (kubectl's last-applied-configuration has the whole manifest, environment and all). */
 void dump_parts_annotations(struct json_writer *w, const struct labels *l);
-bool dump_parts_has_annotation(const char *key);
 
 bool dump_parts_is_none(const struct resources *r);
 void dump_parts_resources(struct json_writer *w, const char *key, const struct resources *r);

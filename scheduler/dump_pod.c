@@ -265,22 +265,28 @@ static void put_actual(struct json_writer *w, const struct resources *actual)
     json_object_end(w);
 }
 
+static void put_resized(struct json_writer *w, const struct resized *r)
+{
+    if (r->has_allocated)
+        dump_parts_resources_even_none(w, "allocatedResources", &r->allocated);
+    if (r->has_actual)
+        put_actual(w, &r->actual);
+}
+
 static void put_container_statuses(struct json_writer *w, const char *key,
                                    const struct container *list, size_t len)
 {
     bool any = false;
     for (size_t i = 0; i < len; i++)
-        any |= list[i].has_allocated || list[i].has_actual;
+        any |= list[i].resized != NULL;
     if (!any)
         return;
     dump_parts_array(w, key);
     for (size_t i = 0; i < len; i++) {
         json_object_begin(w);
         json_kv_str(w, "name", list[i].name);
-        if (list[i].has_allocated)
-            dump_parts_resources_even_none(w, "allocatedResources", &list[i].allocated);
-        if (list[i].has_actual)
-            put_actual(w, &list[i].actual);
+        if (list[i].resized != NULL)
+            put_resized(w, list[i].resized);
         json_object_end(w);
     }
     json_array_end(w);
@@ -356,10 +362,11 @@ static void put_pod_spec(struct json_writer *w, const struct pod *p, const char 
     dump_parts_true(w, "hostNetwork", p->host_network);
     if (p->features & POD_FEATURE_HOST_NET_USERNS)
         json_kv_bool(w, "hostUsers", false);
-    dump_parts_resources(w, "overhead", &p->overhead);
-    if (p->has_pod_requests) {
+    if (p->sizes != NULL)
+        dump_parts_resources(w, "overhead", &p->sizes->overhead);
+    if (p->sizes != NULL && p->sizes->has_requests) {
         dump_parts_object(w, "resources");
-        dump_parts_resources_even_none(w, "requests", &p->pod_requests);
+        dump_parts_resources_even_none(w, "requests", &p->sizes->requests);
         json_object_end(w);
     }
     put_containers(w, "initContainers", p->init_containers, p->init_containers_len, false);
@@ -421,10 +428,8 @@ static void put_pod_status(struct json_writer *w, const struct pod *p, const cha
     dump_parts_text(w, "nominatedNodeName", nominated);
     put_claimed(w, p);
     put_conditions(w, p);
-    if (p->has_pod_allocated)
-        dump_parts_resources_even_none(w, "allocatedResources", &p->pod_allocated);
-    if (p->has_pod_actual)
-        put_actual(w, &p->pod_actual);
+    if (p->sizes != NULL)
+        put_resized(w, &p->sizes->status);
     put_container_statuses(w, "initContainerStatuses", p->init_containers, p->init_containers_len);
     put_container_statuses(w, "containerStatuses", p->containers, p->containers_len);
     json_object_end(w);

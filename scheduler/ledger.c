@@ -47,8 +47,17 @@ void ledger_set_inventory(struct ledger *l, const char *annotation, const char *
         return;
     }
     l->inventory = read;
+    l->cards = arena_new(&l->arena, struct ledger_card, read.cards_len);
     l->known = true;
     l->problem = NULL;
+}
+
+void ledger_try_on(const struct ledger *l, struct arena *a, struct ledger *out)
+{
+    *out = *l;
+    out->cards = arena_new(a, struct ledger_card, l->inventory.cards_len);
+    if (l->inventory.cards_len > 0)
+        memcpy(out->cards, l->cards, l->inventory.cards_len * sizeof *l->cards);
 }
 
 static bool cards_exist(const struct ledger *l, const struct claim *claim)

@@ -27,13 +27,14 @@ struct ledger_card {
     int32_t whole_holders; /* pods that hold the whole card */
 };
 
+/* A copy by assignment would share the cards: ledger_try_on. */
 struct ledger {
     bool known;          /* the node has published an inventory that we understand */
     const char *problem; /* why not, when known is false: static text or in the inventory's arena */
     struct arena arena;  /* owns the inventory */
     struct gpu_inventory inventory;
     enum gpu_placement placement;
-    struct ledger_card cards[GPU_CARDS_MAX]; /* by position in inventory.cards */
+    struct ledger_card *cards; /* by position in inventory.cards; in the arena */
     int64_t unplaced_gib;
     int64_t unplaced_percent;
     int64_t unplaced_cards;
@@ -43,6 +44,9 @@ void ledger_init(struct ledger *l);
 void ledger_deinit(struct ledger *l);
 /* Takes the node's annotation and placement label; what is held is forgotten: the caller adds its pods again. annotation may be NULL. */
 void ledger_set_inventory(struct ledger *l, const char *annotation, const char *placement);
+
+/* One to account on for a trial, in a: the inventory is the other's. Nothing to deinit. */
+void ledger_try_on(const struct ledger *l, struct arena *a, struct ledger *out);
 
 /* Adds or (sign -1) removes what a pod holds. By its claim, if that is trusted and all its cards exist here; else by its request, on no known card. */
 void ledger_account(struct ledger *l, const struct claim *claim, bool trusted,

@@ -65,13 +65,14 @@ static bool cards_beside(const struct cluster *c, const struct reservation *r,
                          const struct reservation_node *at, const struct cluster_pod *pod,
                          const struct cluster_node *node)
 {
-    struct ledger room = node->ledger; /* its arena stays the node's */
+    struct ledger room;
     struct ledger_why no;
     struct arena a;
     const struct cluster_pod *cp;
     if (!pod->gpu.any)
         return true;
     arena_init(&a, 0);
+    ledger_try_on(&node->ledger, &a, &room);
     for (size_t i = 0; i < node->pods.len; i++) {
         cp = node->pods.items[i];
         if (!outlasts(c, r, cp))

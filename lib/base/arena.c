@@ -81,10 +81,10 @@ static void *own_block(struct arena *a, size_t n)
 }
 
 /* From a block with room for it, or NULL. align 1: from the back. */
-static void *cut_from(struct arena_block *b, size_t n, size_t align)
+static inline void *cut_from(struct arena_block *b, size_t n, size_t align)
 {
-    size_t pad = (align - b->used % align) % align;
-    if (pad > room(b) || n > room(b) - pad)
+    size_t pad = (0 - b->used) & (align - 1), left = room(b);
+    if (pad > left || n > left - pad)
         return NULL;
     if (align == 1) {
         b->back += (uint32_t)n;
@@ -94,17 +94,12 @@ static void *cut_from(struct arena_block *b, size_t n, size_t align)
     return b->data + b->used - n;
 }
 
-/* n bytes, not cleared. align is a power of two, at most ALIGNMENT. */
-static void *cut(struct arena *a, size_t n, size_t align)
+/* The block in use has no room for it. */
+static void *cut_from_new(struct arena *a, size_t n, size_t align)
 {
-    if (n == 0)
-        n = 1;
     if (one_malloc_each)
         return own_block(a, n);
-    struct arena_block *b = a->blocks;
-    void *p = b && !b->own ? cut_from(b, n, align) : NULL;
-    if (p)
-        return p;
+    struct arena_block *b;
     if (a->next_block_bytes < BLOCK_MIN)
         a->next_block_bytes = a->next_block_bytes == 0 ? BLOCK_FIRST : BLOCK_MIN;
     if (n > a->next_block_bytes - sizeof *b)
@@ -116,6 +111,15 @@ static void *cut(struct arena *a, size_t n, size_t align)
         a->next_block_bytes =
             a->next_block_bytes > BLOCK_MAX / 2 ? BLOCK_MAX : a->next_block_bytes * 2;
     return cut_from(b, n, align);
+}
+
+/* n bytes, not cleared. align is a power of two, at most ALIGNMENT. */
+static inline void *cut(struct arena *a, size_t n, size_t align)
+{
+    struct arena_block *b = a->blocks;
+    n += n == 0;
+    void *p = b && !b->own && !one_malloc_each ? cut_from(b, n, align) : NULL;
+    return p ? p : cut_from_new(a, n, align);
 }
 
 void arena_init(struct arena *a, size_t first_block_bytes)

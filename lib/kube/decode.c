@@ -2,17 +2,22 @@
 /*
  * decode - nodes, PodGroups, and the names of any object. Pods, which are most of the work, have decode_pod.c.
  *
- * Every decoder builds the object inside the object's own arena and moves the arena into it at the end, so that one free releases
+ * Nodes, as pods, are built in scratch and packed. Every other decoder builds the object inside the object's own arena and moves the arena into it at the end, so that one free releases
  * all of it, also half-built.
  */
 #include "lib/kube/decode.h"
 
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
 #include "lib/kube/decode_field.h"
 #include "lib/model/names.h"
+
+enum {
+    NODE_SCRATCH = 8192
+}; /* on the stack; a node that needs more takes the rest from the heap */
 
 void decode_meta(json *j, struct object_meta *out)
 {
@@ -186,9 +191,10 @@ static int fill_node(json *j, struct node *n, struct arena *a, struct error *err
 int decode_node(json *j, struct node **out, struct error *err)
 {
     struct arena a;
+    alignas(16) unsigned char memory[NODE_SCRATCH];
     if (!json_is_object(j))
         return error_set(err, ERROR_INVALID, "node: must be an object, not %s", json_kind_name(j));
-    arena_init(&a, 4096);
+    arena_init_on(&a, memory, sizeof memory);
     struct node *n = arena_new(&a, struct node, 1);
     if (fill_node(j, n, &a, err) < 0) {
         struct object_meta m;
@@ -196,8 +202,8 @@ int decode_node(json *j, struct node **out, struct error *err)
         arena_deinit(&a);
         return error_wrap(err, "node %s", m.name);
     }
-    n->arena = a;
-    *out = n;
+    *out = node_pack(n);
+    arena_deinit(&a);
     return 0;
 }
 

@@ -3,7 +3,7 @@
  * decode_pod - the hot one: a cluster's pods are most of what the API server tells us.
  *
  * Each object is walked once, member by member, and a member that we do not want costs one step whatever is inside (managedFields is half of a
- * pod). The arena's first block holds an ordinary pod, so that it is one malloc.
+ * pod). It is built in scratch, with whatever that leaves unused, and then packed (pod_pack): one malloc of exactly its size.
  *
  * What must not hide a pod: a pod that cannot be decoded is a pod whose cards are given away again. So fields that only narrow or widen
  * where a pod may go, and that a newer API server may fill with words unknown to us (a toleration's operator), are read as the
@@ -11,6 +11,7 @@
  */
 #include "lib/kube/decode.h"
 
+#include <stdalign.h>
 #include <string.h>
 
 #include "lib/base/str.h"
@@ -18,7 +19,7 @@
 #include "lib/kube/decode_terms.h"
 #include "lib/kube/decode_volume.h"
 
-enum { FIRST_BLOCK = 3072 };
+enum { SCRATCH = 8192 }; /* on the stack; a pod that needs more takes the rest from the heap */
 
 /* ---- containers ----------------------------------------------------------------------------- */
 
@@ -194,6 +195,13 @@ static int decode_affinity(json *j, struct pod *p, struct arena *a, struct error
 
 /* ---- spec ----------------------------------------------------------------------------------- */
 
+static struct pod_sizes *sizes_of(struct pod *p, struct arena *a)
+{
+    if (!p->sizes)
+        p->sizes = arena_new(a, struct pod_sizes, 1);
+    return p->sizes;
+}
+
 /* A member of spec. Ordered by how often each is there. */
 static int decode_spec_field(const struct json_iter *at, struct pod *p, struct arena *a,
                              struct error *err)
@@ -244,16 +252,18 @@ static int decode_spec_field(const struct json_iter *at, struct pod *p, struct a
         return 0;
     }
     if (FIELD(it, "overhead")) {
-        p->overhead = (struct resources){0};
-        return decode_field_resources(it.value, "spec.overhead", a, QUANTITY_UP, &p->overhead, NULL,
+        struct resources *overhead = &sizes_of(p, a)->overhead;
+        *overhead = (struct resources){0};
+        return decode_field_resources(it.value, "spec.overhead", a, QUANTITY_UP, overhead, NULL,
                                       err);
     }
     if (FIELD(it, "resources")) {
-        p->pod_requests = (struct resources){0};
+        struct pod_sizes *sizes = sizes_of(p, a);
+        sizes->requests = (struct resources){0};
         if (decode_field_object(it.value, "spec.resources", &have, err) < 0)
             return -1;
         return decode_field_resources(json_get(it.value, "requests"), "spec.resources.requests", a,
-                                      QUANTITY_UP, &p->pod_requests, &p->has_pod_requests, err);
+                                      QUANTITY_UP, &sizes->requests, &sizes->has_requests, err);
     }
     if (FIELD(it, "resourceClaims")) {
         if (decode_field_array(it.value, "spec.resourceClaims", DECODE_LIST_MAX, &len, err) < 0)
@@ -281,27 +291,64 @@ static struct container *container_named(struct container *list, size_t len, siz
     return NULL;
 }
 
+static bool same_sizes(const struct resources *a, const struct resources *b)
+{
+    if (a->cpu_milli != b->cpu_milli || a->memory_bytes != b->memory_bytes ||
+        a->ephemeral_bytes != b->ephemeral_bytes || a->pods != b->pods || a->has != b->has ||
+        a->extra_len != b->extra_len)
+        return false;
+    for (uint32_t i = 0; i < a->extra_len; i++)
+        if (a->extra[i].value != b->extra[i].value || !str_eq(a->extra[i].name, b->extra[i].name))
+            return false;
+    return true;
+}
+
+/* A kubelet repeats the spec's sizes in every status. Only others change what a pod takes (pod_effective_request), and only with `actual` among them. */
+static bool says_other_sizes(const struct resized *r, const struct resources *spec)
+{
+    return r->has_actual && (!same_sizes(&r->actual, spec) ||
+                             (r->has_allocated && !same_sizes(&r->allocated, spec)));
+}
+
+/* allocatedResources or resources. */
+static int decode_resized(const struct json_iter *at, bool of_pod, struct resized *r,
+                          struct arena *a, struct error *err)
+{
+    static const char allocated[] = "status.allocatedResources", actual[] = "status.resources",
+                      requests[] = "status.resources.requests";
+    const struct json_iter it = *at;
+    size_t skip = of_pod ? 0 : strlen("status."); /* of a container's status only the field */
+    bool have;
+    if (FIELD(it, "allocatedResources")) {
+        r->allocated = (struct resources){0};
+        return decode_field_resources(it.value, allocated + skip, a, QUANTITY_UP, &r->allocated,
+                                      &r->has_allocated, err);
+    }
+    r->actual = (struct resources){0};
+    if (decode_field_object(it.value, actual + skip, &r->has_actual, err) < 0)
+        return -1;
+    return decode_field_resources(json_get(it.value, "requests"), requests + skip, a, QUANTITY_UP,
+                                  &r->actual, &have, err);
+}
+
 static int decode_container_status(json *j, struct container *c, struct arena *a, struct error *err)
 {
-    bool have;
+    struct resized r = {0};
+    c->resized = NULL;
     for (struct json_iter it = json_iter(j); json_next(&it);) {
-        int rc = 0;
         if (FIELD(it, "containerID")) {
-            if (!str_eq(json_str(it.value), ""))
-                rc = decode_field_str(it.value, "containerID", a, &c->container_id, err);
-        } else if (FIELD(it, "allocatedResources")) {
-            c->allocated = (struct resources){0};
-            rc = decode_field_resources(it.value, "allocatedResources", a, QUANTITY_UP,
-                                        &c->allocated, &c->has_allocated, err);
-        } else if (FIELD(it, "resources")) {
-            c->actual = (struct resources){0};
-            if (decode_field_object(it.value, "resources", &c->has_actual, err) < 0)
+            const char *id = "";
+            if (decode_field_str(it.value, "containerID", a, &id, err) < 0)
                 return -1;
-            rc = decode_field_resources(json_get(it.value, "requests"), "resources.requests", a,
-                                        QUANTITY_UP, &c->actual, &have, err);
+            c->has_id = id[0] != '\0';
+        } else if (FIELD(it, "allocatedResources") || FIELD(it, "resources")) {
+            if (decode_resized(&it, false, &r, a, err) < 0)
+                return -1;
         }
-        if (rc < 0)
-            return -1;
+    }
+    if (says_other_sizes(&r, &c->requests)) {
+        c->resized = arena_new(a, struct resized, 1);
+        *c->resized = r;
     }
     return 0;
 }
@@ -380,7 +427,6 @@ static int decode_status_field(const struct json_iter *at, struct pod *p, struct
                                struct error *err)
 {
     const struct json_iter it = *at;
-    bool have;
     if (FIELD(it, "phase")) {
         p->phase = phase_of(json_str(it.value));
         return 0;
@@ -402,18 +448,8 @@ static int decode_status_field(const struct json_iter *at, struct pod *p, struct
                                       err);
     if (FIELD(it, "startTime"))
         return decode_field_time(it.value, "status.startTime", &p->started_ns, err);
-    if (FIELD(it, "allocatedResources")) {
-        p->pod_allocated = (struct resources){0};
-        return decode_field_resources(it.value, "status.allocatedResources", a, QUANTITY_UP,
-                                      &p->pod_allocated, &p->has_pod_allocated, err);
-    }
-    if (FIELD(it, "resources")) {
-        p->pod_actual = (struct resources){0};
-        if (decode_field_object(it.value, "status.resources", &p->has_pod_actual, err) < 0)
-            return -1;
-        return decode_field_resources(json_get(it.value, "requests"), "status.resources.requests",
-                                      a, QUANTITY_UP, &p->pod_actual, &have, err);
-    }
+    if (FIELD(it, "allocatedResources") || FIELD(it, "resources"))
+        return decode_resized(&it, true, &sizes_of(p, a)->status, a, err);
     if (FIELD(it, "extendedResourceClaimStatus"))
         return decode_claimed(json_get(it.value, "requestMappings"), p, a, err);
     return 0;
@@ -452,7 +488,10 @@ static int fill_metadata(json *j, struct pod *p, struct arena *a, struct error *
     p->uid = m.uid;
     p->resource_version = m.resource_version;
     p->labels = m.labels;
-    p->annotations = m.annotations;
+    for (size_t i = 0; i < m.annotations.len; i++) /* in place: what is kept stays sorted */
+        if (pod_annotation_is_read(m.annotations.items[i].key))
+            m.annotations.items[p->annotations.len++] = m.annotations.items[i];
+    p->annotations.items = m.annotations.items;
     p->created_ns = m.created_ns;
     p->terminating = m.terminating;
     size_t ns_len = strlen(m.ns), name_len = strlen(m.name);
@@ -501,9 +540,10 @@ static int fill_pod(json *j, struct pod *p, struct arena *a, struct error *err)
 int decode_pod(json *j, struct pod **out, struct error *err)
 {
     struct arena a;
+    alignas(16) unsigned char memory[SCRATCH];
     if (!json_is_object(j))
         return error_set(err, ERROR_INVALID, "pod: must be an object, not %s", json_kind_name(j));
-    arena_init(&a, FIRST_BLOCK);
+    arena_init_on(&a, memory, sizeof memory);
     struct pod *p = arena_new(&a, struct pod, 1);
     if (fill_pod(j, p, &a, err) < 0) {
         struct object_meta m;
@@ -511,8 +551,8 @@ int decode_pod(json *j, struct pod **out, struct error *err)
         arena_deinit(&a);
         return error_wrap(err, "pod %s/%s", m.ns, m.name);
     }
-    p->arena = a;
-    *out = p;
+    *out = pod_pack(p);
+    arena_deinit(&a);
     return 0;
 }
 
@@ -526,13 +566,14 @@ static const char *text_or(json *object, const char *name, const char *otherwise
 int decode_pod_remains(json *j, const struct error *why, struct pod **out, struct error *err)
 {
     struct arena a;
+    alignas(16) unsigned char memory[SCRATCH];
     struct error ignored = ERROR_INIT;
     struct object_meta m;
     json *metadata = json_get(j, "metadata"), *spec = json_get(j, "spec");
     decode_meta(j, &m);
     if (!m.name[0] || !m.ns[0])
         return error_set(err, ERROR_INVALID, "pod: metadata: name or namespace missing");
-    arena_init(&a, FIRST_BLOCK);
+    arena_init_on(&a, memory, sizeof memory);
     struct pod *p = arena_new(&a, struct pod, 1);
     if (fill_metadata(metadata, p, &a, &ignored) < 0) {
         *p = (struct pod){.ns = arena_strdup(&a, m.ns),
@@ -548,7 +589,7 @@ int decode_pod_remains(json *j, const struct error *why, struct pod **out, struc
     p->phase = phase_of(json_get_str(json_get(j, "status"), "phase"));
     p->gated = json_len(json_get(spec, "schedulingGates")) > 0;
     p->unreadable = arena_strdup(&a, why->text);
-    p->arena = a;
-    *out = p;
+    *out = pod_pack(p);
+    arena_deinit(&a);
     return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
+#include "lib/model/pack.h"
 
 void node_free(struct node *n)
 {
@@ -10,6 +11,38 @@ void node_free(struct node *n)
         return;
     struct arena arena = n->arena; /* the node lies in it */
     arena_deinit(&arena);
+}
+
+static void pack_node(struct pack *k, struct node *n)
+{
+    pack_text(k, &n->name);
+    pack_text(k, &n->uid);
+    pack_text(k, &n->resource_version);
+    pack_labels(k, &n->labels);
+    pack_labels(k, &n->annotations);
+    pack_array(k, n->taints, n->taints_len);
+    for (size_t i = 0; i < n->taints_len; i++) {
+        pack_text(k, &n->taints[i].key);
+        pack_text(k, &n->taints[i].value);
+    }
+    pack_resources(k, &n->capacity);
+    pack_resources(k, &n->allocatable);
+    pack_text(k, &n->internal_ip);
+    pack_array(k, n->images, n->images_len);
+}
+
+struct node *node_pack(struct node *n)
+{
+    struct node counted = *n;
+    struct pack count = {.bytes = sizeof *n};
+    struct arena a;
+    pack_node(&count, &counted);
+    arena_init_exact(&a, count.bytes);
+    struct node *copy = arena_new(&a, struct node, 1);
+    *copy = *n;
+    pack_node(&(struct pack){.to = &a}, copy);
+    copy->arena = a;
+    return copy;
 }
 
 bool node_is_virtual(const struct node *n)

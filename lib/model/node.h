@@ -46,6 +46,8 @@ struct node {
 };
 
 void node_free(struct node *n);
+/* As pod_pack. */
+struct node *node_pack(struct node *n);
 bool node_is_virtual(const struct node *n);
 /* The first NoSchedule or NoExecute taint that the pod does not tolerate, or NULL.
  * spec.unschedulable counts as the taint node.kubernetes.io/unschedulable:NoSchedule that the node

@@ -18,6 +18,7 @@
 #include "lib/model/pod.h"
 
 #include "lib/base/str.h"
+#include "lib/model/names.h"
 
 void pod_free(struct pod *p)
 {
@@ -33,24 +34,22 @@ bool pod_is_finished(const struct pod *p)
 }
 
 /* The largest of the three lists, into out. */
-static bool largest(const struct pod *p, const struct resources *spec,
-                    const struct resources *allocated, const struct resources *actual,
+static bool largest(const struct pod *p, const struct resources *spec, const struct resized *status,
                     struct arena *a, struct resources *out)
 {
     *out = (struct resources){0};
     return (p->resize_infeasible || resources_max(out, spec, a)) &&
-           (!allocated || resources_max(out, allocated, a)) && resources_max(out, actual, a);
+           (!status->has_allocated || resources_max(out, &status->allocated, a)) &&
+           resources_max(out, &status->actual, a);
 }
 
 /* What one container counts with: borrowed from it, or built in *room. NULL: too many names. */
 static const struct resources *container_request(const struct pod *p, const struct container *c,
                                                  struct arena *a, struct resources *room)
 {
-    if (!c->has_actual)
+    if (!c->resized || !c->resized->has_actual)
         return &c->requests;
-    return largest(p, &c->requests, c->has_allocated ? &c->allocated : NULL, &c->actual, a, room)
-               ? room
-               : NULL;
+    return largest(p, &c->requests, c->resized, a, room) ? room : NULL;
 }
 
 static bool sum_of_containers(const struct pod *p, struct arena *a, struct resources *out)
@@ -89,14 +88,13 @@ static bool with_init_containers(const struct pod *p, struct arena *a, struct re
  * three kinds may be there. */
 static bool with_pod_level(const struct pod *p, struct arena *a, struct resources *out)
 {
-    const struct resources *spec = &p->pod_requests, *from = spec;
+    const struct resources *spec = &p->sizes->requests, *from = spec;
     struct resources room;
 
-    if (!p->has_pod_requests)
+    if (!p->sizes->has_requests)
         return true;
-    if (p->has_pod_actual) {
-        if (!largest(p, spec, p->has_pod_allocated ? &p->pod_allocated : NULL, &p->pod_actual, a,
-                     &room))
+    if (p->sizes->status.has_actual) {
+        if (!largest(p, spec, &p->sizes->status, a, &room))
             return false;
         from = &room;
     }
@@ -142,7 +140,7 @@ bool pod_effective_request(const struct pod *p, struct arena *a, struct resource
     *out = (struct resources){0};
     if (!sum_of_containers(p, a, out) ||
         (p->init_containers_len > 0 && !with_init_containers(p, a, out)) ||
-        !with_pod_level(p, a, out) || !resources_add(out, &p->overhead, a))
+        (p->sizes && (!with_pod_level(p, a, out) || !resources_add(out, &p->sizes->overhead, a))))
         return false;
     if (p->claimed_len > 0)
         without_claimed(p, out);
@@ -174,9 +172,34 @@ bool pod_asks_for(const struct pod *p, const char *resource)
            any_asks(p->init_containers, p->init_containers_len, resource);
 }
 
+static const char mirror[] = "kubernetes.io/config.mirror";
+
+bool pod_annotation_is_read(const char *key)
+{
+    /* By prefix, so that a new name of the contract needs no line here. */
+    static const char *const prefixes[] = {NAME_PREFIX_OWN,
+                                           "local." NAME_PREFIX_OWN,
+                                           "scheduler.framework.gpushare.",
+                                           "gpushare.alibabacloud.com/",
+                                           "ALIYUN_COM_GPU_",
+                                           "topology.kubernetes.io/",
+                                           "pod-group.scheduling.sigs.k8s.io",
+                                           "gang.scheduling.koordinator.sh/",
+                                           "scheduling.alibabacloud.com/",
+                                           "alibabacloud.com/",
+                                           "cpuset",
+                                           "cpu-policy",
+                                           "controller.kubernetes.io/pod-deletion-cost",
+                                           mirror};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (str_starts(key, prefixes[i]))
+            return true;
+    return false;
+}
+
 bool pod_is_mirror(const struct pod *p)
 {
-    return labels_get(&p->annotations, "kubernetes.io/config.mirror") != NULL;
+    return labels_get(&p->annotations, mirror) != NULL;
 }
 
 static const char *const feature_names[POD_FEATURES] = {"RestartAllContainersOnContainerExits",

@@ -24,19 +24,32 @@ struct container_port {
     const char *protocol; /* "TCP" when absent */
 };
 
+/* What status says of a size that spec asks for: the three differ while a resize in place goes on. */
+struct resized {
+    struct resources allocated; /* allocatedResources */
+    struct resources actual;    /* resources.requests */
+    bool has_allocated;
+    bool has_actual; /* status has `resources`, even if there are no requests in it */
+};
+
 struct container {
     const char *name;
     const char *image;
     struct resources requests; /* as in the spec, after defaulting from limits by the API server */
     struct resources limits;
-    struct resources allocated; /* status.containerStatuses[].allocatedResources */
-    struct resources actual;    /* status.containerStatuses[].resources.requests */
-    bool has_allocated;
-    bool has_actual;          /* status has `resources`, even if there are no requests in it */
-    bool sidecar;             /* restartable init container */
-    const char *container_id; /* status: "containerd://..."; NULL until it runs */
+    struct resized *resized; /* of its status; NULL: it says no other size than requests */
     struct container_port *ports;
     size_t ports_len;
+    bool sidecar; /* restartable init container */
+    bool has_id;  /* status names a container: it runs, or has run */
+};
+
+/* Sizes beyond those of the containers. Few pods have any. */
+struct pod_sizes {
+    struct resources overhead;
+    struct resources requests; /* spec.resources.requests */
+    bool has_requests;
+    struct resized status; /* status.allocatedResources, status.resources: pod level */
 };
 
 enum toleration_op { TOLERATION_EQUAL, TOLERATION_EXISTS };
@@ -82,10 +95,10 @@ struct pod {
     const char *uid;
     const char *resource_version;
     struct labels labels;
-    struct labels annotations;
-    int64_t created_ns;     /* since the epoch, 0 when absent */
-    bool terminating;       /* deletionTimestamp set */
-    const char *owner_kind; /* controlling owner, or NULL */
+    struct labels annotations; /* those that are read (pod_annotation_is_read) */
+    int64_t created_ns;        /* since the epoch, 0 when absent */
+    bool terminating;          /* deletionTimestamp set */
+    const char *owner_kind;    /* controlling owner, or NULL */
     const char *owner_name;
     const char *owner_uid;
 
@@ -100,13 +113,8 @@ struct pod {
     size_t containers_len;
     struct container *init_containers; /* sidecars included */
     size_t init_containers_len;
-    struct resources overhead;
-    struct resources pod_requests;  /* spec.resources.requests */
-    struct resources pod_allocated; /* status.allocatedResources, pod level */
-    struct resources pod_actual;    /* status.resources.requests, pod level */
-    bool has_pod_requests, has_pod_allocated;
-    bool has_pod_actual;    /* status has `resources` */
-    bool resize_infeasible; /* condition PodResizePending, reason Infeasible */
+    struct pod_sizes *sizes; /* NULL: none */
+    bool resize_infeasible;  /* condition PodResizePending, reason Infeasible */
 
     struct labels node_selector;
     bool has_required_affinity;
@@ -144,6 +152,8 @@ struct pod {
 
 /* Frees the arena, and so the pod. NULL is fine. */
 void pod_free(struct pod *p);
+/* A copy of everything in one block of exactly its size, for a pod that is going to be kept. p, in whatever arena, still says the same afterwards. */
+struct pod *pod_pack(struct pod *p);
 /* Succeeded or Failed: holds nothing. */
 bool pod_is_finished(const struct pod *p);
 /*
@@ -164,6 +174,8 @@ bool toleration_covers(const struct toleration *t, const char *key, const char *
 /* Whether any container (init containers too) asks for more than 0 of the resource, in requests or
  * limits. */
 bool pod_asks_for(const struct pod *p, const char *resource);
+/* Whether any of our programs reads a pod's annotation of this name. Decoding keeps no others: users' and controllers' own are the largest part of many pods. */
+bool pod_annotation_is_read(const char *key);
 /* A static pod as the API server shows it: its kubelet runs it whatever anybody says. */
 bool pod_is_mirror(const struct pod *p);
 /* "RestartAllContainersOnContainerExits"... of one POD_FEATURE_* bit; NULL for any other number. */

@@ -18,7 +18,7 @@ static const struct ledger *ledger_for(const struct plugin_ask *ask,
         if (!other->gpu.any)
             continue;
         if (l != room)
-            *room = *l; /* its arena stays the node's */
+            ledger_try_on(l, a, room);
         l = room;
         bool known = ledger_choose(room, &other->gpu, a, &claim, &no);
         ledger_account(room, &claim, known, &other->gpu, 1);

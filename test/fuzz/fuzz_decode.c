@@ -46,7 +46,6 @@ static void read_containers(const struct container *c, size_t n)
     for (size_t i = 0; i < n; i++) {
         read_all(c[i].name);
         read_all(c[i].image);
-        read_all(c[i].container_id);
         read_resources(&c[i].requests);
         read_resources(&c[i].limits);
         for (size_t k = 0; k < c[i].ports_len; k++)

@@ -82,12 +82,12 @@ static void a_namesake_from_before_is_not_served(void **state)
         const char *row;
         enum pod_phase phase;
         bool terminating;
-        const char *container_id;
+        bool has_id;
     } rows[] = {
-        {"it runs", POD_RUNNING, false, NULL},
-        {"it has ended", POD_SUCCEEDED, false, NULL},
-        {"it is ending", POD_PENDING, true, NULL},
-        {"it has begun", POD_PENDING, false, "containerd://1"},
+        {"it runs", POD_RUNNING, false, false},
+        {"it has ended", POD_SUCCEEDED, false, false},
+        {"it is ending", POD_PENDING, true, false},
+        {"it has begun", POD_PENDING, false, true},
     };
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
@@ -96,7 +96,7 @@ static void a_namesake_from_before_is_not_served(void **state)
         struct pod *before = cards_pod("web-0", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
         before->phase = rows[i].phase;
         before->terminating = rows[i].terminating;
-        before->containers[0].container_id = rows[i].container_id;
+        before->containers[0].has_id = rows[i].has_id;
         service_put_pod(f->service, before);
         kubelet_add_pod(f->kubelet, "default", "web-0", one);
         expect_str(rows[i].row, "GPU-b", plugin_allocate(f, MEM, 2, &env, &err));

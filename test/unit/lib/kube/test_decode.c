@@ -43,7 +43,7 @@ static void test_full_pod(void **state)
         "'allocatedResources':{'cpu':'2','aliyun.com/gpu-mem':'3'},'resources':{'requests':{'cpu':'3'}}},{'name':'nobody'}],'initContainerStatuses':[{'name':'s',"
         "'containerID':''}],'allocatedResources':{'cpu':'1'},'resources':{'requests':{'memory':'1Gi'}}},"
         "'metadata':{'name':'a','namespace':'ns','uid':'u-1','resourceVersion':'77','creationTimestamp':'1970-01-01T00:00:01Z',"
-        "'deletionTimestamp':'1970-01-01T00:00:02Z','labels':{'b':'2','a':'1'},'annotations':{'x':'y'},'managedFields':[{'a':[1,2]}],"
+        "'deletionTimestamp':'1970-01-01T00:00:02Z','labels':{'b':'2','a':'1'},'annotations':{'x':'y','cpuset':'y'},'managedFields':[{'a':[1,2]}],"
         "'ownerReferences':[{'kind':'X','name':'x','uid':'x'},{'kind':'Job','name':'j','uid':'u-j','controller':true}]},"
         "'spec':{'nodeName':'n1','schedulerName':'ack-co-scheduler','priority':-5,'preemptionPolicy':'Never','activeDeadlineSeconds':90,'schedulingGates':[{'name':'g'}],"
         "'resourceClaims':[{'name':'r'}],'schedulingGroup':{'podGroupName':'pg'},'overhead':{'cpu':'10m'},'resources':{'requests':{'cpu':'2'}},"
@@ -62,7 +62,8 @@ static void test_full_pod(void **state)
     expect_str("version", "77", p->resource_version);
     expect_str("labels are sorted", "a", p->labels.items[0].key);
     expect_str("label", "2", labels_get(&p->labels, "b"));
-    expect_str("annotation", "y", labels_get(&p->annotations, "x"));
+    expect_str("an annotation that is read", "y", labels_get(&p->annotations, "cpuset"));
+    expect_int("others are not kept", 1, (int64_t)p->annotations.len);
     expect_int("created", 1000000000, p->created_ns);
     expect_true("terminating", p->terminating);
     expect_str("the controlling owner", "Job", p->owner_kind);
@@ -89,21 +90,22 @@ static void test_full_pod(void **state)
     expect_str("protocol", "UDP", c->ports[0].protocol);
     expect_str("protocol by default", "TCP", c->ports[1].protocol);
     expect_str("no address", "", c->ports[1].host_ip);
-    expect_true("allocated", c->has_allocated);
-    expect_int("allocated", 2000, c->allocated.cpu_milli);
-    expect_true("actual", c->has_actual);
-    expect_int("actual", 3000, c->actual.cpu_milli);
-    expect_str("container id, out of order", "containerd://c", c->container_id);
-    expect_str("container id", "containerd://d", p->containers[1].container_id);
+    expect_true("resized", c->resized != NULL);
+    expect_true("allocated", c->resized->has_allocated);
+    expect_int("allocated", 2000, c->resized->allocated.cpu_milli);
+    expect_true("actual", c->resized->has_actual);
+    expect_int("actual", 3000, c->resized->actual.cpu_milli);
+    expect_true("container id, out of order", c->has_id);
+    expect_true("container id", p->containers[1].has_id);
     expect_true("only init containers are sidecars", !p->containers[1].sidecar);
     expect_true("sidecar", p->init_containers[0].sidecar);
     expect_true("not a sidecar", !p->init_containers[1].sidecar);
-    expect_str("an empty container id is none", NULL, p->init_containers[0].container_id);
-    expect_int("overhead", 10, p->overhead.cpu_milli);
-    expect_true("pod-level requests",
-                p->has_pod_requests && p->has_pod_allocated && p->has_pod_actual);
-    expect_int("pod-level request", 2000, p->pod_requests.cpu_milli);
-    expect_int("pod-level actual", 1 << 30, p->pod_actual.memory_bytes);
+    expect_true("an empty container id is none", !p->init_containers[0].has_id);
+    expect_int("overhead", 10, p->sizes->overhead.cpu_milli);
+    expect_true("pod-level requests", p->sizes->has_requests && p->sizes->status.has_allocated &&
+                                          p->sizes->status.has_actual);
+    expect_int("pod-level request", 2000, p->sizes->requests.cpu_milli);
+    expect_int("pod-level actual", 1 << 30, p->sizes->status.actual.memory_bytes);
     expect_true("infeasible", p->resize_infeasible);
     expect_str("node selector", "ssd", labels_get(&p->node_selector, "disk"));
     expect_true("required", p->has_required_affinity);

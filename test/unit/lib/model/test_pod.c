@@ -37,9 +37,18 @@ static char *cut(char *s, char mark)
     return at + 1;
 }
 
+static struct resized resized_of(const char *actual, const char *allocated)
+{
+    return (struct resized){.has_actual = actual != NULL,
+                            .has_allocated = allocated != NULL,
+                            .actual = build_resources(&arena, actual),
+                            .allocated = build_resources(&arena, allocated)};
+}
+
 static struct pod pod_of(const char *line)
 {
-    struct pod p = {.containers = arena_new(&arena, struct container, 8),
+    struct pod p = {.sizes = arena_new(&arena, struct pod_sizes, 1),
+                    .containers = arena_new(&arena, struct container, 8),
                     .init_containers = arena_new(&arena, struct container, 8)};
     char *rest = arena_strdup(&arena, line);
 
@@ -51,10 +60,8 @@ static struct pod pod_of(const char *line)
         char *allocated = cut(word, '#'), *actual = cut(word, '@');
         c->sidecar = word[0] == 's';
         c->requests = build_resources(&arena, word + 2);
-        c->has_actual = actual != NULL;
-        c->has_allocated = allocated != NULL;
-        c->actual = build_resources(&arena, actual);
-        c->allocated = build_resources(&arena, allocated);
+        c->resized = arena_new(&arena, struct resized, 1);
+        *c->resized = resized_of(actual, allocated);
     }
     return p;
 }
@@ -113,10 +120,10 @@ static void overhead_comes_on_top_of_everything(void **state)
     (void)state;
     struct pod p = pod_of("i:cpu=4 c:cpu=3,memory=1");
 
-    p.overhead = build_resources(&arena, "cpu=250m,memory=100");
+    p.sizes->overhead = build_resources(&arena, "cpu=250m,memory=100");
     expect_request("overhead", &p, "cpu=4250m,memory=101");
-    p.has_pod_requests = true;
-    p.pod_requests = build_resources(&arena, "cpu=1");
+    p.sizes->has_requests = true;
+    p.sizes->requests = build_resources(&arena, "cpu=1");
     expect_request("overhead on pod-level requests", &p, "cpu=1250m,memory=101");
     expect_done();
 }
@@ -144,8 +151,8 @@ static void pod_level_requests_replace_what_they_name(void **state)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct pod p = pod_of(rows[i].pod);
-        p.has_pod_requests = true;
-        p.pod_requests = build_resources(&arena, rows[i].level);
+        p.sizes->has_requests = true;
+        p.sizes->requests = build_resources(&arena, rows[i].level);
         expect_request(rows[i].row, &p, rows[i].request);
     }
     expect_done();
@@ -213,18 +220,15 @@ static void pod_level_status_counts_likewise(void **state)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct pod p = pod_of("c:cpu=7,memory=1");
-        p.has_pod_requests = true;
-        p.pod_requests = build_resources(&arena, rows[i].level);
-        p.has_pod_actual = rows[i].actual != NULL;
-        p.pod_actual = build_resources(&arena, rows[i].actual);
-        p.has_pod_allocated = rows[i].allocated != NULL;
-        p.pod_allocated = build_resources(&arena, rows[i].allocated);
+        p.sizes->has_requests = true;
+        p.sizes->requests = build_resources(&arena, rows[i].level);
+        p.sizes->status = resized_of(rows[i].actual, rows[i].allocated);
         p.resize_infeasible = rows[i].infeasible;
         expect_request(rows[i].row, &p, rows[i].request);
     }
     struct pod p = pod_of("c:cpu=7");
-    p.has_pod_actual = true;
-    p.pod_actual = build_resources(&arena, "cpu=50");
+    p.sizes->status.has_actual = true;
+    p.sizes->status.actual = build_resources(&arena, "cpu=50");
     expect_request("pod-level status without pod-level requests", &p, "cpu=7");
     expect_done();
 }
@@ -248,7 +252,7 @@ static void sums_that_do_not_fit_are_said(void **state)
         expect_int(rows[i].row, rows[i].fits, pod_effective_request(&p, &arena, &out));
     }
     struct pod p = pod_of("c:memory=1");
-    p.overhead = build_resources(&arena, "memory=9223372036854775807");
+    p.sizes->overhead = build_resources(&arena, "memory=9223372036854775807");
     expect_int("overhead", false, pod_effective_request(&p, &arena, &out));
     expect_done();
 }
@@ -273,25 +277,25 @@ static void too_many_names_are_said(void **state)
 
     struct pod p = pod_of("c:cpu=1@cpu=1 c:cpu=1");
     p.containers[0].requests = names("a/");
-    p.containers[0].actual = names("b/");
+    p.containers[0].resized->actual = names("b/");
     expect_int("in one container's status", false, pod_effective_request(&p, &arena, &out));
     p = pod_of("s:cpu=1@cpu=1");
     p.init_containers[0].requests = names("a/");
-    p.init_containers[0].actual = names("b/");
+    p.init_containers[0].resized->actual = names("b/");
     expect_int("in a sidecar's status", false, pod_effective_request(&p, &arena, &out));
     p = pod_of("c:cpu=1 i:cpu=1");
     p.containers[0].requests = names("a/");
     p.init_containers[0].requests = names("b/");
     expect_int("in an init container", false, pod_effective_request(&p, &arena, &out));
     p = pod_of("c:cpu=1");
-    p.has_pod_requests = p.has_pod_actual = true;
-    p.pod_requests = names("a/");
-    p.pod_actual = names("b/");
+    p.sizes->has_requests = p.sizes->status.has_actual = true;
+    p.sizes->requests = names("a/");
+    p.sizes->status.actual = names("b/");
     expect_int("in the pod-level status", false, pod_effective_request(&p, &arena, &out));
     p = pod_of("c:cpu=1");
-    p.has_pod_requests = true;
+    p.sizes->has_requests = true;
     p.containers[0].requests = names("a/");
-    p.pod_requests = names("hugepages-");
+    p.sizes->requests = names("hugepages-");
     expect_int("in the pod-level requests", false, pod_effective_request(&p, &arena, &out));
     expect_done();
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pack - copies an object, with all that it points to, into one block of exactly its size.
+ *
+ * A decoder takes memory as it reads: names that are said twice, lists that turn out shorter, intermediate sums. A cluster has a hundred thousand pods, so what
+ * is kept of each is worth a copy. An object's packer is one function that calls pack_* for each pointer in the object. It runs twice: `to` NULL only
+ * counts bytes and leaves each pointer as it is; then `to` is an arena of so many bytes (arena_init_exact), and each pointer becomes one to the copy, whose own
+ * pointers still lead to the original and are packed in turn. So the two runs cannot disagree about what there is to copy, and a pointer that is forgotten
+ * leads into freed memory, which the tests of the asan variant see.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "lib/base/arena.h"
+#include "lib/model/resources.h"
+#include "lib/model/selector.h"
+
+struct pack {
+    struct arena *to; /* NULL: only count */
+    size_t bytes;
+};
+
+/* An array of len elements; NULL when there are none. The size of an element is a multiple of 8. */
+#define pack_array(k, items, len) ((items) = pack_bytes_((k), (items), (len) * sizeof *(items)))
+void *pack_bytes_(struct pack *k, const void *from, size_t bytes);
+
+/* NULL stays NULL. */
+void pack_text(struct pack *k, const char **text);
+/* A text that is often one of these words (the list ends with NULL): then it is that word, and takes no memory. */
+void pack_word(struct pack *k, const char **text, const char *const *words);
+void pack_texts(struct pack *k, const char ***texts, size_t len);
+void pack_labels(struct pack *k, struct labels *l);
+void pack_resources(struct pack *k, struct resources *r);
+void pack_selector(struct pack *k, struct selector *s);
+void pack_node_term(struct pack *k, struct node_term *t);
+void pack_node_selector(struct pack *k, struct node_selector *s);
