@@ -180,6 +180,18 @@ uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_h
     return changed(c, g, hooks);
 }
 
+/* Nearly all gangs are lone pods, and there are as many as pods: the key lies behind the struct, and there is room for one member. */
+static struct gang *gang_new(const char *key, size_t key_len, enum gang_form form)
+{
+    struct gang *g = mem_array_(1, sizeof *g + key_len + 1);
+    g->key = (char *)(g + 1);
+    memcpy(g->key, key, key_len + 1);
+    g->form = form;
+    g->members.items = mem_new(struct cluster_pod *, 1);
+    g->members.cap = 1;
+    return g;
+}
+
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
     AUTO_STRBUF key = {0};
@@ -187,9 +199,7 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
     key_of(cp->pod, &cp->said, &key);
     struct gang *g = map_get(&c->gangs, strbuf_str(&key));
     if (g == NULL) {
-        g = mem_new(struct gang, 1);
-        g->form = cp->said.form;
-        g->key = strbuf_take(&key);
+        g = gang_new(strbuf_str(&key), key.len, cp->said.form);
         map_put(&c->gangs, g->key, g);
         if (!gangs_is_lone(g)) {
             g->several_place = c->several.len;
@@ -205,7 +215,6 @@ static void gang_free(struct gang *g)
 {
     vec_deinit(&g->members);
     free(g->why.sentence);
-    free(g->key);
     free(g);
 }
 
