@@ -17,6 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/loop.h"
+#include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/options.h"
 #include "lib/base/probes.h"
@@ -337,6 +338,7 @@ int main(int argc, char **argv)
         break;
     }
     options_apply_log(&s.log_options, program.name);
+    mem_return_large();
     loop_block_signals();
     kube_http_global_init();
     s.exit_code = EXIT_SUCCESS;

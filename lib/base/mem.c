@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+enum { LARGE_BYTES = 1 << 20 };
 
 void *mem_array_(size_t n, size_t size)
 {
@@ -20,4 +25,11 @@ char *mem_strdup(const char *s)
     char *p = mem_array_(n, 1);
     memcpy(p, s, n);
     return p;
+}
+
+void mem_return_large(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
 }

@@ -11,3 +11,6 @@
 void *mem_array_(size_t n, size_t size);
 /* NULL gives NULL. */
 char *mem_strdup(const char *s);
+/* Large blocks (a page of a list, its parse) go back to the system as soon as they are freed. By default glibc learns from the first of them to keep all later ones
+ * in the heap, between objects that stay. For a main(), before its first thread. */
+void mem_return_large(void);
