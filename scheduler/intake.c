@@ -3,7 +3,7 @@
  * intake - one row of the table below is one kind of object: where it is watched, how it is decoded, where it goes. Nodes, pods and PodGroups have functions of
  * their own; everything else lies in the cluster's objects and shares three.
  *
- * Nothing is decided before every collection was listed once. Which of them may be missing is the table's last word: a kind that a cluster need not have
+ * Nothing is decided before every collection was listed once; until then the pages of a list are taken as they come, while the next is on its way. Which of them may be missing is the table's last word: a kind that a cluster need not have
  * (a CRD, an API that is off) is empty then, and the log says once what follows from it. The others must be there: a scheduler that may not read
  * claims or namespaces would ignore what users wrote, so it waits, and the reflector's log says for what.
  */
@@ -356,6 +356,16 @@ static uint32_t drop_missing(const struct change *ch, const struct map *listed)
     return events;
 }
 
+static uint32_t put_all(const struct change *ch, struct reflector_letter *letter)
+{
+    uint32_t events = 0;
+    for (size_t i = 0; i < letter->len; i++) {
+        events |= rows[ch->kind].verbs->put(ch, letter->objects[i]);
+        letter->objects[i] = NULL;
+    }
+    return events;
+}
+
 static uint32_t reset(const struct change *ch, struct reflector_letter *letter)
 {
     const struct verbs *v = rows[ch->kind].verbs;
@@ -365,12 +375,7 @@ static uint32_t reset(const struct change *ch, struct reflector_letter *letter)
         map_put(&listed, v->name(letter->objects[i]).key, letter->objects[i]);
     uint32_t events = drop_missing(ch, &listed);
     map_deinit(&listed);
-    for (size_t i = 0; i < letter->len; i++) {
-        events |= v->put(ch, letter->objects[i]);
-        letter->objects[i] = NULL;
-    }
-    ch->in->listed[ch->kind] = true;
-    return events;
+    return events | put_all(ch, letter);
 }
 
 void intake_letter(struct intake *in, struct reflector_letter *letter)
@@ -385,6 +390,10 @@ void intake_letter(struct intake *in, struct reflector_letter *letter)
     case REFLECTOR_RESET:
         events = reset(&ch, letter);
         break;
+    case REFLECTOR_PART: /* nothing is decided before the LISTED */
+    case REFLECTOR_LISTED:
+        events = put_all(&ch, letter);
+        break;
     case REFLECTOR_PUT:
         events = v->put(&ch, letter->objects[0]);
         letter->objects[0] = NULL;
@@ -393,6 +402,8 @@ void intake_letter(struct intake *in, struct reflector_letter *letter)
         events = v->drop(&ch, v->name(letter->objects[0]));
         break;
     }
+    if (letter->event == REFLECTOR_RESET || letter->event == REFLECTOR_LISTED)
+        in->listed[source->kind] = true;
     reflector_letter_free(letter);
     queue_wake(in->queue, events, loop_now_ms(in->loop));
     in->changed(in->arg);
@@ -435,6 +446,7 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
                                      .deliver = post,
                                      .arg = &in->sources[k],
                                      .from_etcd = true,
+                                     .in_parts = true,
                                      .optional = rows[k].without != NULL,
                                      .without = rows[k].without};
         if (reflector_start(&in->reflectors[k], kube, o, &c, err) < 0)

@@ -6,8 +6,8 @@
  *                      |
  *                      v                   page: list_page; 410 on a continue token: from the first page again
  *     +------------> LIST <-----------------------------------------------+
- *     |                |                                                  |
- *     | backed_off     | all pages read: deliver RESET (list)             | watch_failed: 410 (status or ERROR event), a line
+ *     |                | (the first one, in_parts: a PART per page)       |
+ *     | backed_off     | all pages read: deliver RESET, LISTED (list)     | watch_failed: 410 (status or ERROR event), a line
  *     +--- list fails  |                                                  | that is no event or too long, 8 fruitless
  *     |                v                                                  | attempts in a row
  *     | not there   WATCH --- line: PUT, DELETE, BOOKMARK (on_line) ---+  |
@@ -72,6 +72,7 @@ struct reflector {
     char version[VERSION_SIZE]; /* what the receiver knows */
     bool consistent;            /* the next list asks for the latest state */
     bool reported_absent;
+    bool delivered;    /* the receiver has got something */
     bool closed;       /* the receiver takes no more */
     bool fruitful;     /* this watch brought something */
     unsigned failures; /* in a row */
@@ -116,6 +117,7 @@ static bool deliver(struct reflector *r, enum reflector_event event, struct obje
                                    .free_object = r->config.type.free,
                                    .arg = r->config.arg};
     *o = (struct objects){0};
+    r->delivered = true;
     r->closed = !r->config.deliver(r->config.arg, l);
     return !r->closed;
 }
@@ -286,13 +288,16 @@ static int list_page(struct reflector *r, struct listing *l, struct error *err)
     return read_page(r, l, err) < 0 ? error_wrap(err, "list") : 0;
 }
 
-static int list_all(struct reflector *r, struct listing *l, struct error *err)
+static int list_all(struct reflector *r, struct listing *l, bool in_parts, struct error *err)
 {
-    do
+    for (;;) {
         if (list_page(r, l, err) < 0)
             return -1;
-    while (l->token.len > 0);
-    return 0;
+        if (l->token.len == 0)
+            return 0;
+        if (in_parts && !deliver(r, REFLECTOR_PART, &l->all))
+            return error_set(err, ERROR_CANCELLED, "the receiver has closed");
+    }
 }
 
 static bool is_missing(const struct reflector *r, const struct error *err)
@@ -320,7 +325,8 @@ static enum state list(struct reflector *r)
 {
     struct listing l = {0};
     struct error err = ERROR_INIT;
-    int rc = list_all(r, &l, &err);
+    bool in_parts = r->config.in_parts && !r->delivered;
+    int rc = list_all(r, &l, in_parts, &err);
     strbuf_deinit(&l.body);
     strbuf_deinit(&l.token);
     if (rc == 0) {
@@ -328,7 +334,8 @@ static enum state list(struct reflector *r)
         atomic_fetch_add(&r->stats.lists, 1);
         r->consistent = true;
         r->reported_absent = false;
-        return deliver(r, REFLECTOR_RESET, &l.all) ? STATE_WATCH : STATE_END;
+        return deliver(r, in_parts ? REFLECTOR_LISTED : REFLECTOR_RESET, &l.all) ? STATE_WATCH
+                                                                                 : STATE_END;
     }
     free_objects(r, &l.all);
     if (is_missing(r, &err))

@@ -17,7 +17,14 @@
 #include "lib/kube/api.h"
 #include "lib/kube/config.h"
 
-enum reflector_event { REFLECTOR_RESET, REFLECTOR_PUT, REFLECTOR_DELETE };
+/* PART and LISTED: only with config.in_parts, and only before anything else. */
+enum reflector_event {
+    REFLECTOR_RESET,
+    REFLECTOR_PUT,
+    REFLECTOR_DELETE,
+    REFLECTOR_PART,  /* some of the objects of the first list, which is not complete yet */
+    REFLECTOR_LISTED /* the last of them: with the PARTs before it, these are all */
+};
 
 /* How objects are decoded. The reflector does not know what they are. */
 struct reflector_type {
@@ -30,7 +37,7 @@ struct reflector_type {
 struct reflector_letter {
     enum reflector_event event;
     struct reflector *from;
-    void **objects; /* RESET: all of them; PUT and DELETE: one */
+    void **objects; /* RESET: all of them; PUT and DELETE: one; PART and LISTED: a page */
     size_t len;
     void (*free_object)(void *object);
     void *arg; /* config.arg */
@@ -51,6 +58,9 @@ struct reflector_config {
         from_etcd; /* the first list is consistent (resourceVersion unset), not from a watch cache; always true after 410 */
     bool
         optional; /* 404 on the collection (CRD not installed): deliver an empty RESET, ask again every 30 s */
+    /* The first list comes as PARTs and a LISTED in place of a RESET, so that the receiver works on one page while the next is on its way. A first list that breaks off after
+     * a PART is followed by a list that ends with a RESET, as every later one. */
+    bool in_parts;
     /* What follows from that, for the log, which says it once. With it 403 counts as 404: whoever may not read the collection goes on without it. */
     const char *without;
     int64_t backoff_first_ms, backoff_max_ms; /* 0: 100 ms, 30 s */

@@ -70,6 +70,33 @@ static void a_change_alone_is_no_list(void **state)
     expect_done();
 }
 
+static void a_first_list_may_come_in_parts(void **state)
+{
+    (void)state;
+    for (enum intake_kind k = INTAKE_NODES; k < INTAKE_KINDS; k++)
+        if (k != INTAKE_PODS)
+            RESET_EMPTY(&in, k);
+    SEND(&in, INTAKE_PODS, REFLECTOR_PART, POD(.name = "a", .node = "n1"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PART, POD(.name = "b"));
+    expect_true("a part is no list", !intake_is_synced(&in));
+    SEND(&in, INTAKE_PODS, REFLECTOR_LISTED, POD(.name = "c"));
+    expect_true("the last one makes it one", intake_is_synced(&in));
+    expect_int("all are there", 3, (int64_t)map_count(&c.pods));
+    RESET(&in, INTAKE_PODS, POD(.name = "b"));
+    expect_int("a later list holds alone", 1, (int64_t)map_count(&c.pods));
+    expect_done();
+}
+
+static void what_a_broken_list_brought_is_dropped_by_the_next(void **state)
+{
+    (void)state;
+    SEND(&in, INTAKE_PODS, REFLECTOR_PART, POD(.name = "a", .node = "n1"));
+    RESET(&in, INTAKE_PODS, POD(.name = "b"));
+    expect_true("not in the whole list", cluster_find_pod(&c, "d/a") == NULL);
+    expect_true("in it", cluster_find_pod(&c, "d/b") != NULL);
+    expect_done();
+}
+
 static void a_list_drops_what_is_not_in_it(void **state)
 {
     (void)state;
@@ -295,6 +322,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(it_is_synced_when_every_collection_was_listed),
         TEST(a_change_alone_is_no_list),
+        TEST(a_first_list_may_come_in_parts),
+        TEST(what_a_broken_list_brought_is_dropped_by_the_next),
         TEST(a_list_drops_what_is_not_in_it),
         TEST(a_pod_made_again_between_two_lists_is_another_pod),
         TEST(an_assumption_outlives_a_list_that_does_not_know_yet),

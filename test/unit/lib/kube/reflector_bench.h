@@ -28,7 +28,7 @@ enum { WAIT_MS = 30000 };
 struct copy {
     pthread_mutex_t lock;
     struct map pods; /* name → struct pod */
-    int64_t resets, puts, deletes;
+    int64_t resets, puts, deletes, parts, listings;
     bool closed;
 };
 
@@ -64,6 +64,8 @@ static inline bool deliver(void *arg, struct reflector_letter *l)
         c->resets++;
         empty(c);
     }
+    c->parts += l->event == REFLECTOR_PART;
+    c->listings += l->event == REFLECTOR_LISTED;
     for (size_t i = 0; open && i < l->len; i++) {
         struct pod *p = l->objects[i];
         if (l->event == REFLECTOR_DELETE) {

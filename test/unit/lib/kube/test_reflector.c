@@ -173,6 +173,42 @@ static void test_gone_on_a_continue_token(void **state)
     bench_deinit(&b);
 }
 
+static void test_first_list_in_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        enum twin_fault fault; /* on the second page */
+        int64_t parts, listings, resets;
+    } rows[] = {
+        {"two pages, and the last", TWIN_NONE, 2, 1, 0},
+        {"it breaks off after a part: what came is replaced as a whole", TWIN_500, 1, 0, 1},
+        {"the token is too old", TWIN_GONE_STATUS, 1, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench b;
+        bench_init(&b);
+        put_many(&b, 16);
+        twin_fault(b.twin, TWIN_LIST, TWIN_NONE);
+        twin_fault(b.twin, TWIN_LIST, rows[i].fault);
+        struct reflector_config c = plain_config(&b);
+        c.in_parts = true;
+        twin_fault(b.twin, TWIN_WATCH, TWIN_GONE_STATUS); /* so that there is a later list */
+        start(&b, &c);
+        expect_equal(&b.copy, b.twin, rows[i].row);
+        await(stat_lists, &b, 2, rows[i].row);
+        put(&b, 1);
+        expect_equal(&b.copy, b.twin, rows[i].row);
+        pthread_mutex_lock(&b.copy.lock);
+        print_message("%s\n", rows[i].row);
+        assert_int_equal(rows[i].parts, b.copy.parts);
+        assert_int_equal(rows[i].listings, b.copy.listings);
+        assert_int_equal(rows[i].resets + 1, b.copy.resets);
+        pthread_mutex_unlock(&b.copy.lock);
+        bench_deinit(&b);
+    }
+}
+
 static int remains(json *j, const struct error *why, void **out, struct error *err)
 {
     struct pod *p = NULL;
@@ -500,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_lists_again),
         cmocka_unit_test(test_list_faults),
         cmocka_unit_test(test_gone_on_a_continue_token),
+        cmocka_unit_test(test_first_list_in_parts),
         cmocka_unit_test(test_lists_for_bad_lines_are_spaced),
         cmocka_unit_test(test_watches_from_the_first_page),
         cmocka_unit_test(test_undecodable_is_absent),
