@@ -448,16 +448,36 @@ static void check_gang(struct look *l)
               NAME_LABEL_GANG_MIN, label(l, NAME_LABEL_GANG_MIN));
     check_min(l, "annotations", NAME_ANN_GANG_KOORD_NAME, annotation(l, NAME_ANN_GANG_KOORD_NAME),
               NAME_ANN_GANG_KOORD_MIN, annotation(l, NAME_ANN_GANG_KOORD_MIN));
+    const char *const lists[] = {NAME_ANN_GANG_GROUPS, NAME_ANN_GANG_KOORD_GROUPS};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (label(l, lists[i]))
+            refuse(l,
+                   "metadata.labels[%s]: a label cannot hold a JSON list; write the list into "
+                   "metadata.annotations[%s]",
+                   lists[i], lists[i]);
     if (l->verdict->refusals.len > before)
         return;
     /* Whatever else the scheduler will not understand must be said here too, in its words. */
-    struct pod pod = {.labels = l->labels,
+    struct pod pod = {.ns = l->context->ns,
+                      .labels = l->labels,
                       .annotations = l->annotations,
                       .scheduling_group = l->scheduling_group};
     struct gang_ref gang;
     struct error err = ERROR_INIT;
     if (gang_of_pod(&pod, &gang, &err) < 0)
         refuse(l, "metadata: %s", err.text);
+}
+
+static void check_compute(struct look *l)
+{
+    const char *class = label(l, NAME_LABEL_COMPUTE_CLASS);
+    if ((str_eq(class, "gpu") || str_eq(class, "gpu-hpn")) &&
+        *str_or_empty(label(l, NAME_LABEL_GPU_MODEL_SERIES)) == '\0')
+        warn(l,
+             "metadata.labels[" NAME_LABEL_GPU_MODEL_SERIES
+             "]: is missing while " NAME_LABEL_COMPUTE_CLASS
+             " is %s; any series of GPU may be given",
+             class);
 }
 
 static void check_cpuset(struct look *l)
@@ -502,7 +522,8 @@ static void check_burst(struct look *l)
 }
 
 static void (*const checks[])(struct look *l) = {
-    check_gpu_amounts, check_gpu_count, check_env, check_gang, check_cpuset, check_burst,
+    check_gpu_amounts, check_gpu_count, check_env,   check_gang,
+    check_compute,     check_cpuset,    check_burst,
 };
 
 int rules_pod(const struct rules_config *config, const struct rules_context *context, json *pod,

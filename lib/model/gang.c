@@ -154,36 +154,51 @@ int gang_read_match(const char *text, enum gang_match *out, struct error *err)
                      "must be once-satisfied, waiting-and-running or only-waiting: '%.64s'", text);
 }
 
-/* One annotation under two names. Both may be there when they say the same. */
-static int read_either(const struct labels *in, const char *key, const char *koord,
-                       const char **used, const char **out, struct error *err)
-{
-    const char *a = labels_get(in, key), *b = labels_get(in, koord);
+/* One wish under several names. More than one may be there when they say the same. */
+struct wish {
+    const struct labels *in;
+    const char *key;
+};
 
-    if (a && b && !str_eq(a, b))
-        return error_set(err, ERROR_INVALID, "annotations %s and %s differ", key, koord);
-    *used = a ? key : koord;
-    *out = a ? a : b;
+static int read_wish(const struct wish *names, size_t len, struct wish *used, const char **out,
+                     struct error *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < len; i++) {
+        const char *text = labels_get(names[i].in, names[i].key);
+        if (text && *out && !str_eq(text, *out))
+            return error_set(err, ERROR_INVALID, "%s and %s differ", used->key, names[i].key);
+        if (!text || *out)
+            continue;
+        *used = names[i];
+        *out = text;
+    }
     return 0;
 }
 
 static int read_wishes(const struct pod *p, struct gang_ref *out, struct error *err)
 {
-    const char *key, *match, *list;
+    const struct labels *labels = &p->labels, *annotations = &p->annotations;
+    const struct wish matches[] = {{annotations, NAME_ANN_GANG_MATCH},
+                                   {labels, NAME_ANN_GANG_MATCH},
+                                   {annotations, NAME_ANN_GANG_KOORD_MATCH}};
+    const struct wish lists[] = {{annotations, NAME_ANN_GANG_GROUPS},
+                                 {annotations, NAME_ANN_GANG_KOORD_GROUPS}};
+    const char *match, *list;
+    struct wish used = {0};
     struct error why = ERROR_INIT;
 
-    if (read_either(&p->annotations, NAME_ANN_GANG_MATCH, NAME_ANN_GANG_KOORD_MATCH, &key, &match,
-                    err) < 0)
+    if (read_wish(matches, 3, &used, &match, err) < 0)
         return -1;
     if (match && out->form != GANG_NONE && gang_read_match(match, &out->match, &why) < 0)
-        return error_set(err, ERROR_INVALID, "annotation %s: %s", key, why.text);
-    if (read_either(&p->annotations, NAME_ANN_GANG_GROUPS, NAME_ANN_GANG_KOORD_GROUPS, &key, &list,
-                    err) < 0)
+        return error_set(err, ERROR_INVALID, "%s %s: %s",
+                         used.in == labels ? "label" : "annotation", used.key, why.text);
+    if (read_wish(lists, 2, &used, &list, err) < 0)
         return -1;
     if (!list)
         return 0;
     if (out->form == GANG_NONE)
-        return error_set(err, ERROR_INVALID, "annotation %s: the pod is in no gang", key);
+        return error_set(err, ERROR_INVALID, "annotation %s: the pod is in no gang", used.key);
     struct arena a;
     const char **names;
     size_t len;
@@ -192,7 +207,7 @@ static int read_wishes(const struct pod *p, struct gang_ref *out, struct error *
     int rc = gang_read_list(list, own, &a, &names, &len, &why);
     arena_deinit(&a);
     if (rc < 0)
-        return error_set(err, ERROR_INVALID, "annotation %s: %s", key, why.text);
+        return error_set(err, ERROR_INVALID, "annotation %s: %s", used.key, why.text);
     out->list = list;
     return 0;
 }

@@ -226,6 +226,36 @@ static void result_keys_are_removed_from_every_pod(void **state)
     expect_done();
 }
 
+static void a_gpu_class_without_a_series_is_warned_of(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *meta;
+        bool warned;
+    } rows[] = {
+        {"gpu", LABEL("alibabacloud.com/compute-class", "gpu"), true},
+        {"gpu-hpn", LABEL("alibabacloud.com/compute-class", "gpu-hpn"), true},
+        {"another class", LABEL("alibabacloud.com/compute-class", "general-purpose"), false},
+        {"with a series",
+         "\"labels\":{\"alibabacloud.com/compute-class\":\"gpu\",\"alibabacloud.com/gpu-model-series\":\"A\"}",
+         false},
+        {"no class", "", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct answer a;
+        ask(&a, &usual, "default", NULL, rows[i].meta, LIMIT("aliyun.com/gpu-mem", "3"));
+        expect_int(rows[i].row, rows[i].warned, (int64_t)a.verdict.warnings.len);
+        if (i == 0)
+            expect_str("where, what, and what follows",
+                       "metadata.labels[alibabacloud.com/gpu-model-series]: is missing while "
+                       "alibabacloud.com/compute-class is gpu; any series of GPU may be given",
+                       a.verdict.warnings.items[0]);
+        expect_int(rows[i].row, 0, (int64_t)a.verdict.refusals.len);
+        done(&a);
+    }
+    expect_done();
+}
+
 static void warnings_are_bounded_and_removals_are_not(void **state)
 {
     (void)state;
@@ -344,6 +374,22 @@ static void what_cannot_be_is_refused_with_a_sentence(void **state)
         {"the other notation", KOORD("2"), PLAIN, NULL},
         {"the other notation's number", KOORD("x"), PLAIN,
          "metadata.annotations[gang.scheduling.koordinator.sh/min-available]: 'x'" NO_PODS},
+        {"two forms that name two gangs",
+         "\"labels\":{\"pod-group.scheduling.sigs.k8s.io\":\"g\",\"scheduling.x-k8s.io/pod-group\":\"h\"}",
+         PLAIN,
+         "metadata: pod-group.scheduling.sigs.k8s.io names gang 'g', scheduling.x-k8s.io/pod-group names 'h'"},
+        {"a list of gangs in a label",
+         "\"labels\":{\"pod-group.scheduling.sigs.k8s.io\":\"g\","
+         "\"pod-group.scheduling.sigs.k8s.io/groups\":\"[\\\"d/g\\\"]\"}",
+         PLAIN,
+         "metadata.labels[pod-group.scheduling.sigs.k8s.io/groups]: a label cannot hold a JSON list; "
+         "write the list into metadata.annotations[pod-group.scheduling.sigs.k8s.io/groups]"},
+        {"a list of gangs that is none",
+         "\"labels\":{\"pod-group.scheduling.sigs.k8s.io\":\"g\"},"
+         "\"annotations\":{\"pod-group.scheduling.sigs.k8s.io/groups\":\"g\"}",
+         PLAIN,
+         "metadata: annotation pod-group.scheduling.sigs.k8s.io/groups: must be a JSON list of gangs "
+         "such as [\"ns/a\",\"ns/b\"]: 'g'"},
         {"4 CPUs", PINNED, CPU("4"), NULL},
         {"4000m CPUs are 4", PINNED, CPU("\"4000m\""), NULL},
         {"4001m CPUs are not", PINNED, CPU("\"4001m\""), BOX_CPU "'4001m'" NO_CPUS},
@@ -461,6 +507,7 @@ int main(void)
         cmocka_unit_test(which_pods_get_our_scheduler),
         cmocka_unit_test(a_scheduler_that_was_named_stays),
         cmocka_unit_test(result_keys_are_removed_from_every_pod),
+        cmocka_unit_test(a_gpu_class_without_a_series_is_warned_of),
         cmocka_unit_test(warnings_are_bounded_and_removals_are_not),
         cmocka_unit_test(what_cannot_be_is_refused_with_a_sentence),
         cmocka_unit_test(rules_hold_for_pods_that_name_us_themselves),

@@ -120,7 +120,10 @@ static void a_form_that_is_begun_must_be_whole(void **state)
          "annotation " P
          "/match-policy: must be once-satisfied, waiting-and-running or only-waiting: 'always'"},
         {P "=g", P "/match-policy=only-waiting," K "/match-policy=once-satisfied", NULL,
-         "annotations " P "/match-policy and " K "/match-policy differ"},
+         P "/match-policy and " K "/match-policy differ"},
+        {P "=g," P "/match-policy=never", "", NULL,
+         "label " P
+         "/match-policy: must be once-satisfied, waiting-and-running or only-waiting: 'never'"},
         {P "=g", K "/groups=d/g", NULL,
          "annotation " K
          "/groups: must be a JSON list of gangs such as [\"ns/a\",\"ns/b\"]: 'd/g'"},
@@ -196,8 +199,11 @@ static void what_a_pod_wishes_for_its_gang(void **state)
     p.labels = build_labels(&arena, P "=other");
     expect_int("without a namespace nobody can tell whether it is in its list", 0,
                gang_of_pod(&p, &got, &err));
-    p.labels = build_labels(&arena, P "=g");
+    p.labels = build_labels(&arena, P "=g," P "/match-policy=waiting-and-running");
     p.annotations = (struct labels){0};
+    expect_int("a policy as a label", 0, gang_of_pod(&p, &got, &err));
+    expect_int("counts too", GANG_WAITING_AND_RUNNING, got.match);
+    p.labels = build_labels(&arena, P "=g");
     expect_int("without wishes", 0, gang_of_pod(&p, &got, &err));
     expect_int("nothing is said", GANG_MATCH_UNSAID, got.match);
     expect_str("about any list", NULL, got.list);
