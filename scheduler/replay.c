@@ -5,6 +5,7 @@
  *     dump, kubectl's List, YAML ─┐
  *     openb CSVs ─────────────────┼─► cluster ─► queue ─► cycle ─► plan ─► placements, reasons ─► text or JSON
  *     --add job.yaml ─────────────┘
+ *     --gang-trace jobs.csv ─► the same core in simulated time, beside two others (replay_trace.h) ─► waiting times
  *
  * No clock, no threads, no network: the same input gives the same bytes on standard output (I4). Timings, which never are the same, go to standard error, and so do
  * warnings.
@@ -25,6 +26,8 @@
 #include "scheduler/replay_openb.h"
 #include "scheduler/replay_report.h"
 #include "scheduler/replay_run.h"
+#include "scheduler/replay_trace.h"
+#include "scheduler/reserving.h"
 
 enum { EXIT_WAITING = 1, EXIT_USAGE = 2, FILES_MAX = 64, OUTPUT_TEXT = 0, OUTPUT_JSON = 1 };
 
@@ -44,6 +47,9 @@ struct replay_options {
     bool summary;
     bool timings;
     const char *save;
+    const char *gang_trace;
+    int64_t trace_nodes, trace_cards, trace_timeout_s;
+    bool trace_deadlines;
 };
 
 static const struct option_row rows[] = {
@@ -120,6 +126,43 @@ static const struct option_row rows[] = {
      .fallback = "../shared/data",
      .meta = "DATA",
      .help = "Where --openb looks."},
+    {.name = "gang-trace",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct replay_options, gang_trace),
+     .meta = "FILE",
+     .help =
+         "Jobs as CSV: job_id,num_gpu,submit_time,duration (milliseconds), each a gang of pods with "
+         "one card, replayed in simulated time: how long they wait, here and with strict FIFO and "
+         "with a scheduler that keeps cards for incomplete gangs until a timeout."},
+    {.name = "trace-nodes",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct replay_options, trace_nodes),
+     .fallback = "16",
+     .min = 1,
+     .max = REPLAY_TRACE_NODES_MAX,
+     .meta = "N",
+     .help = "Nodes for --gang-trace."},
+    {.name = "trace-cards",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct replay_options, trace_cards),
+     .fallback = "8",
+     .min = 1,
+     .max = REPLAY_TRACE_CARDS_MAX,
+     .meta = "N",
+     .help = "Cards of each of them."},
+    {.name = "trace-timeout",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct replay_options, trace_timeout_s),
+     .fallback = "60",
+     .min = 1,
+     .max = 86400,
+     .meta = "SECONDS",
+     .help =
+         "After which the scheduler to compare with gives the cards of an incomplete gang back."},
+    {.name = "trace-deadlines",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct replay_options, trace_deadlines),
+     .help = "The pods of the trace have their run time as activeDeadlineSeconds."},
     {.section = "OUTPUT"},
     {.name = "explain",
      .kind = OPTION_STRING,
@@ -174,12 +217,15 @@ static const struct option_program program = {
                "    Straight from the scheduler:\n"
                "        curl -s http://SCHEDULER:8080/debug/cluster | cosched-replay -\n"
                "    A trace:\n"
-               "        cosched-replay --openb default --summary --timings\n",
+               "        cosched-replay --openb default --summary --timings\n"
+               "    How long gangs wait:\n"
+               "        cosched-replay --gang-trace ../shared/data/gang/muri_trace1.csv\n",
     .max_operands = FILES_MAX,
 };
 
 struct replay {
     struct replay_options options;
+    struct reserving_options reserving;
     struct cluster cluster;
     struct replay_run run;
     struct replay_load load;
@@ -355,13 +401,51 @@ static int run(struct replay *r, const struct options_operands *files, int *stat
     return report(r, status, err);
 }
 
+/* ---- a trace of gangs ---- */
+
+static int run_trace(struct replay *r, struct error *err)
+{
+    const struct replay_options *o = &r->options;
+    const struct reserving_options *keep = &r->reserving;
+    struct replay_trace t = {.options = {.nodes = o->trace_nodes,
+                                         .cards = o->trace_cards,
+                                         .timeout_ms = o->trace_timeout_s * 1000,
+                                         .tells_time = o->trace_deadlines,
+                                         .reservation = {.after_ms = keep->after_s * 1000,
+                                                         .for_ms = keep->for_s * 1000,
+                                                         .assume_ms = keep->assume_s * 1000}}};
+    AUTO_STRBUF out = {0};
+    int64_t began_us = clock_mono_us();
+    int rc = replay_trace_read(&t, &r->load, o->gang_trace, err);
+    if (rc < 0 && err->code == ERROR_NOT_FOUND)
+        rc = error_set(err, ERROR_NOT_FOUND,
+                       "%s; such a trace is simulator/trace-data/trace1_pr.csv in the repository "
+                       "Rivendile/Muri",
+                       err->text);
+    if (rc == 0)
+        rc = replay_trace_run(&t, err);
+    if (rc == 0) {
+        if (o->output == OUTPUT_JSON)
+            replay_trace_print_json(&t, &out);
+        else
+            replay_trace_print(&t, &out);
+        rc = write_file("-", &out, err);
+    }
+    if (rc == 0 && o->timings)
+        (void)fprintf(stderr, "%s: %zu jobs, %lld cycles in %lld ms\n", program.name, t.len,
+                      (long long)t.cycles, (long long)(clock_mono_us() - began_us) / 1000);
+    replay_trace_deinit(&t);
+    return rc;
+}
+
 static int replay(struct replay *r, const struct options_operands *files)
 {
     const struct replay_options *o = &r->options;
     struct error err = ERROR_INIT;
     int status = EXIT_USAGE;
-    if (files->len == 0 && o->openb == NULL && o->openb_nodes == NULL) {
-        (void)fprintf(stderr, "%s: nothing to read: name a FILE, - or --openb (try --help)\n",
+    if (files->len == 0 && o->openb == NULL && o->openb_nodes == NULL && o->gang_trace == NULL) {
+        (void)fprintf(stderr,
+                      "%s: nothing to read: name a FILE, -, --openb or --gang-trace (try --help)\n",
                       program.name);
         return EXIT_USAGE;
     }
@@ -378,7 +462,10 @@ static int replay(struct replay *r, const struct options_operands *files)
     if (o->scoring > 0)
         r->cluster.packing = o->scoring == 1 ? CLUSTER_EMPTIEST_FIRST : CLUSTER_FULLEST_FIRST;
     r->load.max_bytes = (size_t)o->max_input;
-    if (run(r, files, &status, &err) < 0) {
+    int rc = o->gang_trace != NULL ? run_trace(r, &err) : run(r, files, &status, &err);
+    if (o->gang_trace != NULL)
+        status = EXIT_SUCCESS;
+    if (rc < 0) {
         (void)fprintf(stderr, "%s: %s\n", program.name, err.text);
         status = EXIT_USAGE;
     }
@@ -396,7 +483,8 @@ int main(int argc, char **argv)
     static struct replay r;
     struct error err = ERROR_INIT;
     struct options_operands files = {0};
-    const struct option_table tables[] = {{rows, &r.options}, {NULL, NULL}};
+    const struct option_table tables[] = {
+        {rows, &r.options}, {reserving_option_rows, &r.reserving}, {NULL, NULL}};
     switch (options_parse(&program, tables, argc, argv, &files, &err)) {
     case OPTIONS_EXIT:
         return EXIT_SUCCESS;

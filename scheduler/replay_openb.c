@@ -11,122 +11,9 @@
 #include "lib/kube/decode.h"
 #include "lib/model/gpu.h"
 #include "lib/model/names.h"
+#include "scheduler/replay_csv.h"
 
-enum { COLUMNS_MAX = 64, LINE_MAX_BYTES = 16 * 1024, NODE_PODS = 250 };
-
-/* ---- CSV ---- */
-
-struct csv {
-    struct replay_load *load;
-    const char *path;
-    FILE *file;
-    char line[LINE_MAX_BYTES];
-    size_t number; /* of the line */
-    char *cells[COLUMNS_MAX];
-    size_t len;
-    char *names[COLUMNS_MAX]; /* of the first line, in the load's arena */
-    size_t names_len;
-};
-
-static int split(struct csv *c, struct error *err)
-{
-    char *at = c->line;
-    at[strcspn(at, "\r\n")] = '\0';
-    if (strchr(at, '"') != NULL)
-        return error_set(err, ERROR_INVALID, "quoted fields are not read");
-    for (c->len = 0; at != NULL; c->len++) {
-        if (c->len == COLUMNS_MAX)
-            return error_set(err, ERROR_TOO_LARGE, "more than %d columns", COLUMNS_MAX);
-        c->cells[c->len] = at;
-        if ((at = strchr(at, ',')) != NULL)
-            *at++ = '\0';
-    }
-    return 0;
-}
-
-/* 1: a row, 0: the end, -1: nothing more can be read. */
-static int next_row(struct csv *c, struct error *err)
-{
-    if (fgets(c->line, sizeof c->line, c->file) == NULL)
-        return ferror(c->file) ? error_set(err, ERROR_IO, "cannot be read") : 0;
-    c->number++;
-    if (strchr(c->line, '\n') == NULL && !feof(c->file))
-        return error_set(err, ERROR_TOO_LARGE, "line %zu: longer than %d bytes", c->number,
-                         LINE_MAX_BYTES);
-    if (c->number > REPLAY_OPENB_ROWS_MAX)
-        return error_set(err, ERROR_TOO_LARGE, "more than %d lines", REPLAY_OPENB_ROWS_MAX);
-    if (split(c, err) < 0)
-        return error_wrap(err, "line %zu", c->number);
-    return 1;
-}
-
-/* The cell of a column, or NULL. */
-static const char *cell(const struct csv *c, const char *name)
-{
-    for (size_t i = 0; i < c->names_len; i++)
-        if (str_eq(c->names[i], name))
-            return i < c->len ? c->cells[i] : NULL;
-    return NULL;
-}
-
-static int number_in(const struct csv *c, const char *name, int64_t max, int64_t *out,
-                     struct error *err)
-{
-    const char *text = cell(c, name);
-    if (text == NULL)
-        return error_set(err, ERROR_INVALID, "%s: missing", name);
-    if (num_parse_range(text, 0, max, out, err) < 0)
-        return error_wrap(err, "%s", name);
-    return 0;
-}
-
-static int check_columns(const struct csv *c, const char *const *needed, struct error *err)
-{
-    for (; *needed != NULL; needed++) {
-        size_t i = 0;
-        while (i < c->names_len && !str_eq(c->names[i], *needed))
-            i++;
-        if (i == c->names_len)
-            return error_set(err, ERROR_INVALID, "line 1: there is no column %s", *needed);
-    }
-    return 0;
-}
-
-static int read_rows(struct csv *c, const char *const *needed,
-                     int (*take)(struct csv *c, struct error *err), struct error *err)
-{
-    int rc = next_row(c, err);
-    if (rc <= 0)
-        return rc < 0 ? rc : error_set(err, ERROR_INVALID, "is empty");
-    for (c->names_len = 0; c->names_len < c->len; c->names_len++)
-        c->names[c->names_len] = arena_strdup(&c->load->arena, c->cells[c->names_len]);
-    if (check_columns(c, needed, err) < 0)
-        return -1;
-    while ((rc = next_row(c, err)) > 0) {
-        struct error row = ERROR_INIT;
-        if (c->len == 1 && c->cells[0][0] == '\0')
-            continue;
-        if (take(c, &row) < 0) {
-            AUTO_STRBUF b = {0};
-            strbuf_addf(&b, "%s: line %zu: %s", c->path, c->number, row.text);
-            c->load->refused++;
-            c->load->warn(c->load->arg, strbuf_str(&b));
-        }
-    }
-    return rc;
-}
-
-static int read_csv(struct replay_load *l, const char *path, const char *const *needed,
-                    int (*take)(struct csv *c, struct error *err), struct error *err)
-{
-    struct csv c = {.load = l, .path = path};
-    c.file = fopen(path, "re");
-    if (c.file == NULL)
-        return error_set(err, ERROR_NOT_FOUND, "%s: cannot be opened", path);
-    int rc = read_rows(&c, needed, take, err);
-    (void)fclose(c.file);
-    return rc < 0 ? error_wrap(err, "%s", path) : 0;
-}
+enum { NODE_PODS = 250 };
 
 /* ---- nodes ---- */
 
@@ -196,7 +83,7 @@ static void write_node(struct json_writer *w, const char *name, const char *mode
     json_object_end(w);
 }
 
-static int take_written(struct csv *c, const struct strbuf *text, struct error *err)
+static int take_written(struct replay_csv *c, const struct strbuf *text, struct error *err)
 {
     AUTO_JSON *doc = NULL;
     AUTO_STRBUF where = {0};
@@ -207,25 +94,25 @@ static int take_written(struct csv *c, const struct strbuf *text, struct error *
     return 0;
 }
 
-static int take_node(struct csv *c, struct error *err)
+static int take_node(struct replay_csv *c, struct error *err)
 {
     int64_t cpu = 0, mib = 0, cards = 0;
-    const char *name = cell(c, "sn");
-    if (number_in(c, "cpu_milli", INT32_MAX, &cpu, err) < 0 ||
-        number_in(c, "memory_mib", INT32_MAX, &mib, err) < 0 ||
-        number_in(c, "gpu", GPU_CARDS_MAX, &cards, err) < 0)
+    const char *name = replay_csv_cell(c, "sn");
+    if (replay_csv_number(c, "cpu_milli", INT32_MAX, &cpu, err) < 0 ||
+        replay_csv_number(c, "memory_mib", INT32_MAX, &mib, err) < 0 ||
+        replay_csv_number(c, "gpu", GPU_CARDS_MAX, &cards, err) < 0)
         return -1;
     AUTO_STRBUF text = {0};
     struct json_writer w;
     json_writer_init(&w, &text);
-    write_node(&w, name, str_or_empty(cell(c, "model")), cpu, mib, cards);
+    write_node(&w, name, str_or_empty(replay_csv_cell(c, "model")), cpu, mib, cards);
     return take_written(c, &text, err);
 }
 
 int replay_openb_nodes(struct replay_load *l, const char *path, struct error *err)
 {
     static const char *const needed[] = {"sn", "cpu_milli", "memory_mib", "gpu", "model", NULL};
-    return read_csv(l, path, needed, take_node, err);
+    return replay_csv_read(l, path, needed, take_node, NULL, err);
 }
 
 /* ---- pods ---- */
@@ -313,17 +200,17 @@ static void write_pod(struct json_writer *w, const struct wish *p, const char *s
     json_object_end(w);
 }
 
-static int take_pod(struct csv *c, struct error *err)
+static int take_pod(struct replay_csv *c, struct error *err)
 {
-    struct wish p = {.name = cell(c, "name"), .specs = cell(c, "gpu_spec")};
-    if (number_in(c, "cpu_milli", INT32_MAX, &p.cpu, err) < 0 ||
-        number_in(c, "memory_mib", INT32_MAX, &p.mib, err) < 0 ||
-        number_in(c, "num_gpu", GPU_CARDS_MAX, &p.cards, err) < 0 ||
-        number_in(c, "gpu_milli", 1000, &p.milli, err) < 0)
+    struct wish p = {.name = replay_csv_cell(c, "name"), .specs = replay_csv_cell(c, "gpu_spec")};
+    if (replay_csv_number(c, "cpu_milli", INT32_MAX, &p.cpu, err) < 0 ||
+        replay_csv_number(c, "memory_mib", INT32_MAX, &p.mib, err) < 0 ||
+        replay_csv_number(c, "num_gpu", GPU_CARDS_MAX, &p.cards, err) < 0 ||
+        replay_csv_number(c, "gpu_milli", 1000, &p.milli, err) < 0)
         return -1;
     p.created_s = (int64_t)c->number; /* as they stand in the file */
-    if (cell(c, "creation_time") != NULL &&
-        number_in(c, "creation_time", INT32_MAX, &p.created_s, err) < 0)
+    if (replay_csv_cell(c, "creation_time") != NULL &&
+        replay_csv_number(c, "creation_time", INT32_MAX, &p.created_s, err) < 0)
         return -1;
     p.created_s++; /* 0 would be: not known */
     AUTO_STRBUF text = {0};
@@ -337,5 +224,5 @@ int replay_openb_pods(struct replay_load *l, const char *path, struct error *err
 {
     static const char *const needed[] = {"name",    "cpu_milli", "memory_mib",
                                          "num_gpu", "gpu_milli", NULL};
-    return read_csv(l, path, needed, take_pod, err);
+    return replay_csv_read(l, path, needed, take_pod, NULL, err);
 }

@@ -10,7 +10,7 @@
 #include "lib/base/error.h"
 #include "scheduler/replay_load.h"
 
-enum { REPLAY_OPENB_CARD_GIB = 1000, REPLAY_OPENB_ROWS_MAX = 1000000 };
+enum { REPLAY_OPENB_CARD_GIB = 1000 };
 
 /* Columns are found by their names in the first line: sn,cpu_milli,memory_mib,gpu,model. A row that cannot be read is a warning with its line. */
 int replay_openb_nodes(struct replay_load *l, const char *path, struct error *err);

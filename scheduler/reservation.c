@@ -229,11 +229,11 @@ static bool still_holds(struct cluster *c, const struct reservation *r)
     return members == gangs_count_missing(r->gang);
 }
 
-/* The pods in its way may end sooner than they say, so it is not put off for longer than room would be kept. */
+/* The pods in its way may end sooner than they say, so it is not put off for much longer than room would be kept; nor looked at again and again where everything takes days. */
 static void put_off(const struct cluster *c, struct gang *g, int64_t now_ms, int64_t start_ms)
 {
-    int64_t for_ms = c->reservations.options.for_ms;
-    int64_t away_ms = num_min(start_ms - for_ms - now_ms, for_ms);
+    int64_t for_ms = c->reservations.options.for_ms, age_ms = now_ms - g->aging_since_ms;
+    int64_t away_ms = num_min(start_ms - for_ms - now_ms, num_max(for_ms, age_ms / 4));
     g->look_again_ms = now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
     set_verdict(g, RESERVATION_FAR);
 }
