@@ -11,6 +11,7 @@
 #include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/cycle.h"
+#include "scheduler/dump.h"
 #include "scheduler/pipeline.h"
 #include "scheduler/reservation_plan.h"
 #include "test/unit/lib/base/expect.h"
@@ -165,6 +166,14 @@ static void who_may_use_it(void **state)
     expect_str("the gang itself is told",
                "room is kept for it on 4 nodes until 2026-11-16T09:35:00Z",
                reservation_words(&c, g, &arena));
+
+    AUTO_STRBUF dump = {0};
+    dump_cluster(&c, &dump);
+    expect_true("it is in the dump",
+                strstr(strbuf_str(&dump),
+                       "\"reservations\":[{\"for\":\"gang d/big\",\"priority\":0,\"made\":"
+                       "\"2026-11-16T09:05:00Z\",\"start\":\"2026-11-16T09:20:00Z\",\"until\":"
+                       "\"2026-11-16T09:35:00Z\",\"nodes\":{\"n1\":[\"d/big-") != NULL);
 
     (void)look_after(5 * MINUTE + S);
     expect_str("10 minutes are too long when less is left", kept_until, said_to("p", 1000, 0, 0));
