@@ -10,7 +10,6 @@
 #include "lib/base/json.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/nominations.h"
 #include "scheduler/pipeline.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
@@ -446,77 +445,6 @@ static void nodes_move_between_domains(void **state)
     expect_done();
 }
 
-static void waiting_pods_with_a_right_to_room(void **state)
-{
-    (void)state;
-    const struct {
-        const char *row;
-        int32_t priority;
-        struct fixture_container c;
-        const char *ports, *open;
-    } rows[] = {
-        {"the same priority: no room beside it", 5, {.cpu_milli = 3000}, NULL, "a2 b1 x"},
-        {"less: no room beside it", 4, {.cpu_milli = 3000}, NULL, "a2 b1 x"},
-        {"more: it does not exist", 6, {.cpu_milli = 3000}, NULL, "a1 a2 b1 x"},
-        {"room for both", 4, {.cpu_milli = 2000}, NULL, "a1 a2 b1 x"},
-        {"its host port", 4, {0}, "{\"containerPort\":1,\"hostPort\":80}", "a2 b1 x"},
-        {"another host port", 4, {0}, "{\"containerPort\":1,\"hostPort\":81}", "a1 a2 b1 x"},
-    };
-    struct cluster_pod *n =
-        put(&(struct fixture_pod){.name = "n",
-                                  .nominated = "a1",
-                                  .priority = 5,
-                                  .ports = "{\"containerPort\":1,\"hostPort\":80}",
-                                  .c = {{.cpu_milli = 6000}}});
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct cluster_pod *p = put(&(struct fixture_pod){.name = arena_printf(&a, "p%zu", i),
-                                                          .priority = rows[i].priority,
-                                                          .ports = rows[i].ports,
-                                                          .c = {rows[i].c}});
-        expect_str(rows[i].row, rows[i].open, open_nodes(p));
-    }
-    struct cluster_pod *p = cluster_find_pod(&c, "d/p0");
-    expect_str("it is not in its own way", "a1 a2 b1 x", open_nodes(n));
-    uint64_t before = cluster_digest(&c);
-    (void)cluster_assume(&c, n, cluster_find_node(&c, "b1"), &(struct claim){0});
-    expect_str("placed elsewhere: it waits no more", "a1 a2 x", open_nodes(p));
-    cluster_forget(&c, n);
-    expect_str("taken back: it waits again", "a2 b1 x", open_nodes(p));
-    expect_true("as if nothing had been", cluster_digest(&c) == before);
-    expect_int("waits elsewhere: room", EVENT_POD_GONE, nominations_set(&c, n, "b1"));
-    expect_str("there", "a1 a2 x", open_nodes(p));
-    (void)put(&(struct fixture_pod){
-        .name = "n", .nominated = "a1", .priority = 5, .c = {{.cpu_milli = 6000}}});
-    expect_str("an update that says nothing new", "a1 a2 x", open_nodes(p));
-    (void)put(&(struct fixture_pod){.name = "n", .priority = 5, .c = {{.cpu_milli = 6000}}});
-    expect_str("withdrawn", "a1 a2 b1 x", open_nodes(p));
-    (void)put(&(struct fixture_pod){
-        .name = "m", .nominated = "later", .priority = 5, .c = {{.cpu_milli = 6000}}});
-    (void)cluster_put_node(&c, NODE(.name = "later", .labels = PAIRS("host", "later")));
-    expect_str("the node came after the pod", "a1 a2 b1 x", open_nodes(p));
-    (void)cluster_remove_pod(&c, "d/m", NULL, NULL);
-    expect_str("gone", "a1 a2 b1 later x", open_nodes(p));
-    expect_done();
-}
-
-static void cards_of_waiting_pods(void **state)
-{
-    (void)state;
-    (void)cluster_put_node(
-        &c, NODE(.name = "g", .gib = 30, .inventory = fixture_inventory(&a, "cgpu", "15,15")));
-    (void)put(
-        &(struct fixture_pod){.name = "n", .nominated = "g", .priority = 5, .c = {{.gib = 12}}});
-    struct cluster_pod *p = put(&(struct fixture_pod){.name = "p", .c = {{.gib = 12}}});
-    struct cluster_pod *q =
-        put(&(struct fixture_pod){.name = "q", .containers = 2, .c = {{.gib = 12}, {.gib = 12}}});
-    struct pipeline_choice choice;
-    expect_str("one card is left", "g", open_nodes(p));
-    expect_str("not two", "", open_nodes(q));
-    pipeline_choose(&c, p, &a, &choice);
-    expect_int("the other card", 1, choice.claim.shares[0].card);
-    expect_done();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -527,8 +455,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_best_node, setup, teardown),
         cmocka_unit_test_setup_teardown(namespaces_are_selected_by_their_labels, setup, teardown),
         cmocka_unit_test_setup_teardown(nodes_move_between_domains, setup, teardown),
-        cmocka_unit_test_setup_teardown(waiting_pods_with_a_right_to_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(cards_of_waiting_pods, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
