@@ -8,6 +8,9 @@
  * The baseline, in the same run, places the same pods one by one by a scan that asks every plugin about every node: what a scheduler does that does not know that pods are equal. It is
  * measured on some of them and scaled up.
  *
+ * (c) is the case `trace`: the job trace ../shared/data/gang/muri_trace1.csv (or what COSCHED_GANG_TRACE names) in simulated time on 128 cards, with strict FIFO and a scheduler that
+ * reserves and waits in the same run (replay_trace.h). No clock of this machine plays a part: the figures are the same everywhere.
+ *
  *     bench_gang [CASE [REPEATS]]
  */
 #include <inttypes.h>
@@ -24,6 +27,7 @@
 #include "scheduler/cycle.h"
 #include "scheduler/gangs.h"
 #include "scheduler/pipeline.h"
+#include "scheduler/replay_trace.h"
 
 enum { NODES = 5000, MEMBERS = 1000, SCANNED = 20, ZONES = 9, OLD_PER_NODE = 16, REPEATS_MAX = 99 };
 
@@ -245,6 +249,63 @@ static void measure(const struct bench_case *k, int64_t repeats)
     arena_deinit(&a);
 }
 
+/* ---- (c) ---- */
+
+static void warn(void *arg, const char *text)
+{
+    (void)arg;
+    fprintf(stderr, "bench_gang: %s\n", text);
+}
+
+static void print_trace(const struct replay_trace *t)
+{
+    enum { MEAN_GOAL_PERCENT = 70 };
+    int64_t percent = t->cosched.mean_ms * 100 / num_max(t->fifo.mean_ms, 1);
+    AUTO_STRBUF table = {0};
+    replay_trace_print(t, &table);
+    printf("%s", strbuf_str(&table));
+    printf("RESULT name=gang-trace-mean-wait value=%" PRId64 " unit=ms baseline=%" PRId64
+           " percent=%" PRId64 " goal=%d met=%s p99=%" PRId64 " p99-fifo=%" PRId64 "\n",
+           t->cosched.mean_ms, t->fifo.mean_ms, percent, MEAN_GOAL_PERCENT,
+           percent <= MEAN_GOAL_PERCENT ? "yes" : "no", t->cosched.p99_ms, t->fifo.p99_ms);
+    printf("RESULT name=gang-trace-incomplete value=%" PRId64 " unit=card-ms baseline=%" PRId64
+           " goal=0 met=%s\n",
+           t->cosched.incomplete_ms, t->wait.incomplete_ms,
+           t->cosched.incomplete_ms == 0 ? "yes" : "no");
+    (void)fflush(stdout);
+}
+
+static void measure_trace(void)
+{
+    const char *path = getenv("COSCHED_GANG_TRACE");
+    struct error err = ERROR_INIT;
+    struct cluster c;
+    struct replay_load l;
+    struct replay_trace t = {
+        .options = {.nodes = 16,
+                    .cards = 8,
+                    .timeout_ms = 60000,
+                    .reservation = {.after_ms = RESERVATION_AFTER_S * INT64_C(1000),
+                                    .for_ms = RESERVATION_FOR_S * INT64_C(1000),
+                                    .assume_ms = RESERVATION_ASSUME_S * INT64_C(1000)}}};
+    cluster_init(&c, NAME_SCHEDULER);
+    replay_load_init(&l, &c, NULL);
+    l.warn = warn;
+    if (replay_trace_read(&t, &l, path != NULL ? path : "../shared/data/gang/muri_trace1.csv",
+                          &err) < 0)
+        printf(
+            "SKIPPED name=gang-trace why=\"%s; such a trace is simulator/trace-data/trace1_pr.csv "
+            "in the repository Rivendile/Muri\"\n",
+            err.text);
+    else if (replay_trace_run(&t, &err) < 0)
+        fail("trace", err.text);
+    else
+        print_trace(&t);
+    replay_trace_deinit(&t);
+    replay_load_deinit(&l);
+    cluster_deinit(&c);
+}
+
 int main(int argc, char **argv)
 {
     int64_t repeats = 9;
@@ -260,6 +321,10 @@ int main(int argc, char **argv)
             measure(&cases[i], repeats);
             any = true;
         }
+    if (str_eq(only, "all") || str_eq(only, "trace")) {
+        measure_trace();
+        any = true;
+    }
     if (!any)
         fail(only, "no such case");
     return 0;
