@@ -16,6 +16,9 @@
  * Who failed does not stand in others' way: it is parked, and the next one is tried. That a large gang does not wait for ever behind small ones is reservation.h's business;
  * one for which room was kept in vain goes behind all others of its priority.
  *
+ * Room for a gang appears in pieces: the pods that leave are gone one after the other, and the first of them wakes it. So a gang of several pods that was refused for want
+ * of room is tried again soon, 20 ms later and then half as often each time. Whoever was left alone for longer than the longest backoff begins anew.
+ *
  * Priority and age are copied when a gang enters the heap: its members may change while it is there, and a heap whose keys move loses its order.
  */
 #include "scheduler/queue.h"
@@ -129,9 +132,11 @@ struct gang *queue_pop(struct queue *q, int64_t now_ms)
     return g;
 }
 
-static void count_attempt(struct gang *g, int64_t now_ms)
+static void count_attempt(struct gang *g, int64_t first_ms, int64_t now_ms)
 {
-    int64_t wait = QUEUE_BACKOFF_MIN_MS;
+    int64_t wait = first_ms;
+    if (g->form != GANG_NONE && now_ms - g->ready_ms >= QUEUE_BACKOFF_MAX_MS)
+        g->attempts = 0;
     for (int32_t i = 0; i < g->attempts && wait < QUEUE_BACKOFF_MAX_MS; i++)
         wait *= 2;
     if (g->attempts < INT32_MAX)
@@ -152,13 +157,13 @@ void queue_wait(struct queue *q, struct gang *g, uint32_t wake)
 void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms)
 {
     queue_wait(q, g, wake);
-    count_attempt(g, now_ms);
+    count_attempt(g, g->form == GANG_NONE ? QUEUE_BACKOFF_MIN_MS : QUEUE_GANG_MIN_MS, now_ms);
 }
 
 void queue_retry(struct queue *q, struct gang *g, int64_t now_ms)
 {
     take_out(q, g);
-    count_attempt(g, now_ms);
+    count_attempt(g, QUEUE_BACKOFF_MIN_MS, now_ms);
     put_in(q, g, now_ms);
 }
 

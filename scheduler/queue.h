@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * queue - gangs that wait: active (tried next, by priority, then age; those for which room was kept in vain last), in backoff (after a failed attempt, for 1 s to 10 s), parked (until one of the events that
+ * queue - gangs that wait: active (tried next, by priority, then age; those for which room was kept in vain last), in backoff (after a failed attempt, for 1 s to 10 s; gangs of several pods begin lower), parked (until one of the events that
  * the refusing plugins named). Pure; see queue.c for the drawing.
  */
 #pragma once
@@ -11,7 +11,11 @@
 #include "lib/base/vec.h"
 #include "scheduler/cluster.h"
 
-enum { QUEUE_BACKOFF_MIN_MS = 1000, QUEUE_BACKOFF_MAX_MS = 10000 };
+enum {
+    QUEUE_BACKOFF_MIN_MS = 1000,
+    QUEUE_BACKOFF_MAX_MS = 10000,
+    QUEUE_GANG_MIN_MS = 20 /* of a gang of several pods without room: see queue.c */
+};
 
 struct queue {
     struct heap active;

@@ -119,6 +119,34 @@ static void the_backoff_doubles_up_to_its_end(void **state)
     expect_done();
 }
 
+static void a_gang_is_tried_again_sooner(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang g = gang("g", 0, 0);
+    int64_t now = 50000;
+    g.form = GANG_LABELS;
+    queue_init(&q);
+    static const int64_t waits[] = {20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10000, 10000};
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        queue_park(&q, &g, EVENT_ALL, now);
+        expect_int("without room, half as often each time", now + waits[i], g.ready_ms);
+        now = g.ready_ms;
+    }
+    queue_park(&q, &g, EVENT_ALL, now + QUEUE_BACKOFF_MAX_MS - 1);
+    expect_int("not left alone", now + 2 * QUEUE_BACKOFF_MAX_MS - 1, g.ready_ms);
+    now = g.ready_ms + QUEUE_BACKOFF_MAX_MS;
+    queue_park(&q, &g, EVENT_ALL, now);
+    expect_int("left alone for long", now + 20, g.ready_ms);
+    now += 20;
+    g.attempts = 0;
+    queue_retry(&q, &g, now);
+    expect_int("a bind that failed", now + QUEUE_BACKOFF_MIN_MS, g.ready_ms);
+    queue_drop(&q, &g);
+    queue_deinit(&q);
+    expect_done();
+}
+
 static void sleepers_wake_for_their_events_only(void **state)
 {
     (void)state;
@@ -227,6 +255,7 @@ int main(void)
         cmocka_unit_test(what_was_begun_goes_first),
         cmocka_unit_test(keys_may_change_while_queued),
         cmocka_unit_test(the_backoff_doubles_up_to_its_end),
+        cmocka_unit_test(a_gang_is_tried_again_sooner),
         cmocka_unit_test(sleepers_wake_for_their_events_only),
         cmocka_unit_test(woken_within_the_backoff_it_waits_for_its_end),
         cmocka_unit_test(waiting_for_pods_is_no_attempt),
