@@ -38,3 +38,6 @@ void world_wait(struct world *w);
 void world_try_and_undo(struct world *w);
 void world_filter_means_reserve(struct world *w);
 void world_sleepers_cannot_go(struct world *w);
+
+/* world_room.c: after a cycle */
+void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r);

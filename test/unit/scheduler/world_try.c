@@ -107,6 +107,7 @@ bool world_try(struct world *w)
     cycle_run(&w->cluster, g, &plan, &w->arena, &r);
     take_verdict(w, g, &plan, &r, before);
     plan_end(&plan);
+    world_check_room(w, g, &r);
     if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
         queue_succeeded(&w->queue, g);
     else if (r.verdict == CYCLE_WAITING)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What must hold when a cycle says who has to go: the victims are allowed, and they are enough for all that was promised.
+ */
+#include "test/unit/scheduler/world_inside.h"
+
+#include "scheduler/gangs.h"
+#include "scheduler/pipeline.h"
+#include "scheduler/plan.h"
+#include "scheduler/preempt.h"
+
+/* Each is placed, none is leaving, all are less important than every pod that was promised room, each is named once. */
+static void check_victims(const struct world *w, const struct gang *g, const struct cycle_result *r)
+{
+    MUST(w, r->victims_len == 0 || (r->awaits && r->nominations_len > 0), "%s", g->key);
+    for (size_t i = 0; i < r->victims_len; i++) {
+        const struct cluster_pod *v = r->victims[i].pod;
+        MUST(w, v->on != NULL && !preempt_is_leaving(v), "%s: %s", g->key, v->pod->key);
+        for (size_t k = 0; k < r->nominations_len; k++)
+            MUST(w,
+                 r->nominations[k].node == NULL ||
+                     v->pod->priority < r->nominations[k].pod->pod->priority,
+                 "%s: %s", g->key, v->pod->key);
+        for (size_t k = 0; k < i; k++)
+            MUST(w, r->victims[k].pod != v, "%s: %s twice", g->key, v->pod->key);
+    }
+}
+
+struct lifted VEC(struct plan_step);
+
+static void lift_leaving(struct world *w, struct lifted *lifted)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
+        struct cluster_pod *cp = value;
+        struct plan_step from = {.pod = cp, .node = cp->on};
+        if (cp->on == NULL || cp->on->node == NULL || !preempt_is_leaving(cp))
+            continue;
+        vec_push(lifted, from);
+        cluster_lift(&w->cluster, cp);
+    }
+}
+
+/* How many of the gang fit where they were promised room; all must. */
+static int32_t place_promised(struct world *w, const struct gang *g, const struct cycle_result *r)
+{
+    int32_t n = 0;
+    struct plan plan;
+    plan_begin(&plan, &w->cluster);
+    for (size_t i = 0; i < r->nominations_len; i++) {
+        const struct cycle_nomination *to = &r->nominations[i];
+        struct pipeline_choice choice;
+        if (to->node == NULL)
+            continue;
+        MUST(w, pipeline_try(&w->cluster, to->pod, to->node, &w->arena, &choice), "%s: %s on %s",
+             g->key, to->pod->pod->key, to->node->name);
+        plan_place(&plan, to->pod, to->node, &choice.claim);
+        n += to->pod->gang == g;
+    }
+    plan_end(&plan);
+    return n;
+}
+
+void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r)
+{
+    struct lifted lifted = {0};
+    check_victims(w, g, r);
+    if (!r->awaits || r->nominations_len == 0)
+        return;
+    uint64_t before = cluster_digest(&w->cluster);
+    for (size_t i = 0; i < r->victims_len; i++)
+        cluster_send_away(&w->cluster, r->victims[i].pod, true);
+    lift_leaving(w, &lifted);
+    int32_t promised = place_promised(w, g, r);
+    for (size_t i = lifted.len; i-- > 0;)
+        cluster_set_down(&w->cluster, lifted.items[i].pod, lifted.items[i].node);
+    for (size_t i = 0; i < r->victims_len; i++)
+        cluster_send_away(&w->cluster, r->victims[i].pod, false);
+    vec_deinit(&lifted);
+    MUST(w, promised >= gangs_count_missing(g), "%s", g->key);
+    MUST(w, cluster_digest(&w->cluster) == before, "%s", g->key);
+    w->made_room++;
+    w->made_room_for_gangs += promised > 1;
+}
