@@ -48,6 +48,14 @@ void clock_sleep_ms(int64_t ms)
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 }
 
+void clock_sleep_us(int64_t us)
+{
+    if (us <= 0)
+        return;
+    struct timespec ts = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+}
+
 void clock_rfc3339(int64_t wall_ns, int micros, char out[CLOCK_RFC3339_SIZE])
 {
     int64_t s = wall_ns / ns_per_s;
@@ -130,6 +138,14 @@ static int days_in(int year, int month)
     return days[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
+/* Days from 1970-01-01 to a day of the Gregorian calendar. (timegm knows it as well, but asks for the time zone under a lock each time, and every object that the
+ * API server sends has such times.) Years count from March, so that the odd day is the last. */
+static int64_t days_since_epoch(int year, int month, int day)
+{
+    int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
+    return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 719468;
+}
+
 int64_t clock_parse_rfc3339(const char *s)
 {
     struct tm tm = {0};
@@ -145,9 +161,8 @@ int64_t clock_parse_rfc3339(const char *s)
     if (month < 1 || month > 12 || tm.tm_mday < 1 || tm.tm_mday > days_in(year, month) ||
         tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 59)
         return -1;
-    tm.tm_year = year - 1900;
-    tm.tm_mon = month - 1;
-    int64_t at = (int64_t)timegm(&tm) - offset;
+    int64_t at = days_since_epoch(year, month, tm.tm_mday) * 86400 + tm.tm_hour * 3600 +
+                 tm.tm_min * 60 + tm.tm_sec - offset;
     if (at < 0 || !num_mul(at, ns_per_s, &at) || !num_add(at, ns, &at))
         return -1;
     return at;

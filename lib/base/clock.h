@@ -13,6 +13,7 @@ int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: counts the time that the machine
 int64_t clock_wall_ns(void); /* since the epoch */
 /* Sleeps; wakes early only by a signal. */
 void clock_sleep_ms(int64_t ms);
+void clock_sleep_us(int64_t us);
 
 enum { CLOCK_RFC3339_SIZE = 32 };
 /* "2026-03-01T12:00:00.123456Z" (MicroTime, as Lease wants it) or, micros false, "2026-03-01T12:00:00Z". */
