@@ -161,8 +161,12 @@ static size_t cut(const char *s, size_t n)
 static void make_key(struct strbuf *key, const struct events_object *o, bool warning,
                      const char *reason, const char *message)
 {
-    strbuf_addf(key, "%s\x1f%s\x1f%s\x1f%s\x1f%s\x1f%d\x1f%s\x1f", o->api_version, o->kind, o->ns,
-                o->name, str_or_empty(o->uid), warning, reason);
+    const char *parts[] = {o->api_version,      o->kind, o->ns, o->name, str_or_empty(o->uid),
+                           warning ? "1" : "0", reason};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        strbuf_adds(key, parts[i]);
+        strbuf_addc(key, '\x1f');
+    }
     strbuf_add(key, message, cut(message, MESSAGE_MAX));
 }
 
@@ -205,8 +209,10 @@ void events_emit(struct events *e, const struct events_object *o, bool warning, 
         n = note_new(&object, warning, reason, message, strbuf_str(&key));
         n->first_ns = now;
         n->queued_ms = clock_mono_ms();
+        /* Who waits for a token looks by itself when that is due. */
+        if (!e->waiting.first)
+            pthread_cond_signal(&e->wake);
         notes_add(&e->waiting, n);
-        pthread_cond_signal(&e->wake);
     }
     if (n) {
         n->count++;
