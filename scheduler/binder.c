@@ -226,10 +226,12 @@ static const char *outcome_name(enum binder_outcome o)
 static void conclude(struct binder *b, struct binder_job *job, struct binder_result *r)
 {
     metrics_inc(&bind_total, outcome_name(r->outcome));
-    metrics_observe_us(&bind_seconds, NULL, clock_mono_us() - job->began_us);
+    metrics_observe_us(&bind_seconds, NULL, r->ended_us - job->began_us);
 
     struct strbuf key = {0};
-    strbuf_addf(&key, "%s/%s", job->binding.ns, job->binding.pod);
+    strbuf_adds(&key, job->binding.ns);
+    strbuf_addc(&key, '/');
+    strbuf_adds(&key, job->binding.pod);
     r->pod = strbuf_take(&key);
     r->node = mem_strdup(job->binding.node);
     r->ticket = job->ticket;
@@ -246,6 +248,7 @@ static void worker_run(void *arg, unsigned thread, void *p)
     if (job->began_us == 0)
         job->began_us = clock_mono_us();
     r->outcome = worker_bind(b, b->clients[thread], job, &r->error);
+    r->ended_us = clock_mono_us();
     conclude(b, job, r);
 }
 
@@ -272,6 +275,7 @@ static void on_posted(void *arg, void *p, const struct poster_answer *a)
     if (a->error.code == ERROR_NONE) {
         struct binder_result *r = mem_new(struct binder_result, 1);
         r->outcome = BINDER_BOUND;
+        r->ended_us = a->ended_us;
         job->began_us = a->began_us;
         conclude(b, job, r);
         return;

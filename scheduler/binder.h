@@ -3,7 +3,8 @@
  * binder - posts Bindings with the claim in them, and finds out what became of each.
  *
  * A Binding is sent only while the lease allows it (fencing), with a timeout of at most BINDER_TIMEOUT_MS. Whoever gets a result may rely on it: BOUND is bound,
- * and after LOST or FAILED no POST of that Binding can still be carried out. See binder.c for how that is known.
+ * and after LOST or FAILED no POST of that Binding can still be carried out. See binder.c for how that is known. BOUND may be told a few milliseconds late,
+ * several at a time, while more are under way.
  */
 #pragma once
 
@@ -30,6 +31,7 @@ struct binder_result {
     uint64_t ticket; /* as given */
     char *pod;       /* "ns/name" */
     char *node;
+    int64_t ended_us; /* on clock_mono_us: when the outcome was known; 0: now */
     struct error error;
 };
 void binder_result_free(void *result);

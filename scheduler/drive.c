@@ -342,7 +342,8 @@ static void poke(void *arg)
 
 static void note_bound(struct drive *d, const struct cluster_pod *cp, const struct binder_result *r)
 {
-    int64_t took_us = cp != NULL && cp->seen_us > 0 ? clock_mono_us() - cp->seen_us : 0;
+    int64_t ended_us = r->ended_us > 0 ? r->ended_us : clock_mono_us();
+    int64_t took_us = cp != NULL && cp->seen_us > 0 ? ended_us - cp->seen_us : 0;
     log_info("pod bound", kv("pod", r->pod), kv("node", r->node), kv("ms", took_us / 1000));
     if (cp == NULL)
         return;

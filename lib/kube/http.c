@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/gather.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/kube/api.h"
@@ -53,6 +54,7 @@ struct transfer {
     size_t received;
     size_t max_bytes;
     int64_t last_byte_ms;
+    struct gather gather; /* of a stream */
     unsigned attempts;
     bool write;
     bool refused; /* a callback ended it and err says why */
@@ -281,6 +283,8 @@ static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *res
                 return OUTCOME_IDLE;
             wait = num_min(wait, due);
         }
+        if (t->sink)
+            clock_sleep_us(gather_round(&t->gather, clock_mono_us()));
         if (curl_multi_poll(h->multi, NULL, 0, (int)wait, NULL) != CURLM_OK)
             return OUTCOME_BROKEN;
     }

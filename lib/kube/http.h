@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * http - requests to the API server. The only file that knows libcurl. HTTP/1.1 (see docs: early answers over HTTP/2 lose the status), keep-alive,
+ * http - requests to the API server, by libcurl (see also dial, for those that speak themselves). HTTP/1.1 (see docs: early answers over HTTP/2 lose the status), keep-alive,
  * TLS verified always, proxies off for loopback as usual by environment.
  *
  * A kube_http is one connection: one thread uses it at a time; each worker and each watch has its own. kube_http_cancel is for any thread.

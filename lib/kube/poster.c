@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/gather.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/vec.h"
@@ -46,6 +47,10 @@ enum {
     IDLE_MAX_MS =
         60 *
         1000, /* API servers close an idle connection after 90 s: not to write into that moment */
+    NAP_US =
+        200, /* when answers come thick and fast: shorter than others', the server waits for us */
+    REPORT_MS = 5, /* so late may good news be */
+    REPORT_MANY = 64,
     CONNECT_PAUSE_MS = 250, /* after an attempt that failed */
     WAKE = INT32_MAX
 };
@@ -63,7 +68,7 @@ struct link {
 
 struct success {
     void *job;
-    int64_t until_ms, began_us;
+    int64_t until_ms, began_us, ended_us;
 };
 
 struct poster {
@@ -82,10 +87,12 @@ struct poster {
     struct poster_jobs queue;
     size_t queue_head;
     struct link *links;
-    unsigned live, making;
+    unsigned live, making; /* connections */
+    unsigned busy;         /* writes under way */
     int64_t connect_after_ms;
     struct error connect_error;
     struct poster_successes VEC(struct success) successes;
+    struct gather gather;
     char piece[PIECE];
 };
 
@@ -116,7 +123,7 @@ void poster_submit(struct poster *p, void *job)
 static void report_failure(struct poster *p, void *job, struct error *err, bool never_sent,
                            const struct link *l)
 {
-    struct poster_answer a = {.error = *err, .never_sent = never_sent};
+    struct poster_answer a = {.error = *err, .never_sent = never_sent, .ended_us = clock_mono_us()};
     if (l != NULL) {
         a.until_ms = l->until_ms;
         a.began_us = l->began_us;
@@ -124,14 +131,24 @@ static void report_failure(struct poster *p, void *job, struct error *err, bool 
     p->config.done(p->config.arg, job, &a);
 }
 
-/* After the next writes went out: the server works while we tell. */
-static void report_successes(struct poster *p)
+/* When the oldest must be told at the latest. */
+static int64_t report_due_ms(const struct poster *p)
 {
+    return p->successes.items[0].ended_us / 1000 + REPORT_MS;
+}
+
+/* After the next writes went out: the server works while we tell. */
+static void report_successes(struct poster *p, bool now)
+{
+    if (p->successes.len == 0 || (!now && p->busy > 0 && p->successes.len < REPORT_MANY &&
+                                  clock_mono_ms() < report_due_ms(p)))
+        return;
     struct poster_answer a = {.error = ERROR_INIT};
     for (size_t i = 0; i < p->successes.len; i++) {
         const struct success *s = &p->successes.items[i];
         a.until_ms = s->until_ms;
         a.began_us = s->began_us;
+        a.ended_us = s->ended_us;
         p->config.done(p->config.arg, s->job, &a);
     }
     p->successes.len = 0;
@@ -161,6 +178,7 @@ static void lose(struct poster *p, struct link *l, struct error *err)
     void *job = l->job;
     bool never_sent = !l->tried;
     l->job = NULL;
+    p->busy--;
     if (never_sent)
         dial_end(l->dial);
     drop(p, l);
@@ -212,12 +230,16 @@ static void print_request(struct poster *p, struct link *l, int64_t left_ms)
     strbuf_reserve(out, l->path.len + l->body.len + KUBE_TOKEN_MAX + 1024 +
                             strlen(dial_host(l->dial)) + strlen(dial_root(l->dial)) +
                             strlen(p->config.user_agent));
+    strbuf_adds(out, "POST ");
+    strbuf_adds(out, dial_root(l->dial));
+    strbuf_adds(out, strbuf_str(&l->path));
     strbuf_addf(out,
-                "POST %s%s?timeout=%lldms HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n"
-                "Accept: application/json\r\nContent-Type: application/json\r\n"
-                "Content-Length: %zu\r\n",
-                dial_root(l->dial), strbuf_str(&l->path), (long long)left_ms, dial_host(l->dial),
-                p->config.user_agent, l->body.len);
+                "?timeout=%lldms HTTP/1.1\r\nContent-Length: %zu\r\nHost: ", (long long)left_ms,
+                l->body.len);
+    strbuf_adds(out, dial_host(l->dial));
+    strbuf_adds(out, "\r\nUser-Agent: ");
+    strbuf_adds(out, p->config.user_agent);
+    strbuf_adds(out, "\r\nAccept: application/json\r\nContent-Type: application/json\r\n");
     size_t before = out->len;
     strbuf_adds(out, "Authorization: Bearer ");
     if (kube_config_token(p->kube, out->ptr + out->len, KUBE_TOKEN_MAX)) {
@@ -245,6 +267,7 @@ static void start(struct poster *p, struct link *l, void *job)
     int64_t left_ms = l->until_ms - clock_mono_ms();
     print_request(p, l, num_max(left_ms, 1));
     l->job = job;
+    p->busy++;
     l->sent = 0;
     l->tried = false;
     reply_reset(&l->reply);
@@ -256,11 +279,14 @@ static void answered(struct poster *p, struct link *l)
     const struct reply *r = &l->reply;
     struct error err = ERROR_INIT;
     void *job = l->job;
+    int64_t now_us = clock_mono_us();
     l->job = NULL;
-    l->idle_since_ms = clock_mono_ms();
+    p->busy--;
+    l->idle_since_ms = now_us / 1000;
     dial_end(l->dial);
     if (r->status < 300) {
-        struct success s = {.job = job, .until_ms = l->until_ms, .began_us = l->began_us};
+        struct success s = {
+            .job = job, .until_ms = l->until_ms, .began_us = l->began_us, .ended_us = now_us};
         vec_push(&p->successes, s);
         return;
     }
@@ -436,6 +462,8 @@ static int wait_ms(const struct poster *p)
             until_ms = num_min(until_ms, p->links[i].until_ms);
     if (p->queue_head < p->queue.len && p->making == 0 && p->live < p->config.connections)
         until_ms = num_min(until_ms, p->connect_after_ms);
+    if (p->successes.len > 0)
+        until_ms = num_min(until_ms, report_due_ms(p));
     if (until_ms == INT64_MAX)
         return -1;
     return (int)num_min(num_max(until_ms - clock_mono_ms(), 0), INT32_MAX);
@@ -447,6 +475,8 @@ static void *poster_main(void *arg)
     struct epoll_event events[EVENTS_PER_ROUND];
     (void)pthread_setname_np(pthread_self(), "poster");
     while (!atomic_load(&p->stopping)) {
+        if (gather_round(&p->gather, clock_mono_us()) > 0)
+            clock_sleep_us(NAP_US);
         int n = epoll_wait(p->epoll_fd, events, EVENTS_PER_ROUND, wait_ms(p));
         for (int i = 0; i < n; i++) {
             if (events[i].data.u32 != WAKE) {
@@ -464,9 +494,9 @@ static void *poster_main(void *arg)
         take_connections(p);
         take_jobs(p);
         assign(p);
-        report_successes(p);
+        report_successes(p, false);
     }
-    report_successes(p); /* they are facts */
+    report_successes(p, true); /* they are facts */
     return NULL;
 }
 

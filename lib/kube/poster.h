@@ -3,7 +3,8 @@
  * poster - many small writes under way at once, for the price of few system calls: one thread, epoll, a number of kept connections.
  *
  * It only knows the good case. A write is sent once and never again; whatever comes of it is reported with all that is known, and an answer other than 2xx is
- * the owner's to deal with. Results come in no particular order, on the poster's thread.
+ * the owner's to deal with. Results come in no particular order, on the poster's thread; good news a few milliseconds late while there is more to do, several
+ * at a time, since whoever gets them would be woken for each.
  */
 #pragma once
 
@@ -20,6 +21,7 @@ struct poster_answer {
     bool never_sent;    /* not a byte of it went out */
     int64_t until_ms;   /* on clock_mono_ms: the server was told to give up then */
     int64_t began_us;   /* on clock_mono_us: when it was composed; 0: never */
+    int64_t ended_us;   /* and when the answer came, or was no longer awaited */
 };
 
 struct poster_config {
