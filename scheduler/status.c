@@ -285,7 +285,10 @@ int64_t status_tell_waiting(struct status *s, struct gang *g, int64_t now_ms)
 void status_tell_bound(struct status *s, const struct pod *p, const char *node)
 {
     AUTO_STRBUF b = {0};
-    strbuf_addf(&b, "Assigned %s to %s", p->key, node);
+    strbuf_adds(&b, "Assigned "); /* once for each pod that is bound: without printf */
+    strbuf_adds(&b, p->key);
+    strbuf_adds(&b, " to ");
+    strbuf_adds(&b, node);
     emit(s, p, false, "Scheduled", strbuf_str(&b));
 }
 

@@ -262,21 +262,26 @@ static int call(struct kube_client *c, const struct call *q, struct json_doc **o
 void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns, const char *name,
                    const char *sub)
 {
-    if (k->group[0])
-        strbuf_addf(out, "/apis/%s/%s", k->group, k->version);
-    else
-        strbuf_addf(out, "/api/%s", k->version);
+    strbuf_adds(out, k->group[0] ? "/apis/" : "/api/");
+    if (k->group[0]) {
+        strbuf_adds(out, k->group);
+        strbuf_addc(out, '/');
+    }
+    strbuf_adds(out, k->version);
     if (ns && k->namespaced) {
         strbuf_adds(out, "/namespaces/");
         kube_http_escape(out, ns);
     }
-    strbuf_addf(out, "/%s", k->resource);
+    strbuf_addc(out, '/');
+    strbuf_adds(out, k->resource);
     if (name) {
         strbuf_addc(out, '/');
         kube_http_escape(out, name);
     }
-    if (sub)
-        strbuf_addf(out, "/%s", sub);
+    if (sub) {
+        strbuf_addc(out, '/');
+        strbuf_adds(out, sub);
+    }
 }
 
 /* ---- verbs ---------------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@
 
 #include "lib/base/num.h"
 
+enum { KEPT_MAX = 64 * 1024 }; /* of a body's memory, for the next one */
+
 static void begin_head(struct reply *r)
 {
     r->status = 0;
@@ -29,6 +31,8 @@ void reply_deinit(struct reply *r)
 
 void reply_reset(struct reply *r)
 {
+    if (r->body.cap > KEPT_MAX)
+        strbuf_deinit(&r->body);
     strbuf_reset(&r->body);
     strbuf_reset(&r->line);
     r->head_bytes = r->left = 0;
