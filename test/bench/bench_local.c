@@ -11,20 +11,9 @@
  * The baseline of the same run is what the server does when it has nothing to do: bare GETs of /healthz by the same client. All of it is done --rounds
  * times, each with a fresh server; the figures are medians. A request that fails ends the benchmark; a goal that is missed does not.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -32,7 +21,7 @@
 #include "lib/base/num.h"
 #include "lib/base/options.h"
 #include "lib/base/str.h"
-#include "test/local/kubeconfig.h"
+#include "test/bench/local.h"
 
 enum { CONNECTIONS = 16, WATCHERS = 4, LOAD_MS = 60000, BINDS = 10000, EVENTS = 40000 };
 
@@ -66,111 +55,9 @@ static const struct option_row rows[] = {{.name = "nodes",
                                           .help = "Repeats; the figures are medians."},
                                          {0}};
 
-static pid_t server;
-static uint16_t port;
-
-static _Noreturn void die(const char *what)
-{
-    fprintf(stderr, "bench_local: %s (%s)\n", what, strerror(errno));
-    if (server > 0)
-        kill(server, SIGKILL);
-    exit(1);
-}
-
-/* ---- the server's process --------------------------------------------------------------------- */
-
-static void start_server(char *kubeconfig, size_t size)
-{
-    int out[2];
-    char nodes[32], binary[512];
-    const char *build = getenv("BUILD_DIR");
-    str_format(nodes, sizeof nodes, "%lld", (long long)options.nodes);
-    str_format(binary, sizeof binary, "%s/bin/cosched-local", build ? build : "build/release");
-    if (pipe2(out, O_CLOEXEC) < 0)
-        die("pipe");
-    server = fork();
-    if (server < 0)
-        die("fork");
-    if (server == 0) {
-        dup2(out[1], STDOUT_FILENO);
-        execl(binary, binary, "--insecure", "--hollow", nodes, "--log-level", "warn", (char *)NULL);
-        _exit(127);
-    }
-    close(out[1]);
-    struct strbuf line = {0};
-    char c;
-    while (read(out[0], &c, 1) == 1 && c != '\n')
-        strbuf_addc(&line, c);
-    if (!str_starts(strbuf_str(&line), "export KUBECONFIG="))
-        die("cosched-local did not start");
-    str_format(kubeconfig, size, "%s", strbuf_str(&line) + strlen("export KUBECONFIG="));
-    strbuf_deinit(&line);
-    close(out[0]);
-    struct strbuf text = {0};
-    struct error err = ERROR_INIT;
-    int64_t number = 0;
-    if (kubeconfig_read_file(kubeconfig, 65536, &text, &err) < 0)
-        die(err.text);
-    const char *at = strstr(strbuf_str(&text), "http://127.0.0.1:");
-    at = at ? at + strlen("http://127.0.0.1:") : "";
-    if (num_parse(at, strcspn(at, "\n"), &number, &err) < 0)
-        die("no port in the kubeconfig");
-    port = (uint16_t)number;
-    strbuf_deinit(&text);
-}
-
-static char *proc_file(const char *name)
-{
-    char path[64];
-    struct strbuf text = {0};
-    str_format(path, sizeof path, "/proc/%d/%s", (int)server, name);
-    kubeconfig_read_file(path, 65536, &text, NULL);
-    return strbuf_take(&text);
-}
-
-static int64_t number_after(const char *text, const char *word)
-{
-    const char *at = word ? strstr(text, word) : text;
-    if (!at)
-        return 0;
-    at += word ? strlen(word) : 0;
-    at += strspn(at, " \t");
-    int64_t n = 0;
-    num_parse(at, strspn(at, "0123456789"), &n, NULL);
-    return n;
-}
-
-/* User and system time so far. */
-static int64_t cpu_us(void)
-{
-    AUTO_FREE char *stat = proc_file("stat");
-    const char *at = strrchr(stat, ')');
-    for (int i = 0; at && i < 12; i++) /* utime and stime are the 14th and 15th word */
-        at = strchr(at + 1, ' ');
-    if (!at)
-        return 0;
-    int64_t utime = number_after(at + 1, NULL), stime = number_after(strchr(at + 1, ' ') + 1, NULL);
-    return (utime + stime) * (1000000 / sysconf(_SC_CLK_TCK));
-}
-
-static int64_t memory_mib(const char *word)
-{
-    AUTO_FREE char *status = proc_file("status");
-    return number_after(status, word) / 1024;
-}
+static struct local server;
 
 /* ---- requests --------------------------------------------------------------------------------- */
-
-static int dial(void)
-{
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
-        die("connect");
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return fd;
-}
 
 struct connection {
     int fd;
@@ -178,28 +65,13 @@ struct connection {
     bool waiting;
 };
 
-/* The length of the reply at the start of the buffer, 0 while it is not complete. */
-static size_t whole_reply(const struct strbuf *in)
-{
-    const char *end = in->len ? strstr(in->ptr, "\r\n\r\n") : NULL;
-    if (!end)
-        return 0;
-    size_t n = (size_t)(end + 4 - in->ptr) + (size_t)number_after(in->ptr, "Content-Length:");
-    return in->len >= n ? n : 0;
-}
-
 typedef void (*print_request)(struct strbuf *out, int64_t i);
 
 static void send_next(struct connection *c, print_request print, int64_t i, struct strbuf *text)
 {
     strbuf_reset(text);
     print(text, i);
-    for (size_t done = 0; done < text->len;) {
-        ssize_t n = send(c->fd, text->ptr + done, text->len - done, MSG_NOSIGNAL);
-        if (n < 0)
-            die("send");
-        done += (size_t)n;
-    }
+    local_send(c->fd, text);
     c->waiting = true;
 }
 
@@ -211,7 +83,7 @@ static void run_requests(print_request print, int64_t count)
     struct strbuf text = {0};
     int64_t next = 0, done = 0;
     for (size_t i = 0; i < CONNECTIONS; i++)
-        all[i].fd = dial();
+        all[i].fd = local_dial(server.port);
     while (done < count) {
         for (size_t i = 0; i < CONNECTIONS; i++) {
             if (!all[i].waiting && next < count)
@@ -230,7 +102,7 @@ static void run_requests(print_request print, int64_t count)
                 die("connection lost");
             c->in.len += (size_t)n;
             c->in.ptr[c->in.len] = '\0';
-            size_t whole = whole_reply(&c->in);
+            size_t whole = local_whole_reply(&c->in);
             if (whole == 0)
                 continue;
             if (!str_starts(c->in.ptr, "HTTP/1.1 20"))
@@ -298,14 +170,13 @@ static void print_binding(struct strbuf *out, int64_t i)
 /* GET; the body. */
 static char *get(const char *target)
 {
-    AUTO_CLOSE int fd = dial();
+    AUTO_CLOSE int fd = local_dial(server.port);
     struct strbuf text = {0};
     strbuf_addf(&text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n",
                 target);
-    if (send(fd, text.ptr, text.len, MSG_NOSIGNAL) != (ssize_t)text.len)
-        die("send");
+    local_send(fd, &text);
     strbuf_reset(&text);
-    while (whole_reply(&text) == 0) {
+    while (local_whole_reply(&text) == 0) {
         strbuf_reserve(&text, 65536);
         ssize_t n = recv(fd, text.ptr + text.len, 65536, 0);
         if (n <= 0)
@@ -329,14 +200,13 @@ struct watching {
 
 static void open_watch(struct watching *w, size_t i, int64_t version)
 {
-    w->fds[i] = dial();
+    w->fds[i] = local_dial(server.port);
     struct strbuf text = {0};
     strbuf_addf(&text,
                 "GET /api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion=%lld "
                 "HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n",
                 (long long)version);
-    if (send(w->fds[i], text.ptr, text.len, MSG_NOSIGNAL) != (ssize_t)text.len)
-        die("send");
+    local_send(w->fds[i], &text);
     /* The head of the reply, byte by byte: the watch is there before the first bind. */
     for (strbuf_reset(&text); !str_ends(strbuf_str(&text), "\r\n\r\n");) {
         char c;
@@ -390,7 +260,6 @@ static void *follow(void *arg)
 /* ---- the runs --------------------------------------------------------------------------------- */
 
 enum figure { BARE, LOAD, BIND, EVENT, STOP, FIGURES };
-enum { ROUNDS_MAX = 9 };
 static int64_t figures[FIGURES][ROUNDS_MAX];
 static int64_t round_number;
 
@@ -399,35 +268,17 @@ static void note(enum figure f, int64_t value)
     figures[f][round_number] = value;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static int64_t median(enum figure f)
 {
-    qsort(figures[f], (size_t)options.rounds, sizeof figures[f][0], ascending);
-    return figures[f][options.rounds / 2];
-}
-
-/* A goal with a minus is an upper bound. */
-static void result(const char *name, enum figure f, const char *unit, int64_t baseline,
-                   int64_t goal)
-{
-    int64_t value = median(f), percent = baseline > 0 ? value * 100 / baseline : 0;
-    bool met = goal < 0 ? value <= -goal : value >= goal;
-    printf("RESULT name=%s value=%lld unit=%s baseline=%lld ratio=%lld.%02lld goal=%lld met=%s\n",
-           name, (long long)value, unit, (long long)baseline, (long long)(percent / 100),
-           (long long)(percent % 100), (long long)(goal < 0 ? -goal : goal), met ? "yes" : "no");
+    return quantile(figures[f], options.rounds, 50);
 }
 
 static void report(const char *what, int64_t requests, int64_t us, int64_t cpu)
 {
     printf("%s: %lld in %lld ms, %lld/s, server CPU %lld us each, resident %lld MiB (peak %lld)\n",
            what, (long long)requests, (long long)(us / 1000), (long long)(requests * 1000000 / us),
-           (long long)(cpu / requests), (long long)memory_mib("VmRSS:"),
-           (long long)memory_mib("VmHWM:"));
+           (long long)(cpu / requests), (long long)process_memory_mib(server.pid, "VmRSS:"),
+           (long long)process_memory_mib(server.pid, "VmHWM:"));
 }
 
 static void print_health(struct strbuf *out, int64_t i)
@@ -438,10 +289,10 @@ static void print_health(struct strbuf *out, int64_t i)
 
 static void bench_bare(void)
 {
-    int64_t begun = clock_mono_us(), cpu = cpu_us();
+    int64_t begun = clock_mono_us(), cpu = process_cpu_us(server.pid);
     run_requests(print_health, options.pods);
     int64_t us = clock_mono_us() - begun;
-    report("bare requests", options.pods, us, cpu_us() - cpu);
+    report("bare requests", options.pods, us, process_cpu_us(server.pid) - cpu);
     note(BARE, options.pods * 1000000 / us);
 }
 
@@ -450,23 +301,23 @@ static void bench_load(int64_t started_us)
     int64_t ready_us = clock_mono_us();
     printf("nodes: %lld hollow ones, ready in %lld ms\n", (long long)options.nodes,
            (long long)((ready_us - started_us) / 1000));
-    int64_t cpu = cpu_us();
+    int64_t cpu = process_cpu_us(server.pid);
     run_requests(print_pod, options.pods);
     int64_t now = clock_mono_us();
-    report("creates", options.pods, now - ready_us, cpu_us() - cpu);
+    report("creates", options.pods, now - ready_us, process_cpu_us(server.pid) - cpu);
     note(LOAD, (now - started_us) / 1000);
 }
 
 static void bench_binds(void)
 {
     AUTO_FREE char *page = get("/api/v1/pods?limit=1");
-    int64_t version = number_after(page, "\"resourceVersion\":\"");
+    int64_t version = process_number_after(page, "\"resourceVersion\":\"");
     struct watching w = {0};
     w.want = options.pods * 2;
     for (size_t i = 0; i < WATCHERS; i++)
         open_watch(&w, i, version);
     pthread_t thread;
-    int64_t begun = clock_mono_us(), cpu = cpu_us();
+    int64_t begun = clock_mono_us(), cpu = process_cpu_us(server.pid);
     if (pthread_create(&thread, NULL, follow, &w) != 0)
         die("thread");
     run_requests(print_binding, options.pods);
@@ -477,7 +328,7 @@ static void bench_binds(void)
         events += w.events[i];
         close(w.fds[i]);
     }
-    report("binds", options.pods, bound - begun, cpu_us() - cpu);
+    report("binds", options.pods, bound - begun, process_cpu_us(server.pid) - cpu);
     printf("events: %lld to %d watchers in %lld ms, %lld MiB\n", (long long)events, WATCHERS,
            (long long)((w.ended_us - begun) / 1000), (long long)(w.bytes >> 20));
     note(BIND, options.pods * 1000000 / (bound - begun));
@@ -486,7 +337,7 @@ static void bench_binds(void)
 
 static void bench_list(void)
 {
-    int64_t begun = clock_mono_us(), cpu = cpu_us(), pages = 0, items = 0;
+    int64_t begun = clock_mono_us(), cpu = process_cpu_us(server.pid), pages = 0, items = 0;
     struct strbuf target = {0};
     strbuf_adds(&target, "/api/v1/pods?limit=5000");
     for (bool more = true; more; pages++) {
@@ -501,30 +352,26 @@ static void bench_list(void)
                     next);
     }
     strbuf_deinit(&target);
-    report("lists, pages of 5000", pages, clock_mono_us() - begun, cpu_us() - cpu);
+    report("lists, pages of 5000", pages, clock_mono_us() - begun,
+           process_cpu_us(server.pid) - cpu);
     if (items != options.pods)
         die("not every pod is Running");
 }
 
 static void run_round(void)
 {
-    char kubeconfig[512];
     int64_t started_us = clock_mono_us();
-    start_server(kubeconfig, sizeof kubeconfig);
+    local_start(&server, options.nodes);
     bench_load(started_us);
     bench_binds();
     bench_list();
     bench_bare();
     int64_t begun = clock_mono_us();
-    kill(server, SIGTERM);
-    int status = 0;
-    waitpid(server, &status, 0);
+    process_stop(server.pid);
     note(STOP, (clock_mono_us() - begun) / 1000);
-    if (status != 0)
-        die("cosched-local did not end with 0");
-    unlink(kubeconfig);
-    *strrchr(kubeconfig, '/') = '\0';
-    rmdir(kubeconfig);
+    unlink(server.kubeconfig);
+    *strrchr(server.kubeconfig, '/') = '\0';
+    rmdir(server.kubeconfig);
 }
 
 int main(int argc, char **argv)
@@ -539,14 +386,15 @@ int main(int argc, char **argv)
             fprintf(stderr, "bench_local: %s\n", err.text);
         return got == OPTIONS_ERROR ? 2 : 0;
     }
-    signal(SIGPIPE, SIG_IGN);
-    setvbuf(stdout, NULL, _IOLBF, 0);
+    process_init();
+    bool noisy = process_is_noisy();
     for (round_number = 0; round_number < options.rounds; round_number++)
         run_round();
     int64_t bare = median(BARE);
-    result("local_load", LOAD, "ms", options.pods * 1000 / bare, -LOAD_MS);
-    result("local_binds", BIND, "per_s", bare, BINDS);
-    result("local_watch_events", EVENT, "per_s", bare, EVENTS);
-    result("local_stop", STOP, "ms", 0, -2000);
+    print_result("local_load", median(LOAD), "ms", options.pods * 1000 / bare,
+                 noisy ? 0 : -LOAD_MS);
+    print_result("local_binds", median(BIND), "per_s", bare, noisy ? 0 : BINDS);
+    print_result("local_watch_events", median(EVENT), "per_s", bare, noisy ? 0 : EVENTS);
+    print_result("local_stop", median(STOP), "ms", 0, noisy ? 0 : -2000);
     return 0;
 }

@@ -221,6 +221,24 @@ static inline int64_t quantile(int64_t *values, int64_t n, int64_t percent)
     return n > 0 ? values[i < n ? i : n - 1] : 0;
 }
 
+/* Says how busy the machine is before the first figure. true: too busy for figures that depend on who else runs. */
+static inline bool process_is_noisy(void)
+{
+    AUTO_STRBUF text = {0};
+    process_read_file("/proc/loadavg", &text);
+    const char *all = strbuf_str(&text);
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), whole = process_number_after(all, NULL);
+    const char *point = strchr(all, '.');
+    int64_t percent = whole * 100 + (point ? process_number_after(point + 1, NULL) : 0);
+    bool noisy = percent > cores * 50;
+    printf("load average %.*s on %lld cores at the start\n", (int)strcspn(all, " "), all,
+           (long long)cores);
+    if (noisy)
+        printf("NOISY: others use the machine; goals of time are not judged, repeat when it is "
+               "quiet\n");
+    return noisy;
+}
+
 /* A goal with a minus is an upper bound, 0 is none. */
 static inline void print_result(const char *name, int64_t value, const char *unit, int64_t baseline,
                                 int64_t goal)
