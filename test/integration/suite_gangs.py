@@ -180,10 +180,10 @@ def many(suite):
     seed = os.environ.get("COSCHED_SEED", str(time.time_ns()))
     show(f"COSCHED_SEED={seed}")
     dice = random.Random(seed)
+    suite.scheduler()
     for _ in range(count_of("COSCHED_GANG_SETS", 1)):
         sizes = {f"g{i}": dice.randrange(2, 11) for i in range(50)}
         yard = Yard(suite, 6, sum(sizes.values()) // 18)
-        suite.scheduler()
         stream = yard.stream
         makers = [threading.Thread(target=lambda part=part: [yard.gang(g, sizes[g]) for g in part]) for part in (list(sizes)[k::4] for k in range(4))]
         for maker in makers:
