@@ -49,8 +49,8 @@ static void accounting_equals_a_recount_after_every_operation(void **state)
             w.nodes == WORLD_NODES) { /* a story in which nothing happens proves nothing */
             expect_true("pods were placed", w.placed > 20);
             expect_true("gangs were refused", w.refused > 20);
-            expect_true("bindings were confirmed", w.confirmed > 1);
-            expect_true("others had to go", w.made_room > 1);
+            expect_true("bindings were confirmed", w.confirmed > 0);
+            expect_true("others had to go", w.made_room > 0);
             expect_true("others bound pods", w.foreign > 20);
         }
         world_deinit(&w);

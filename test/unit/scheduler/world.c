@@ -51,6 +51,8 @@ void world_init(struct world *w, uint64_t seed)
     w->random = seed;
     w->nodes = WORLD_NODES;
     w->affinity = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 5 : 40;
+    w->bundled = seed % 5 == 0;
+    w->policy = seed % 7 == 1 ? "only-waiting" : seed % 7 == 2 ? "waiting-and-running" : NULL;
     w->said = "nothing yet";
     cluster_init(&w->cluster, NAME_SCHEDULER);
     /* In some lives classes are forgotten all the time, in some the log is too short to follow, in some nodes are filled up. */

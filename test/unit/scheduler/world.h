@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "scheduler/cluster.h"
@@ -24,8 +25,10 @@ struct world_slot {
 
 struct world {
     uint64_t random;
-    uint64_t nodes;    /* how many names there are for nodes */
-    uint64_t affinity; /* percent of the pods that have terms, or spread */
+    uint64_t nodes;     /* how many names there are for nodes */
+    uint64_t affinity;  /* percent of the pods that have terms, or spread */
+    bool bundled;       /* g2 and g3 name each other, most of the time */
+    const char *policy; /* match-policy of g1; NULL: none */
     struct cluster cluster;
     struct queue queue;
     struct arena arena; /* of one cycle */

@@ -176,10 +176,15 @@ void world_put_group(struct world *w)
     char name[16], key[32];
     (void)str_format(name, sizeof name, "g%llu", (unsigned long long)(2 + world_random(w, 2)));
     (void)str_format(key, sizeof key, "d/%s", name);
+    const char *const *wishes =
+        w->bundled && !world_chance(w, 10)
+            ? PAIRS(NAME_ANN_GANG_GROUPS, x ? "[\"d/g3\",\"d/g2\"]" : "[\"d/g2\",\"d/g3\"]")
+            : NULL;
     w->said = "PodGroup put or removed";
     if (world_chance(w, 70))
         world_spread_events(
-            w, cluster_put_pod_group(&w->cluster, fixture_make_group(name, x ? 3 : 2, x), &hooks));
+            w, cluster_put_pod_group(&w->cluster,
+                                     fixture_make_group_with(name, x ? 3 : 2, x, wishes), &hooks));
     else
         world_spread_events(w, cluster_remove_pod_group(&w->cluster, key, x, &hooks));
 }

@@ -233,6 +233,10 @@ void world_fill_pod(struct world *w, uint64_t i)
             s->labels[l++] = NAME_LABEL_GANG_MIN;
             s->labels[l++] = s->min;
         }
+        if (w->policy != NULL && s->gang[1] == '1') {
+            s->labels[l++] = NAME_ANN_GANG_MATCH;
+            s->labels[l++] = w->policy;
+        }
     }
     if (world_chance(w, 60)) {
         s->labels[l++] = "app";

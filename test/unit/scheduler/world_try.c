@@ -76,6 +76,8 @@ static void take_verdict(struct world *w, struct gang *g, const struct plan *pla
         world_spread_events(w, plan->events);
         MUST(w, r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY, "%s", g->key);
         MUST(w, gangs_count_missing(g) == 0, "I2: %s", g->key);
+        for (size_t i = 0; i < r->others_len; i++) /* that go with it */
+            MUST(w, gangs_count_missing(r->others[i]) == 0, "I2: %s", r->others[i]->key);
         for (size_t i = 0; i < plan->steps.len; i++) {
             check_promise(w, &plan->steps.items[i]);
             tell(w, plan->steps.items[i].pod->pod->key);
@@ -108,6 +110,7 @@ bool world_try(struct world *w)
     take_verdict(w, g, &plan, &r, before);
     plan_end(&plan);
     world_check_room(w, g, &r);
+    g->why.for_gang = r.verdict == CYCLE_WAITING;
     if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
         queue_succeeded(&w->queue, g);
     else if (r.verdict == CYCLE_WAITING)
@@ -222,13 +225,25 @@ static bool is_simple(const struct gang *g)
     return waiting == 1 && shares <= 1;
 }
 
+static bool has_waiting(const struct gang *g)
+{
+    for (size_t i = 0; i < g->members.len; i++)
+        if (cluster_pod_is_schedulable(g->members.items[i]))
+            return true;
+    return false;
+}
+
 /* A gang that sleeps must not be able to go: else an event was missed. */
 void world_sleepers_cannot_go(struct world *w)
 {
     w->said = "sleeping gangs looked at";
     for (size_t i = 0; i < w->queue.parked.len; i++) {
         struct gang *g = w->queue.parked.items[i];
-        if (!is_simple(g))
+        const char *why;
+        if (g->why.for_gang && has_waiting(g))
+            MUST(w, !gangs_has_quorum(&w->cluster, g, &w->arena, &why),
+                 "%s was not told that it has its quorum", g->key);
+        if (!is_simple(g) || g->list.len > 1)
             continue;
         struct plan plan;
         struct cycle_result r;
