@@ -90,6 +90,7 @@ static void choose_plugins(struct pod_class *k, const struct cluster_pod *cp)
         if (p->applies != NULL && !p->applies(cp))
             continue;
         k->versioned |= p->version != NULL;
+        k->entangled |= p->entangles;
         if ((p->filter != NULL && p->depends == PLUGIN_NODE) ||
             (p->score != NULL && p->score_depends == PLUGIN_NODE))
             add_plugin(k->fixed, p);

@@ -44,6 +44,7 @@ struct pod_class {
     uint64_t generation;                             /* of the table; 0: not built yet */
     uint64_t seen;                                   /* entries of the table's log */
     bool versioned;                                  /* a plugin has a version */
+    bool entangled;                                  /* a plugin entangles */
     uint64_t version;                                /* their sum */
     int32_t *memory;                                 /* of fixed_score and the trees */
     int32_t *fixed_score;    /* by place; TREE_NO: never while the Node is as it is */

@@ -9,7 +9,6 @@
  * A standby keeps no copy of the cluster: a new leader lists from etcd before its first bind anyway, and a copy that nobody reads costs the API server a
  * watch per replica.
  */
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -317,14 +316,6 @@ static int set_up(struct scheduler *s, struct error *err)
     return lease_start(&s->lease, s->kube, &s->kube_options, &s->lease_options, &cb, err);
 }
 
-/* The model grows by thousands of objects in a second, each in blocks from the heap of the thread that decoded it. By default such a heap grows by a page or two
- * for each system call. What is free at its end is given back only when it is a lot. */
-static void grow_heaps_in_steps(void)
-{
-    (void)mallopt(M_TOP_PAD, 1024 * 1024);
-    (void)mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
-}
-
 int main(int argc, char **argv)
 {
     static struct scheduler s;
@@ -347,8 +338,7 @@ int main(int argc, char **argv)
         break;
     }
     options_apply_log(&s.log_options, program.name);
-    mem_return_large();
-    grow_heaps_in_steps();
+    mem_expect_many();
     loop_block_signals();
     kube_http_global_init();
     s.exit_code = EXIT_SUCCESS;

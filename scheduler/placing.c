@@ -85,7 +85,7 @@ static int by_hardness(const void *a, const void *b)
 /* Whether where others go, beyond the room that they take, can be of any help. */
 static bool is_plain(const struct pod_class *k)
 {
-    return k->domains == NULL && !k->versioned;
+    return k->domains == NULL && !k->entangled;
 }
 
 static void rate_members(struct placing *p)

@@ -47,6 +47,8 @@ struct plugin {
     enum plugin_depends score_depends; /* of score */
     /* Of what filter reads beside nodes, pods and the pod's own text: when it changed, a class asks again about every node. NULL: there is nothing. */
     uint64_t (*version)(const struct cluster *c);
+    /* Placing another pod may change more of its answers than by the room that it takes (it may promise a volume away). */
+    bool entangles;
     /* Whether filter can ever say no, or score anything but the same for all nodes. NULL: to every pod. */
     bool (*applies)(const struct cluster_pod *pod);
     /* false: *why says so. `a` is for the reason's text and lives as long as the cycle. why NULL: nobody wants to know, and nothing is to be printed. */

@@ -158,7 +158,7 @@ static void lift_leaving(struct trial *t)
 static void note_kind(struct trial *t, const struct pod_class *k)
 {
     uint32_t len = t->placing->cluster->table.len;
-    bool plain = k->domains == NULL && !k->versioned;
+    bool plain = k->domains == NULL && !k->entangled;
     if (plain && t->serial == k->serial)
         return;
     t->serial = plain ? k->serial : 0;

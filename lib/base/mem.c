@@ -7,7 +7,7 @@
 #include <malloc.h>
 #endif
 
-enum { LARGE_BYTES = 1 << 20 };
+enum { LARGE_BYTES = 1 << 20, GROW_BYTES = 1 << 20, TRIM_BYTES = 16 << 20 };
 
 void *mem_array_(size_t n, size_t size)
 {
@@ -27,9 +27,11 @@ char *mem_strdup(const char *s)
     return p;
 }
 
-void mem_return_large(void)
+void mem_expect_many(void)
 {
 #ifdef __GLIBC__
     (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    (void)mallopt(M_TOP_PAD, GROW_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
 #endif
 }

@@ -11,6 +11,8 @@
 void *mem_array_(size_t n, size_t size);
 /* NULL gives NULL. */
 char *mem_strdup(const char *s);
-/* Large blocks (a page of a list, its parse) go back to the system as soon as they are freed. By default glibc learns from the first of them to keep all later ones
- * in the heap, between objects that stay. For a main(), before its first thread. */
-void mem_return_large(void);
+/* For the main() of a program that keeps many objects and gets them by thousands in a second, before its first thread:
+ *   - large blocks (a page of a list, its parse) go back to the system as soon as they are freed. By default glibc learns from the first of them to keep all later
+ *     ones in the heap, between objects that stay;
+ *   - a heap grows by a megabyte in a system call, not by a page or two, and what is free at its end is given back only when it is a lot. */
+void mem_expect_many(void);

@@ -27,5 +27,6 @@ const struct plugin plugin_volumes = {.name = "volumes",
                                       .wakes = EVENT_VOLUME | EVENT_NODE_LABELS,
                                       .depends = PLUGIN_NODE,
                                       .version = volumes_held_version,
+                                      .entangles = true,
                                       .applies = applies,
                                       .filter = filter};

@@ -203,5 +203,6 @@ const struct plugin plugin_volumes_attach = {.name = "volumes_attach",
                                              .wakes = EVENT_POD_GONE | EVENT_VOLUME,
                                              .depends = PLUGIN_HELD,
                                              .version = volumes_held_version,
+                                             .entangles = true,
                                              .applies = applies,
                                              .filter = filter};
