@@ -121,7 +121,7 @@ static void order(struct placing *p)
         plain &= is_plain(k);
         serial = k->serial;
     }
-    p->exact = equal && plain && !p->promised;
+    p->exact = p->members_len < 2 || (equal && plain && !p->promised);
     if (equal)
         return;
     rate_members(p);
@@ -329,7 +329,7 @@ bool placing_run(struct placing *p, bool thorough)
         return true;
     if (attempt(p, &(struct way){.packing = set}))
         return true;
-    if (p->exact || !thorough || p->members_len < 2 || !placing_domains_could_fit(p))
+    if (p->exact || !thorough || !placing_domains_could_fit(p))
         return false;
     const struct way others[] = {
         {.packing = CLUSTER_TIGHTEST_FIRST, .hurried = true},

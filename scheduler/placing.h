@@ -40,8 +40,9 @@ struct placing {
     size_t gangs_len;
     struct placing_member *members; /* those that wait, hardest first */
     size_t members_len;
-    bool exact;    /* all ask for the same, and for nothing but room: no other way finds more */
-    bool promised; /* some have a nomination */
+    bool
+        exact; /* one member, or all ask for the same, and for nothing but room: no other way finds more */
+    bool promised;                  /* some have a nomination */
     struct pipeline_choice *choice; /* of the last question */
     struct VEC(uint64_t) refused;   /* serials of classes that no more room can come for */
     /* Why not all are placed. stuck NULL: they are. */

@@ -317,6 +317,13 @@ static void what_wakes_it(void **state)
     PUT(.name = "r", .labels = MEMBER("large", "3"), CPU(5000));
     (void)try_gang("gang d/large");
     expect_true("not enough altogether", (result.wakes & EVENT_POD_PLACED) == 0);
+    PUT(.name = "only", .spec = "\"nodeSelector\":{\"disk\":\"ssd\"}", CPU(1000));
+    (void)try_gang("pod d/only");
+    expect_true("a lone pod: another one's place is no help",
+                (result.wakes & EVENT_POD_PLACED) == 0);
+    (void)nominations_set(&c, cluster_find_pod(&c, "d/only"), "n1");
+    (void)try_gang("pod d/only");
+    expect_true("nor if it was promised one", (result.wakes & EVENT_POD_PLACED) == 0);
     PUT(.name = "z", CPU(1000));
     struct plan plan;
     plan_begin(&plan, &c);
