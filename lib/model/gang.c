@@ -256,7 +256,7 @@ static int agree(struct gang_ref *sum, const struct gang_ref *next, enum gang_fo
 static int read_all(const struct pod *p, struct gang_ref *out, struct error *err)
 {
     enum gang_form number_of = GANG_NONE;
-    struct gang_ref one;
+    struct gang_ref one = {.form = GANG_NONE};
 
     for (size_t i = 0; i < FORMS; i++) {
         const struct labels *in = forms[i].annotation ? &p->annotations : &p->labels;
