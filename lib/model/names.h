@@ -45,7 +45,8 @@
 #define NAME_ANN_GPU_GROUP "topology.kubernetes.io/gpu-group"
 #define NAME_ANN_GPU_VISIBLE "topology.kubernetes.io/gpu-visible"
 #define NAME_ANN_CPUSET "cpuset"
-#define NAME_PREFIX_OWN "cosched.io/" /* results as well, except the requests below */
+#define NAME_PREFIX_OWN "cosched.io/"         /* results as well, except the requests below */
+#define NAME_PREFIX_LOCAL "local.cosched.io/" /* what cosched-local is told of a pod */
 #define NAME_ANN_CPUSET_APPLIED "cosched.io/cpuset-applied"
 
 /* Container environment (Allocate). */

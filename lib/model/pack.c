@@ -44,14 +44,14 @@ void pack_word(struct pack *k, const char **text, const char *const *words)
 void pack_texts(struct pack *k, const char ***texts, size_t len)
 {
     pack_array(k, *texts, len);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; *texts && i < len; i++)
         pack_text(k, &(*texts)[i]);
 }
 
 void pack_labels(struct pack *k, struct labels *l)
 {
     pack_array(k, l->items, l->len);
-    for (size_t i = 0; i < l->len; i++) {
+    for (size_t i = 0; l->items && i < l->len; i++) {
         pack_text(k, &l->items[i].key);
         pack_text(k, &l->items[i].value);
     }

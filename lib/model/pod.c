@@ -178,7 +178,7 @@ bool pod_annotation_is_read(const char *key)
 {
     /* By prefix, so that a new name of the contract needs no line here. */
     static const char *const prefixes[] = {NAME_PREFIX_OWN,
-                                           "local." NAME_PREFIX_OWN,
+                                           NAME_PREFIX_LOCAL,
                                            "scheduler.framework.gpushare.",
                                            "gpushare.alibabacloud.com/",
                                            "ALIYUN_COM_GPU_",
