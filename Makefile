@@ -192,7 +192,7 @@ lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang
 		"gcc -Werror" "$(MAKE) objects all VARIANT=lint-gcc CC=gcc WERROR=1" \
 		"clang -Werror" "$(MAKE) objects all VARIANT=lint-clang CC=clang WERROR=1" \
 		"clang-format" "$(MAKE) lint-format" \
-		"clang-tidy" "$(MAKE) lint-tidy VARIANT=lint-clang CC=clang WERROR=1" \
+		"clang-tidy" "$(MAKE) -k lint-tidy VARIANT=lint-clang CC=clang WERROR=1" \
 		"shellcheck" "$(MAKE) lint-shell" \
 		"layers" "test/tools/layers"
 
