@@ -245,7 +245,9 @@ static void look_at_all(struct volumes *v)
         enum look seen = look_at(v, e, now_ms);
         if (seen == NOT_YET) {
             say_if_long(v, e, now_ms);
-            next_ms = num_min(next_ms, e->long_ms >= 0 ? e->long_ms : e->until_ms);
+            next_ms = num_min(next_ms, e->until_ms);
+            if (e->long_ms >= 0)
+                next_ms = num_min(next_ms, e->long_ms);
             i++;
             continue;
         }
