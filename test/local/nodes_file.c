@@ -23,6 +23,7 @@
  *     "isolation": "none",        option of the device plugin
  *     "pluginArgs": ["--log-level=debug"],
  *     "plugin": true,             by default: where there are cards
+ *     "reorderMs": 50,            new pods are collected for so long, then admitted in random order
  *     "virtual": true,            no kubelet, no device plugin; label type=virtual-kubelet, taint
  *                                 virtual-kubelet.io/provider=alibabacloud:NoSchedule
  *     "hollow": true              only an API object
@@ -45,13 +46,13 @@
 #include "test/local/kubeconfig.h"
 #include "test/local/nodes/cpucount.h"
 
-enum { NAME_MAX_LEN = 253, TAINTS_MAX = 64, LINK_MAX = 16 };
+enum { NAME_MAX_LEN = 253, TAINTS_MAX = 64, LINK_MAX = 16, REORDER_MAX_MS = 10 * 1000 };
 
 static const char *const known_keys[] = {
-    "name",      "count",      "labels",  "annotations", "taints",
-    "cpu",       "memory",     "pods",    "extra",       "ephemeral-storage",
-    "topology",  "address",    "gpus",    "links",       "plugin",
-    "isolation", "pluginArgs", "virtual", "hollow",      NULL};
+    "name",   "count",     "labels", "annotations",       "taints",     "cpu",
+    "memory", "pods",      "extra",  "ephemeral-storage", "topology",   "address",
+    "gpus",   "links",     "plugin", "isolation",         "pluginArgs", "virtual",
+    "hollow", "reorderMs", NULL};
 
 /* The next free address of those that are nobody's. */
 static const char *next_address(struct arena *a, uint32_t n)
@@ -308,6 +309,10 @@ static int read_plugin(json *j, struct nodes_spec *s, struct arena *a, struct er
     s->isolation = isolation != NULL ? arena_strdup(a, isolation) : NULL;
     bool wanted = json_get_bool(j, "plugin", s->cards.cards_len > 0);
     s->plugin = wanted && s->role == NODES_FILE_KUBELET;
+    if (json_get(j, "reorderMs") != NULL && (!json_get_int(j, "reorderMs", &s->reorder_ms) ||
+                                             s->reorder_ms < 0 || s->reorder_ms > REORDER_MAX_MS))
+        return error_set(err, ERROR_INVALID, "reorderMs: must be an integer, 0 to %d",
+                         REORDER_MAX_MS);
     return 0;
 }
 

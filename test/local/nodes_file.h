@@ -42,6 +42,7 @@ struct nodes_spec {
     const char *isolation;
     const char **plugin_args; /* further ones, NULL-terminated */
     struct gpu_inventory cards;
+    int64_t reorder_ms; /* see nodes_file.c; 0: pods are admitted as they arrive */
 };
 
 struct nodes_file {

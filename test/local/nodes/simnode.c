@@ -103,6 +103,9 @@ void simnode_free(struct simnode *n)
         free(n->held.items[i].uid);
     }
     vec_deinit(&n->held);
+    for (size_t i = 0; i < n->arrivals.len; i++)
+        podview_free(n->arrivals.items[i]);
+    vec_deinit(&n->arrivals);
     simnode_pods_free(n);
     devices_free(n->devices);
     child_deinit(&n->plugin);
@@ -224,6 +227,7 @@ void simnode_end(struct simnode *n)
     loop_timer_cancel(n->c.loop, &n->lease);
     loop_timer_cancel(n->c.loop, &n->plugin_again);
     loop_timer_cancel(n->c.loop, &n->started);
+    loop_timer_cancel(n->c.loop, &n->turn);
     if (n->plugin.pidfd >= 0)
         loop_unwatch_fd(n->c.loop, n->plugin.pidfd);
     child_stop(&n->plugin, PLUGIN_END_MS);
@@ -245,15 +249,61 @@ static void hold(struct simnode *n, struct podview *v, const char *uid)
     vec_push(&n->held, one);
 }
 
+/* Everybody who has arrived is admitted, in random order. */
+static void take_turns(void *arg)
+{
+    struct simnode *n = arg;
+    while (n->arrivals.len > 0 && !n->ending) {
+        size_t i = (size_t)clock_jitter((int64_t)n->arrivals.len);
+        struct podview *v = n->arrivals.items[i];
+        vec_remove_swap(&n->arrivals, i);
+        simnode_accept(n, v);
+    }
+}
+
+/* The place of a pod that waits for its turn, or the length. */
+static size_t arrival_of(const struct simnode *n, const char *uid)
+{
+    size_t i = 0;
+    while (i < n->arrivals.len && !str_eq(n->arrivals.items[i]->model->uid, uid))
+        i++;
+    return i;
+}
+
+static void arrive(struct simnode *n, struct podview *v)
+{
+    size_t i = arrival_of(n, v->model->uid);
+    if (i < n->arrivals.len) {
+        podview_free(n->arrivals.items[i]);
+        n->arrivals.items[i] = v;
+    } else if (n->c.spec->reorder_ms == 0 || map_get(&n->pods, v->model->uid) != NULL) {
+        simnode_accept(n, v);
+    } else {
+        if (n->arrivals.len == 0)
+            loop_timer_set(n->c.loop, &n->turn, n->c.spec->reorder_ms, take_turns, n);
+        vec_push(&n->arrivals, v);
+    }
+}
+
+static void leave(struct simnode *n, const char *uid)
+{
+    size_t i = arrival_of(n, uid);
+    if (i < n->arrivals.len) {
+        podview_free(n->arrivals.items[i]);
+        vec_remove_swap(&n->arrivals, i);
+    }
+    simnode_drop(n, uid);
+}
+
 static void listen_again(struct simnode *n)
 {
     if (is_deaf(n))
         return;
     for (size_t i = 0; i < n->held.len; i++) {
         if (n->held.items[i].view != NULL)
-            simnode_accept(n, n->held.items[i].view);
+            arrive(n, n->held.items[i].view);
         else
-            simnode_drop(n, n->held.items[i].uid);
+            leave(n, n->held.items[i].uid);
         free(n->held.items[i].uid);
     }
     n->held.len = 0;
@@ -264,7 +314,7 @@ void simnode_put(struct simnode *n, struct podview *v)
     if (is_deaf(n))
         hold(n, v, NULL);
     else
-        simnode_accept(n, v);
+        arrive(n, v);
 }
 
 void simnode_gone(struct simnode *n, const char *uid)
@@ -272,7 +322,7 @@ void simnode_gone(struct simnode *n, const char *uid)
     if (is_deaf(n))
         hold(n, NULL, uid);
     else
-        simnode_drop(n, uid);
+        leave(n, uid);
 }
 
 struct known {

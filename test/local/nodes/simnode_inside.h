@@ -41,6 +41,7 @@ struct simnode {
     bool cut;      /* partitioned */
     bool starting; /* the kubelet has just been restarted: no pods yet */
     struct VEC(struct simnode_held) held;
+    struct VEC(struct podview *) arrivals; /* new pods that wait for their turn (reorderMs) */
     bool reset_seen;
 
     bool registered, status_unsent;
@@ -51,7 +52,7 @@ struct simnode {
     struct map pods; /* by uid: struct simpod */
     uint32_t pods_made;
     int64_t work_due_ns;
-    struct loop_timer work, register_, status, lease, plugin_again, started;
+    struct loop_timer work, register_, status, lease, plugin_again, started, turn;
 };
 
 /* simnode_object.c */

@@ -186,6 +186,10 @@ static void test_mistakes_are_named(void **state)
          "nodes[0]: virtual and hollow exclude each other"},
         {"{\"nodes\":[{\"name\":\"a\",\"pluginArgs\":[1]}]}",
          "nodes[0]: pluginArgs[0]: must be a string"},
+        {"{\"nodes\":[{\"name\":\"a\",\"reorderMs\":-1}]}",
+         "nodes[0]: reorderMs: must be an integer, 0 to 10000"},
+        {"{\"nodes\":[{\"name\":\"a\",\"reorderMs\":10001}]}",
+         "nodes[0]: reorderMs: must be an integer, 0 to 10000"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct nodes_file f;
