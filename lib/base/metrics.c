@@ -30,6 +30,9 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 
+/* Of a label that is only printed: namespaces and names of pods have up to 253 bytes. */
+enum { METRIC_LABEL_LONG = 256 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct metric *registry;
 
@@ -45,14 +48,14 @@ static const int64_t *bounds_of(const struct metric *m)
 }
 
 /* label as it is stored: bounded, whole characters, nothing that is not text. */
-static void clean_label(const char *label, char out[METRIC_LABEL_SIZE])
+static void clean_label(const char *label, char *out, size_t size)
 {
     size_t n = 0;
     while (*label != '\0') {
         size_t used = str_utf8_len(label, strnlen(label, 4));
         bool bad = used == 0 || (used == 1 && ((unsigned char)*label < 0x20 || *label == 0x7f));
         size_t len = bad ? 1 : used;
-        if (n + len >= METRIC_LABEL_SIZE)
+        if (n + len >= size)
             break;
         if (bad)
             out[n] = '?';
@@ -84,7 +87,7 @@ static struct metric_series *get_series(struct metric *m, const char *label)
 {
     char value[METRIC_LABEL_SIZE] = "";
     if (m->label != NULL)
-        clean_label(str_or_empty(label), value);
+        clean_label(str_or_empty(label), value, sizeof value);
     size_t place;
     struct metric_series *s = find_series(m, value, &place);
     if (s != NULL)
@@ -122,7 +125,7 @@ void metrics_register(struct metric *m)
         *at = m;
     }
     pthread_mutex_unlock(&lock);
-    if (fresh && m->label == NULL && m->read == NULL)
+    if (fresh && m->label == NULL && m->read == NULL && m->collect == NULL)
         get_series(m, NULL);
 }
 
@@ -167,7 +170,7 @@ int64_t metrics_value(const struct metric *m, const char *label)
         return m->read(m->arg);
     char value[METRIC_LABEL_SIZE] = "";
     if (m->label != NULL)
-        clean_label(str_or_empty(label), value);
+        clean_label(str_or_empty(label), value, sizeof value);
     for (size_t i = 0; i <= METRIC_SERIES; i++) {
         struct metric_series *s = atomic_load_explicit(&m->series[i], memory_order_acquire);
         if (s != NULL && strcmp(s->value, value) == 0)
@@ -252,9 +255,32 @@ static void add_intro(struct strbuf *out, const char *name, const char *help, en
     strbuf_addf(out, "\n# TYPE %s %s\n", name, kinds[kind]);
 }
 
+struct metric_samples {
+    struct strbuf *out;
+    const struct metric *metric;
+};
+
+void metrics_sample(struct metric_samples *to, const struct metric_label *labels, size_t len,
+                    int64_t value)
+{
+    strbuf_adds(to->out, to->metric->name);
+    for (size_t i = 0; i < len; i++) {
+        char clean[METRIC_LABEL_LONG];
+        clean_label(str_or_empty(labels[i].value), clean, sizeof clean);
+        strbuf_addf(to->out, "%s%s=\"", i == 0 ? "{" : ",", labels[i].name);
+        add_escaped(to->out, clean, true);
+        strbuf_adds(to->out, i + 1 == len ? "\"}" : "\"");
+    }
+    strbuf_addf(to->out, " %lld\n", (long long)value);
+}
+
 static void add_metric(struct strbuf *out, const struct metric *m)
 {
     add_intro(out, m->name, m->help, m->kind);
+    if (m->collect != NULL) {
+        m->collect(m->arg, &(struct metric_samples){.out = out, .metric = m});
+        return;
+    }
     if (m->read != NULL) {
         strbuf_addf(out, "%s %lld\n", m->name, (long long)m->read(m->arg));
         return;

@@ -28,6 +28,11 @@ struct metric_series {
     _Atomic int64_t buckets[METRIC_BUCKETS]; /* histogram, not cumulative */
 };
 
+struct metric_label {
+    const char *name, *value;
+};
+struct metric_samples; /* what one collect() has told so far */
+
 struct metric {
     enum metric_kind kind;
     const char *name;
@@ -36,6 +41,9 @@ struct metric {
     const int64_t *bounds_us;   /* histogram: upper bounds in microseconds, ascending, at most
                                    METRIC_BUCKETS - 1, ended by 0; NULL: 100 us .. 30 s */
     int64_t (*read)(void *arg); /* gauge: asked at scrape time instead of stored; may be NULL */
+    /* Counter, gauge: for series that come and go or have several labels. Asked at scrape time, on the
+     * thread that renders; tells each series with metrics_sample. May be NULL. */
+    void (*collect)(void *arg, struct metric_samples *out);
     void *arg;
     struct metric_series *_Atomic series[METRIC_SERIES + 1];
     struct metric *next; /* registry */
@@ -54,6 +62,9 @@ void metrics_observe_us(struct metric *m, const char *label,
                         int64_t us); /* shown in seconds; below 0 counts as 0 */
 int64_t metrics_value(const struct metric *m,
                       const char *label); /* for tests; histogram: observations; 0 if never used */
+/* Inside collect only. Each set of labels once; how many series there are is bounded by the caller. */
+void metrics_sample(struct metric_samples *out, const struct metric_label *labels, size_t len,
+                    int64_t value);
 /* All registered metrics, and process_* of this process (cpu seconds, resident bytes, open fds,
  * start time). */
 void metrics_render(struct strbuf *out);

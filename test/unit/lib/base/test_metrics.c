@@ -78,6 +78,37 @@ static void a_gauge_can_be_asked(void **state)
     expect_done();
 }
 
+static void collect_two(void *arg, struct metric_samples *out)
+{
+    const int *pods = arg;
+    for (int i = 0; i < *pods; i++)
+        metrics_sample(
+            out, (const struct metric_label[]){{"ns", "a"}, {"pod", i == 0 ? "\"x\"\n" : "y"}}, 2,
+            10 + i);
+    metrics_sample(out, NULL, 0, -1);
+}
+
+static void series_that_come_and_go_are_collected(void **state)
+{
+    (void)state;
+    static int pods = 2;
+    static struct metric m = {
+        .kind = METRIC_GAUGE, .name = "used", .help = "Now.", .collect = collect_two, .arg = &pods};
+    metrics_register(&m);
+    AUTO_STRBUF out = {0};
+    render_own(&out);
+    expect_str("all labels of each series, as text",
+               "# HELP used Now.\n# TYPE used gauge\n"
+               "used{ns=\"a\",pod=\"\\\"x\\\"?\"} 10\nused{ns=\"a\",pod=\"y\"} 11\nused -1\n",
+               strbuf_str(&out));
+    pods = 0;
+    strbuf_reset(&out);
+    render_own(&out);
+    expect_str("those that are gone are not shown",
+               "# HELP used Now.\n# TYPE used gauge\nused -1\n", strbuf_str(&out));
+    expect_done();
+}
+
 static void histograms_are_cumulative(void **state)
 {
     (void)state;
@@ -313,6 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(counters_and_gauges, end),
         cmocka_unit_test_teardown(a_gauge_can_be_asked, end),
+        cmocka_unit_test_teardown(series_that_come_and_go_are_collected, end),
         cmocka_unit_test_teardown(histograms_are_cumulative, end),
         cmocka_unit_test_teardown(the_default_buckets_go_from_100_us_to_30_s, end),
         cmocka_unit_test_teardown(label_values_are_made_printable, end),
