@@ -50,7 +50,8 @@ struct agent {
     bool held_known; /* since the switch began */
     struct loop_timer poll, save;
     /* What went wrong last, of each kind: said once, not at every try. */
-    char save_error[ERROR_TEXT_SIZE], poll_error[ERROR_TEXT_SIZE], card_error[ERROR_TEXT_SIZE];
+    char save_error[ERROR_TEXT_SIZE], poll_error[ERROR_TEXT_SIZE], card_error[ERROR_TEXT_SIZE],
+        mig_told[ERROR_TEXT_SIZE];
     char last_event[2][256]; /* reason and start of the message: said once */
 };
 
@@ -187,15 +188,16 @@ static uint32_t ours(const struct agent *g)
     return mask;
 }
 
-static void offer_list(struct agent *g, enum mode_resource r, const char *why_not, struct arena *a)
+static void offer_list(struct agent *g, enum mode_resource r, const struct gpu_inventory *cards,
+                       const char *why_not, struct arena *a)
 {
     struct inventory_devices d = {0};
     if (g->mode.switching) {
         if (!g->held_known)
             return; /* what was offered stays until the kubelet has said what is held */
-        inventory_devices(&g->cards, r, &g->held[r], a, &d);
+        inventory_devices(cards, r, &g->held[r], a, &d);
     } else if (why_not == NULL && ours(g) & 1u << r) {
-        inventory_devices(&g->cards, r, NULL, a, &d);
+        inventory_devices(cards, r, NULL, a, &d);
     }
     int64_t healthy = 0;
     for (size_t i = 0; i < d.len; i++)
@@ -208,10 +210,11 @@ static void offer_list(struct agent *g, enum mode_resource r, const char *why_no
     }
 }
 
-static void offer_publish(struct agent *g, const char *why_not, struct arena *a)
+static void offer_publish(struct agent *g, const struct gpu_inventory *cards, const char *why_not,
+                          struct arena *a)
 {
     const struct mode *m = &g->mode;
-    struct gpu_inventory inv = g->cards;
+    struct gpu_inventory inv = *cards;
     inv.mode = m->current;
     inv.switching = m->switching;
     inv.switching_to = m->to;
@@ -226,6 +229,26 @@ static void offer_publish(struct agent *g, const char *why_not, struct arena *a)
     inventory_labels(&g->cards, a, &w.labels);
     if (g->config.publish != NULL)
         g->config.publish(g->config.arg, &w);
+}
+
+/* Cards that a shared mode leaves out. */
+static void tell_mig(struct agent *g, size_t n, struct arena *a)
+{
+    const char *list = "";
+    for (size_t i = 0; n > 0 && i < g->cards.cards_len; i++)
+        if (g->cards.cards[i].mig)
+            list = arena_printf(a, "%s%s%d", list, list[0] != '\0' ? ", " : "",
+                                g->cards.cards[i].index);
+    const char *text =
+        n == 0
+            ? ""
+            : arena_printf(
+                  a,
+                  "GPU mode %s leaves out %zu of the node's %zu cards, which are in MIG mode: %s. "
+                  "Turn MIG off to share them, or use mode default",
+                  gpu_mode_name(g->mode.current), n, g->cards.cards_len, list);
+    if (g->node_known && is_news(g->mig_told, text))
+        say(g, true, "GpuMig", text);
 }
 
 static void tell_ready(void *arg)
@@ -245,7 +268,9 @@ static void offer(struct agent *g)
     struct arena a;
     arena_init(&a, 0);
     const char *why_not = refusal(g, &a);
-    service_set_inventory(g->config.service, &g->cards);
+    struct gpu_inventory cards;
+    size_t mig = inventory_in_mode(&g->cards, g->mode.current, &a, &cards);
+    service_set_inventory(g->config.service, &cards);
     service_set_mode(g->config.service, g->mode.current, why_not);
     g->mode.served |= ours(g);
     if (!g->config.exclusive || (g->foreign_nvidia && g->mode.current == GPU_MODE_DEFAULT))
@@ -253,9 +278,10 @@ static void offer(struct agent *g)
     save_state(g);
     for (int r = 0; r < MODE_RESOURCES; r++)
         if (g->mode.served & 1u << r)
-            offer_list(g, (enum mode_resource)r, why_not, &a);
+            offer_list(g, (enum mode_resource)r, &cards, why_not, &a);
     register_want(g->registrar, g->mode.served);
-    offer_publish(g, why_not, &a);
+    offer_publish(g, &cards, why_not, &a);
+    tell_mig(g, mig, &a);
     /* An Event needs the node's uid; the first sight of the node brings us here again. */
     if (why_not != NULL && !g->mode.switching && g->node_known)
         say(g, true, g->foreign_nvidia ? "ForeignDevicePlugin" : "IsolationMissing", why_not);

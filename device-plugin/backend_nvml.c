@@ -252,10 +252,9 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
                              .pci = pci_name(a, pci.bus_id),
                              .health = GPU_HEALTH_OK};
     out->numa = numa_of(b, out->pci);
-    if (b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK &&
-        mig != 0)
-        out->health = GPU_HEALTH_SICK;
-    tell(b, index, out->health == GPU_HEALTH_OK ? "" : "it is in MIG mode");
+    out->mig = b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK &&
+               mig != 0;
+    tell(b, index, "");
     return true;
 }
 

@@ -144,6 +144,22 @@ void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory
     }
 }
 
+size_t inventory_in_mode(const struct gpu_inventory *inv, enum gpu_mode mode, struct arena *a,
+                         struct gpu_inventory *out)
+{
+    size_t left_out = 0;
+    *out = *inv;
+    out->cards = arena_new(a, struct gpu_card, inv->cards_len);
+    for (size_t i = 0; i < inv->cards_len; i++) {
+        out->cards[i] = inv->cards[i];
+        if (!inv->cards[i].mig || !gpu_mode_is_shared(mode))
+            continue;
+        out->cards[i].health = GPU_HEALTH_SICK;
+        left_out++;
+    }
+    return left_out;
+}
+
 bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *y)
 {
     if (x->cards_len != y->cards_len || (x->links == NULL) != (y->links == NULL))
@@ -151,7 +167,7 @@ bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *
     for (size_t i = 0; i < x->cards_len; i++) {
         const struct gpu_card *p = &x->cards[i], *q = &y->cards[i];
         if (p->index != q->index || p->mib != q->mib || p->numa != q->numa ||
-            p->health != q->health || !str_eq(p->uuid, q->uuid) ||
+            p->health != q->health || p->mig != q->mig || !str_eq(p->uuid, q->uuid) ||
             !str_eq(str_or_empty(p->model), str_or_empty(q->model)) ||
             !str_eq(str_or_empty(p->pci), str_or_empty(q->pci)))
             return false;

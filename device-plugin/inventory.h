@@ -50,6 +50,10 @@ int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu
  * not look free. A vanished card whose index another card has taken is gone. Copies everything into a. */
 void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan,
                      struct arena *a, struct gpu_inventory *out);
+/* The inventory as the mode offers it, in a: a card that is cut into MIG instances has no memory of its own to share, so in
+ * the shared modes it counts as sick. Returns how many cards that concerns. Borrows texts and links. */
+size_t inventory_in_mode(const struct gpu_inventory *inv, enum gpu_mode mode, struct arena *a,
+                         struct gpu_inventory *out);
 /* Cards and links; mode and isolation do not count. */
 bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *y);
 

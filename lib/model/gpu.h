@@ -36,6 +36,7 @@ struct gpu_card {
     int32_t numa; /* -1 unknown */
     const char *pci;
     enum gpu_health health;
+    bool mig; /* cut into MIG instances. The device plugin's alone: not in the annotation */
 };
 
 struct gpu_inventory {

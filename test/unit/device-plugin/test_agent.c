@@ -34,6 +34,33 @@ static void health_of_a_card(void **state)
     expect_done();
 }
 
+static void cards_in_mig_mode(void **state)
+{
+    struct plugin_fixture *f = *state;
+    plugin_node(f, MODE("share"), "");
+    expect_list(f, "two cards", MEM, 30, 30);
+    f->cards.cards[1].mig = true;
+    agent_cards(f->agent, &f->cards);
+    expect_list(f, "one that is cut into instances is not shared", MEM, 30, 15);
+    expect_true("and published as sick", strstr(f->inventory, "\"health\":\"sick\"") != NULL);
+    expect_str("an Event", "GpuMig", f->reason);
+    expect_true("names it",
+                strstr(f->message, "1 of the node's 2 cards, which are in MIG mode: 1.") != NULL);
+    f->reason[0] = '\0';
+    f->cards.cards[0].model = "Tesla T40";
+    agent_cards(f->agent, &f->cards);
+    expect_true("published", strstr(f->inventory, "Tesla T40") != NULL);
+    expect_str("said once", "", f->reason);
+    plugin_node(f, MODE("default"), "");
+    expect_list(f, "as a whole card it is offered", NVIDIA, 2, 2);
+    plugin_node(f, MODE("share"), "");
+    expect_list(f, "and left out again", MEM, 30, 15);
+    f->cards.cards[1].mig = false;
+    agent_cards(f->agent, &f->cards);
+    expect_list(f, "until MIG is off", MEM, 30, 30);
+    expect_done();
+}
+
 static void the_kubelet_restarts(void **state)
 {
     struct plugin_fixture *f = *state;
@@ -300,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(health_of_a_card, plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(cards_in_mig_mode, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(the_kubelet_restarts, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(the_directory_is_replaced, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(the_mode_is_remembered, plugin_setup, plugin_teardown),

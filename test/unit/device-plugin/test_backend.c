@@ -117,7 +117,8 @@ static void mixed_cards_with_links(void **state)
     expect_str("bytes that are no text", "A10?\xC2\xAE", inv.cards[1].model);
     expect_int("each by its own size", 24576, inv.cards[1].mib);
     expect_int("NUMA node by sysfs", 1, inv.cards[1].numa);
-    expect_int("a MIG card is not offered", GPU_HEALTH_SICK, inv.cards[2].health);
+    expect_int("a card in MIG mode is seen as such", true, inv.cards[2].mig);
+    expect_int("and only that one", false, inv.cards[1].mig);
     static const char *const links[] = {"X", "NV2", "PIX", "NV2", "X", "NODE", "PIX", "NODE", "X"};
     for (size_t i = 0; i < 9; i++)
         expect_str("link", links[i], inv.links[i]);
