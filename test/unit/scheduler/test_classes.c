@@ -4,44 +4,7 @@
  */
 #include "scheduler/classes.h"
 
-#include "lib/model/names.h"
-#include "scheduler/pipeline.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
-
-static struct cluster c;
-static struct arena a;
-
-static int setup(void **state)
-{
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&a);
-    return 0;
-}
-
-static struct cluster_pod *put(const struct fixture_pod *f)
-{
-    char key[64];
-    (void)str_format(key, sizeof key, "d/%s", f->name);
-    (void)cluster_put_pod(&c, fixture_make_pod(f), NULL);
-    return cluster_find_pod(&c, key);
-}
-
-static const char *choose(struct cluster_pod *cp)
-{
-    struct pipeline_choice choice;
-    pipeline_choose(&c, cp, &a, &choice);
-    return choice.node != NULL ? choice.node->name : NULL;
-}
+#include "test/unit/scheduler/model_kit.h"
 
 static void who_shares_a_class(void **state)
 {
@@ -85,7 +48,7 @@ static void who_shares_a_class(void **state)
     struct pod_class *k = classes_ask(&c, put(&first));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct fixture_pod f = rows[i].pod;
-        f.name = arena_printf(&a, "p%zu", i);
+        f.name = arena_printf(&arena, "p%zu", i);
         expect_int(rows[i].row, rows[i].shares, classes_ask(&c, put(&f)) == k);
     }
     expect_done();
@@ -95,29 +58,29 @@ static void only_what_changed_is_asked_again(void **state)
 {
     (void)state;
     for (int i = 0; i < 50; i++)
-        (void)cluster_put_node(&c, NODE(.name = arena_printf(&a, "n%02d", i)));
+        (void)cluster_put_node(&c, NODE(.name = arena_printf(&arena, "n%02d", i)));
     struct cluster_pod *p = put(&(struct fixture_pod){.name = "p", .c = {{.cpu_milli = 1000}}});
     struct cluster_pod *q = put(&(struct fixture_pod){.name = "q", .c = {{.cpu_milli = 1000}}});
-    expect_str("all are equal", "n00", choose(p));
+    expect_str("all are equal", "n00", best(p));
     expect_int("asked about all nodes", 50, (int64_t)c.classes->asked);
-    expect_str("nothing changed", "n00", choose(p));
+    expect_str("nothing changed", "n00", best(p));
     expect_int("asked about none", 50, (int64_t)c.classes->asked);
     (void)cluster_assume(&c, p, cluster_find_node(&c, "n00"), &(struct claim){0});
-    expect_str("one is fuller", "n01", choose(q));
+    expect_str("one is fuller", "n01", best(q));
     expect_int("asked about that one", 51, (int64_t)c.classes->asked);
     (void)cluster_put_node(&c, NODE(.name = "n07"));
-    expect_str("a heartbeat", "n01", choose(q));
+    expect_str("a heartbeat", "n01", best(q));
     expect_int("asked about none", 51, (int64_t)c.classes->asked);
     (void)cluster_put_node(&c, NODE(.name = "n01", .unschedulable = true));
-    expect_str("cordoned", "n02", choose(q));
+    expect_str("cordoned", "n02", best(q));
     expect_int("asked about it", 52, (int64_t)c.classes->asked);
     cluster_forget(&c, p);
     (void)cluster_put_node(&c, NODE(.name = "n00", .cpu_milli = 500));
-    expect_str("changed twice", "n02", choose(q));
+    expect_str("changed twice", "n02", best(q));
     (void)cluster_put_node(&c, NODE(.name = "a"));
-    expect_str("a new node", "a", choose(q));
+    expect_str("a new node", "a", best(q));
     (void)cluster_remove_node(&c, "a");
-    expect_str("gone again", "n02", choose(q));
+    expect_str("gone again", "n02", best(q));
     expect_done();
 }
 
@@ -129,33 +92,33 @@ static void a_refusal_asks_again_only_what_changed(void **state)
     (void)cluster_put_node(&c, NODE(.name = "q", .unschedulable = true));
     struct cluster_pod *p = put(&(struct fixture_pod){.name = "p", .c = {{.cpu_milli = 2000}}});
     struct pipeline_choice choice;
-    pipeline_choose(&c, p, &a, &choice);
+    pipeline_choose(&c, p, &arena, &choice);
     const struct refusals *r = classes_ask(&c, p)->refusals;
     expect_true("remembered", r != NULL && r->generation == c.table.generation);
     expect_str(
         "the words",
         "0/3 nodes fit: 2 have too little cpu (asked: 2, largest free: 1 on n), 1 is cordoned",
-        reasons_sentence(&choice.why, &a));
+        reasons_sentence(&choice.why, &arena));
     r->nodes[1].free = 1700; /* what is remembered, not what is */
-    pipeline_choose(&c, p, &a, &choice);
+    pipeline_choose(&c, p, &arena, &choice);
     expect_str("not asked again",
                "0/3 nodes fit: 2 have too little cpu (asked: 2, largest free: 1700m on o), 1 is "
                "cordoned",
-               reasons_sentence(&choice.why, &a));
+               reasons_sentence(&choice.why, &arena));
     (void)cluster_put_node(&c, NODE(.name = "o", .cpu_milli = 600));
-    pipeline_choose(&c, p, &a, &choice);
+    pipeline_choose(&c, p, &arena, &choice);
     expect_str(
         "asked again",
         "0/3 nodes fit: 2 have too little cpu (asked: 2, largest free: 1 on n), 1 is cordoned",
-        reasons_sentence(&choice.why, &a));
+        reasons_sentence(&choice.why, &arena));
     (void)cluster_put_node(&c, NODE(.name = "q", .cpu_milli = 1000));
-    pipeline_choose(&c, p, &a, &choice);
+    pipeline_choose(&c, p, &arena, &choice);
     expect_str("a reason that nobody has any more",
                "0/3 nodes fit: 3 have too little cpu (asked: 2, largest free: 1 on n)",
-               reasons_sentence(&choice.why, &a));
+               reasons_sentence(&choice.why, &arena));
     expect_int("nor its events", EVENT_NODE_ADDED | EVENT_NODE_ROOM | EVENT_POD_GONE, choice.wakes);
     (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 2000));
-    expect_str("and room", "n", choose(p));
+    expect_str("and room", "n", best(p));
     expect_done();
 }
 
@@ -165,21 +128,21 @@ static void the_least_used_class_goes_first(void **state)
     (void)cluster_put_node(&c, NODE(.name = "n"));
     struct cluster_pod *pods[3];
     for (int i = 0; i < 3; i++)
-        pods[i] = put(&(struct fixture_pod){.name = arena_printf(&a, "p%d", i),
+        pods[i] = put(&(struct fixture_pod){.name = arena_printf(&arena, "p%d", i),
                                             .c = {{.cpu_milli = 100 + i}}});
-    (void)choose(pods[0]);
+    (void)best(pods[0]);
     size_t one = c.classes->bytes;
-    (void)choose(pods[1]);
-    (void)choose(pods[0]);
+    (void)best(pods[1]);
+    (void)best(pods[0]);
     c.classes->budget = 2 * one + one / 2;
-    (void)choose(pods[2]);
+    (void)best(pods[2]);
     expect_int("three were made", 3, (int64_t)c.classes->made);
-    (void)choose(pods[0]);
+    (void)best(pods[0]);
     expect_int("the first is still there", 3, (int64_t)c.classes->made);
-    (void)choose(pods[1]);
+    (void)best(pods[1]);
     expect_int("the second had gone", 4, (int64_t)c.classes->made);
     c.classes->budget = 1;
-    expect_str("one in use never goes", "n", choose(pods[1]));
+    expect_str("one in use never goes", "n", best(pods[1]));
     expect_int("all others do", (int64_t)c.classes->bytes, (int64_t)c.classes->newest->bytes);
     expect_done();
 }
@@ -191,17 +154,17 @@ static void a_class_that_is_wrong_does_no_harm(void **state)
     (void)cluster_put_node(&c, NODE(.name = "a", .unschedulable = true));
     (void)cluster_put_node(&c, NODE(.name = "b"));
     struct cluster_pod *p = put(&(struct fixture_pod){.name = "p"});
-    expect_str("right", "b", choose(p));
+    expect_str("right", "b", best(p));
     struct pod_class *k = classes_ask(&c, p);
     tree_set(&k->groups[0].tree, 0, 1 << 20);
-    expect_str("it prefers a node that is closed", "b", choose(p));
+    expect_str("it prefers a node that is closed", "b", best(p));
     expect_int("which is noticed", 1, (int64_t)c.classes->disagreed);
-    expect_str("once", "b", choose(p));
+    expect_str("once", "b", best(p));
     expect_int("and not again", 1, (int64_t)c.classes->disagreed);
     tree_set(&classes_ask(&c, p)->groups[0].tree, 1, TREE_NO);
-    expect_str("it says that none fits", "b", choose(p));
+    expect_str("it says that none fits", "b", best(p));
     expect_int("which is noticed as well", 2, (int64_t)c.classes->disagreed);
-    expect_str("and put right", "b", choose(p));
+    expect_str("and put right", "b", best(p));
     expect_int("all is well", 2, (int64_t)c.classes->disagreed);
     expect_done();
 }
@@ -209,11 +172,11 @@ static void a_class_that_is_wrong_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_shares_a_class, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_what_changed_is_asked_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_refusal_asks_again_only_what_changed, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_least_used_class_goes_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_class_that_is_wrong_does_no_harm, setup, teardown),
+        T(who_shares_a_class),
+        T(only_what_changed_is_asked_again),
+        T(a_refusal_asks_again_only_what_changed),
+        T(the_least_used_class_goes_first),
+        T(a_class_that_is_wrong_does_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,35 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cluster.h"
 
-#include "lib/model/names.h"
 #include "scheduler/gangs.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
-
-static struct cluster c;
-static struct arena scratch;
-
-static int setup(void **state)
-{
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&scratch, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&scratch);
-    return 0;
-}
-
-static uint32_t put(const struct fixture_pod *f)
-{
-    return cluster_put_pod(&c, fixture_make_pod(f), NULL);
-}
-#define PUT(...) put(&(struct fixture_pod){__VA_ARGS__})
+#include "test/unit/scheduler/model_kit.h"
 
 static struct cluster_pod *pod(const char *key)
 {
@@ -55,19 +28,19 @@ static const char *cards_of(const char *name)
         strbuf_addf(&b, "%s%lld", i > 0 ? " " : "", (long long)l->cards[i].used_gib);
     if (l->unplaced_gib > 0)
         strbuf_addf(&b, " ?%lld", (long long)l->unplaced_gib);
-    return arena_strdup(&scratch, strbuf_str(&b));
+    return arena_strdup(&arena, strbuf_str(&b));
 }
 
 static void put_gpu_node(const char *name, const char *cards)
 {
     (void)cluster_put_node(
         &c, NODE(.name = name, .gib = 30,
-                 .inventory = cards == NULL ? NULL : fixture_inventory(&scratch, "cgpu", cards)));
+                 .inventory = cards == NULL ? NULL : fixture_inventory(&arena, "cgpu", cards)));
 }
 
 static struct claim on_card(int32_t card, int64_t gib)
 {
-    struct claim claim = {.shares = arena_new(&scratch, struct claim_share, 1), .shares_len = 1};
+    struct claim claim = {.shares = arena_new(&arena, struct claim_share, 1), .shares_len = 1};
     claim.shares[0] = (struct claim_share){.container = 0, .card = card, .gib = gib};
     return claim;
 }
@@ -76,7 +49,7 @@ static void a_pod_comes_is_assumed_confirmed_and_goes(void **state)
 {
     (void)state;
     expect_int("a new node", EVENT_NODE_ADDED, cluster_put_node(&c, NODE(.name = "n1")));
-    expect_int("a new pod", EVENT_GANG, PUT(.name = "p", .c = {{.cpu_milli = 500}}));
+    expect_int("a new pod", EVENT_GANG, EVENTS(.name = "p", .c = {{.cpu_milli = 500}}));
     uint64_t pending = cluster_digest(&c);
     expect_true("may be placed", cluster_pod_is_schedulable(pod("d/p")));
     cluster_assume(&c, pod("d/p"), node("n1"), &(struct claim){0});
@@ -89,7 +62,7 @@ static void a_pod_comes_is_assumed_confirmed_and_goes(void **state)
     (void)PUT(.name = "p", .c = {{.cpu_milli = 500}}, .labels = PAIRS("a", "b"));
     expect_int("a label does not confirm", CLUSTER_ASSUMED, pod("d/p")->state);
     expect_int("confirmed, no room comes free", 0,
-               PUT(.name = "p", .node = "n1", .c = {{.cpu_milli = 500}}) & EVENT_POD_GONE);
+               EVENTS(.name = "p", .node = "n1", .c = {{.cpu_milli = 500}}) & EVENT_POD_GONE);
     expect_int("bound", CLUSTER_BOUND, pod("d/p")->state);
     expect_int("counted once", 500, node("n1")->used.cpu_milli);
     expect_int("a DELETE of another uid", 0, cluster_remove_pod(&c, "d/p", "other", NULL));
@@ -107,8 +80,9 @@ static void a_pod_that_ends_holds_nothing(void **state)
     static const char *const phases[] = {"Succeeded", "Failed"};
     for (size_t i = 0; i < 2; i++) {
         (void)PUT(.name = "p", .node = "n1", .c = {{.cpu_milli = 500}});
-        expect_int(phases[i], EVENT_POD_GONE,
-                   PUT(.name = "p", .node = "n1", .phase = phases[i], .c = {{.cpu_milli = 500}}));
+        expect_int(
+            phases[i], EVENT_POD_GONE,
+            EVENTS(.name = "p", .node = "n1", .phase = phases[i], .c = {{.cpu_milli = 500}}));
         expect_int(phases[i], 0, node("n1")->used.cpu_milli);
         expect_true(phases[i], cluster_find_pod(&c, "d/p") == NULL);
     }
@@ -125,11 +99,11 @@ static void a_pod_is_where_the_api_server_says(void **state)
     (void)PUT(.name = "p", .c = {{.cpu_milli = 500}});
     cluster_assume(&c, pod("d/p"), node("n1"), &(struct claim){0});
     expect_true("bound elsewhere: room comes free",
-                PUT(.name = "p", .node = "n2", .c = {{.cpu_milli = 500}}) & EVENT_POD_GONE);
+                EVENTS(.name = "p", .node = "n2", .c = {{.cpu_milli = 500}}) & EVENT_POD_GONE);
     expect_int("not here", 0, node("n1")->used.cpu_milli);
     expect_int("there", 500, node("n2")->used.cpu_milli);
     expect_true("made again under its name: room comes free",
-                PUT(.name = "p", .uid = "new", .c = {{.cpu_milli = 100}}) & EVENT_POD_GONE);
+                EVENTS(.name = "p", .uid = "new", .c = {{.cpu_milli = 100}}) & EVENT_POD_GONE);
     expect_int("the old one is gone", 0, node("n2")->used.cpu_milli);
     expect_int("the new one waits", CLUSTER_PENDING, pod("d/p")->state);
     expect_done();
@@ -141,10 +115,10 @@ static void a_resize_counts(void **state)
     (void)cluster_put_node(&c, NODE(.name = "n1"));
     (void)PUT(.name = "p", .node = "n1", .c = {{.cpu_milli = 500}});
     expect_int("larger: nothing comes free", 0,
-               PUT(.name = "p", .node = "n1", .c = {{.cpu_milli = 900}}) & EVENT_POD_GONE);
+               EVENTS(.name = "p", .node = "n1", .c = {{.cpu_milli = 900}}) & EVENT_POD_GONE);
     expect_int("larger", 900, node("n1")->used.cpu_milli);
     expect_true("smaller: room comes free",
-                PUT(.name = "p", .node = "n1", .c = {{.cpu_milli = 200}}) & EVENT_POD_GONE);
+                EVENTS(.name = "p", .node = "n1", .c = {{.cpu_milli = 200}}) & EVENT_POD_GONE);
     expect_int("smaller", 200, node("n1")->used.cpu_milli);
     expect_done();
 }
@@ -233,8 +207,8 @@ static void a_claim_is_read_once(void **state)
     ours.shares[0].card = 1;
     expect_str("what we assume is copied", "3 0", cards_of("n1"));
     expect_true("another leader's Binding won, on the other card: room comes free here",
-                PUT(.name = "p", .node = "n1", .c = {{.gib = 3}},
-                    .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":3}}")) &
+                EVENTS(.name = "p", .node = "n1", .c = {{.gib = 3}},
+                       .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":3}}")) &
                     EVENT_POD_GONE);
     expect_str("the truth is in the annotation", "0 3", cards_of("n1"));
     (void)PUT(.name = "p", .node = "n1", .c = {{.gib = 3}},
@@ -313,18 +287,19 @@ static void a_pod_that_cannot_be_read(void **state)
               .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":3}}"));
     uint64_t before = cluster_digest(&c);
     expect_int("a version that cannot be read: nothing comes free", 0,
-               PUT(.name = "first", .node = "n1", .unreadable = true));
+               EVENTS(.name = "first", .node = "n1", .unreadable = true));
     expect_true("it holds what it held", cluster_digest(&c) == before);
     expect_str("also of the cards", "0 3", cards_of("n1"));
     expect_true("and closes no node", cluster_find_unreadable(node("n1")) == NULL);
-    expect_true("it can be read again", PUT(.name = "first", .node = "n1",
-                                            .c = {{.cpu_milli = 400, .gib = 3}}) == EVENT_POD_GONE);
+    expect_true("it can be read again",
+                EVENTS(.name = "first", .node = "n1", .c = {{.cpu_milli = 400, .gib = 3}}) ==
+                    EVENT_POD_GONE);
     expect_int("smaller", 400, node("n1")->used.cpu_milli);
     (void)PUT(.name = "first", .node = "n1", .unreadable = true, .terminating = true);
     expect_true("that it is going can be read", pod("d/first")->pod->terminating);
     expect_int("going is not gone", 400, node("n1")->used.cpu_milli);
     expect_int("that it has ended as well", EVENT_POD_GONE,
-               PUT(.name = "first", .node = "n1", .unreadable = true, .phase = "Failed"));
+               EVENTS(.name = "first", .node = "n1", .unreadable = true, .phase = "Failed"));
     expect_int("then it holds nothing", 0, node("n1")->used.cpu_milli);
 
     (void)PUT(.name = "z", .node = "n1", .scheduler = "another", .unreadable = true);
@@ -332,7 +307,7 @@ static void a_pod_that_cannot_be_read(void **state)
     expect_str("of a size that nobody knows: the node is closed, the first by name says so", "d/y",
                cluster_find_unreadable(node("n1"))->pod->key);
     expect_int("one of them known: whoever waits for room hears of it", EVENT_POD_GONE,
-               PUT(.name = "y", .node = "n1"));
+               EVENTS(.name = "y", .node = "n1"));
     expect_str("the other", "d/z", cluster_find_unreadable(node("n1"))->pod->key);
     (void)PUT(.name = "z", .node = "n1", .scheduler = "another", .unreadable = true);
     expect_int("seen again, counted once", 1, (int64_t)node("n1")->unreadable);
@@ -393,7 +368,6 @@ static void only_an_assumption_can_be_forgotten(void **state)
     expect_done();
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 int main(void)
 {
     const struct CMUnitTest tests[] = {

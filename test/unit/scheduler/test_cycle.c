@@ -1,64 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cycle.h"
 
-#include "lib/model/names.h"
 #include "scheduler/gangs.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 
-static struct cluster c;
-static struct arena a;
 static struct cycle_result result;
-
-static int setup(void **state)
-{
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&a);
-    return 0;
-}
-
-#define PUT(...) \
-    (void)cluster_put_pod(&c, fixture_make_pod(&(struct fixture_pod){__VA_ARGS__}), NULL)
-#define MEMBER(min) PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, min)
-
-/* Where the members are now: "a@n1 b@-". */
-static const char *places(const struct gang *g)
-{
-    AUTO_STRBUF b;
-    strbuf_init(&b);
-    for (char name = 'a'; name <= 'z'; name++)
-        for (size_t i = 0; i < g->members.len; i++) {
-            const struct cluster_pod *cp = g->members.items[i];
-            if (cp->pod->name[0] == name)
-                strbuf_addf(&b, "%s%s@%s", b.len > 0 ? " " : "", cp->pod->name,
-                            cp->on != NULL ? cp->on->name : "-");
-        }
-    return arena_strdup(&a, strbuf_str(&b));
-}
 
 static const char *try_gang(const char *key)
 {
-    struct gang *g = map_get(&c.gangs, key);
-    struct plan plan;
-    assert_non_null(g);
-    uint64_t before = cluster_digest(&c);
-    plan_begin(&plan, &c);
-    cycle_run(&c, g, &plan, &a, &result);
-    bool committed = plan.committed;
-    plan_end(&plan);
-    expect_int("committed where placed",
-               result.verdict == CYCLE_PLACED || result.verdict == CYCLE_PARTLY, committed);
-    expect_true("nothing changed where not", committed || cluster_digest(&c) == before);
-    return places(g);
+    return places(run_gang(key, &result));
 }
 
 static void a_lone_pod(void **state)
@@ -90,14 +40,14 @@ static void all_or_nothing(void **state)
 {
     (void)state;
     (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 2000));
-    PUT(.name = "a", .labels = MEMBER("3"), .c = {{.cpu_milli = 1000}});
-    PUT(.name = "b", .labels = MEMBER("3"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "a", .labels = MEMBER("g", "3"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "b", .labels = MEMBER("g", "3"), .c = {{.cpu_milli = 1000}});
     expect_str("a pod is missing", "a@- b@-", try_gang("gang d/g"));
     expect_int("waiting", CYCLE_WAITING, result.verdict);
     expect_str("says so", "gang d/g: 2 of 3 pods exist", result.sentence);
     expect_int("only its own change helps, not another gang's", 0, result.wakes);
     uint64_t two = result.class;
-    PUT(.name = "c", .labels = MEMBER("3"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "c", .labels = MEMBER("g", "3"), .c = {{.cpu_milli = 1000}});
     expect_str("room for two", "a@- b@- c@-", try_gang("gang d/g"));
     expect_int("no room", CYCLE_NO_ROOM, result.verdict);
     expect_str("says so",
@@ -115,9 +65,9 @@ static void members_beyond_the_quorum_go_as_they_fit(void **state)
 {
     (void)state;
     (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 2000));
-    PUT(.name = "a", .labels = MEMBER("2"), .c = {{.cpu_milli = 1000}});
-    PUT(.name = "b", .labels = MEMBER("2"), .c = {{.cpu_milli = 1000}});
-    PUT(.name = "c", .labels = MEMBER("2"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "a", .labels = MEMBER("g", "2"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "b", .labels = MEMBER("g", "2"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "c", .labels = MEMBER("g", "2"), .c = {{.cpu_milli = 1000}});
     expect_str("two of three", "a@n1 b@n1 c@-", try_gang("gang d/g"));
     expect_int("partly", CYCLE_PARTLY, result.verdict);
     expect_str("says so",
@@ -136,8 +86,8 @@ static void a_crash_between_two_binds_is_finished(void **state)
 {
     (void)state;
     (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 2000));
-    PUT(.name = "a", .labels = MEMBER("2"), .node = "n1", .c = {{.cpu_milli = 1000}});
-    PUT(.name = "b", .labels = MEMBER("2"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "a", .labels = MEMBER("g", "2"), .node = "n1", .c = {{.cpu_milli = 1000}});
+    PUT(.name = "b", .labels = MEMBER("g", "2"), .c = {{.cpu_milli = 1000}});
     expect_str("the bound one counts", "a@n1 b@n1", try_gang("gang d/g"));
     expect_int("placed", CYCLE_PLACED, result.verdict);
     expect_done();
@@ -147,12 +97,12 @@ static void terminating_members_do_not_help(void **state)
 {
     (void)state;
     (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 2000));
-    PUT(.name = "a", .labels = MEMBER("2"), .node = "n1", .terminating = true,
+    PUT(.name = "a", .labels = MEMBER("g", "2"), .node = "n1", .terminating = true,
         .c = {{.cpu_milli = 1000}});
-    PUT(.name = "b", .labels = MEMBER("2"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "b", .labels = MEMBER("g", "2"), .c = {{.cpu_milli = 1000}});
     expect_str("it waits", "a@n1 b@-", try_gang("gang d/g"));
     expect_str("says so", "gang d/g: 1 of 2 pods exists", result.sentence);
-    PUT(.name = "c", .labels = MEMBER("2"), .c = {{.cpu_milli = 1000}});
+    PUT(.name = "c", .labels = MEMBER("g", "2"), .c = {{.cpu_milli = 1000}});
     expect_str("its room is not free yet", "a@n1 b@- c@-", try_gang("gang d/g"));
     (void)cluster_remove_pod(&c, "d/a", NULL, NULL);
     expect_str("now it is", "b@n1 c@n1", try_gang("gang d/g"));
@@ -179,8 +129,8 @@ static void what_no_node_can_help(void **state)
     expect_str("says so",
                "cannot be read: pod d/c: spec.overhead: resource cpu: quantity too large: '1e30'",
                result.sentence);
-    PUT(.name = "x", .labels = MEMBER("2"));
-    PUT(.name = "y", .labels = MEMBER("2"), .c = {{.percent = 5}});
+    PUT(.name = "x", .labels = MEMBER("g", "2"));
+    PUT(.name = "y", .labels = MEMBER("g", "2"), .c = {{.percent = 5}});
     expect_str("one member spoils it", "x@- y@-", try_gang("gang d/g"));
     expect_str("and is named",
                "gang d/g: pod y: container c0 asks for aliyun.com/gpu-core.percentage without "
@@ -197,7 +147,7 @@ static void a_large_gang_is_not_told_of_every_pod(void **state)
     for (int i = 0; i < 99; i++) {
         char name[8];
         (void)str_format(name, sizeof name, "p%02d", i);
-        PUT(.name = name, .labels = MEMBER("100"));
+        PUT(.name = name, .labels = MEMBER("g", "100"));
         (void)try_gang("gang d/g");
         changes += result.class != last;
         last = result.class;
@@ -235,7 +185,6 @@ static void a_plan_can_be_undone_in_parts(void **state)
     expect_done();
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -7,12 +7,7 @@
  */
 #include "scheduler/domains.h"
 
-#include "lib/base/json.h"
-#include "lib/kube/decode.h"
-#include "lib/model/names.h"
-#include "scheduler/pipeline.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 
 #define WEB PAIRS("app", "web")
 #define DB PAIRS("app", "db")
@@ -33,51 +28,14 @@
     "\",\"maxSkew\":1,\"whenUnsatisfiable\":\"ScheduleAnyway\"," SELECTS("web") "}"
 #define SPREAD(constraints) "\"topologySpreadConstraints\":[" constraints "]"
 
-static struct cluster c;
-static struct arena a;
-
-static int setup(void **state)
+static int setup_nodes(void **state)
 {
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
+    (void)setup(state);
     (void)cluster_put_node(&c, NODE(.name = "a1", .labels = PAIRS("zone", "a", "host", "a1")));
     (void)cluster_put_node(&c, NODE(.name = "a2", .labels = PAIRS("zone", "a", "host", "a2")));
     (void)cluster_put_node(&c, NODE(.name = "b1", .labels = PAIRS("zone", "b", "host", "b1")));
     (void)cluster_put_node(&c, NODE(.name = "x", .labels = PAIRS("host", "x")));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&a);
-    return 0;
-}
-
-static struct cluster_pod *put(const struct fixture_pod *f)
-{
-    (void)cluster_put_pod(&c, fixture_make_pod(f), NULL);
-    return cluster_find_pod(&c, arena_printf(&a, "%s/%s", f->ns != NULL ? f->ns : "d", f->name));
-}
-
-/* "a1 b1" */
-static const char *open_nodes(struct cluster_pod *cp)
-{
-    AUTO_STRBUF b = {0};
-    struct plugin_ask ask = pipeline_ask(&c, cp);
-    for (uint32_t i = 0; i < c.table.len; i++)
-        if (pipeline_refusing(&ask, c.table.rows[i].node, &a, NULL) == NULL)
-            strbuf_addf(&b, "%s%s", b.len > 0 ? " " : "", c.table.rows[i].node->name);
-    return arena_strdup(&a, strbuf_str(&b));
-}
-
-static const char *best(struct cluster_pod *cp)
-{
-    struct pipeline_choice choice;
-    pipeline_choose(&c, cp, &a, &choice);
-    return choice.node != NULL ? choice.node->name : NULL;
 }
 
 static void which_nodes_are_open(void **state)
@@ -243,7 +201,7 @@ static void which_nodes_are_open(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int k = 0; k < 4; k++) {
             struct fixture_pod f = rows[i].placed[k];
-            f.name = arena_printf(&a, "placed%d", k);
+            f.name = arena_printf(&arena, "placed%d", k);
             if (f.node != NULL)
                 (void)put(&f);
         }
@@ -254,7 +212,7 @@ static void which_nodes_are_open(void **state)
         expect_str(rows[i].row, rows[i].open, open);
         expect_int(rows[i].row, open[0] != '\0', best(p) != NULL);
         (void)teardown(state);
-        (void)setup(state);
+        (void)setup_nodes(state);
     }
     expect_done();
 }
@@ -331,11 +289,11 @@ static void the_words(void **state)
         f.name = "p";
         if (rows[i].placed.name != NULL)
             (void)put(&rows[i].placed);
-        pipeline_choose(&c, put(&f), &a, &choice);
-        expect_str(rows[i].row, rows[i].says, reasons_sentence(&choice.why, &a));
+        pipeline_choose(&c, put(&f), &arena, &choice);
+        expect_str(rows[i].row, rows[i].says, reasons_sentence(&choice.why, &arena));
         expect_int(rows[i].row, rows[i].wakes | EVENT_NODE_ADDED, choice.wakes);
         (void)teardown(state);
-        (void)setup(state);
+        (void)setup_nodes(state);
     }
     expect_done();
 }
@@ -384,7 +342,7 @@ static void the_best_node(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int k = 0; k < 2; k++) {
             struct fixture_pod f = rows[i].placed[k];
-            f.name = arena_printf(&a, "placed%d", k);
+            f.name = arena_printf(&arena, "placed%d", k);
             if (f.node != NULL)
                 (void)put(&f);
         }
@@ -392,7 +350,7 @@ static void the_best_node(void **state)
         f.name = "p";
         expect_str(rows[i].row, rows[i].best, best(put(&f)));
         (void)teardown(state);
-        (void)setup(state);
+        (void)setup_nodes(state);
     }
     expect_done();
 }
@@ -403,7 +361,7 @@ static void put_namespace(const char *name, const char *team)
     struct object *o = NULL;
     struct error err = ERROR_INIT;
     const char *text = arena_printf(
-        &a, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"team\":\"%s\"}}}", name, team);
+        &arena, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"team\":\"%s\"}}}", name, team);
     assert_int_equal(json_parse(&doc, text, strlen(text), &err), 0);
     assert_int_equal(decode_namespace(json_root(doc), &o, &err), 0);
     (void)objects_put(&c.objects, OBJECTS_NAMESPACES, o);
@@ -448,13 +406,14 @@ static void nodes_move_between_domains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(which_nodes_are_open, setup, teardown),
-        cmocka_unit_test_setup_teardown(tainted_nodes_are_domains_unless_the_policy_says_so, setup,
+        cmocka_unit_test_setup_teardown(which_nodes_are_open, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(tainted_nodes_are_domains_unless_the_policy_says_so,
+                                        setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(the_words, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(the_best_node, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(namespaces_are_selected_by_their_labels, setup_nodes,
                                         teardown),
-        cmocka_unit_test_setup_teardown(the_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_best_node, setup, teardown),
-        cmocka_unit_test_setup_teardown(namespaces_are_selected_by_their_labels, setup, teardown),
-        cmocka_unit_test_setup_teardown(nodes_move_between_domains, setup, teardown),
+        cmocka_unit_test_setup_teardown(nodes_move_between_domains, setup_nodes, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,55 +4,26 @@
  */
 #include "scheduler/index.h"
 
-#include "lib/model/names.h"
 #include "scheduler/classes.h"
-#include "scheduler/pipeline.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 #include "test/unit/scheduler/oracle.h"
 
-static struct cluster c;
-static struct arena a;
-
-static int setup(void **state)
+static int setup_nodes(void **state)
 {
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
+    (void)setup(state);
     (void)cluster_put_node(&c, NODE(.name = "n1", .labels = PAIRS("host", "n1")));
     (void)cluster_put_node(&c, NODE(.name = "n2", .labels = PAIRS("host", "n2")));
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&a);
-    return 0;
-}
-
-static struct cluster_pod *put(const struct fixture_pod *f)
-{
-    (void)cluster_put_pod(&c, fixture_make_pod(f), NULL);
-    return cluster_find_pod(&c, arena_printf(&a, "d/%s", f->name));
-}
-
 static const char *anti(const char *app)
 {
     return arena_printf(
-        &a,
+        &arena,
         "\"affinity\":{\"podAntiAffinity\":{"
         "\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"topologyKey\":\"host\","
         "\"labelSelector\":{\"matchLabels\":{\"app\":\"%s\"}}}]}}",
         app);
-}
-
-static const char *choose(struct cluster_pod *cp)
-{
-    struct pipeline_choice choice;
-    pipeline_choose(&c, cp, &a, &choice);
-    return choice.node != NULL ? choice.node->name : NULL;
 }
 
 static void nothing_is_counted_until_somebody_asks(void **state)
@@ -61,10 +32,10 @@ static void nothing_is_counted_until_somebody_asks(void **state)
     struct cluster_pod *w =
         put(&(struct fixture_pod){.name = "w", .node = "n1", .labels = PAIRS("app", "web")});
     struct cluster_pod *p = put(&(struct fixture_pod){.name = "p"});
-    expect_true("a pod without terms", choose(p) != NULL);
+    expect_true("a pod without terms", best(p) != NULL);
     expect_true("no counting", !c.index.active && w->traits == NULL && p->traits == NULL);
     struct cluster_pod *q = put(&(struct fixture_pod){.name = "q", .spec = anti("web")});
-    expect_str("a pod with terms finds those that were there before", "n2", choose(q));
+    expect_str("a pod with terms finds those that were there before", "n2", best(q));
     expect_true("counting", c.index.active && w->traits != NULL);
     expect_true("all is counted", oracle_index(&c));
     expect_int("one counts the term's pods, one its holders", 2,
@@ -82,7 +53,7 @@ static void events_only_for_pods_that_count(void **state)
     const struct cluster_hooks *none = NULL;
     struct fixture_pod w = {.name = "w", .node = "n1", .labels = PAIRS("app", "web")};
     expect_int("nobody asks", 0, cluster_put_pod(&c, fixture_make_pod(&w), none));
-    (void)choose(put(&(struct fixture_pod){.name = "q", .spec = anti("web")}));
+    (void)best(put(&(struct fixture_pod){.name = "q", .spec = anti("web")}));
     expect_int("an update of it", 0, cluster_put_pod(&c, fixture_make_pod(&w), none));
     w.labels = PAIRS("app", "db");
     expect_int("other labels", EVENT_POD_COUNTED, cluster_put_pod(&c, fixture_make_pod(&w), none));
@@ -108,15 +79,15 @@ static void counters_that_nobody_uses_go(void **state)
     (void)put(&(struct fixture_pod){.name = "w", .node = "n1", .labels = PAIRS("app", "web")});
     c.classes->budget = 1; /* one class at a time, so one user */
     for (int i = 0; i < PODS; i++) {
-        struct fixture_pod f = {.name = "p", .uid = arena_printf(&a, "u%d", i)};
-        f.spec = anti(arena_printf(&a, "app-%d", i));
-        (void)choose(put(&f));
+        struct fixture_pod f = {.name = "p", .uid = arena_printf(&arena, "u%d", i)};
+        f.spec = anti(arena_printf(&arena, "app-%d", i));
+        (void)best(put(&f));
     }
     expect_true("most are gone", map_count(&c.index.counters) < PODS);
     expect_true("the others are right", oracle_index(&c));
-    expect_str("and still used", "n2", choose(stays));
+    expect_str("and still used", "n2", best(stays));
     (void)put(&(struct fixture_pod){.name = "v", .node = "n2", .labels = PAIRS("app", "web")});
-    expect_str("and follow", NULL, choose(stays));
+    expect_str("and follow", NULL, best(stays));
     expect_true("all are right", oracle_index(&c));
     expect_done();
 }
@@ -126,13 +97,13 @@ static void a_node_that_goes_leaves_its_number(void **state)
     (void)state;
     struct cluster_pod *q = put(&(struct fixture_pod){.name = "q", .spec = anti("web")});
     (void)put(&(struct fixture_pod){.name = "w", .node = "n1", .labels = PAIRS("app", "web")});
-    expect_str("not where the other one is", "n2", choose(q));
+    expect_str("not where the other one is", "n2", best(q));
     uint32_t slot = cluster_find_node(&c, "n1")->slot;
     (void)cluster_remove_node(&c, "n1");
     (void)cluster_remove_pod(&c, "d/w", NULL, NULL);
     (void)cluster_put_node(&c, NODE(.name = "a", .labels = PAIRS("host", "a")));
     expect_int("the number is given again", slot, cluster_find_node(&c, "a")->slot);
-    expect_str("and begins at nothing", "a", choose(q));
+    expect_str("and begins at nothing", "a", best(q));
     expect_true("all is counted", oracle_index(&c));
     expect_done();
 }
@@ -140,10 +111,11 @@ static void a_node_that_goes_leaves_its_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_is_counted_until_somebody_asks, setup, teardown),
-        cmocka_unit_test_setup_teardown(events_only_for_pods_that_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(counters_that_nobody_uses_go, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_node_that_goes_leaves_its_number, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_counted_until_somebody_asks, setup_nodes,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(events_only_for_pods_that_count, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(counters_that_nobody_uses_go, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(a_node_that_goes_leaves_its_number, setup_nodes, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,38 +4,7 @@
  */
 #include "scheduler/nominations.h"
 
-#include "lib/model/names.h"
-#include "scheduler/pipeline.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
-
-static struct cluster c;
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    cluster_deinit(&c);
-    return 0;
-}
-
-static struct cluster_pod *put(const struct fixture_pod *f)
-{
-    struct pod *p = fixture_make_pod(f);
-    const char *key = p->key;
-    (void)cluster_put_pod(&c, p, NULL);
-    return cluster_find_pod(&c, key);
-}
-#define PUT(...) put(&(struct fixture_pod){__VA_ARGS__})
+#include "test/unit/scheduler/model_kit.h"
 
 /* Four nodes with room. */
 static int setup_nodes(void **state)
@@ -45,17 +14,6 @@ static int setup_nodes(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         (void)cluster_put_node(&c, NODE(.name = names[i]));
     return 0;
-}
-
-/* "a1 b1" */
-static const char *open_nodes(struct cluster_pod *cp)
-{
-    AUTO_STRBUF b = {0};
-    struct plugin_ask ask = pipeline_ask(&c, cp);
-    for (uint32_t i = 0; i < c.table.len; i++)
-        if (pipeline_refusing(&ask, c.table.rows[i].node, &arena, NULL) == NULL)
-            strbuf_addf(&b, "%s%s", b.len > 0 ? " " : "", c.table.rows[i].node->name);
-    return arena_strdup(&arena, strbuf_str(&b));
 }
 
 /* The node, or the sentence; a scan says the same. */
@@ -92,7 +50,7 @@ static void a_nominated_pod_that_changes_is_asked_about_again(void **state)
          "0/1 nodes fit: 1 has too little cpu (asked: 4, largest free: 2 on n1)", 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        (void)setup(NULL);
+        fresh();
         (void)cluster_put_node(&c, NODE(.name = "n1"));
         (void)PUT(.name = "first", .nominated = "n1", .priority = 5, .c = {{.cpu_milli = 6000}});
         struct cluster_pod *second = PUT(.name = "second", .c = {{.cpu_milli = 4000}});
@@ -106,7 +64,6 @@ static void a_nominated_pod_that_changes_is_asked_about_again(void **state)
                             NULL);
         expect_str(rows[i].sentence, rows[i].expected, answer(rows[i].sentence, second));
         expect_int(rows[i].sentence, rows[i].events, events & EVENT_POD_GONE);
-        (void)teardown(NULL);
     }
     expect_done();
 }
@@ -114,7 +71,7 @@ static void a_nominated_pod_that_changes_is_asked_about_again(void **state)
 /* 5 GiB into cards of 8 and 6, then 6: 2 are left at most; the other way round 3. */
 static const char *with_cards(const char *sentence, const char *const *order)
 {
-    (void)setup(NULL);
+    fresh();
     (void)cluster_put_node(
         &c, NODE(.name = "n1", .gib = 14, .inventory = fixture_inventory(&arena, "cgpu", "8,6")));
     for (size_t i = 0; order[i] != NULL; i++) {
@@ -144,7 +101,6 @@ static void the_order_in_which_they_came_does_not_matter(void **state)
         expect_str(rows[i].sentence,
                    "0/1 nodes fit: 1 has no card with 3 GiB free (largest free: 2 GiB on n1/GPU0)",
                    with_cards(rows[i].sentence, rows[i].order));
-        (void)teardown(NULL);
     }
     expect_done();
 }
@@ -168,13 +124,12 @@ static void whose_nominations_count(void **state)
         {"bound elsewhere by now: it waits no more", "default-scheduler", 1, "n2", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        (void)setup(NULL);
+        fresh();
         (void)cluster_put_node(&c, NODE(.name = "n1"));
         (void)PUT(.name = "first", .scheduler = rows[i].scheduler, .nominated = "n1",
                   .priority = rows[i].priority, .node = rows[i].node, .c = {{.cpu_milli = 6000}});
         struct cluster_pod *second = PUT(.name = "second", .c = {{.cpu_milli = 4000}});
         expect_int(rows[i].sentence, rows[i].fits, str_eq(answer(rows[i].sentence, second), "n1"));
-        (void)teardown(NULL);
     }
     expect_done();
 }
@@ -253,11 +208,11 @@ static void cards_of_waiting_pods(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whose_nominations_count),
+        T(whose_nominations_count),
         cmocka_unit_test_setup_teardown(waiting_pods_with_a_right_to_room, setup_nodes, teardown),
-        cmocka_unit_test_setup_teardown(cards_of_waiting_pods, setup, teardown),
-        cmocka_unit_test(a_nominated_pod_that_changes_is_asked_about_again),
-        cmocka_unit_test(the_order_in_which_they_came_does_not_matter),
+        T(cards_of_waiting_pods),
+        T(a_nominated_pod_that_changes_is_asked_about_again),
+        T(the_order_in_which_they_came_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,10 +4,7 @@
  */
 #include "scheduler/pipeline.h"
 
-#include "lib/kube/decode.h"
-#include "lib/model/names.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 
 static const char cgpu[] =
     "{\"v\":1,\"mode\":\"cgpu\",\"cards\":[{\"i\":0,\"uuid\":\"a\",\"mib\":8192,\"health\":\"ok\"}]}";
@@ -23,6 +20,16 @@ static const char two_taints[] =
 
 #define VIRTUAL PAIRS("type", "virtual-kubelet")
 #define BURST(how) PAIRS(NAME_ANN_BURST, how)
+
+/* The sentence, or NULL where the pod fits. */
+static const char *refusal(struct cluster_pod *cp, uint32_t *wakes)
+{
+    struct pipeline_choice choice;
+    pipeline_choose(&c, cp, &arena, &choice);
+    if (wakes != NULL)
+        *wakes = choice.wakes;
+    return choice.node != NULL ? NULL : reasons_sentence(&choice.why, &arena);
+}
 
 static void one_pod_one_node(void **state)
 {
@@ -244,21 +251,13 @@ static void one_pod_one_node(void **state)
          EVENT_NODE_GPU | EVENT_POD_GONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct cluster c;
-        struct arena a;
-        struct pipeline_choice choice;
-        cluster_init(&c, NAME_SCHEDULER);
-        arena_init(&a, 0);
+        uint32_t wakes;
+        fresh();
         (void)cluster_put_node(&c, fixture_make_node(&rows[i].node));
-        (void)cluster_put_pod(&c, fixture_make_pod(&rows[i].pod), NULL);
-        pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
-        const char *says = choice.node != NULL ? NULL : reasons_sentence(&choice.why, &a);
         const char *expected =
-            rows[i].says != NULL ? arena_printf(&a, "0/1 nodes fit: 1 %s", rows[i].says) : NULL;
-        expect_str(rows[i].row, expected, says);
-        expect_int(rows[i].row, rows[i].wakes | EVENT_NODE_ADDED, choice.wakes);
-        cluster_deinit(&c);
-        arena_deinit(&a);
+            rows[i].says != NULL ? arena_printf(&arena, "0/1 nodes fit: 1 %s", rows[i].says) : NULL;
+        expect_str(rows[i].row, expected, refusal(put(&rows[i].pod), &wakes));
+        expect_int(rows[i].row, rows[i].wakes | EVENT_NODE_ADDED, wakes);
     }
     expect_done();
 }
@@ -266,21 +265,12 @@ static void one_pod_one_node(void **state)
 static void whole_cards_beside_unknown_ones(void **state)
 {
     (void)state;
-    struct cluster c;
-    struct arena a;
-    struct pipeline_choice choice;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
-    (void)cluster_put_node(
-        &c, NODE(.name = "n", .cards = 4, .inventory = fixture_inventory(&a, "topology", "8,8,8")));
-    (void)cluster_put_pod(&c, POD(.name = "x", .node = "n", .c = {{.cards = 1}}), NULL);
-    (void)cluster_put_pod(&c, POD(.name = "p", .c = {{.cards = 1}}), NULL);
-    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+    (void)cluster_put_node(&c, NODE(.name = "n", .cards = 4,
+                                    .inventory = fixture_inventory(&arena, "topology", "8,8,8")));
+    PUT(.name = "x", .node = "n", .c = {{.cards = 1}});
     expect_str("any card may be taken",
                "0/1 nodes fit: 1 has pods with GPUs on cards that are not known",
-               reasons_sentence(&choice.why, &a));
-    cluster_deinit(&c);
-    arena_deinit(&a);
+               refusal(PUT(.name = "p", .c = {{.cards = 1}}), NULL));
     expect_done();
 }
 
@@ -352,22 +342,14 @@ static void the_best_node(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (int backwards = 0; backwards < 2; backwards++) {
-            struct cluster c;
-            struct arena a;
-            struct pipeline_choice choice;
-            cluster_init(&c, NAME_SCHEDULER);
-            arena_init(&a, 0);
+            fresh();
             for (size_t k = 0; k < 3; k++) {
                 const struct fixture_node *f = &rows[i].nodes[backwards ? 2 - k : k];
                 if (f->name != NULL)
                     (void)cluster_put_node(&c, fixture_make_node(f));
             }
-            (void)cluster_put_pod(&c, fixture_make_pod(&rows[i].pod), NULL);
-            (void)cluster_put_pod(&c, POD(.name = "x", .node = "unknown"), NULL);
-            pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
-            expect_str(rows[i].row, rows[i].best, choice.node != NULL ? choice.node->name : NULL);
-            cluster_deinit(&c);
-            arena_deinit(&a);
+            PUT(.name = "x", .node = "unknown");
+            expect_str(rows[i].row, rows[i].best, best(put(&rows[i].pod)));
         }
     expect_done();
 }
@@ -375,33 +357,23 @@ static void the_best_node(void **state)
 static void a_node_whose_pods_cannot_all_be_read(void **state)
 {
     (void)state;
-    struct cluster c;
-    struct arena a;
-    struct pipeline_choice choice;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
+    uint32_t wakes;
     (void)cluster_put_node(&c, NODE(.name = "n1"));
-    (void)cluster_put_pod(&c, POD(.name = "p"), NULL);
-    (void)cluster_put_pod(&c, POD(.name = "x", .node = "n1", .unreadable = true), NULL);
-    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
-    expect_true("has no room", choice.node == NULL);
-    expect_str("and says why",
+    struct cluster_pod *p = PUT(.name = "p");
+    PUT(.name = "x", .node = "n1", .unreadable = true);
+    expect_str("has no room and says why",
                "0/1 nodes fit: 1 runs a pod that cannot be read (on n1: pod d/x: spec.overhead: "
                "resource cpu: quantity too large: '1e30')",
-               reasons_sentence(&choice.why, &a));
-    expect_true("until the pod is gone", (choice.wakes & EVENT_POD_GONE) != 0);
+               refusal(p, &wakes));
+    expect_true("until the pod is gone", (wakes & EVENT_POD_GONE) != 0);
     (void)cluster_put_node(&c, NODE(.name = "n0"));
-    (void)cluster_put_pod(&c, POD(.name = "w", .node = "n0", .unreadable = true), NULL);
-    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
+    PUT(.name = "w", .node = "n0", .unreadable = true);
     expect_str("several",
                "0/2 nodes fit: 2 run a pod that cannot be read (on n0: pod d/w: spec.overhead: "
                "resource cpu: quantity too large: '1e30')",
-               reasons_sentence(&choice.why, &a));
+               refusal(p, NULL));
     (void)cluster_remove_pod(&c, "d/x", NULL, NULL);
-    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
-    expect_str("gone: fits", "n1", choice.node != NULL ? choice.node->name : NULL);
-    cluster_deinit(&c);
-    arena_deinit(&a);
+    expect_str("gone: fits", "n1", best(p));
     expect_done();
 }
 
@@ -428,36 +400,28 @@ static void host_ports(void **state)
          "80/TCP"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct cluster c;
-        struct arena a;
-        struct pipeline_choice choice;
-        cluster_init(&c, NAME_SCHEDULER);
-        arena_init(&a, 0);
+        uint32_t wakes;
+        fresh();
         (void)cluster_put_node(&c, NODE(.name = "n"));
-        (void)cluster_put_pod(&c, POD(.name = "x", .node = "n", .ports = rows[i].has), NULL);
-        (void)cluster_put_pod(&c, POD(.name = "p", .ports = rows[i].wants), NULL);
-        struct cluster_pod *p = cluster_find_pod(&c, "d/p");
-        pipeline_choose(&c, p, &a, &choice);
-        const char *says = choice.node != NULL ? NULL : reasons_sentence(&choice.why, &a);
+        PUT(.name = "x", .node = "n", .ports = rows[i].has);
+        struct cluster_pod *p = PUT(.name = "p", .ports = rows[i].wants);
+        const char *says = refusal(p, &wakes);
         expect_str(
             rows[i].row,
             rows[i].says != NULL
-                ? arena_printf(&a, "0/1 nodes fit: 1 has the host port %s taken", rows[i].says)
+                ? arena_printf(&arena, "0/1 nodes fit: 1 has the host port %s taken", rows[i].says)
                 : NULL,
             says);
         if (says != NULL)
-            expect_int("wakes", EVENT_NODE_ADDED | EVENT_POD_GONE, choice.wakes);
+            expect_int("wakes", EVENT_NODE_ADDED | EVENT_POD_GONE, wakes);
         (void)cluster_remove_pod(&c, "d/x", NULL, NULL);
-        pipeline_choose(&c, p, &a, &choice);
-        expect_true("the other one gone: fits", choice.node != NULL);
+        expect_str("the other one gone: fits", "n", best(p));
         expect_int("nothing is left behind", 0, (int64_t)cluster_find_node(&c, "n")->ports.len);
-        cluster_deinit(&c);
-        arena_deinit(&a);
     }
     expect_done();
 }
 
-static void put_device_class(struct cluster *c, const char *text)
+static void put_device_class(const char *text)
 {
     struct error err = ERROR_INIT;
     AUTO_JSON *doc = NULL;
@@ -465,75 +429,52 @@ static void put_device_class(struct cluster *c, const char *text)
     if (json_parse(&doc, text, strlen(text), &err) < 0 ||
         decode_device_class(json_root(doc), &class, &err) < 0)
         fail_msg("%s", err.text);
-    (void)objects_put(&c->objects, OBJECTS_DEVICE_CLASSES, &class->object);
+    (void)objects_put(&c.objects, OBJECTS_DEVICE_CLASSES, &class->object);
 }
 
 /* The class of the pod remembers its refusal: it is asked anew when DeviceClasses come. */
 static void a_resource_that_only_a_device_class_offers(void **state)
 {
     (void)state;
-    struct cluster c;
-    struct arena a;
-    struct pipeline_choice choice;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
     (void)cluster_put_node(&c, NODE(.name = "a"));
-    (void)cluster_put_pod(
-        &c, POD(.name = "p", .c = {{.other = "example.com/gpu", .other_amount = 1}}), NULL);
-    struct cluster_pod *cp = cluster_find_pod(&c, "d/p");
-    pipeline_choose(&c, cp, &a, &choice);
+    struct cluster_pod *cp =
+        PUT(.name = "p", .c = {{.other = "example.com/gpu", .other_amount = 1}});
     expect_str("nobody offers it", "0/1 nodes fit: 1 does not offer example.com/gpu",
-               reasons_sentence(&choice.why, &a));
-    put_device_class(&c, "{\"metadata\":{\"name\":\"gpu.example.com\"},"
-                         "\"spec\":{\"extendedResourceName\":\"example.com/gpu\"}}");
-    pipeline_choose(&c, cp, &a, &choice);
+               refusal(cp, NULL));
+    put_device_class("{\"metadata\":{\"name\":\"gpu.example.com\"},"
+                     "\"spec\":{\"extendedResourceName\":\"example.com/gpu\"}}");
     expect_str("a DeviceClass does",
                "0/1 nodes fit: 1 has example.com/gpu only by dynamic resource allocation "
                "(DeviceClass gpu.example.com), which is not supported by this scheduler",
-               reasons_sentence(&choice.why, &a));
+               refusal(cp, NULL));
     (void)cluster_put_node(&c, NODE(.name = "b", .other = "example.com/gpu", .other_amount = 1));
-    pipeline_choose(&c, cp, &a, &choice);
-    expect_str("a device plugin does as well", "b", choice.node != NULL ? choice.node->name : NULL);
-    cluster_deinit(&c);
-    arena_deinit(&a);
+    expect_str("a device plugin does as well", "b", best(cp));
     expect_done();
 }
 
 static void full_nodes_first(void **state)
 {
     (void)state;
-    struct cluster c;
-    struct arena a;
-    struct pipeline_choice choice;
-    cluster_init(&c, NAME_SCHEDULER);
     c.packing = CLUSTER_FULLEST_FIRST;
-    arena_init(&a, 0);
     (void)cluster_put_node(&c, NODE(.name = "a"));
     (void)cluster_put_node(&c, NODE(.name = "b"));
     (void)cluster_put_node(&c, NODE(.name = "c", .cpu_milli = 100));
-    (void)cluster_put_pod(
-        &c,
-        POD(.name = "x", .node = "b", .c = {{.cpu_milli = 4000, .memory_bytes = INT64_C(8) << 30}}),
-        NULL);
-    (void)cluster_put_pod(
-        &c, POD(.name = "p", .c = {{.cpu_milli = 800, .memory_bytes = INT64_C(1) << 30}}), NULL);
-    pipeline_choose(&c, cluster_find_pod(&c, "d/p"), &a, &choice);
-    expect_str("the fullest that has room", "b", choice.node != NULL ? choice.node->name : NULL);
-    cluster_deinit(&c);
-    arena_deinit(&a);
+    PUT(.name = "x", .node = "b", .c = {{.cpu_milli = 4000, .memory_bytes = INT64_C(8) << 30}});
+    expect_str("the fullest that has room", "b",
+               best(PUT(.name = "p", .c = {{.cpu_milli = 800, .memory_bytes = INT64_C(1) << 30}})));
     expect_done();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resource_that_only_a_device_class_offers),
-        cmocka_unit_test(host_ports),
-        cmocka_unit_test(full_nodes_first),
-        cmocka_unit_test(one_pod_one_node),
-        cmocka_unit_test(whole_cards_beside_unknown_ones),
-        cmocka_unit_test(the_best_node),
-        cmocka_unit_test(a_node_whose_pods_cannot_all_be_read),
+        T(a_resource_that_only_a_device_class_offers),
+        T(host_ports),
+        T(full_nodes_first),
+        T(one_pod_one_node),
+        T(whole_cards_beside_unknown_ones),
+        T(the_best_node),
+        T(a_node_whose_pods_cannot_all_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

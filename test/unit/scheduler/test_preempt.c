@@ -9,59 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/json.h"
 #include "lib/base/mem.h"
-#include "lib/kube/decode.h"
-#include "lib/model/names.h"
 #include "scheduler/nominations.h"
-#include "scheduler/pipeline.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
-
-static struct cluster c;
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    cluster_deinit(&c);
-    return 0;
-}
-
-static void put_budget(const char *name, const char *app, int allowed)
-{
-    struct error err = ERROR_INIT;
-    AUTO_STRBUF text = {0};
-    strbuf_addf(
-        &text,
-        "{\"metadata\":{\"namespace\":\"d\",\"name\":\"%s\"},\"spec\":{\"selector\":{\"matchLabels\":"
-        "{\"app\":\"%s\"}}},\"status\":{\"disruptionsAllowed\":%d}}",
-        name, app, allowed);
-    AUTO_JSON *doc = NULL;
-    struct pdb *b = NULL;
-    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
-        decode_pdb(json_root(doc), &b, &err) < 0)
-        fail_msg("%s", err.text);
-    (void)objects_put(&c.objects, OBJECTS_BUDGETS, &b->object);
-}
-
-static struct cluster_pod *put(const struct fixture_pod *f)
-{
-    struct pod *p = fixture_make_pod(f);
-    const char *key = p->key;
-    (void)cluster_put_pod(&c, p, NULL);
-    return cluster_find_pod(&c, key);
-}
-#define PUT(...) put(&(struct fixture_pod){__VA_ARGS__})
+#include "test/unit/scheduler/model_kit.h"
 
 static struct preempt_choice choose(struct cluster_pod *cp)
 {
@@ -82,10 +32,9 @@ static const char *said(const struct preempt_choice *choice)
     return arena_strdup(&arena, strbuf_str(&b));
 }
 
-#define CPU(n) .c = {{.cpu_milli = (n)}}
-
 static void the_rules(void **state)
 {
+    (void)state;
     const struct row {
         const char *sentence;
         struct fixture_pod placed[5];
@@ -237,8 +186,7 @@ static void the_rules(void **state)
             put_budget("b", r->budget, r->allowed);
         struct preempt_choice choice = choose(put(&r->pod));
         expect_str(r->sentence, r->expected, said(&choice));
-        (void)teardown(state);
-        (void)setup(state);
+        fresh();
     }
     expect_done();
 }
@@ -342,6 +290,7 @@ static void check_victims(struct cluster_pod *cp, const struct preempt_choice *c
 
 static void random_clusters(void **state)
 {
+    (void)state;
     const char *text = getenv("COSCHED_SEED");
     seed = text != NULL ? str_hash(text, strlen(text)) : UINT64_C(20260301);
     int found = 0;
@@ -362,8 +311,7 @@ static void random_clusters(void **state)
             check_victims(plain, &a);
             found++;
         }
-        (void)teardown(state);
-        (void)setup(state);
+        fresh();
     }
     expect_true("somebody was sent away now and then", found > 50);
     expect_done();
@@ -371,8 +319,6 @@ static void random_clusters(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(the_rules), TEST(who_may), TEST(random_clusters)};
-#undef TEST
+    const struct CMUnitTest tests[] = {T(the_rules), T(who_may), T(random_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/rejections.h"
 
-#include "lib/model/names.h"
-#include "scheduler/pipeline.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 
-static struct cluster c;
-static struct arena arena;
-
-static int setup(void **state)
+static int setup_node(void **state)
 {
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&arena, 0);
+    (void)setup(state);
     (void)cluster_put_node(&c, NODE(.name = "n1", .other = "a.b/c", .other_amount = 4));
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    cluster_deinit(&c);
     return 0;
 }
 
@@ -75,7 +59,7 @@ static void which_reasons_count(void **state)
         expect_str(rows[i].sentence, rows[i].for_cpu, said(false));
         expect_str(rows[i].sentence, rows[i].for_device, said(true));
         (void)teardown(state);
-        (void)setup(state);
+        (void)setup_node(state);
     }
     expect_done();
 }
@@ -134,7 +118,7 @@ static void a_pod_without_devices_lacked_cpus(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_node, teardown)
     const struct CMUnitTest tests[] = {
         TEST(which_reasons_count), TEST(a_pod_without_devices_lacked_cpus),
         TEST(it_is_over_after_a_while), TEST(a_node_that_goes_and_comes_back_is_still_avoided)};

@@ -4,75 +4,16 @@
  */
 #include "scheduler/room.h"
 
-#include <string.h>
-
-#include "lib/base/json.h"
-#include "lib/kube/decode.h"
-#include "lib/model/names.h"
 #include "scheduler/nominations.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 
-static struct cluster c;
-static struct arena a;
 static struct cycle_result result;
-
-static int setup(void **state)
-{
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
-    arena_init(&a, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&a);
-    return 0;
-}
-
-static void put_budget(const char *app, int allowed)
-{
-    struct error err = ERROR_INIT;
-    AUTO_STRBUF text = {0};
-    strbuf_addf(&text,
-                "{\"metadata\":{\"namespace\":\"d\",\"name\":\"b\"},\"spec\":{\"selector\":{"
-                "\"matchLabels\":{\"app\":\"%s\"}}},\"status\":{\"disruptionsAllowed\":%d}}",
-                app, allowed);
-    AUTO_JSON *doc = NULL;
-    struct pdb *b = NULL;
-    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
-        decode_pdb(json_root(doc), &b, &err) < 0)
-        fail_msg("%s", err.text);
-    (void)objects_put(&c.objects, OBJECTS_BUDGETS, &b->object);
-}
-
-static struct cluster_pod *put(const struct fixture_pod *f)
-{
-    struct pod *p = fixture_make_pod(f);
-    const char *key = p->key;
-    (void)cluster_put_pod(&c, p, NULL);
-    return cluster_find_pod(&c, key);
-}
-#define PUT(...) put(&(struct fixture_pod){__VA_ARGS__})
-#define CPU(n) .c = {{.cpu_milli = (n)}}
-#define MEMBER(gang, min) PAIRS(NAME_LABEL_GANG_NAME, gang, NAME_LABEL_GANG_MIN, min)
 
 /* As drive does, but nothing is sent. "a@n1 b@- ; a>n2 ; v w": where members are, what they were promised, who goes. */
 static const char *try_gang(const char *key)
 {
-    struct gang *g = map_get(&c.gangs, key);
-    struct plan plan;
     AUTO_STRBUF b = {0};
-    assert_non_null(g);
-    uint64_t before = cluster_digest(&c);
-    plan_begin(&plan, &c);
-    cycle_run(&c, g, &plan, &a, &result);
-    expect_true("the cluster is as before where nothing is placed",
-                plan.committed || cluster_digest(&c) == before);
-    plan_end(&plan);
+    (void)run_gang(key, &result);
     for (size_t i = 0; i < result.nominations_len; i++) {
         const struct cycle_nomination *n = &result.nominations[i];
         strbuf_addf(&b, "%s>%s ", n->pod->pod->name, n->node != NULL ? n->node->name : "-");
@@ -83,11 +24,12 @@ static const char *try_gang(const char *key)
         strbuf_addf(&b, " %s", result.victims[i].pod->pod->name);
         cluster_send_away(&c, result.victims[i].pod, true);
     }
-    return arena_strdup(&a, strbuf_str(&b));
+    return arena_strdup(&arena, strbuf_str(&b));
 }
 
 static void the_rules(void **state)
 {
+    (void)state;
     const struct row {
         const char *sentence;
         struct fixture_pod placed[6];
@@ -197,8 +139,7 @@ static void the_rules(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *r = &rows[i];
-        if (i > 0)
-            (void)setup(state);
+        fresh();
         for (char name[] = "n1"; name[1] <= '3'; name[1]++)
             (void)cluster_put_node(&c, NODE(.name = name, .cpu_milli = 4000));
         for (size_t k = 0; k < 6 && r->placed[k].name != NULL; k++)
@@ -206,13 +147,11 @@ static void the_rules(void **state)
         for (size_t k = 0; k < 3 && r->pods[k].name != NULL; k++)
             (void)put(&r->pods[k]);
         if (r->allowed >= 0)
-            put_budget("guarded", r->allowed);
+            put_budget("b", "guarded", r->allowed);
         expect_str(r->sentence, r->expected,
                    try_gang(r->pods[1].name != NULL ? "gang d/g" : "pod d/g"));
         expect_int(r->sentence, CYCLE_NO_ROOM, result.verdict);
         expect_int(r->sentence, result.nominations_len > 0, result.awaits);
-        if (i + 1 < sizeof rows / sizeof rows[0])
-            (void)teardown(state);
     }
     expect_done();
 }
@@ -305,7 +244,7 @@ static void members_do_not_go_for_each_other(void **state)
     struct placing p;
     uint64_t before = cluster_digest(&c);
     plan_begin(&plan, &c);
-    placing_init(&p, &c, &plan, &a, both, 2);
+    placing_init(&p, &c, &plan, &arena, both, 2);
     expect_true("no room", !placing_run(&p, true));
     result = (struct cycle_result){.verdict = CYCLE_NO_ROOM, .sentence = "no room"};
     room_make(&p, &result);
@@ -317,7 +256,6 @@ static void members_do_not_go_for_each_other(void **state)
     expect_done();
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 int main(void)
 {
     const struct CMUnitTest tests[] = {

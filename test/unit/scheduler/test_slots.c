@@ -4,36 +4,19 @@
  */
 #include "scheduler/slots.h"
 
-#include "lib/model/names.h"
-#include "scheduler/cycle.h"
 #include "scheduler/gangs.h"
 #include "scheduler/rejections.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 
-static struct cluster c;
-static struct arena arena;
+#define TWO MEMBER("g", "2")
 
-#define TWO PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "2")
-#define PUT(...) (void)cluster_put_pod(&c, POD(.c = {{.cpu_milli = 1000}}, __VA_ARGS__), NULL)
-
-static int setup(void **state)
+static int setup_gang(void **state)
 {
-    (void)state;
-    cluster_init(&c, NAME_SCHEDULER);
+    (void)setup(state);
     c.slots.kept = true;
-    arena_init(&arena, 4096);
     (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 2000));
-    PUT(.name = "a", .labels = TWO, .node = "n");
-    PUT(.name = "b", .labels = TWO, .node = "n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&arena);
+    PUT(CPU(1000), .name = "a", .labels = TWO, .node = "n");
+    PUT(CPU(1000), .name = "b", .labels = TWO, .node = "n");
     return 0;
 }
 
@@ -61,9 +44,9 @@ static void the_replacement_finds_its_room(void **state)
     (void)state;
     lose("d/b");
     expect_int("kept", 1, (int64_t)slots_count(&c));
-    PUT(.name = "stranger");
+    PUT(CPU(1000), .name = "stranger");
     expect_true("not for a stranger", !place("d/stranger"));
-    PUT(.name = "b2", .labels = TWO);
+    PUT(CPU(1000), .name = "b2", .labels = TWO);
     expect_true("but for the new member", place("d/b2"));
     expect_int("and that is that", 0, (int64_t)slots_count(&c));
     expect_true("it has no promise left", cluster_find_pod(&c, "d/b2")->nominated == NULL);
@@ -77,7 +60,7 @@ static void one_of_the_same_name_finds_it_too(void **state)
     (void)cluster_put_pod(
         &c, POD(.name = "b", .uid = "u2", .labels = TWO, .c = {{.cpu_milli = 1000}}), NULL);
     expect_int("kept", 1, (int64_t)slots_count(&c));
-    PUT(.name = "stranger");
+    PUT(CPU(1000), .name = "stranger");
     expect_true("not for a stranger", !place("d/stranger"));
     expect_true("placed", place("d/b"));
     expect_int("and that is that", 0, (int64_t)slots_count(&c));
@@ -88,9 +71,9 @@ static void the_important_do_not_see_it(void **state)
 {
     (void)state;
     lose("d/b");
-    PUT(.name = "stranger", .priority = 1);
+    PUT(CPU(1000), .name = "stranger", .priority = 1);
     expect_true("placed", place("d/stranger"));
-    PUT(.name = "b2", .labels = TWO);
+    PUT(CPU(1000), .name = "b2", .labels = TWO);
     expect_true("so the new member waits", !place("d/b2"));
     expect_int("and the slot with it", 1, (int64_t)slots_count(&c));
     expect_done();
@@ -106,7 +89,7 @@ static void time_ends_it(void **state)
     expect_int("not yet", 0, (int64_t)slots_expire(&c, 60999, &next_ms));
     expect_int("now there is room", EVENT_POD_GONE, (int64_t)slots_expire(&c, 61000, &next_ms));
     expect_int("nothing is left", -1, next_ms);
-    PUT(.name = "stranger");
+    PUT(CPU(1000), .name = "stranger");
     expect_true("for anybody", place("d/stranger"));
     expect_done();
 }
@@ -142,7 +125,7 @@ static void who_leaves_no_slot(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (i > 0)
-            (void)setup(state);
+            (void)setup_gang(state);
         const char *who = "d/b";
         switch (rows[i].why) {
         case SENT_AWAY:
@@ -157,17 +140,16 @@ static void who_leaves_no_slot(void **state)
             break;
         }
         case ALL_LEAVE:
-            PUT(.name = "a", .labels = TWO, .node = "n", .terminating = true);
-            PUT(.name = "b", .labels = TWO, .node = "n", .terminating = true);
+            PUT(CPU(1000), .name = "a", .labels = TWO, .node = "n", .terminating = true);
+            PUT(CPU(1000), .name = "b", .labels = TWO, .node = "n", .terminating = true);
             break;
         case LONE:
-            PUT(.name = "lone", .node = "n");
+            PUT(CPU(1000), .name = "lone", .node = "n");
             who = "d/lone";
             break;
         case BELOW:
-            PUT(.name = "h", .node = "n",
-                .labels = PAIRS(NAME_LABEL_GANG_NAME, "h", NAME_LABEL_GANG_MIN, "2"));
-            PUT(.name = "h2", .labels = PAIRS(NAME_LABEL_GANG_NAME, "h", NAME_LABEL_GANG_MIN, "2"));
+            PUT(CPU(1000), .name = "h", .node = "n", .labels = MEMBER("h", "2"));
+            PUT(CPU(1000), .name = "h2", .labels = MEMBER("h", "2"));
             who = "d/h";
             break;
         case NODE_GONE:
@@ -177,7 +159,7 @@ static void who_leaves_no_slot(void **state)
             c.slots.kept = false;
             break;
         case WAITED:
-            PUT(.name = "w", .labels = TWO);
+            PUT(CPU(1000), .name = "w", .labels = TWO);
             who = "d/w";
             break;
         }
@@ -205,7 +187,7 @@ static void nothing_is_left_of_a_gang_without_pods(void **state)
     lose("d/b");
     lose("d/a");
     expect_int("no slot", 0, (int64_t)slots_count(&c));
-    PUT(.name = "stranger");
+    PUT(CPU(1000), .name = "stranger");
     expect_true("the room is free", place("d/stranger"));
     expect_done();
 }
@@ -213,23 +195,23 @@ static void nothing_is_left_of_a_gang_without_pods(void **state)
 static void a_gang_that_waits_for_another_pod_keeps_it(void **state)
 {
     (void)state;
-    const char *const *three = PAIRS(NAME_LABEL_GANG_NAME, "h", NAME_LABEL_GANG_MIN, "3");
+    const char *const *three = MEMBER("h", "3");
     const char *const *always = PAIRS(NAME_ANN_GANG_MATCH, "waiting-and-running");
     lose("d/a");
     lose("d/b");
     (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 3000));
-    PUT(.name = "a", .labels = three, .annotations = always, .node = "n");
-    PUT(.name = "b", .labels = three, .annotations = always, .node = "n");
-    PUT(.name = "x", .labels = three, .annotations = always, .node = "n");
+    PUT(CPU(1000), .name = "a", .labels = three, .annotations = always, .node = "n");
+    PUT(CPU(1000), .name = "b", .labels = three, .annotations = always, .node = "n");
+    PUT(CPU(1000), .name = "x", .labels = three, .annotations = always, .node = "n");
     lose("d/x"); /* kept: it was one of three */
     lose("d/b"); /* not kept: it was one of two */
     expect_int("one slot", 1, (int64_t)slots_count(&c));
-    PUT(.name = "x2", .labels = three, .annotations = always);
+    PUT(CPU(1000), .name = "x2", .labels = three, .annotations = always);
     expect_true("two of three exist: nobody goes", !place("d/x2"));
     expect_int("the slot stays", 1, (int64_t)slots_count(&c));
     expect_int("on the node", 1, (int64_t)cluster_find_node(&c, "n")->nominated);
-    PUT(.name = "s1");
-    PUT(.name = "s2");
+    PUT(CPU(1000), .name = "s1");
+    PUT(CPU(1000), .name = "s2");
     expect_true("a stranger has what is free", place("d/s1"));
     expect_true("and not what is kept", !place("d/s2"));
     expect_done();
@@ -237,7 +219,7 @@ static void a_gang_that_waits_for_another_pod_keeps_it(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_gang, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_replacement_finds_its_room),
         TEST(one_of_the_same_name_finds_it_too),

@@ -6,47 +6,25 @@
 #include "scheduler/volumes_held.h"
 
 #include "scheduler/classes.h"
-#include "scheduler/pipeline.h"
 #include "scheduler/volumes_view.h"
-#include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/model_kit.h"
 #include "test/unit/scheduler/storage_kit.h"
-
-static struct cluster c;
-static struct arena a;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&a, 0);
-    cluster_init(&c, "cosched-scheduler");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_deinit(&c);
-    arena_deinit(&a);
-    return 0;
-}
 
 #define CLAIM_OF(claim) \
     "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"" claim "\"}}]"
 
 static struct cluster_pod *put_pod(const char *name, const char *volumes)
 {
-    cluster_put_pod(&c, POD(.name = name, .spec = volumes), &(struct cluster_hooks){0});
-    return cluster_find_pod(&c, arena_printf(&a, "d/%s", name));
+    return PUT(.name = name, .spec = volumes);
 }
 
 /* The node that the pod was placed on, or what was said. */
 static const char *place(struct cluster_pod *cp)
 {
     struct pipeline_choice choice;
-    pipeline_choose(&c, cp, &a, &choice);
+    pipeline_choose(&c, cp, &arena, &choice);
     if (choice.node == NULL)
-        return reasons_sentence(&choice.why, &a);
+        return reasons_sentence(&choice.why, &arena);
     (void)cluster_assume(&c, cp, choice.node, &choice.claim);
     return choice.node->name;
 }
@@ -75,8 +53,7 @@ static void two_pods_one_volume(void **state)
     expect_str("then the second is", "n", place(q));
     expect_str("and has the volume", "v", promised(q));
     expect_int("the pod goes, and gives the volume back", EVENT_POD_GONE | EVENT_VOLUME,
-               cluster_remove_pod(&c, "d/q", NULL, &(struct cluster_hooks){0}) &
-                   (EVENT_POD_GONE | EVENT_VOLUME));
+               cluster_remove_pod(&c, "d/q", NULL, NULL) & (EVENT_POD_GONE | EVENT_VOLUME));
     expect_str("the first again", "n", place(p));
     expect_done();
 }
@@ -127,8 +104,7 @@ static void a_promise_outlives_new_versions_of_the_pod(void **state)
     storage_kit_put(&c, VOLUME("better", "1Gi", OF_CLASS("s")));
     put_pod("p", CLAIM_OF("a"));
     expect_str("what is being written stays", "v", promised(p));
-    cluster_put_pod(&c, POD(.name = "p", .node = "n", .spec = CLAIM_OF("a")),
-                    &(struct cluster_hooks){0});
+    cluster_put_pod(&c, POD(.name = "p", .node = "n", .spec = CLAIM_OF("a")), NULL);
     expect_true("bound: the objects say it now", p->volumes == NULL);
     expect_int("no promise left", 0, (int64_t)map_count(&c.volumes.by_volume));
     expect_true("the claim is in use", volumes_held_is_used(&c.volumes, "d/a"));
@@ -146,10 +122,10 @@ static void what_is_remembered_is_not_old(void **state)
     storage_kit_put(&c, CLAIM("a", OF_CLASS("s")));
     expect_str("no volume", "0/1 nodes fit: 1 has no free volume that fits claim d/a", place(p));
     struct pipeline_choice choice;
-    pipeline_choose(&c, plain, &a, &choice);
+    pipeline_choose(&c, plain, &arena, &choice);
     uint64_t rebuilt = c.classes->rebuilt;
     storage_kit_put(&c, VOLUME("v", "1Gi", OF_CLASS("s")));
-    pipeline_choose(&c, plain, &a, &choice);
+    pipeline_choose(&c, plain, &arena, &choice);
     expect_int("a pod without claims does not care", (int64_t)rebuilt, (int64_t)c.classes->rebuilt);
     expect_str("there is one", "n", place(p));
     expect_done();
@@ -177,11 +153,11 @@ static void random_claim(void)
     unsigned i = (unsigned)throw_dice(CLAIMS);
     const char *class = throw_dice(3) == 0 ? "late" : "s", *rest = "";
     if (throw_dice(4) == 0)
-        rest = arena_printf(&a, ",'volumeName':'v%u'", (unsigned)throw_dice(VOLUMES));
+        rest = arena_printf(&arena, ",'volumeName':'v%u'", (unsigned)throw_dice(VOLUMES));
     storage_kit_put(
         &c,
         arena_printf(
-            &a,
+            &arena,
             "{'kind':'PersistentVolumeClaim','metadata':{'name':'c%u','namespace':'d','uid':'%u',"
             "'annotations':{%s}},'spec':{'accessModes':['%s'],'storageClassName':'%s',"
             "'resources':{'requests':{'storage':'%s'}}%s}}",
@@ -198,17 +174,17 @@ static void random_volume(void)
         throw_dice(2) == 0
             ? ""
             : arena_printf(
-                  &a,
+                  &arena,
                   ",'nodeAffinity':{'required':{'nodeSelectorTerms':[{"
                   "'matchExpressions':[{'key':'zone','operator':'In','values':['%s']}]}]}}",
                   zone(throw_dice(2)));
     const char *reserved = throw_dice(4) == 0
-                               ? arena_printf(&a, ",'claimRef':{'namespace':'d','name':'c%u'}",
+                               ? arena_printf(&arena, ",'claimRef':{'namespace':'d','name':'c%u'}",
                                               (unsigned)throw_dice(CLAIMS))
                                : "";
     storage_kit_put(
         &c, arena_printf(
-                &a,
+                &arena,
                 "{'kind':'PersistentVolume','metadata':{'name':'v%u','uid':'v%u'},'spec':{"
                 "'accessModes':['ReadWriteOnce','ReadWriteOncePod'],'storageClassName':'%s',"
                 "'capacity':{'storage':'%s'},'csi':{'driver':'x','volumeHandle':'v%u'}%s%s},"
@@ -220,20 +196,21 @@ static const char *random_volumes(void)
 {
     unsigned first = (unsigned)throw_dice(CLAIMS);
     const char *one = arena_printf(
-        &a, "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"c%u\"}}",
+        &arena, "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"c%u\"}}",
         first);
     return throw_dice(2) == 0
-               ? arena_printf(&a, "%s]", one)
+               ? arena_printf(&arena, "%s]", one)
                : arena_printf(
-                     &a, "%s,{\"name\":\"w\",\"persistentVolumeClaim\":{\"claimName\":\"c%u\"}}]",
-                     one, (unsigned)((first + 1 + throw_dice(CLAIMS - 1)) % CLAIMS));
+                     &arena,
+                     "%s,{\"name\":\"w\",\"persistentVolumeClaim\":{\"claimName\":\"c%u\"}}]", one,
+                     (unsigned)((first + 1 + throw_dice(CLAIMS - 1)) % CLAIMS));
 }
 
 /* Every waiting claim of a yes is promised, each volume once, and what is promised could be had. */
 static void check_promises(const struct cluster_pod *cp, const struct cluster_node *on)
 {
     struct volumes_view view;
-    volumes_view_make(&c, cp->pod, &a, &view);
+    volumes_view_make(&c, cp->pod, &arena, &view);
     expect_int("each claim that waits is promised", (int64_t)view.waits_len,
                cp->volumes != NULL ? (int64_t)cp->volumes->len : 0);
     for (size_t i = 0; cp->volumes != NULL && i < cp->volumes->len; i++) {
@@ -258,8 +235,8 @@ static void check_promises(const struct cluster_pod *cp, const struct cluster_no
 static void try_one(struct cluster_pod *cp)
 {
     struct pipeline_choice quick, slow;
-    pipeline_choose(&c, cp, &a, &quick);
-    pipeline_scan(&c, cp, &a, &slow);
+    pipeline_choose(&c, cp, &arena, &quick);
+    pipeline_scan(&c, cp, &arena, &slow);
     expect_str("the quick way and the slow one", slow.node != NULL ? slow.node->name : NULL,
                quick.node != NULL ? quick.node->name : NULL);
     /* On every node that fits, not only on the best. */
@@ -267,7 +244,7 @@ static void try_one(struct cluster_pod *cp)
         struct plugin_ask ask = pipeline_ask(&c, cp);
         struct cluster_node *on = c.table.rows[i].node;
         uint64_t digest = cluster_digest(&c);
-        if (pipeline_refusing(&ask, on, &a, NULL) != NULL)
+        if (pipeline_refusing(&ask, on, &arena, NULL) != NULL)
             continue;
         (void)cluster_assume(&c, cp, on, &quick.claim);
         check_promises(cp, on);
@@ -294,7 +271,7 @@ static void recount(void)
         }
         users += used;
         expect_int("in use", used,
-                   volumes_held_is_used(&c.volumes, arena_printf(&a, "d/%s", claim)));
+                   volumes_held_is_used(&c.volumes, arena_printf(&arena, "d/%s", claim)));
     }
     expect_int("no others", (int64_t)users, (int64_t)map_count(&c.volumes.users));
 }
@@ -303,7 +280,6 @@ static void step(void)
 {
     char key[16], name[16];
     uint64_t i = throw_dice(PODS);
-    struct cluster_hooks hooks = {0};
     (void)str_format(name, sizeof name, "p%u", (unsigned)i);
     (void)str_format(key, sizeof key, "d/%s", name);
     struct cluster_pod *cp = cluster_find_pod(&c, key);
@@ -317,23 +293,24 @@ static void step(void)
     case 2:
         (void)objects_remove(
             &c.objects, throw_dice(2) ? OBJECTS_VOLUMES : OBJECTS_CLAIMS,
-            arena_printf(&a, throw_dice(2) ? "v%u" : "d/c%u", (unsigned)throw_dice(CLAIMS)), NULL);
+            arena_printf(&arena, throw_dice(2) ? "v%u" : "d/c%u", (unsigned)throw_dice(CLAIMS)),
+            NULL);
         break;
     case 3:
         if (cp != NULL && cp->state == CLUSTER_ASSUMED && throw_dice(2))
             cluster_forget(&c, cp);
         else
-            (void)cluster_remove_pod(&c, key, NULL, &hooks);
+            (void)cluster_remove_pod(&c, key, NULL, NULL);
         break;
     case 4:
         if (cp != NULL && cp->state == CLUSTER_ASSUMED) {
             struct fixture_pod f = {.name = name, .node = cp->on->name, .spec = random_volumes()};
-            cluster_put_pod(&c, fixture_make_pod(&f), &hooks);
+            (void)put_events(&f);
         }
         break;
     default:
         if (cp == NULL)
-            cp = put_pod(arena_strdup(&a, name), random_volumes());
+            cp = put_pod(arena_strdup(&arena, name), random_volumes());
         if (cp->state == CLUSTER_PENDING)
             try_one(cp);
     }
@@ -345,12 +322,12 @@ static void a_yes_is_kept(void **state)
     uint64_t placed = 0, promises = 0;
     dice = 20240607;
     for (unsigned i = 0; i < NODES; i++) {
-        const char *name = arena_printf(&a, "n%u", i);
+        const char *name = arena_printf(&arena, "n%u", i);
         cluster_put_node(&c, NODE(.name = name, .labels = PAIRS("zone", zone(i))));
         storage_kit_put(
             &c,
             arena_printf(
-                &a,
+                &arena,
                 "{'kind':'CSINode','metadata':{'name':'%s','uid':'x'},'spec':{'drivers':[{'name':'x',"
                 "'nodeID':'x','topologyKeys':[],'allocatable':{'count':%u}}]}}",
                 name, 1 + i % 3));
@@ -363,8 +340,8 @@ static void a_yes_is_kept(void **state)
         placed += map_count(&c.volumes.users);
         promises += map_count(&c.volumes.by_volume);
         if (i % 64 == 63) { /* what the story borrows for one step only */
-            arena_deinit(&a);
-            arena_init(&a, 0);
+            arena_deinit(&arena);
+            arena_init(&arena, 0);
         }
     }
     expect_true("pods were placed", placed > STEPS / 4);
@@ -375,13 +352,12 @@ static void a_yes_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(two_pods_one_volume, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_smallest_that_fits, setup, teardown),
-        cmocka_unit_test_setup_teardown(pods_with_the_same_claim_stay_together, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_promise_outlives_new_versions_of_the_pod, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(what_is_remembered_is_not_old, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_yes_is_kept, setup, teardown),
+        T(two_pods_one_volume),
+        T(the_smallest_that_fits),
+        T(pods_with_the_same_claim_stay_together),
+        T(a_promise_outlives_new_versions_of_the_pod),
+        T(what_is_remembered_is_not_old),
+        T(a_yes_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
