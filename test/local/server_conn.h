@@ -32,7 +32,7 @@ struct conn {
     int64_t blocked_ms;    /* the socket has taken nothing since, if blocked */
     bool used;             /* a request has come, whole */
     bool dirty;            /* in the server's list: to be looked at when the round ends */
-    bool busy;             /* inside process(): replies need not mark it dirty */
+    bool busy;             /* inside server_in_process: replies need not mark it dirty */
     bool blocked;          /* the socket takes no more: wait for EPOLLOUT */
     bool read_wants_write; /* TLS */
     bool eof;              /* the peer sends no more */
