@@ -95,8 +95,7 @@ int plugin_setup(void **state)
 {
     struct plugin_fixture *f = calloc(1, sizeof *f);
     struct error err = ERROR_INIT;
-    (void)str_format(f->dir, sizeof f->dir, "/tmp/cosched-agent-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
+    scratch_folder(f->dir, "agent");
     assert_true(str_format(f->state_dir, sizeof f->state_dir, "%s/state", f->dir));
     arena_init(&f->arena, 0);
     cards_make(&f->cards, &f->arena, (const int64_t[]){16160, 16160, 0});

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
 #include <stdatomic.h>
 
@@ -25,7 +26,7 @@
     "\",\"scheduler.framework.gpushare.assigned\":\"false\""
 
 struct plugin_fixture {
-    char dir[64], state_dir[96];
+    char dir[SCRATCH_PATH], state_dir[SCRATCH_PATH + 32];
     struct arena arena;
     struct gpu_inventory cards;
     struct kubelet *kubelet;

@@ -3,6 +3,7 @@
 #include "device-plugin/backend.h"
 
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-static char dir[64], library[4096], file[128];
+static char dir[SCRATCH_PATH], library[4096], file[128];
 static struct arena a;
 
 static int warnings;
@@ -30,8 +31,7 @@ static int setup(void **state)
     const char *build = getenv("BUILD_DIR");
     assert_true(str_format(library, sizeof library, "%s/lib/libnvidia-ml.so.1",
                            build != NULL ? build : "build/release"));
-    (void)str_format(dir, sizeof dir, "/tmp/cosched-backend-XXXXXX");
-    assert_non_null(mkdtemp(dir));
+    scratch_folder(dir, "backend");
     assert_true(str_format(file, sizeof file, "%s/cards", dir));
     arena_init(&a, 0);
     warnings = 0;
@@ -243,7 +243,8 @@ static void simulated(void **state)
         if (rows[i].result == 0)
             expect_int(rows[i].row, (int64_t)rows[i].cards, (int64_t)inv.cards_len);
         else
-            expect_true(rows[i].row, str_starts(err.text, "simulated cards /tmp/cosched-backend-"));
+            expect_true(rows[i].row,
+                        str_starts(err.text, arena_printf(&a, "simulated cards %s", file)));
     }
     struct error err = ERROR_INIT;
     unlink(file);

@@ -2,6 +2,7 @@
 #include "device-plugin/rpc.h"
 
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -14,7 +15,7 @@
 #include "lib/base/str.h"
 #include "test/fake/kubelet/stream.h"
 
-static char dir[64], path[128];
+static char dir[SCRATCH_PATH], path[128];
 static _Atomic uint64_t generation;
 static _Atomic int ended, slow_calls;
 
@@ -59,8 +60,7 @@ static const struct rpc_method methods[] = {{.path = "/t.T/Echo", .unary = echo}
 static int setup(void **state)
 {
     (void)state;
-    (void)str_format(dir, sizeof dir, "/tmp/cosched-rpc-XXXXXX");
-    assert_non_null(mkdtemp(dir));
+    scratch_folder(dir, "rpc");
     assert_true(str_format(path, sizeof path, "%s/s.sock", dir));
     atomic_store(&generation, 1);
     atomic_store(&ended, 0);

@@ -22,12 +22,13 @@
 #include "lib/base/json.h"
 #include "test/local/nodes/devices.h"
 #include "test/local/nodes/podfiles.h"
+#include "test/unit/lib/base/scratch.h"
 
 enum { IDS = 6, WAIT_MS = 20000 };
 #define RESOURCE "aliyun.com/gpu-mem"
 
 struct bench {
-    char dir[64], plugin_socket[128], registration[128], pods_socket[128];
+    char dir[SCRATCH_PATH], plugin_socket[128], registration[128], pods_socket[128];
     struct devices *devices;
     struct rpc_server *plugin;
     pthread_mutex_t lock;
@@ -225,8 +226,7 @@ static int setup(void **state)
     pthread_mutex_init(&b->lock, NULL);
     b->healthy = IDS;
     b->generation = 1;
-    (void)str_format(b->dir, sizeof b->dir, "/tmp/nodes-devices-XXXXXX");
-    assert_non_null(mkdtemp(b->dir));
+    scratch_folder(b->dir, "devices");
     char part[128];
     (void)str_format(part, sizeof part, "%s/device-plugins", b->dir);
     assert_int_equal(mkdir(part, 0755), 0);

@@ -3,6 +3,7 @@
  * replay: what is read from files, what the controllers would make of a manifest, and that explaining changes nothing. What is printed is test/scenario's.
  */
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,8 @@ struct rig {
     struct replay_load load;
     struct replay_add add;
     struct strbuf warnings;
-    char folder[64];
-    char path[96];
+    char folder[SCRATCH_PATH];
+    char path[SCRATCH_PATH + 32];
 };
 
 static void note(void *arg, const char *text)
@@ -36,8 +37,8 @@ static void note(void *arg, const char *text)
 
 static void rig_init(struct rig *r)
 {
-    *r = (struct rig){.folder = "/tmp/test_replay.XXXXXX"};
-    expect_true("a folder", mkdtemp(r->folder) != NULL);
+    *r = (struct rig){0};
+    scratch_folder(r->folder, "replay");
     cluster_init(&r->cluster, NAME_SCHEDULER);
     replay_run_init(&r->run, &r->cluster);
     replay_load_init(&r->load, &r->cluster, &r->run.hooks);

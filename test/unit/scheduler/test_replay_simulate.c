@@ -13,6 +13,7 @@
 #include "lib/base/str.h"
 #include "scheduler/replay_trace.h"
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
 enum { S = 1000, MINUTE = 60 * S, NODES = 5, CARDS = 4, BIG = 18, SMALL = 1000, EVERY_MS = 17 * S };
 
@@ -93,11 +94,11 @@ static void warn(void *arg, const char *text)
 static int run_trace(const char *csv, struct replay_trace *t, struct strbuf *warnings,
                      struct strbuf *out, struct error *err)
 {
-    char path[] = "/tmp/cosched-trace-XXXXXX";
+    char path[SCRATCH_PATH];
     struct cluster c;
     struct replay_load l;
-    int fd = mkstemp(path);
-    assert_true(fd >= 0 && write(fd, csv, strlen(csv)) == (ssize_t)strlen(csv));
+    int fd = scratch_file(path, "trace");
+    assert_true(write(fd, csv, strlen(csv)) == (ssize_t)strlen(csv));
     (void)close(fd);
     cluster_init(&c, "s");
     replay_load_init(&l, &c, NULL);

@@ -3,6 +3,7 @@
 #include "webhook/keeper.h"
 
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -481,8 +482,8 @@ static void write_file(const char *path, const char *text)
 static void files_are_read_again_when_they_fit_together(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/test_keeper_XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[SCRATCH_PATH];
+    scratch_folder(dir, "keeper");
     AUTO_STRBUF cert;
     AUTO_STRBUF key;
     strbuf_init(&cert);

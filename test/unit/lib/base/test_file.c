@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
-static char directory[] = "/tmp/cosched-file-XXXXXX";
+static char directory[SCRATCH_PATH];
 
 static const char *path_of(const char *name, struct strbuf *b)
 {
@@ -91,7 +92,8 @@ static void what_is_no_file(void **state)
 static int make(void **state)
 {
     (void)state;
-    return mkdtemp(directory) != NULL ? 0 : -1;
+    scratch_folder(directory, "file");
+    return 0;
 }
 
 static int clean(void **state)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/unit/lib/base/expect.h"
+#include "test/unit/lib/base/scratch.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,13 +21,13 @@
 
 /* ---- a directory for each test -------------------------------------------------------------- */
 
-static char dir[64];
+static char dir[SCRATCH_PATH];
 
 static int make_dir(void **state)
 {
     (void)state;
-    str_format(dir, sizeof dir, "/tmp/cosched-test-config-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
+    scratch_folder(dir, "config");
+    return 0;
 }
 
 static int remove_dir(void **state)
