@@ -15,7 +15,7 @@ import threading
 import time
 
 from harness import MERGE, Failed, case, check, check_equal, wait_until
-from suite_nodes import pod_group_crds
+from suite_nodes import CLAIM, COUNT, MEM, pod_group_crds
 from suite_volumes import Storage
 
 NAME, MIN = "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available"
@@ -35,14 +35,57 @@ def show(text):
     print(f"     {text}", flush=True)
 
 
+class Cards:
+    """What the claims of bound pods say, added up card by card at every step. A pod that asks for shared GPU memory brings its claim with its node, keeps it, and has what it asked for."""
+
+    def __init__(self, size):
+        self.size = size  # GiB of each card, by node
+        self.used = {node: [0] * len(sizes) for node, sizes in size.items()}
+        self.claims = {}  # of the bound pods, by uid: the node, and GiB by card
+        self.most = 0     # GiB that were promised of all cards together
+
+    @staticmethod
+    def read(pod):
+        text, cards = pod["metadata"].get("annotations", {}).get(CLAIM), collections.Counter()
+        for share in json.loads(text).values() if text else ():
+            cards.update({int(card): gib for card, gib in share.items()})
+        return cards
+
+    def take(self, pod, gone):
+        """Returns what is wrong."""
+        name, uid, node, claim = pod["metadata"]["name"], pod["metadata"]["uid"], pod["spec"].get("nodeName"), self.read(pod)
+        asked = sum(int(c["resources"].get("limits", {}).get(MEM, "0")) for c in pod["spec"]["containers"])
+        if not node:
+            return [f"{name} has a claim and no node"] if claim else []
+        if gone:
+            for card, gib in self.claims.pop(uid, (node, {}))[1].items():
+                self.used[node][card] -= gib
+            return []
+        if uid in self.claims:
+            return [] if self.claims[uid] == (node, claim) else [f"{name} was given {self.claims[uid]}, and says {claim} on {node} now"]
+        self.claims[uid] = node, claim
+        if sum(claim.values()) != asked:
+            return [f"{name} asked for {asked} GiB, its claim is {dict(claim)} on {node}"]
+        if len(claim) != (int(pod["metadata"].get("labels", {}).get(COUNT, "1")) if asked else 0):
+            return [f"{name} is on cards {sorted(claim)}"]
+        wrong = []
+        for card, gib in claim.items():
+            self.used[node][card] += gib
+            if self.used[node][card] > self.size[node][card]:
+                wrong.append(f"card {card} of {node}: {self.used[node][card]} GiB are promised of {self.size[node][card]}, the last of them to {name}")
+        self.most = max(self.most, sum(map(sum, self.used.values())))
+        return wrong
+
+
 class Stream(threading.Thread):
     """All pods of a namespace, step by step. `bound` is what is bound now, by gang; `bursts` the time of each gang's first whole binding."""
 
-    def __init__(self, suite, ns, capacity=None):
+    def __init__(self, suite, ns, capacity=None, cards=None):
         super().__init__(daemon=True)
         self.cluster, self.path = suite.cluster, f"/api/v1/namespaces/{ns}/pods"
         self.version = suite.cluster.get(self.path)["metadata"]["resourceVersion"]
         self.capacity = capacity or {}  # CPUs by node; pods ask for one each
+        self.cards = Cards(cards or {})
         self.change = threading.Condition()
         self.pods, self.bound, self.problems = {}, collections.defaultdict(set), []
         self.first, self.whole, self.bursts = {}, {}, {}  # when the first pod of a gang was bound, when its minimum was, and the time between
@@ -62,6 +105,7 @@ class Stream(threading.Thread):
         name, uid, labels = o["metadata"]["name"], o["metadata"]["uid"], o["metadata"].get("labels", {})
         gang, node = labels.get(NAME) or labels.get(BARE), o["spec"].get("nodeName")
         before = self.pods.pop(uid, None)
+        self.problems += self.cards.take(o, event["type"] == "DELETED")
         if event["type"] != "DELETED":
             self.pods[uid] = node
             if before and node != before:
@@ -122,19 +166,41 @@ class Stream(threading.Thread):
 
 
 class Yard:
-    """Nodes, and gangs of pods with one CPU each."""
+    """Nodes, with shared cards or without, and gangs of pods with one CPU each."""
 
-    def __init__(self, suite, nodes, cpu):
+    def __init__(self, suite, nodes, cpu, cards=()):
+        """cards: the GiB of each of a node's cards."""
         self.suite, self.cluster, self.ns = suite, suite.cluster, suite.namespace()
-        self.names = [suite.node(f"{self.ns}-{i}", cpu=str(cpu), labels={"pool": self.ns}) for i in range(nodes)]
-        self.stream = Stream(suite, self.ns, {name: cpu for name in self.names})
+        what = {"extra": {MEM: str(sum(cards)), COUNT: str(len(cards))}, "annotations": {"cosched.io/gpu-inventory": json.dumps(self.inventory(cards))}} if cards else {}
+        self.names = [suite.node(f"{self.ns}-{i}", cpu=str(cpu), labels={"pool": self.ns}, **what) for i in range(nodes)]
+        self.stream = Stream(suite, self.ns, {name: cpu for name in self.names}, {name: list(cards) for name in self.names})
 
-    def member(self, gang, i, size, **more):
-        return self.cluster.create_pod(self.ns, f"{gang}-{i}", requests={"cpu": "1"}, labels={NAME: gang, MIN: str(size)}, node_selector={"pool": self.ns}, **more)
+    @staticmethod
+    def inventory(cards):
+        card = lambda i, gib: {"i": i, "uuid": f"GPU-{i}", "model": "Tesla T4", "mib": gib * 1024, "numa": 0, "pci": f"0000:0{i}:00.0", "health": "ok"}
+        links = [["X" if i == k else "PIX" for k in range(len(cards))] for i in range(len(cards))]
+        return {"v": 1, "mode": "share", "switchingTo": None, "isolation": "none", "cards": [card(*c) for c in enumerate(cards)], "links": links}
 
-    def gang(self, gang, size):
+    def member(self, gang, i, size, gib=0, cards=1, **more):
+        """gib: of each of its cards."""
+        labels = {NAME: gang, MIN: str(size), **({COUNT: str(cards)} if cards > 1 else {})}
+        limits = {"cpu": "1", **({MEM: str(gib * cards)} if gib else {})}
+        return self.cluster.create_pod(self.ns, f"{gang}-{i}", requests=limits, limits=limits, labels=labels, node_selector={"pool": self.ns}, **more)
+
+    def gang(self, gang, size, gib=0, cards=1):
         for i in range(size):
-            self.member(gang, i, size)
+            self.member(gang, i, size, gib, cards)
+
+    def room(self, gib=0, cards=1):
+        """How many such members there is room for now, as the stream tells it."""
+        stream, total = self.stream, 0
+        for node in self.names:
+            places = stream.capacity[node] - stream.nodes[node]
+            if gib:
+                free = [(size - used) // gib for size, used in zip(stream.cards.size[node], stream.cards.used[node])]
+                places = min(places, sum(free) if cards == 1 else min(free))  # the others use all cards of a node
+            total += places
+        return total
 
     def end(self, gang):
         self.cluster.do("DELETE", f"/api/v1/namespaces/{self.ns}/pods?gracePeriodSeconds=0&labelSelector={NAME}%3D{gang}")
@@ -211,7 +277,7 @@ class Crashes:
         seed = os.environ.get("COSCHED_SEED", str(time.time_ns()))
         show(f"COSCHED_SEED={seed}")
         self.dice = random.Random(seed)
-        self.yard = Yard(suite, 4, 12)
+        self.yard = Yard(suite, 4, 12, cards=(15, 15))
         self.stream = self.yard.stream
         self.cut = 0
 
@@ -221,34 +287,45 @@ class Crashes:
         rule = {"fault": "lose-reply", "match": {"method": "POST", "path": "/binding"}, "percent": 20, "seconds": 60}
         self.cluster.do("POST" if on else "DELETE", "/cosched/faults", rule if on else None, ok=(200, 201, 204))
 
+    def gangs(self, r):
+        """Three that want CPUs, three that want a part of a card, and one whose pods want a part of both cards of a node: more than there is room for, of either. Size, GiB, cards."""
+        size = lambda: self.dice.randrange(4, 11)
+        plain = {f"r{r}-cpu{i}": (size(),) for i in range(3)}
+        shared = {f"r{r}-gpu{i}": (size(), self.dice.randrange(3, 8)) for i in range(3)}
+        return {**plain, **shared, f"r{r}-both": (self.dice.randrange(3, 7), self.dice.randrange(3, 6), 2)}
+
+    def settled(self, gangs):
+        """Each is whole or not bound at all, and of the latter none would find room."""
+        bound = {g: self.stream.size(g) for g in gangs}
+        return all(bound[g] == what[0] or bound[g] == 0 and self.yard.room(*what[1:]) < what[0] for g, what in gangs.items())
+
     def round(self, r):
-        """Six gangs of 8 and less on room for about five of them. The scheduler is killed at a random point of their binding, and the next one finds what it left."""
-        sizes = {f"r{r}-{i}": self.dice.randrange(4, 11) for i in range(7)}
+        """The scheduler is killed at a random point of the gangs' binding, and the next one finds what it left."""
+        gangs = self.gangs(r)
         scheduler = self.suite.scheduler()
         self.lose_replies(True)
-        makers = [threading.Thread(target=self.yard.gang, args=item) for item in sizes.items()]
+        makers = [threading.Thread(target=self.yard.gang, args=(name, *what)) for name, what in gangs.items()]
         for maker in makers:
             maker.start()
-        total = self.dice.randrange(1, 40)
-        self.stream.wait(lambda: sum(map(self.stream.size, sizes)) >= min(total, 30), "binding has begun")
+        total = self.dice.randrange(1, 36)
+        self.stream.wait(lambda: sum(map(self.stream.size, gangs)) >= total or self.settled(gangs), "binding has begun")
         time.sleep(self.dice.uniform(0, 0.01))
         scheduler.kill()
         for maker in makers:
             maker.join()
         self.lose_replies(False)
         with self.stream.change:
-            left = {g for g, n in sizes.items() if 0 < self.stream.size(g) < n}
-            before = {g: self.stream.size(g) for g in sizes}
+            before = {g: self.stream.size(g) for g in gangs}
+            left = {g for g, what in gangs.items() if 0 < before[g] < what[0]}
         self.cut += len(left)
         scheduler = self.suite.scheduler()
-        settled = lambda: all(self.stream.size(g) in (0, n) for g, n in sizes.items()) and sum(map(self.stream.size, sizes)) + min(
-            [n for g, n in sizes.items() if self.stream.size(g) == 0], default=99) > 48
-        self.stream.wait(settled, f"every gang is whole or not bound at all (left in pieces: {sorted(left)} of {before})")
+        self.stream.wait(lambda: self.settled(gangs), f"every gang of {gangs} is whole or not bound at all (left in pieces: {sorted(left)} of {before})")
         check(not self.stream.problems, self.stream.problems)
         scheduler.kill()
-        for g in sizes:
+        for g in gangs:
             self.yard.end(g)
         self.stream.wait(lambda: not any(self.stream.bound.values()), "the yard is empty")
+        check(not any(map(any, self.stream.cards.used.values())), f"cards of an empty yard: {self.stream.cards.used}")
 
 
 @case("the scheduler is killed at random points while gangs are bound, replies are lost: every gang ends whole or not bound, nothing is promised twice", needs={"alone"})
@@ -257,7 +334,9 @@ def crashes(suite):
     rounds = count_of("COSCHED_GANG_KILLS", 10)
     for r in range(rounds):
         world.round(r)
-    show(f"killed {rounds} times; {world.cut} gangs were left in pieces and made whole by the next scheduler")
+    check(world.stream.cards.most > 0, "no card was ever promised to anybody")
+    show(f"killed {rounds} times; {world.cut} gangs were left in pieces and made whole by the next scheduler; "
+         f"at most {world.stream.cards.most} of {4 * 2 * 15} GiB on cards were promised at a time, and of no card more than it has")
 
 
 def put_group(c, ns, name, least, timeout=None):
