@@ -190,9 +190,9 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
         strbuf_addc(out, 'D');
         put_number(out, p->active_deadline_s);
     }
-    if (cp->gang != NULL && cp->gang->reservation == RESERVATION_KEPT) {
+    if (cp->gang != NULL && cp->gang->kept != NULL) {
         strbuf_addc(out, 'K'); /* what is kept for them is not kept from them */
-        put_text(out, cp->gang->key);
+        put_text(out, cp->gang->kept->gang->key);
     }
     domains_print_key(c, cp, out);
 }

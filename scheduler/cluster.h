@@ -166,7 +166,8 @@ struct gang {
     int64_t aging_since_ms; /* waits for room since then; 0: it does not */
     int64_t look_again_ms;  /* not before */
     enum reservation_verdict reservation;
-    int32_t lapses; /* how often room was kept in vain since it last started */
+    struct reservation *kept; /* for it, or for the gangs that it goes with; NULL: none */
+    int32_t lapses;           /* how often room was kept in vain since it last started */
 };
 
 /* The PodGroups of one name, or NULL: each API group may have one. scheduling.sigs.k8s.io wins over scheduling.x-k8s.io, which holds again where the other goes. */

@@ -28,7 +28,8 @@
 
 enum {
     SHARE_ONE = 1 << 20,
-    PASSES = 4 /* a member near one that is near one that is near one */
+    PASSES = 4,     /* a member near one that is near one that is near one */
+    FILL_PASSES = 2 /* the second for members that want to be near others */
 };
 
 struct way {
@@ -249,6 +250,26 @@ static enum pass pass(struct placing *p, const struct way *w, bool beyond)
             return PASS_HOPELESS;
     }
     return result;
+}
+
+bool placing_fill(struct placing *p, bool (*make)(void *arg, struct cluster_pod *pod), void *arg)
+{
+    placing_reset(p);
+    for (int pass = 1; pass <= FILL_PASSES && !placing_has_quorum(p); pass++)
+        for (size_t i = 0; i < p->members_len; i++) {
+            struct placing_member *m = &p->members[i];
+            struct placing_gang *g = m->gang;
+            if (m->placed || g->placed >= g->missing)
+                continue;
+            if (placing_choose(p, m->pod) != NULL || (make != NULL && make(arg, m->pod))) {
+                placing_put(p, m);
+                continue;
+            }
+            g->left -= pass == FILL_PASSES || classes_ask(p->cluster, m->pod)->domains == NULL;
+            if (g->left < g->missing)
+                return false;
+        }
+    return placing_has_quorum(p);
 }
 
 /* Who has no place, and what could help any of them. Each kind is asked for once, as things are at the end. */

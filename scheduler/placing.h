@@ -65,3 +65,6 @@ void placing_reset(struct placing *p);
 struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod);
 void placing_put(struct placing *p, struct placing_member *m);
 bool placing_has_quorum(const struct placing *p);
+/* Places the quorums and nobody beyond them, hardest first, as the cluster is now. make (or NULL) is asked where a member finds no room; true: it made some, and p->choice says where. Returns whether every
+ * gang has its quorum; the steps are in the plan either way. */
+bool placing_fill(struct placing *p, bool (*make)(void *arg, struct cluster_pod *pod), void *arg);

@@ -15,6 +15,23 @@
 
 enum { NS_PER_MS = 1000000, MS_PER_MINUTE = 60000 };
 
+/* Gangs that are placed as one; by key. */
+struct together {
+    struct gang **gangs;
+    size_t len;
+};
+
+/* false: one of them lacks pods. */
+static bool find_together(const struct cluster *c, struct gang *g, struct arena *a,
+                          struct together *out)
+{
+    const char *why;
+    if (!gangs_has_quorum(c, g, a, &why))
+        return false;
+    out->len = gangs_bundle(c, g, a, &out->gangs);
+    return true;
+}
+
 /* ---- one reservation ---- */
 
 /* How many keep room there, and with it every answer about the node, is another one now. */
@@ -59,6 +76,7 @@ static void reservation_free(struct reservation *r)
     for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);)
         place_free(value);
     map_deinit(&r->nodes);
+    vec_deinit(&r->gangs);
     free(r->what);
     free(r);
 }
@@ -68,7 +86,7 @@ static char *words_of(const struct reservation *r)
     char until[DUMP_PARTS_TIME_SIZE];
     AUTO_STRBUF b = {0};
     dump_parts_time_text(r->until_ms / 1000 * 1000 * NS_PER_MS, until);
-    strbuf_addf(&b, "%s until %s", r->gang->key, until);
+    strbuf_addf(&b, "%s%s until %s", r->gang->key, r->gangs.len > 1 ? " and its group" : "", until);
     return strbuf_take(&b);
 }
 
@@ -93,50 +111,56 @@ static void put_in(struct reservations *all, struct reservation *r)
     all->items.items[i] = r;
 }
 
-static void keep(struct cluster *c, struct gang *g, const struct reservation_plan *plan,
-                 int64_t now_ms, int64_t until_ms)
+static int32_t least_priority(struct gang *const *gangs, size_t len)
+{
+    int32_t least = INT32_MAX;
+    for (size_t i = 0; i < len; i++)
+        least = (int32_t)num_min(least, gangs[i]->priority);
+    return least;
+}
+
+static void keep(struct cluster *c, struct gang *g, const struct together *t,
+                 const struct reservation_plan *plan, int64_t now_ms, int64_t until_ms)
 {
     struct reservation *r = mem_new(struct reservation, 1);
     *r = (struct reservation){.gang = g,
-                              .priority = g->priority,
+                              .priority = least_priority(t->gangs, t->len),
                               .made_ms = now_ms,
                               .start_ms = plan->start_ms,
                               .until_ms = until_ms};
+    for (size_t i = 0; i < t->len; i++) {
+        vec_push(&r->gangs, t->gangs[i]);
+        t->gangs[i]->kept = r;
+        set_verdict(t->gangs[i], RESERVATION_KEPT);
+    }
     map_init(&r->nodes);
     r->what = words_of(r);
     for (size_t i = 0; i < plan->len; i++)
         add_place(r, &plan->places[i]);
     put_in(&c->reservations, r);
-    set_verdict(g, RESERVATION_KEPT);
     touch_nodes(c, r, 1);
-}
-
-static size_t find(const struct cluster *c, const struct gang *g)
-{
-    size_t i = 0;
-    while (i < c->reservations.items.len && c->reservations.items.items[i]->gang != g)
-        i++;
-    return i;
 }
 
 const struct reservation *reservation_of(const struct cluster *c, const struct gang *g)
 {
-    size_t i = g->reservation == RESERVATION_KEPT ? find(c, g) : c->reservations.items.len;
-    return i < c->reservations.items.len ? c->reservations.items.items[i] : NULL;
+    (void)c;
+    return g->kept;
 }
 
 /* Returns the events. */
-static uint32_t drop(struct cluster *c, struct gang *g, enum reservation_verdict verdict)
+static uint32_t drop(struct cluster *c, struct reservation *r)
 {
     struct reservations *all = &c->reservations;
-    size_t i = find(c, g);
-    set_verdict(g, verdict);
-    if (i == all->items.len)
-        return 0;
-    struct reservation *r = all->items.items[i];
+    size_t i = 0;
+    while (all->items.items[i] != r)
+        i++;
     for (; i + 1 < all->items.len; i++)
         all->items.items[i] = all->items.items[i + 1];
     all->items.len--;
+    for (size_t k = 0; k < r->gangs.len; k++) {
+        r->gangs.items[k]->kept = NULL;
+        set_verdict(r->gangs.items[k], RESERVATION_NONE);
+    }
     touch_nodes(c, r, -1);
     reservation_free(r);
     return EVENT_NODE_ROOM;
@@ -153,7 +177,11 @@ static uint32_t stop_aging(struct cluster *c, struct gang *g)
             g->aging_since_ms = 0;
         }
     g->look_again_ms = 0;
-    return g->reservation != RESERVATION_NONE ? drop(c, g, RESERVATION_NONE) : 0;
+    if (g->kept != NULL)
+        return drop(c, g->kept);
+    if (g->reservation != RESERVATION_NONE)
+        set_verdict(g, RESERVATION_NONE);
+    return 0;
 }
 
 uint32_t reservation_ends(struct cluster *c, struct gang *g)
@@ -196,28 +224,46 @@ static void set_clock(struct cluster *c, int64_t now_ms)
         touch_nodes(c, all->items.items[i], 0);
 }
 
-/* It had its time: the others come first now. */
-static void lapse(struct cluster *c, struct gang *g, int64_t now_ms, struct reservation_news *news)
+/* They had their time: the others come first now. */
+static void lapse(struct cluster *c, struct reservation *r, int64_t now_ms,
+                  struct reservation_news *news)
 {
-    news->events |= drop(c, g, RESERVATION_NONE);
+    for (size_t i = 0; i < r->gangs.len; i++) {
+        struct gang *g = r->gangs.items[i];
+        if (g->aging_since_ms != 0)
+            g->aging_since_ms = num_max(now_ms, 1);
+        g->lapses += g->lapses < INT32_MAX;
+    }
+    news->events |= drop(c, r);
     news->lapsed++;
-    g->aging_since_ms = num_max(now_ms, 1);
-    g->lapses += g->lapses < INT32_MAX;
+}
+
+/* Whether the gangs are still those that are placed as one, all of them with their quorum of pods. */
+static bool same_gangs(const struct reservation *r, const struct together *t)
+{
+    if (t->len != r->gangs.len || least_priority(t->gangs, t->len) != r->priority)
+        return false;
+    for (size_t i = 0; i < t->len; i++)
+        if (t->gangs[i] != r->gangs.items[i])
+            return false;
+    return true;
 }
 
 /* Whether the members and nodes are still those of the plan: all wait, on nodes that take them when they are empty. */
-static bool still_holds(struct cluster *c, const struct reservation *r)
+static bool still_holds(struct cluster *c, const struct reservation *r, struct arena *a)
 {
     const char *name;
     void *value;
-    int32_t members = 0;
-    if (r->priority != r->gang->priority)
+    int32_t members = 0, missing = 0;
+    struct together t;
+    if (!find_together(c, r->gang, a, &t) || !same_gangs(r, &t))
         return false;
     for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);) {
         const struct reservation_node *at = value;
         for (size_t k = 0; k < at->members.len; k++, members++) {
             struct cluster_pod *cp = cluster_find_pod(c, at->members.items[k]);
-            if (cp == NULL || cp->gang != r->gang || !cluster_pod_is_schedulable(cp))
+            if (cp == NULL || cp->gang == NULL || cp->gang->kept != r ||
+                !cluster_pod_is_schedulable(cp))
                 return false;
             const struct pod_class *class = classes_ask(c, cp);
             const struct cluster_node *cn = cluster_find_node(c, name);
@@ -226,32 +272,49 @@ static bool still_holds(struct cluster *c, const struct reservation *r)
                 return false;
         }
     }
-    return members == gangs_count_missing(r->gang);
+    for (size_t i = 0; i < r->gangs.len; i++)
+        missing += gangs_count_missing(r->gangs.items[i]);
+    return members == missing;
 }
 
 /* The pods in its way may end sooner than they say, so it is not put off for much longer than room would be kept; nor looked at again and again where everything takes days. */
-static void put_off(const struct cluster *c, struct gang *g, int64_t now_ms, int64_t start_ms)
+static int64_t put_off(const struct cluster *c, const struct gang *g, int64_t now_ms,
+                       int64_t start_ms)
 {
     int64_t for_ms = c->reservations.options.for_ms, age_ms = now_ms - g->aging_since_ms;
     int64_t away_ms = num_min(start_ms - for_ms - now_ms, num_max(for_ms, age_ms / 4));
-    g->look_again_ms = now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
-    set_verdict(g, RESERVATION_FAR);
+    return now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
+}
+
+/* What holds for one holds for all that go with it. */
+static void set_all(const struct together *t, enum reservation_verdict verdict, int64_t again_ms)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        t->gangs[i]->look_again_ms = again_ms;
+        if (t->gangs[i]->reservation != verdict)
+            set_verdict(t->gangs[i], verdict);
+    }
 }
 
 static void try_gang(struct cluster *c, struct gang *g, int64_t now_ms, int64_t until_ms,
                      struct arena *a)
 {
+    struct together t;
     struct reservation_plan plan;
-    reservation_plan_make(c, g, now_ms, a, &plan);
-    g->look_again_ms = now_ms + RESERVATION_AGAIN_MS;
-    if (!plan.fits)
-        set_verdict(g, RESERVATION_HOPELESS);
-    else if (plan.start_ms > until_ms)
-        put_off(c, g, now_ms, plan.start_ms);
-    else
-        keep(c, g, &plan, now_ms, until_ms);
-    if (g->reservation == RESERVATION_KEPT)
-        g->look_again_ms = now_ms + RESERVATION_STEP_MS;
+    int64_t again_ms = now_ms + RESERVATION_AGAIN_MS;
+    if (!find_together(c, g, a, &t)) { /* it lacks pods: its next cycle says so */
+        g->look_again_ms = again_ms;
+        return;
+    }
+    reservation_plan_make(c, t.gangs, t.len, now_ms, a, &plan);
+    if (!plan.fits) {
+        set_all(&t, RESERVATION_HOPELESS, again_ms);
+    } else if (plan.start_ms > until_ms) {
+        set_all(&t, RESERVATION_FAR, put_off(c, g, now_ms, plan.start_ms));
+    } else {
+        keep(c, g, &t, &plan, now_ms, until_ms);
+        set_all(&t, RESERVATION_KEPT, now_ms + RESERVATION_STEP_MS);
+    }
 }
 
 static void check_kept(struct cluster *c, int64_t now_ms, struct arena *a,
@@ -263,21 +326,27 @@ static void check_kept(struct cluster *c, int64_t now_ms, struct arena *a,
         struct gang *g = r->gang;
         int64_t until_ms = num_min(r->until_ms, now_ms + all->options.for_ms);
         if (until_ms <= now_ms) {
-            lapse(c, g, now_ms, news);
+            lapse(c, r, now_ms, news);
             continue; /* another one is at i now */
         }
-        if (g->look_again_ms > now_ms || still_holds(c, r)) {
+        if (g->look_again_ms > now_ms || still_holds(c, r, a)) {
             i++;
             continue;
         }
-        news->events |= drop(c, g, RESERVATION_NONE);
+        news->events |= drop(c, r);
         try_gang(c, g, now_ms, until_ms, a);
         return; /* one trial in a look */
     }
 }
 
-static bool has_level(const struct cluster *c, int32_t priority)
+/* Whether there is one already of the gang's priority, or of the least important of those that go with it. */
+static bool has_level(const struct cluster *c, const struct gang *g)
 {
+    int32_t priority = g->priority;
+    for (size_t i = 0; i < g->list.len; i++) {
+        const struct gang *other = gangs_find(c, g->list.names[i]);
+        priority = other != NULL ? (int32_t)num_min(priority, other->priority) : priority;
+    }
     for (size_t i = 0; i < c->reservations.items.len; i++)
         if (c->reservations.items.items[i]->priority == priority)
             return true;
@@ -309,7 +378,7 @@ static struct gang *oldest(const struct cluster *c, int64_t now_ms)
     for (size_t i = 0; i < all->aging.len; i++) {
         struct gang *g = all->aging.items[i];
         if (now_ms - g->aging_since_ms >= age_needed(c, g) && g->look_again_ms <= now_ms &&
-            !has_level(c, g->priority) && (first == NULL || goes_before(g, first)))
+            !has_level(c, g) && (first == NULL || goes_before(g, first)))
             first = g;
     }
     return first;
@@ -323,7 +392,7 @@ int64_t reservation_next(const struct cluster *c)
         next_ms = num_min(next_ms, num_min(all->items.items[i]->until_ms, all->clock_ms));
     for (size_t i = 0; i < all->aging.len && all->items.len < RESERVATION_MAX; i++) {
         const struct gang *g = all->aging.items[i];
-        if (!has_level(c, g->priority))
+        if (!has_level(c, g))
             next_ms = num_min(next_ms, num_max(g->look_again_ms,
                                                num_add_sat(g->aging_since_ms, age_needed(c, g))));
     }
@@ -348,16 +417,14 @@ struct reservation_news reservation_look(struct cluster *c, int64_t now_ms, stru
 
 const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a)
 {
-    const struct reservation *r = reservation_of(c, g);
+    const struct reservation *r = g->kept;
     switch (g->reservation) {
     case RESERVATION_NONE:
         break;
     case RESERVATION_KEPT:
-        if (r != NULL)
-            return arena_printf(a, "room is kept for it on %zu node%s%s", map_count(&r->nodes),
-                                map_count(&r->nodes) == 1 ? "" : "s",
-                                r->what + strlen(g->key)); /* " until ..." */
-        break;
+        return arena_printf(a, "room is kept for it%s on %zu node%s%s",
+                            r->gangs.len > 1 ? " and its group" : "", map_count(&r->nodes),
+                            map_count(&r->nodes) == 1 ? "" : "s", strstr(r->what, " until "));
     case RESERVATION_HOPELESS:
         return "it would not fit if the cluster were empty, so no room is kept for it";
     case RESERVATION_FAR:

@@ -17,6 +17,9 @@
  * Nobody can freeze the cluster with this: there is one reservation for each priority, none for a gang that does not fit the cluster when empty or whose start is further away than it may last,
  * none lasts longer than for_ms, after one in vain the gang is the youngest and must wait twice as long as before, and pods of a higher priority do not see it. A reservation holds nothing and is in no digest: it only says no to others.
  *
+ * Gangs that are placed as one (gangs_bundle) wait for one start: the plan has the quorums of all of them, what is kept is kept for each, and it ends with any of them. Its priority is
+ * that of the least important.
+ *
  * Times are in milliseconds since the epoch, as those of pods are.
  */
 #pragma once
@@ -66,13 +69,14 @@ struct reservation_node {
 };
 
 struct reservation {
-    struct gang *gang;
+    struct gang *gang;               /* whose turn it was */
+    struct VEC(struct gang *) gangs; /* those that are placed as one with it, and itself; by key */
     int32_t priority;
     int64_t made_ms;
     int64_t start_ms; /* by then the pods in its way should be gone */
     int64_t until_ms;
     struct map nodes; /* name -> struct reservation_node */
-    char *what;       /* "gang ns/x until 2026-11-16T09:30:00Z" */
+    char *what; /* "gang ns/x until 2026-11-16T09:30:00Z", "gang ns/x and its group until ..." */
 };
 
 /* Part of the cluster. */
@@ -84,10 +88,11 @@ struct reservations {
 };
 
 struct reservation_news {
-    uint32_t events;     /* room that is kept no more */
-    struct gang *looked; /* its reservation_verdict may be another one now; or NULL */
-    bool made;           /* room is kept for it from now on */
-    uint32_t lapsed;     /* how many were over without a start */
+    uint32_t events; /* room that is kept no more */
+    struct gang *
+        looked; /* its reservation_verdict may be another one now, and that of the gangs that it goes with; or NULL */
+    bool made;  /* room is kept for it from now on */
+    uint32_t lapsed; /* how many were over without a start */
 };
 
 /* After a cycle of the gang: it goes on waiting for room (ages), or not. Returns the events: room that is kept no more. */
@@ -99,7 +104,7 @@ uint32_t reservation_ends(struct cluster *c, struct gang *g);
 struct reservation_news reservation_look(struct cluster *c, int64_t now_ms, struct arena *a);
 /* When the next look is due; -1: nobody waits. */
 int64_t reservation_next(const struct cluster *c);
-/* The gang's, or NULL. */
+/* The gang's, or that of the gangs that it goes with; or NULL. */
 const struct reservation *reservation_of(const struct cluster *c, const struct gang *g);
 /* What the gang's members should know beside why they wait: "room is kept for it on 3 nodes until ..."; NULL: nothing. */
 const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a);

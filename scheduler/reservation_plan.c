@@ -10,7 +10,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "scheduler/gangs.h"
-#include "scheduler/pipeline.h"
+#include "scheduler/placing.h"
 #include "scheduler/plan.h"
 
 enum { PARTS = 64, NS_PER_MS = 1000000, MS_PER_S = 1000 };
@@ -55,8 +55,7 @@ struct leaving {
 struct search {
     struct cluster *cluster;
     struct arena *arena;
-    struct cluster_pod **members;
-    size_t members_len;
+    struct placing placing;
     size_t need;
     struct leaving *pods; /* those that end first, first */
     size_t len, lifted;
@@ -70,7 +69,17 @@ static int by_end(const void *a, const void *b)
     return strcmp(x->pod->pod->key, y->pod->pod->key);
 }
 
-static void gather_pods(struct search *s, const struct gang *g, int64_t now_ms)
+static bool is_one_of(const struct gang *g, struct gang *const *gangs, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (gangs[i] == g)
+            return true;
+    return false;
+}
+
+/* Members that are on nodes stay there. */
+static void gather_pods(struct search *s, struct gang *const *gangs, size_t gangs_len,
+                        int64_t now_ms)
 {
     const struct table *t = &s->cluster->table;
     size_t n = 0;
@@ -80,32 +89,15 @@ static void gather_pods(struct search *s, const struct gang *g, int64_t now_ms)
     for (uint32_t i = 0; i < t->len; i++)
         for (size_t k = 0; k < t->rows[i].node->pods.len; k++) {
             struct cluster_pod *cp = t->rows[i].node->pods.items[k];
-            int64_t end_ms =
-                cp->gang == g ? INT64_MAX : reservation_plan_end(s->cluster, cp, now_ms);
+            int64_t end_ms = is_one_of(cp->gang, gangs, gangs_len)
+                                 ? INT64_MAX
+                                 : reservation_plan_end(s->cluster, cp, now_ms);
             if (end_ms < INT64_MAX)
                 s->pods[s->len++] =
                     (struct leaving){.pod = cp, .node = t->rows[i].node, .end_ms = end_ms};
         }
     if (s->len > 1)
         qsort(s->pods, s->len, sizeof *s->pods, by_end);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    struct cluster_pod *const *x = a, *const *y = b;
-    return strcmp((*x)->pod->key, (*y)->pod->key);
-}
-
-static void gather_members(struct search *s, const struct gang *g)
-{
-    int32_t missing = gangs_count_missing(g);
-    s->members = arena_new(s->arena, struct cluster_pod *, g->members.len);
-    for (size_t i = 0; i < g->members.len; i++)
-        if (cluster_pod_is_schedulable(g->members.items[i]))
-            s->members[s->members_len++] = g->members.items[i];
-    if (s->members_len > 1)
-        qsort(s->members, s->members_len, sizeof *s->members, by_name);
-    s->need = missing > 0 ? (size_t)missing : 0;
 }
 
 static void lift_to(struct search *s, size_t n)
@@ -116,21 +108,13 @@ static void lift_to(struct search *s, size_t n)
         cluster_set_down(s->cluster, s->pods[s->lifted - 1].pod, s->pods[s->lifted - 1].node);
 }
 
-/* Whether the quorum fits now; then *out says where. */
+/* Whether the quorums fit now; then *out says where. */
 static bool try_members(struct search *s, struct reservation_plan *out)
 {
-    struct pipeline_choice *choice = arena_new(s->arena, struct pipeline_choice, 1);
     struct plan plan;
-    size_t failed = 0;
     plan_begin(&plan, s->cluster);
-    for (size_t i = 0; i < s->members_len && plan.steps.len < s->need; i++) {
-        pipeline_choose(s->cluster, s->members[i], s->arena, choice);
-        if (choice->node != NULL)
-            plan_place(&plan, s->members[i], choice->node, &choice->claim);
-        else if (s->members_len - ++failed < s->need)
-            break;
-    }
-    bool ok = plan.steps.len >= s->need;
+    s->placing.plan = &plan;
+    bool ok = placing_fill(&s->placing, NULL, NULL);
     for (size_t i = 0; ok && i < plan.steps.len; i++)
         out->places[i] = (struct reservation_place){.member = plan.steps.items[i].pod,
                                                     .node = plan.steps.items[i].node};
@@ -153,23 +137,26 @@ static size_t fewest_to_go(struct search *s, struct reservation_plan *out)
     return enough;
 }
 
-void reservation_plan_make(struct cluster *c, const struct gang *g, int64_t now_ms, struct arena *a,
-                           struct reservation_plan *out)
+void reservation_plan_make(struct cluster *c, struct gang *const *gangs, size_t len, int64_t now_ms,
+                           struct arena *a, struct reservation_plan *out)
 {
     struct search s = {.cluster = c, .arena = a};
     *out = (struct reservation_plan){0};
-    gather_members(&s, g);
-    if (s.need == 0 || s.need > s.members_len)
+    for (size_t i = 0; i < len; i++)
+        s.need += (size_t)gangs_count_missing(gangs[i]);
+    if (s.need == 0)
         return;
     out->places = arena_new(a, struct reservation_place, s.need);
     out->len = s.need;
     table_refresh(&c->table, &c->nodes);
-    gather_pods(&s, g, now_ms);
+    gather_pods(&s, gangs, len, now_ms);
     lift_to(&s, s.len);
+    placing_init(&s.placing, c, NULL, a, gangs, len); /* who is hardest to place when it is empty */
     out->fits = try_members(&s, out);
     if (out->fits) {
         size_t gone = fewest_to_go(&s, out);
         out->start_ms = gone > 0 ? num_max(s.pods[gone - 1].end_ms, now_ms) : now_ms;
     }
+    placing_deinit(&s.placing);
     lift_to(&s, 0);
 }

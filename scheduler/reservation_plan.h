@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reservation_plan - when a gang could start, and where, if nobody got in its way any more. Pure.
+ * reservation_plan - when a gang, or several that are placed as one, could start, and where, if nobody got in its way any more. Pure.
  *
- * The placed pods are taken away in the order in which they are expected to end, as many as are needed for the gang to fit; the cluster is as before when this returns. Pods that never
+ * The placed pods are taken away in the order in which they are expected to end, as many as are needed for every quorum to fit; the cluster is as before when this returns. Pods that never
  * end by themselves (a DaemonSet's, static ones) stay.
  */
 #pragma once
@@ -32,5 +32,6 @@ int64_t reservation_plan_end(const struct cluster *c, const struct cluster_pod *
                              int64_t then_ms);
 /* How long a pod would run that is placed now. */
 int64_t reservation_plan_runtime(const struct cluster *c, const struct cluster_pod *cp);
-void reservation_plan_make(struct cluster *c, const struct gang *g, int64_t now_ms, struct arena *a,
-                           struct reservation_plan *out);
+/* gangs: those of one gangs_bundle. */
+void reservation_plan_make(struct cluster *c, struct gang *const *gangs, size_t len, int64_t now_ms,
+                           struct arena *a, struct reservation_plan *out);

@@ -8,7 +8,8 @@
 static bool outlasts(const struct cluster *c, const struct reservation *r,
                      const struct cluster_pod *cp)
 {
-    return cp->gang == r->gang || reservation_plan_end(c, cp, r->made_ms) > r->start_ms;
+    return (cp->gang != NULL && cp->gang->kept == r) ||
+           reservation_plan_end(c, cp, r->made_ms) > r->start_ms;
 }
 
 /* The members that still wait: they are looked up, since any of them may have gone. */
@@ -96,7 +97,8 @@ bool reservation_room_allows(const struct cluster *c, const struct cluster_pod *
     for (size_t i = 0; node->reserved > 0 && i < c->reservations.items.len; i++) {
         const struct reservation *r = c->reservations.items.items[i];
         const struct reservation_node *at = map_get(&r->nodes, node->name);
-        if (at == NULL || pod->pod->priority > r->priority || pod->gang == r->gang)
+        if (at == NULL || pod->pod->priority > r->priority ||
+            (pod->gang != NULL && pod->gang->kept == r))
             continue;
         int64_t end_ms = num_add_sat(c->reservations.clock_ms, reservation_plan_runtime(c, pod));
         if (end_ms <= r->start_ms ||

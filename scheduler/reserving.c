@@ -93,6 +93,15 @@ static void note(const struct reserving *r, const struct reservation_news *news)
                  kv("starts in s", (made->start_ms - made->made_ms) / MS_PER_S));
 }
 
+/* Its members are to be told, and those of the gangs that it goes with. */
+static void tell(const struct reserving *r, struct gang *looked)
+{
+    const struct reservation *made = reservation_of(r->cluster, looked);
+    queue_touch(r->queue, looked, loop_now_ms(r->loop));
+    for (size_t i = 0; made != NULL && i < made->gangs.len; i++)
+        queue_touch(r->queue, made->gangs.items[i], loop_now_ms(r->loop));
+}
+
 static void look(void *arg)
 {
     struct reserving *r = arg;
@@ -102,7 +111,7 @@ static void look(void *arg)
     note(r, &news);
     if (news.looked != NULL) {
         metrics_observe_us(&look_seconds, NULL, clock_mono_us() - began_us);
-        queue_touch(r->queue, news.looked, loop_now_ms(r->loop)); /* its members are to be told */
+        tell(r, news.looked);
         r->changed(r->arg);
     }
     wake(r, news.events);

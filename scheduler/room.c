@@ -10,8 +10,7 @@
 
 enum {
     TRIALS = 2000, /* nodes compared for all members together, about */
-    TRIALS_LEAST = 8,
-    PASSES = 2 /* the second for members that want to be near others */
+    TRIALS_LEAST = 8
 };
 
 struct lifted {
@@ -166,8 +165,9 @@ static void note_kind(struct trial *t, const struct pod_class *k)
 }
 
 /* true: the pod has a node now, in placing.choice. */
-static bool make_place(struct trial *t, struct cluster_pod *pod)
+static bool make_place(void *arg, struct cluster_pod *pod)
 {
+    struct trial *t = arg;
     struct placing *p = t->placing;
     struct preempt_choice choice;
     note_kind(t, classes_ask(p->cluster, pod));
@@ -191,26 +191,6 @@ static bool make_place(struct trial *t, struct cluster_pod *pod)
     }
     t->victims.len = t->for_pods.len = victims;
     return false;
-}
-
-static void place_quorum(struct trial *t)
-{
-    struct placing *p = t->placing;
-    placing_reset(p);
-    for (int pass = 1; pass <= PASSES && !placing_has_quorum(p); pass++)
-        for (size_t i = 0; i < p->members_len; i++) {
-            struct placing_member *m = &p->members[i];
-            struct placing_gang *g = m->gang;
-            if (m->placed || g->placed >= g->missing)
-                continue;
-            if (placing_choose(p, m->pod) != NULL || make_place(t, m->pod)) {
-                placing_put(p, m);
-                continue;
-            }
-            g->left -= pass == PASSES || classes_ask(p->cluster, m->pod)->domains == NULL;
-            if (g->left < g->missing)
-                return;
-        }
 }
 
 static void keep(const struct trial *t, size_t mark, struct cycle_result *out)
@@ -240,8 +220,7 @@ static void for_all(struct placing *p, struct cycle_result *out)
                                            PREEMPT_CANDIDATES);
     t.scope.below = least_priority(p);
     lift_leaving(&t);
-    place_quorum(&t);
-    if (placing_has_quorum(p))
+    if (placing_fill(p, make_place, &t))
         keep(&t, mark, out);
     plan_rollback(p->plan, mark);
     while (t.lifted.len > 0) {

@@ -12,6 +12,7 @@
 #include "scheduler/classes.h"
 #include "scheduler/cycle.h"
 #include "scheduler/dump.h"
+#include "scheduler/gangs.h"
 #include "scheduler/pipeline.h"
 #include "scheduler/reservation_plan.h"
 #include "test/unit/lib/base/expect.h"
@@ -74,19 +75,26 @@ static void gone(const char *name)
     (void)cluster_remove_pod(&c, arena_printf(&arena, "d/%s", name), NULL, NULL);
 }
 
-/* A gang of so many pods of 8 CPUs, each of which needs a whole node; waiting, and not tried yet. */
-static struct gang *gang_of(const char *name, int pods, int32_t priority)
+/* A gang of so many pods of 8 CPUs, each of which needs a whole node; waiting, and not tried yet. groups: the list of gangs that its pods name, or NULL. */
+static struct gang *gang_in(const char *groups, const char *name, int pods, int32_t priority)
 {
     const char *min = arena_printf(&arena, "%d", pods);
     struct cluster_pod *cp = NULL;
     for (int i = 0; i < pods; i++)
-        cp = put(&(struct fixture_pod){.name = arena_printf(&arena, "%s-%d", name, i),
-                                       .priority = priority,
-                                       .labels = PAIRS(NAME_LABEL_GANG_NAME, name,
-                                                       NAME_LABEL_GANG_MIN, min),
-                                       .c = {{.cpu_milli = 8000}}},
-                 0, 0);
+        cp = put(
+            &(struct fixture_pod){
+                .name = arena_printf(&arena, "%s-%d", name, i),
+                .priority = priority,
+                .labels = PAIRS(NAME_LABEL_GANG_NAME, name, NAME_LABEL_GANG_MIN, min),
+                .annotations = groups != NULL ? PAIRS(NAME_ANN_GANG_GROUPS, groups) : NULL,
+                .c = {{.cpu_milli = 8000}}},
+            0, 0);
     return cp->gang;
+}
+
+static struct gang *gang_of(const char *name, int pods, int32_t priority)
+{
+    return gang_in(NULL, name, pods, priority);
 }
 
 /* One cycle, as the program does it. true: placed. */
@@ -288,6 +296,85 @@ static void in_vain(void **state)
     expect_done();
 }
 
+static const char both[] = "[\"d/a\",\"d/b\"]";
+
+/* Each of them would fit, the two together do not while the pod on n1 is there. */
+static void bundle_waits(struct gang **a, struct gang **b, int32_t priority)
+{
+    (void)runs("small", "n1", 1000, NOW_MS, 20 * 60);
+    *a = gang_in(both, "a", 2, priority);
+    *b = gang_in(both, "b", 2, 0);
+    expect_true("there is no room for both", !tries(*b) && !tries(*a));
+    expect_true("nothing is kept yet", !look_after(5 * MINUTE - 1).made);
+    struct reservation_news news = look_after(1);
+    expect_true("room is kept now", news.made);
+}
+
+static void several_as_one(void **state)
+{
+    (void)state;
+    struct gang *a, *b;
+    bundle_waits(&a, &b, 0);
+    const struct reservation *r = reservation_of(&c, a);
+    expect_true("it is kept for both", r != NULL && reservation_of(&c, b) == r);
+    expect_int("for the quorum of each", 4, (int64_t)map_count(&r->nodes));
+    expect_int("from when the pod in their way ends", NOW_MS + 20 * MINUTE, r->start_ms);
+    expect_int("it is one", 1, (int64_t)c.reservations.items.len);
+    expect_str("others are told",
+               "0/4 nodes fit: 4 keep room for gang d/a and its group until 2026-11-16T09:35:00Z",
+               said_to("p", 1000, 0, 36000));
+    const char *own = "room is kept for it and its group on 4 nodes until 2026-11-16T09:35:00Z";
+    expect_str("one is told", own, reservation_words(&c, a, &arena));
+    expect_str("and the other", own, reservation_words(&c, b, &arena));
+    (void)look_after(RESERVATION_STEP_MS);
+    expect_true("it goes on", reservation_of(&c, b) != NULL);
+    gone("small");
+    expect_true("whichever is tried, both go", tries(b));
+    expect_int("both", 4, gangs_count_placed(a) + gangs_count_placed(b));
+    (void)tries(a);
+    expect_int("nothing is kept any more", 0, (int64_t)c.reservations.items.len);
+    expect_int("nobody waits", -1, reservation_next(&c));
+    expect_done();
+}
+
+static void several_end_as_one(void **state)
+{
+    (void)state;
+    struct gang *a, *b;
+    bundle_waits(&a, &b, 5);
+    expect_int("its priority is the least of theirs", 0, reservation_of(&c, a)->priority);
+    expect_str("so nothing is kept from what is more important than one of them", "",
+               said_to("p", 1000, 1, 36000));
+    struct reservation_news news = look_after(30 * MINUTE);
+    expect_int("it ends once", 1, news.lapsed);
+    expect_true("for both", reservation_of(&c, a) == NULL && reservation_of(&c, b) == NULL);
+    expect_true("and both are the youngest now", a->lapses == 1 && b->lapses == 1);
+    (void)runs("again", "n1", 1000, now_ms, 12 * 60);
+    gone("small");
+    expect_true("twice the time is needed", !look_after(10 * MINUTE - 1).made);
+    expect_true("then it is kept again", look_after(1).made);
+    gone("b-0");
+    expect_true("the other one is still there", reservation_of(&c, a) != NULL);
+    (void)look_after(RESERVATION_STEP_MS);
+    expect_true("nothing is kept for one without the other", reservation_of(&c, a) == NULL);
+    gone("b-1");
+    expect_int("nor when one is gone", 0, (int64_t)c.reservations.items.len);
+    expect_done();
+}
+
+static void several_that_do_not_fit(void **state)
+{
+    (void)state;
+    struct gang *a = gang_in(both, "a", 3, 0), *b = gang_in(both, "b", 2, 0);
+    expect_true("there is no room", !tries(a) && !tries(b));
+    struct reservation_news news = look_after(5 * MINUTE);
+    expect_true("each alone would fit, both together do not fit an empty cluster",
+                news.looked == a && !news.made);
+    expect_int("which is known of both", RESERVATION_HOPELESS, b->reservation);
+    expect_true("after one look", look_after(0).looked == NULL);
+    expect_done();
+}
+
 static void when_pods_end(void **state)
 {
     (void)state;
@@ -322,6 +409,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(who_gets_none, setup, teardown),
         cmocka_unit_test_setup_teardown(in_vain, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_as_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_end_as_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_that_do_not_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(when_pods_end, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
