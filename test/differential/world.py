@@ -238,12 +238,12 @@ class Maker:
                     port["hostPort"] = port["containerPort"]
 
     def budgets(self):
-        """PodDisruptionBudgets, with what their controller would say."""
+        """PodDisruptionBudgets, with what their controller would say. None selects all: known/preemption/budget-with-an-empty-selector.json."""
         d = self.d
         out = []
         for i, ns in enumerate(d.some(["d0", "d1"], 0, 2)):
             body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": f"budget{i}", "namespace": ns},
-                    "spec": {"minAvailable": 1, "selector": d.one([{"matchLabels": {"app": "a"}}, {"matchLabels": {"tier": "x"}}, {}])}}
+                    "spec": {"minAvailable": 1, "selector": d.one([{"matchLabels": {"app": "a"}}, {"matchLabels": {"tier": "x"}}])}}
             status = {"disruptionsAllowed": d.number(0, 1), "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1, "observedGeneration": 1}
             out.append([f"/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets", body, status])
         return out
@@ -319,7 +319,7 @@ class Maker:
             term["namespaces"] = d.some(sorted(NAMESPACES), 1, 2)
         if d.chance(22):
             selectors = [{}, {"matchLabels": {"team": "a"}}, {"matchExpressions": [{"key": "env", "operator": "Exists"}]}]
-            if self.placing:  # in a new pod: known/namespace-selector-without-labels.json
+            if self.placing:  # in a new pod: known/placing/namespace-selector-without-labels.json
                 selectors.append({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a"]}]})
             term["namespaceSelector"] = d.one(selectors)
         if selector is not None and d.chance(15):

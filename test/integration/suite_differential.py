@@ -33,4 +33,4 @@ def volumes(suite):
 
 @case("random small clusters: we evict if and only if kube-scheduler does, and nobody more important", needs={"real", "alone"})
 def preemption(suite):
-    play(suite, CLUSTERS // 6, "--preemption")
+    play(suite, CLUSTERS // 6, "--preemption", "--known")
