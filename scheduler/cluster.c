@@ -289,13 +289,19 @@ static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod
                     has_ports(p->init_containers, p->init_containers_len, true);
 }
 
-static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
+struct cluster_pod *cluster_pod_alone(struct cluster *c, struct pod *p)
 {
     struct cluster_pod *cp = mem_new(struct cluster_pod, 1);
-    uint32_t events = 0;
     cp->state = CLUSTER_PENDING;
     arena_init(&cp->claim_arena, 256);
     pod_set_object(c, cp, p);
+    return cp;
+}
+
+static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = cluster_pod_alone(c, p);
+    uint32_t events = 0;
     map_put(&c->pods, p->key, cp);
     if (pod_is_finished(p)) {
         cp->state = CLUSTER_FINISHED;

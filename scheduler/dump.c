@@ -6,6 +6,7 @@
 
 #include "lib/base/json.h"
 #include "lib/model/names.h"
+#include "scheduler/dump_kept.h"
 #include "scheduler/dump_node.h"
 #include "scheduler/dump_objects.h"
 #include "scheduler/dump_parts.h"
@@ -143,41 +144,6 @@ static void next_line(struct strbuf *out, bool *first)
     *first = false;
 }
 
-static void print_kept_node(struct json_writer *w, const struct reservation_node *at)
-{
-    json_key(w, at->name);
-    json_array_begin(w);
-    for (size_t i = 0; i < at->members.len; i++)
-        json_put_str(w, at->members.items[i]);
-    json_array_end(w);
-}
-
-/* For whom room is kept, and where: for people, the replay decides without it. */
-static void print_reservations(const struct cluster *c, struct arena *list, struct json_writer *w)
-{
-    enum { NS_PER_MS = 1000000 };
-    if (c->reservations.items.len == 0)
-        return;
-    dump_parts_array(w, "reservations");
-    for (size_t i = 0; i < c->reservations.items.len; i++) {
-        const struct reservation *r = c->reservations.items.items[i];
-        struct entry *e;
-        json_object_begin(w);
-        json_kv_str(w, "for", r->gang->key);
-        json_kv_int(w, "priority", r->priority);
-        dump_parts_time(w, "made", r->made_ms * NS_PER_MS);
-        dump_parts_time(w, "start", r->start_ms * NS_PER_MS);
-        dump_parts_time(w, "until", r->until_ms * NS_PER_MS);
-        dump_parts_object(w, "nodes");
-        size_t n = sorted(&r->nodes, list, &e);
-        for (size_t k = 0; k < n; k++)
-            print_kept_node(w, e[k].value);
-        json_object_end(w);
-        json_object_end(w);
-    }
-    json_array_end(w);
-}
-
 static void print_head(const struct cluster *c, struct arena *list, struct strbuf *out)
 {
     struct json_writer w;
@@ -188,7 +154,7 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
     json_kv_str(&w, "schedulerName", c->scheduler_name);
     if (c->packing == CLUSTER_FULLEST_FIRST)
         json_kv_str(&w, "scoring", CLUSTER_FULLEST_NAME);
-    print_reservations(c, list, &w);
+    dump_kept_print(c, list, &w);
     json_object_end(&w);
     strbuf_adds(out, ",\"items\":[");
 }

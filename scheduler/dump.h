@@ -10,7 +10,7 @@
  *
  * One object in a line: nodes, namespaces and storage, PodGroups, pods, each by name: equal clusters give equal bytes (I4), whatever the way to them.
  *
- * "cosched" also has "reservations", where room is kept for gangs (reservation.h).
+ * "cosched" also has how long gangs have waited for room, and what is kept for them (dump_kept.h).
  *
  * Where the model knows more than the objects say: a pod that is assumed has its node, its claim, and "cosched":{"assumed":true}; a bound pod has the claim that is accounted, also where somebody
  * edited the annotation later; a pod that could not be read says so in "cosched":{"unreadable":"..."}. So loading a dump gives the same digest.

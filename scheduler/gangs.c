@@ -380,14 +380,39 @@ int32_t gangs_count_existing(const struct gang *g)
 }
 
 /* Of these, the ones that count for the quorum that is asked for. */
+static bool counts(const struct gang *g, const struct cluster_pod *cp)
+{
+    return !cp->pod->gated && !cp->pod->terminating && is_open(g, cp);
+}
+
 static int32_t count_open(const struct gang *g)
 {
     int32_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        n += counts(g, g->members.items[i]);
+    return n;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+int64_t gangs_quorum_since_ns(const struct gang *g)
+{
+    size_t n = 0, need = g->min_available > 0 ? (size_t)g->min_available : 1;
+    int64_t *created = mem_new(int64_t, g->members.len);
     for (size_t i = 0; i < g->members.len; i++) {
         const struct cluster_pod *cp = g->members.items[i];
-        n += !cp->pod->gated && !cp->pod->terminating && is_open(g, cp);
+        if (counts(g, cp))
+            created[n++] = cp->pod->created_ns;
     }
-    return n;
+    if (n > 1)
+        qsort(created, n, sizeof *created, by_age);
+    int64_t since_ns = n >= need ? created[need - 1] : 0;
+    free(created);
+    return since_ns;
 }
 
 static bool is_placed(const struct cluster_pod *cp)

@@ -21,6 +21,7 @@
 #include "lib/kube/decode.h"
 #include "scheduler/dump.h"
 #include "scheduler/nominations.h"
+#include "scheduler/replay_kept.h"
 
 void replay_load_init(struct replay_load *l, struct cluster *c, const struct cluster_hooks *hooks)
 {
@@ -37,6 +38,7 @@ void replay_load_deinit(struct replay_load *l)
     for (size_t i = 0; i < l->assumed.len; i++)
         pod_free(l->assumed.items[i].pod);
     vec_deinit(&l->assumed);
+    vec_deinit(&l->kept);
     map_deinit(&l->skipped);
     map_deinit(&l->priority);
     map_deinit(&l->unknown);
@@ -211,7 +213,7 @@ void replay_load_defaults(struct replay_load *l, struct pod *p, json *spec)
 
 /* ---- one object ---- */
 
-static void refuse(struct replay_load *l, const char *where, const struct error *err)
+void replay_load_refuse(struct replay_load *l, const char *where, const struct error *err)
 {
     l->refused++;
     warn(l, where, err->text);
@@ -222,7 +224,7 @@ static void take_node(struct replay_load *l, json *j, const char *where)
     struct node *n;
     struct error err = ERROR_INIT;
     if (decode_node(j, &n, &err) < 0) {
-        refuse(l, where, &err);
+        replay_load_refuse(l, where, &err);
         return;
     }
     if (n->allocatable.has == 0 && n->allocatable.extra_len == 0)
@@ -241,20 +243,27 @@ static struct pod *decode_any_pod(struct replay_load *l, json *j, const char *wh
     if (unreadable != NULL)
         error_set(&err, ERROR_INVALID, "%s", unreadable);
     else
-        refuse(l, where, &err);
+        replay_load_refuse(l, where, &err);
     if (decode_pod_remains(j, &err, &p, &worse) == 0)
         return p;
     if (unreadable != NULL)
-        refuse(l, where, &worse);
+        replay_load_refuse(l, where, &worse);
     return NULL;
+}
+
+struct pod *replay_load_pod(struct replay_load *l, json *j, const char *where)
+{
+    struct pod *p = decode_any_pod(l, j, where);
+    if (p != NULL)
+        replay_load_defaults(l, p, json_get(j, "spec"));
+    return p;
 }
 
 static void take_pod(struct replay_load *l, json *j, const char *where)
 {
-    struct pod *p = decode_any_pod(l, j, where);
+    struct pod *p = replay_load_pod(l, j, where);
     if (p == NULL)
         return;
-    replay_load_defaults(l, p, json_get(j, "spec"));
     l->objects++;
     l->latest_ns = num_max(l->latest_ns, p->created_ns);
     if (json_get_bool(json_get(j, "cosched"), "assumed", false) && p->node != NULL) {
@@ -278,7 +287,7 @@ static void take_group(struct replay_load *l, json *j, const char *where)
     struct pod_group *g;
     struct error err = ERROR_INIT;
     if (decode_pod_group(j, &g, &err) < 0) {
-        refuse(l, where, &err);
+        replay_load_refuse(l, where, &err);
         return;
     }
     l->objects++;
@@ -294,7 +303,7 @@ static void take_priority_class(struct replay_load *l, json *j, const char *wher
         struct error err = ERROR_INIT;
         error_set(&err, ERROR_INVALID, "PriorityClass %s: value: must be an integer of 32 bits",
                   str_or_empty(name));
-        refuse(l, where, &err);
+        replay_load_refuse(l, where, &err);
         return;
     }
     int32_t *kept = arena_new(&l->arena, int32_t, 1);
@@ -313,7 +322,7 @@ static void take_priority_class(struct replay_load *l, json *j, const char *wher
         type *o;                                                                \
         struct error err = ERROR_INIT;                                          \
         if (decode(j, &o, &err) < 0) {                                          \
-            refuse(l, where, &err);                                             \
+            replay_load_refuse(l, where, &err);                                 \
             return;                                                             \
         }                                                                       \
         l->objects++;                                                           \
@@ -399,12 +408,33 @@ static void take_one(struct replay_load *l, json *j, const char *api, const char
     bool group = kind->take == take_group && json_get_str(j, "apiVersion") == NULL;
     if (homeless || group) {
         if (complete(l, j, api, homeless, &doc, &err) < 0) {
-            refuse(l, where, &err);
+            replay_load_refuse(l, where, &err);
             return;
         }
         j = json_root(doc);
     }
     kind->take(l, j, where);
+}
+
+/* What is kept for gangs is read when their pods are there. */
+static void put_by(struct replay_load *l, json *own, const char *where)
+{
+    AUTO_JSONTREE *t = jsontree_new();
+    AUTO_STRBUF text = {0};
+    jsonnode_print(jsonnode_copy(t, own), &text);
+    struct replay_load_kept later = {.text = arena_strdup(&l->arena, strbuf_str(&text)),
+                                     .where = arena_strdup(&l->arena, where)};
+    vec_push(&l->kept, later);
+}
+
+static void read_kept(struct replay_load *l, const struct replay_load_kept *k)
+{
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    if (json_parse(&doc, k->text, strlen(k->text), &err) < 0)
+        replay_load_refuse(l, k->where, &err);
+    else
+        replay_kept_read(l, json_root(doc), k->where);
 }
 
 /* A dump says whose scheduler's it is, which nodes that one fills first, and in which form it is. */
@@ -418,7 +448,7 @@ static bool read_head(struct replay_load *l, json *list, const char *where)
         error_set(&err, ERROR_UNSUPPORTED,
                   "cosched.dump: version %lld of the dump, this program reads %d",
                   (long long)version, DUMP_VERSION);
-        refuse(l, where, &err);
+        replay_load_refuse(l, where, &err);
         return false;
     }
     if (!l->scored && str_eq(json_get_str(own, "scoring"), CLUSTER_FULLEST_NAME))
@@ -427,6 +457,8 @@ static bool read_head(struct replay_load *l, json *list, const char *where)
         l->cluster->scheduler_name = arena_strdup(&l->arena, name);
         l->named = true;
     }
+    if (replay_kept_is_in(own))
+        put_by(l, own, where);
     return true;
 }
 
@@ -442,7 +474,7 @@ static void take_list(struct replay_load *l, json *list, const char *kind, const
     if (!json_is_array(items) && !json_is_null(items)) {
         struct error err = ERROR_INIT;
         error_set(&err, ERROR_INVALID, "items: must be a list, not %s", json_kind_name(items));
-        refuse(l, where, &err);
+        replay_load_refuse(l, where, &err);
     }
     for (struct json_iter it = json_iter(items); json_next(&it); i++) {
         AUTO_STRBUF place = {0};
@@ -465,7 +497,7 @@ void replay_load_object(struct replay_load *l, json *j, const char *where)
             error_set(&err, ERROR_INVALID, "kind: missing: not a Kubernetes object");
         else
             error_set(&err, ERROR_INVALID, "must be an object, not %s", json_kind_name(j));
-        refuse(l, where, &err);
+        replay_load_refuse(l, where, &err);
     } else if (str_ends(kind, "List")) {
         take_list(l, j, kind, where);
     } else {
@@ -512,7 +544,7 @@ static void assume(struct replay_load *l, struct pod *p, const char *node)
     arena_init(&a, 0);
     strbuf_adds(&key, p->key);
     if (claim_decode(p, &a, &claim, &err) < 0) {
-        refuse(l, strbuf_str(&key), &err);
+        replay_load_refuse(l, strbuf_str(&key), &err);
         (void)cluster_put_pod(l->cluster, p, l->hooks); /* bound, with cards that nobody knows */
     } else {
         p->node = NULL;
@@ -536,6 +568,9 @@ void replay_load_finish(struct replay_load *l)
         assume(l, p, arena_strdup(&l->arena, l->assumed.items[i].node));
     }
     l->assumed.len = 0;
+    for (size_t i = 0; i < l->kept.len; i++)
+        read_kept(l, &l->kept.items[i]);
+    l->kept.len = 0;
 }
 
 const char *replay_load_skipped(struct replay_load *l)

@@ -21,6 +21,11 @@ struct replay_load_assumed {
     const char *node;
 };
 
+/* A dump's "cosched" that has something of replay_kept.h; in the arena. */
+struct replay_load_kept {
+    const char *text, *where;
+};
+
 struct replay_load {
     struct cluster *cluster;
     const struct cluster_hooks *hooks;
@@ -40,6 +45,7 @@ struct replay_load {
     size_t objects;    /* taken */
     size_t refused;    /* not taken, or taken as unreadable: each was a warning */
     struct VEC(struct replay_load_assumed) assumed; /* until all nodes are there */
+    struct VEC(struct replay_load_kept) kept;       /* until all pods are there */
 };
 
 void replay_load_init(struct replay_load *l, struct cluster *c, const struct cluster_hooks *hooks);
@@ -58,5 +64,9 @@ const char *replay_load_skipped(struct replay_load *l);
 int replay_load_documents(const char *path, size_t max_bytes,
                           void (*fn)(void *arg, json *root, const char *where), void *arg,
                           struct error *err);
+/* Notes and warns: what is at `where` was not taken. */
+void replay_load_refuse(struct replay_load *l, const char *where, const struct error *err);
+/* Decodes a pod, defaults filled in; one that cannot be read is what remains of it. NULL: not even that, and a warning. The caller's. */
+struct pod *replay_load_pod(struct replay_load *l, json *j, const char *where);
 /* What the API server fills in when it takes a pod: requests where only limits are given, the priority. */
 void replay_load_defaults(struct replay_load *l, struct pod *p, json *spec);

@@ -142,6 +142,15 @@ static void note_why(struct gang *g, const struct cycle_result *result)
                                .due_ms = -1};
 }
 
+/* As the scheduler does it, at the time of the dump. Who is woken by it is tried again anyway. */
+static void follow(struct replay_run *r, struct gang *g, struct cycle_result *result)
+{
+    (void)reservation_follow(r->cluster, g, result, r->cluster->reservations.clock_ms);
+    const char *words = reservation_words(r->cluster, g, &r->arena);
+    if (words != NULL && result->sentence != NULL)
+        result->sentence = arena_printf(&r->arena, "%s; %s", result->sentence, words);
+}
+
 /* true: something was placed. */
 static bool try_gang(struct replay_run *r, struct gang *g)
 {
@@ -149,12 +158,15 @@ static bool try_gang(struct replay_run *r, struct gang *g)
     struct cycle_result result;
     arena_reset(&r->arena);
     plan_begin(&plan, r->cluster);
+    slots_lend(r->cluster, g);
     cycle_run(r->cluster, g, &plan, &r->arena, &result);
+    slots_settle(r->cluster, g);
     r->cycles++;
     size_t placed = plan.committed ? plan.steps.len : 0;
     for (size_t i = 0; i < placed; i++)
         vec_push(&r->placed, plan.steps.items[i].pod);
     plan_end(&plan);
+    follow(r, g, &result);
     switch (result.verdict) {
     case CYCLE_PLACED:
     case CYCLE_NOTHING:

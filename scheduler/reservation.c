@@ -17,7 +17,7 @@ enum { NS_PER_MS = 1000000, MS_PER_MINUTE = 60000 };
 
 /* Gangs that are placed as one; by key. */
 struct together {
-    struct gang **gangs;
+    struct gang *const *gangs;
     size_t len;
 };
 
@@ -28,7 +28,9 @@ static bool find_together(const struct cluster *c, struct gang *g, struct arena 
     const char *why;
     if (!gangs_has_quorum(c, g, a, &why))
         return false;
-    out->len = gangs_bundle(c, g, a, &out->gangs);
+    struct gang **all;
+    out->len = gangs_bundle(c, g, a, &all);
+    out->gangs = all;
     return true;
 }
 
@@ -141,6 +143,12 @@ static void keep(struct cluster *c, struct gang *g, const struct together *t,
     touch_nodes(c, r, 1);
 }
 
+void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
+                         const struct reservation_plan *plan, int64_t made_ms, int64_t until_ms)
+{
+    keep(c, g, &(struct together){.gangs = gangs, .len = len}, plan, made_ms, until_ms);
+}
+
 const struct reservation *reservation_of(const struct cluster *c, const struct gang *g)
 {
     (void)c;
@@ -196,6 +204,39 @@ static bool lacks_room(const struct gang *g, const struct cycle_result *r)
            gangs_count_missing(g) > 0;
 }
 
+static void start_aging(struct cluster *c, struct gang *g, int64_t since_ms)
+{
+    if (g->aging_since_ms == 0)
+        vec_push(&c->reservations.aging, g);
+    g->aging_since_ms = num_max(since_ms, 1);
+}
+
+void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses)
+{
+    g->lapses = lapses;
+    if (since_ms > 0)
+        start_aging(c, g, since_ms);
+}
+
+/* Whether somebody found no room for it before: whoever led then, or this scheduler before the gang was placed in vain. */
+static bool was_refused(const struct gang *g)
+{
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (cluster_pod_is_schedulable(cp) && str_eq(cp->pod->scheduled.status, "False") &&
+            str_eq(cp->pod->scheduled.reason, "Unschedulable"))
+            return true;
+    }
+    return false;
+}
+
+/* One that had room kept in vain is the youngest, whatever happens to it meanwhile. */
+static int64_t waits_since_ms(const struct gang *g, int64_t now_ms)
+{
+    int64_t since_ms = g->lapses == 0 && was_refused(g) ? gangs_quorum_since_ns(g) / NS_PER_MS : 0;
+    return since_ms > 0 ? num_min(since_ms, now_ms) : now_ms;
+}
+
 uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycle_result *r,
                             int64_t now_ms)
 {
@@ -204,10 +245,8 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
             g->lapses = 0;
         return stop_aging(c, g);
     }
-    if (g->aging_since_ms == 0 && c->reservations.options.after_ms > 0) {
-        g->aging_since_ms = num_max(now_ms, 1);
-        vec_push(&c->reservations.aging, g);
-    }
+    if (g->aging_since_ms == 0 && c->reservations.options.after_ms > 0)
+        start_aging(c, g, waits_since_ms(g, now_ms));
     return 0;
 }
 

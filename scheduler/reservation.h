@@ -20,6 +20,9 @@
  * Gangs that are placed as one (gangs_bundle) wait for one start: the plan has the quorums of all of them, what is kept is kept for each, and it ends with any of them. Its priority is
  * that of the least important.
  *
+ * The next leader knows how old a waiting gang is: if a member says that it was refused before (its condition), the gang has waited since its quorum was complete. How often room was kept for it in
+ * vain, and the plan itself, are made anew.
+ *
  * Times are in milliseconds since the epoch, as those of pods are.
  */
 #pragma once
@@ -98,6 +101,12 @@ struct reservation_news {
 /* After a cycle of the gang: it goes on waiting for room (ages), or not. Returns the events: room that is kept no more. */
 uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycle_result *r,
                             int64_t now_ms);
+/* As read from a dump, the gangs by key; until_ms as it was. */
+struct reservation_plan;
+void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
+                         const struct reservation_plan *plan, int64_t made_ms, int64_t until_ms);
+/* since_ms 0: it does not wait. */
+void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses);
 /* The gang is about to be freed. Returns the events. */
 uint32_t reservation_ends(struct cluster *c, struct gang *g);
 /* What is over goes, and one more gang may get room kept. Between cycles, since the cluster is tried without some of its pods. */

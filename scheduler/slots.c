@@ -147,6 +147,20 @@ size_t slots_count(const struct cluster *c)
     return c->slots.items.len;
 }
 
+bool slots_at(const struct cluster *c, size_t i, struct slots_view *out)
+{
+    if (i >= c->slots.items.len)
+        return false;
+    const struct slot *s = &c->slots.items.items[i];
+    *out = (struct slots_view){.gang = s->gang, .node = s->node, .pod = s->ghost->pod};
+    return true;
+}
+
+void slots_restore(struct cluster *c, struct pod *p, const char *gang, const char *node)
+{
+    slots_keep(c, cluster_pod_alone(c, p), gang, node);
+}
+
 void slots_deinit(struct cluster *c)
 {
     while (c->slots.items.len > 0)

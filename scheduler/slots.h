@@ -7,7 +7,8 @@
  * gang is tried the next time, its waiting members are lent its slots; whoever is placed ends one. What nobody came for is free after the gang's timeout.
  *
  * Only a gang at its quorum keeps a slot, the lost member counted: so one that is being taken down (its members are terminating), one below its quorum, one without
- * any pod left hold nothing. Who was sent away for a more important pod, or was sent back by its kubelet, leaves none either. Slots are not remembered over a restart.
+ * any pod left hold nothing. Who was sent away for a more important pod, or was sent back by its kubelet, leaves none either. Slots are in the dump, and are not remembered over a
+ * restart.
  */
 #pragma once
 
@@ -20,6 +21,7 @@
 struct cluster;
 struct cluster_pod;
 struct gang;
+struct pod;
 
 struct slots {
     bool kept; /* set by whoever also expires them; otherwise there are none */
@@ -40,4 +42,13 @@ uint32_t slots_void(struct cluster *c, const char *uid);
 /* Ends what is over; returns the events. *next_ms is when the next one is over, or -1. */
 uint32_t slots_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms);
 size_t slots_count(const struct cluster *c);
+/* One of them, in the order in which they were kept; false: there are no more. Borrowed. */
+struct slots_view {
+    const char *gang; /* its key */
+    const char *node;
+    const struct pod *pod; /* that was lost */
+};
+bool slots_at(const struct cluster *c, size_t i, struct slots_view *out);
+/* As read from a dump: takes p. */
+void slots_restore(struct cluster *c, struct pod *p, const char *gang, const char *node);
 void slots_deinit(struct cluster *c);

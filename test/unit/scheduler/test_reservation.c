@@ -179,7 +179,8 @@ static void who_may_use_it(void **state)
     dump_cluster(&c, &dump);
     expect_true("it is in the dump",
                 strstr(strbuf_str(&dump),
-                       "\"reservations\":[{\"for\":\"gang d/big\",\"priority\":0,\"made\":"
+                       "\"reservations\":[{\"for\":\"gang d/big\",\"gangs\":[\"gang d/big\"],"
+                       "\"priority\":0,\"made\":"
                        "\"2026-11-16T09:05:00Z\",\"start\":\"2026-11-16T09:20:00Z\",\"until\":"
                        "\"2026-11-16T09:35:00Z\",\"nodes\":{\"n1\":[\"d/big-") != NULL);
 
@@ -296,6 +297,77 @@ static void in_vain(void **state)
     expect_done();
 }
 
+/* Whoever leads next: how long the gang has waited is told by its pods. */
+static void the_next_leader(void **state)
+{
+    (void)state;
+    static const struct row {
+        const char *name, *reason;
+        int64_t made_ms[3]; /* its pods, of which two are needed, before now */
+        int32_t lapses;
+        bool gated;
+        int64_t age_ms;
+    } rows[] = {
+        {"nobody has refused it yet", "", {60 * MINUTE, 50 * MINUTE, 40 * MINUTE}, 0, false, 0},
+        {"pods were what it lacked", "WaitingForGang", {60 * MINUTE, 50 * MINUTE, 0}, 0, false, 0},
+        {"it was refused: since its quorum was complete",
+         "Unschedulable",
+         {60 * MINUTE, 50 * MINUTE, 40 * MINUTE},
+         0,
+         false,
+         50 * MINUTE},
+        {"in whatever order they come",
+         "Unschedulable",
+         {40 * MINUTE, 60 * MINUTE, 50 * MINUTE},
+         0,
+         false,
+         50 * MINUTE},
+        {"one with gates does not count",
+         "Unschedulable",
+         {60 * MINUTE, 50 * MINUTE, 40 * MINUTE},
+         0,
+         true,
+         40 * MINUTE},
+        {"made by a clock that goes before ours",
+         "Unschedulable",
+         {-60 * MINUTE, -60 * MINUTE, -60 * MINUTE},
+         0,
+         false,
+         0},
+        {"after room was kept in vain it is the youngest",
+         "Unschedulable",
+         {60 * MINUTE, 50 * MINUTE, 40 * MINUTE},
+         1,
+         false,
+         0},
+    };
+    (void)runs("small", "n1", 5000, NOW_MS, 36000);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *row = &rows[i];
+        struct gang *g = NULL;
+        for (int k = 0; k < 3; k++) {
+            struct pod *p = fixture_make_pod(&(struct fixture_pod){
+                .name = arena_printf(&arena, "m-%d", k),
+                .gated = row->gated && k == 0,
+                .labels = PAIRS(NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, "2"),
+                .spec = "\"nodeSelector\":{\"kubernetes.io/hostname\":\"none\"}",
+                .c = {{.cpu_milli = 5000}}});
+            p->created_ns = (NOW_MS - row->made_ms[k]) * 1000000;
+            p->scheduled = (struct pod_condition){
+                .type = "PodScheduled", .status = "False", .reason = row->reason, .message = ""};
+            const char *key = p->key;
+            (void)cluster_put_pod(&c, p, NULL);
+            g = cluster_find_pod(&c, key)->gang;
+        }
+        g->lapses = row->lapses;
+        expect_true("there is no room for it", !tries(g));
+        expect_int(row->name, NOW_MS - row->age_ms, g->aging_since_ms);
+        for (int k = 0; k < 3; k++)
+            gone(arena_printf(&arena, "m-%d", k));
+    }
+    expect_done();
+}
+
 static const char both[] = "[\"d/a\",\"d/b\"]";
 
 /* Each of them would fit, the two together do not while the pod on n1 is there. */
@@ -409,6 +481,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(who_gets_none, setup, teardown),
         cmocka_unit_test_setup_teardown(in_vain, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_next_leader, setup, teardown),
         cmocka_unit_test_setup_teardown(several_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(several_end_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(several_that_do_not_fit, setup, teardown),
