@@ -77,7 +77,7 @@ LIBS_base = $(call pkg,PKG_BASE,yyjson yaml-0.1 libmicrohttpd gnutls libcurl)
 LIBS_webhook = $(call pkg,PKG_WEBHOOK,openssl)
 # grpc's .pc file lists a hundred absl libraries that only a static link needs.
 LIBS_device-plugin = -lgrpc_unsecure -lgpr $(call pkg,PKG_PLUGIN,libprotobuf-c hwloc) -ldl
-LIBS_all = -lcmocka $(LIBS_base) $(LIBS_webhook) $(LIBS_device-plugin)
+LIBS_all = -lcmocka -lm $(LIBS_base) $(LIBS_webhook) $(LIBS_device-plugin)
 
 # ---- what there is ------------------------------------------------------------------------------
 LAYERS   := kube model base

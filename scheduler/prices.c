@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/prices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+
+/* Of all CPU and cards: products of three of them stay below 2^63. */
+enum { AMOUNT_MAX = 1 << 20, MODEL_PRICE_MAX = 100 * PRICES_CARD };
+
+void prices_init(struct prices *p)
+{
+    *p = (struct prices){.version = 1};
+}
+
+void prices_deinit(struct prices *p)
+{
+    free(p->tables);
+    *p = (struct prices){0};
+}
+
+/* ---- cards ---- */
+
+static int64_t up(int64_t size, int64_t units, int64_t capacity)
+{
+    return units == capacity ? size : (size * units + capacity - 1) / capacity;
+}
+
+static int64_t down(int64_t left, int64_t units, int64_t capacity)
+{
+    return units == capacity ? left : left * units / capacity;
+}
+
+/* Sizes that are the same in the table's units are one. */
+static void make_table(struct prices_table *t, int64_t capacity, const struct demand *d)
+{
+    struct card_value_ask asks[DEMAND_SIZES_MAX];
+    size_t n = 0;
+    t->capacity = capacity;
+    t->units = num_min(capacity, CARD_VALUE_UNITS_MAX);
+    for (size_t i = 0; i < d->sizes_len && d->sizes[i].size < capacity; i++) {
+        struct card_value_ask a = d->sizes[i];
+        a.size = up(a.size, t->units, capacity);
+        if (n > 0 && asks[n - 1].size == a.size)
+            asks[n - 1].weight += a.weight;
+        else if (a.size < t->units)
+            asks[n++] = a;
+    }
+    card_value_table(t->units, asks, n, t->value);
+}
+
+static const struct prices_table *table_for(const struct prices *p, int64_t capacity)
+{
+    for (size_t i = 0; i < p->tables_len; i++)
+        if (p->tables[i].capacity == capacity)
+            return &p->tables[i];
+    return NULL;
+}
+
+int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t left, int64_t size,
+                        bool untouched)
+{
+    const struct prices_table *t = table_for(p, capacity);
+    int64_t cost = untouched ? PRICES_UNTOUCHED * PRICES_POINT : 0;
+    if (capacity <= 0 || size > left || left > capacity)
+        return cost;
+    if (t == NULL) /* nobody has asked for cards of that size yet: the fullest */
+        return cost + left * PRICES_CARD / capacity;
+    int32_t before = t->value[down(left, t->units, capacity)];
+    int32_t after = t->value[down(left - size, t->units, capacity)];
+    return cost + (int64_t)(before - after) * (PRICES_CARD / CARD_VALUE_ONE);
+}
+
+/* ---- the node ---- */
+
+/* Idle cards without CPU. */
+static int64_t stranded(int64_t idle_milli, int64_t cpu_per_card, int64_t free_cpu_milli)
+{
+    int64_t lacks = idle_milli * cpu_per_card - free_cpu_milli * DEMAND_CARD;
+    return lacks > 0 ? lacks * (PRICES_CARD / DEMAND_CARD) / cpu_per_card : 0;
+}
+
+static int64_t cpu_cost(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,
+                        int64_t milli_cards)
+{
+    if (p->cpu_per_card == 0 || n->cards <= 0)
+        return 0;
+    int64_t own = n->cpu_milli * PRICES_CPU_PERCENT / 100 / n->cards;
+    int64_t per_card = num_min(p->cpu_per_card, own);
+    if (per_card <= 0)
+        return 0;
+    return stranded(n->idle_milli - milli_cards, per_card, n->free_cpu_milli - cpu_milli) -
+           stranded(n->idle_milli, per_card, n->free_cpu_milli);
+}
+
+int64_t prices_of_node(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,
+                       int64_t milli_cards)
+{
+    int64_t cost = cpu_cost(p, n, cpu_milli, milli_cards);
+    if (n->model < DEMAND_MODELS_MAX)
+        cost += p->model[n->model] * milli_cards / DEMAND_CARD * PRICES_MODEL_PERCENT / 100;
+    return cost;
+}
+
+/* ---- taking them ---- */
+
+void prices_take(struct prices *p, const struct demand *d, const int64_t *capacities, size_t len)
+{
+    free(p->tables);
+    p->tables_len = len < PRICES_CAPACITIES ? len : PRICES_CAPACITIES;
+    p->tables = p->tables_len > 0 ? mem_new(struct prices_table, p->tables_len) : NULL;
+    for (size_t i = 0; i < p->tables_len; i++)
+        make_table(&p->tables[i], capacities[i], d);
+    int64_t cards = d->milli_cards / DEMAND_CARD;
+    p->cpu_per_card = cards > 0 ? d->cpu_milli / cards : 0;
+    memcpy(p->sets, d->sets, d->sets_len * sizeof *d->sets);
+    p->sets_len = d->sets_len;
+    p->sets_of = d->milli_cards;
+    p->version++;
+}
+
+/* Of each set: its part of the demand by its part of the idle cards. */
+static void price_sets(const struct prices *p, const int64_t *idle, double *out)
+{
+    int64_t all = 0;
+    for (uint32_t k = 0; k < DEMAND_MODELS_MAX; k++)
+        all += idle[k];
+    for (size_t i = 0; i < p->sets_len; i++) {
+        int64_t there = 0;
+        for (uint64_t left = p->sets[i].models; left != 0; left &= left - 1)
+            there += idle[__builtin_ctzll(left)];
+        double q = (double)p->sets[i].weight / (double)p->sets_of;
+        out[i] = there > 0 ? q * (double)all / (double)there : MODEL_PRICE_MAX / PRICES_CARD;
+    }
+}
+
+static void price_models(const struct prices *p, const int64_t *idle,
+                         int64_t out[DEMAND_MODELS_MAX])
+{
+    double of_set[DEMAND_SETS_MAX], sum[DEMAND_MODELS_MAX] = {0};
+    price_sets(p, idle, of_set);
+    for (size_t i = 0; i < p->sets_len; i++)
+        for (uint64_t left = p->sets[i].models; left != 0; left &= left - 1)
+            sum[__builtin_ctzll(left)] += of_set[i];
+    for (uint32_t k = 0; k < DEMAND_MODELS_MAX; k++)
+        out[k] = sum[k] * PRICES_CARD < MODEL_PRICE_MAX ? (int64_t)(sum[k] * PRICES_CARD)
+                                                        : MODEL_PRICE_MAX;
+}
+
+bool prices_set_idle(struct prices *p, const int64_t idle_milli[DEMAND_MODELS_MAX])
+{
+    int64_t fresh[DEMAND_MODELS_MAX];
+    bool moved = false;
+    price_models(p, idle_milli, fresh);
+    for (uint32_t k = 0; k < DEMAND_MODELS_MAX; k++) {
+        int64_t by = fresh[k] > p->model[k] ? fresh[k] - p->model[k] : p->model[k] - fresh[k];
+        moved |= by > p->model[k] / PRICES_MODEL_STEP;
+    }
+    if (!moved)
+        return false;
+    memcpy(p->model, fresh, sizeof fresh);
+    p->version++;
+    return true;
+}
