@@ -7,8 +7,10 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 
-/* Of all CPU and cards: products of three of them stay below 2^63. */
-enum { AMOUNT_MAX = 1 << 20, MODEL_PRICE_MAX = 100 * PRICES_CARD };
+enum { MODEL_PRICE_MAX = 100 * PRICES_CARD };
+/* Of CPU and of cards: products of two of them, times 1,000, stay below 2^63. */
+#define CPU_MAX (INT64_C(1) << 26)
+#define CARDS_MAX (INT64_C(1) << 20)
 
 void prices_init(struct prices *p)
 {
@@ -59,18 +61,19 @@ static const struct prices_table *table_for(const struct prices *p, int64_t capa
     return NULL;
 }
 
-int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t left, int64_t size,
+int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t before, int64_t after,
                         bool untouched)
 {
     const struct prices_table *t = table_for(p, capacity);
     int64_t cost = untouched ? PRICES_UNTOUCHED * PRICES_POINT : 0;
-    if (capacity <= 0 || size > left || left > capacity)
+    if (capacity <= 0 || capacity > PRICES_CAPACITY_MAX || after < 0 || after > before ||
+        before > capacity)
         return cost;
-    if (t == NULL) /* nobody has asked for cards of that size yet: the fullest */
-        return cost + left * PRICES_CARD / capacity;
-    int32_t before = t->value[down(left, t->units, capacity)];
-    int32_t after = t->value[down(left - size, t->units, capacity)];
-    return cost + (int64_t)(before - after) * (PRICES_CARD / CARD_VALUE_ONE);
+    if (t == NULL) /* not a size that prices were taken for: the fullest card */
+        return cost + before * PRICES_CARD / capacity;
+    int32_t worth = t->value[down(before, t->units, capacity)];
+    int32_t rest = t->value[down(after, t->units, capacity)];
+    return cost + (int64_t)(worth - rest) * (PRICES_CARD / CARD_VALUE_ONE);
 }
 
 /* ---- the node ---- */
@@ -85,19 +88,21 @@ static int64_t stranded(int64_t idle_milli, int64_t cpu_per_card, int64_t free_c
 static int64_t cpu_cost(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,
                         int64_t milli_cards)
 {
-    if (p->cpu_per_card == 0 || n->cards <= 0)
+    if (p->cpu_per_card <= 0 || n->cards <= 0)
         return 0;
-    int64_t own = n->cpu_milli * PRICES_CPU_PERCENT / 100 / n->cards;
-    int64_t per_card = num_min(p->cpu_per_card, own);
+    int64_t total = num_min(n->cpu_milli, CPU_MAX), left = num_min(n->free_cpu_milli, CPU_MAX);
+    int64_t idle = num_min(n->idle_milli, CARDS_MAX);
+    int64_t per_card = num_min(p->cpu_per_card, total * PRICES_CPU_PERCENT / 100 / n->cards);
     if (per_card <= 0)
         return 0;
-    return stranded(n->idle_milli - milli_cards, per_card, n->free_cpu_milli - cpu_milli) -
-           stranded(n->idle_milli, per_card, n->free_cpu_milli);
+    return stranded(idle - milli_cards, per_card, left - num_min(cpu_milli, CPU_MAX)) -
+           stranded(idle, per_card, left);
 }
 
 int64_t prices_of_node(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,
                        int64_t milli_cards)
 {
+    milli_cards = num_min(milli_cards, CARDS_MAX);
     int64_t cost = cpu_cost(p, n, cpu_milli, milli_cards);
     if (n->model < DEMAND_MODELS_MAX)
         cost += p->model[n->model] * milli_cards / DEMAND_CARD * PRICES_MODEL_PERCENT / 100;
@@ -112,9 +117,10 @@ void prices_take(struct prices *p, const struct demand *d, const int64_t *capaci
     p->tables_len = len < PRICES_CAPACITIES ? len : PRICES_CAPACITIES;
     p->tables = p->tables_len > 0 ? mem_new(struct prices_table, p->tables_len) : NULL;
     for (size_t i = 0; i < p->tables_len; i++)
-        make_table(&p->tables[i], capacities[i], d);
+        make_table(&p->tables[i], num_min(num_max(capacities[i], 1), PRICES_CAPACITY_MAX), d);
     int64_t cards = d->milli_cards / DEMAND_CARD;
-    p->cpu_per_card = cards > 0 ? d->cpu_milli / cards : 0;
+    p->cpu_wanted = cards > 0 ? d->cpu_milli / cards : 0;
+    p->cpu_per_card = p->cpu_wanted;
     memcpy(p->sets, d->sets, d->sets_len * sizeof *d->sets);
     p->sets_len = d->sets_len;
     p->sets_of = d->milli_cards;
@@ -149,18 +155,33 @@ static void price_models(const struct prices *p, const int64_t *idle,
                                                         : MODEL_PRICE_MAX;
 }
 
-bool prices_set_idle(struct prices *p, const int64_t idle_milli[DEMAND_MODELS_MAX])
+static bool has_moved(int64_t from, int64_t to)
 {
-    int64_t fresh[DEMAND_MODELS_MAX];
-    bool moved = false;
-    price_models(p, idle_milli, fresh);
-    for (uint32_t k = 0; k < DEMAND_MODELS_MAX; k++) {
-        int64_t by = fresh[k] > p->model[k] ? fresh[k] - p->model[k] : p->model[k] - fresh[k];
-        moved |= by > p->model[k] / PRICES_MODEL_STEP;
-    }
+    return (from > to ? from - to : to - from) > from / PRICES_STEP;
+}
+
+static int64_t cpu_for_card(const struct prices *p, const struct prices_idle *idle)
+{
+    int64_t milli_cards = 0;
+    for (uint32_t k = 0; k < DEMAND_MODELS_MAX; k++)
+        milli_cards = num_add_sat(milli_cards, idle->milli_cards[k]);
+    if (milli_cards < DEMAND_CARD)
+        return p->cpu_wanted;
+    int64_t there = idle->cpu_milli / (milli_cards / DEMAND_CARD) * PRICES_SCARCE_PERCENT / 100;
+    return num_min(p->cpu_wanted, num_max(there, 1));
+}
+
+bool prices_set_idle(struct prices *p, const struct prices_idle *idle)
+{
+    int64_t models[DEMAND_MODELS_MAX], cpu = cpu_for_card(p, idle);
+    bool moved = has_moved(p->cpu_per_card, cpu);
+    price_models(p, idle->milli_cards, models);
+    for (uint32_t k = 0; k < DEMAND_MODELS_MAX; k++)
+        moved |= has_moved(p->model[k], models[k]);
     if (!moved)
         return false;
-    memcpy(p->model, fresh, sizeof fresh);
+    memcpy(p->model, models, sizeof models);
+    p->cpu_per_card = cpu;
     p->version++;
     return true;
 }

@@ -6,7 +6,9 @@
  *
  *     the card    what its rest was worth to the shares that are expected, less what the new rest is worth (card_value.h); a little more for a card that nobody uses yet.
  *                 Whole cards cost the same everywhere.
- *     the CPU     idle cards of the node that are left without the CPU that goes with a card, after less before. Also for pods that ask for no card.
+ *     the CPU     idle cards of the node that are left without the CPU that goes with a card, after less before. Also for pods that ask for no card. What goes with a card is
+ *                 what pods ask for on average, but no more than the node has for each card, nor than half of what the cluster has left for each idle one: where CPU is
+ *                 scarce only pods that ask for little of it will get a card.
  *     the model   the pod's cards, times how much of the demand insists on that model, by how much of it is idle.
  *
  * Prices are a picture of the demand and of the idle cards at one time (prices_take, prices_set_idle). They hold until they are taken anew: an answer about a node changes only with the
@@ -29,7 +31,8 @@ enum {
     PRICES_CPU_PERCENT = 95,  /* of a node's CPU is what can go with its cards */
     PRICES_TAKE_EVERY = 1024, /* pods */
     PRICES_MODEL_PERCENT = 30,
-    PRICES_MODEL_STEP = 8 /* by less than an eighth the price of a model is not changed */
+    PRICES_SCARCE_PERCENT = 50, /* of the CPU there is for an idle card can be hoped for */
+    PRICES_STEP = 8             /* by less than an eighth nothing is changed */
 };
 
 /* The worth of rests of cards of one size. */
@@ -41,7 +44,8 @@ struct prices_table {
 
 struct prices {
     uint64_t version;
-    int64_t cpu_per_card; /* milli-CPU; 0: not known, CPU costs nothing */
+    int64_t cpu_wanted;   /* milli-CPU for a card, by the demand */
+    int64_t cpu_per_card; /* the same, or less where there is less; 0: CPU costs nothing */
     struct prices_table *tables;
     size_t tables_len;
     int64_t model[DEMAND_MODELS_MAX]; /* in millionths of a card for each card */
@@ -50,6 +54,8 @@ struct prices {
     int64_t sets_of; /* of that much demand altogether */
 };
 
+#define PRICES_CAPACITY_MAX (INT64_C(1) << 32)
+
 /* A node as far as it matters. */
 struct prices_node {
     int64_t cpu_milli; /* allocatable */
@@ -57,6 +63,12 @@ struct prices_node {
     int64_t free_cpu_milli;
     int64_t idle_milli; /* of all cards, in thousandths of one */
     uint32_t model;     /* DEMAND_MODELS_MAX: not known */
+};
+
+/* What is idle in the cluster. */
+struct prices_idle {
+    int64_t milli_cards[DEMAND_MODELS_MAX]; /* by model */
+    int64_t cpu_milli;                      /* left on nodes with cards */
 };
 
 void prices_init(struct prices *p);
@@ -69,11 +81,11 @@ static inline bool prices_are_due(uint64_t seen, uint64_t taken)
 }
 /* By the demand as it is, for cards of these sizes (the first PRICES_CAPACITIES of them). */
 void prices_take(struct prices *p, const struct demand *d, const int64_t *capacities, size_t len);
-/* By the idle cards of each model, in thousandths. false, and nothing is set: no price has moved by as much as a PRICES_MODEL_STEP-th of it. */
-bool prices_set_idle(struct prices *p, const int64_t idle_milli[DEMAND_MODELS_MAX]);
+/* By what is idle. false, and nothing is set: nothing has moved by as much as a PRICES_STEP-th. */
+bool prices_set_idle(struct prices *p, const struct prices_idle *idle);
 
-/* Of taking `size` from a card with so much left of its capacity. */
-int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t left, int64_t size,
+/* Of a share of a card with that capacity, of which `before` is left now and `after` then. */
+int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t before, int64_t after,
                         bool untouched);
 /* Of that much CPU and so many thousandths of cards, whichever cards they are. */
 int64_t prices_of_node(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,

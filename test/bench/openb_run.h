@@ -41,7 +41,7 @@ struct openb_run {
     uint32_t nodes_len;
     uint64_t changes;
     int64_t used; /* milli-cards */
-    int64_t idle[DEMAND_MODELS_MAX];
+    struct prices_idle idle;
     struct openb_score {
         uint64_t seen; /* changes of the node, and version of the policy */
         int32_t score;
@@ -233,9 +233,9 @@ static inline int32_t openb_ours(const struct openb_run *r, const struct openb_s
     for (int32_t i = 0; i < n->node->cards; i++) {
         if (n->left[i] < s->milli)
             continue;
-        int64_t share =
-            prices_of_share(&r->prices, OPENB_CARD, n->left[i], s->milli, n->left[i] == OPENB_CARD);
-        if (share < best) {
+        int64_t share = prices_of_share(&r->prices, OPENB_CARD, n->left[i], n->left[i] - s->milli,
+                                        n->left[i] == OPENB_CARD);
+        if (share < best || (share == best && n->left[i] < n->left[*card])) {
             best = share;
             *card = i;
         }
@@ -247,7 +247,7 @@ static inline void openb_take_prices(struct openb_run *r)
 {
     static const int64_t capacity = OPENB_CARD;
     prices_take(&r->prices, &r->demand, &capacity, 1);
-    (void)prices_set_idle(&r->prices, r->idle);
+    (void)prices_set_idle(&r->prices, &r->idle);
     r->taken = r->demand.seen;
 }
 
@@ -261,7 +261,7 @@ static inline void openb_look(struct openb_run *r, const struct openb_shape *s)
             openb_take_prices(r);
     }
     if (r->policy >= OPENB_OURS)
-        (void)prices_set_idle(&r->prices, r->idle);
+        (void)prices_set_idle(&r->prices, &r->idle);
 }
 
 /* ---- the frame ---- */
@@ -280,7 +280,8 @@ static inline void openb_start(struct openb_run *r, const struct openb_trace *t,
             .cpu = n->cpu, .mib = n->mib, .idle = n->cards * OPENB_CARD, .node = n, .changed = 1};
         for (int64_t k = 0; k < n->cards; k++)
             r->nodes[i].left[k] = OPENB_CARD;
-        r->idle[n->model] += n->cards * OPENB_CARD;
+        r->idle.milli_cards[n->model] += n->cards * OPENB_CARD;
+        r->idle.cpu_milli += n->cpu;
     }
     free(order);
     r->changes = 1;
@@ -333,11 +334,13 @@ static inline int32_t openb_random_card(struct openb_run *r, const struct openb_
     return card;
 }
 
-static inline void openb_account(struct openb_run *r, struct openb_state *n, int64_t milli)
+static inline void openb_account(struct openb_run *r, struct openb_state *n, int64_t milli,
+                                 int64_t cpu)
 {
     n->changed = ++r->changes;
     r->used += milli;
-    r->idle[n->node->model] -= milli;
+    r->idle.milli_cards[n->node->model] -= milli;
+    r->idle.cpu_milli -= cpu;
 }
 
 /* The node's place in the order, or -1: no node fits. *card of a share, or, for whole cards, which ones as bits. */
@@ -367,7 +370,7 @@ static inline int32_t openb_place(struct openb_run *r, uint32_t shape, int32_t *
     struct openb_state *n = &r->nodes[best], before = *n;
     *card = r->policy == OPENB_RANDOM ? openb_random_card(r, n, s) : scores[best].card;
     openb_take_cards(n, s, *card);
-    openb_account(r, n, openb_milli(s));
+    openb_account(r, n, openb_milli(s), s->cpu);
     if (!openb_is_share(s)) {
         *card = 0;
         for (int64_t i = 0; i < n->node->cards; i++)
@@ -386,5 +389,5 @@ static inline void openb_leave(struct openb_run *r, uint32_t shape, int32_t at, 
     for (int32_t i = 0; i < n->node->cards; i++)
         if (openb_is_share(s) ? i == card : (card >> i & 1) != 0)
             n->left[i] += s->milli;
-    openb_account(r, n, -openb_milli(s));
+    openb_account(r, n, -openb_milli(s), -s->cpu);
 }
