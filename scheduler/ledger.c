@@ -31,9 +31,12 @@ void ledger_deinit(struct ledger *l)
 
 void ledger_set_inventory(struct ledger *l, const char *annotation, const char *placement)
 {
+    const struct prices *prices = l->prices;
     arena_deinit(&l->arena);
     ledger_init(l);
+    l->prices = prices;
     l->placement = str_eq(placement, "spread") ? GPU_SPREAD : GPU_BINPACK;
+    l->ruled = str_eq(placement, "spread") || str_eq(placement, "binpack");
     if (annotation == NULL || annotation[0] == '\0')
         return;
     struct error err = ERROR_INIT;

@@ -18,6 +18,7 @@
 #include "lib/model/claim.h"
 #include "lib/model/gpu.h"
 #include "scheduler/ledger_request.h"
+#include "scheduler/prices.h"
 
 enum { LEDGER_PERCENT = 100 };
 
@@ -34,7 +35,9 @@ struct ledger {
     struct arena arena;  /* owns the inventory */
     struct gpu_inventory inventory;
     enum gpu_placement placement;
-    struct ledger_card *cards; /* by position in inventory.cards; in the arena */
+    bool ruled;                  /* by the node's label; else prices decide between cards */
+    const struct prices *prices; /* the cluster's; NULL: binpack where no label rules */
+    struct ledger_card *cards;   /* by position in inventory.cards; in the arena */
     int64_t unplaced_gib;
     int64_t unplaced_percent;
     int64_t unplaced_cards;
@@ -74,6 +77,10 @@ struct ledger_why {
  * reserve both ask here (I3). out may be NULL. */
 bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struct arena *a,
                    struct claim *out, struct ledger_why *why);
+/* What the shares of the cards that ledger_choose would take cost (prices.h); 0 for whole cards, which cost the same everywhere. false: nothing is known of that, or it does not fit. */
+bool ledger_cost(const struct ledger *l, const struct ledger_request *r, int64_t *cost);
+/* How much of all healthy cards is free for pods, in thousandths of a card. */
+int64_t ledger_idle_milli(const struct ledger *l);
 /* GiB of a card of that index (for claim_encode), 0 when there is none. */
 int64_t ledger_card_gib(const struct ledger *l, int32_t card);
 uint64_t ledger_digest(const struct ledger *l);

@@ -6,6 +6,8 @@
  * ends without a card, once more with the largest first and each on the fullest card that fits: so that `spread` with containers of 5 and 8 GiB finds its way
  * into cards with 8 and 5 GiB free. More search than that is not worth it: pods with several GPU containers are rare.
  *
+ * Where the node's label says nothing about it, a share goes to the card where it costs least (prices.h); of equal ones to the fullest.
+ *
  * Nothing here changes the ledger. What this pod takes while it is being placed is in struct trial.
  */
 #include <stdlib.h>
@@ -22,6 +24,7 @@ struct trial {
     struct share taken[GPU_CARDS_MAX];
     struct claim_share *shares; /* NULL: only asking */
     size_t len;
+    int64_t cost; /* of all shares so far */
 };
 
 static struct share free_share(const struct ledger *l, size_t at, const struct share *taken)
@@ -36,20 +39,54 @@ static struct share free_share(const struct ledger *l, size_t at, const struct s
     return (struct share){num_max(gib, 0), num_max(percent, 0)};
 }
 
+/* The part of a card that is of use: its GiB, or less where they have no percent left to go with them. */
+static int64_t usable(int64_t capacity, int64_t gib, int64_t percent)
+{
+    return num_min(gib, capacity * percent / LEDGER_PERCENT);
+}
+
+static int64_t card_cost(const struct ledger *l, const struct trial *t, size_t at,
+                         const struct share *left, const struct share *want)
+{
+    const struct ledger_card *use = &l->cards[at];
+    int64_t capacity = num_min(gpu_card_gib(&l->inventory.cards[at]), LEDGER_MAX);
+    bool untouched = use->used_gib == 0 && use->used_percent == 0 && t->taken[at].gib == 0;
+    if (l->prices == NULL)
+        return 0;
+    return prices_of_share(l->prices, capacity, usable(capacity, left->gib, left->percent),
+                           usable(capacity, left->gib - want->gib, left->percent - want->percent),
+                           untouched);
+}
+
+/* Which card a share goes to. */
+enum rule { RULE_BINPACK, RULE_SPREAD, RULE_PRICES };
+
+static enum rule rule_of(const struct ledger *l)
+{
+    if (l->prices != NULL && !l->ruled)
+        return RULE_PRICES;
+    return l->placement == GPU_SPREAD ? RULE_SPREAD : RULE_BINPACK;
+}
+
 /* The card for one share: binpack takes the fullest that fits, spread the emptiest; ties go to the first. cards_len when none fits. */
 static size_t best_card(const struct ledger *l, const struct trial *t, const bool *excluded,
-                        const struct share *want, enum gpu_placement rule)
+                        const struct share *want, enum rule rule, int64_t *cost)
 {
     size_t best = l->inventory.cards_len;
     int64_t best_free = 0;
+    *cost = 0;
     for (size_t at = 0; at < l->inventory.cards_len; at++) {
         struct share left = free_share(l, at, &t->taken[at]);
         if (excluded[at] || left.gib < want->gib || left.percent < want->percent)
             continue;
-        bool better = rule == GPU_BINPACK ? left.gib < best_free : left.gib > best_free;
+        int64_t costs = card_cost(l, t, at, &left, want);
+        bool better = rule == RULE_SPREAD ? left.gib > best_free : left.gib < best_free;
+        if (rule == RULE_PRICES && costs != *cost)
+            better = costs < *cost;
         if (best == l->inventory.cards_len || better) {
             best = at;
             best_free = left.gib;
+            *cost = costs;
         }
     }
     return best;
@@ -57,15 +94,17 @@ static size_t best_card(const struct ledger *l, const struct trial *t, const boo
 
 /* One container's share, on as many different cards as the pod asks for. */
 static bool place(const struct ledger *l, const struct ledger_request *r, size_t container,
-                  enum gpu_placement rule, struct trial *t)
+                  enum rule rule, struct trial *t)
 {
     const struct container *c = &r->pod->containers[container];
     struct share want = {ledger_request_gib(c) / r->spread_over, ledger_request_percent(c)};
     bool excluded[GPU_CARDS_MAX] = {false};
     for (int64_t k = 0; k < r->spread_over; k++) {
-        size_t at = best_card(l, t, excluded, &want, rule);
+        int64_t cost;
+        size_t at = best_card(l, t, excluded, &want, rule, &cost);
         if (at == l->inventory.cards_len)
             return false;
+        t->cost = num_add_sat(t->cost, cost);
         excluded[at] = true;
         t->taken[at].gib += want.gib;
         t->taken[at].percent += want.percent;
@@ -81,7 +120,7 @@ static bool place(const struct ledger *l, const struct ledger_request *r, size_t
 static bool place_in_order(const struct ledger *l, const struct ledger_request *r, struct trial *t)
 {
     for (size_t i = 0; i < r->pod->containers_len; i++)
-        if (ledger_request_gib(&r->pod->containers[i]) > 0 && !place(l, r, i, l->placement, t))
+        if (ledger_request_gib(&r->pod->containers[i]) > 0 && !place(l, r, i, rule_of(l), t))
             return false;
     return true;
 }
@@ -102,7 +141,7 @@ static bool place_largest_first(const struct ledger *l, const struct ledger_requ
         order[j] = i;
     }
     for (size_t i = 0; i < n; i++)
-        if (!place(l, r, order[i], GPU_BINPACK, t))
+        if (!place(l, r, order[i], RULE_BINPACK, t))
             return false;
     return n > 1;
 }
@@ -142,13 +181,19 @@ static void explain(const struct ledger *l, const struct ledger_request *r, stru
 }
 
 /* An init container's ids are reused by the kubelet in any order, so all of the pod is on one card. */
-static bool choose_one(const struct ledger *l, const struct ledger_request *r, struct arena *a,
-                       struct claim *out)
+static size_t one_card(const struct ledger *l, const struct ledger_request *r, int64_t *cost)
 {
     static const struct trial nothing;
     static const bool none[GPU_CARDS_MAX];
     struct share want = {r->hold_gib, r->hold_percent};
-    size_t at = best_card(l, &nothing, none, &want, l->placement);
+    return best_card(l, &nothing, none, &want, rule_of(l), cost);
+}
+
+static bool choose_one(const struct ledger *l, const struct ledger_request *r, struct arena *a,
+                       struct claim *out)
+{
+    int64_t cost;
+    size_t at = one_card(l, r, &cost);
     if (at == l->inventory.cards_len)
         return false;
     if (out != NULL) {
@@ -244,4 +289,35 @@ bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struc
     if (why->no != LEDGER_FITS)
         return false;
     return r->whole_cards > 0 ? choose_whole(l, r, a, out, why) : choose_shared(l, r, a, out, why);
+}
+
+bool ledger_cost(const struct ledger *l, const struct ledger_request *r, int64_t *cost)
+{
+    *cost = 0;
+    if (!l->known || l->prices == NULL || l->inventory.switching ||
+        !mode_serves(l->inventory.mode, r))
+        return false;
+    if (r->whole_cards > 0)
+        return true;
+    if (r->one_card)
+        return one_card(l, r, cost) < l->inventory.cards_len;
+    struct trial t = {0};
+    bool fits = place_in_order(l, r, &t);
+    *cost = t.cost;
+    return fits;
+}
+
+int64_t ledger_idle_milli(const struct ledger *l)
+{
+    static const struct share nothing;
+    int64_t sum = 0;
+    if (!l->known || l->inventory.switching)
+        return 0;
+    for (size_t at = 0; at < l->inventory.cards_len; at++) {
+        int64_t capacity = num_min(gpu_card_gib(&l->inventory.cards[at]), LEDGER_MAX);
+        struct share left = free_share(l, at, &nothing);
+        if (capacity > 0)
+            sum += usable(capacity, left.gib, left.percent) * DEMAND_CARD / capacity;
+    }
+    return sum;
 }

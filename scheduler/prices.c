@@ -174,7 +174,8 @@ static int64_t cpu_for_card(const struct prices *p, const struct prices_idle *id
 bool prices_set_idle(struct prices *p, const struct prices_idle *idle)
 {
     int64_t models[DEMAND_MODELS_MAX], cpu = cpu_for_card(p, idle);
-    bool moved = has_moved(p->cpu_per_card, cpu);
+    bool moved =
+        has_moved(p->cpu_per_card, cpu) || (cpu == p->cpu_wanted && cpu != p->cpu_per_card);
     price_models(p, idle->milli_cards, models);
     for (uint32_t k = 0; k < DEMAND_MODELS_MAX; k++)
         moved |= has_moved(p->model[k], models[k]);
