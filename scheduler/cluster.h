@@ -92,7 +92,7 @@ struct cluster_pod {
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
     struct volumes_promises *volumes; /* assumed, and has claims that are bound first; or NULL */
-    struct gang *gang;                /* ours only: pods with our schedulerName */
+    struct gang *gang;                /* ours only (our schedulerName), and not a lone bound one */
     struct gang_ref said;             /* gangs.c's: what it says of its gang, of ours only */
     bool in_quorum;  /* gangs.c's: was bound when its gang had its quorum, or says so itself */
     bool recorded;   /* the pod carries that, or a write is under way */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A gang comes into being with its first member and goes with its last. What it wants is said by the members or by its PodGroup (gangs_words.c); a PodGroup without
+ * A gang comes into being with its first member and goes with its last; that of a lone pod goes when the pod is bound. What it wants is said by the members or by its PodGroup (gangs_words.c); a PodGroup without
  * members is only remembered. Members of any form are in one gang if they name the same one.
  *
  * Each change of a member costs a walk over all of them. That is what makes it simple, and it is cheap: what a pod says is read once, when the pod comes.
@@ -180,7 +180,7 @@ uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_h
     return changed(c, g, hooks);
 }
 
-/* Nearly all gangs are lone pods, and there are as many as pods: the key lies behind the struct, and there is room for one member. */
+/* Nearly all gangs are lone pods: the key lies behind the struct, and there is room for one member. */
 static struct gang *gang_new(const char *key, size_t key_len, enum gang_form form)
 {
     struct gang *g = mem_array_(1, sizeof *g + key_len + 1);
@@ -192,10 +192,18 @@ static struct gang *gang_new(const char *key, size_t key_len, enum gang_form for
     return g;
 }
 
+/* A lone pod that is bound waits for nothing and nobody waits for it. Most pods of a cluster are such, so they have no gang. */
+static bool is_settled(const struct cluster_pod *cp)
+{
+    return cp->said.form == GANG_NONE && cp->state == CLUSTER_BOUND;
+}
+
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
     AUTO_STRBUF key = {0};
     ref_of(cp->pod, &cp->said);
+    if (is_settled(cp))
+        return 0;
     key_of(cp->pod, &cp->said, &key);
     struct gang *g = map_get(&c->gangs, strbuf_str(&key));
     if (g == NULL) {
@@ -290,6 +298,8 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
     if (cp->gang == NULL)
         return events | gangs_join(c, cp, hooks);
     ref_of(cp->pod, &cp->said); /* borrowed from the pod, which is another one now */
+    if (is_settled(cp))
+        return gangs_leave(c, cp, hooks);
     return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;
 }
 

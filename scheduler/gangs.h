@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gangs - which pods belong together; part of the cluster model. Pure. A lone pod is a gang of one.
+ * gangs - which pods belong together; part of the cluster model. Pure. A lone pod is a gang of one, until it is bound.
  *
  * Satisfied. With match-policy once-satisfied (the default) a gang that had its quorum once needs none any more: whoever comes later goes alone. A quorum is there when
  * min-available members are bound, as the API server says, not only planned: a gang whose first burst was cut by a crash is not satisfied, and what is
@@ -24,7 +24,7 @@
 #include "lib/base/arena.h"
 #include "scheduler/cluster.h"
 
-/* Our pod cp enters its gang; returns the events. */
+/* Our pod cp enters its gang, unless it is a lone one that is bound; returns the events. */
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks);
 uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks);
 /* cp->pod was replaced; old is the version before. Joins, leaves or moves as its labels say now. */

@@ -24,6 +24,33 @@ static void a_lone_pod_is_a_gang_of_one(void **state)
     expect_done();
 }
 
+static void a_lone_pod_has_a_gang_until_it_is_bound(void **state)
+{
+    (void)state;
+    (void)PUT(.name = "p");
+    struct cluster_pod *p = cluster_find_pod(&c, "d/p");
+    (void)cluster_put_node(&c, fixture_make_node(&(struct fixture_node){.name = "n1"}));
+    (void)cluster_assume(&c, p, cluster_find_node(&c, "n1"), &(struct claim){0});
+    (void)PUT(.name = "p", .annotations = PAIRS("a", "b"));
+    expect_true("assumed, it may come back", p->gang != NULL);
+    (void)PUT(.name = "p", .node = "n1");
+    expect_true("bound, it has none", p->gang == NULL);
+    expect_int("the queue is told", 1, vanished);
+    expect_int("none is left", 0, (int64_t)map_count(&c.gangs));
+    (void)PUT(.name = "p", .node = "n1", .annotations = PAIRS("a", "b"));
+    expect_int("nor does a later version bring it", 0, (int64_t)map_count(&c.gangs));
+    (void)PUT(.name = "p", .node = "n1", .labels = MEMBER("g", "1"));
+    expect_true("that of several is another matter", p->gang != NULL);
+    (void)PUT(.name = "p", .node = "n1");
+    expect_true("left again", p->gang == NULL);
+    expect_int("and empty, so it goes", 0, (int64_t)map_count(&c.gangs));
+    (void)PUT(.name = "early", .node = "n1");
+    expect_true("one that was bound before we came", cluster_find_pod(&c, "d/early")->gang == NULL);
+    (void)PUT(.name = "p", .uid = "another");
+    expect_str("one of the same name that waits", "ok", verdict("pod d/p"));
+    expect_done();
+}
+
 static void a_form_that_is_not_legal_waits_with_its_reason(void **state)
 {
     (void)state;
@@ -280,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_lone_pod_is_a_gang_of_one),
+        T(a_lone_pod_has_a_gang_until_it_is_bound),
         T(a_form_that_is_not_legal_waits_with_its_reason),
         T(pods_must_exist),
         T(a_member_that_succeeded_counts_and_holds_nothing),

@@ -112,9 +112,10 @@ static void a_pod_is_told_after_a_second_and_again_when_the_class_changes(void *
 static void pods_that_do_not_wait_are_not_told(void **state)
 {
     (void)state;
-    struct fixture_pod rows[] = {{.name = "gated", .gated = true},
-                                 {.name = "terminating", .terminating = true},
-                                 {.name = "bound", .node = "n1"}};
+    struct fixture_pod rows[] = {
+        {.name = "gated", .gated = true},
+        {.name = "terminating", .terminating = true},
+        {.name = "bound", .node = "n1", .labels = PAIRS(NAME_LABEL_GANG_BARE, "g")}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_int(rows[i].name, -1,
                    status_tell_waiting(status, waiting(&rows[i], 7), SEEN_MS + LONG_MS));

@@ -68,7 +68,9 @@ void world_check(const struct world *w)
         MUST(w, key == cp->pod->key, "the key of %s is not the object's", key);
         MUST(w, (cp->on != NULL) == (cp->state == CLUSTER_ASSUMED || cp->state == CLUSTER_BOUND),
              "%s", key);
-        MUST(w, (cp->gang != NULL) == str_eq(cp->pod->scheduler, NAME_SCHEDULER), "%s", key);
+        bool is_ours = str_eq(cp->pod->scheduler, NAME_SCHEDULER);
+        bool settled = cp->state == CLUSTER_BOUND && cp->said.form == GANG_NONE;
+        MUST(w, (cp->gang != NULL) == (is_ours && !settled), "%s", key);
         holding += cp->on != NULL;
         ours += cp->gang != NULL;
     }
