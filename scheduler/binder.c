@@ -65,6 +65,7 @@ struct binder {
     struct binder_gone gone;
 };
 
+/* Many may wait behind one another, so each is one block of exactly its size, itself in it. */
 struct binder_job {
     struct arena arena;
     struct kube_binding binding;
@@ -74,14 +75,15 @@ struct binder_job {
     /* What came of it. */
     bool posted;
     int64_t doubt_until_ms; /* -1: not in doubt */
-    struct error error;
+    struct error *error;    /* NULL: none */
 };
 
 static void job_free(void *p)
 {
     struct binder_job *job = p;
-    arena_deinit(&job->arena);
-    free(job);
+    struct arena a = job->arena;
+    free(job->error);
+    arena_deinit(&a);
 }
 
 void binder_result_free(void *p)
@@ -185,8 +187,8 @@ static enum binder_outcome worker_bind(struct binder *b, struct kube_client *cli
     int64_t doubt_until_ms = job->doubt_until_ms;
     bool posting = true;
     for (int attempt = 0;; attempt++) {
-        if (attempt == 0 && job->posted) {
-            *err = job->error;
+        if (attempt == 0 && job->error != NULL) {
+            *err = *job->error;
             posting = may_help(err);
         } else if (posting) { /* otherwise err stays the last POST's */
             error_clear(err);
@@ -283,7 +285,8 @@ static void on_posted(void *arg, void *p, const struct poster_answer *a)
     job->posted = job->posted || a->began_us == 0; /* no connection is an outcome as well */
     if (job->posted) {
         job->began_us = a->began_us;
-        job->error = a->error;
+        job->error = mem_new(struct error, 1);
+        *job->error = a->error;
         if (is_doubtful(&a->error, a->never_sent))
             job->doubt_until_ms = a->until_ms;
     }
@@ -340,22 +343,38 @@ int binder_start(struct binder **out, struct kube_config *kube, const struct kub
     return 0;
 }
 
+static size_t job_bytes(const struct kube_binding *b)
+{
+    size_t n = sizeof(struct binder_job) + b->annotations.len * sizeof(struct label) +
+               strlen(b->ns) + strlen(b->pod) + strlen(b->uid) + strlen(b->node) + 4;
+    for (size_t i = 0; i < b->annotations.len; i++)
+        n += strlen(b->annotations.items[i].key) + strlen(b->annotations.items[i].value) + 2;
+    return n;
+}
+
+static struct binder_job *job_new(const struct kube_binding *b)
+{
+    struct arena a;
+    arena_init_exact(&a, job_bytes(b));
+    struct binder_job *job = arena_new(&a, struct binder_job, 1);
+    struct label *copies =
+        b->annotations.len > 0 ? arena_new(&a, struct label, b->annotations.len) : NULL;
+    for (size_t i = 0; i < b->annotations.len; i++)
+        copies[i] = (struct label){.key = arena_strdup(&a, b->annotations.items[i].key),
+                                   .value = arena_strdup(&a, b->annotations.items[i].value)};
+    job->binding = (struct kube_binding){.ns = arena_strdup(&a, b->ns),
+                                         .pod = arena_strdup(&a, b->pod),
+                                         .uid = arena_strdup(&a, b->uid),
+                                         .node = arena_strdup(&a, b->node),
+                                         .annotations = {copies, b->annotations.len}};
+    job->arena = a;
+    return job;
+}
+
 void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_t ticket)
 {
-    struct binder_job *job = mem_new(struct binder_job, 1);
-    struct arena *a = &job->arena;
-    arena_init(a, 1024);
-    const struct labels *annotations = &binding->annotations;
-    struct label *copies = arena_new(a, struct label, annotations->len);
-    for (size_t i = 0; i < annotations->len; i++)
-        copies[i] = (struct label){.key = arena_strdup(a, annotations->items[i].key),
-                                   .value = arena_strdup(a, annotations->items[i].value)};
-    job->binding = (struct kube_binding){.ns = arena_strdup(a, binding->ns),
-                                         .pod = arena_strdup(a, binding->pod),
-                                         .uid = arena_strdup(a, binding->uid),
-                                         .node = arena_strdup(a, binding->node),
-                                         .annotations = {.items = copies, .len = annotations->len},
-                                         .timeout_ms = b->config.timeout_ms};
+    struct binder_job *job = job_new(binding);
+    job->binding.timeout_ms = b->config.timeout_ms;
     job->ticket = ticket;
     job->node_seen_ms = clock_mono_ms();
     job->doubt_until_ms = -1;
