@@ -345,7 +345,7 @@ void api_delete_many(struct api *a, struct call *c, const struct api_target *t)
     int rc = read_options(c, &d, &body, &err) < 0 || api_select(c, t, &s, &err) < 0 ? -1 : 0;
     d.by_request = true;
     if (rc == 0)
-        (void)api_collect(a, t->kind, t->ns, 0, &s, &all);
+        (void)api_collect(a, t->kind, t->ns, 0, &s, NULL, &all);
     for (size_t i = 0; i < all.len && rc == 0; i++) {
         AUTO_STRBUF shown;
         strbuf_init(&shown);

@@ -165,13 +165,18 @@ void api_watch(struct api *a, struct call *c, const struct api_target *t);
 void api_write(struct api *a, struct call *c, const struct api_target *t, enum api_write what);
 void api_delete_one(struct api *a, struct call *c, const struct api_target *t);
 void api_delete_many(struct api *a, struct call *c, const struct api_target *t);
-/* Collects, in order, what a list at `version` (0: now) shows. false: too old. */
+struct api_page {
+    const char *after; /* only keys behind this one; NULL: from the start */
+    size_t limit;      /* 0: none */
+    size_t left;       /* out: how many there are behind it; with a selector, some or none */
+};
 struct api_objects {
     struct object **items; /* references */
     size_t len, cap;
 };
+/* Collects, in order, what a list at `version` (0: now) shows; page NULL: all of it. false: too old. */
 bool api_collect(struct api *a, const struct kind *k, const char *ns, uint64_t version,
-                 const struct api_selection *s, struct api_objects *out);
+                 const struct api_selection *s, struct api_page *page, struct api_objects *out);
 void api_objects_deinit(struct api_objects *o);
 /* A Status: that version is in the future. */
 void api_print_too_large(uint64_t version, uint64_t now, struct strbuf *out);

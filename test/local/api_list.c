@@ -20,22 +20,22 @@ struct collecting {
     const char *ns;
     const struct api_selection *selection;
     struct map *undone; /* key -> the object at that version, or &nothing */
+    size_t limit;       /* 0: none */
+    size_t found;       /* with those that the limit left out */
     struct api_objects *out;
 };
 static struct object nothing;
 
-static void keep(struct api_objects *out, struct object *o)
-{
-    vec_push(out, object_ref(o));
-}
-
 static bool collect_one(void *arg, struct object *o)
 {
     struct collecting *c = arg;
-    if (c->undone && map_get(c->undone, o->key))
+    if ((c->undone && map_get(c->undone, o->key)) || !api_selected(c->selection, c->ns, o))
         return true;
-    if (api_selected(c->selection, c->ns, o))
-        keep(c->out, o);
+    c->found++;
+    if (c->limit == 0 || c->found <= c->limit)
+        vec_push(c->out, object_ref(o));
+    else
+        return c->selection->all; /* how many are left out is only told of all */
     return true;
 }
 
@@ -54,11 +54,29 @@ static int by_key(const void *a, const void *b)
     return strcmp((*x)->key, (*y)->key);
 }
 
+/* Those that were otherwise at the version come in between. */
+static void collect_undone(struct collecting *c, const char *after)
+{
+    void *value = NULL;
+    for (size_t i = 0; map_next(c->undone, &i, NULL, &value);) {
+        struct object *o = value;
+        if (o == &nothing || (after && strcmp(o->key, after) <= 0) ||
+            !api_selected(c->selection, c->ns, o))
+            continue;
+        c->found++;
+        vec_push(c->out, object_ref(o));
+    }
+    qsort(c->out->items, c->out->len, sizeof *c->out->items, by_key);
+    while (c->limit > 0 && c->out->len > c->limit)
+        object_unref(c->out->items[--c->out->len]);
+}
+
 bool api_collect(struct api *a, const struct kind *k, const char *ns, uint64_t version,
-                 const struct api_selection *s, struct api_objects *out)
+                 const struct api_selection *s, struct api_page *page, struct api_objects *out)
 {
     struct map undone;
-    struct collecting c = {.ns = ns, .selection = s, .out = out};
+    struct collecting c = {.ns = ns, .selection = s, .limit = page ? page->limit : 0, .out = out};
+    const char *after = page ? page->after : NULL;
     bool old = version != 0 && version < store_version(a->store);
     map_init(&undone);
     if (old && !store_replay(a->store, k, version, undo, &undone)) {
@@ -67,15 +85,12 @@ bool api_collect(struct api *a, const struct kind *k, const char *ns, uint64_t v
     }
     if (map_count(&undone) > 0)
         c.undone = &undone;
-    store_each(a->store, k, ns, NULL, collect_one, &c);
-    if (c.undone) {
-        void *value = NULL;
-        for (size_t i = 0; map_next(&undone, &i, NULL, &value);)
-            if (value != &nothing && api_selected(s, ns, value))
-                keep(out, value);
-        qsort(out->items, out->len, sizeof *out->items, by_key);
-    }
+    store_each(a->store, k, ns, after, collect_one, &c);
+    if (c.undone)
+        collect_undone(&c, after);
     map_deinit(&undone);
+    if (page)
+        page->left = c.found - out->len;
     return true;
 }
 
@@ -287,36 +302,27 @@ void api_get(struct api *a, struct call *c, const struct api_target *t)
     }
 }
 
-/* A page of what was collected. */
 static void reply_page(struct api *a, struct call *c, const struct api_target *t,
                        const struct listing *l, const struct api_selection *s,
-                       const struct api_objects *all, enum api_form form)
+                       const struct api_objects *items, size_t left, enum api_form form)
 {
     struct strbuf meta;
     struct strbuf body;
-    size_t from = 0;
     uint64_t version = l->exact ? l->version : store_version(a->store);
     strbuf_init(&meta);
     strbuf_init(&body);
-    while (from < all->len && l->after.len > 0 &&
-           strcmp(all->items[from]->key, strbuf_str(&l->after)) <= 0)
-        from++;
-    size_t n = all->len - from;
-    bool cut = l->limit > 0 && n > (size_t)l->limit;
-    size_t left = cut ? n - (size_t)l->limit : 0;
-    n -= left;
     strbuf_addf(&meta, "{\"resourceVersion\":\"%llu\"", (unsigned long long)version);
-    if (cut) {
+    if (left > 0) {
         strbuf_adds(&meta, ",\"continue\":\"");
-        print_token((int64_t)version, all->items[from + n - 1]->key, &meta);
+        print_token((int64_t)version, items->items[items->len - 1]->key, &meta);
         strbuf_addc(&meta, '"');
         if (s->all)
             strbuf_addf(&meta, ",\"remainingItemCount\":%zu", left);
     }
     strbuf_addc(&meta, '}');
     static struct object *const none[1];
-    api_print_list(a, form, t->kind, all->len > 0 ? all->items + from : none, n, strbuf_str(&meta),
-                   &body);
+    api_print_list(a, form, t->kind, items->len > 0 ? items->items : none, items->len,
+                   strbuf_str(&meta), &body);
     strbuf_deinit(&meta);
     call_reply(c, 200, "application/json", NULL, &body);
 }
@@ -349,26 +355,36 @@ static void reply_too_old(struct call *c, const struct listing *l)
     api_reply_text(c, 410, NULL, &body);
 }
 
+static void reply_list(struct api *a, struct call *c, const struct api_target *t,
+                       const struct listing *l, const struct api_selection *s, enum api_form form)
+{
+    struct api_objects items = {0};
+    if (l->version > store_version(a->store)) {
+        reply_too_large(a, c, l->version);
+        return;
+    }
+    struct api_page page = {.after = l->after.len > 0 ? strbuf_str(&l->after) : NULL,
+                            .limit = l->limit > 0 ? (size_t)l->limit : 0};
+    if (api_collect(a, t->kind, t->ns, l->exact ? l->version : 0, s, &page, &items))
+        reply_page(a, c, t, l, s, &items, page.left, form);
+    else
+        reply_too_old(c, l);
+    api_objects_deinit(&items);
+}
+
 void api_list(struct api *a, struct call *c, const struct api_target *t)
 {
     struct listing l = {0};
     struct api_selection s = {0};
-    struct api_objects all = {0};
     enum api_form form = API_JSON;
     struct error err = ERROR_INIT;
     strbuf_init(&l.after);
     arena_init(&s.arena, 0);
     if (api_form_of(c, &form, &err) < 0 || api_select(c, t, &s, &err) < 0 ||
-        read_options(c, t, &l, &err) < 0) {
+        read_options(c, t, &l, &err) < 0)
         api_reply_error(c, &err, NULL, NULL);
-    } else if (l.version > store_version(a->store)) {
-        reply_too_large(a, c, l.version);
-    } else if (!api_collect(a, t->kind, t->ns, l.exact ? l.version : 0, &s, &all)) {
-        reply_too_old(c, &l);
-    } else {
-        reply_page(a, c, t, &l, &s, &all, form);
-    }
-    api_objects_deinit(&all);
+    else
+        reply_list(a, c, t, &l, &s, form);
     api_selection_deinit(&s);
     strbuf_deinit(&l.after);
 }

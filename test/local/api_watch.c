@@ -196,7 +196,7 @@ static void send_existing(struct watch *w)
 {
     struct api *a = w->room->api;
     struct api_objects all = {0};
-    (void)api_collect(a, w->room->kind, w->one_ns ? w->ns : NULL, 0, &w->selection, &all);
+    (void)api_collect(a, w->room->kind, w->one_ns ? w->ns : NULL, 0, &w->selection, NULL, &all);
     for (size_t i = 0; i < all.len; i++) {
         struct strbuf text;
         strbuf_init(&text);

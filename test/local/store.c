@@ -380,6 +380,7 @@ void store_each(struct store *s, const struct kind *k, const char *ns, const cha
         struct object *o = slot->now;
         if (after && strcmp(o->key, after) <= 0)
             continue;
+        after = NULL;
         if (prefix.len > 0 && strncmp(o->key, prefix.ptr, prefix.len) != 0)
             break;
         if (!fn(arg, o))
