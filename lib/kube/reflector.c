@@ -4,7 +4,7 @@
  *
  *                    start
  *                      |
- *                      v                   page: list_page; 410 on a continue token: from the first page again
+ *                      v                   page: pages_next; 410 on a continue token: from the first page again
  *     +------------> LIST <-----------------------------------------------+
  *     |                | (the first one, in_parts: a PART per page)       |
  *     | backed_off     | all pages read: deliver RESET, LISTED (list)     | watch_failed: 410 (status or ERROR event), a line
@@ -44,6 +44,7 @@
 #include "lib/base/vec.h"
 #include "lib/kube/decode.h"
 #include "lib/kube/http.h"
+#include "lib/kube/pages.h"
 #include "lib/kube/watchline.h"
 
 enum {
@@ -54,7 +55,7 @@ enum {
     HEALTHY_MS = 10000,
     FRUITLESS_MAX = 8,
     LIST_TIMES = 10, /* a page may take so many request timeouts, if bytes keep coming */
-    VERSION_SIZE = 128,
+    VERSION_SIZE = PAGES_VERSION_SIZE,
     LOG_EVERY_MS = 10000,
 };
 
@@ -217,12 +218,10 @@ static void add_selectors(const struct reflector *r, struct strbuf *path)
 
 /* A list under way. */
 struct listing {
+    struct pages pages;
     struct objects all;
     size_t seen;        /* objects, decodable or not */
     size_t empty_pages; /* that promised more */
-    struct strbuf body;
-    struct strbuf token; /* of the next page; empty: the first, or no more */
-    char version[VERSION_SIZE];
 };
 
 static int take_items(struct reflector *r, struct listing *l, json *root, struct error *err)
@@ -235,7 +234,7 @@ static int take_items(struct reflector *r, struct listing *l, json *root, struct
     if (n > (size_t)r->options.max_objects - l->seen)
         return error_set(err, ERROR_TOO_LARGE, "more than %lld objects",
                          (long long)r->options.max_objects);
-    if (n == 0 && l->token.len > 0 && ++l->empty_pages > FRUITLESS_MAX)
+    if (n == 0 && l->pages.more && ++l->empty_pages > FRUITLESS_MAX)
         return error_set(err, ERROR_INVALID, "one empty page after the other");
     l->seen += n;
     vec_reserve(&l->all, l->all.len + n);
@@ -247,57 +246,35 @@ static int take_items(struct reflector *r, struct listing *l, json *root, struct
     return 0;
 }
 
-static int read_page(struct reflector *r, struct listing *l, struct error *err)
+static int list_all(struct reflector *r, struct listing *l, bool in_parts, struct error *err)
 {
-    AUTO_JSON *doc = NULL;
-    strbuf_reserve(&l->body, JSON_PADDING);
-    if (json_parse_insitu(&doc, l->body.ptr, l->body.len, err) < 0)
-        return -1;
-    json *root = json_root(doc), *meta = json_get(root, "metadata");
-    const char *version = str_or_empty(json_get_str(meta, "resourceVersion"));
-    if (!version[0] || strlen(version) >= VERSION_SIZE)
-        return error_set(err, ERROR_INVALID, "metadata.resourceVersion: '%.32s'", version);
-    /* The first page's: whatever changed while we turned the others is told by the watch. */
-    if (!l->version[0])
-        memcpy(l->version, version, strlen(version) + 1);
-    strbuf_reset(&l->token);
-    strbuf_adds(&l->token, str_or_empty(json_get_str(meta, "continue")));
-    return take_items(r, l, root, err);
+    json *root;
+    int rc;
+    while ((rc = pages_next(&l->pages, &root, err)) > 0) {
+        if (take_items(r, l, root, err) < 0)
+            return error_wrap(err, "list");
+        if (in_parts && l->pages.more && !deliver(r, REFLECTOR_PART, &l->all))
+            return error_set(err, ERROR_CANCELLED, "the receiver has closed");
+    }
+    return rc;
 }
 
-static int list_page(struct reflector *r, struct listing *l, struct error *err)
+static int list_from(struct reflector *r, struct listing *l, bool in_parts, struct error *err)
 {
     AUTO_STRBUF path = {0};
     kube_api_path(&path, r->config.kind, r->ns, NULL, NULL);
     strbuf_addf(&path, "?limit=%lld", (long long)r->options.page_size);
     add_selectors(r, &path);
-    if (l->token.len > 0) {
-        strbuf_adds(&path, "&continue=");
-        kube_http_escape(&path, strbuf_str(&l->token));
-    } else if (!r->consistent) {
-        strbuf_adds(&path, "&resourceVersion=0");
-    }
-    struct kube_request q = {.method = "GET",
+    struct pages_config c = {.http = r->http,
                              .path = strbuf_str(&path),
+                             .consistent = r->consistent,
                              .timeout_ms = r->options.request_timeout_ms * LIST_TIMES,
                              .idle_ms = r->options.request_timeout_ms,
                              .max_bytes = r->options.max_list_bytes};
-    strbuf_reset(&l->body);
-    if (kube_http_do(r->http, &q, &l->body, NULL, NULL, err) < 0)
-        return -1;
-    return read_page(r, l, err) < 0 ? error_wrap(err, "list") : 0;
-}
-
-static int list_all(struct reflector *r, struct listing *l, bool in_parts, struct error *err)
-{
-    for (;;) {
-        if (list_page(r, l, err) < 0)
-            return -1;
-        if (l->token.len == 0)
-            return 0;
-        if (in_parts && !deliver(r, REFLECTOR_PART, &l->all))
-            return error_set(err, ERROR_CANCELLED, "the receiver has closed");
-    }
+    pages_init(&l->pages, &c);
+    int rc = list_all(r, l, in_parts, err);
+    pages_deinit(&l->pages);
+    return rc;
 }
 
 static bool is_missing(const struct reflector *r, const struct error *err)
@@ -326,11 +303,9 @@ static enum state list(struct reflector *r)
     struct listing l = {0};
     struct error err = ERROR_INIT;
     bool in_parts = r->config.in_parts && !r->delivered;
-    int rc = list_all(r, &l, in_parts, &err);
-    strbuf_deinit(&l.body);
-    strbuf_deinit(&l.token);
+    int rc = list_from(r, &l, in_parts, &err);
     if (rc == 0) {
-        memcpy(r->version, l.version, VERSION_SIZE);
+        memcpy(r->version, pages_version(&l.pages), VERSION_SIZE);
         atomic_fetch_add(&r->stats.lists, 1);
         r->consistent = true;
         r->reported_absent = false;
@@ -489,7 +464,10 @@ static enum state watch(struct reflector *r)
 static void *run(void *arg)
 {
     struct reflector *r = arg;
+    char name[16]; /* what the kernel keeps of it */
     enum state state = STATE_LIST;
+    (void)str_format(name, sizeof name, "%.15s", r->config.kind->resource);
+    (void)pthread_setname_np(pthread_self(), name);
     while (state != STATE_END)
         state = state == STATE_LIST ? list(r) : watch(r);
     return NULL;

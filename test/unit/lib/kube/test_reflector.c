@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The reflector against the twin, one thing at a time. */
+#include <stdatomic.h>
+
 #include "test/unit/lib/kube/reflector_bench.h"
 
 static void test_follows(void **state)
@@ -207,6 +209,44 @@ static void test_first_list_in_parts(void **state)
         pthread_mutex_unlock(&b.copy.lock);
         bench_deinit(&b);
     }
+}
+
+/* Takes a part only when the page after it was asked for, or after a while. */
+struct slow_reader {
+    struct twin *twin;
+    _Atomic size_t parts, asked_ahead;
+};
+
+static bool read_slowly(void *arg, struct reflector_letter *l)
+{
+    struct slow_reader *reader = arg;
+    if (l->event == REFLECTOR_PART) {
+        size_t parts = atomic_fetch_add(&reader->parts, 1) + 1;
+        int64_t end = clock_mono_ms() + 5000;
+        while (twin_requests(reader->twin, TWIN_LIST) <= parts && clock_mono_ms() < end)
+            clock_sleep_ms(1);
+        reader->asked_ahead += twin_requests(reader->twin, TWIN_LIST) > parts;
+    }
+    reflector_letter_free(l);
+    return true;
+}
+
+static void test_the_next_page_comes_while_one_is_read(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    put_many(&b, 16);
+    struct slow_reader reader = {.twin = b.twin};
+    struct reflector_config c = plain_config(&b);
+    c.in_parts = true;
+    c.deliver = read_slowly;
+    c.arg = &reader;
+    start(&b, &c);
+    await(stat_lists, &b, 1, "listed");
+    assert_int_equal(2, reader.parts);
+    assert_int_equal(2, reader.asked_ahead);
+    bench_deinit(&b);
 }
 
 static int remains(json *j, const struct error *why, void **out, struct error *err)
@@ -537,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_list_faults),
         cmocka_unit_test(test_gone_on_a_continue_token),
         cmocka_unit_test(test_first_list_in_parts),
+        cmocka_unit_test(test_the_next_page_comes_while_one_is_read),
         cmocka_unit_test(test_lists_for_bad_lines_are_spaced),
         cmocka_unit_test(test_watches_from_the_first_page),
         cmocka_unit_test(test_undecodable_is_absent),
