@@ -203,6 +203,8 @@ static void offer_list(struct agent *g, enum mode_resource r, const struct gpu_i
     for (size_t i = 0; i < d.len; i++)
         healthy += d.items[i].healthy;
     metrics_set(&advertised, mode_resource_name(r), healthy);
+    if (g->config.offered != NULL)
+        g->config.offered(g->config.arg, r, &d);
     if (service_set_devices(g->config.service, r, &d)) {
         register_notify(g->registrar, r);
         log_info("device list", kv("resource", mode_resource_name(r)), kv("ids", d.len),

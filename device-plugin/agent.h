@@ -30,6 +30,8 @@ struct agent_config {
     bool exclusive;      /* --exclusive-resource: nvidia.com/gpu is ours in mode default */
     /* Each may be NULL. */
     void (*publish)(void *arg, const struct publish_wanted *w);
+    /* The list of the resource, at every offer. */
+    void (*offered)(void *arg, enum mode_resource r, const struct inventory_devices *d);
     void (*event)(void *arg, bool warning, const char *reason,
                   const char *message); /* on our node */
     void (*ready)(void *arg, bool cards, bool mode, bool registered);

@@ -4,11 +4,11 @@
  *
  * The library belongs to the driver on the node, so it is never linked: dlopen, and each function by the versioned name
  * that the library exports (the plain names are macros of NVIDIA's header, which we do not use either: the prototypes
- * below are our own). A function that we cannot do without and the driver lacks is an error that names it, the driver's
- * version and the remedy; functions for links and MIG are optional.
+ * in backend_nvml_inside.h are our own). A function that we cannot do without and the driver lacks is an error that names it, the driver's
+ * version and the remedy; all others are optional, and what they would tell is then not known.
  *
  * The scan asks for everything each time: a card that has fallen off the bus answers "lost" to one call or another and
- * is left out (device-plugin/inventory remembers it as sick). Nothing that is offered is cached, so there is nothing to go
+ * is a failure in the list (device-plugin/monitor remembers it as sick). Nothing that is offered is cached, so there is nothing to go
  * stale; only what was said about each card is remembered, so that a lost one is not a line at every scan.
  */
 #include "device-plugin/backend.h"
@@ -24,40 +24,7 @@
 #include "lib/base/log.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-
-/* NVML's ABI, as far as we use it. */
-typedef int nvml_return;
-typedef struct nvml_device *nvml_device;
-enum { NVML_OK = 0, NVML_NOT_SUPPORTED = 3, NVML_DRIVER_NOT_LOADED = 9, NVML_LOST = 15 };
-enum { NVML_UUID_SIZE = 96, NVML_NAME_SIZE = 96, NVML_VERSION_SIZE = 80, NVML_LINKS_MAX = 18 };
-
-struct nvml_memory {
-    unsigned long long total, free, used;
-};
-
-struct nvml_pci {
-    char bus_id_legacy[16];
-    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-    char bus_id[32];
-};
-
-struct nvml {
-    nvml_return (*init)(void);
-    nvml_return (*shutdown)(void);
-    const char *(*error_string)(nvml_return);
-    nvml_return (*driver_version)(char *, unsigned);
-    nvml_return (*count)(unsigned *);
-    nvml_return (*by_index)(unsigned, nvml_device *);
-    nvml_return (*uuid)(nvml_device, char *, unsigned);
-    nvml_return (*name)(nvml_device, char *, unsigned);
-    nvml_return (*memory)(nvml_device, struct nvml_memory *);
-    nvml_return (*pci)(nvml_device, struct nvml_pci *);
-    /* Optional. */
-    nvml_return (*mig_mode)(nvml_device, unsigned *current, unsigned *pending);
-    nvml_return (*ancestor)(nvml_device, nvml_device, int *level);
-    nvml_return (*link_state)(nvml_device, unsigned link, int *active);
-    nvml_return (*link_remote)(nvml_device, unsigned link, struct nvml_pci *);
-};
+#include "device-plugin/backend_nvml_inside.h"
 
 static const struct symbol {
     const char *name;
@@ -78,15 +45,22 @@ static const struct symbol {
     {"nvmlDeviceGetTopologyCommonAncestor", offsetof(struct nvml, ancestor), true},
     {"nvmlDeviceGetNvLinkState", offsetof(struct nvml, link_state), true},
     {"nvmlDeviceGetNvLinkRemotePciInfo_v2", offsetof(struct nvml, link_remote), true},
-};
-
-struct backend {
-    void *library;
-    struct nvml nvml;
-    bool initialised;
-    char *sysfs;
-    char told[GPU_CARDS_MAX]
-             [ERROR_TEXT_SIZE]; /* the complaint about each card, by index; "": none */
+    {"nvmlDeviceGetNvLinkRemoteDeviceType", offsetof(struct nvml, link_type), true},
+    {"nvmlDeviceGetTotalEccErrors", offsetof(struct nvml, ecc), true},
+    {"nvmlDeviceGetRemappedRows", offsetof(struct nvml, remapped), true},
+    {"nvmlDeviceGetRetiredPagesPendingStatus", offsetof(struct nvml, retiring), true},
+    /* The second version of the process functions fills the same structure as the third. */
+    {"nvmlDeviceGetComputeRunningProcesses_v2", offsetof(struct nvml, compute), true},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, compute), true},
+    {"nvmlDeviceGetGraphicsRunningProcesses_v2", offsetof(struct nvml, graphics), true},
+    {"nvmlDeviceGetGraphicsRunningProcesses_v3", offsetof(struct nvml, graphics), true},
+    {"nvmlDeviceGetMPSComputeRunningProcesses_v2", offsetof(struct nvml, mps), true},
+    {"nvmlDeviceGetMPSComputeRunningProcesses_v3", offsetof(struct nvml, mps), true},
+    {"nvmlEventSetCreate", offsetof(struct nvml, event_set), true},
+    {"nvmlDeviceGetSupportedEventTypes", offsetof(struct nvml, event_types), true},
+    {"nvmlDeviceRegisterEvents", offsetof(struct nvml, event_register), true},
+    {"nvmlEventSetWait_v2", offsetof(struct nvml, event_wait), true},
+    {"nvmlEventSetFree", offsetof(struct nvml, event_free), true},
 };
 
 static int nvml_error(struct backend *b, struct error *err, nvml_return code, const char *what)
@@ -124,7 +98,8 @@ static int load(struct backend *b, const char *path, struct error *err)
                             path, symbols[i].name);
             return -1;
         }
-        memcpy((char *)&b->nvml + symbols[i].offset, &address, sizeof address);
+        if (address != NULL) /* a newer version after an older one wins */
+            memcpy((char *)&b->nvml + symbols[i].offset, &address, sizeof address);
     }
     return 0;
 }
@@ -133,6 +108,7 @@ static void nvml_close(struct backend *b)
 {
     if (b == NULL)
         return;
+    backend_nvml_deafen(b);
     if (b->initialised)
         (void)b->nvml.shutdown();
     if (b->library != NULL)
@@ -150,6 +126,7 @@ static int nvml_open(struct backend **out, const struct backend_config *c, struc
     strbuf_init(&sysfs);
     strbuf_adds(&sysfs, c->sysfs != NULL ? c->sysfs : "/sys");
     b->sysfs = strbuf_take(&sysfs);
+    b->asking = c->asking != NULL ? c->asking : &b->nobody;
     if (load(b, c->nvml_library, err) < 0) {
         nvml_close(b);
         return -1;
@@ -202,21 +179,22 @@ static char *valid_text(struct arena *a, const char *text)
     return out;
 }
 
-/* "00000000:3B:00.0" → "0000:3b:00.0", as the kernel writes it. */
-static char *pci_name(struct arena *a, const char *bus_id)
+const char *backend_nvml_pci_name(struct arena *a, struct nvml_pci *pci)
 {
-    const char *s = strlen(bus_id) == 16 && str_starts(bus_id, "0000") ? bus_id + 4 : bus_id;
+    pci->bus_id[sizeof pci->bus_id - 1] = '\0';
+    const char *text = pci->bus_id;
+    const char *s = strlen(text) == 16 && str_starts(text, "0000") ? text + 4 : text;
     char *out = valid_text(a, s);
     for (char *p = out; *p != '\0'; p++)
         *p = (char)tolower((unsigned char)*p);
     return out;
 }
 
-/* One card. false: it cannot be asked, and the log says why. */
+/* One card. false: it cannot be asked; failure says why, and the log once. */
 static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_device *device,
-                      struct gpu_card *out)
+                      struct gpu_card *out, struct backend_failure *failure)
 {
-    char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
+    char uuid[BACKEND_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
     struct nvml_memory memory = {0};
     struct nvml_pci pci = {0};
     unsigned mig = 0, pending = 0;
@@ -242,14 +220,16 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
         struct error err = ERROR_INIT;
         (void)nvml_error(b, &err, code, what);
         tell(b, index, err.text);
+        *failure = (struct backend_failure){
+            .index = (int32_t)index, .gone = code == NVML_LOST, .why = arena_strdup(a, err.text)};
         return false;
     }
-    uuid[sizeof uuid - 1] = name[sizeof name - 1] = pci.bus_id[sizeof pci.bus_id - 1] = '\0';
+    uuid[sizeof uuid - 1] = name[sizeof name - 1] = '\0';
     *out = (struct gpu_card){.index = (int32_t)index,
                              .uuid = arena_strdup(a, uuid),
                              .model = valid_text(a, name),
                              .mib = (int64_t)(memory.total / (1024 * 1024)),
-                             .pci = pci_name(a, pci.bus_id),
+                             .pci = backend_nvml_pci_name(a, &pci),
                              .health = GPU_HEALTH_OK};
     out->numa = numa_of(b, out->pci);
     out->mig = b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK &&
@@ -258,42 +238,25 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
     return true;
 }
 
-/* NVLinks from one card straight to another. */
-static unsigned nvlinks(struct backend *b, nvml_device from, const char *to_pci, struct arena *a)
+static void read_cards(struct backend *b, unsigned count, nvml_device *devices, struct arena *a,
+                       struct backend_sight *out)
 {
-    unsigned n = 0;
-    if (b->nvml.link_state == NULL || b->nvml.link_remote == NULL)
-        return 0;
-    for (unsigned link = 0; link < NVML_LINKS_MAX; link++) {
-        int active = 0;
-        struct nvml_pci remote = {0};
-        if (b->nvml.link_state(from, link, &active) != NVML_OK || !active ||
-            b->nvml.link_remote(from, link, &remote) != NVML_OK)
+    struct gpu_inventory *inv = &out->inventory;
+    for (unsigned i = 0; i < count; i++) {
+        size_t n = inv->cards_len;
+        atomic_store(b->asking, (int32_t)i);
+        if (!read_card(b, i, a, &devices[n], &inv->cards[n], &out->failures[out->failures_len])) {
+            out->failures_len++;
             continue;
-        remote.bus_id[sizeof remote.bus_id - 1] = '\0';
-        n += str_eq(pci_name(a, remote.bus_id), to_pci);
+        }
+        backend_nvml_condition(b, devices[n], a, &out->cards[n]);
+        backend_nvml_hear(b, devices[n], &inv->cards[n]);
+        inv->cards_len++;
     }
-    return n;
+    atomic_store(b->asking, BACKEND_NO_CARD);
 }
 
-/* The names that nvidia-smi prints. */
-static const char *link_name(struct backend *b, struct arena *a, nvml_device from, nvml_device to,
-                             const char *to_pci)
-{
-    unsigned n = nvlinks(b, from, to_pci, a);
-    if (n > 0)
-        return arena_printf(a, "NV%u", n);
-    int level = 50;
-    if (b->nvml.ancestor == NULL || b->nvml.ancestor(from, to, &level) != NVML_OK)
-        return "SYS";
-    return level <= 10   ? "PIX"
-           : level <= 20 ? "PXB"
-           : level <= 30 ? "PHB"
-           : level <= 40 ? "NODE"
-                         : "SYS";
-}
-
-static int nvml_scan(struct backend *b, struct arena *a, struct gpu_inventory *out,
+static int nvml_scan(struct backend *b, struct arena *a, struct backend_sight *out,
                      struct error *err)
 {
     unsigned count = 0;
@@ -304,18 +267,17 @@ static int nvml_scan(struct backend *b, struct arena *a, struct gpu_inventory *o
         return error_set(err, ERROR_TOO_LARGE, "NVML: %u cards; at most %d are supported", count,
                          GPU_CARDS_MAX);
     nvml_device devices[GPU_CARDS_MAX] = {NULL};
-    *out = (struct gpu_inventory){.cards = arena_new(a, struct gpu_card, count)};
-    for (unsigned i = 0; i < count; i++)
-        if (read_card(b, i, a, &devices[out->cards_len], &out->cards[out->cards_len]))
-            out->cards_len++;
-    size_t n = out->cards_len;
-    out->links = arena_new(a, const char *, n *n);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++)
-            out->links[i * n + k] =
-                i == k ? "X" : link_name(b, a, devices[i], devices[k], out->cards[k].pci);
+    *out = (struct backend_sight){.inventory.cards = arena_new(a, struct gpu_card, count),
+                                  .cards = arena_new(a, struct backend_card, count),
+                                  .failures = arena_new(a, struct backend_failure, count)};
+    read_cards(b, count, devices, a, out);
+    out->inventory.links =
+        backend_nvml_links(b, devices, out->inventory.cards, out->inventory.cards_len, a);
     return 0;
 }
 
-const struct backend_type backend_nvml = {
-    .name = "nvml", .open = nvml_open, .scan = nvml_scan, .close = nvml_close};
+const struct backend_type backend_nvml = {.name = "nvml",
+                                          .open = nvml_open,
+                                          .scan = nvml_scan,
+                                          .wait = backend_nvml_wait,
+                                          .close = nvml_close};

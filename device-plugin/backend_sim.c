@@ -56,14 +56,18 @@ static int decode(const struct strbuf *text, struct arena *a, struct gpu_invento
     return gpu_inventory_decode(strbuf_str(&annotation), annotation.len, a, out, err);
 }
 
-static int sim_scan(struct backend *b, struct arena *a, struct gpu_inventory *out,
+static int sim_scan(struct backend *b, struct arena *a, struct backend_sight *out,
                     struct error *err)
 {
+    *out = (struct backend_sight){0};
     AUTO_STRBUF text;
     strbuf_init(&text);
     if (file_read(b->path, GPU_INVENTORY_BYTES_MAX, &text, err) < 0 ||
-        decode(&text, a, out, err) < 0)
+        decode(&text, a, &out->inventory, err) < 0)
         return error_wrap(err, "simulated cards %s", b->path);
+    out->cards = arena_new(a, struct backend_card, out->inventory.cards_len);
+    for (size_t i = 0; i < out->inventory.cards_len; i++)
+        out->cards[i].ecc = -1;
     return 0;
 }
 

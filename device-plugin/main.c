@@ -2,10 +2,10 @@
 /*
  * cosched-device-plugin: options and wiring.
  *
- *   backend ──scan (thread)──mailbox──┐
- *   own Node ──reflector──mailbox─────┼─► loop: agent ─► service, register ─► kubelet
- *   pods bound here ──reflector───────┘          │
- *                                                └─► publish (thread) ─► API server
+ *   backend ──scan (thread)──mailbox──monitor──┐
+ *   own Node ──reflector──mailbox──────────────┼─► loop: agent ─► service, register ─► kubelet
+ *   pods bound here ──reflector────────────────┘          │
+ *                                                         └─► publish (thread) ─► API server
  *   kubelet ──gRPC (threads of each server)──► service ──► pod resources, one GET when the watch is behind
  *
  * The loop owns all decisions; the transport's threads read what it left in service under one lock.
@@ -18,10 +18,9 @@
 #include <unistd.h>
 
 #include "device-plugin/agent.h"
-#include "device-plugin/backend.h"
+#include "device-plugin/hardware.h"
 #include "device-plugin/publish.h"
 #include "device-plugin/rpc.h"
-#include "device-plugin/scan.h"
 #include "device-plugin/service.h"
 #include "lib/base/log.h"
 #include "lib/base/loop.h"
@@ -38,19 +37,15 @@
 
 #define PROGRAM "cosched-device-plugin"
 
-enum { MAILBOX = 256, DRAIN_MS = 200, SCAN_WAIT_MS = 300 };
+enum { MAILBOX = 256, DRAIN_MS = 200 };
 
 struct main_options {
     const char *node;
-    int backend; /* enum below */
-    const char *sim_file, *nvml_library, *sysfs;
-    int64_t scan_interval_ms;
     const char *kubelet_dir, *plugin_dir, *pod_resources;
     const char *state_dir;
     int isolation; /* auto, none */
     int exclusive; /* on, off */
 };
-enum { BACKEND_NVML, BACKEND_SIM };
 enum { ISOLATION_AUTO, ISOLATION_NONE };
 enum { EXCLUSIVE_ON, EXCLUSIVE_OFF };
 
@@ -69,39 +64,7 @@ static const struct option_row main_rows[] = {
      .fallback = "/var/lib/cosched",
      .meta = "DIR",
      .help = "Remembers the node's mode over restarts and reboots. Made if its parent exists."},
-    {.section = "CARDS"},
-    {.name = "backend",
-     .kind = OPTION_CHOICE,
-     .offset = OFFSET(backend),
-     .choices = "nvml|sim",
-     .fallback = "nvml",
-     .help = "nvml asks NVIDIA's driver; sim reads --sim-file."},
-    {.name = "nvml-library",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(nvml_library),
-     .fallback = "libnvidia-ml.so.1",
-     .meta = "FILE",
-     .help = "NVML, by name (found like any library) or by path."},
-    {.name = "sim-file",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(sim_file),
-     .meta = "FILE",
-     .help = "Simulated cards: JSON with the cards and links of annotation " NAME_ANN_GPU_INVENTORY
-             ". Read again at every scan."},
-    {.name = "sysfs",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(sysfs),
-     .fallback = "/sys",
-     .meta = "DIR",
-     .help = "Where the NUMA nodes of PCI devices are read."},
-    {.name = "scan-interval",
-     .kind = OPTION_DURATION,
-     .offset = OFFSET(scan_interval_ms),
-     .fallback = "10s",
-     .min = 100,
-     .max = 3600 * 1000,
-     .meta = "DURATION",
-     .help = "How often the cards are looked at."},
+    {.section = "MODES"},
     {.name = "isolation",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(isolation),
@@ -171,6 +134,7 @@ static const struct option_program program = {
 
 struct app {
     struct main_options main;
+    struct hardware_options cards;
     struct kube_options kube;
     struct events_options event;
     struct probes_options probe;
@@ -188,11 +152,10 @@ struct app {
     struct agent *agent;
     struct kube_client *getter;
     pthread_mutex_t getter_lock;
-    struct mailbox *scans, *nodes, *pods;
-    struct scan *scan;
+    struct mailbox *nodes, *pods;
+    struct hardware *hardware;
     struct reflector *node_watch, *pod_watch;
     char node_uid[64]; /* loop only */
-    char scan_error[ERROR_TEXT_SIZE];
     int status;
 };
 
@@ -266,6 +229,13 @@ static void on_event(void *arg, bool warning, const char *reason, const char *me
     events_emit(app->events, &o, warning, reason, message);
 }
 
+static void on_offered(void *arg, enum mode_resource r, const struct inventory_devices *d)
+{
+    struct app *app = arg;
+    if (app->hardware != NULL)
+        monitor_offered(hardware_monitor(app->hardware), r, d);
+}
+
 static void on_ready(void *arg, bool cards, bool mode, bool registered)
 {
     struct app *app = arg;
@@ -274,27 +244,38 @@ static void on_ready(void *arg, bool cards, bool mode, bool registered)
     probes_met(&app->probes, app->need_registered, registered);
 }
 
-/* ---- letters ---- */
+/* ---- hooks of the monitor: the loop ---- */
 
-static void on_scan(void *arg, void *msg)
+static void on_cards(void *arg, const struct gpu_inventory *inv)
 {
     struct app *app = arg;
-    struct scan_letter *l = msg;
-    if (l->fatal) {
-        log_error("no cards", kv("error", l->err.text));
-        app->status = 1;
-        loop_stop(app->loop);
-    } else if (l->failed) {
-        if (!str_eq(app->scan_error, l->err.text))
-            log_error("the cards cannot be read, the last known ones stay",
-                      kv("error", l->err.text));
-        (void)str_format(app->scan_error, sizeof app->scan_error, "%s", l->err.text);
-    } else {
-        app->scan_error[0] = '\0';
-        agent_cards(app->agent, &l->inventory);
-    }
-    scan_letter_free(l);
+    agent_cards(app->agent, inv);
 }
+
+static void on_pod_event(void *arg, const char *ns, const char *name, const char *uid, bool warning,
+                         const char *reason, const char *message)
+{
+    struct app *app = arg;
+    struct events_object o = {
+        .api_version = "v1", .kind = "Pod", .ns = ns, .name = name, .uid = uid};
+    events_emit(app->events, &o, warning, reason, message);
+}
+
+static enum gpu_mode on_mode(void *arg)
+{
+    struct app *app = arg;
+    bool switching;
+    return agent_mode(app->agent, &switching);
+}
+
+static void on_no_cards(void *arg)
+{
+    struct app *app = arg;
+    app->status = 1;
+    loop_stop(app->loop);
+}
+
+/* ---- letters ---- */
 
 static void on_node(void *arg, void *msg)
 {
@@ -317,15 +298,19 @@ static void on_pods(void *arg, void *msg)
 {
     struct app *app = arg;
     struct reflector_letter *l = msg;
+    struct monitor *m = hardware_monitor(app->hardware);
     if (l->event == REFLECTOR_RESET) {
+        monitor_pods_reset(m, (struct pod *const *)l->objects, l->len);
         service_reset_pods(app->service, (struct pod **)l->objects, l->len);
         for (size_t i = 0; i < l->len; i++)
             l->objects[i] = NULL;
         probes_met(&app->probes, app->need_pods, true);
     } else if (l->event == REFLECTOR_PUT) {
+        monitor_pod_put(m, l->objects[0]);
         service_put_pod(app->service, l->objects[0]);
         l->objects[0] = NULL;
     } else {
+        monitor_pod_delete(m, ((struct pod *)l->objects[0])->key);
         service_delete_pod(app->service, ((struct pod *)l->objects[0])->key);
     }
     reflector_letter_free(l);
@@ -431,16 +416,19 @@ static int start_devices(struct app *app, struct error *err)
                                  .isolation_none = app->main.isolation == ISOLATION_NONE,
                                  .exclusive = app->main.exclusive == EXCLUSIVE_ON,
                                  .publish = on_publish,
+                                 .offered = on_offered,
                                  .event = on_event,
                                  .ready = on_ready,
                                  .arg = app};
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
-    struct backend_config cards = {.nvml_library = app->main.nvml_library,
-                                   .sysfs = app->main.sysfs,
-                                   .sim_file = app->main.sim_file};
-    return scan_start(&app->scan, app->main.backend == BACKEND_SIM ? &backend_sim : &backend_nvml,
-                      &cards, app->main.scan_interval_ms, app->scans, err);
+    struct monitor_hooks watch = {.cards = on_cards,
+                                  .event = on_event,
+                                  .pod_event = on_pod_event,
+                                  .mode = on_mode,
+                                  .arg = app};
+    return hardware_start(&app->hardware, app->loop, &app->cards, app->main.kubelet_dir, &watch,
+                          on_no_cards, err);
 }
 
 /* On failure stop() undoes what was begun. */
@@ -458,8 +446,7 @@ static int start(struct app *app, struct error *err)
     if (probes_start(&app->probes, &app->probe, NULL, NULL, err) < 0)
         return -1;
     app->probing = true;
-    if (mailbox_new(&app->scans, app->loop, MAILBOX, on_scan, scan_letter_free, app, err) < 0 ||
-        mailbox_new(&app->nodes, app->loop, MAILBOX, on_node, reflector_letter_free, app, err) <
+    if (mailbox_new(&app->nodes, app->loop, MAILBOX, on_node, reflector_letter_free, app, err) <
             0 ||
         mailbox_new(&app->pods, app->loop, MAILBOX, on_pods, reflector_letter_free, app, err) < 0 ||
         events_start(&app->events, app->config, &app->kube, &app->event, PROGRAM, err) < 0 ||
@@ -469,8 +456,7 @@ static int start(struct app *app, struct error *err)
         start_devices(app, err) < 0 || start_watches(app, err) < 0)
         return -1;
     log_info("started", kv("version", options_version()), kv("node", app->main.node),
-             kv("plugins", app->plugin_dir),
-             kv("backend", app->main.backend == BACKEND_SIM ? "sim" : "nvml"));
+             kv("plugins", app->plugin_dir), kv("backend", hardware_backend_name(&app->cards)));
     return 0;
 }
 
@@ -490,7 +476,7 @@ static bool stop(struct app *app)
     if (app->getter != NULL)
         kube_client_cancel(app->getter);
     agent_free(app->agent);
-    bool clean = scan_stop(app->scan, SCAN_WAIT_MS);
+    bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
     stop_watch(app->pod_watch, app->pods);
     service_free(app->service);
@@ -502,8 +488,7 @@ static bool stop(struct app *app)
         probes_stop(&app->probes);
     if (!clean)
         return false;
-    if (app->scans != NULL)
-        mailbox_free(app->scans);
+    hardware_free(app->hardware);
     loop_free(app->loop);
     kube_config_free(app->config);
     metrics_reset();
@@ -520,10 +505,13 @@ int main(int argc, char **argv)
 {
     struct app app = {.getter_lock = PTHREAD_MUTEX_INITIALIZER};
     struct error err = ERROR_INIT;
-    const struct option_table tables[] = {
-        {main_rows, &app.main},           {kube_option_rows, &app.kube},
-        {events_option_rows, &app.event}, {probes_option_rows, &app.probe},
-        {log_option_rows, &app.log},      {0}};
+    const struct option_table tables[] = {{main_rows, &app.main},
+                                          {hardware_option_rows, &app.cards},
+                                          {kube_option_rows, &app.kube},
+                                          {events_option_rows, &app.event},
+                                          {probes_option_rows, &app.probe},
+                                          {log_option_rows, &app.log},
+                                          {0}};
     loop_block_signals(); /* before gRPC starts its threads */
     enum options_result parsed = options_parse(&program, tables, argc, argv, NULL, &err);
     if (parsed == OPTIONS_EXIT)

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* scan - see the header. */
+/*
+ * scan - the thread that may hang.
+ *
+ *   open ─► scan ─► letter ─► wait for events (letters) until the next scan is due ─► scan ...
+ *
+ * Before each call into the backend the time is noted, after it the note is cleared: whoever waits for letters sees from
+ * outside that a call does not return, and for which card (scan_busy_ms). Nobody can end such a call; so nothing is
+ * decided here, and the loop goes on with what it knows.
+ */
 #include "device-plugin/scan.h"
 
 #include <errno.h>
@@ -7,11 +15,16 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "device-plugin/podcgroup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+
 struct scan {
-    const struct backend_type *type;
-    struct backend_config config;
-    int64_t interval_ms;
-    struct mailbox *mailbox;
+    struct scan_config config;
+    _Atomic int32_t asking;
+    _Atomic int64_t began_ms; /* the call that is under way; 0: none */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -51,50 +64,139 @@ static bool stopped_within(struct scan *s, int64_t ms)
     return stop;
 }
 
-static struct scan_letter *letter_new(void)
+static struct scan_letter *letter_new(enum scan_kind kind)
 {
     struct scan_letter *l = calloc(1, sizeof *l);
     if (l == NULL)
         abort();
+    l->kind = kind;
     arena_init(&l->arena, 0);
     return l;
+}
+
+static void call_begins(struct scan *s)
+{
+    atomic_store(&s->began_ms, clock_mono_ms());
+}
+
+static void call_ended(struct scan *s)
+{
+    atomic_store(&s->began_ms, 0);
+    atomic_store(&s->asking, BACKEND_NO_CARD);
+}
+
+/* The pod of a process; "" when it is in none, or has ended meanwhile. */
+static void find_pod(const struct scan *s, int64_t pid, struct strbuf *text, char *uid)
+{
+    char path[256];
+    struct podcgroup pod = {0};
+    strbuf_reset(text);
+    if (str_format(path, sizeof path, "%s/%lld/cgroup", s->config.proc, (long long)pid) &&
+        file_read(path, PODCGROUP_BYTES_MAX, text, NULL) == 0)
+        (void)podcgroup_parse(strbuf_str(text), text->len, &pod);
+    (void)str_format(uid, PODCGROUP_UID_SIZE, "%s", pod.uid);
+}
+
+static void find_pods(const struct scan *s, struct scan_letter *l)
+{
+    const struct backend_sight *sight = &l->sight;
+    size_t total = 0;
+    for (size_t i = 0; i < sight->inventory.cards_len; i++)
+        total += sight->cards[i].processes_len;
+    if (total > SCAN_PROCESSES_MAX)
+        total = SCAN_PROCESSES_MAX;
+    l->processes = arena_new(&l->arena, struct usage_process, total);
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    for (size_t i = 0; i < sight->inventory.cards_len; i++) {
+        const struct backend_card *c = &sight->cards[i];
+        for (size_t k = 0; k < c->processes_len && l->processes_len < total; k++) {
+            struct usage_process *p = &l->processes[l->processes_len++];
+            *p = (struct usage_process){.card = sight->inventory.cards[i].index,
+                                        .pid = c->processes[k].pid,
+                                        .mib = c->processes[k].mib};
+            find_pod(s, p->pid, &text, p->uid);
+        }
+    }
+}
+
+static struct scan_letter *look(struct scan *s, struct backend *b)
+{
+    struct scan_letter *l = letter_new(SCAN_CARDS);
+    call_begins(s);
+    int result = s->config.type->scan(b, &l->arena, &l->sight, &l->err);
+    call_ended(s);
+    if (result == 0) {
+        find_pods(s, l);
+        return l;
+    }
+    l->kind = SCAN_FAILED;
+    l->sight = (struct backend_sight){0};
+    return l;
+}
+
+/* Until the next scan is due. false: the end. */
+static bool listen(struct scan *s, struct backend *b, int64_t until_ms)
+{
+    for (int64_t left; (left = until_ms - clock_mono_ms()) > 0;) {
+        struct backend_event event;
+        int heard = -1;
+        if (s->config.type->wait != NULL) {
+            call_begins(s);
+            heard = s->config.type->wait(b, num_min(left, SCAN_SLICE_MS), &event);
+            call_ended(s);
+        }
+        if (heard > 0) {
+            struct scan_letter *l = letter_new(SCAN_EVENT);
+            l->event = event;
+            if (!mailbox_post(s->config.mailbox, l))
+                return false;
+        }
+        if (stopped_within(s, heard < 0 ? left : 0))
+            return false;
+    }
+    return true;
 }
 
 static void *worker_scan(void *arg)
 {
     struct scan *s = arg;
     struct backend *b = NULL;
-    struct scan_letter *l = letter_new();
-    if (s->type->open(&b, &s->config, &l->err) < 0) {
-        l->failed = l->fatal = true;
-        (void)mailbox_post(s->mailbox, l);
+    struct error err = ERROR_INIT;
+    call_begins(s);
+    int result = s->config.type->open(&b, &s->config.backend, &err);
+    call_ended(s);
+    if (result < 0) {
+        struct scan_letter *l = letter_new(SCAN_FATAL);
+        l->err = err;
+        (void)mailbox_post(s->config.mailbox, l);
         return NULL;
     }
-    bool open = true;
-    while (open) {
-        if (s->type->scan(b, &l->arena, &l->inventory, &l->err) < 0) {
-            l->failed = true;
-            l->inventory = (struct gpu_inventory){0};
-        }
-        open = mailbox_post(s->mailbox, l);
-        l = NULL;
-        if (!open || stopped_within(s, s->interval_ms))
-            break;
-        l = letter_new();
-    }
-    s->type->close(b);
+    int64_t began_ms = clock_mono_ms();
+    while (mailbox_post(s->config.mailbox, look(s, b)) &&
+           listen(s, b, began_ms + s->config.interval_ms))
+        began_ms = clock_mono_ms();
+    call_begins(s);
+    s->config.type->close(b);
+    call_ended(s);
     return NULL;
 }
 
-int scan_start(struct scan **out, const struct backend_type *type,
-               const struct backend_config *config, int64_t interval_ms, struct mailbox *mailbox,
-               struct error *err)
+int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card)
+{
+    int64_t began_ms = atomic_load(&s->began_ms);
+    *card = atomic_load(&s->asking);
+    return began_ms == 0 ? 0 : num_max(now_ms - began_ms, 0);
+}
+
+int scan_start(struct scan **out, const struct scan_config *c, struct error *err)
 {
     struct scan *s = calloc(1, sizeof *s);
     if (s == NULL)
         abort();
-    *s = (struct scan){
-        .type = type, .config = *config, .interval_ms = interval_ms, .mailbox = mailbox};
+    s->config = *c;
+    s->config.backend.asking = &s->asking;
+    atomic_store(&s->asking, BACKEND_NO_CARD);
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -118,7 +220,7 @@ bool scan_stop(struct scan *s, int64_t wait_ms)
     s->stop = true;
     pthread_cond_broadcast(&s->wake);
     pthread_mutex_unlock(&s->lock);
-    mailbox_close(s->mailbox);
+    mailbox_close(s->config.mailbox);
     struct timespec until = after_ms(CLOCK_REALTIME, wait_ms);
     if (pthread_timedjoin_np(s->thread, NULL, &until) != 0)
         return false;

@@ -8,24 +8,49 @@
 #include <stdint.h>
 
 #include "device-plugin/backend.h"
+#include "device-plugin/usage.h"
 #include "lib/base/arena.h"
 #include "lib/base/error.h"
 #include "lib/base/loop.h"
 
+enum {
+    SCAN_SLICE_MS = 500, /* how long one wait for an event may keep the thread from ending */
+    SCAN_PROCESSES_MAX = 4096,
+};
+
+enum scan_kind {
+    SCAN_CARDS,  /* sight, processes */
+    SCAN_EVENT,  /* event */
+    SCAN_FAILED, /* err: the cards cannot be read; it is tried again */
+    SCAN_FATAL,  /* err: the backend could not be opened, no more letters will come */
+};
+
 struct scan_letter {
+    enum scan_kind kind;
     struct arena arena;
-    struct gpu_inventory inventory;
-    bool failed; /* err says why; inventory is empty */
-    bool fatal;  /* the backend could not be opened: no more letters will come */
+    struct backend_sight sight;
+    struct usage_process *processes; /* on all cards, with their pods */
+    size_t processes_len;
+    struct backend_event event;
     struct error err;
 };
 void scan_letter_free(void *letter);
 
+struct scan_config {
+    const struct backend_type *type;
+    struct backend_config backend; /* texts are borrowed; `asking` is ours */
+    const char *proc;              /* "/proc", of the host's processes */
+    int64_t interval_ms;
+    struct mailbox *mailbox;
+};
+
 struct scan;
 
-/* Opens the backend and scans at once, then every interval_ms; each result is a letter in the mailbox. */
-int scan_start(struct scan **out, const struct backend_type *type,
-               const struct backend_config *config, int64_t interval_ms, struct mailbox *mailbox,
-               struct error *err);
+/* Opens the backend and scans at once, then every interval_ms; each result, and each event between two scans, is a letter in
+ * the mailbox. */
+int scan_start(struct scan **out, const struct scan_config *c, struct error *err);
+/* For how long the backend has not returned from one call, in ms (0: it is not asked anything), and the card that it is
+ * being asked for, or BACKEND_NO_CARD. Any thread. */
+int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card);
 /* false: the backend does not return; the thread is left behind and the mailbox must not be freed. */
 bool scan_stop(struct scan *s, int64_t wait_ms);

@@ -10,9 +10,19 @@
  *   count=2                    number of cards; each starts as the default T4
  *   card.1.uuid=GPU-...        also name, mib, pci (00000000:3B:00.0), mig (1: on)
  *   card.1.lost=1              every call on this card answers "GPU is lost" (15)
+ *   card.1.fail=999            every call on this card answers with this code
+ *   card.1.ecc=2               uncorrected memory errors (without the line the card does not count them)
+ *   card.1.remap=1             waits for a reset (2: has no spare rows left)
+ *   card.1.switched=12         so many NVLinks to a switch
+ *   card.1.deaf=1              does not report errors
  *   link.0.1=NV2               both ways: NV<n>, PIX, PXB, PHB, NODE, SYS (the default)
  *   fail.nvmlInit_v2=9         this function answers with this code
  *   hang=nvmlDeviceGetCount_v2 this function does not return until the line is gone from the file
+ *   hang=nvmlDeviceGetName 1   the same, when it is asked for this card
+ *   process.0=1234 2048        process 1234 uses 2,048 MiB of card 0; may be repeated ("graphics.0=..." for the other list)
+ *   event.1=xid 1 79           the first event: card 1 reports XID 79; "event.2=ecc 0": a double bit error
+ *
+ * Events are numbered from 1; each is delivered once, to event sets that were made before it was in the file.
  *
  * A line that is none of these ends the process: a test with a typing error must not pass.
  */
@@ -22,8 +32,17 @@
 #include <string.h>
 #include <time.h>
 
-enum { CARDS = 64, TEXT = 96 };
-enum { OK = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, LOST = 15 };
+enum { CARDS = 64, TEXT = 96, PROCESSES = 256, EVENTS = 256, POLL_MS = 20 };
+enum { EVENT_ECC = 2, EVENT_XID = 8 };
+enum {
+    OK = 0,
+    INVALID_ARGUMENT = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    TOO_SMALL = 7,
+    TIMEOUT = 10,
+    LOST = 15
+};
 
 struct nvmlMemory {
     unsigned long long total, free, used;
@@ -38,7 +57,23 @@ struct nvmlDevice {
     unsigned index;
     char uuid[TEXT], name[TEXT], pci[32];
     unsigned long long mib;
-    unsigned mig, lost;
+    unsigned mig, lost, fail, remap, switched, deaf;
+    int ecc; /* -1: not counted */
+};
+
+struct nvmlProcess {
+    unsigned pid;
+    unsigned long long used;
+    unsigned gpuInstance, computeInstance;
+};
+struct nvmlEvent {
+    struct nvmlDevice *device;
+    unsigned long long type, data;
+    unsigned gpuInstance, computeInstance;
+};
+struct nvmlEventSet {
+    unsigned next; /* number of the event that is delivered next */
+    unsigned char hears[64];
 };
 
 int nvmlInit_v2(void);
@@ -56,12 +91,39 @@ int nvmlDeviceGetTopologyCommonAncestor(struct nvmlDevice *a, struct nvmlDevice 
 int nvmlDeviceGetNvLinkState(struct nvmlDevice *d, unsigned link, int *active);
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvmlDevice *d, unsigned link, struct nvmlPci *out);
 
+int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvmlDevice *d, unsigned link, int *type);
+int nvmlDeviceGetTotalEccErrors(struct nvmlDevice *d, int type, int counter,
+                                unsigned long long *out);
+int nvmlDeviceGetRemappedRows(struct nvmlDevice *d, unsigned *corrected, unsigned *uncorrected,
+                              unsigned *pending, unsigned *failed);
+int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice *d, unsigned *len,
+                                            struct nvmlProcess *out);
+int nvmlDeviceGetGraphicsRunningProcesses_v3(struct nvmlDevice *d, unsigned *len,
+                                             struct nvmlProcess *out);
+int nvmlEventSetCreate(struct nvmlEventSet **out);
+int nvmlDeviceGetSupportedEventTypes(struct nvmlDevice *d, unsigned long long *out);
+int nvmlDeviceRegisterEvents(struct nvmlDevice *d, unsigned long long types,
+                             struct nvmlEventSet *set);
+int nvmlEventSetWait_v2(struct nvmlEventSet *set, struct nvmlEvent *out, unsigned ms);
+int nvmlEventSetFree(struct nvmlEventSet *set);
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct nvmlDevice cards[CARDS];
 static unsigned cards_len;
 static char links[CARDS][CARDS][8];
 static char driver[TEXT];
 static char hang[TEXT];
+static int hang_card; /* -1: any */
+static struct {
+    unsigned card, pid;
+    long long mib;
+    int graphics;
+} processes[PROCESSES];
+static unsigned processes_len;
+static struct {
+    unsigned number, card, xid; /* xid 0: a double bit error */
+} events[EVENTS];
+static unsigned events_len;
 static struct {
     char name[TEXT];
     int code;
@@ -78,11 +140,12 @@ static void defaults(void)
 {
     snprintf(driver, sizeof driver, "535.104.05");
     hang[0] = '\0';
-    fails_len = 0;
+    hang_card = -1;
+    fails_len = processes_len = events_len = 0;
     cards_len = 2;
     for (unsigned i = 0; i < CARDS; i++) {
         struct nvmlDevice *d = &cards[i];
-        *d = (struct nvmlDevice){.index = i, .mib = 16160};
+        *d = (struct nvmlDevice){.index = i, .mib = 16160, .ecc = -1};
         snprintf(d->uuid, sizeof d->uuid, "GPU-00000000-0000-4000-8000-%012u", i);
         snprintf(d->name, sizeof d->name, "Tesla T4");
         snprintf(d->pci, sizeof d->pci, "00000000:%02X:00.0", 0x3bu + i);
@@ -98,20 +161,56 @@ static void card_line(const char *line)
     if (sscanf(line, "card.%u.%15[a-z]=%95[^\n]", &i, key, value) != 3 || i >= CARDS)
         die(line);
     struct nvmlDevice *d = &cards[i];
+    struct {
+        const char *key;
+        unsigned *to;
+    } numbers[] = {{"mig", &d->mig},     {"lost", &d->lost},         {"fail", &d->fail},
+                   {"remap", &d->remap}, {"switched", &d->switched}, {"deaf", &d->deaf}};
     if (strcmp(key, "uuid") == 0)
         snprintf(d->uuid, sizeof d->uuid, "%s", value);
     else if (strcmp(key, "name") == 0)
         snprintf(d->name, sizeof d->name, "%s", value);
     else if (strcmp(key, "pci") == 0)
         snprintf(d->pci, sizeof d->pci, "%.31s", value);
-    else if (strcmp(key, "mib") == 0 && sscanf(value, "%llu", &d->mib) == 1)
+    else if ((strcmp(key, "mib") == 0 && sscanf(value, "%llu", &d->mib) == 1) ||
+             (strcmp(key, "ecc") == 0 && sscanf(value, "%d", &d->ecc) == 1))
         return;
-    else if (strcmp(key, "mig") == 0 && sscanf(value, "%u", &d->mig) == 1)
-        return;
-    else if (strcmp(key, "lost") == 0 && sscanf(value, "%u", &d->lost) == 1)
-        return;
-    else if (strcmp(key, "uuid") != 0 && strcmp(key, "name") != 0 && strcmp(key, "pci") != 0)
+    else {
+        for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
+            if (strcmp(key, numbers[k].key) == 0 && sscanf(value, "%u", numbers[k].to) == 1)
+                return;
         die(line);
+    }
+}
+
+static int process_line(const char *line)
+{
+    unsigned card = 0, pid = 0;
+    long long mib = 0;
+    int graphics = sscanf(line, "graphics.%u=%u %lld", &card, &pid, &mib) == 3;
+    if (!graphics && sscanf(line, "process.%u=%u %lld", &card, &pid, &mib) != 3)
+        return 0;
+    if (card >= CARDS || processes_len == PROCESSES)
+        die(line);
+    processes[processes_len].card = card;
+    processes[processes_len].pid = pid;
+    processes[processes_len].graphics = graphics;
+    processes[processes_len++].mib = mib;
+    return 1;
+}
+
+static int event_line(const char *line)
+{
+    unsigned number = 0, card = 0, xid = 0;
+    if (sscanf(line, "event.%u=xid %u %u", &number, &card, &xid) != 3 &&
+        sscanf(line, "event.%u=ecc %u", &number, &card) != 2)
+        return 0;
+    if (card >= CARDS || events_len == EVENTS)
+        die(line);
+    events[events_len].number = number;
+    events[events_len].card = card;
+    events[events_len++].xid = xid;
+    return 1;
 }
 
 static void read_line(const char *line)
@@ -123,7 +222,8 @@ static void read_line(const char *line)
     if (strncmp(line, "card.", 5) == 0)
         card_line(line);
     else if (sscanf(line, "driver=%95[^\n]", driver) == 1 ||
-             sscanf(line, "hang=%95[A-Za-z0-9_]", hang) == 1)
+             sscanf(line, "hang=%95[A-Za-z0-9_] %d", hang, &hang_card) >= 1 || process_line(line) ||
+             event_line(line))
         return;
     else if (sscanf(line, "count=%u", &i) == 1 && i <= CARDS)
         cards_len = i;
@@ -157,13 +257,16 @@ static void load(void)
 static int enter(const char *function, const struct nvmlDevice *d)
 {
     pthread_mutex_lock(&lock);
-    while (strcmp(hang, function) == 0) {
+    while (strcmp(hang, function) == 0 &&
+           (hang_card < 0 || (d != NULL && d->index == (unsigned)hang_card))) {
         pthread_mutex_unlock(&lock);
         nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
         pthread_mutex_lock(&lock);
         load();
     }
     int code = d != NULL && d->lost ? LOST : OK;
+    if (d != NULL && d->fail)
+        code = (int)d->fail;
     for (unsigned i = 0; i < fails_len; i++)
         if (strcmp(fails[i].name, function) == 0)
             code = fails[i].code;
@@ -295,10 +398,18 @@ static struct nvmlDevice *link_peer(const struct nvmlDevice *d, unsigned link)
     return NULL;
 }
 
+static unsigned links_of(const struct nvmlDevice *d)
+{
+    unsigned n = 0;
+    while (link_peer(d, n) != NULL)
+        n++;
+    return n;
+}
+
 int nvmlDeviceGetNvLinkState(struct nvmlDevice *d, unsigned link, int *active)
 {
     int code = enter(__func__, d);
-    *active = link_peer(d, link) != NULL;
+    *active = link < links_of(d) + d->switched;
     return code;
 }
 
@@ -306,9 +417,141 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvmlDevice *d, unsigned link, str
 {
     const struct nvmlDevice *peer = link_peer(d, link);
     int code = enter(__func__, d);
-    if (peer == NULL)
-        return NOT_FOUND;
     *out = (struct nvmlPci){0};
-    snprintf(out->busId, sizeof out->busId, "%s", peer->pci);
+    if (peer == NULL && link >= links_of(d) + d->switched)
+        return NOT_FOUND;
+    snprintf(out->busId, sizeof out->busId, "%s", peer != NULL ? peer->pci : "00000000:C1:00.0");
     return code;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvmlDevice *d, unsigned link, int *type)
+{
+    int code = enter(__func__, d);
+    *type = link_peer(d, link) != NULL ? 0 : 2;
+    return code;
+}
+
+int nvmlDeviceGetTotalEccErrors(struct nvmlDevice *d, int type, int counter,
+                                unsigned long long *out)
+{
+    int code = enter(__func__, d);
+    if (type != 1 || counter != 0)
+        return INVALID_ARGUMENT;
+    if (d->ecc < 0)
+        return NOT_SUPPORTED;
+    *out = (unsigned long long)d->ecc;
+    return code;
+}
+
+int nvmlDeviceGetRemappedRows(struct nvmlDevice *d, unsigned *corrected, unsigned *uncorrected,
+                              unsigned *pending, unsigned *failed)
+{
+    int code = enter(__func__, d);
+    *corrected = *uncorrected = 0;
+    *pending = d->remap == 1;
+    *failed = d->remap == 2;
+    return code;
+}
+
+static int list_processes(const struct nvmlDevice *d, unsigned *len, struct nvmlProcess *out,
+                          int graphics)
+{
+    unsigned n = 0, room = *len;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < processes_len; i++) {
+        if (processes[i].card != d->index || processes[i].graphics != graphics)
+            continue;
+        if (n < room)
+            out[n] = (struct nvmlProcess){
+                .pid = processes[i].pid,
+                .used = processes[i].mib < 0 ? ~0ULL : (unsigned long long)processes[i].mib << 20};
+        n++;
+    }
+    pthread_mutex_unlock(&lock);
+    *len = n;
+    return n > room ? TOO_SMALL : OK;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice *d, unsigned *len,
+                                            struct nvmlProcess *out)
+{
+    int code = enter(__func__, d);
+    return code != OK ? code : list_processes(d, len, out, 0);
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(struct nvmlDevice *d, unsigned *len,
+                                             struct nvmlProcess *out)
+{
+    int code = enter(__func__, d);
+    return code != OK ? code : list_processes(d, len, out, 1);
+}
+
+/* ---- events ---- */
+
+int nvmlEventSetCreate(struct nvmlEventSet **out)
+{
+    int code = enter(__func__, NULL);
+    if (code != OK)
+        return code;
+    struct nvmlEventSet *set = calloc(1, sizeof *set);
+    if (set == NULL)
+        abort();
+    pthread_mutex_lock(&lock);
+    set->next = 1;
+    for (unsigned i = 0; i < events_len; i++)
+        if (events[i].number >= set->next)
+            set->next = events[i].number + 1;
+    pthread_mutex_unlock(&lock);
+    *out = set;
+    return OK;
+}
+
+int nvmlDeviceGetSupportedEventTypes(struct nvmlDevice *d, unsigned long long *out)
+{
+    int code = enter(__func__, d);
+    *out = d->deaf ? 0 : 0x1f;
+    return code;
+}
+
+int nvmlDeviceRegisterEvents(struct nvmlDevice *d, unsigned long long types,
+                             struct nvmlEventSet *set)
+{
+    int code = enter(__func__, d);
+    if (types != (EVENT_ECC | EVENT_XID))
+        return INVALID_ARGUMENT;
+    if (code == OK)
+        set->hears[d->index] = 1;
+    return code;
+}
+
+int nvmlEventSetWait_v2(struct nvmlEventSet *set, struct nvmlEvent *out, unsigned ms)
+{
+    int code = enter(__func__, NULL);
+    for (unsigned waited = 0; code == OK; waited += POLL_MS) {
+        pthread_mutex_lock(&lock);
+        load();
+        for (unsigned i = 0; i < events_len; i++) {
+            if (events[i].number != set->next)
+                continue;
+            set->next++;
+            if (!set->hears[events[i].card])
+                continue;
+            *out = (struct nvmlEvent){.device = &cards[events[i].card],
+                                      .type = events[i].xid != 0 ? EVENT_XID : EVENT_ECC,
+                                      .data = events[i].xid};
+            pthread_mutex_unlock(&lock);
+            return OK;
+        }
+        pthread_mutex_unlock(&lock);
+        if (waited >= ms)
+            return TIMEOUT;
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000 * 1000}, NULL);
+    }
+    return code;
+}
+
+int nvmlEventSetFree(struct nvmlEventSet *set)
+{
+    free(set);
+    return OK;
 }

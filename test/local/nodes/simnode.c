@@ -157,6 +157,7 @@ static void plugin_start(void *arg)
     argv[k++] = "--backend=sim";
     argv[k++] = arena_printf(&a, "--sim-file=%s", n->cards);
     argv[k++] = "--scan-interval=500ms";
+    argv[k++] = "--recovery-hold=500ms"; /* a fault that ends is seen to end */
     argv[k++] = arena_printf(&a, "--kubelet-dir=%s", n->kubelet_dir);
     argv[k++] = arena_printf(&a, "--state-dir=%s/state", n->dir);
     argv[k++] = "--http-address=127.0.0.1"; /* several nodes, one machine: nobody outside asks */

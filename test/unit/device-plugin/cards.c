@@ -74,6 +74,7 @@ static void add_containers(struct strbuf *out, const char *containers, const cha
         first = false;
         char *inner = NULL;
         bool comma = false;
+        size_t from = out->len;
         for (char *l = limits != NULL ? strtok_r(limits, ",", &inner) : NULL; l != NULL;
              l = strtok_r(NULL, ",", &inner)) {
             char *amount = strchr(l, ':');
@@ -82,7 +83,9 @@ static void add_containers(struct strbuf *out, const char *containers, const cha
                         strchr(l, '/') != NULL ? "" : "aliyun.com/", l, amount);
             comma = true;
         }
-        strbuf_adds(out, "}}}");
+        /* As the API server fills it in. */
+        char *same = arena_strndup(&a, out->ptr + from, out->len - from);
+        strbuf_addf(out, "},\"requests\":{%s}}}", same);
     }
     strbuf_adds(out, "]");
     arena_deinit(&a);

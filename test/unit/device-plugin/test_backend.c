@@ -72,7 +72,9 @@ static int scan(const struct backend_type *type, const char *lib, struct gpu_inv
     struct backend_config c = {.nvml_library = lib, .sim_file = file, .sysfs = dir};
     if (type->open(&b, &c, err) < 0)
         return -1;
-    int result = type->scan(b, &a, out, err);
+    struct backend_sight sight = {0};
+    int result = type->scan(b, &a, &sight, err);
+    *out = sight.inventory;
     type->close(b);
     return result;
 }
@@ -133,29 +135,96 @@ static void mixed_cards_with_links(void **state)
 static void a_card_that_falls_off_the_bus(void **state)
 {
     (void)state;
-    struct gpu_inventory inv;
+    struct backend_sight sight;
     struct error err = ERROR_INIT;
     struct backend *b = NULL;
     struct backend_config c = {.nvml_library = library, .sysfs = dir};
     script("count=3\n");
     assert_int_equal(0, backend_nvml.open(&b, &c, &err));
-    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
-    expect_int("three cards", 3, (int64_t)inv.cards_len);
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("three cards", 3, (int64_t)sight.inventory.cards_len);
     script("count=3\ncard.1.lost=1\n");
-    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
-    expect_int("the other two are still found", 2, (int64_t)inv.cards_len);
-    expect_int("under their own index", 2, inv.cards[1].index);
-    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("the other two are still found", 2, (int64_t)sight.inventory.cards_len);
+    expect_int("under their own index", 2, sight.inventory.cards[1].index);
+    expect_int("and one failure", 1, (int64_t)sight.failures_len);
+    expect_int("of the lost card", 1, sight.failures[0].index);
+    expect_int("for certain", true, sight.failures[0].gone);
+    expect_str("in NVML's words", "NVML: nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)",
+               sight.failures[0].why);
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
     expect_int("the lost one is said once, not at every scan", 1, warnings);
     script("count=3\n");
-    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
     script("count=3\ncard.1.lost=1\n");
-    expect_int("scan", 0, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
     expect_int("and again when it is lost again", 2, warnings);
+    script("count=3\ncard.2.fail=999\n");
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("a card that fails otherwise", 2, sight.failures[0].index);
+    expect_int("may be well again in a moment", false, sight.failures[0].gone);
     script("count=3\nfail.nvmlDeviceGetCount_v2=999\n");
-    expect_int("a scan that fails", -1, backend_nvml.scan(b, &a, &inv, &err));
+    expect_int("a scan that fails", -1, backend_nvml.scan(b, &a, &sight, &err));
     expect_str("says why", "NVML: nvmlDeviceGetCount_v2: Unknown Error (999)", err.text);
     backend_nvml.close(b);
+    expect_done();
+}
+
+static void what_happens_on_a_card(void **state)
+{
+    (void)state;
+    struct backend_sight sight;
+    struct error err = ERROR_INIT;
+    struct backend *b = NULL;
+    struct backend_event event;
+    struct backend_config c = {.nvml_library = library, .sysfs = dir};
+    script(
+        "count=4\ncard.1.ecc=3\ncard.1.remap=1\ncard.2.remap=2\ncard.3.deaf=1\nevent.1=xid 0 79\n"
+        "process.0=12 100\nprocess.0=10 -1\ngraphics.0=12 300\ngraphics.0=11 7\n");
+    assert_int_equal(0, backend_nvml.open(&b, &c, &err));
+    expect_int("nobody is heard before the first scan", -1, backend_nvml.wait(b, 20, &event));
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("a card that counts no errors says so", -1, sight.cards[0].ecc);
+    expect_true("and waits for nothing", sight.cards[0].repair == NULL);
+    expect_int("uncorrected errors", 3, sight.cards[1].ecc);
+    expect_str("and a repair", "a reset, to replace memory rows", sight.cards[1].repair);
+    expect_str("that cannot be", "a replacement: no spare memory rows are left",
+               sight.cards[2].repair);
+    expect_int("each process once", 3, (int64_t)sight.cards[0].processes_len);
+    expect_int("by pid", 10, sight.cards[0].processes[0].pid);
+    expect_int("memory that is not told", -1, sight.cards[0].processes[0].mib);
+    expect_int("of two lists the larger", 300, sight.cards[0].processes[2].mib);
+    expect_int("no processes are known as none", true, sight.cards[1].processes_known);
+
+    expect_int("an event from before is nobody's", 0, backend_nvml.wait(b, 20, &event));
+    script(
+        "count=4\ncard.3.deaf=1\nevent.1=xid 0 79\nevent.2=xid 2 48\nevent.3=xid 3 13\nevent.4=ecc 1\n");
+    expect_int("an XID", 1, backend_nvml.wait(b, 10000, &event));
+    expect_int("is one", BACKEND_XID, event.kind);
+    expect_int("by its number", 48, event.xid);
+    expect_str("and its card", "GPU-00000000-0000-4000-8000-000000000002", event.uuid);
+    expect_int("that of a deaf card is not heard, a memory error is", 1,
+               backend_nvml.wait(b, 10000, &event));
+    expect_int("as what it is", BACKEND_ECC, event.kind);
+    expect_str("on its card", "GPU-00000000-0000-4000-8000-000000000001", event.uuid);
+    expect_int("and no more", 0, backend_nvml.wait(b, 20, &event));
+    script("count=4\nfail.nvmlEventSetWait_v2=15\n");
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("a wait that fails", -1, backend_nvml.wait(b, 20, &event));
+    backend_nvml.close(b);
+    expect_done();
+}
+
+static void links_through_switches(void **state)
+{
+    (void)state;
+    struct gpu_inventory inv;
+    struct error err = ERROR_INIT;
+    script("count=3\ncard.0.switched=12\ncard.1.switched=12\ncard.2.switched=6\nlink.0.1=PIX\n");
+    expect_int("scan", 0, scan(&backend_nvml, library, &inv, &err));
+    static const char *const links[] = {"X", "NV12", "NV6", "NV12", "X", "NV6", "NV6", "NV6", "X"};
+    for (size_t i = 0; i < 9; i++)
+        expect_str("as many as the poorer of the two has", links[i], inv.links[i]);
     expect_done();
 }
 
@@ -208,6 +277,21 @@ static void libraries_that_do_not_do(void **state)
     without_symbol(path, "nvmlDeviceGetTopologyCommonAncestor");
     expect_int("links too", 0, scan(&backend_nvml, path, &inv, &err));
     expect_str("count as far", "SYS", inv.links[1]);
+    static const char *const optional[] = {"nvmlDeviceGetNvLinkState",
+                                           "nvmlDeviceGetTotalEccErrors",
+                                           "nvmlDeviceGetRemappedRows",
+                                           "nvmlDeviceGetComputeRunningProcesses_v3",
+                                           "nvmlDeviceGetGraphicsRunningProcesses_v3",
+                                           "nvmlEventSetCreate",
+                                           "nvmlDeviceRegisterEvents",
+                                           "nvmlEventSetWait_v2",
+                                           "nvmlDeviceGetNvLinkRemoteDeviceType"};
+    for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++) {
+        error_clear(&err);
+        without_symbol(path, optional[i]);
+        expect_int(optional[i], 0, scan(&backend_nvml, path, &inv, &err));
+        expect_int(optional[i], 2, (int64_t)inv.cards_len);
+    }
     unlink(path);
 
     error_clear(&err);
@@ -274,8 +358,9 @@ static void simulated(void **state)
 /* ---- the thread ---- */
 
 struct inbox {
-    int letters, failed, fatal;
+    int letters, failed, fatal, events;
     size_t cards;
+    char pod[64];
     char error[ERROR_TEXT_SIZE];
 };
 
@@ -284,9 +369,14 @@ static void deliver(void *arg, void *msg)
     struct inbox *in = arg;
     struct scan_letter *l = msg;
     in->letters++;
-    in->failed += l->failed;
-    in->fatal += l->fatal;
-    in->cards = l->inventory.cards_len;
+    in->failed += l->kind == SCAN_FAILED;
+    in->fatal += l->kind == SCAN_FATAL;
+    in->events += l->kind == SCAN_EVENT;
+    if (l->kind == SCAN_CARDS)
+        in->cards = l->sight.inventory.cards_len;
+    for (size_t i = 0; i < l->processes_len; i++)
+        if (l->processes[i].pid == 77)
+            (void)str_format(in->pod, sizeof in->pod, "%s", l->processes[i].uid);
     (void)str_format(in->error, sizeof in->error, "%s", l->err.text);
     scan_letter_free(l);
 }
@@ -305,21 +395,48 @@ static void scanning(void **state)
     struct loop *l;
     struct mailbox *mb;
     struct scan *s;
-    struct backend_config c = {.nvml_library = library, .sysfs = dir};
     assert_int_equal(0, loop_new(&l, &err));
     assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_letter_free, &in, &err));
-    script("count=2\n");
-    assert_int_equal(0, scan_start(&s, &backend_nvml, &c, 5, mb, &err));
+    struct scan_config c = {.type = &backend_nvml,
+                            .backend = {.nvml_library = library, .sysfs = dir},
+                            .proc = dir,
+                            .interval_ms = 5,
+                            .mailbox = mb};
+    char proc[128], cgroup[160];
+    assert_true(str_format(proc, sizeof proc, "%s/77", dir));
+    assert_true(str_format(cgroup, sizeof cgroup, "%s/cgroup", proc));
+    assert_int_equal(0, mkdir(proc, 0755));
+    static const char path[] = "0::/kubepods/pod1f2e3d4c-5b6a-7988-a7b6-c5d4e3f2a1b0/x\n";
+    write_file(cgroup, path, strlen(path));
+    script("count=2\nprocess.1=77 10\nprocess.1=78 10\n");
+    assert_int_equal(0, scan_start(&s, &c, &err));
     drive(l, &in.letters, 2);
     expect_int("two cards", 2, (int64_t)in.cards);
-    script("count=3\n");
+    expect_str("a process is known by its pod", "1f2e3d4c-5b6a-7988-a7b6-c5d4e3f2a1b0", in.pod);
+    unlink(cgroup);
+    rmdir(proc);
+    script("count=3\nevent.1=xid 0 13\n");
+    drive(l, &in.events, 1);
+    expect_int("an event between two scans is a letter", 1, in.events);
     for (int64_t end = clock_mono_ms() + 10000; in.cards != 3 && clock_mono_ms() < end;)
         loop_once(l, 20);
     expect_int("a new card is seen", 3, (int64_t)in.cards);
     script("fail.nvmlDeviceGetCount_v2=10\n");
     drive(l, &in.failed, 1);
     expect_int("a failing scan is told, and goes on", true, in.failed >= 1 && in.fatal == 0);
+    int32_t card = 0;
+    (void)scan_busy_ms(s, clock_mono_ms(), &card);
+    script("count=3\nhang=nvmlDeviceGetName 1\n");
+    for (int64_t end = clock_mono_ms() + 10000;
+         scan_busy_ms(s, clock_mono_ms(), &card) < 100 && clock_mono_ms() < end;)
+        loop_once(l, 20);
+    expect_int("it is seen which card a call hangs on", 1, card);
     script("hang=nvmlDeviceGetCount_v2\n");
+    for (int64_t end = clock_mono_ms() + 10000;
+         (scan_busy_ms(s, clock_mono_ms(), &card) < 100 || card != BACKEND_NO_CARD) &&
+         clock_mono_ms() < end;)
+        loop_once(l, 20);
+    expect_int("or that it hangs on none", BACKEND_NO_CARD, card);
     int before = in.letters;
     for (int i = 0; i < 5; i++)
         loop_once(l, 20);
@@ -331,9 +448,10 @@ static void scanning(void **state)
     mailbox_free(mb);
 
     in = (struct inbox){0};
-    c.nvml_library = "/nonexistent/libnvidia-ml.so.1";
+    c.backend.nvml_library = "/nonexistent/libnvidia-ml.so.1";
     assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_letter_free, &in, &err));
-    assert_int_equal(0, scan_start(&s, &backend_nvml, &c, 5, mb, &err));
+    c.mailbox = mb;
+    assert_int_equal(0, scan_start(&s, &c, &err));
     drive(l, &in.letters, 1);
     expect_int("a backend that cannot be opened is fatal", 1, in.fatal);
     expect_true("with a sentence", in.error[0] != '\0');
@@ -349,6 +467,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_cards_without_a_script, setup, teardown),
         cmocka_unit_test_setup_teardown(mixed_cards_with_links, setup, teardown),
         cmocka_unit_test_setup_teardown(a_card_that_falls_off_the_bus, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_happens_on_a_card, setup, teardown),
+        cmocka_unit_test_setup_teardown(links_through_switches, setup, teardown),
         cmocka_unit_test_setup_teardown(libraries_that_do_not_do, setup, teardown),
         cmocka_unit_test_setup_teardown(simulated, setup, teardown),
         cmocka_unit_test_setup_teardown(scanning, setup, teardown),

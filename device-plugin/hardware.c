@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hardware - see the header. */
+#include "device-plugin/hardware.h"
+
+#include <limits.h>
+
+#include "device-plugin/backend.h"
+#include "device-plugin/scan.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+
+#include <stdlib.h>
+
+enum { MAILBOX = 256, WAIT_MS = 2 * SCAN_SLICE_MS };
+
+static const struct backend_type *const backends[] = {&backend_nvml, &backend_sim};
+
+#define OFFSET(field) offsetof(struct hardware_options, field)
+
+const struct option_row hardware_option_rows[] = {
+    {.section = "CARDS"},
+    {.name = "backend",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(backend),
+     .choices = "nvml|sim",
+     .fallback = "nvml",
+     .help = "nvml asks NVIDIA's driver; sim reads --sim-file."},
+    {.name = "nvml-library",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(nvml_library),
+     .fallback = "libnvidia-ml.so.1",
+     .meta = "FILE",
+     .help = "NVML, by name (found like any library) or by path."},
+    {.name = "sim-file",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(sim_file),
+     .meta = "FILE",
+     .help = "Simulated cards: JSON with the cards and links of annotation " NAME_ANN_GPU_INVENTORY
+             ". Read again at every scan."},
+    {.name = "sysfs",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(sysfs),
+     .fallback = "/sys",
+     .meta = "DIR",
+     .help = "Where the NUMA nodes of PCI devices are read."},
+    {.name = "proc",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(proc),
+     .fallback = "/proc",
+     .meta = "DIR",
+     .help =
+         "Where the cgroups of processes on the cards are read, to name their pods: the host's processes, so the plugin's pod "
+         "needs hostPID."},
+    {.name = "scan-interval",
+     .kind = OPTION_DURATION,
+     .offset = OFFSET(scan_interval_ms),
+     .fallback = "10s",
+     .min = 100,
+     .max = 3600 * 1000,
+     .meta = "DURATION",
+     .help =
+         "How often the cards are looked at. Errors that the driver reports are heard at once."},
+    {.name = "scan-deadline",
+     .kind = OPTION_DURATION,
+     .offset = OFFSET(scan_deadline_ms),
+     .fallback = "15s",
+     .min = 1000,
+     .max = 3600 * 1000,
+     .meta = "DURATION",
+     .help =
+         "How long a question to the driver may take. Then the card that it was about is taken away, the others stay as they "
+         "were, and an Event says so."},
+    {.name = "recovery-hold",
+     .kind = OPTION_DURATION,
+     .offset = OFFSET(recovery_hold_ms),
+     .fallback = "30s",
+     .min = 100,
+     .max = 24 * 3600 * 1000,
+     .meta = "DURATION",
+     .help =
+         "How long after its last error a card stays away at least; then three good scans in a row bring it back. Doubled, up "
+         "to 10 minutes, for a card that falls ill again within an hour."},
+    {.name = "cpu-manager-state",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(cpu_manager_state),
+     .meta = "FILE",
+     .help =
+         "The kubelet's note of its CPU manager policy. KUBELET-DIR/cpu_manager_state unless set."},
+    {0}};
+
+struct hardware {
+    struct mailbox *letters;
+    struct scan *scan;
+    struct monitor *monitor;
+    void (*fatal)(void *arg);
+    void *arg;
+    char cpu_manager_state[PATH_MAX];
+};
+
+const char *hardware_backend_name(const struct hardware_options *o)
+{
+    return backends[o->backend]->name;
+}
+
+static void on_letter(void *arg, void *msg)
+{
+    struct hardware *h = arg;
+    struct scan_letter *l = msg;
+    if (l->kind == SCAN_FATAL) {
+        log_error("no cards", kv("error", l->err.text));
+        h->fatal(h->arg);
+    } else {
+        monitor_letter(h->monitor, l);
+    }
+    scan_letter_free(l);
+}
+
+int hardware_start(struct hardware **out, struct loop *loop, const struct hardware_options *o,
+                   const char *kubelet_dir, const struct monitor_hooks *hooks,
+                   void (*fatal)(void *arg), struct error *err)
+{
+    struct hardware *h = mem_new(struct hardware, 1);
+    h->fatal = fatal;
+    h->arg = hooks->arg;
+    bool given = o->cpu_manager_state != NULL && o->cpu_manager_state[0] != '\0';
+    if (!str_format(h->cpu_manager_state, sizeof h->cpu_manager_state, "%s%s",
+                    given ? o->cpu_manager_state : kubelet_dir,
+                    given ? "" : "/cpu_manager_state")) {
+        free(h);
+        return error_set(err, ERROR_INVALID, "--cpu-manager-state: too long");
+    }
+    struct monitor_config watch = {.loop = loop,
+                                   .interval_ms = o->scan_interval_ms,
+                                   .deadline_ms = o->scan_deadline_ms,
+                                   .hold_ms = o->recovery_hold_ms,
+                                   .cpu_manager_state = h->cpu_manager_state,
+                                   .hooks = *hooks};
+    h->monitor = monitor_new(&watch);
+    struct scan_config scan = {
+        .type = backends[o->backend],
+        .backend = {.nvml_library = o->nvml_library, .sysfs = o->sysfs, .sim_file = o->sim_file},
+        .proc = o->proc,
+        .interval_ms = o->scan_interval_ms};
+    if (mailbox_new(&h->letters, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0) {
+        hardware_free(h);
+        return -1;
+    }
+    scan.mailbox = h->letters;
+    if (scan_start(&h->scan, &scan, err) < 0) {
+        hardware_free(h);
+        return -1;
+    }
+    monitor_watch(h->monitor, h->scan);
+    *out = h;
+    return 0;
+}
+
+struct monitor *hardware_monitor(struct hardware *h)
+{
+    return h->monitor;
+}
+
+bool hardware_stop(struct hardware *h)
+{
+    if (h == NULL)
+        return true;
+    monitor_watch(h->monitor, NULL);
+    bool clean = scan_stop(h->scan, WAIT_MS);
+    if (clean)
+        h->scan = NULL;
+    return clean;
+}
+
+void hardware_free(struct hardware *h)
+{
+    if (h == NULL)
+        return;
+    if (h->letters != NULL)
+        mailbox_free(h->letters);
+    monitor_free(h->monitor);
+    free(h);
+}
