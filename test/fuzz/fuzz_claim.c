@@ -3,21 +3,11 @@
  * Any lines as the annotations of a pod: "key=value", where a key of one letter means one of the result
  * keys. What is decoded is bounded and sorted, and what is encoded of it is decoded as the same claim.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/model/claim.h"
 #include "lib/model/names.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "test/fuzz/fuzz_kit.h"
 
 enum { ANNOTATIONS_MAX = 32 };
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static int order(const void *a, const void *b)
 {
@@ -96,11 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err = ERROR_INIT;
     struct arena arena;
     struct claim c;
-    char *text = malloc(size + 1);
+    char *text = text_of(data, size);
 
-    must(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
     containers[0].limits = containers[0].requests =
         (struct resources){.extra = mem, .extra_len = 1};
     init[0].limits = init[0].requests = (struct resources){.extra = init_mem, .extra_len = 1};

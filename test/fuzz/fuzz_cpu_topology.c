@@ -2,29 +2,16 @@
 /*
  * Any bytes as a node's CPU layout: what is decoded, encoded and decoded again is encoded as the same text.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/model/topology.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "test/fuzz/fuzz_kit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = text_of(data, size);
     struct error err = ERROR_INIT;
     struct cpu_topology value, again;
     struct arena arena;
 
-    must(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
     arena_init(&arena, 0);
     if (cpu_topology_decode(text, size, &arena, &value, &err) == 0) {
         AUTO_STRBUF first;

@@ -3,28 +3,15 @@
  * Any bytes as a CPU list: what is read, printed and read again is the same set, and the walk over it
  * meets as many CPUs as are counted.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/model/cpuset.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "test/fuzz/fuzz_kit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = text_of(data, size);
     struct cpuset s, again;
     struct error err = ERROR_INIT;
 
-    must(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
     if (cpuset_parse(text, &s, &err) == 0) {
         AUTO_STRBUF out;
         unsigned met = 0;

@@ -3,14 +3,9 @@
  * Anything that parses, as a pod, a node, a PodGroup, a claim and every other kind, and once more as each item of a list. What decodes is used: every string is read, the scheduler's
  * questions are asked.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/base/json.h"
 #include "lib/kube/decode.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "test/fuzz/fuzz_kit.h"
 
 static volatile size_t sink;
 

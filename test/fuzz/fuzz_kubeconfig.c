@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Any text as a kubeconfig; no file is read. What is accepted keeps the promises of config.h. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "lib/base/str.h"
 #include "lib/kube/config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "test/fuzz/fuzz_kit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

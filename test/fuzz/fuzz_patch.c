@@ -3,18 +3,8 @@
  * An object and a patch, one per line, through each of the four patches, in two kinds: whatever comes, what is left is a tree that prints
  * as JSON which parses again; a refusal has an HTTP status; a merge patch twice is the same as once.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "test/fuzz/fuzz_kit.h"
 #include "test/local/patch.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void print(struct jsontree *t, struct strbuf *out)
 {

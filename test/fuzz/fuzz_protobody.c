@@ -3,19 +3,9 @@
  * Bytes in the place of a protobuf body: whatever comes, either there is a reason, or the text is one JSON object with apiVersion and
  * kind; and the same bytes give the same text.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/base/json.h"
+#include "test/fuzz/fuzz_kit.h"
 #include "test/local/protobody.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

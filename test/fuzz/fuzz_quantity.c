@@ -3,20 +3,9 @@
  * Any bytes as a quantity. What is read must hold together: up and down differ by at most one, milli are
  * a thousand units, the sign mirrors the roundings, and what is printed is read as the same amount.
  */
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/base/num.h"
 #include "lib/model/quantity.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "test/fuzz/fuzz_kit.h"
 
 static bool read(const char *text, size_t n, enum quantity_scale scale, enum quantity_round round,
                  int64_t *out)
@@ -57,12 +46,9 @@ static void check_mirrored(const char *text, size_t n, int64_t down)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1); /* exactly as long as it is: an overrun is seen */
+    char *text = text_of(data, size);
     int64_t up, down, milli_up, milli_down;
 
-    must(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
     bool has_down = read(text, size, QUANTITY_UNITS, QUANTITY_DOWN, &down);
     if (read(text, size, QUANTITY_UNITS, QUANTITY_UP, &up)) {
         check_printed(up);

@@ -3,15 +3,10 @@
  * The first two bytes say how to cut the rest into pieces. However an answer is cut, the same comes of it as when it is read byte by byte, it is within its
  * bounds, and what is DONE has a status and is followed by nothing of its own.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/kube/reply.h"
+#include "test/fuzz/fuzz_kit.h"
 
 enum { MAX_BODY = 300 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* *taken: of all bytes, when DONE. */
 static enum reply_progress cut(struct reply *r, const char *bytes, size_t n, size_t first,

@@ -4,16 +4,10 @@
  * with different labels never crashes the rules. What is answered with a patch is answered again: see test_review for
  * the patch applied.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/base/json.h"
 #include "lib/model/names.h"
+#include "test/fuzz/fuzz_kit.h"
 #include "webhook/review.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool labels_of(void *arg, const char *ns, struct arena *a, struct labels *out)
 {

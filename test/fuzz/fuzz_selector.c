@@ -3,19 +3,9 @@
  * Any bytes as a query, a label selector and a node selector; each that is read is tried on a few label
  * sets. A selector that was refused must select nothing that it did not say.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/base/json.h"
 #include "lib/model/selector.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "test/fuzz/fuzz_kit.h"
 
 static void try_selector(const struct selector *s)
 {
@@ -46,15 +36,12 @@ static void try_node_selector(const struct node_selector *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = text_of(data, size);
     AUTO_JSON *doc = NULL;
     struct arena arena;
     struct error err = ERROR_INIT;
     struct selector s;
 
-    must(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
     arena_init(&arena, 0);
     if (selector_parse(text, &arena, &s, &err) == 0)
         try_selector(&s);

@@ -3,16 +3,11 @@
  * The first two bytes say how to cut the rest into pieces; however it is cut, the same lines come out, in the same order, and none is longer
  * than the bound.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/base/json.h"
 #include "lib/kube/watchline.h"
+#include "test/fuzz/fuzz_kit.h"
 
 enum { MAX_BYTES = 200 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int keep(void *arg, char *line, size_t n, struct error *err)
 {
