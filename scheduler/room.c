@@ -193,6 +193,25 @@ static bool make_place(void *arg, struct cluster_pod *pod)
     return false;
 }
 
+/* A later member's victims may be the very pods that an earlier one has to be near, or that kept its domains even: then they would go in vain. So the members are placed once more,
+ * in the cluster without all victims, as they will be. */
+static bool promise_holds(struct trial *t, size_t mark)
+{
+    struct placing *p = t->placing;
+    if (t->victims.len == 0)
+        return true;
+    size_t len = p->plan->steps.len - mark;
+    struct plan_step *steps = arena_new(p->arena, struct plan_step, len);
+    memcpy(steps, p->plan->steps.items + mark, len * sizeof *steps);
+    plan_rollback(p->plan, mark);
+    for (size_t i = 0; i < len; i++) {
+        if (!pipeline_try(p->cluster, steps[i].pod, steps[i].node, p->arena, p->choice))
+            return false;
+        plan_place(p->plan, steps[i].pod, steps[i].node, &p->choice->claim);
+    }
+    return true;
+}
+
 static void keep(const struct trial *t, size_t mark, struct cycle_result *out)
 {
     const struct plan *plan = t->placing->plan;
@@ -220,7 +239,7 @@ static void for_all(struct placing *p, struct cycle_result *out)
                                            PREEMPT_CANDIDATES);
     t.scope.below = least_priority(p);
     lift_leaving(&t);
-    if (placing_fill(p, make_place, &t))
+    if (placing_fill(p, make_place, &t) && promise_holds(&t, mark))
         keep(&t, mark, out);
     plan_rollback(p->plan, mark);
     while (t.lifted.len > 0) {

@@ -3,8 +3,9 @@
  * room - who has to go so that the waiting members of gangs find their places: a part of a cycle's result. Pure.
  *
  * A lone pod is preempt.h' business alone. For a gang the victims are chosen in one plan: pods that are leaving anyway count as gone; then member after member takes what is free
- * and sends others away only where nothing is, until the quorum stands. It is all or nothing: if the quorum does not come about, nobody goes. Then all members of the quorum are
- * nominated, those on free room too, so that the room stays theirs until the last victim has left; they hold nothing else.
+ * and sends others away only where nothing is, until the quorum stands. It is all or nothing: if the quorum does not come about, or would not stand
+ * without its own victims, nobody goes. Then all members of the quorum are nominated, those on free room too, so that the room stays theirs until the last victim has left; they hold
+ * nothing else.
  */
 #pragma once
 

@@ -256,6 +256,29 @@ static void members_do_not_go_for_each_other(void **state)
     expect_done();
 }
 
+/* a has to be near a pod that b's place is made of. */
+static void nobody_goes_whom_a_member_needs(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c,
+                           NODE(.name = "n1", .cpu_milli = 4000, .labels = PAIRS("host", "n1")));
+    PUT(.name = "v", .node = "n1", .priority = 1, .labels = PAIRS("app", "x"), CPU(4000));
+    PUT(.name = "a", .labels = MEMBER("g", "2"), .priority = 5,
+        .spec = "\"affinity\":{\"podAffinity\":{"
+                "\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"topologyKey\":\"host\","
+                "\"labelSelector\":{\"matchLabels\":{\"app\":\"x\"}}}]}}");
+    PUT(.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000));
+    expect_str("it would go in vain", ";", try_gang("gang d/g"));
+    expect_true("so nothing is awaited", !result.awaits);
+    expect_str("and nothing said of it",
+               "gang d/g: room for 1 of 2 pods; pod b: 0/1 nodes fit: 1 has too little cpu (asked: "
+               "4, largest free: 0 on n1)",
+               result.sentence);
+    PUT(.name = "w", .node = "n1", .priority = 9, .labels = PAIRS("app", "x"));
+    expect_str("another one like it stays: it may go", "a>n1 b>n1 ; v", try_gang("gang d/g"));
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +287,7 @@ int main(void)
         T(promises_are_taken_back),
         T(a_member_beyond_the_quorum),
         T(members_do_not_go_for_each_other),
+        T(nobody_goes_whom_a_member_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
