@@ -156,15 +156,6 @@ void bursts_look(struct bursts *b)
     b->all.len = kept;
 }
 
-static struct labels copy_labels(const struct labels *from, struct arena *a)
-{
-    struct labels to = {.items = arena_new(a, struct label, from->len), .len = from->len};
-    for (size_t i = 0; i < from->len; i++)
-        to.items[i] = (struct label){arena_strdup(a, from->items[i].key),
-                                     arena_strdup(a, from->items[i].value)};
-    return to;
-}
-
 void bursts_submit(struct bursts *b, const struct bursts_member *members, size_t n)
 {
     struct arena arena;
@@ -181,7 +172,7 @@ void bursts_submit(struct bursts *b, const struct bursts_member *members, size_t
                                         .pod = arena_strdup(&arena, from->pod),
                                         .uid = arena_strdup(&arena, from->uid),
                                         .node = arena_strdup(&arena, from->node),
-                                        .annotations = copy_labels(&from->annotations, &arena)},
+                                        .annotations = labels_copy(&from->annotations, &arena)},
                             .claims = members[i].pod->volumes != NULL};
     }
     u->arena = arena;

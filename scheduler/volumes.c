@@ -320,15 +320,6 @@ static void fill_item(const struct volumes *v, struct volumes_item *it,
         .version = -1};
 }
 
-static struct labels copy_labels(const struct labels *from, struct arena *a)
-{
-    struct labels to = {.items = arena_new(a, struct label, from->len), .len = from->len};
-    for (size_t i = 0; i < from->len; i++)
-        to.items[i] = (struct label){arena_strdup(a, from->items[i].key),
-                                     arena_strdup(a, from->items[i].value)};
-    return to;
-}
-
 void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
                     const struct kube_binding *binding, uint64_t ticket)
 {
@@ -343,7 +334,7 @@ void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
                                        .pod = arena_strdup(a, binding->pod),
                                        .uid = arena_strdup(a, binding->uid),
                                        .node = arena_strdup(a, binding->node),
-                                       .annotations = copy_labels(&binding->annotations, a)};
+                                       .annotations = labels_copy(&binding->annotations, a)};
     e->items_len = cp->volumes->len;
     e->items = arena_new(a, struct volumes_item, e->items_len);
     for (size_t i = 0; i < e->items_len; i++)

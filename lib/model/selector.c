@@ -61,6 +61,15 @@ static int sort_labels(struct label *items, size_t n, struct error *err)
     return 0;
 }
 
+struct labels labels_copy(const struct labels *from, struct arena *a)
+{
+    struct labels to = {.items = arena_new(a, struct label, from->len), .len = from->len};
+    for (size_t i = 0; i < from->len; i++)
+        to.items[i] = (struct label){arena_strdup(a, from->items[i].key),
+                                     arena_strdup(a, from->items[i].value)};
+    return to;
+}
+
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err)
 {
     size_t bytes = 0, n = 0;

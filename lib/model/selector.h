@@ -29,6 +29,8 @@ const char *labels_get(const struct labels *l, const char *key); /* or NULL */
 /* A JSON object of strings (NULL and null are empty); a member that is not a string, and a key that
  * comes twice, are errors naming the key. Borrows nothing from j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
+/* All of it in the arena. */
+struct labels labels_copy(const struct labels *from, struct arena *a);
 
 enum selector_op {
     SELECTOR_IN,

@@ -1,33 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/unit/lib/base/expect.h"
-
-#include "lib/base/json.h"
-#include "lib/kube/decode.h"
-
-/* Rows are written with ' for ". */
-static struct json_doc *parse(const char *text)
-{
-    struct json_doc *doc = NULL;
-    struct error err = ERROR_INIT;
-    char *copy = strdup(text);
-    for (char *p = copy; *p; p++)
-        if (*p == '\'')
-            *p = '"';
-    if (json_parse(&doc, copy, strlen(copy), &err) < 0)
-        fail_msg("%s: %s", err.text, text);
-    free(copy);
-    return doc;
-}
-
-static struct pod *pod_of(const char *text)
-{
-    struct pod *p = NULL;
-    struct error err = ERROR_INIT;
-    AUTO_JSON *doc = parse(text);
-    if (decode_pod(json_root(doc), &p, &err) < 0)
-        fail_msg("%s", err.text);
-    return p;
-}
+#include "test/unit/lib/kube/decode_kit.h"
 
 #define POD(rest) "{'metadata':{'name':'a','namespace':'ns'}," rest "}"
 #define SPEC(rest) POD("'spec':{" rest "}")
@@ -36,7 +8,7 @@ static struct pod *pod_of(const char *text)
 static void test_full_pod(void **state)
 {
     (void)state;
-    struct pod *p = pod_of(
+    struct pod *p = decode_kit_pod(
         "{'status':{'phase':'Running','nominatedNodeName':'n2','conditions':[{'type':'Ready','status':'True'},"
         "{'type':'PodScheduled','status':'False','reason':'Unschedulable','message':'no room'},{'type':'PodResizePending','status':'True',"
         "'reason':'Infeasible'}],'containerStatuses':[{'name':'d','containerID':'containerd://d'},{'name':'c','containerID':'containerd://c',"
@@ -131,7 +103,7 @@ static void test_full_pod(void **state)
 static void test_defaults(void **state)
 {
     (void)state;
-    struct pod *p = pod_of(
+    struct pod *p = decode_kit_pod(
         "{'metadata':{'name':'a','namespace':'ns','labels':null},'spec':null,'status':{'phase':null,'nominatedNodeName':''}}");
     expect_str("scheduler", "default-scheduler", p->scheduler);
     expect_str("node", NULL, p->node);
@@ -143,12 +115,12 @@ static void test_defaults(void **state)
     expect_str("condition", NULL, p->scheduled.type);
     expect_true("not terminating", !p->terminating);
     pod_free(p);
-    p = pod_of(POD("'spec':{'nodeName':'','schedulingGates':[]},'status':{'phase':'Odd'}"));
+    p = decode_kit_pod(POD("'spec':{'nodeName':'','schedulingGates':[]},'status':{'phase':'Odd'}"));
     expect_str("an empty node is none", NULL, p->node);
     expect_true("no gates", !p->gated);
     expect_int("an unknown phase", POD_UNKNOWN, p->phase);
     pod_free(p);
-    p = pod_of(CONTAINER(
+    p = decode_kit_pod(CONTAINER(
         "'ports':[{'hostPort':1}],'ports':[{'hostPort':2},{'hostPort':3},{'hostPort':4}],'resources':null"));
     expect_int("a member that is there twice", 3, (int64_t)p->containers[0].ports_len);
     pod_free(p);
@@ -251,7 +223,7 @@ static void test_bad_pods(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pod *p = NULL;
         struct error err = ERROR_INIT;
-        AUTO_JSON *doc = parse(rows[i].text);
+        AUTO_JSON *doc = decode_kit_parse(rows[i].text);
         expect_int(rows[i].text, -1, decode_pod(json_root(doc), &p, &err));
         bool prefix = str_ends(rows[i].says, ": ");
         if (!(prefix ? str_starts(err.text, rows[i].says) : str_eq(err.text, rows[i].says)))
@@ -271,7 +243,7 @@ static int decode_with_list(const char *before, const char *element, size_t n, c
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&text, "%s%s", i ? "," : "", element);
     strbuf_adds(&text, after);
-    AUTO_JSON *doc = parse(strbuf_str(&text));
+    AUTO_JSON *doc = decode_kit_parse(strbuf_str(&text));
     int rc = decode_pod(json_root(doc), &p, err);
     pod_free(p);
     return rc;
@@ -308,7 +280,7 @@ static void test_what_remains(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pod *p = NULL;
         struct error why = ERROR_INIT, err = ERROR_INIT;
-        AUTO_JSON *doc = parse(rows[i].text);
+        AUTO_JSON *doc = decode_kit_parse(rows[i].text);
         int rc = decode_pod(json_root(doc), &p, &why);
         expect_int(rows[i].row, -1, rc);
         if (rc == 0)
@@ -329,7 +301,7 @@ static void test_what_remains(void **state)
         expect_int(rows[i].row, 0, (int64_t)p->containers_len);
         pod_free(p);
     }
-    struct pod *good = pod_of(POD("'spec':{}"));
+    struct pod *good = decode_kit_pod(POD("'spec':{}"));
     expect_str("a pod that can be read says so", NULL, good->unreadable);
     pod_free(good);
     expect_done();
@@ -365,7 +337,7 @@ static void test_bounds(void **state)
 static void test_node(void **state)
 {
     (void)state;
-    AUTO_JSON *doc = parse(
+    AUTO_JSON *doc = decode_kit_parse(
         "{'metadata':{'name':'n1','uid':'u','resourceVersion':'3','labels':{'a':'b'},'annotations':{'c':'d'},"
         "'deletionTimestamp':'2026-01-01T00:00:00Z'},'spec':{'unschedulable':true,'taints':[{'key':'k','value':'v',"
         "'effect':'NoSchedule'},{'key':'l','effect':'NoExecute'},{'key':'m','effect':'PreferNoSchedule'}]},"
@@ -433,7 +405,7 @@ static void test_bad_nodes(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct node *n = NULL;
         struct error err = ERROR_INIT;
-        AUTO_JSON *doc = parse(rows[i].text);
+        AUTO_JSON *doc = decode_kit_parse(rows[i].text);
         expect_int(rows[i].text, rows[i].says ? -1 : 0, decode_node(json_root(doc), &n, &err));
         expect_str(rows[i].text, rows[i].says ? rows[i].says : "", err.text);
         node_free(n);
@@ -469,11 +441,11 @@ static void test_pod_groups(void **state)
     struct error err = ERROR_INIT;
     struct pod_group *g = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        AUTO_JSON *bad = parse(rows[i].text);
+        AUTO_JSON *bad = decode_kit_parse(rows[i].text);
         expect_int(rows[i].text, -1, decode_pod_group(json_root(bad), &g, &err));
         expect_str(rows[i].text, rows[i].says, err.text);
     }
-    AUTO_JSON *doc = parse(
+    AUTO_JSON *doc = decode_kit_parse(
         "{'apiVersion':'scheduling.x-k8s.io/v1alpha1','metadata':{'name':'g','namespace':'ns','uid':'u','resourceVersion':'1'},"
         "'spec':{'minMember':3,'scheduleTimeoutSeconds':30,'minResources':{'cpu':'1500u'}},'status':{'phase':'Running',"
         "'scheduled':4,'running':3,'succeeded':1,'failed':'many','scheduleStartTime':'1970-01-01T00:00:02Z'}}");
@@ -490,7 +462,7 @@ static void test_pod_groups(void **state)
     expect_int("what is no number is written again", -1, g->failed);
     expect_int("start", 2000000000, g->schedule_start_ns);
     pod_group_free(g);
-    AUTO_JSON *small = parse(
+    AUTO_JSON *small = decode_kit_parse(
         "{'apiVersion':'scheduling.sigs.k8s.io/v1alpha1','metadata':{'name':'g','namespace':'ns'}}");
     assert_int_equal(0, decode_pod_group(json_root(small), &g, &err));
     expect_int("the other group", POD_GROUP_SIGS, g->api);
@@ -501,7 +473,7 @@ static void test_pod_groups(void **state)
     expect_str("no list", NULL, g->list);
     expect_str("no policy", NULL, g->match);
     pod_group_free(g);
-    AUTO_JSON *native = parse(
+    AUTO_JSON *native = decode_kit_parse(
         "{'apiVersion':'scheduling.k8s.io/v1alpha2','metadata':{'name':'g','namespace':'ns','annotations':{"
         "'gang.scheduling.koordinator.sh/groups':'[]','pod-group.scheduling.sigs.k8s.io/match-policy':'only-waiting'}},"
         "'spec':{'schedulingPolicy':{'gang':{'minCount':4}}}}");
@@ -511,7 +483,7 @@ static void test_pod_groups(void **state)
     expect_str("its list, as it stands there", "[]", g->list);
     expect_str("its policy", "only-waiting", g->match);
     pod_group_free(g);
-    AUTO_JSON *basic = parse(
+    AUTO_JSON *basic = decode_kit_parse(
         "{'metadata':{'name':'g','namespace':'ns'},'spec':{'schedulingPolicy':{'basic':{}}}}");
     assert_int_equal(0, decode_pod_group(json_root(basic), &g, &err));
     expect_int("no gang: each may go alone", 1, g->min_member);
@@ -523,8 +495,8 @@ static void test_meta(void **state)
 {
     (void)state;
     struct object_meta m;
-    AUTO_JSON *doc =
-        parse("{'metadata':{'name':'a','namespace':'ns','uid':'u','resourceVersion':'9'}}");
+    AUTO_JSON *doc = decode_kit_parse(
+        "{'metadata':{'name':'a','namespace':'ns','uid':'u','resourceVersion':'9'}}");
     decode_meta(json_root(doc), &m);
     assert_string_equal("a", m.name);
     assert_string_equal("ns", m.ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * build - model objects out of short texts, for tables: "cpu=1,memory=2Gi", "a=b,c=d".
+ * build - an arena for each test, and model objects out of short texts, for tables: "cpu=1,memory=2Gi", "a=b,c=d". For one file per program.
  */
 #pragma once
 
@@ -9,6 +9,32 @@
 #include "lib/model/resources.h"
 #include "lib/model/selector.h"
 #include "test/unit/lib/base/expect.h"
+
+static struct arena arena;
+
+static inline int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena, 0);
+    return 0;
+}
+
+static inline int teardown(void **state)
+{
+    (void)state;
+    arena_deinit(&arena);
+    return 0;
+}
+
+/* With " for ', so that JSON can be read in a table. */
+static inline char *quoted(const char *text)
+{
+    char *out = arena_strdup(&arena, text);
+    for (char *s = out; *s; s++)
+        if (*s == '\'')
+            *s = '"';
+    return out;
+}
 
 /* Calls fn(key, key_len, value, value_len) for each "key=value" of a list. */
 #define BUILD_EACH(text, key, key_len, value, value_len)                                     \

@@ -9,22 +9,6 @@
 #include "lib/model/names.h"
 #include "test/unit/lib/model/build.h"
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
 static struct pod pod_of(const char *line)
 {
     struct pod p = {.containers = arena_new(&arena, struct container, 8),
@@ -72,15 +56,6 @@ static const char *text_of(const struct claim *c)
     for (size_t i = 0; i < c->visible_len; i++)
         strbuf_addf(&out, "%s%d", i ? "," : " | ", c->visible[i]);
     return arena_strdup(&arena, strbuf_str(&out));
-}
-
-static const char *quoted(const char *text)
-{
-    char *out = arena_strdup(&arena, text);
-    for (char *s = out; *s; s++)
-        if (*s == '\'')
-            *s = '"';
-    return out;
 }
 
 /* "IDX=1;POD=3": short names for the keys. */

@@ -4,22 +4,6 @@
 #include "lib/model/names.h"
 #include "test/unit/lib/model/build.h"
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
 #define P "pod-group.scheduling.sigs.k8s.io"
 #define K "gang.scheduling.koordinator.sh"
 

@@ -11,22 +11,6 @@
 #include "lib/model/names.h"
 #include "test/unit/lib/model/build.h"
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
 /* Cuts s at the mark; what follows, or NULL. */
 static char *cut(char *s, char mark)
 {

@@ -3,22 +3,6 @@
 
 #include "test/unit/lib/model/build.h"
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
 static const char *text_of(const struct resources *r)
 {
     AUTO_STRBUF out;

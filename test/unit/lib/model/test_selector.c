@@ -4,22 +4,6 @@
 #include "lib/base/str.h"
 #include "test/unit/lib/model/build.h"
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
 /* Decodes, with ' for " in the text; the document is gone before the result is looked at. */
 
 typedef int decode_fn(json *, struct arena *, void *, struct error *);
@@ -44,14 +28,10 @@ static int decode_node_selector(json *j, struct arena *a, void *out, struct erro
 static int decode(decode_fn *fn, const char *text, void *out, struct error *err)
 {
     AUTO_JSON *doc = NULL;
-    char *quoted = text ? arena_strdup(&arena, text) : NULL;
 
-    if (!quoted)
+    if (!text)
         return fn(NULL, &arena, out, err);
-    for (char *s = quoted; *s; s++)
-        if (*s == '\'')
-            *s = '"';
-    assert_int_equal(0, json_parse(&doc, quoted, strlen(quoted), err));
+    assert_int_equal(0, json_parse(&doc, quoted(text), strlen(text), err));
     return fn(json_root(doc), &arena, out, err);
 }
 
@@ -74,6 +54,13 @@ static void labels_are_sorted_and_found(void **state)
     expect_str("behind all", NULL, labels_get(&l, "e"));
     assert_int_equal(0, decode(decode_labels, "{'a':'1','b':'2'}", &l, &err));
     expect_str("already sorted", "2", labels_get(&l, "b"));
+    struct labels copy = labels_copy(&l, &arena);
+    expect_int("a copy has as many", 2, (int64_t)copy.len);
+    expect_str("the same", "2", labels_get(&copy, "b"));
+    expect_true("of its own", copy.items != l.items && copy.items[0].key != l.items[0].key &&
+                                  copy.items[0].value != l.items[0].value);
+    copy = labels_copy(&(struct labels){0}, &arena);
+    expect_int("of nothing: nothing", 0, (int64_t)copy.len);
     static const char *const empty[] = {NULL, "null", "{}"};
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(0, decode(decode_labels, empty[i], &l, &err));

@@ -4,22 +4,6 @@
 
 #include "test/unit/lib/model/build.h"
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
 static void queries_select_as_kubectl_does(void **state)
 {
     (void)state;

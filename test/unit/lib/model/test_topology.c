@@ -3,32 +3,6 @@
 
 #include "test/unit/lib/model/build.h"
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena_init(&arena, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
-/* ' stands for " in the texts of this file. */
-static char *quoted(const char *text)
-{
-    char *out = arena_strdup(&arena, text);
-    for (char *s = out; *s; s++)
-        if (*s == '\'')
-            *s = '"';
-    return out;
-}
-
 static void links_are_ordered_from_near_to_far(void **state)
 {
     (void)state;
