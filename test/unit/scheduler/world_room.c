@@ -28,21 +28,40 @@ static void check_victims(const struct world *w, const struct gang *g, const str
 
 struct lifted VEC(struct plan_step);
 
-static void lift_leaving(struct world *w, struct lifted *lifted)
+static size_t count_promised(const struct cycle_result *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->nominations_len; i++)
+        n += r->nominations[i].node != NULL;
+    return n;
+}
+
+static bool is_promised(const struct cycle_result *r, const struct cluster_node *n)
+{
+    for (size_t i = 0; i < r->nominations_len; i++)
+        if (r->nominations[i].node == n)
+            return true;
+    return false;
+}
+
+/* Those that are leaving: all, or from the nodes where room was promised. */
+static void lift_leaving(struct world *w, const struct cycle_result *r, bool all,
+                         struct lifted *lifted)
 {
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
         struct cluster_pod *cp = value;
         struct plan_step from = {.pod = cp, .node = cp->on};
-        if (cp->on == NULL || cp->on->node == NULL || !preempt_is_leaving(cp))
+        if (cp->on == NULL || cp->on->node == NULL || !preempt_is_leaving(cp) ||
+            !(all || is_promised(r, cp->on)))
             continue;
         vec_push(lifted, from);
         cluster_lift(&w->cluster, cp);
     }
 }
 
-/* How many of the gang fit where they were promised room; all must. */
+/* How many of the gang fit where they were promised room; -1: not all that were promised some do. */
 static int32_t place_promised(struct world *w, const struct gang *g, const struct cycle_result *r)
 {
     int32_t n = 0;
@@ -53,8 +72,10 @@ static int32_t place_promised(struct world *w, const struct gang *g, const struc
         struct pipeline_choice choice;
         if (to->node == NULL)
             continue;
-        MUST(w, pipeline_try(&w->cluster, to->pod, to->node, &w->arena, &choice), "%s: %s on %s",
-             g->key, to->pod->pod->key, to->node->name);
+        if (!pipeline_try(&w->cluster, to->pod, to->node, &w->arena, &choice)) {
+            n = -1;
+            break;
+        }
         plan_place(&plan, to->pod, to->node, &choice.claim);
         n += to->pod->gang == g;
     }
@@ -62,22 +83,35 @@ static int32_t place_promised(struct world *w, const struct gang *g, const struc
     return n;
 }
 
-void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r)
+static int32_t place_without_leaving(struct world *w, const struct gang *g,
+                                     const struct cycle_result *r, bool all)
 {
     struct lifted lifted = {0};
+    lift_leaving(w, r, all, &lifted);
+    int32_t promised = place_promised(w, g, r);
+    for (size_t i = lifted.len; i-- > 0;)
+        cluster_set_down(&w->cluster, lifted.items[i].pod, lifted.items[i].node);
+    vec_deinit(&lifted);
+    return promised;
+}
+
+/* A gang is promised its places for when all that are leaving are gone; a lone pod for when they are gone from its node, as kube-scheduler does it: who is leaving elsewhere may still
+ * be the one that it has to be near. */
+void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r)
+{
     check_victims(w, g, r);
     if (!r->awaits || r->nominations_len == 0)
         return;
     uint64_t before = cluster_digest(&w->cluster);
     for (size_t i = 0; i < r->victims_len; i++)
         cluster_send_away(&w->cluster, r->victims[i].pod, true);
-    lift_leaving(w, &lifted);
-    int32_t promised = place_promised(w, g, r);
-    for (size_t i = lifted.len; i-- > 0;)
-        cluster_set_down(&w->cluster, lifted.items[i].pod, lifted.items[i].node);
+    int32_t promised = place_without_leaving(w, g, r, true);
+    if (promised < 0 && count_promised(r) == 1)
+        promised = place_without_leaving(w, g, r, false);
     for (size_t i = 0; i < r->victims_len; i++)
         cluster_send_away(&w->cluster, r->victims[i].pod, false);
-    vec_deinit(&lifted);
+    MUST(w, promised >= 0, "%s: %s on %s", g->key, r->nominations[0].pod->pod->key,
+         r->nominations[0].node != NULL ? r->nominations[0].node->name : "no node");
     MUST(w, promised >= gangs_count_missing(g), "%s", g->key);
     MUST(w, cluster_digest(&w->cluster) == before, "%s", g->key);
     w->made_room++;
