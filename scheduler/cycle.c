@@ -5,6 +5,7 @@
 
 #include "lib/base/str.h"
 #include "scheduler/gangs.h"
+#include "scheduler/peers.h"
 #include "scheduler/placing.h"
 #include "scheduler/placing_domains.h"
 #include "scheduler/room.h"
@@ -144,6 +145,7 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
     for (size_t i = 0; i < p->gangs_len; i++)
         if (p->gangs[i].gang != g)
             out->others[out->others_len++] = p->gangs[i].gang;
+    peers_show(p->plan);
     plan_commit(p->plan);
 }
 

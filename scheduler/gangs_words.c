@@ -99,7 +99,9 @@ static void hear_numbers(const struct cluster_groups *groups, const struct clust
 {
     const struct gang_ref *said = &cp->said;
     if (said->min_available > 0) {
-        enum gang_form form = said->forms & 1U << GANG_LABELS ? GANG_LABELS : GANG_KOORD;
+        enum gang_form form = said->forms & 1U << GANG_LABELS  ? GANG_LABELS
+                              : said->forms & 1U << GANG_KOORD ? GANG_KOORD
+                                                               : GANG_TOPOLOGY;
         struct voice own = {.number = said->min_available,
                             .text = "",
                             .pod = cp->pod->name,
@@ -179,7 +181,8 @@ void gangs_words_read(const struct cluster *c, struct gang *g)
         return;
     struct voices sizes = {0}, policies = {0};
     hear_sizes(c, g, &sizes);
-    g->min_available = sizes.any ? (int32_t)sizes.most.number : 0;
+    /* A job whose size nobody knows is placed as far as it is there. */
+    g->min_available = sizes.any ? (int32_t)sizes.most.number : g->form == GANG_TOPOLOGY;
     g->min_conflict = differ(&sizes) ? (int32_t)sizes.least.number : 0;
     (void)hear_policies(c, g, &policies, NULL);
     if (policies.any)

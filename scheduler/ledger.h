@@ -81,6 +81,19 @@ bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struc
 bool ledger_cost(const struct ledger *l, const struct ledger_request *r, int64_t *cost);
 /* How much of all healthy cards is free for pods, in thousandths of a card. */
 int64_t ledger_idle_milli(const struct ledger *l);
+/* The same for one of several pods that belong together: of whole cards those that go best with the cards `beside` (by position; held by the others) and leave the best
+ * ones for those to come, who want so many. */
+struct ledger_peers {
+    uint64_t beside;
+    int64_t to_come;
+};
+bool ledger_choose_with(const struct ledger *l, const struct ledger_request *r,
+                        const struct ledger_peers *peers, struct arena *a, struct claim *out,
+                        struct ledger_why *why);
+/* Whole cards that are free, by position; 0 where the node has none to give (unknown, another mode, switching). */
+uint64_t ledger_free_cards(const struct ledger *l);
+/* The position of the card of that index, or -1. */
+int32_t ledger_find_card(const struct ledger *l, int32_t card);
 /* GiB of a card of that index (for claim_encode), 0 when there is none. */
 int64_t ledger_card_gib(const struct ledger *l, int32_t card);
 uint64_t ledger_digest(const struct ledger *l);

@@ -7,12 +7,14 @@
  * into cards with 8 and 5 GiB free. More search than that is not worth it: pods with several GPU containers are rare.
  *
  * Where the node's label says nothing about it, a share goes to the card where it costs least (prices.h); of equal ones to the fullest.
+ * Whole cards are chosen by their links (lib/model/links.h).
  *
  * Nothing here changes the ledger. What this pod takes while it is being placed is in struct trial.
  */
 #include <stdlib.h>
 
 #include "lib/base/num.h"
+#include "lib/model/links.h"
 #include "scheduler/ledger.h"
 
 struct share {
@@ -234,38 +236,92 @@ static bool choose_shared(const struct ledger *l, const struct ledger_request *r
     return false;
 }
 
-static bool choose_whole(const struct ledger *l, const struct ledger_request *r, struct arena *a,
-                         struct claim *out, struct ledger_why *why)
+/* Of the free cards only those that go best with the others' and with those to come, as many as there are. */
+static void narrow(const struct links *links, const struct ledger_peers *peers,
+                   struct links_ask *ask)
 {
-    if (l->unplaced_gib > 0 || l->unplaced_percent > 0 || l->unplaced_cards > 0) {
+    size_t room = (size_t)__builtin_popcountll(ask->free);
+    struct links_ask all = {.free = ask->free, .must = peers->beside};
+    if (peers->beside == 0 && peers->to_come == 0)
+        return;
+    all.count = (size_t)num_min((int64_t)room, num_add_sat((int64_t)ask->count, peers->to_come)) +
+                (size_t)__builtin_popcountll(peers->beside);
+    ask->free = links_choose(links, &all) & ~peers->beside;
+}
+
+/* By the best links; in the claim in ascending order, whatever the inventory's is. */
+static void take_linked(const struct ledger *l, const struct ledger_peers *peers,
+                        struct links_ask *ask, struct arena *a, struct claim *out)
+{
+    struct links links;
+    links_of(&l->inventory, &links);
+    narrow(&links, peers, ask);
+    uint64_t chosen = links_choose(&links, ask);
+    out->group = arena_new(a, int32_t, ask->count);
+    out->group_len = 0;
+    for (; chosen != 0; chosen &= chosen - 1) {
+        int32_t card = l->inventory.cards[__builtin_ctzll(chosen)].index;
+        size_t j = out->group_len++;
+        for (; j > 0 && out->group[j - 1] > card; j--)
+            out->group[j] = out->group[j - 1];
+        out->group[j] = card;
+    }
+    out->visible = out->group;
+    out->visible_len = out->group_len;
+}
+
+static bool is_free(const struct ledger *l, size_t at)
+{
+    const struct ledger_card *use = &l->cards[at];
+    return l->inventory.cards[at].health == GPU_HEALTH_OK && use->whole_holders == 0 &&
+           use->used_gib == 0 && use->used_percent == 0;
+}
+
+static bool has_unplaced(const struct ledger *l)
+{
+    return l->unplaced_gib > 0 || l->unplaced_percent > 0 || l->unplaced_cards > 0;
+}
+
+static uint64_t free_cards(const struct ledger *l)
+{
+    uint64_t set = 0;
+    for (size_t at = 0; at < l->inventory.cards_len; at++)
+        if (is_free(l, at))
+            set |= UINT64_C(1) << at;
+    return set;
+}
+
+uint64_t ledger_free_cards(const struct ledger *l)
+{
+    bool gives = l->known && !l->inventory.switching && l->inventory.mode == GPU_MODE_TOPOLOGY;
+    return gives && !has_unplaced(l) ? free_cards(l) : 0;
+}
+
+int32_t ledger_find_card(const struct ledger *l, int32_t card)
+{
+    for (size_t at = 0; at < l->inventory.cards_len; at++)
+        if (l->inventory.cards[at].index == card)
+            return (int32_t)at;
+    return -1;
+}
+
+static bool choose_whole(const struct ledger *l, const struct ledger_request *r,
+                         const struct ledger_peers *peers, struct arena *a, struct claim *out,
+                         struct ledger_why *why)
+{
+    if (has_unplaced(l)) {
         why->no = LEDGER_UNPLACED;
         return false;
     }
-    int32_t free_cards[GPU_CARDS_MAX];
-    int64_t n = 0;
-    for (size_t at = 0; at < l->inventory.cards_len; at++) {
-        const struct ledger_card *use = &l->cards[at];
-        if (l->inventory.cards[at].health == GPU_HEALTH_OK && use->whole_holders == 0 &&
-            use->used_gib == 0 && use->used_percent == 0)
-            free_cards[n++] = l->inventory.cards[at].index;
-    }
+    struct links_ask ask = {.free = free_cards(l), .count = (size_t)r->whole_cards};
+    int64_t n = __builtin_popcountll(ask.free);
     if (n < r->whole_cards) {
         *why = (struct ledger_why){
             .no = LEDGER_TOO_FEW_CARDS, .want = r->whole_cards, .free_cards = n};
         return false;
     }
-    if (out == NULL)
-        return true;
-    size_t take = (size_t)r->whole_cards;
-    out->group = arena_new(a, int32_t, take);
-    for (size_t i = 0; i < take; i++) { /* ascending, whatever the inventory's order */
-        size_t j = i;
-        for (; j > 0 && out->group[j - 1] > free_cards[i]; j--)
-            out->group[j] = out->group[j - 1];
-        out->group[j] = free_cards[i];
-    }
-    out->visible = out->group;
-    out->group_len = out->visible_len = take;
+    if (out != NULL)
+        take_linked(l, peers, &ask, a, out);
     return true;
 }
 
@@ -276,8 +332,9 @@ static bool mode_serves(enum gpu_mode mode, const struct ledger_request *r)
     return r->hold_percent > 0 ? mode == GPU_MODE_CORE_MEM : gpu_mode_is_shared(mode);
 }
 
-bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struct arena *a,
-                   struct claim *out, struct ledger_why *why)
+bool ledger_choose_with(const struct ledger *l, const struct ledger_request *r,
+                        const struct ledger_peers *peers, struct arena *a, struct claim *out,
+                        struct ledger_why *why)
 {
     *why = (struct ledger_why){.no = LEDGER_FITS};
     if (!l->known)
@@ -288,7 +345,15 @@ bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struc
         why->no = LEDGER_WRONG_MODE;
     if (why->no != LEDGER_FITS)
         return false;
-    return r->whole_cards > 0 ? choose_whole(l, r, a, out, why) : choose_shared(l, r, a, out, why);
+    return r->whole_cards > 0 ? choose_whole(l, r, peers, a, out, why)
+                              : choose_shared(l, r, a, out, why);
+}
+
+bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struct arena *a,
+                   struct claim *out, struct ledger_why *why)
+{
+    static const struct ledger_peers nobody;
+    return ledger_choose_with(l, r, &nobody, a, out, why);
 }
 
 bool ledger_cost(const struct ledger *l, const struct ledger_request *r, int64_t *cost)

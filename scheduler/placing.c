@@ -6,6 +6,7 @@
  * Greedy placing finds no place for some gangs that would fit, so there are several ways, and the first that reaches the quorum is taken:
  *
  *     promised     members that have a nomination go there (after others were sent away for them)
+ *     as one job   a gpu-topology job on the fewest nodes: placing_job.c
  *     as set       the cluster's own packing; the only one that does not stop early: it says for how many there is room
  *     packed       where it leaves least of the scarcest resource: large pieces stay whole
  *     spread       where it leaves most
@@ -25,6 +26,7 @@
 #include "scheduler/classes.h"
 #include "scheduler/gangs.h"
 #include "scheduler/placing_domains.h"
+#include "scheduler/placing_job.h"
 
 enum {
     SHARE_ONE = 1 << 20,
@@ -342,11 +344,28 @@ static bool in_some_domain(struct placing *p)
     return false;
 }
 
+/* The pods of a gpu-topology job: on the fewest nodes. */
+static bool as_one_job(struct placing *p)
+{
+    struct way w = {.packing = p->cluster->packing, .hurried = true};
+    struct placing_job j;
+    struct placing_domain within;
+    placing_job_init(&j, p);
+    while (placing_job_next(&j, &within)) {
+        w.within = &within;
+        if (attempt(p, &w))
+            return true;
+    }
+    return false;
+}
+
 bool placing_run(struct placing *p, bool thorough)
 {
     enum cluster_packing set = p->cluster->packing;
     struct way w = {.packing = set, .promised = true, .hurried = true};
     if (p->promised && p->members_len > 1 && attempt(p, &w))
+        return true;
+    if (as_one_job(p))
         return true;
     if (attempt(p, &(struct way){.packing = set}))
         return true;

@@ -7,6 +7,9 @@
  * not legal is an error and not a reason to try the next one: a pod that was meant to start with
  * others must not start alone. A pod may use several forms, as when an operator adds its own to
  * what the user wrote; then they must say the same.
+ *
+ * The pods of a gpu-topology job are placed together too, whether or not anybody made a gang of them. Where somebody did, that gang
+ * counts: its name and number need not be those of the labels, which are about cards.
  */
 #include "lib/model/gang.h"
 
@@ -227,7 +230,7 @@ const char *gang_form_source(enum gang_form form)
     for (size_t i = 0; i < FORMS; i++)
         if (forms[i].form == form && forms[i].min_key)
             return forms[i].min_key;
-    return "PodGroup";
+    return form == GANG_TOPOLOGY ? NAME_LABEL_TOPOLOGY_REPLICA : "PodGroup";
 }
 
 /* One form more. */
@@ -253,6 +256,26 @@ static int agree(struct gang_ref *sum, const struct gang_ref *next, enum gang_fo
     return 0;
 }
 
+/* "true" instead of a name says that cards are to be chosen by their links, and names no job; instead of a number, that the job's size
+ * is not known. */
+static int read_topology_job(const struct pod *p, struct gang_ref *out, struct error *err)
+{
+    static const struct form form = {GANG_TOPOLOGY, false, NAME_LABEL_TOPOLOGY_JOB,
+                                     NAME_LABEL_TOPOLOGY_REPLICA};
+    const char *name = labels_get(&p->labels, form.name_key);
+    const char *size = labels_get(&p->labels, form.min_key);
+
+    if ((!name && !size) || str_eq(name, "true"))
+        return 0;
+    bool unknown = !size || str_eq(size, "true");
+    if (read_form(&form, name, unknown ? "1" : size, out, err) < 0)
+        return -1;
+    if (unknown)
+        out->min_available = 0;
+    out->forms = 1U << GANG_TOPOLOGY;
+    return 0;
+}
+
 static int read_all(const struct pod *p, struct gang_ref *out, struct error *err)
 {
     enum gang_form number_of = GANG_NONE;
@@ -273,6 +296,8 @@ static int read_all(const struct pod *p, struct gang_ref *out, struct error *err
         if (agree(out, &one, &number_of, err) < 0)
             return -1;
     }
+    if (out->form == GANG_NONE && read_topology_job(p, out, err) < 0)
+        return -1;
     return read_wishes(p, out, err);
 }
 

@@ -17,7 +17,15 @@ enum {
     GANG_LIST_MAX = 64, /* gangs that go as one */
     GANG_LIST_BYTES = 32 * 1024
 };
-enum gang_form { GANG_NONE, GANG_LABELS, GANG_BARE, GANG_X, GANG_KOORD, GANG_NATIVE };
+enum gang_form {
+    GANG_NONE,
+    GANG_LABELS,
+    GANG_BARE,
+    GANG_X,
+    GANG_KOORD,
+    GANG_NATIVE,
+    GANG_TOPOLOGY
+};
 
 /* Which members count towards min-available (annotation match-policy). */
 enum gang_match {
@@ -32,12 +40,13 @@ struct gang_ref {
     enum gang_form form; /* the first that is there */
     unsigned forms;      /* 1 << form for each that is there; they agree */
     const char *name;
-    int32_t min_available; /* of GANG_LABELS or GANG_KOORD; 0: only a PodGroup can tell */
+    /* Of GANG_LABELS, GANG_KOORD or GANG_TOPOLOGY; 0: only a PodGroup can tell, or (GANG_TOPOLOGY) nobody */
+    int32_t min_available;
     enum gang_match match;
     const char *list; /* the gangs that it goes with, legal (gang_read_list); NULL: it names none */
 };
 
-/* Looks the five forms up in the contract's order. 0 and GANG_NONE for a pod without a gang. ERROR_INVALID when a form is begun and not complete or not legal: "label
+/* Looks the five forms up in the contract's order; a pod that uses none of them and is of a gpu-topology job is in the gang of that name. 0 and GANG_NONE for a pod without a gang. ERROR_INVALID when a form is begun and not complete or not legal: "label
  * pod-group.scheduling.sigs.k8s.io/min-available: must be between 1 and 100000: '0'"; when two forms disagree on the name or the number; when match-policy or
  * the list of gangs is not legal. */
 int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);

@@ -3,6 +3,7 @@
  * gpu - shared and whole cards of one node. The ledger chooses; filter and reserve ask it the same question, so they cannot disagree.
  */
 #include "scheduler/nominations.h"
+#include "scheduler/peers.h"
 #include "scheduler/plugin.h"
 
 /* What is left for the pod when those that wait here before it have got their cards: the node's ledger itself, or one in *room. */
@@ -75,8 +76,12 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
 {
     struct ledger_why no;
     struct ledger room;
-    return !ask->pod->gpu.any ||
-           ledger_choose(ledger_for(ask, node, a, &room), &ask->pod->gpu, a, claim, &no);
+    struct ledger_peers peers;
+    if (!ask->pod->gpu.any)
+        return true;
+    peers_of(ask->pod, node, &peers);
+    return ledger_choose_with(ledger_for(ask, node, a, &room), &ask->pod->gpu, &peers, a, claim,
+                              &no);
 }
 
 static bool applies(const struct cluster_pod *pod)

@@ -41,6 +41,16 @@ static void five_forms_name_a_gang(void **state)
          K "/name=g," K "/min-available=2", NULL, GANG_LABELS, "g", 2, true},
         {"labels of one form do not count as annotations", K "/name=g," K "/min-available=2",
          P "=h", NULL, GANG_NONE, NULL, 0, false},
+        {"a topology job", "gpu-topology=g,gpu-topology-replica=4", "", NULL, GANG_TOPOLOGY, "g", 4,
+         false},
+        {"a topology job of a size that nobody says", "gpu-topology=g", "", NULL, GANG_TOPOLOGY,
+         "g", 0, false},
+        {"the same said as true", "gpu-topology=g,gpu-topology-replica=true", "", NULL,
+         GANG_TOPOLOGY, "g", 0, false},
+        {"true names no topology job", "gpu-topology=true,gpu-topology-replica=2", "", NULL,
+         GANG_NONE, NULL, 0, false},
+        {"a gang before the topology job, whatever that says",
+         P "=g,gpu-topology=h,gpu-topology-replica=x", "", NULL, GANG_BARE, "g", 0, true},
         {"names with all that is allowed", P "=aZ0-_.9", "", NULL, GANG_BARE, "aZ0-_.9", 0, true},
     };
 
@@ -57,6 +67,31 @@ static void five_forms_name_a_gang(void **state)
         expect_int(rows[i].row, rows[i].min, got.min_available);
         expect_int(rows[i].row, rows[i].mentioned,
                    gang_is_mentioned(&p.labels, &p.annotations, p.scheduling_group));
+    }
+    expect_done();
+}
+
+static void a_topology_job_has_a_name_and_perhaps_a_number(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *labels, *error;
+    } rows[] = {
+        {"gpu-topology-replica=2", "label gpu-topology-replica: needs gpu-topology as well"},
+        {"gpu-topology=g,gpu-topology-replica=0",
+         "label gpu-topology-replica: must be between 1 and 100000: '0'"},
+        {"gpu-topology=g,gpu-topology-replica=yes",
+         "label gpu-topology-replica: not an integer: 'yes'"},
+        {"gpu-topology=a b",
+         "label gpu-topology: must have 1 to 253 letters, digits, '-', '_' or '.': 'a b'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pod p = {.ns = "d", .labels = build_labels(&arena, rows[i].labels)};
+        struct gang_ref got;
+        struct error err = ERROR_INIT;
+        expect_int(rows[i].labels, -1, gang_of_pod(&p, &got, &err));
+        expect_str(rows[i].labels, rows[i].error, err.text);
+        expect_int(rows[i].labels, GANG_NONE, got.form);
     }
     expect_done();
 }
@@ -280,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(five_forms_name_a_gang),
         TEST(a_form_that_is_begun_must_be_whole),
+        TEST(a_topology_job_has_a_name_and_perhaps_a_number),
         TEST(names_have_a_bound),
         TEST(a_list_without_a_gang_is_an_error_and_a_policy_is_not),
         TEST(what_a_pod_wishes_for_its_gang),
