@@ -17,6 +17,7 @@
 #include "device-plugin/match.h"
 
 #include "lib/base/str.h"
+#include "lib/model/links.h"
 
 static int64_t asks(const struct container *c, enum mode_resource r)
 {
@@ -317,6 +318,27 @@ static bool contains(const struct inventory_ids *ids, const char *id)
     return false;
 }
 
+/* Whole cards that nobody chose: those with the best links, of what the kubelet offers and insists on. */
+static void choose_linked(const struct gpu_inventory *inv, enum mode_resource r,
+                          const struct inventory_ids *available, const struct inventory_ids *must,
+                          size_t count, struct due *d)
+{
+    struct links links;
+    struct links_ask ask = {.count = count};
+    for (size_t i = 0; i < available->len + must->len; i++) {
+        bool first = i < available->len;
+        int32_t at =
+            inventory_find(inv, r, first ? available->items[i] : must->items[i - available->len]);
+        if (at >= 0)
+            *(first ? &ask.free : &ask.must) |= UINT64_C(1) << at;
+    }
+    links_of(inv, &links);
+    uint64_t chosen = links_choose(&links, &ask);
+    d->free_choice = chosen == 0;
+    for (; chosen != 0; chosen &= chosen - 1)
+        d->ids[__builtin_ctzll(chosen)] = 1;
+}
+
 int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
                  const struct match_subject *s, const struct inventory_ids *available,
                  const struct inventory_ids *must, size_t count, struct arena *a,
@@ -329,6 +351,8 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
         return error_set(err, ERROR_INVALID,
                          "%zu ids of %s are asked for and only %zu are available", count,
                          mode_resource_name(r), available->len);
+    if (d.free_choice)
+        choose_linked(inv, r, available, must, count, &d);
     out->items = arena_new(a, const char *, count);
     out->len = 0;
     /* First what the kubelet insists on, then the rest in its order. */

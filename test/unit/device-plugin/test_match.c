@@ -295,8 +295,8 @@ static const struct {
      0, "GPU-a GPU-b", "", 2,
      "pod default/p: 2 of aliyun.com/gpu are needed, and the kubelet has only 1 that fit", NULL},
     {"default mode serves every scheduler", GPU_MODE_DEFAULT, MODE_NVIDIA_GPU,
-     "c0=nvidia.com/gpu:2", "", 0, "GPU-c GPU-a GPU-b", "", 2, "GPU-c GPU-a",
-     "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-c "},
+     "c0=nvidia.com/gpu:2", "", 0, "GPU-c GPU-a GPU-b", "", 2, "GPU-a GPU-b",
+     "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b "},
 };
 
 static void admitted(void **state)
@@ -326,6 +326,38 @@ static void admitted(void **state)
                 strbuf_addf(&env, "%s=%s ", r.envs[k].key, r.envs[k].value);
             expect_str(row, admissions[i].env, strbuf_str(&env));
         }
+        pod_free(p);
+    }
+    expect_done();
+}
+
+/* Nobody chose the cards: the links do. */
+static void linked(void **state)
+{
+    struct fixture *f = *state;
+    static const char *links[] = {"X", "SYS", "NV2", "SYS", "X", "SYS", "NV2", "SYS", "X"};
+    static const struct {
+        const char *row, *available, *must;
+        size_t count;
+        const char *ids;
+    } rows[] = {
+        {"the two that are linked", "GPU-a GPU-b GPU-c", "", 2, "GPU-a GPU-c"},
+        {"one that leaves them to others", "GPU-a GPU-b GPU-c", "", 1, "GPU-b"},
+        {"the partner of what the kubelet insists on", "GPU-a GPU-b GPU-c", "GPU-c", 2,
+         "GPU-c GPU-a"},
+        {"what is left", "GPU-b GPU-c", "", 2, "GPU-b GPU-c"},
+        {"all", "GPU-c GPU-b GPU-a", "", 3, "GPU-c GPU-b GPU-a"},
+    };
+    f->inv.links = links;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pod *p = cards_pod("p", "c0=nvidia.com/gpu:1", "");
+        struct match_subject s = {.pod = p};
+        struct inventory_ids available = cards_ids(&f->a, rows[i].available);
+        struct inventory_ids must = cards_ids(&f->a, rows[i].must), ids = {0};
+        struct error err = ERROR_INIT;
+        int result = match_prefer(&f->inv, MODE_NVIDIA_GPU, &s, &available, &must, rows[i].count,
+                                  &f->a, &ids, &err);
+        expect_str(rows[i].row, rows[i].ids, result == 0 ? cards_print(&f->a, &ids) : err.text);
         pod_free(p);
     }
     expect_done();
@@ -426,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(admitted, setup, teardown),
+        cmocka_unit_test_setup_teardown(linked, setup, teardown),
         cmocka_unit_test_setup_teardown(refused, setup, teardown),
         cmocka_unit_test_setup_teardown(who_holds, setup, teardown),
     };
