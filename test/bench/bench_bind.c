@@ -190,8 +190,7 @@ static void show_metrics(const char *word)
 {
     char url[128];
     AUTO_STRBUF text = {0};
-    str_format(url, sizeof url, "http://127.0.0.1:%lld/metrics",
-               (long long)(real.port_base + REAL_HTTP_OFFSET));
+    str_format(url, sizeof url, "http://127.0.0.1:%lld/metrics", (long long)real.http_port);
     process_run((const char *[]){"/bin/sh", "-c",
                                  "curl -s --max-time 5 --noproxy '*' \"$0\" || true", url, NULL},
                 &text);

@@ -11,7 +11,9 @@
  * (c) is the case `trace`: the job trace ../shared/data/gang/muri_trace1.csv (or what COSCHED_GANG_TRACE names) in simulated time on 128 cards, with strict FIFO and a scheduler that
  * reserves and waits in the same run (replay_trace.h). No clock of this machine plays a part: the figures are the same everywhere.
  *
- *     bench_gang [CASE [REPEATS]]
+ * (b) and (d) are the cases `local` and `real`: whole programs on a cluster, see gang_local.h and gang_real.h.
+ *
+ *     make bench-gang [ARGS='CASE [REPEATS]']
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/num.h"
+#include "lib/base/options.h"
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
@@ -28,6 +31,8 @@
 #include "scheduler/gangs.h"
 #include "scheduler/pipeline.h"
 #include "scheduler/replay_trace.h"
+#include "test/bench/gang_local.h"
+#include "test/bench/gang_real.h"
 
 enum { NODES = 5000, MEMBERS = 1000, SCANNED = 20, ZONES = 9, OLD_PER_NODE = 16, REPEATS_MAX = 99 };
 
@@ -306,12 +311,26 @@ static void measure_trace(void)
     cluster_deinit(&c);
 }
 
+/* Programs on a cluster. */
+static void measure_cluster(void (*run)(void))
+{
+    static const struct option_program program = {.name = "bench_gang", .summary = "gangs"};
+    const struct option_table tables[] = {{kube_option_rows, &real.options}, {NULL, NULL}};
+    char *no_arguments[] = {(char[]){"bench_gang"}, NULL};
+    struct error err = ERROR_INIT;
+    if (options_parse(&program, tables, 1, no_arguments, NULL, &err) != OPTIONS_RUN)
+        fail("options", err.text);
+    process_init();
+    run();
+}
+
 int main(int argc, char **argv)
 {
     int64_t repeats = 9;
     struct error err = ERROR_INIT;
     const char *only = argc > 1 ? argv[1] : "all";
     bool any = false;
+    kube_http_global_init();
     if (argc > 2 && num_parse_range(argv[2], 1, REPEATS_MAX, &repeats, &err) < 0) {
         fprintf(stderr, "bench_gang: %s\n", err.text);
         return 2;
@@ -323,6 +342,14 @@ int main(int argc, char **argv)
         }
     if (str_eq(only, "all") || str_eq(only, "trace")) {
         measure_trace();
+        any = true;
+    }
+    if (str_eq(only, "all") || str_eq(only, "local")) {
+        measure_cluster(gang_local_run);
+        any = true;
+    }
+    if (str_eq(only, "all") || str_eq(only, "real")) {
+        measure_cluster(gang_real_run);
         any = true;
     }
     if (!any)

@@ -178,21 +178,10 @@ static void create_pods(int64_t from, int64_t to)
 
 /* ---- the programs ----------------------------------------------------------------------------- */
 
-static uint16_t free_port(void)
-{
-    AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof a;
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
-        die("port");
-    return ntohs(a.sin_port);
-}
-
 static void start_scheduler(void)
 {
     char program[512], file[600], port[64];
-    scheduler_port = free_port();
+    scheduler_port = local_free_port();
     process_program(program, sizeof program, "bin/cosched-scheduler");
     str_format(file, sizeof file, "--kubeconfig=%s", server.kubeconfig);
     str_format(port, sizeof port, "--http-port=%u", (unsigned)scheduler_port);

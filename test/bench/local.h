@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "lib/base/cleanup.h"
 #include "test/bench/process.h"
 
 struct local {
@@ -88,4 +89,16 @@ static inline size_t local_whole_reply(const struct strbuf *in)
     size_t n =
         (size_t)(end + 4 - in->ptr) + (size_t)process_number_after(in->ptr, "Content-Length:");
     return in->len >= n ? n : 0;
+}
+
+/* On which nobody listens now. */
+static inline uint16_t local_free_port(void)
+{
+    AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        die("port");
+    return ntohs(a.sin_port);
 }

@@ -16,8 +16,8 @@ enum {
 
 static struct {
     char name[64], kubeconfig[512], log_path[512];
-    int64_t port_base;
-    int log_fd; /* what the programs say */
+    int64_t http_port; /* of our scheduler */
+    int log_fd;        /* what the programs say */
     struct kube_options options;
     struct kube_config *config;
 } real = {.log_fd = -1};
@@ -41,7 +41,9 @@ static inline void real_down(void)
 static inline void real_load_config(const char *path)
 {
     struct error err = ERROR_INIT;
-    real.options.kubeconfig = path;
+    if (path != real.kubeconfig)
+        str_format(real.kubeconfig, sizeof real.kubeconfig, "%s", path);
+    real.options.kubeconfig = real.kubeconfig;
     if (kube_config_load(&real.config, &real.options, &err) < 0)
         die(err.text);
 }
@@ -75,7 +77,7 @@ static inline void real_up(int64_t nodes, const char *const *more)
     at += strlen("export KUBECONFIG=");
     str_format(real.kubeconfig, sizeof real.kubeconfig, "%.*s", (int)strcspn(at, "\n"), at);
     real_k8s(&env, "env", NULL);
-    real.port_base = process_number_after(strbuf_str(&env), "K8S_PORT_BASE=");
+    real.http_port = process_number_after(strbuf_str(&env), "K8S_PORT_BASE=") + REAL_HTTP_OFFSET;
     real_load_config(real.kubeconfig);
     real_open_log();
 }
@@ -83,6 +85,9 @@ static inline void real_up(int64_t nodes, const char *const *more)
 static inline void real_end(void)
 {
     process_end_all();
+    kube_config_free(real.config);
+    real.config = NULL;
+    close(real.log_fd);
     unlink(real.log_path);
 }
 
@@ -115,8 +120,7 @@ static inline pid_t real_start_ours(void)
     char port[64], file[600], program[512];
     process_program(program, sizeof program, "bin/cosched-scheduler");
     str_format(file, sizeof file, "--kubeconfig=%s", real.kubeconfig);
-    str_format(port, sizeof port, "--http-port=%lld",
-               (long long)(real.port_base + REAL_HTTP_OFFSET));
+    str_format(port, sizeof port, "--http-port=%lld", (long long)real.http_port);
     return process_start((const char *[]){program, file, port, "--http-address=127.0.0.1",
                                           "--no-leader-elect", "--log-level=warn", NULL},
                          real.log_fd, real.log_fd);
