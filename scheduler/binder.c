@@ -311,6 +311,7 @@ static int start_poster(struct binder *b, struct kube_config *kube, const struct
                         struct error *err)
 {
     struct poster_config c = {.connections = b->config.threads,
+                              .ahead = true,
                               .timeout_ms = b->config.timeout_ms,
                               .user_agent = user_agent,
                               .compose = compose,

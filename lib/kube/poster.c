@@ -40,18 +40,19 @@
 #include "lib/kube/api.h"
 #include "lib/kube/connector.h"
 #include "lib/kube/reply.h"
+#include "lib/kube/request.h"
 
 enum {
     EVENTS_PER_ROUND = 64,
     PIECE = 16 * 1024,
-    IDLE_MAX_MS =
-        60 *
-        1000, /* API servers close an idle connection after 90 s: not to write into that moment */
-    NAP_US =
-        200, /* when answers come thick and fast: shorter than others', the server waits for us */
-    REPORT_MS = 5, /* so late may good news be */
+    IDLE_MAX_MS = 60000, /* API servers close an idle one after 90 s: not into that moment */
+    NAP_US = 200,        /* under many answers; shorter than others', the server waits for us */
+    REPORT_MS = 5,       /* so late may good news be */
     REPORT_MANY = 64,
     CONNECT_PAUSE_MS = 250, /* after an attempt that failed */
+    AHEAD_EVERY_MS = 1000,  /* also where a server takes connections only to close them */
+    AHEAD_PAUSE_MS = 5000,  /* after a failure where nothing waits */
+    AHEAD_MAX_MS = 45000,   /* idle, then renewed: before it is too old to be used */
     WAKE = INT32_MAX
 };
 
@@ -89,7 +90,8 @@ struct poster {
     struct link *links;
     unsigned live, making; /* connections */
     unsigned busy;         /* writes under way */
-    int64_t connect_after_ms;
+    int64_t connect_after_ms, ahead_after_ms;
+    int64_t ahead_ms; /* when keep_ahead has something to do */
     struct error connect_error;
     struct poster_successes VEC(struct success) successes;
     struct gather gather;
@@ -223,35 +225,6 @@ static void push(struct poster *p, struct link *l)
     }
 }
 
-static void print_request(struct poster *p, struct link *l, int64_t left_ms)
-{
-    struct strbuf *out = &l->out;
-    /* Room for all of it at once: growing would leave a copy of the token behind. */
-    strbuf_reserve(out, l->path.len + l->body.len + KUBE_TOKEN_MAX + 1024 +
-                            strlen(dial_host(l->dial)) + strlen(dial_root(l->dial)) +
-                            strlen(p->config.user_agent));
-    strbuf_adds(out, "POST ");
-    strbuf_adds(out, dial_root(l->dial));
-    strbuf_adds(out, strbuf_str(&l->path));
-    strbuf_addf(out,
-                "?timeout=%lldms HTTP/1.1\r\nContent-Length: %zu\r\nHost: ", (long long)left_ms,
-                l->body.len);
-    strbuf_adds(out, dial_host(l->dial));
-    strbuf_adds(out, "\r\nUser-Agent: ");
-    strbuf_adds(out, p->config.user_agent);
-    strbuf_adds(out, "\r\nAccept: application/json\r\nContent-Type: application/json\r\n");
-    size_t before = out->len;
-    strbuf_adds(out, "Authorization: Bearer ");
-    if (kube_config_token(p->kube, out->ptr + out->len, KUBE_TOKEN_MAX)) {
-        out->len += strlen(out->ptr + out->len);
-        strbuf_adds(out, "\r\n");
-    } else {
-        out->len = before;
-    }
-    strbuf_adds(out, "\r\n");
-    strbuf_add(out, strbuf_str(&l->body), l->body.len);
-}
-
 /* On an idle connection. */
 static void start(struct poster *p, struct link *l, void *job)
 {
@@ -265,7 +238,11 @@ static void start(struct poster *p, struct link *l, void *job)
         return;
     }
     int64_t left_ms = l->until_ms - clock_mono_ms();
-    print_request(p, l, num_max(left_ms, 1));
+    struct request r = {.user_agent = p->config.user_agent,
+                        .path = &l->path,
+                        .body = &l->body,
+                        .timeout_ms = num_max(left_ms, 1)};
+    request_print(&r, l->dial, p->kube, &l->out);
     l->job = job;
     p->busy++;
     l->sent = 0;
@@ -363,6 +340,12 @@ static void expire(struct poster *p)
     }
 }
 
+static void pause_connecting(struct poster *p)
+{
+    p->connect_after_ms = clock_mono_ms() + CONNECT_PAUSE_MS;
+    p->ahead_after_ms = clock_mono_ms() + AHEAD_PAUSE_MS;
+}
+
 static void adopt(struct poster *p, struct dial *d)
 {
     unsigned i = 0;
@@ -375,7 +358,7 @@ static void adopt(struct poster *p, struct dial *d)
     struct epoll_event e = {.events = EPOLLIN, .data.u32 = i};
     if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, dial_fd(d), &e) < 0) {
         (void)error_errno(&p->connect_error, errno, "epoll");
-        p->connect_after_ms = clock_mono_ms() + CONNECT_PAUSE_MS;
+        pause_connecting(p);
         dial_free(d);
         return;
     }
@@ -393,7 +376,7 @@ static void take_connections(struct poster *p)
             adopt(p, d);
         } else {
             p->making = 0;
-            p->connect_after_ms = clock_mono_ms() + CONNECT_PAUSE_MS;
+            pause_connecting(p);
         }
     }
 }
@@ -438,6 +421,29 @@ static void want_connections(struct poster *p, size_t waiting)
     connector_want(p->connector, more);
 }
 
+/* So that the first write after a quiet time does not wait for a handshake. Renewed one at a time: the others are there meanwhile. */
+static void keep_ahead(struct poster *p)
+{
+    int64_t now_ms = clock_mono_ms();
+    p->ahead_ms = p->config.ahead && p->making == 0 ? p->ahead_after_ms : INT64_MAX;
+    if (p->ahead_ms > now_ms)
+        return;
+    p->ahead_ms = INT64_MAX;
+    for (unsigned i = 0; i < p->config.connections; i++) {
+        struct link *l = &p->links[i];
+        if (l->dial == NULL || l->job != NULL)
+            continue;
+        p->ahead_ms = num_min(p->ahead_ms, l->idle_since_ms + AHEAD_MAX_MS);
+        if (p->ahead_ms <= now_ms) {
+            drop(p, l);
+            break;
+        }
+    }
+    want_connections(p, p->config.connections);
+    if (p->making > 0)
+        p->ahead_after_ms = now_ms + AHEAD_EVERY_MS;
+}
+
 static void assign(struct poster *p)
 {
     struct link *l;
@@ -456,7 +462,7 @@ static void assign(struct poster *p)
 
 static int wait_ms(const struct poster *p)
 {
-    int64_t until_ms = INT64_MAX;
+    int64_t until_ms = p->ahead_ms;
     for (unsigned i = 0; i < p->config.connections; i++)
         if (p->links[i].job != NULL)
             until_ms = num_min(until_ms, p->links[i].until_ms);
@@ -494,6 +500,7 @@ static void *poster_main(void *arg)
         take_connections(p);
         take_jobs(p);
         assign(p);
+        keep_ahead(p);
         report_successes(p, false);
     }
     report_successes(p, true); /* they are facts */

@@ -26,6 +26,7 @@ struct poster_answer {
 
 struct poster_config {
     unsigned connections; /* at most, made when there is work for them */
+    bool ahead;           /* made before there is work, and renewed while there is none */
     int64_t timeout_ms;   /* of each write, as a whole; also told to the server (?timeout=) */
     const char *user_agent;
     /* What to POST, the path without a query, the body as JSON. The write's time runs already: what compose finds out (a fence) still holds when it is sent.

@@ -36,6 +36,7 @@ static struct bench {
     pthread_cond_t changed;
     int done, disposed;
     const char *body;
+    bool ahead;
     _Atomic bool fence_closed;
     _Atomic int64_t stall_ms; /* in compose, as if the process had been stopped there */
 } b;
@@ -80,6 +81,7 @@ static inline void start(unsigned connections, int64_t timeout_ms)
 {
     struct error err = ERROR_INIT;
     struct poster_config c = {.connections = connections,
+                              .ahead = b.ahead,
                               .timeout_ms = timeout_ms,
                               .user_agent = "test/1",
                               .compose = compose,
@@ -159,6 +161,13 @@ static inline void await_requests(size_t n)
          clock_sleep_ms(1))
         if (clock_mono_ms() >= end)
             fail_msg("expected %zu requests, got %zu", n, twin_requests(b.twin, TWIN_ANY));
+}
+
+static inline void await_connections(size_t n)
+{
+    for (int64_t end = clock_mono_ms() + WAIT_MS; twin_connections(b.twin) < n; clock_sleep_ms(1))
+        if (clock_mono_ms() >= end)
+            fail_msg("expected %zu connections, got %zu", n, twin_connections(b.twin));
 }
 
 /* One write at a time, and what came of it. */

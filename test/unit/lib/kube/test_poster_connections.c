@@ -27,6 +27,46 @@ static void a_connection_closed_while_idle_is_not_used(void **state)
     expect_done();
 }
 
+static void connections_are_made_ahead(void **state)
+{
+    (void)state;
+    b.ahead = true;
+    start(3, WAIT_MS);
+    await_connections(3);
+    expect_int("without a write", 0, (int64_t)twin_requests(b.twin, TWIN_ANY));
+    for (int i = 0; i < 9; i++) {
+        twin_script_raw(b.twin, CREATED, SIZE_MAX, false);
+        expect_str("written", "", write_one(i)->error.text);
+    }
+    expect_int("over these", 3, (int64_t)twin_connections(b.twin));
+    twin_script_raw(b.twin, CREATED, SIZE_MAX, true);
+    expect_str("written", "", write_one(9)->error.text);
+    await_connections(4);
+    expect_int("one that was closed has a successor, with no write for it", 10,
+               (int64_t)twin_requests(b.twin, TWIN_ANY));
+    expect_done();
+}
+
+/* What is made ahead must not be asked for again and again while nobody answers; a write is told at once. */
+static void nobody_listens_ahead(void **state)
+{
+    (void)state;
+    uint16_t port = 0;
+    struct error err = ERROR_INIT;
+    int fd = listener_open("127.0.0.1", 0, &port, &err);
+    assert_true(fd >= 0);
+    close(fd);
+    go_to_port("http", port);
+    b.ahead = true;
+    start(4, WAIT_MS);
+    for (int i = 0; i < 3; i++) {
+        const struct poster_answer *a = write_one(i);
+        expect_int("not to be reached", ERROR_UNAVAILABLE, a->error.code);
+        expect_int("so it was not sent", true, a->never_sent);
+    }
+    expect_done();
+}
+
 static void nobody_listens(void **state)
 {
     (void)state;
@@ -221,6 +261,8 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_connection_closed_while_idle_is_not_used),
+        TEST(connections_are_made_ahead),
+        TEST(nobody_listens_ahead),
         TEST(nobody_listens),
         TEST(a_handshake_without_end),
         TEST(stopping_gives_up_what_hangs),
