@@ -17,7 +17,8 @@
  * one for which room was kept in vain goes behind all others of its priority.
  *
  * Room for a gang appears in pieces: the pods that leave are gone one after the other, and the first of them wakes it. So a gang of several pods that was refused for want
- * of room is tried again soon, 20 ms later and then half as often each time. Whoever was left alone for longer than the longest backoff begins anew.
+ * of room is tried again soon, 5 ms later and then half as often each time: what it waits in vain when all are gone is no longer than their leaving took. Whoever was left alone
+ * for longer than a lone pod's first backoff begins anew, so this costs a gang that cannot be helped a lone pod's attempts, and a handful.
  *
  * Priority and age are copied when a gang enters the heap: its members may change while it is there, and a heap whose keys move loses its order.
  */
@@ -135,7 +136,7 @@ struct gang *queue_pop(struct queue *q, int64_t now_ms)
 static void count_attempt(struct gang *g, int64_t first_ms, int64_t now_ms)
 {
     int64_t wait = first_ms;
-    if (g->form != GANG_NONE && now_ms - g->ready_ms >= QUEUE_BACKOFF_MAX_MS)
+    if (g->form != GANG_NONE && now_ms - g->ready_ms >= QUEUE_BACKOFF_MIN_MS)
         g->attempts = 0;
     for (int32_t i = 0; i < g->attempts && wait < QUEUE_BACKOFF_MAX_MS; i++)
         wait *= 2;

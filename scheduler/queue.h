@@ -14,7 +14,7 @@
 enum {
     QUEUE_BACKOFF_MIN_MS = 1000,
     QUEUE_BACKOFF_MAX_MS = 10000,
-    QUEUE_GANG_MIN_MS = 20 /* of a gang of several pods without room: see queue.c */
+    QUEUE_GANG_MIN_MS = 5 /* of a gang of several pods without room: see queue.c */
 };
 
 struct queue {

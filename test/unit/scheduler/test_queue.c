@@ -127,18 +127,19 @@ static void a_gang_is_tried_again_sooner(void **state)
     int64_t now = 50000;
     g.form = GANG_LABELS;
     queue_init(&q);
-    static const int64_t waits[] = {20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10000, 10000};
+    static const int64_t waits[] = {5,   10,   20,   40,   80,    160,  320,
+                                    640, 1280, 2560, 5120, 10000, 10000};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         queue_park(&q, &g, EVENT_ALL, now);
         expect_int("without room, half as often each time", now + waits[i], g.ready_ms);
         now = g.ready_ms;
     }
-    queue_park(&q, &g, EVENT_ALL, now + QUEUE_BACKOFF_MAX_MS - 1);
-    expect_int("not left alone", now + 2 * QUEUE_BACKOFF_MAX_MS - 1, g.ready_ms);
-    now = g.ready_ms + QUEUE_BACKOFF_MAX_MS;
+    queue_park(&q, &g, EVENT_ALL, now + QUEUE_BACKOFF_MIN_MS - 1);
+    expect_int("not left alone", now + QUEUE_BACKOFF_MIN_MS - 1 + QUEUE_BACKOFF_MAX_MS, g.ready_ms);
+    now = g.ready_ms + QUEUE_BACKOFF_MIN_MS;
     queue_park(&q, &g, EVENT_ALL, now);
-    expect_int("left alone for long", now + 20, g.ready_ms);
-    now += 20;
+    expect_int("left alone for long", now + 5, g.ready_ms);
+    now += 5;
     g.attempts = 0;
     queue_retry(&q, &g, now);
     expect_int("a bind that failed", now + QUEUE_BACKOFF_MIN_MS, g.ready_ms);
