@@ -232,7 +232,7 @@ endif
 bench: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench) ## run every benchmark; bench-X for one
 	@for b in $(patsubst test/bench/bench_%.c,%,$(BENCH_SRC)) $(patsubst test/bench/%.sh,%,$(wildcard test/bench/*.sh)); do \
 		$(MAKE) bench-$$b || exit 1; done
-bench-bind: | $(call deps,e2e) # on a real API server, with kube-scheduler beside us
+bench-bind bench-gang: | $(call deps,e2e) # on a real API server, with kube-scheduler beside us
 bench-%: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench)
 	@if [ -x $(B)/test/bench/bench_$* ]; then BUILD_DIR=$(B) $(B)/test/bench/bench_$* $(ARGS); \
 	elif [ -x test/bench/$*.sh ]; then BUILD_DIR=$(B) test/bench/$*.sh $(ARGS); \
