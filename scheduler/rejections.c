@@ -53,9 +53,11 @@ void rejections_note(struct cluster *c, const struct pod *p, int64_t age_ms, int
         return;
     }
     bool any = false;
+    int64_t devices_ms = until_ms - REJECTIONS_MS + REJECTIONS_DEVICE_MS;
     for (uint32_t i = 0; i < p->request.extra_len; i++)
         if (p->request.extra[i].value > 0) {
-            note(c, p->node, p->request.extra[i].name, until_ms);
+            if (devices_ms > now_ms)
+                note(c, p->node, p->request.extra[i].name, devices_ms);
             any = true;
         }
     if (!any) /* the kubelet's own managers: of CPUs, as a rule */

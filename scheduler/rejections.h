@@ -13,11 +13,12 @@
 
 #include "scheduler/cluster.h"
 
-enum { REJECTIONS_MS = 30000 };
+/* A device plugin that was away for a moment is back soon, and so may be the pod's replacement. */
+enum { REJECTIONS_MS = 30000, REJECTIONS_DEVICE_MS = 5000 };
 
 /* Whether the pod was failed by its kubelet for want of a resource, as the kubelet's status.reason tells. */
 bool rejections_is_one(const struct pod *p);
-/* Notes such a pod's node for REJECTIONS_MS less the age of the news; another pod, and old news: does nothing. */
+/* Notes such a pod's node for REJECTIONS_MS (or, for devices, REJECTIONS_DEVICE_MS) less the age of the news; another pod, and old news: does nothing. */
 void rejections_note(struct cluster *c, const struct pod *p, int64_t age_ms, int64_t now_ms);
 /* What is over by now is forgotten; returns the events: room that may be used again. *next_ms is when the next one is over, or -1. */
 uint32_t rejections_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms);

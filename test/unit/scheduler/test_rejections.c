@@ -84,6 +84,14 @@ static void it_is_over_after_a_while(void **state)
     reject("OutOfcpu", REJECTIONS_MS - 1, 5000);
     expect_int("nearly old", 0, rejections_expire(&c, 5000, &next_ms));
     expect_int("for a moment", 5001, next_ms);
+    (void)rejections_expire(&c, 5001, &next_ms);
+    reject("UnexpectedAdmissionError", 0, 6000);
+    expect_true("a device plugin that was away", said(true)[0] != '\0');
+    (void)rejections_expire(&c, 6000 + REJECTIONS_DEVICE_MS - 1, &next_ms);
+    expect_int("is expected back soon", 6000 + REJECTIONS_DEVICE_MS, next_ms);
+    expect_int("then there is room", EVENT_NODE_ROOM,
+               rejections_expire(&c, 6000 + REJECTIONS_DEVICE_MS, &next_ms));
+    expect_str("for its replacement", "", said(true));
     expect_done();
 }
 
