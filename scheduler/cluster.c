@@ -35,6 +35,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+#include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/cluster_inside.h"
 #include "scheduler/gangs.h"
@@ -263,6 +264,15 @@ static void claim_read(struct cluster_pod *cp)
         claim_clear(cp);
 }
 
+/* Did the node's device plugin make or correct this very claim? (A pod that came by another way, a card other than the one that was chosen.) Nobody else's
+ * edit of a bound pod's claim counts. */
+static bool is_confirmed(const struct pod *p)
+{
+    const char *claim = labels_get(&p->annotations, NAME_ANN_ALLOCATION);
+    return claim != NULL && claim[0] != '\0' &&
+           str_eq(labels_get(&p->annotations, NAME_ANN_GPU_CONFIRMED), claim);
+}
+
 /* ---- pods ---- */
 
 static bool is_ours(const struct cluster *c, const struct pod *p)
@@ -347,7 +357,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     } else if (p->node != NULL) {
         bool known = cp->state == CLUSTER_BOUND && was_on != NULL &&
                      str_eq(was_on->name, p->node) && old->unreadable == NULL;
-        if (!known)
+        if (!known || is_confirmed(p))
             claim_read(cp);
         cp->state = CLUSTER_BOUND;
         counted = hold(c, cluster_nodes_get(c, p->node), cp);

@@ -37,6 +37,8 @@
 #define NAME_ANN_CORE "gpushare.alibabacloud.com/core-percentage"
 #define NAME_ANN_ASSUME_TIME "scheduler.framework.gpushare.assume-time"
 #define NAME_ANN_ASSIGNED "scheduler.framework.gpushare.assigned"
+/* The claim that the device plugin made or corrected: equal to the claim, or that one was edited by somebody else. */
+#define NAME_ANN_GPU_CONFIRMED "cosched.io/gpu-confirmed"
 #define NAME_ANN_OLD_IDX "ALIYUN_COM_GPU_MEM_IDX"
 #define NAME_ANN_OLD_DEV "ALIYUN_COM_GPU_MEM_DEV"
 #define NAME_ANN_OLD_POD "ALIYUN_COM_GPU_MEM_POD"
