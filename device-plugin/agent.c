@@ -14,13 +14,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "device-plugin/inventory.h"
 #include "device-plugin/mode.h"
+#include "device-plugin/mpsd.h"
+#include "device-plugin/statefile.h"
 #include "lib/base/arena.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -30,11 +31,12 @@
 #include "lib/model/names.h"
 
 #define STATE_FILE "mode.json"
+#define CDI_FILE "cosched.io-gpu.json"
 
 struct agent {
     struct agent_config config;
     struct registrar *registrar;
-    char *state_path, *state_temp;
+    char *state_path;
     struct strbuf saved; /* what the state file holds */
 
     struct arena cards_arena;
@@ -48,7 +50,11 @@ struct agent {
     struct arena held_arena;
     struct inventory_ids held[MODE_RESOURCES];
     bool held_known; /* since the switch began */
-    struct loop_timer poll, save;
+    struct loop_timer poll, save, look;
+    const struct isolation_engine *engine; /* in force */
+    struct mpsd *mpsd;
+    struct strbuf cdi_written; /* the CDI spec; empty: none */
+    char cdi_error[ERROR_TEXT_SIZE];
     /* What went wrong last, of each kind: said once, not at every try. */
     char save_error[ERROR_TEXT_SIZE], poll_error[ERROR_TEXT_SIZE], card_error[ERROR_TEXT_SIZE],
         mig_told[ERROR_TEXT_SIZE];
@@ -64,6 +70,7 @@ static struct metric sick_cards = {.kind = METRIC_GAUGE,
                                    .help = "Cards that are lost or not healthy."};
 
 static void poll_held(void *arg);
+static void offer(struct agent *g);
 
 static void say(struct agent *g, bool warning, const char *reason, const char *message)
 {
@@ -107,32 +114,6 @@ static int load_state(struct agent *g, struct error *err)
     return 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        ssize_t written = write(fd, bytes + done, n - done);
-        if (written < 0)
-            return -1;
-        done += (size_t)written;
-    }
-    return 0;
-}
-
-static int write_state(struct agent *g, const struct strbuf *text, struct error *err)
-{
-    AUTO_CLOSE int fd = open(g->state_temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0 || write_all(fd, text->ptr, text->len) < 0 || fsync(fd) < 0 ||
-        rename(g->state_temp, g->state_path) < 0) {
-        (void)error_errno(err, errno, "state file %s", g->state_path);
-        (void)unlink(g->state_temp); /* half a file helps nobody, least of all on a full disk */
-        return -1;
-    }
-    AUTO_CLOSE int dir = open(g->config.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || fsync(dir) < 0)
-        return error_errno(err, errno, "state directory %s", g->config.state_dir);
-    return 0;
-}
-
 static void save_state(void *arg)
 {
     struct agent *g = arg;
@@ -142,7 +123,7 @@ static void save_state(void *arg)
     mode_encode(&g->mode, &text);
     if (str_eq(strbuf_str(&text), strbuf_str(&g->saved)))
         return;
-    int result = write_state(g, &text, &err);
+    int result = statefile_write(g->config.state_dir, STATE_FILE, text.ptr, text.len, &err);
     if (is_news(g->save_error, err.text))
         log_error("the mode would not survive a restart", kv("error", err.text));
     if (result < 0) {
@@ -170,12 +151,17 @@ static const char *refusal(struct agent *g, struct arena *a)
                             gpu_mode_name(m->current), NAME_RES_NVIDIA_GPU);
     if (g->foreign_nvidia && g->config.exclusive)
         return arena_printf(a, "another device plugin serves %s on this node", NAME_RES_NVIDIA_GPU);
-    if (mode_needs_isolation(m->current) && !g->config.isolation_none)
+    struct error why = ERROR_INIT;
+    g->engine = isolation_find(&g->config.isolation, m->current, &why);
+    if (g->engine == NULL && mode_needs_isolation(m->current))
         return arena_printf(
             a,
-            "GPU mode %s promises isolation and no engine for it was found: choose mode share, or start the "
+            "GPU mode %s promises isolation and no engine for it was found (%s): bring it, choose mode share, or start the "
             "device plugin with --isolation=none to accept that containers can take more than their share",
-            gpu_mode_name(m->current));
+            gpu_mode_name(m->current), why.text);
+    if (g->config.list == AGENT_CDI && g->cdi_error[0] != '\0')
+        return arena_printf(a, "containers are to get their cards by CDI, and there is no spec: %s",
+                            g->cdi_error);
     return NULL;
 }
 
@@ -221,8 +207,7 @@ static void offer_publish(struct agent *g, const struct gpu_inventory *cards, co
     inv.switching = m->switching;
     inv.switching_to = m->to;
     bool shared = gpu_mode_is_shared(m->current);
-    inv.isolation =
-        shared && (m->current == GPU_MODE_SHARE || g->config.isolation_none) ? "none" : NULL;
+    inv.isolation = shared && g->engine != NULL ? g->engine->name : NULL;
     AUTO_STRBUF text;
     strbuf_init(&text);
     gpu_inventory_encode(&inv, &text);
@@ -261,6 +246,51 @@ static void tell_ready(void *arg)
                         g->cards_known && g->mode.known && register_done(g->registrar));
 }
 
+/* The CDI spec, where containers are told by it. A directory for specs is taken as the sign that the runtime reads them. */
+static void write_cdi(struct agent *g)
+{
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    if (g->config.cdi_dir == NULL || g->config.list == AGENT_ENVVAR ||
+        g->config.list == AGENT_DEVICE_SPECS)
+        return;
+    if (g->config.list == AGENT_AUTO && access(g->config.cdi_dir, F_OK) < 0)
+        return;
+    response_cdi_spec(&g->cards, &text);
+    if (str_eq(strbuf_str(&text), strbuf_str(&g->cdi_written)))
+        return;
+    int result = statefile_write(g->config.cdi_dir, CDI_FILE, text.ptr, text.len, &err);
+    if (is_news(g->cdi_error, err.text))
+        log_error("the CDI spec cannot be written", kv("error", err.text));
+    strbuf_reset(&g->cdi_written);
+    if (result == 0)
+        strbuf_add(&g->cdi_written, text.ptr, text.len);
+}
+
+static void set_answer(struct agent *g)
+{
+    struct service_answer w = {.engine = g->engine, .isolation = &g->config.isolation};
+    if (g->config.list == AGENT_DEVICE_SPECS)
+        w.list = RESPONSE_DEVICE_SPECS;
+    else if (g->cdi_written.len > 0)
+        w.list = RESPONSE_CDI;
+    service_set_answer(g->config.service, &w);
+}
+
+/* Has the engine come or gone since the last offer? */
+static void look_for_engine(void *arg)
+{
+    struct agent *g = arg;
+    struct error why = ERROR_INIT;
+    if (!g->mode.known || !mode_needs_isolation(g->mode.current) || g->config.isolation.none)
+        return;
+    if (isolation_find(&g->config.isolation, g->mode.current, &why) != g->engine)
+        offer(g);
+    else
+        loop_timer_set(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
+}
+
 static void offer(struct agent *g)
 {
     if (!g->cards_known || !g->mode.known) {
@@ -269,7 +299,12 @@ static void offer(struct agent *g)
     }
     struct arena a;
     arena_init(&a, 0);
+    if (g->mpsd != NULL)
+        mpsd_want(g->mpsd, g->mode.current == GPU_MODE_MPS && !g->config.isolation.none);
+    write_cdi(g);
     const char *why_not = refusal(g, &a);
+    set_answer(g);
+    loop_timer_set(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
     struct gpu_inventory cards;
     size_t mig = inventory_in_mode(&g->cards, g->mode.current, &a, &cards);
     service_set_inventory(g->config.service, &cards);
@@ -397,6 +432,10 @@ void agent_node(struct agent *g, const struct node *node)
     g->node_known = true;
     g->foreign_nvidia = !(g->mode.served & 1u << MODE_NVIDIA_GPU) &&
                         resources_get(&node->allocatable, NAME_RES_NVIDIA_GPU, NULL) > 0;
+    service_set_placement(g->config.service,
+                          str_eq(labels_get(&node->labels, NAME_LABEL_GPU_PLACEMENT), "spread")
+                              ? GPU_SPREAD
+                              : GPU_BINPACK);
     enum mode_change change = mode_label(&g->mode, label, clock_mono_ms());
     mode_changed(g, change, label);
     if (first || had_foreign != g->foreign_nvidia ||
@@ -425,10 +464,15 @@ int agent_new(struct agent **out, const struct agent_config *c, struct error *er
         abort();
     g->config = *c;
     strbuf_init(&g->saved);
+    strbuf_init(&g->cdi_written);
+    if (c->mps_control != NULL && c->mps_control[0] != '\0') {
+        g->config.isolation.mps_own = true;
+        mpsd_new(&g->mpsd, c->loop, c->mps_control, c->isolation.mps_pipe, c->mps_log,
+                 look_for_engine, g);
+    }
     arena_init(&g->cards_arena, 0);
     arena_init(&g->held_arena, 0);
     g->state_path = join(c->state_dir, STATE_FILE);
-    g->state_temp = join(c->state_dir, STATE_FILE ".new");
     metrics_register(&advertised);
     metrics_register(&sick_cards);
     int result = 0;
@@ -453,11 +497,13 @@ void agent_free(struct agent *g)
         return;
     loop_timer_cancel(g->config.loop, &g->poll);
     loop_timer_cancel(g->config.loop, &g->save);
+    loop_timer_cancel(g->config.loop, &g->look);
+    mpsd_free(g->mpsd);
     register_free(g->registrar);
     arena_deinit(&g->cards_arena);
     arena_deinit(&g->held_arena);
     strbuf_deinit(&g->saved);
+    strbuf_deinit(&g->cdi_written);
     free(g->state_path);
-    free(g->state_temp);
     free(g);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "device-plugin/isolation.h"
 #include "device-plugin/publish.h"
 #include "device-plugin/register.h"
 #include "device-plugin/service.h"
@@ -17,17 +18,24 @@
 #include "lib/model/node.h"
 
 enum {
-    AGENT_HELD_MS = 1000, /* how often the kubelet is asked what is still held during a switch */
-    AGENT_SAVE_MS = 1000, /* how often a state file that could not be written is tried again */
+    AGENT_HELD_MS = 1000,   /* how often the kubelet is asked what is still held during a switch */
+    AGENT_SAVE_MS = 1000,   /* how often a state file that could not be written is tried again */
+    AGENT_ENGINE_MS = 2000, /* how often it is looked whether the isolation engine is there */
 };
+
+enum agent_list { AGENT_AUTO, AGENT_ENVVAR, AGENT_CDI, AGENT_DEVICE_SPECS };
 
 struct agent_config {
     struct loop *loop;
     struct service *service;
     const char *plugin_dir; /* the kubelet's device-plugins directory */
     const char *state_dir;
-    bool isolation_none; /* --isolation=none: modes that promise isolation are served without */
-    bool exclusive;      /* --exclusive-resource: nvidia.com/gpu is ours in mode default */
+    struct isolation_config isolation;
+    const char *mps_control,
+        *mps_log;         /* --mps-control: the daemon that we run; NULL: somebody else's */
+    enum agent_list list; /* --device-list */
+    const char *cdi_dir;  /* where the CDI spec goes */
+    bool exclusive;       /* --exclusive-resource: nvidia.com/gpu is ours in mode default */
     /* Each may be NULL. */
     void (*publish)(void *arg, const struct publish_wanted *w);
     /* The list of the resource, at every offer. */

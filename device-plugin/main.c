@@ -10,6 +10,7 @@
  *
  * The loop owns all decisions; the transport's threads read what it left in service under one lock.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,10 +19,12 @@
 #include <unistd.h>
 
 #include "device-plugin/agent.h"
+#include "device-plugin/checkpoint.h"
 #include "device-plugin/hardware.h"
 #include "device-plugin/publish.h"
 #include "device-plugin/rpc.h"
 #include "device-plugin/service.h"
+#include "device-plugin/tend.h"
 #include "lib/base/log.h"
 #include "lib/base/loop.h"
 #include "lib/base/metrics.h"
@@ -44,6 +47,9 @@ struct main_options {
     const char *kubelet_dir, *plugin_dir, *pod_resources;
     const char *state_dir;
     int isolation; /* auto, none */
+    const char *mps_control, *mps_pipe, *mps_log, *mps_shm, *cgpu_dir;
+    int device_list; /* enum agent_list */
+    const char *cdi_dir;
     int exclusive; /* on, off */
 };
 enum { ISOLATION_AUTO, ISOLATION_NONE };
@@ -72,8 +78,54 @@ static const struct option_row main_rows[] = {
      .fallback = "auto",
      .help =
          "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
-         "only with an engine that enforces it; this version knows none yet, so they show 0 and an Event says why. none: "
-         "they are served without enforcement. Mode share promises nothing and is always served."},
+         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module), otherwise they "
+         "show 0 and an Event says why. none: they are served without enforcement. Mode share promises nothing and is "
+         "always served."},
+    {.name = "mps-control",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_control),
+     .meta = "FILE",
+     .help =
+         "nvidia-cuda-mps-control: run and supervised by this process in mode mps. Default: somebody else runs it."},
+    {.name = "mps-pipe-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_pipe),
+     .fallback = ISOLATION_MPS_PIPE,
+     .meta = "DIR",
+     .help = "Where the MPS control daemon answers; mounted into containers in mode mps."},
+    {.name = "mps-log-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_log),
+     .fallback = "/var/log/nvidia-mps",
+     .meta = "DIR",
+     .help = "Log directory of a daemon that --mps-control starts."},
+    {.name = "mps-shm-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_shm),
+     .fallback = ISOLATION_MPS_SHM,
+     .meta = "DIR",
+     .help = "The daemon's shared memory; mounted at " ISOLATION_MPS_SHM " in mode mps."},
+    {.name = "cgpu-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(cgpu_dir),
+     .fallback = ISOLATION_CGPU_DIR,
+     .meta = "DIR",
+     .help = "There while the cGPU kernel module is loaded."},
+    {.name = "device-list",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(device_list),
+     .choices = "auto|envvar|cdi|device-specs",
+     .fallback = "auto",
+     .help =
+         "How the container runtime learns of the cards. envvar: NVIDIA's runtime reads " NAME_ENV_VISIBLE
+         "; cdi: by a CDI spec that is kept in --cdi-dir; device-specs: the device files themselves; auto: cdi where "
+         "--cdi-dir exists, else envvar. The environment is the same in all."},
+    {.name = "cdi-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(cdi_dir),
+     .fallback = "/var/run/cdi",
+     .meta = "DIR",
+     .help = "Where the container runtime looks for CDI specs."},
     {.name = "exclusive-resource",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(exclusive),
@@ -117,19 +169,21 @@ static const struct option_program program = {
         "cards that the scheduler wrote into its pod's annotations, or none: a request that cannot be served as promised is "
         "refused with a sentence. The node's cards are published in annotation " NAME_ANN_GPU_INVENTORY
         ".",
-    .trailer = "SIGNALS\n"
-               "    SIGTERM, SIGINT  close the sockets and exit, within 2 seconds\n"
-               "\n"
-               "FILES\n"
-               "    KUBELET-DIR/device-plugins/cosched-*.sock  one socket for each resource\n"
-               "    STATE-DIR/mode.json                        the mode that the node is in\n"
-               "\n"
-               "EXAMPLES\n"
-               "    On a node:\n"
-               "        " PROGRAM " --node-name=$(hostname)\n"
-               "    With two simulated cards, outside a cluster's pods:\n"
-               "        " PROGRAM " --node-name=n1 --backend=sim --sim-file=cards.json \\\n"
-               "            --kubeconfig=$KUBECONFIG --isolation=none --state-dir=/tmp/cosched\n",
+    .trailer =
+        "SIGNALS\n"
+        "    SIGTERM, SIGINT  close the sockets and exit, within 2 seconds\n"
+        "\n"
+        "FILES\n"
+        "    KUBELET-DIR/device-plugins/cosched-*.sock  one socket for each resource\n"
+        "    STATE-DIR/mode.json                        the mode that the node is in\n"
+        "    STATE-DIR/pods.json                        its GPU pods and their cards, for when the API server is away\n"
+        "\n"
+        "EXAMPLES\n"
+        "    On a node:\n"
+        "        " PROGRAM " --node-name=$(hostname)\n"
+        "    With two simulated cards, outside a cluster's pods:\n"
+        "        " PROGRAM " --node-name=n1 --backend=sim --sim-file=cards.json \\\n"
+        "            --kubeconfig=$KUBECONFIG --isolation=none --state-dir=/tmp/cosched\n",
 };
 
 struct app {
@@ -150,6 +204,7 @@ struct app {
     struct publish *publish;
     struct service *service;
     struct agent *agent;
+    struct tend *tend;
     struct kube_client *getter;
     pthread_mutex_t getter_lock;
     struct mailbox *nodes, *pods;
@@ -188,15 +243,27 @@ static int get_pod(void *arg, const char *ns, const char *name, int64_t timeout_
     return 0;
 }
 
-static void on_starting(void *arg, const char *ns, const char *name, const struct pod *pod)
+static void on_starting(void *arg, const char *ns, const char *name, const struct pod *pod,
+                        bool placed)
 {
     struct app *app = arg;
     if (pod == NULL)
         publish_assigned(app->publish, ns, name, "", false);
-    else if (str_eq(labels_get(&pod->annotations, NAME_ANN_ASSIGNED), "false") ||
+    else if ((placed && !str_eq(labels_get(&pod->annotations, NAME_ANN_ASSIGNED), "true")) ||
+             str_eq(labels_get(&pod->annotations, NAME_ANN_ASSIGNED), "false") ||
              str_eq(labels_get(&pod->annotations, NAME_ANN_OLD_ASSIGNED), "false"))
         publish_assigned(app->publish, ns, name, pod->uid,
                          str_eq(labels_get(&pod->annotations, NAME_ANN_OLD_ASSIGNED), "false"));
+}
+
+static void on_record(void *arg, const struct pod *pod, const struct claim *claim,
+                      const struct gpu_inventory *inv)
+{
+    struct app *app = arg;
+    AUTO_STRBUF patch;
+    strbuf_init(&patch);
+    publish_claim_patch(pod, claim, inv, &patch);
+    publish_pod(app->publish, pod, &patch);
 }
 
 static void on_refused(void *arg, const struct pod *pod, const char *why)
@@ -405,15 +472,29 @@ static int start_watches(struct app *app, struct error *err)
 
 static int start_devices(struct app *app, struct error *err)
 {
-    struct service_hooks hooks = {
-        .get_pod = get_pod, .starting = on_starting, .refused = on_refused, .arg = app};
+    char checkpoint[PATH_MAX];
+    if (!str_format(checkpoint, sizeof checkpoint, "%s/%s", app->plugin_dir, CHECKPOINT_FILE))
+        return error_set(err, ERROR_INVALID, "%s: too long", app->plugin_dir);
+    struct service_hooks hooks = {.get_pod = get_pod,
+                                  .starting = on_starting,
+                                  .record = on_record,
+                                  .refused = on_refused,
+                                  .checkpoint = checkpoint,
+                                  .arg = app};
     if (service_new(&app->service, app->pod_resources, &hooks, err) < 0)
         return -1;
     struct agent_config agent = {.loop = app->loop,
                                  .service = app->service,
                                  .plugin_dir = app->plugin_dir,
                                  .state_dir = app->main.state_dir,
-                                 .isolation_none = app->main.isolation == ISOLATION_NONE,
+                                 .isolation = {.none = app->main.isolation == ISOLATION_NONE,
+                                               .mps_pipe = app->main.mps_pipe,
+                                               .mps_shm = app->main.mps_shm,
+                                               .cgpu_dir = app->main.cgpu_dir},
+                                 .mps_control = app->main.mps_control,
+                                 .mps_log = app->main.mps_log,
+                                 .list = (enum agent_list)app->main.device_list,
+                                 .cdi_dir = app->main.cdi_dir,
                                  .exclusive = app->main.exclusive == EXCLUSIVE_ON,
                                  .publish = on_publish,
                                  .offered = on_offered,
@@ -422,6 +503,7 @@ static int start_devices(struct app *app, struct error *err)
                                  .arg = app};
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
+    tend_new(&app->tend, app->loop, app->service, app->main.state_dir);
     struct monitor_hooks watch = {.cards = on_cards,
                                   .event = on_event,
                                   .pod_event = on_pod_event,
@@ -476,6 +558,7 @@ static bool stop(struct app *app)
     if (app->getter != NULL)
         kube_client_cancel(app->getter);
     agent_free(app->agent);
+    tend_free(app->tend);
     bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
     stop_watch(app->pod_watch, app->pods);

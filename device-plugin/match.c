@@ -168,7 +168,7 @@ int match_waiting(const struct match_listing *l, enum mode_resource r, size_t co
                      name);
 }
 
-static bool same_ids(const struct inventory_ids *x, const struct inventory_ids *y)
+bool match_same_ids(const struct inventory_ids *x, const struct inventory_ids *y)
 {
     if (x->len != y->len)
         return false;
@@ -188,7 +188,7 @@ int match_holder(const struct match_listing *l, enum mode_resource r,
 {
     for (size_t i = 0; i < l->len; i++) {
         for (size_t k = 0; k < l->pods[i].containers_len; k++) {
-            if (ids->len > 0 && same_ids(&l->pods[i].containers[k].held[r], ids)) {
+            if (ids->len > 0 && match_same_ids(&l->pods[i].containers[k].held[r], ids)) {
                 *out = &l->pods[i];
                 *container = l->pods[i].containers[k].name;
                 return 0;
@@ -303,8 +303,11 @@ static int due_of(const struct gpu_inventory *inv, enum mode_resource r,
                   struct error *err)
 {
     *d = (struct due){0};
-    if (claim_decode(s->pod, a, &d->claim, err) < 0 ||
-        (!claim_is_empty(&d->claim) && claim_check(&d->claim, s->pod, inv, err) < 0))
+    if (s->claim != NULL)
+        d->claim = *s->claim;
+    else if (claim_decode(s->pod, a, &d->claim, err) < 0)
+        return error_wrap(err, "pod %s: claim", s->pod->key);
+    if (!claim_is_empty(&d->claim) && claim_check(&d->claim, s->pod, inv, err) < 0)
         return error_wrap(err, "pod %s: claim", s->pod->key);
     return mode_resource_is_whole(r) ? due_whole(inv, s->pod, d, err)
                                      : due_shares(inv, r, s, count, a, d, err);
@@ -434,5 +437,61 @@ int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
         out->container_gib += d.shares[i].gib;
         out->container_percent += d.shares[i].percent;
     }
+    return 0;
+}
+
+int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const bool *cards,
+                    const struct inventory_ids *available, const struct inventory_ids *must,
+                    size_t count, struct arena *a, struct inventory_ids *out, struct error *err)
+{
+    out->items = arena_new(a, const char *, count);
+    out->len = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const struct inventory_ids *from = pass == 0 ? must : available;
+        for (size_t i = 0; i < from->len && out->len < count; i++) {
+            int32_t at = inventory_find(inv, r, from->items[i]);
+            if (at >= 0 && cards[at] && (pass == 0 || !contains(must, from->items[i])))
+                out->items[out->len++] = from->items[i];
+        }
+    }
+    if (out->len < count)
+        return error_set(err, ERROR_CONFLICT,
+                         "a pod that is not known here: %zu of %s are needed, and the kubelet has "
+                         "only %zu that were promised to nobody",
+                         count, mode_resource_name(r), out->len);
+    return 0;
+}
+
+int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
+                    const struct inventory_ids *ids, struct arena *a, struct match_grant *out,
+                    struct error *err)
+{
+    int32_t first = INVENTORY_NONE;
+    *out = (struct match_grant){.partial = true};
+    for (size_t i = 0; i < ids->len; i++) {
+        int32_t at = inventory_find(inv, r, ids->items[i]);
+        if (at < 0)
+            return error_set(err, ERROR_INVALID, "'%s' is not an id of %s on this node",
+                             ids->items[i], mode_resource_name(r));
+        if (first >= 0 && at != first && !mode_resource_is_whole(r))
+            return error_set(err, ERROR_CONFLICT,
+                             "a pod that is not known here: its ids of %s lie on cards %d and %d",
+                             mode_resource_name(r), inv->cards[first].index, inv->cards[at].index);
+        first = first < 0 ? at : first;
+    }
+    if (first < 0)
+        return error_set(err, ERROR_INVALID, "no ids of %s", mode_resource_name(r));
+    if (mode_resource_is_whole(r)) {
+        grant_whole(inv, r, &(struct claim){0}, ids, a, out);
+        return 0;
+    }
+    int64_t n = (int64_t)ids->len;
+    out->shares = arena_new(a, struct match_share, 1);
+    out->shares_len = 1;
+    out->shares[0] = (struct match_share){.card = (size_t)first,
+                                          .gib = r == MODE_GPU_MEM ? n : 0,
+                                          .percent = r == MODE_GPU_CORE ? n : 0};
+    out->pod_gib = out->container_gib = out->shares[0].gib;
+    out->container_percent = out->shares[0].percent;
     return 0;
 }

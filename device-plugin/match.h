@@ -46,7 +46,8 @@ bool match_may_wait(const struct match_listed *l, enum mode_resource r);
 
 struct match_subject {
     const struct pod *pod;
-    size_t container; /* as claims count: spec.containers, then spec.initContainers */
+    size_t container;          /* as claims count: spec.containers, then spec.initContainers */
+    const struct claim *claim; /* made on this node; NULL: the pod's annotations say it */
 };
 
 const struct container *match_container(const struct match_subject *s);
@@ -60,6 +61,8 @@ bool match_asks(const struct match_listed *l, const struct pod *p, enum mode_res
  * pods is the one; ERROR_CONFLICT: several could be. */
 int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
                   struct match_subject *out, struct error *err);
+/* The same ids, in any order? */
+bool match_same_ids(const struct inventory_ids *x, const struct inventory_ids *y);
 /* Does an ordinary init container of the pod ask for one of the resources (a bit set)? */
 bool match_init_asks(const struct pod *p, uint32_t resources);
 /* What init_given of r is once the subject has its ids; 0: it is no ordinary init container. */
@@ -78,6 +81,7 @@ struct match_share {
 struct match_grant {
     struct match_subject subject;
     bool whole;
+    bool partial;               /* of a pod that is not known: only what these ids say */
     struct match_share *shares; /* shared modes: its cards */
     size_t shares_len;
     int64_t pod_gib, container_gib, container_percent;
@@ -90,6 +94,14 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
                  const struct match_subject *s, const struct inventory_ids *available,
                  const struct inventory_ids *must, size_t count, struct arena *a,
                  struct inventory_ids *out, struct error *err);
+/* The same for a pod that is not known: ids of one card (its position). Whole cards: none that is taken, by position. */
+int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const bool *cards,
+                    const struct inventory_ids *available, const struct inventory_ids *must,
+                    size_t count, struct arena *a, struct inventory_ids *out, struct error *err);
+/* The grant for these ids by themselves: a share of one card, or whole cards. */
+int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
+                    const struct inventory_ids *ids, struct arena *a, struct match_grant *out,
+                    struct error *err);
 /* The grant for these ids, if they lie where the claim says (I5). */
 int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
                 const struct match_subject *s, const struct inventory_ids *ids, struct arena *a,

@@ -14,8 +14,19 @@
 
 struct given {
     size_t inits[MODE_RESOURCES];
+    bool has_claim;
+    struct claim claim;
+    struct arena arena; /* of the claim */
     char uid[];
 };
+
+static void given_free(struct given *g)
+{
+    if (g == NULL)
+        return;
+    arena_deinit(&g->arena);
+    free(g);
+}
 
 void podcache_init(struct podcache *c)
 {
@@ -33,14 +44,20 @@ static void clear_pods(struct podcache *c)
     }
 }
 
-static bool has_uid(const struct podcache *c, const char *uid)
+const struct pod *podcache_next(const struct podcache *c, size_t *i)
 {
     const char *key;
     void *pod;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &pod);)
-        if (str_eq(((const struct pod *)pod)->uid, uid))
-            return true;
-    return false;
+    return map_next(&c->pods, i, &key, &pod) ? pod : NULL;
+}
+
+const struct pod *podcache_find_uid(const struct podcache *c, const char *uid)
+{
+    const struct pod *p;
+    for (size_t i = 0; (p = podcache_next(c, &i)) != NULL;)
+        if (str_eq(p->uid, uid))
+            return p;
+    return NULL;
 }
 
 /* What belongs to no pod any more. */
@@ -49,10 +66,10 @@ static void sweep_given(struct podcache *c)
     const char *uid;
     void *given;
     for (size_t i = 0; map_next(&c->given, &i, &uid, &given);) {
-        if (has_uid(c, uid))
+        if (podcache_find_uid(c, uid) != NULL)
             continue;
         map_remove(&c->given, uid);
-        free(given);
+        given_free(given);
     }
 }
 
@@ -68,7 +85,7 @@ struct pod *podcache_put(struct podcache *c, struct pod *take)
 {
     struct pod *old = map_put(&c->pods, take->key, take);
     if (old != NULL && !str_eq(old->uid, take->uid))
-        free(map_remove(&c->given, old->uid));
+        given_free(map_remove(&c->given, old->uid));
     return old;
 }
 
@@ -76,7 +93,7 @@ struct pod *podcache_remove(struct podcache *c, const char *key)
 {
     struct pod *old = map_remove(&c->pods, key);
     if (old != NULL)
-        free(map_remove(&c->given, old->uid));
+        given_free(map_remove(&c->given, old->uid));
     return old;
 }
 
@@ -93,21 +110,70 @@ const struct pod *podcache_find(const struct podcache *c, const char *key)
     return map_get(&c->pods, key);
 }
 
-void podcache_note_given(struct podcache *c, const struct match_subject *s, enum mode_resource r)
+static struct given *given_of(struct podcache *c, const char *uid)
 {
-    const char *uid = s->pod->uid;
-    size_t inits = match_init_rank(s, r), n = strlen(uid) + 1;
-    if (inits == 0)
-        return;
+    size_t n = strlen(uid) + 1;
     struct given *g = map_get(&c->given, uid);
     if (g == NULL) {
         g = calloc(1, sizeof *g + n);
         if (g == NULL)
             abort();
         memcpy(g->uid, uid, n);
+        arena_init(&g->arena, 256);
         (void)map_put(&c->given, g->uid, g);
     }
-    g->inits[r] = inits;
+    return g;
+}
+
+void podcache_note_given(struct podcache *c, const struct match_subject *s, enum mode_resource r)
+{
+    size_t inits = match_init_rank(s, r);
+    if (inits == 0)
+        return;
+    struct given *g = given_of(c, s->pod->uid);
+    if (g->inits[r] < inits)
+        g->inits[r] = inits;
+}
+
+const struct claim *podcache_claim(const struct podcache *c, const char *uid)
+{
+    const struct given *g = map_get(&c->given, uid);
+    return g != NULL && g->has_claim ? &g->claim : NULL;
+}
+
+static void *copy_of(struct arena *a, const void *from, size_t bytes)
+{
+    return bytes > 0 ? memcpy(arena_alloc(a, bytes), from, bytes) : NULL;
+}
+
+const struct claim *podcache_keep_claim(struct podcache *c, const char *uid,
+                                        const struct claim *claim)
+{
+    struct given *g = given_of(c, uid);
+    struct arena old = g->arena; /* the claim may be the one that is kept already */
+    arena_init(&g->arena, 256);
+    struct claim kept = *claim;
+    kept.shares = copy_of(&g->arena, claim->shares, claim->shares_len * sizeof *claim->shares);
+    kept.group = copy_of(&g->arena, claim->group, claim->group_len * sizeof *claim->group);
+    kept.visible = copy_of(&g->arena, claim->visible, claim->visible_len * sizeof *claim->visible);
+    g->claim = kept;
+    g->has_claim = true;
+    arena_deinit(&old);
+    return &g->claim;
+}
+
+const struct claim *podcache_promised(const struct podcache *c, const struct pod *p,
+                                      const struct gpu_inventory *inv, struct arena *a)
+{
+    const struct claim *here = podcache_claim(c, p->uid);
+    struct error why = ERROR_INIT;
+    if (here != NULL)
+        return here;
+    struct claim *said = arena_new(a, struct claim, 1);
+    if (claim_decode(p, a, said, &why) < 0 || claim_is_empty(said) ||
+        claim_check(said, p, inv, &why) < 0)
+        return NULL;
+    return said;
 }
 
 void podcache_init_given(const struct podcache *c, const struct pod *p, struct match_listed *l)

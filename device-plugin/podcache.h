@@ -27,10 +27,21 @@ struct pod *podcache_remove(struct podcache *c, const char *key);
 void podcache_reset(struct podcache *c, struct pod **pods, size_t len);
 /* Borrowed until the next change; NULL: unknown. */
 const struct pod *podcache_find(const struct podcache *c, const char *key);
+const struct pod *podcache_find_uid(const struct podcache *c, const char *uid);
+/* for (size_t i = 0; (p = podcache_next(c, &i)) != NULL;) */
+const struct pod *podcache_next(const struct podcache *c, size_t *i);
 
 /* The subject's container has been given its ids of r. Only ordinary init containers need it (match_listed.init_given);
  * forgotten with the pod. */
 void podcache_note_given(struct podcache *c, const struct match_subject *s, enum mode_resource r);
+/* The claim that was made for the pod on this node, or NULL. Borrowed until the next change; forgotten with the pod. */
+const struct claim *podcache_claim(const struct podcache *c, const char *uid);
+/* Copies it and gives the copy. */
+const struct claim *podcache_keep_claim(struct podcache *c, const char *uid,
+                                        const struct claim *claim);
+/* What it was promised: by the claim made here, else by its annotations (in a), if they add up; NULL: nothing. */
+const struct claim *podcache_promised(const struct podcache *c, const struct pod *p,
+                                      const struct gpu_inventory *inv, struct arena *a);
 /* Fills init_given for the pod. */
 void podcache_init_given(const struct podcache *c, const struct pod *p, struct match_listed *l);
 /* Pods, not finished, that ask for one of the resources (a bit set) in an ordinary init container. */

@@ -30,6 +30,7 @@ enum { RECENT = 64, RECENT_UID = 64 };
 struct assigned {
     struct assigned *next;
     char *ns, *name, *uid;
+    char *patch; /* another patch of the pod's; NULL: "assigned" */
     bool old_form;
     int64_t due_ms; /* not before */
     bool told;      /* that it has to be tried again */
@@ -141,6 +142,39 @@ void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out)
     json_object_end(&w);
 }
 
+void publish_claim_patch(const struct pod *pod, const struct claim *claim,
+                         const struct gpu_inventory *inv, struct strbuf *out)
+{
+    /* "assigned" is not among them: it has a patch of its own, which may have come first. */
+    static const char *const keys[] = {
+        NAME_ANN_ALLOCATION, NAME_ANN_CORE,    NAME_ANN_ASSUME_TIME,    NAME_ANN_OLD_IDX,
+        NAME_ANN_OLD_DEV,    NAME_ANN_OLD_POD, NAME_ANN_OLD_ASSUME_TIME};
+    struct arena a;
+    struct labels all;
+    struct json_writer w;
+    int64_t dev_gib = 0;
+    arena_init(&a, 0);
+    for (size_t i = 0; claim->shares_len > 0 && i < inv->cards_len; i++)
+        if (inv->cards[i].index == claim->shares[0].card)
+            dev_gib = gpu_card_gib(&inv->cards[i]);
+    claim_encode(claim, pod, dev_gib, &a, &all);
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", pod->uid);
+    json_key(&w, "annotations");
+    json_object_begin(&w);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (labels_get(&all, keys[i]) != NULL)
+            json_kv_str(&w, keys[i], labels_get(&all, keys[i]));
+    json_kv_str(&w, NAME_ANN_GPU_CONFIRMED, str_or_empty(labels_get(&all, NAME_ANN_ALLOCATION)));
+    json_object_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+    arena_deinit(&a);
+}
+
 /* ---- the worker ---- */
 
 static char *copy(const char *s)
@@ -181,6 +215,7 @@ static void assigned_free(struct assigned *x)
     free(x->ns);
     free(x->name);
     free(x->uid);
+    free(x->patch);
     free(x);
 }
 
@@ -221,22 +256,28 @@ static bool write_assigned(struct publish *p, struct assigned *x)
     if (result == 1)
         return true;
     if (result == 0) {
-        publish_assigned_patch(x->uid, x->old_form, &body);
+        if (x->patch != NULL)
+            strbuf_adds(&body, x->patch);
+        else
+            publish_assigned_patch(x->uid, x->old_form, &body);
         result = kube_patch(p->client, &kube_pods, x->ns, x->name, NULL, KUBE_PATCH_MERGE,
                             strbuf_str(&body), body.len, NULL, &err);
     }
     metrics_inc(&writes, result == 0 ? "pod done" : "pod failed");
     if (result == 0) {
-        log_info("pod assigned", kv("ns", x->ns), kv("pod", x->name));
+        log_info(x->patch != NULL ? "claim recorded" : "pod assigned", kv("ns", x->ns),
+                 kv("pod", x->name));
         return true;
     }
     bool again =
         err.code == ERROR_TIMEOUT || err.code == ERROR_UNAVAILABLE || err.code == ERROR_THROTTLED;
     if (!x->told)
-        log_warn(again ? "pod not marked as assigned yet" : "pod not marked as assigned",
+        log_warn(x->patch != NULL ? "claim not recorded"
+                 : again          ? "pod not marked as assigned yet"
+                                  : "pod not marked as assigned",
                  kv("ns", x->ns), kv("pod", x->name), kv("error", err.text));
     x->told = again;
-    if (!again)
+    if (!again && x->patch == NULL)
         forget(p, x->uid);
     return !again;
 }
@@ -422,4 +463,32 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
     if (full && !known)
         log_warn("pod not marked as assigned: too many wait for the API server", kv("ns", ns),
                  kv("pod", name));
+}
+
+void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch)
+{
+    struct assigned *x = NULL;
+    pthread_mutex_lock(&p->lock);
+    for (struct assigned *y = p->first; y != NULL; y = y->next)
+        if (y->patch != NULL && str_eq(y->uid, pod->uid))
+            x = y;
+    bool full = x == NULL && p->queued >= PUBLISH_ASSIGNED_MAX;
+    if (x != NULL) {
+        free(x->patch);
+        x->patch = copy(strbuf_str(patch));
+    } else if (!full) {
+        x = calloc(1, sizeof *x);
+        if (x == NULL)
+            abort();
+        *x = (struct assigned){.ns = copy(pod->ns),
+                               .name = copy(pod->name),
+                               .uid = copy(pod->uid),
+                               .patch = copy(strbuf_str(patch))};
+        queue_push(p, x);
+        pthread_cond_broadcast(&p->wake);
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (full)
+        log_warn("claim not recorded: too many pods wait for the API server", kv("ns", pod->ns),
+                 kv("pod", pod->name));
 }

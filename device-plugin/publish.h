@@ -11,7 +11,10 @@
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 #include "lib/kube/config.h"
+#include "lib/model/claim.h"
+#include "lib/model/gpu.h"
 #include "lib/model/node.h"
+#include "lib/model/pod.h"
 #include "lib/model/selector.h"
 
 enum { PUBLISH_INTERVAL_MS = 10000, PUBLISH_RETRY_MS = 1000, PUBLISH_ASSIGNED_MAX = 1024 };
@@ -28,6 +31,10 @@ void publish_patches(const struct publish_wanted *w, const struct node *node, st
 /* The merge patch that sets "assigned". old_form: the pod has the older annotations as well. */
 void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out);
 
+/* The merge patch with a claim that was made or corrected on this node: the claim, and that we confirm it. */
+void publish_claim_patch(const struct pod *pod, const struct claim *claim,
+                         const struct gpu_inventory *inv, struct strbuf *out);
+
 struct publish;
 
 int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
@@ -41,3 +48,5 @@ void publish_seen(struct publish *p, struct node *take);
 /* The pod's container is about to start. uid "" when it is not known. */
 void publish_assigned(struct publish *p, const char *ns, const char *name, const char *uid,
                       bool old_form);
+/* Writes a patch of this pod; one that waits already is replaced by it. */
+void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch);

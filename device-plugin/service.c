@@ -4,16 +4,13 @@
  *
  *   GetPreferredAllocation   who waits? (pod resources) → its claim → ids on the claimed cards
  *   Allocate                 the same, then: do the ids lie where the claim says? → environment
- *   PreStartContainer        who holds these ids? → still where the claim says? → "assigned"
+ *   PreStartContainer        who holds these ids? → if the claim says otherwise it is corrected → "assigned"
  *
- * The pod is found among those that the watch has brought. The kubelet may be faster than our watch, so when none of
- * them waits for the resource the API server is asked: first for listed pods that the watch has not brought at all, then
- * for those of which it may have brought a namesake from before. A refusal rejects the pod for good (the kubelet's rule), so it is a sentence for its owner; an
+ * Who waits is service_identify's business, what is true service_books'. A refusal rejects the pod for good (the kubelet's rule), so it is a sentence for its owner; an
  * environment that means "failed" is never handed out.
  */
-#include "device-plugin/service.h"
+#include "device-plugin/service_inside.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "device-plugin/match.h"
@@ -24,27 +21,9 @@
 #include "lib/base/arena.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/str.h"
-
-struct endpoint {
-    struct service *service;
-    enum mode_resource resource;
-    struct strbuf list; /* the encoded ListAndWatch message */
-    uint64_t generation;
-};
-
-struct service {
-    struct service_hooks hooks;
-    struct podresources *podresources;
-    pthread_mutex_t lock; /* everything below */
-    struct arena inventory_arena;
-    struct gpu_inventory inventory;
-    enum gpu_mode mode;
-    char *refusal;
-    struct podcache pods;
-    struct endpoint endpoints[MODE_RESOURCES];
-};
 
 static struct metric calls_total = {.kind = METRIC_COUNTER,
                                     .name = "cosched_device_plugin_calls_total",
@@ -67,12 +46,14 @@ int service_new(struct service **out, const char *pod_resources_socket,
         abort();
     s->hooks = *hooks;
     s->podresources = p;
+    s->checkpoint = hooks->checkpoint != NULL ? mem_strdup(hooks->checkpoint) : NULL;
     pthread_mutex_init(&s->lock, NULL);
     arena_init(&s->inventory_arena, 0);
     podcache_init(&s->pods);
     for (int r = 0; r < MODE_RESOURCES; r++) {
         s->endpoints[r] = (struct endpoint){.service = s, .resource = (enum mode_resource)r};
         strbuf_init(&s->endpoints[r].list);
+        arena_init(&s->endpoints[r].preferred_arena, 0);
     }
     metrics_register(&calls_total);
     metrics_register(&allocate_seconds);
@@ -85,12 +66,15 @@ void service_free(struct service *s)
     if (s == NULL)
         return;
     podcache_deinit(&s->pods);
-    for (int r = 0; r < MODE_RESOURCES; r++)
+    for (int r = 0; r < MODE_RESOURCES; r++) {
         strbuf_deinit(&s->endpoints[r].list);
+        arena_deinit(&s->endpoints[r].preferred_arena);
+    }
     arena_deinit(&s->inventory_arena);
     podresources_free(s->podresources);
     pthread_mutex_destroy(&s->lock);
     free(s->refusal);
+    free(s->checkpoint);
     free(s);
 }
 
@@ -143,9 +127,24 @@ bool service_set_devices(struct service *s, enum mode_resource r, const struct i
     return changed;
 }
 
+void service_set_answer(struct service *s, const struct service_answer *answer)
+{
+    pthread_mutex_lock(&s->lock);
+    s->answer = *answer;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void service_set_placement(struct service *s, enum gpu_placement placement)
+{
+    pthread_mutex_lock(&s->lock);
+    s->placement = placement;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void service_put_pod(struct service *s, struct pod *take)
 {
     pthread_mutex_lock(&s->lock);
+    s->version++;
     struct pod *old = podcache_put(&s->pods, take);
     pthread_mutex_unlock(&s->lock);
     pod_free(old);
@@ -154,6 +153,7 @@ void service_put_pod(struct service *s, struct pod *take)
 void service_delete_pod(struct service *s, const char *key)
 {
     pthread_mutex_lock(&s->lock);
+    s->version++;
     struct pod *old = podcache_remove(&s->pods, key);
     pthread_mutex_unlock(&s->lock);
     pod_free(old);
@@ -163,6 +163,8 @@ void service_reset_pods(struct service *s, struct pod **pods, size_t len)
 {
     pthread_mutex_lock(&s->lock);
     podcache_reset(&s->pods, pods, len);
+    s->version++;
+    s->owed = true; /* what was said meanwhile may not be what is true */
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -199,142 +201,6 @@ size_t service_init_holders(struct service *s, uint32_t resources)
 
 /* ---- the kubelet's side ---- */
 
-/* What the watch has brought under a listed pod's name. */
-enum acquaintance {
-    STRANGER,  /* nothing */
-    DOUBTFUL,  /* a pod that was admitted long ago, and yet has a container without ids */
-    IDENTIFIED /* the pod, or one that asks for nothing */
-};
-
-struct request {
-    struct endpoint *endpoint;
-    struct service *service;
-    struct arena arena;
-    struct match_listing listing;
-    enum acquaintance *acquaintance; /* of each listed pod */
-    struct pod *fetched[SERVICE_GETS_MAX];
-    size_t fetched_len;
-    int64_t gets_end_ms;
-    struct match_subject subject; /* borrowed from the cache: only under the lock */
-};
-
-static void request_init(struct request *q, void *arg)
-{
-    *q = (struct request){.endpoint = arg};
-    q->service = q->endpoint->service;
-    arena_init(&q->arena, 0);
-}
-
-static void request_deinit(struct request *q)
-{
-    for (size_t i = 0; i < q->fetched_len; i++)
-        pod_free(q->fetched[i]);
-    arena_deinit(&q->arena);
-}
-
-static struct pod *fetched(const struct request *q, const char *key)
-{
-    for (size_t i = 0; i < q->fetched_len; i++)
-        if (str_eq(q->fetched[i]->key, key))
-            return q->fetched[i];
-    return NULL;
-}
-
-/* Can the pod be under admission? One that has run, that has ended or that is ending was admitted before. If its name
- * waits all the same, it is a namesake from before, or the kubelet has lost its books. */
-static bool is_new(const struct pod *p)
-{
-    if (p->phase != POD_PENDING || p->terminating)
-        return false;
-    for (size_t i = 0; i < p->containers_len; i++)
-        if (p->containers[i].has_id)
-            return false;
-    for (size_t i = 0; i < p->init_containers_len; i++)
-        if (p->init_containers[i].has_id)
-            return false;
-    return true;
-}
-
-/* Under the lock. What we asked the API server for is newer than what the watch had brought. */
-static void attach_pods(struct request *q)
-{
-    for (size_t i = 0; i < q->listing.len; i++) {
-        struct match_listed *l = &q->listing.pods[i];
-        const struct pod *seen = podcache_find(&q->service->pods, l->key);
-        l->pod = fetched(q, l->key);
-        if (l->pod == NULL && seen != NULL && is_new(seen))
-            l->pod = seen;
-        if (l->pod != NULL)
-            seen = l->pod;
-        if (seen != NULL)
-            podcache_init_given(&q->service->pods, seen, l);
-        q->acquaintance[i] = seen == NULL ? STRANGER
-                             : l->pod == NULL && match_asks(l, seen, q->endpoint->resource)
-                                 ? DOUBTFUL
-                                 : IDENTIFIED;
-    }
-}
-
-/* Without the lock. Asks for the listed pods that we know only so well and that could be the one. */
-static int fetch_pods(struct request *q, enum acquaintance whom, struct error *err)
-{
-    const struct service_hooks *h = &q->service->hooks;
-    if (h->get_pod == NULL)
-        return 0;
-    if (q->gets_end_ms == 0)
-        q->gets_end_ms = clock_mono_ms() + SERVICE_GET_MS;
-    for (size_t i = 0; i < q->listing.len && q->fetched_len < SERVICE_GETS_MAX; i++) {
-        const struct match_listed *l = &q->listing.pods[i];
-        struct pod *p = NULL;
-        if (q->acquaintance[i] != whom || !match_may_wait(l, q->endpoint->resource))
-            continue;
-        int64_t left_ms = q->gets_end_ms - clock_mono_ms();
-        if (left_ms <= 0)
-            return error_set(err, ERROR_TIMEOUT, "pod %s: the API server did not answer in time",
-                             l->key);
-        struct error why = ERROR_INIT;
-        if (h->get_pod(h->arg, l->ns, l->name, left_ms, &p, &why) == 0) {
-            q->fetched[q->fetched_len++] = p;
-        } else if (why.code != ERROR_NOT_FOUND) {
-            *err = why;
-            return error_wrap(err, "pod %s is not known here yet", l->key);
-        }
-    }
-    return 0;
-}
-
-static int check_served(const struct request *q, struct error *err)
-{
-    const struct service *s = q->service;
-    if (s->refusal != NULL)
-        return error_set(err, ERROR_UNSUPPORTED, "%s", s->refusal);
-    if (!(mode_resources(s->mode) & 1u << q->endpoint->resource))
-        return error_set(err, ERROR_UNSUPPORTED, "this node is in mode %s, which does not offer %s",
-                         gpu_mode_name(s->mode), mode_resource_name(q->endpoint->resource));
-    return 0;
-}
-
-/* Names the container that waits for count ids. 0: the lock is held and q->subject is valid under it. */
-static int identify_locked(struct request *q, size_t count, struct error *err)
-{
-    struct service *s = q->service;
-    if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, err) < 0)
-        return -1;
-    q->acquaintance = arena_new(&q->arena, enum acquaintance, q->listing.len);
-    for (enum acquaintance ask = STRANGER;; ask++) {
-        pthread_mutex_lock(&s->lock);
-        attach_pods(q);
-        error_clear(err);
-        /* The mode may have changed while the API server was asked. */
-        if (check_served(q, err) == 0 &&
-            match_waiting(&q->listing, q->endpoint->resource, count, &q->subject, err) == 0)
-            return 0;
-        pthread_mutex_unlock(&s->lock);
-        if (err->code != ERROR_NOT_FOUND || ask == IDENTIFIED || fetch_pods(q, ask, err) < 0)
-            return -1;
-    }
-}
-
 /* Under the lock: the refusal of an identified pod. */
 static void tell_refused(const struct request *q, const struct pod *pod, const char *why)
 {
@@ -360,6 +226,25 @@ static uint64_t newest_list(void *arg, struct strbuf *message)
     return generation;
 }
 
+static int prefer_known(struct request *q, const struct wire_preference *w,
+                        struct inventory_ids *chosen, struct error *err)
+{
+    if (service_settle_claim(q, err) < 0)
+        return -1;
+    return match_prefer(&q->service->inventory, q->endpoint->resource, &q->subject, &w->available,
+                        &w->must, w->count, &q->arena, chosen, err);
+}
+
+static int prefer_stranger(struct request *q, const struct wire_preference *w,
+                           struct inventory_ids *chosen, struct error *err)
+{
+    bool cards[GPU_CARDS_MAX] = {false};
+    if (service_stranger_cards(q, w->count, cards, err) < 0)
+        return -1;
+    return match_prefer_on(&q->service->inventory, q->endpoint->resource, cards, &w->available,
+                           &w->must, w->count, &q->arena, chosen, err);
+}
+
 static int prefer(struct request *q, const void *bytes, size_t n, struct strbuf *reply,
                   struct error *err)
 {
@@ -371,15 +256,16 @@ static int prefer(struct request *q, const void *bytes, size_t n, struct strbuf 
     if (len != 1)
         return error_set(err, ERROR_UNSUPPORTED,
                          "%zu containers in one call; the kubelet sends one", len);
-    if (identify_locked(q, wanted[0].count, err) < 0) {
+    if (service_identify_locked(q, wanted[0].count, err) < 0) {
         tell_refused(q, NULL, err->text);
         return -1;
     }
-    int result = match_prefer(&q->service->inventory, q->endpoint->resource, &q->subject,
-                              &wanted[0].available, &wanted[0].must, wanted[0].count, &q->arena,
-                              &chosen, err);
+    int result = q->stranger ? prefer_stranger(q, &wanted[0], &chosen, err)
+                             : prefer_known(q, &wanted[0], &chosen, err);
     if (result < 0)
         tell_refused(q, q->subject.pod, err->text);
+    else
+        service_note_preferred(q, &chosen);
     pthread_mutex_unlock(&q->service->lock);
     if (result == 0)
         wire_encode_preferred(&chosen, 1, reply);
@@ -390,11 +276,47 @@ static int get_preferred(void *arg, const void *bytes, size_t n, struct strbuf *
                          struct error *err)
 {
     struct request q;
-    request_init(&q, arg);
+    service_request_init(&q, arg);
     int result = prefer(&q, bytes, n, reply, err);
-    request_deinit(&q);
+    service_request_deinit(&q);
     metrics_inc(&calls_total, result < 0 ? "preferred refused" : "preferred answered");
     return result;
+}
+
+static int grant_known(struct request *q, const struct inventory_ids *ids,
+                       struct match_grant *grant, struct error *err)
+{
+    struct service *s = q->service;
+    enum mode_resource r = q->endpoint->resource;
+    if (service_settle_claim(q, err) < 0 ||
+        match_grant(&s->inventory, r, &q->subject, ids, &q->arena, grant, err) < 0)
+        return -1;
+    podcache_note_given(&s->pods, &q->subject, r);
+    if (q->subject.claim != NULL && s->hooks.record != NULL)
+        s->hooks.record(s->hooks.arg, q->subject.pod, q->subject.claim, &s->inventory);
+    return 0;
+}
+
+static int grant_stranger(struct request *q, const struct inventory_ids *ids,
+                          struct match_grant *grant, struct error *err)
+{
+    struct service *s = q->service;
+    enum mode_resource r = q->endpoint->resource;
+    bool cards[GPU_CARDS_MAX] = {false};
+    if (match_grant_ids(&s->inventory, r, ids, &q->arena, grant, err) < 0 ||
+        service_stranger_cards(q, ids->len, cards, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ids->len; i++) {
+        int32_t at = inventory_find(&s->inventory, r, ids->items[i]);
+        if (!cards[at])
+            return error_set(
+                err, ERROR_CONFLICT,
+                "a pod that is not known here: the kubelet took %s on card %d, where there is no room for it "
+                "beside what others were promised",
+                mode_resource_name(r), s->inventory.cards[at].index);
+    }
+    s->owed = true;
+    return 0;
 }
 
 static int allocate_one(struct request *q, const void *bytes, size_t n, struct strbuf *reply,
@@ -409,21 +331,25 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
     if (len != 1)
         return error_set(err, ERROR_UNSUPPORTED,
                          "%zu containers in one call; the kubelet sends one", len);
-    if (identify_locked(q, ids[0].len, err) < 0) {
+    if (!service_identify_preferred(q, &ids[0]) &&
+        service_identify_locked(q, ids[0].len, err) < 0) {
         tell_refused(q, NULL, err->text);
         return -1;
     }
     const struct gpu_inventory *inv = &q->service->inventory;
-    int result =
-        match_grant(inv, q->endpoint->resource, &q->subject, &ids[0], &q->arena, &grant, err);
+    int result = q->stranger ? grant_stranger(q, &ids[0], &grant, err)
+                             : grant_known(q, &ids[0], &grant, err);
     if (result < 0) {
         tell_refused(q, q->subject.pod, err->text);
     } else {
-        podcache_note_given(&q->service->pods, &q->subject, q->endpoint->resource);
-        response_build(inv, q->service->mode, &grant, &q->arena, &response);
+        const struct service_answer *w = &q->service->answer;
+        response_build(inv, q->service->mode, w->list, &grant, &q->arena, &response);
+        if (w->engine != NULL && !grant.whole)
+            w->engine->dress(w->isolation, inv, &grant, &q->arena, &response);
         wire_encode_allocate(&response, 1, reply);
-        log_info("container allocated", kv("pod", q->subject.pod->key),
-                 kv("container", match_container(&q->subject)->name),
+        log_info("container allocated",
+                 kv("pod", q->stranger ? "(not known yet)" : q->subject.pod->key),
+                 kv("container", q->stranger ? "" : match_container(&q->subject)->name),
                  kv("resource", mode_resource_name(q->endpoint->resource)), kv("ids", ids[0].len),
                  kv("cards", response.envs[0].value));
     }
@@ -435,47 +361,20 @@ static int allocate(void *arg, const void *bytes, size_t n, struct strbuf *reply
 {
     int64_t began_us = clock_mono_us();
     struct request q;
-    request_init(&q, arg);
+    service_request_init(&q, arg);
     int result = allocate_one(&q, bytes, n, reply, err);
-    request_deinit(&q);
+    service_request_deinit(&q);
     metrics_inc(&calls_total, result < 0 ? "allocate refused" : "allocate answered");
     metrics_observe_us(&allocate_seconds, NULL, clock_mono_us() - began_us);
     return result;
 }
 
-/* Allocate has decided already; this is the last look before the container runs. What cannot be looked at (an init
- * container is in no list; a pod that we do not know) is no reason to stop it. */
 static int pre_start_one(struct request *q, const void *bytes, size_t n, struct error *err)
 {
-    struct service *s = q->service;
     struct inventory_ids ids;
-    const struct match_listed *holder = NULL;
-    const char *container = NULL;
-    struct match_subject subject;
-    struct match_grant grant;
-    struct error why = ERROR_INIT;
     if (wire_decode_pre_start(bytes, n, &q->arena, &ids, err) < 0)
         return -1;
-    if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, &why) < 0 ||
-        match_holder(&q->listing, q->endpoint->resource, &ids, &holder, &container, &why) < 0) {
-        log_warn("container starts unverified",
-                 kv("resource", mode_resource_name(q->endpoint->resource)), kv("error", why.text));
-        return 0;
-    }
-    int result = 0;
-    pthread_mutex_lock(&s->lock);
-    const struct pod *p = podcache_find(&s->pods, holder->key);
-    if (p != NULL && (p->terminating || pod_is_finished(p)))
-        p = NULL; /* perhaps a namesake of the one that starts */
-    if (p != NULL && match_named(p, container, &subject))
-        result = match_grant(&s->inventory, q->endpoint->resource, &subject, &ids, &q->arena,
-                             &grant, err);
-    if (result < 0)
-        tell_refused(q, p, err->text);
-    else if (s->hooks.starting != NULL)
-        s->hooks.starting(s->hooks.arg, holder->ns, holder->name, p);
-    pthread_mutex_unlock(&s->lock);
-    return result;
+    return service_verify(q, &ids, err);
 }
 
 static int pre_start(void *arg, const void *bytes, size_t n, struct strbuf *reply,
@@ -483,9 +382,9 @@ static int pre_start(void *arg, const void *bytes, size_t n, struct strbuf *repl
 {
     (void)reply; /* PreStartContainerResponse is empty: no bytes */
     struct request q;
-    request_init(&q, arg);
+    service_request_init(&q, arg);
     int result = pre_start_one(&q, bytes, n, err);
-    request_deinit(&q);
+    service_request_deinit(&q);
     metrics_inc(&calls_total, result < 0 ? "prestart refused" : "prestart answered");
     return result;
 }

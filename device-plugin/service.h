@@ -12,26 +12,40 @@
 #include <stdint.h>
 
 #include "device-plugin/inventory.h"
+#include "device-plugin/isolation.h"
 #include "device-plugin/mode.h"
+#include "device-plugin/response.h"
 #include "device-plugin/rpc.h"
 #include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "lib/model/claim.h"
 #include "lib/model/gpu.h"
 #include "lib/model/pod.h"
 
 /* Inner calls: together below two seconds. All GETs of one call share SERVICE_GET_MS. */
-enum { SERVICE_LIST_MS = 900, SERVICE_GET_MS = 900, SERVICE_GETS_MAX = 8 };
+enum {
+    SERVICE_LIST_MS = 900,
+    SERVICE_GET_MS = 900,
+    SERVICE_GETS_MAX = 8,
+    SERVICE_PREFERRED_MS = 2000 /* from GetPreferredAllocation to its Allocate, at most */
+};
 
 struct service_hooks {
     /* The API server's word on one pod of this node, within the time. ERROR_NOT_FOUND: there is none. NULL: cannot be
      * asked. On a transport thread. */
     int (*get_pod)(void *arg, const char *ns, const char *name, int64_t timeout_ms,
                    struct pod **out, struct error *err);
-    /* A container of the pod is about to start on the claimed cards. pod NULL: the watch has not brought it yet. Must not
-     * block. */
-    void (*starting)(void *arg, const char *ns, const char *name, const struct pod *pod);
+    /* A container of the pod is about to start on the claimed cards. pod NULL: the watch has not brought it yet. placed: the
+     * claim was made or corrected here, its annotations may not say so yet. Must not block. */
+    void (*starting)(void *arg, const char *ns, const char *name, const struct pod *pod,
+                     bool placed);
+    /* The pod's claim, made or corrected here, belongs into its annotations. Must not block. May be NULL. */
+    void (*record)(void *arg, const struct pod *pod, const struct claim *claim,
+                   const struct gpu_inventory *inv);
     /* A container was refused. pod NULL: nobody could be named. Must not block. */
     void (*refused)(void *arg, const struct pod *pod, const char *why);
     void *arg;
+    const char *checkpoint; /* path of the kubelet's checkpoint; NULL: it is not read. Copied. */
 };
 
 struct service;
@@ -44,9 +58,18 @@ void service_free(struct service *s);
 void service_set_inventory(struct service *s, const struct gpu_inventory *inv); /* copies */
 /* refusal NULL: containers are served; otherwise every one is refused with this sentence (copied). */
 void service_set_mode(struct service *s, enum gpu_mode mode, const char *refusal);
+/* What is in the answer beside the contract's environment. Borrowed: lives as long as the service. */
+struct service_answer {
+    const struct isolation_engine *engine; /* NULL: none */
+    const struct isolation_config *isolation;
+    enum response_list list;
+};
+void service_set_answer(struct service *s, const struct service_answer *answer);
 /* The list for the kubelet; true when it differs from the one before. */
 bool service_set_devices(struct service *s, enum mode_resource r,
                          const struct inventory_devices *d);
+/* Which card is filled first, for pods that come without a claim. */
+void service_set_placement(struct service *s, enum gpu_placement placement);
 void service_put_pod(struct service *s, struct pod *take);
 void service_delete_pod(struct service *s, const char *key);
 /* All pods of this node; every pointer is taken. */
@@ -57,6 +80,14 @@ int service_held(struct service *s, int64_t timeout_ms, struct arena *a,
 /* Pods of this node, not finished, that ask for one of the resources (a bit set) in an ordinary init container: what
  * such a container holds is in no list until the pod is gone. */
 size_t service_init_holders(struct service *s, uint32_t resources);
+
+/* Counts changes of what service_print_pods prints. */
+uint64_t service_version(struct service *s);
+/* The pods that ask for our resources, with their claims, as a JSON array of objects that decode_pod reads. */
+void service_print_pods(struct service *s, struct strbuf *out);
+/* Compares what containers hold with what was promised, when there is reason to: after a list of all pods, after a stranger was
+ * served. Differences are recorded. 1: there was nothing to do; 0: done; -1: the kubelet could not be asked. */
+int service_reconcile(struct service *s, int64_t timeout_ms, struct error *err);
 
 /* The transport's side: methods, and the argument they take for a resource. */
 extern const struct rpc_method service_methods[];

@@ -190,6 +190,22 @@ void wire_encode_allocate(const struct response *answers, size_t len, struct str
             c->mounts[k]->host_path = arena_strdup(&a, r->mounts[k].host_path);
             c->mounts[k]->read_only = r->mounts[k].read_only;
         }
+        c->devices = arena_new(&a, V1beta1__DeviceSpec *, r->devices_len);
+        c->n_devices = r->devices_len;
+        for (size_t k = 0; k < r->devices_len; k++) {
+            c->devices[k] = arena_new(&a, V1beta1__DeviceSpec, 1);
+            v1beta1__device_spec__init(c->devices[k]);
+            c->devices[k]->container_path = c->devices[k]->host_path =
+                arena_strdup(&a, r->devices[k]);
+            c->devices[k]->permissions = arena_strdup(&a, "rw");
+        }
+        c->cdi_devices = arena_new(&a, V1beta1__CDIDevice *, r->cdi_len);
+        c->n_cdi_devices = r->cdi_len;
+        for (size_t k = 0; k < r->cdi_len; k++) {
+            c->cdi_devices[k] = arena_new(&a, V1beta1__CDIDevice, 1);
+            v1beta1__cdidevice__init(c->cdi_devices[k]);
+            c->cdi_devices[k]->name = arena_strdup(&a, r->cdi[k]);
+        }
         m.container_responses[i] = c;
     }
     pack(&m.base, out);

@@ -157,14 +157,22 @@ def init_containers(suite):
     p.stop()
 
 
-@case("a pod that did not come through the scheduler is refused with a sentence, not started with a wrong card", needs={"kubelet"})
-def refuses(suite):
+@case("a pod that did not come through the scheduler gets a card by the node's policy and is recorded; one that fits nowhere is refused with a sentence",
+      needs={"kubelet"})
+def foreign(suite):
     c, ns = suite.cluster, suite.namespace()
     start_plugin(suite)
     wait_until(lambda: allocatable(c, "aliyun.com/gpu-mem") == "30", "allocatable")
     gpu_pod(c, ns, "stray", 3, node=c.env["K8S_NODE"])
-    status = wait_until(lambda: (lambda s: s if s.get("phase") == "Failed" else None)(c.pod(ns, "stray")["status"]), "the kubelet rejects it")
-    check(re.search(r"claim|ack-co-scheduler", status.get("message", "")), status)
+    wait_running(c, ns, "stray")
+    annotations = wait_until(lambda: (lambda a: a if a.get("scheduler.framework.gpushare.assigned") == "true" and
+                                      "scheduler.framework.gpushare.allocation" in a else None)(c.pod(ns, "stray")["metadata"].get("annotations", {})),
+                             "the claim is recorded, and in use")
+    (card, gib), = json.loads(annotations["scheduler.framework.gpushare.allocation"])["0"].items()
+    check_equal((environment(c, ns, "stray")["ALIYUN_COM_GPU_MEM_IDX"], gib), (card, 3), "card in the environment, GiB in the annotation")
+    gpu_pod(c, ns, "large", 16, node=c.env["K8S_NODE"])
+    status = wait_until(lambda: (lambda s: s if s.get("phase") == "Failed" else None)(c.pod(ns, "large")["status"]), "the kubelet rejects it")
+    check(re.search(r"no card has 16 GiB free beside what others were promised", status.get("message", "")), status)
 
 
 @case("the kubelet restarts, the plugin restarts: allocatable comes back and pods keep their cards", needs={"kubelet", "alone"})

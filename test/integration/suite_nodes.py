@@ -530,18 +530,30 @@ def refusals(suite):
         c.wait_refused(ns, f"large-{i}", r"^0/\d+ nodes fit: .*" + sentence)
 
 
-@case("a pod that did not come through the scheduler is refused by the plugin with a sentence, and holds nothing")
+@case("a pod that did not come through the scheduler gets a card by the node's policy, is recorded, and the scheduler counts it there")
 def stray(suite):
     c, ns = suite.cluster, suite.namespace()
-    nodes = Nodes(suite, [gpu_node("stray-1", "share", T4, 1)])
-    nodes.offers("stray-1", mem=15, count=1)
-    c.create_pod(ns, "stray", limits={MEM: "3"}, scheduler=None, nodeName="stray-1")
-    status = wait_pod(c, ns, "stray", "Failed")["status"]
-    check_equal(status.get("reason"), "UnexpectedAdmissionError", "reason")
-    check(re.search(r"code = FailedPrecondition desc = pod \S+/stray asks for aliyun.com/gpu-mem but carries no claim", status["message"]), status)
+    nodes = Nodes(suite, [gpu_node("stray-1", "share", T4, 2)])
+    nodes.offers("stray-1", mem=30, count=2)
     suite.scheduler()
+    memory_pod(c, ns, "first", 4, "stray-1")
+    card, = by_card([wait_pod(c, ns, "first")])
+    c.create_pod(ns, "stray", limits={MEM: "3"}, scheduler=None, nodeName="stray-1")
+    wait_pod(c, ns, "stray")
+    pod = wait_until(lambda: (lambda p: p if p["metadata"].get("annotations", {}).get("scheduler.framework.gpushare.assigned") == "true" and
+                              CLAIM in p["metadata"]["annotations"] else None)(c.pod(ns, "stray")), "the claim is recorded, and in use")
+    check_environment(nodes, pod)
+    check_equal(by_card([pod]), {card: 3}, "binpack: beside the first")
+    c.create_pod(ns, "large", limits={MEM: "16"}, scheduler=None, nodeName="stray-1")
+    status = wait_pod(c, ns, "large", "Failed")["status"]
+    check(re.search(r"large: no card has 16 GiB free beside what others were promised \(largest free: 15 GiB on card \d\)", status["message"]), status)
+    # Where the stray pod is is known: the other card is whole, this one has 8 GiB left and not one more.
     memory_pod(c, ns, "whole", 15, "stray-1")
-    check_environment(nodes, wait_pod(c, ns, "whole"))
+    check_equal(by_card([wait_pod(c, ns, "whole")]), {1 - card: 15}, "the other card")
+    memory_pod(c, ns, "more", 9, "stray-1")
+    c.wait_refused(ns, "more", r"too little aliyun.com/gpu-mem \(asked: 9, largest free: 8 on stray-1\)|no card with 9 GiB free")
+    memory_pod(c, ns, "rest", 8, "stray-1")
+    check_environment(nodes, wait_pod(c, ns, "rest"))
 
 
 @case("the CPU documents' Deployments are injected, placed and run, and an update of one replaces its pod")

@@ -34,11 +34,23 @@ static int get_pod(void *arg, const char *ns, const char *name, int64_t timeout_
     return 0;
 }
 
-static void on_starting(void *arg, const char *ns, const char *name, const struct pod *pod)
+static void on_starting(void *arg, const char *ns, const char *name, const struct pod *pod,
+                        bool placed)
 {
     struct plugin_fixture *f = arg;
-    (void)ns, (void)name, (void)pod;
+    (void)ns, (void)name, (void)pod, (void)placed;
     f->starting++;
+}
+
+static void on_record(void *arg, const struct pod *pod, const struct claim *claim,
+                      const struct gpu_inventory *inv)
+{
+    struct plugin_fixture *f = arg;
+    AUTO_STRBUF patch;
+    strbuf_init(&patch);
+    publish_claim_patch(pod, claim, inv, &patch);
+    (void)str_format(f->record, sizeof f->record, "%s", strbuf_str(&patch));
+    f->records++;
 }
 
 static void on_refused(void *arg, const struct pod *pod, const char *why)
@@ -73,8 +85,15 @@ static void on_ready(void *arg, bool cards, bool mode, bool registered)
 void plugin_start(struct plugin_fixture *f)
 {
     struct error err = ERROR_INIT;
-    struct service_hooks hooks = {
-        .get_pod = get_pod, .starting = on_starting, .refused = on_refused, .arg = f};
+    char checkpoint[256];
+    assert_true(str_format(checkpoint, sizeof checkpoint, "%s/kubelet_internal_checkpoint",
+                           kubelet_plugin_dir(f->kubelet)));
+    struct service_hooks hooks = {.get_pod = get_pod,
+                                  .starting = on_starting,
+                                  .record = on_record,
+                                  .refused = on_refused,
+                                  .checkpoint = checkpoint,
+                                  .arg = f};
     if (service_new(&f->service, kubelet_pod_resources(f->kubelet), &hooks, &err) < 0)
         fail_msg("%s", err.text);
     f->config.service = f->service;
@@ -107,7 +126,10 @@ int plugin_setup(void **state)
     f->config = (struct agent_config){.loop = f->loop,
                                       .plugin_dir = kubelet_plugin_dir(f->kubelet),
                                       .state_dir = f->state_dir,
-                                      .isolation_none = true,
+                                      .isolation = {.none = true,
+                                                    .mps_pipe = f->dir,
+                                                    .mps_shm = f->dir,
+                                                    .cgpu_dir = "/nonexistent"},
                                       .exclusive = true,
                                       .publish = on_publish,
                                       .event = on_event,
@@ -128,8 +150,11 @@ int plugin_teardown(void **state)
     rpc_shutdown();
     metrics_reset();
     log_set_sink(NULL, NULL);
-    (void)str_format(path, sizeof path, "%s/mode.json", f->state_dir);
-    unlink(path);
+    static const char *const files[] = {"mode.json", "pods.json", "pods.json.new"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        (void)str_format(path, sizeof path, "%s/%s", f->state_dir, files[i]);
+        unlink(path);
+    }
     rmdir(f->state_dir);
     assert_int_equal(0, rmdir(f->dir));
     arena_deinit(&f->arena);

@@ -39,7 +39,8 @@ struct plugin_fixture {
     int64_t gpu_count;
     char reason[64], message[512];
     bool ready;
-    _Atomic int gets, starting, refused;
+    _Atomic int gets, starting, refused, records;
+    char record[1024]; /* the last patch with a claim */
     char refusal[ERROR_TEXT_SIZE];
     /* The API server's word on pods that the watch has not brought. */
     const char *remote_name, *remote_containers, *remote_annotations;

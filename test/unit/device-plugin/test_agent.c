@@ -259,7 +259,7 @@ static void isolation_and_neighbours(void **state)
         plugin_stop(f);
         unlink(path);
         f->reason[0] = '\0';
-        f->config.isolation_none = rows[i].none;
+        f->config.isolation.none = rows[i].none;
         f->config.exclusive = rows[i].exclusive;
         int before = kubelet_registrations(f->kubelet, rows[i].resource);
         plugin_start(f);
@@ -270,7 +270,7 @@ static void isolation_and_neighbours(void **state)
             expect_int(rows[i].row, before, kubelet_registrations(f->kubelet, rows[i].resource));
         expect_str(rows[i].row, rows[i].reason, f->reason);
     }
-    f->config.isolation_none = false;
+    f->config.isolation.none = false;
     plugin_stop(f);
     unlink(path);
     plugin_start(f);

@@ -319,7 +319,7 @@ static void admitted(void **state)
             match_grant(&f->inv, admissions[i].r, &s, &ids, &f->a, &grant, &err) < 0) {
             expect_str(row, admissions[i].env, err.text);
         } else if (result == 0) {
-            response_build(&f->inv, admissions[i].mode, &grant, &f->a, &r);
+            response_build(&f->inv, admissions[i].mode, RESPONSE_ENVVAR, &grant, &f->a, &r);
             AUTO_STRBUF env;
             strbuf_init(&env);
             for (size_t k = 0; k < r.envs_len; k++)

@@ -32,13 +32,7 @@ static void registers_and_serves(void **state)
     expect_int("the start was told", 1, f->starting);
     expect_int("without asking the API server", 0, f->gets);
 
-    plugin_arrive(f, "b", "c0=gpu-mem:3", "");
-    expect_int("a pod without a claim", -1,
-               kubelet_admit(f->kubelet, "default", "b", "c0", MEM, 3, &env, &err));
-    expect_true(
-        "is refused in a sentence",
-        strstr(err.text, "pod default/b asks for aliyun.com/gpu-mem but carries no claim") != NULL);
-    expect_int("which is told", 1, f->refused);
+    expect_int("and nothing has to be recorded", 0, f->records);
     expect_done();
 }
 
@@ -61,10 +55,8 @@ static void the_kubelet_is_faster_than_the_watch(void **state)
 
     f->remote_error = ERROR_UNAVAILABLE;
     kubelet_add_pod(f->kubelet, "default", "later", one);
-    expect_int("an API server that is away", -1,
+    expect_int("an API server that is away: what nobody knows has room", 0,
                kubelet_admit(f->kubelet, "default", "later", "c0", MEM, 2, &env, &err));
-    expect_true("refuses what nobody knows",
-                strstr(err.text, "is not known here yet: the API server is away") != NULL);
     plugin_arrive(f, "known", "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"1\\\":1}}"));
     error_clear(&err);
     expect_int("but not what the watch has brought", 0,
@@ -152,6 +144,41 @@ static void a_burst_is_not_lost_to_the_rate_limit(void **state)
     expect_done();
 }
 
+static void the_list_is_asked_once_for_a_container(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct kubelet_answer env;
+    struct kubelet_ids available, chosen, others;
+    struct error err = ERROR_INIT;
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "list", MEM, 30, 30);
+    plugin_arrive(f, "a", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    kubelet_free_ids(f->kubelet, MEM, &available);
+    expect_int("preferred", 0, kubelet_prefer(f->kubelet, MEM, &available, 3, &chosen, &err));
+    kubelet_limit_lists(f->kubelet, 1000000);
+    expect_int("Allocate with those ids needs no list", 0,
+               kubelet_allocate(f->kubelet, MEM, &chosen, &env, &err));
+    expect_str("and is the claim's", "GPU-b", kubelet_env(&env, "NVIDIA_VISIBLE_DEVICES"));
+    expect_int("once", -1, kubelet_allocate(f->kubelet, MEM, &chosen, &env, &err));
+    kubelet_limit_lists(f->kubelet, 0);
+    expect_int("preferred again", 0, kubelet_prefer(f->kubelet, MEM, &available, 3, &chosen, &err));
+    others = chosen;
+    (void)str_format(others.items[0], KUBELET_ID, "GPU-b-_-14");
+    kubelet_limit_lists(f->kubelet, 1000000);
+    expect_int("other ids need it", -1, kubelet_allocate(f->kubelet, MEM, &others, &env, &err));
+    kubelet_limit_lists(f->kubelet, 0);
+    error_clear(&err);
+    expect_int("and with it they are served", 0,
+               kubelet_allocate(f->kubelet, MEM, &others, &env, &err));
+    expect_int("preferred for the last time", 0,
+               kubelet_prefer(f->kubelet, MEM, &available, 3, &chosen, &err));
+    service_set_mode(f->service, GPU_MODE_CGPU, "this node is leaving GPU mode cgpu");
+    expect_int("nothing is given after the mode was left", -1,
+               kubelet_allocate(f->kubelet, MEM, &chosen, &env, &err));
+    expect_true("in its sentence", strstr(err.text, "leaving GPU mode cgpu") != NULL);
+    expect_done();
+}
+
 static void init_containers(void **state)
 {
     struct plugin_fixture *f = *state;
@@ -225,9 +252,14 @@ static void ids_on_another_card_are_refused(void **state)
     expect_true("is refused (I5)",
                 strstr(err.text, "on card 0 than the scheduler chose there") != NULL);
     kubelet_hold(f->kubelet, "default", "a", "c0", MEM, &ids);
-    expect_int("and once more before the start", -1,
+    expect_int("a kubelet that took them all the same is the truth", 0,
                kubelet_pre_start(f->kubelet, MEM, &ids, &err));
-    expect_int("so nothing starts", 0, f->starting);
+    expect_int("so the container starts", 1, f->starting);
+    expect_int("and the claim is corrected", 1, f->records);
+    expect_true("to where its ids are",
+                strstr(f->record, "allocation\":\"{\\\"0\\\":{\\\"0\\\":2}}\"") != NULL);
+    expect_true("which we confirm",
+                strstr(f->record, "gpu-confirmed\":\"{\\\"0\\\":{\\\"0\\\":2}}\"") != NULL);
     kubelet_hold(f->kubelet, "default", "a", "c0", MEM, &none);
     error_clear(&err);
     expect_int("ids of nobody, as of an init container, may start", 0,
@@ -247,6 +279,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_given_out_after_the_mode_was_left, plugin_setup,
                                         plugin_teardown),
         cmocka_unit_test_setup_teardown(a_burst_is_not_lost_to_the_rate_limit, plugin_setup,
+                                        plugin_teardown),
+        cmocka_unit_test_setup_teardown(the_list_is_asked_once_for_a_container, plugin_setup,
                                         plugin_teardown),
         cmocka_unit_test_setup_teardown(init_containers, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(ids_on_another_card_are_refused, plugin_setup,

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * isolation - the engines.
+ *
+ *   none   nothing is enforced: mode share, and every other shared mode under --isolation=none
+ *   mps    NVIDIA's Multi-Process Service: its server bounds each client's memory and threads. Clients find the control
+ *          daemon by a directory with its sockets and share memory with it, so both are mounted. The daemon answers when
+ *          somebody reads its end: a socket accepts a connection, a fifo can be opened for writing
+ *   cgpu   Alibaba's kernel module, where it is loaded: it reads the container's environment itself
+ *
+ * An engine of our own will be one more row. Several may serve a mode: the first one that is there does.
+ */
+#include "device-plugin/isolation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "device-plugin/mode.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+
+#define CONTROL "control"
+
+static int check_none(const struct isolation_config *c, struct error *err)
+{
+    (void)c, (void)err;
+    return 0;
+}
+
+static void dress_none(const struct isolation_config *c, const struct gpu_inventory *inv,
+                       const struct match_grant *grant, struct arena *a, struct response *out)
+{
+    (void)c, (void)inv, (void)grant, (void)a, (void)out;
+}
+
+/* ---- MPS ---- */
+
+static bool accepts(const char *path, int type)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    AUTO_CLOSE int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 && str_format(at.sun_path, sizeof at.sun_path, "%s", path) &&
+           (connect(fd, (const struct sockaddr *)&at, sizeof at) == 0 || errno == EAGAIN);
+}
+
+static int check_mps(const struct isolation_config *c, struct error *err)
+{
+    AUTO_STRBUF path;
+    struct stat st;
+    bool answers = false;
+    strbuf_init(&path);
+    strbuf_addf(&path, "%s/" CONTROL, c->mps_pipe);
+    const char *control = strbuf_str(&path);
+    if (stat(control, &st) == 0 && S_ISSOCK(st.st_mode)) {
+        answers = accepts(control, SOCK_SEQPACKET) || accepts(control, SOCK_STREAM);
+    } else if (S_ISFIFO(st.st_mode)) {
+        AUTO_CLOSE int fd = open(control, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        answers = fd >= 0;
+    }
+    if (answers)
+        return 0;
+    return error_set(
+        err, ERROR_UNAVAILABLE, "the MPS control daemon does not answer at %s: start %s", control,
+        c->mps_own ? "it is being started by this plugin, see its log"
+                   : "nvidia-cuda-mps-control on the node, or let the device plugin do so with "
+                     "--mps-control=PATH");
+}
+
+/* "0=3G,1=3G": the container counts the cards that it sees from 0. */
+static const char *memory_limits(const struct match_grant *grant, struct arena *a)
+{
+    const char *list = "";
+    for (size_t i = 0; i < grant->shares_len; i++)
+        list = arena_printf(a, "%s%s%zu=%lldG", list, i > 0 ? "," : "", i,
+                            (long long)grant->shares[i].gib);
+    return list;
+}
+
+/* There is one number for all cards of a container: the smallest part that it has of one, rounded down so that all containers
+ * of a card together have at most all of it. */
+static int64_t threads_percent(const struct gpu_inventory *inv, const struct match_grant *grant)
+{
+    int64_t percent = INVENTORY_CORES;
+    for (size_t i = 0; i < grant->shares_len; i++) {
+        int64_t card_gib = gpu_card_gib(&inv->cards[grant->shares[i].card]);
+        if (card_gib > 0)
+            percent = num_min(percent, grant->shares[i].gib * INVENTORY_CORES / card_gib);
+    }
+    return num_max(percent, 1);
+}
+
+static void dress_mps(const struct isolation_config *c, const struct gpu_inventory *inv,
+                      const struct match_grant *grant, struct arena *a, struct response *out)
+{
+    response_env(out, NAME_ENV_MPS_PIPE, arena_strdup(a, c->mps_pipe));
+    response_env(out, NAME_ENV_MPS_MEM, memory_limits(grant, a));
+    response_env(out, NAME_ENV_MPS_THREADS,
+                 arena_printf(a, "%lld", (long long)threads_percent(inv, grant)));
+    response_mount(out, a, c->mps_pipe, c->mps_pipe, false);
+    response_mount(out, a, ISOLATION_MPS_SHM, c->mps_shm, false);
+}
+
+/* ---- the cGPU kernel module ---- */
+
+static int check_cgpu(const struct isolation_config *c, struct error *err)
+{
+    struct stat st;
+    if (stat(c->cgpu_dir, &st) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE, "there is no %s: load the cGPU kernel module",
+                     c->cgpu_dir);
+}
+
+static void dress_cgpu(const struct isolation_config *c, const struct gpu_inventory *inv,
+                       const struct match_grant *grant, struct arena *a, struct response *out)
+{
+    const char *list = "";
+    (void)c;
+    for (size_t i = 0; i < grant->shares_len; i++)
+        list = arena_printf(a, "%s%s%d", list, i > 0 ? "," : "",
+                            inv->cards[grant->shares[i].card].index);
+    response_env(out, NAME_ENV_CGPU_VISIBLE, list);
+}
+
+/* ---- the table ---- */
+
+static const struct isolation_engine none = {"none",
+                                             1u << GPU_MODE_SHARE | 1u << GPU_MODE_CGPU |
+                                                 1u << GPU_MODE_CORE_MEM | 1u << GPU_MODE_MPS,
+                                             check_none, dress_none};
+
+static const struct isolation_engine engines[] = {
+    {"mps", 1u << GPU_MODE_MPS, check_mps, dress_mps},
+    {"cgpu", 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM, check_cgpu, dress_cgpu},
+};
+
+const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,
+                                              struct error *err)
+{
+    if (!gpu_mode_is_shared(mode))
+        return NULL;
+    if (!mode_needs_isolation(mode) || c->none)
+        return &none;
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+        if (!(engines[i].modes & 1u << mode))
+            continue;
+        error_clear(err);
+        if (engines[i].check(c, err) == 0)
+            return &engines[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * isolation - what keeps a container to its share of a card: one engine for each mode, as a table.
+ *
+ * Modes cgpu, core_mem and mps promise it. Where the engine is not there the mode is not served, and the reason names the
+ * choices; `none` is an engine as well, chosen by mode share or explicitly by --isolation=none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device-plugin/match.h"
+#include "device-plugin/response.h"
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/model/gpu.h"
+
+#define ISOLATION_MPS_PIPE "/tmp/nvidia-mps"
+#define ISOLATION_MPS_SHM "/dev/shm"
+#define ISOLATION_CGPU_DIR "/proc/cgpu_km"
+
+struct isolation_config {
+    bool none;            /* --isolation=none: served without enforcement */
+    const char *mps_pipe; /* directory of the MPS control daemon */
+    const char *mps_shm;  /* the shared memory that it uses */
+    const char *cgpu_dir; /* there while the cGPU module is loaded */
+    bool mps_own;         /* we start the daemon: --mps-control */
+};
+
+struct isolation_engine {
+    const char *name; /* as published in the inventory */
+    uint32_t modes;   /* bit set (1u << mode) of what it can enforce */
+    /* Is it there? -1: err says why not, and what to do about it. Does not wait. */
+    int (*check)(const struct isolation_config *c, struct error *err);
+    /* Adds what the engine needs to the answer for a container. Pure. */
+    void (*dress)(const struct isolation_config *c, const struct gpu_inventory *inv,
+                  const struct match_grant *grant, struct arena *a, struct response *out);
+};
+
+/* The engine of the mode, in force now. NULL with err: it needs one and has none. NULL without: whole cards need none. */
+const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,
+                                              struct error *err);

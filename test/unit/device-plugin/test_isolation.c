@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which engine keeps containers to their share, what it puts into the answer, and the MPS daemon as a child. */
+#include "device-plugin/isolation.h"
+#include "device-plugin/mpsd.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "test/unit/lib/base/expect.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/loop.h"
+#include "lib/base/str.h"
+#include "test/unit/device-plugin/cards.h"
+#include "test/unit/device-plugin/plugin.h"
+
+struct fixture {
+    char dir[64], control[96];
+    struct isolation_config config;
+    struct arena a;
+    struct gpu_inventory inv;
+};
+
+static void ignore(void *arg, const char *line, size_t n)
+{
+    (void)arg, (void)line, (void)n;
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    (void)str_format(f->dir, sizeof f->dir, "/tmp/cosched-iso-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    (void)str_format(f->control, sizeof f->control, "%s/control", f->dir);
+    f->config = (struct isolation_config){
+        .mps_pipe = f->dir, .mps_shm = "/run/mps/shm", .cgpu_dir = "/nonexistent/cgpu_km"};
+    arena_init(&f->a, 0);
+    cards_make(&f->inv, &f->a, (const int64_t[]){16160, 16160, 24 * 1024, 0});
+    log_set_sink(ignore, NULL);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    log_set_sink(NULL, NULL);
+    assert_int_equal(0, plugin_remove_dir(f->dir));
+    arena_deinit(&f->a);
+    free(f);
+    return 0;
+}
+
+static const char *found(struct fixture *f, enum gpu_mode mode, struct error *err)
+{
+    error_clear(err);
+    const struct isolation_engine *e = isolation_find(&f->config, mode, err);
+    return e != NULL ? e->name : "(none)";
+}
+
+static void engines_by_mode(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = ERROR_INIT;
+    static const struct {
+        const char *row;
+        enum gpu_mode mode;
+        bool none, module;
+        const char *engine;
+    } rows[] = {
+        {"share promises nothing", GPU_MODE_SHARE, false, false, "none"},
+        {"with the module neither", GPU_MODE_SHARE, false, true, "none"},
+        {"cgpu without the module", GPU_MODE_CGPU, false, false, "(none)"},
+        {"cgpu with it", GPU_MODE_CGPU, false, true, "cgpu"},
+        {"core_mem with it", GPU_MODE_CORE_MEM, false, true, "cgpu"},
+        {"core_mem without", GPU_MODE_CORE_MEM, false, false, "(none)"},
+        {"mps is not the module's", GPU_MODE_MPS, false, true, "(none)"},
+        {"accepted explicitly", GPU_MODE_MPS, true, false, "none"},
+        {"explicitly also where there is an engine", GPU_MODE_CGPU, true, true, "none"},
+        {"whole cards need none", GPU_MODE_TOPOLOGY, false, true, "(none)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        f->config.none = rows[i].none;
+        f->config.cgpu_dir = rows[i].module ? f->dir : "/nonexistent/cgpu_km";
+        expect_str(rows[i].row, rows[i].engine, found(f, rows[i].mode, &err));
+    }
+    expect_str("whole cards are no error", "", err.text);
+    f->config.none = false;
+    f->config.cgpu_dir = "/nonexistent/cgpu_km";
+    (void)found(f, GPU_MODE_CGPU, &err);
+    expect_str("the reason names the place",
+               "there is no /nonexistent/cgpu_km: load the cGPU kernel module", err.text);
+    expect_done();
+}
+
+static void the_daemon_must_answer(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = ERROR_INIT;
+    expect_str("no daemon", "(none)", found(f, GPU_MODE_MPS, &err));
+    expect_true("says where and how",
+                strstr(err.text, "does not answer at /tmp/cosched-iso-") != NULL &&
+                    strstr(err.text, "--mps-control=PATH") != NULL);
+    FILE *plain = fopen(f->control, "w");
+    assert_non_null(plain);
+    (void)fclose(plain);
+    expect_str("a plain file is none", "(none)", found(f, GPU_MODE_MPS, &err));
+    assert_int_equal(0, unlink(f->control));
+
+    assert_int_equal(0, mkfifo(f->control, 0600));
+    expect_str("a fifo that nobody reads", "(none)", found(f, GPU_MODE_MPS, &err));
+    int reader = open(f->control, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    expect_str("and one that is read", "mps", found(f, GPU_MODE_MPS, &err));
+    close(reader);
+    assert_int_equal(0, unlink(f->control));
+
+    static const int types[] = {SOCK_SEQPACKET, SOCK_STREAM};
+    for (size_t i = 0; i < 2; i++) {
+        struct sockaddr_un at = {.sun_family = AF_UNIX};
+        (void)str_format(at.sun_path, sizeof at.sun_path, "%s", f->control);
+        int fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC, 0);
+        assert_int_equal(0, bind(fd, (const struct sockaddr *)&at, sizeof at));
+        expect_str("a socket that nobody listens on", "(none)", found(f, GPU_MODE_MPS, &err));
+        assert_int_equal(0, listen(fd, 8));
+        expect_str("and one that accepts", "mps", found(f, GPU_MODE_MPS, &err));
+        close(fd);
+        expect_str("a daemon that has died leaves its socket behind", "(none)",
+                   found(f, GPU_MODE_MPS, &err));
+        assert_int_equal(0, unlink(f->control));
+    }
+    expect_done();
+}
+
+/* "KEY=VALUE; …; mount HOST:CONTAINER; …; device PATH; …; cdi NAME". */
+static const char *print(struct arena *a, const struct response *r)
+{
+    const char *line = "";
+    for (size_t i = 0; i < r->envs_len; i++)
+        line = arena_printf(a, "%s%s=%s; ", line, r->envs[i].key, r->envs[i].value);
+    for (size_t i = 0; i < r->mounts_len; i++)
+        line = arena_printf(a, "%smount %s:%s; ", line, r->mounts[i].host_path,
+                            r->mounts[i].container_path);
+    for (size_t i = 0; i < r->devices_len; i++)
+        line = arena_printf(a, "%sdevice %s; ", line, r->devices[i]);
+    for (size_t i = 0; i < r->cdi_len; i++)
+        line = arena_printf(a, "%scdi %s; ", line, r->cdi[i]);
+    return line;
+}
+
+static void what_containers_get(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = ERROR_INIT;
+    struct match_share shares[] = {{.card = 0, .gib = 3}, {.card = 2, .gib = 6}};
+    struct match_grant one = {.shares = shares, .shares_len = 1}, two = one, least = one;
+    struct match_share little = {.card = 2, .gib = 0, .percent = 5};
+    struct response r;
+    two.shares_len = 2;
+    least.shares = &little;
+    assert_int_equal(0, mkfifo(f->control, 0600));
+    int reader = open(f->control, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const struct isolation_engine *mps = isolation_find(&f->config, GPU_MODE_MPS, &err);
+    assert_non_null(mps);
+    r = (struct response){0};
+    mps->dress(&f->config, &f->inv, &one, &f->a, &r);
+    expect_str("3 of 15 GiB are 20 % of the threads",
+               arena_printf(&f->a,
+                            "CUDA_MPS_PIPE_DIRECTORY=%s; CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=3G; "
+                            "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=20; mount %s:%s; "
+                            "mount /run/mps/shm:/dev/shm; ",
+                            f->dir, f->dir, f->dir),
+               print(&f->a, &r));
+    r = (struct response){0};
+    mps->dress(&f->config, &f->inv, &two, &f->a, &r);
+    expect_str("cards as the container counts them", "0=3G,1=6G", r.envs[1].value);
+    expect_str("the smaller part of both", "20", r.envs[2].value);
+    r = (struct response){0};
+    mps->dress(&f->config, &f->inv, &least, &f->a, &r);
+    expect_str("never nothing", "1", r.envs[2].value);
+    close(reader);
+
+    f->config.cgpu_dir = f->dir;
+    const struct isolation_engine *cgpu = isolation_find(&f->config, GPU_MODE_CGPU, &err);
+    assert_non_null(cgpu);
+    r = (struct response){0};
+    cgpu->dress(&f->config, &f->inv, &two, &f->a, &r);
+    expect_str("the module's variable", "ALIYUN_COM_GPU_VISIBLE_DEVICES=0,2; ", print(&f->a, &r));
+    expect_done();
+}
+
+static void how_the_runtime_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct match_share shares[] = {{.card = 0, .gib = 3}, {.card = 2, .gib = 6}};
+    size_t visible[] = {1};
+    struct match_grant shared = {.shares = shares, .shares_len = 2},
+                       whole = {.whole = true, .visible = visible, .visible_len = 1};
+    struct response r;
+    response_build(&f->inv, GPU_MODE_CGPU, RESPONSE_ENVVAR, &shared, &f->a, &r);
+    expect_int("by the environment alone", 0, (int64_t)(r.devices_len + r.cdi_len));
+    response_build(&f->inv, GPU_MODE_CGPU, RESPONSE_CDI, &shared, &f->a, &r);
+    expect_int("by CDI: each card", 2, (int64_t)r.cdi_len);
+    expect_str("by its uuid", "cosched.io/gpu=GPU-c", r.cdi[1]);
+    expect_str("with the same environment", "GPU-a,GPU-c", r.envs[0].value);
+    response_build(&f->inv, GPU_MODE_TOPOLOGY, RESPONSE_DEVICE_SPECS, &whole, &f->a, &r);
+    expect_str("by files: the card's and the common ones",
+               "NVIDIA_VISIBLE_DEVICES=GPU-b; device /dev/nvidia1; device /dev/nvidiactl; "
+               "device /dev/nvidia-uvm; device /dev/nvidia-uvm-tools; ",
+               print(&f->a, &r));
+    AUTO_STRBUF spec;
+    strbuf_init(&spec);
+    f->inv.cards_len = 1;
+    response_cdi_spec(&f->inv, &spec);
+    expect_str(
+        "the spec",
+        "{\"cdiVersion\":\"0.5.0\",\"kind\":\"cosched.io/gpu\",\"devices\":[{\"name\":\"GPU-a\","
+        "\"containerEdits\":{\"deviceNodes\":[{\"path\":\"/dev/nvidia0\"}]}}],"
+        "\"containerEdits\":{\"deviceNodes\":[{\"path\":\"/dev/nvidiactl\"},"
+        "{\"path\":\"/dev/nvidia-uvm\"},{\"path\":\"/dev/nvidia-uvm-tools\"}]}}",
+        strbuf_str(&spec));
+    expect_done();
+}
+
+static void on_changed(void *arg)
+{
+    (*(int *)arg)++;
+}
+
+static void turn(struct loop *loop, struct fixture *f, bool answers)
+{
+    struct error err = ERROR_INIT;
+    for (int i = 0; i < 400 && str_eq(found(f, GPU_MODE_MPS, &err), "mps") != answers; i++)
+        loop_once(loop, 25);
+    expect_str("the daemon answers, or not", answers ? "mps" : "(none)",
+               found(f, GPU_MODE_MPS, &err));
+}
+
+static void the_daemon_is_supervised(void **state)
+{
+    struct fixture *f = *state;
+    struct loop *loop;
+    struct mpsd *m;
+    struct error err = ERROR_INIT;
+    char script[128], log_dir[128], pid_file[128];
+    int changes = 0;
+    long pid = 0;
+    (void)str_format(script, sizeof script, "%s/daemon", f->dir);
+    (void)str_format(pid_file, sizeof pid_file, "%s/pid", f->dir);
+    (void)str_format(log_dir, sizeof log_dir, "%s/log", f->dir);
+    FILE *file = fopen(script, "w");
+    assert_non_null(file);
+    /* A reader of the fifo, as the daemon is; it says where it runs. */
+    (void)fprintf(
+        file,
+        "#!/bin/sh\n[ \"$1\" = -f ] || exit 1\ncd \"$CUDA_MPS_PIPE_DIRECTORY\" || exit 1\n"
+        "[ -d \"$CUDA_MPS_LOG_DIRECTORY\" ] || exit 1\n[ -p control ] || /usr/bin/mkfifo control\n"
+        "echo $$ > pid\nexec /bin/sleep 1000 <> control\n");
+    (void)fclose(file);
+    assert_int_equal(0, chmod(script, 0700));
+    assert_int_equal(0, loop_new(&loop, &err));
+    mpsd_new(&m, loop, script, f->dir, log_dir, on_changed, &changes);
+    expect_str("not before it is wanted", "(none)", found(f, GPU_MODE_MPS, &err));
+    mpsd_want(m, true);
+    turn(loop, f, true);
+    file = fopen(pid_file, "r");
+    assert_non_null(file);
+    assert_int_equal(1, fscanf(file, "%ld", &pid));
+    (void)fclose(file);
+    int before = changes;
+    assert_int_equal(0, kill((pid_t)pid, SIGKILL));
+    turn(loop, f, false);
+    turn(loop, f, true);
+    expect_true("its end and its start are told", changes >= before + 2);
+    mpsd_want(m, false);
+    expect_str("gone when it is not wanted", "(none)", found(f, GPU_MODE_MPS, &err));
+    mpsd_want(m, true);
+    turn(loop, f, true);
+    mpsd_free(m);
+    expect_str("and with us", "(none)", found(f, GPU_MODE_MPS, &err));
+    loop_free(loop);
+    assert_int_equal(0, rmdir(log_dir));
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(engines_by_mode, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_daemon_must_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_containers_get, setup, teardown),
+        cmocka_unit_test_setup_teardown(how_the_runtime_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_daemon_is_supervised, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
