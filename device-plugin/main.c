@@ -51,6 +51,7 @@ struct main_options {
     int device_list; /* enum agent_list */
     const char *cdi_dir;
     int exclusive; /* on, off */
+    int64_t publish_interval_ms;
 };
 enum { ISOLATION_AUTO, ISOLATION_NONE };
 enum { EXCLUSIVE_ON, EXCLUSIVE_OFF };
@@ -132,6 +133,16 @@ static const struct option_row main_rows[] = {
      .choices = "on|off",
      .fallback = "on",
      .help = "off leaves " NAME_RES_NVIDIA_GPU " in mode default to another device plugin."},
+    {.name = "publish-interval",
+     .kind = OPTION_DURATION,
+     .offset = OFFSET(publish_interval_ms),
+     .fallback = "10s",
+     .min = 500,
+     .max = 3600 * 1000,
+     .meta = "DURATION",
+     .help =
+         "How long after a change of the Node (inventory, labels, " NAME_RES_GPU_COUNT
+         ") the next one waits. Every change goes to all who watch nodes: shorter is for tests."},
     {.section = "KUBELET"},
     {.name = "kubelet-dir",
      .kind = OPTION_STRING,
@@ -532,8 +543,8 @@ static int start(struct app *app, struct error *err)
             0 ||
         mailbox_new(&app->pods, app->loop, MAILBOX, on_pods, reflector_letter_free, app, err) < 0 ||
         events_start(&app->events, app->config, &app->kube, &app->event, PROGRAM, err) < 0 ||
-        publish_start(&app->publish, app->config, &app->kube, app->main.node, PUBLISH_INTERVAL_MS,
-                      err) < 0 ||
+        publish_start(&app->publish, app->config, &app->kube, app->main.node,
+                      app->main.publish_interval_ms, err) < 0 ||
         kube_client_new(&app->getter, app->config, &app->kube, PROGRAM, err) < 0 ||
         start_devices(app, err) < 0 || start_watches(app, err) < 0)
         return -1;

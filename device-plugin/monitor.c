@@ -209,7 +209,7 @@ static void watch(void *arg)
     int64_t now_ms = clock_mono_ms();
     int64_t busy_ms = m->scan != NULL ? scan_busy_ms(m->scan, now_ms, &card) : 0;
     bool hung = busy_ms >= m->config.deadline_ms;
-    if (hung && !m->hung) {
+    if (hung && (!m->hung || card != m->hung_card)) { /* one hang may follow right after another */
         char text[512], which[48] = "";
         if (card != BACKEND_NO_CARD)
             (void)str_format(which, sizeof which, " about card %d", card);
@@ -229,6 +229,7 @@ static void watch(void *arg)
         say(m, false, "GpuDriverAnswers", "the driver answers again");
     }
     m->hung = hung;
+    m->hung_card = card;
     monitor_metrics_hung(hung);
     int64_t left_ms = hung ? m->config.deadline_ms : m->config.deadline_ms - busy_ms;
     loop_timer_set(m->config.loop, &m->watchdog, num_max(left_ms, 1), watch, m);

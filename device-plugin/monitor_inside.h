@@ -33,6 +33,7 @@ struct monitor {
     const struct scan *scan;
     struct loop_timer watchdog;
     bool hung;
+    int32_t hung_card;
     char scan_error[ERROR_TEXT_SIZE];
     bool cpu_static; /* the kubelet's CPU manager is, beside a shared mode */
     struct health health;

@@ -243,9 +243,10 @@ static int hang_scan(struct backend *b, struct arena *a, struct backend_sight *o
     (void)err;
     _Atomic int32_t *asking = *(_Atomic int32_t **)(void *)b;
     if (atomic_fetch_add(&scanned, 1) > 0) {
-        atomic_store(asking, atomic_load(&hang_card));
-        while (!atomic_load(&released))
+        while (!atomic_load(&released)) {
+            atomic_store(asking, atomic_load(&hang_card));
             usleep(1000);
+        }
     }
     *out =
         (struct backend_sight){.inventory = *hang_cards,
@@ -305,6 +306,11 @@ static void a_driver_that_hangs(void **state)
         expect_str(rows[i].row, rows[i].health, f->health);
         expect_true(rows[i].row, strstr(f->message, rows[i].message) != NULL);
         expect_metric(rows[i].row, "cosched_device_plugin_driver_hung 1", true);
+        if (rows[i].card == BACKEND_NO_CARD) {
+            atomic_store(&hang_card, 2);
+            drive(f, "GpuSick");
+            expect_str("a hang that follows right after another is seen", "oos", f->health);
+        }
         atomic_store(&released, 1);
         for (int64_t end = clock_mono_ms() + 10000;
              (!str_eq(f->health, "ooo") || atomic_load(&scanned) < 6) && clock_mono_ms() < end;)
