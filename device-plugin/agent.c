@@ -45,7 +45,10 @@ struct agent {
 
     struct mode mode;
     bool node_known;
-    bool foreign_nvidia; /* another plugin serves nvidia.com/gpu */
+    bool foreign_nvidia;  /* another plugin serves nvidia.com/gpu */
+    int64_t nvidia_shown; /* of it in the Node, allocatable */
+    struct loop_timer foreign;
+    bool suspecting; /* foreign is set */
 
     struct arena held_arena;
     struct inventory_ids held[MODE_RESOURCES];
@@ -71,6 +74,7 @@ static struct metric sick_cards = {.kind = METRIC_GAUGE,
 
 static void poll_held(void *arg);
 static void offer(struct agent *g);
+static void suspect(struct agent *g);
 
 static void say(struct agent *g, bool warning, const char *reason, const char *message)
 {
@@ -389,6 +393,7 @@ static void poll_held(void *arg)
                 n += held[r].len;
         mode_changed(g, mode_held(&g->mode, n, asked_ms), NULL);
         offer(g);
+        suspect(g);
     }
     if (g->mode.switching)
         loop_timer_set(g->config.loop, &g->poll, AGENT_HELD_MS, poll_held, g);
@@ -424,14 +429,47 @@ void agent_cards(struct agent *g, const struct gpu_inventory *scan)
     offer(g);
 }
 
+/* ---- another plugin for nvidia.com/gpu ---- */
+
+/* Does the Node show cards that we do not offer? Where we never served the resource they are another's at once. Where we have,
+ * they may be our own from before the mode was left, until the kubelet has reported that: then only time tells. */
+static bool is_suspect(const struct agent *g)
+{
+    return g->nvidia_shown > 0 && g->mode.known && !g->mode.switching &&
+           g->mode.current != GPU_MODE_DEFAULT && g->mode.served & 1u << MODE_NVIDIA_GPU;
+}
+
+static void foreign_after_all(void *arg)
+{
+    struct agent *g = arg;
+    g->suspecting = false;
+    if (!is_suspect(g))
+        return;
+    g->mode.served &= ~(1u << MODE_NVIDIA_GPU);
+    g->foreign_nvidia = true;
+    offer(g);
+}
+
+static void suspect(struct agent *g)
+{
+    bool now = is_suspect(g);
+    if (now && !g->suspecting)
+        loop_timer_set(g->config.loop, &g->foreign,
+                       g->config.foreign_ms > 0 ? g->config.foreign_ms : AGENT_FOREIGN_MS,
+                       foreign_after_all, g);
+    else if (!now && g->suspecting)
+        loop_timer_cancel(g->config.loop, &g->foreign);
+    g->suspecting = now;
+}
+
 void agent_node(struct agent *g, const struct node *node)
 {
     const char *label = labels_get(&node->labels, NAME_LABEL_GPU_MODE);
     bool first = !g->node_known;
     bool had_foreign = g->foreign_nvidia;
     g->node_known = true;
-    g->foreign_nvidia = !(g->mode.served & 1u << MODE_NVIDIA_GPU) &&
-                        resources_get(&node->allocatable, NAME_RES_NVIDIA_GPU, NULL) > 0;
+    g->nvidia_shown = resources_get(&node->allocatable, NAME_RES_NVIDIA_GPU, NULL);
+    g->foreign_nvidia = !(g->mode.served & 1u << MODE_NVIDIA_GPU) && g->nvidia_shown > 0;
     service_set_placement(g->config.service,
                           str_eq(labels_get(&node->labels, NAME_LABEL_GPU_PLACEMENT), "spread")
                               ? GPU_SPREAD
@@ -441,6 +479,7 @@ void agent_node(struct agent *g, const struct node *node)
     if (first || had_foreign != g->foreign_nvidia ||
         (change != MODE_SAME && change != MODE_UNKNOWN_LABEL))
         offer(g);
+    suspect(g);
 }
 
 enum gpu_mode agent_mode(const struct agent *g, bool *switching)
@@ -499,6 +538,7 @@ void agent_free(struct agent *g)
     loop_timer_cancel(g->config.loop, &g->save);
     loop_timer_cancel(g->config.loop, &g->look);
     mpsd_free(g->mpsd);
+    loop_timer_cancel(g->config.loop, &g->foreign);
     register_free(g->registrar);
     arena_deinit(&g->cards_arena);
     arena_deinit(&g->held_arena);

@@ -21,6 +21,7 @@ enum {
     AGENT_HELD_MS = 1000,   /* how often the kubelet is asked what is still held during a switch */
     AGENT_SAVE_MS = 1000,   /* how often a state file that could not be written is tried again */
     AGENT_ENGINE_MS = 2000, /* how often it is looked whether the isolation engine is there */
+    AGENT_FOREIGN_MS = 60 * 1000, /* the kubelet reports what changed within a few times 10 s */
 };
 
 enum agent_list { AGENT_AUTO, AGENT_ENVVAR, AGENT_CDI, AGENT_DEVICE_SPECS };
@@ -36,6 +37,7 @@ struct agent_config {
     enum agent_list list; /* --device-list */
     const char *cdi_dir;  /* where the CDI spec goes */
     bool exclusive;       /* --exclusive-resource: nvidia.com/gpu is ours in mode default */
+    int64_t foreign_ms;   /* 0: AGENT_FOREIGN_MS */
     /* Each may be NULL. */
     void (*publish)(void *arg, const struct publish_wanted *w);
     /* The list of the resource, at every offer. */

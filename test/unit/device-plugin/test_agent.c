@@ -285,6 +285,37 @@ static void isolation_and_neighbours(void **state)
     expect_done();
 }
 
+static void another_plugin_comes_later(void **state)
+{
+    struct plugin_fixture *f = *state;
+    static const char two[] = "\"nvidia.com/gpu\":\"2\"";
+    char path[160];
+    (void)str_format(path, sizeof path, "%s/mode.json", f->state_dir);
+    for (int later = 0; later < 2; later++) {
+        plugin_stop(f);
+        unlink(path);
+        f->config.foreign_ms = later ? 50 : 60 * 1000;
+        f->reason[0] = '\0';
+        plugin_start(f);
+        plugin_node(f, MODE("default"), "");
+        expect_list(f, "we have served it ourselves", NVIDIA, 2, 2);
+        plugin_node(f, MODE("share"), two);
+        expect_list(f, "shares", MEM, 30, 30);
+        if (!later) {
+            expect_list(f, "what is left from before is not another's yet", MEM, 30, 30);
+            plugin_node(f, MODE("share"), "\"nvidia.com/gpu\":\"0\"");
+            continue;
+        }
+        expect_list(f, "but what stays is", MEM, 0, 0);
+        expect_str("and an Event says so", "ForeignDevicePlugin", f->reason);
+        plugin_node(f, MODE("share"), "\"nvidia.com/gpu\":\"0\"");
+        expect_list(f, "until it has gone", MEM, 30, 30);
+        plugin_node(f, MODE("default"), "\"nvidia.com/gpu\":\"0\"");
+        expect_list(f, "and the resource is ours again", NVIDIA, 2, 2);
+    }
+    expect_done();
+}
+
 static void what_keeps_it_from_starting(void **state)
 {
     struct plugin_fixture *f = *state;
@@ -333,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_mode_is_remembered, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(modes_change, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(isolation_and_neighbours, plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(another_plugin_comes_later, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(what_keeps_it_from_starting, plugin_setup, plugin_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
