@@ -193,7 +193,8 @@ enum cluster_packing {
 struct cluster_rejection {
     char *node;
     char *resource;
-    int64_t until_ms;
+    bool closed; /* nobody goes there who wants it; otherwise: those who find no other node */
+    int64_t closed_until_ms, until_ms;
 };
 
 struct cluster_placed {

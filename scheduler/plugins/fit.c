@@ -5,6 +5,7 @@
  * pod whose size nobody knows has no room. Room that is kept for a gang is none for others.
  *
  * Score: half of it how full the node would be (emptiest first, or fullest first: cluster.packing), half how evenly its CPU and its memory would be used.
+ * A node whose kubelet has just sent such a pod back is the last resort.
  * Pod places count a little, so that pods that ask for nothing do not all go to one node. Evenness works against packing pods that ask for one resource only, so the
  * two orders in which a gang is tried that does not fit (CLUSTER_TIGHTEST_FIRST, CLUSTER_LOOSEST_FIRST) know nothing of it.
  */
@@ -13,6 +14,8 @@
 #include "scheduler/plugin.h"
 #include "scheduler/rejections.h"
 #include "scheduler/reservation_room.h"
+
+enum { LAST_RESORT = -1000000 /* more than all plugins' scores together, far from overflow */ };
 
 static bool lacks(const char *what, int64_t want, int64_t total, int64_t used, struct reason *why)
 {
@@ -125,6 +128,8 @@ static int32_t least_left(const struct amounts *want, const struct table_row *ro
 
 static int32_t score_row(const struct plugin_ask *ask, const struct table_row *row)
 {
+    if (row->closer && rejections_avoid(ask->cluster, ask->pod, row->node))
+        return LAST_RESORT;
     const struct amounts *want = &ask->pod->request;
     int32_t cpu = share_left(want->cpu_milli, row->cpu_milli, row->free_cpu_milli);
     int32_t memory = share_left(want->memory_bytes, row->memory_bytes, row->free_memory_bytes);

@@ -92,6 +92,47 @@ static void it_is_over_after_a_while(void **state)
     expect_int("then there is room", EVENT_NODE_ROOM,
                rejections_expire(&c, 6000 + REJECTIONS_DEVICE_MS, &next_ms));
     expect_str("for its replacement", "", said(true));
+    expect_int("if it fits nowhere else", 6000 + REJECTIONS_MS, next_ms);
+    expect_done();
+}
+
+/* Where a pod goes that wants a device. */
+static const char *goes_to(void)
+{
+    struct pod *p =
+        POD(.name = "device", .c = {{.cpu_milli = 100, .other = "a.b/c", .other_amount = 1}});
+    struct pipeline_choice choice, slow;
+    (void)cluster_put_pod(&c, p, NULL);
+    struct cluster_pod *cp = cluster_find_pod(&c, p->key);
+    pipeline_choose(&c, cp, &arena, &choice);
+    pipeline_scan(&c, cp, &arena, &slow);
+    expect_true("the quick way says what the slow way says", choice.node == slow.node);
+    return choice.node != NULL ? choice.node->name : "nowhere";
+}
+
+static void a_node_that_is_open_again_is_the_last_resort(void **state)
+{
+    (void)state;
+    int64_t next_ms;
+    expect_str("both are equal, so the first by name", "n1", goes_to());
+    (void)cluster_put_node(
+        &c, NODE(.name = "n2", .cpu_milli = 200, .other = "a.b/c", .other_amount = 1));
+    expect_str("one of them is much emptier", "n1", goes_to());
+    reject("UnexpectedAdmissionError", 0, 1000);
+    expect_str("it is closed", "n2", goes_to());
+    expect_int("it is open again", EVENT_NODE_ROOM,
+               rejections_expire(&c, 1000 + REJECTIONS_DEVICE_MS, &next_ms));
+    expect_str("and the other one is better all the same", "n2", goes_to());
+    reject("UnexpectedAdmissionError", 0, 7000);
+    (void)cluster_remove_node(&c, "n2");
+    expect_str("closed again by a second one", "nowhere", goes_to());
+    (void)rejections_expire(&c, 7000 + REJECTIONS_DEVICE_MS, &next_ms);
+    expect_str("the last resort is one", "n1", goes_to());
+    (void)cluster_put_node(
+        &c, NODE(.name = "n2", .cpu_milli = 200, .other = "a.b/c", .other_amount = 1));
+    expect_int("all is over", EVENT_NODE_ROOM,
+               rejections_expire(&c, 7000 + REJECTIONS_MS, &next_ms));
+    expect_str("and forgotten", "n1", goes_to());
     expect_done();
 }
 
@@ -129,7 +170,8 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_node, teardown)
     const struct CMUnitTest tests[] = {
         TEST(which_reasons_count), TEST(a_pod_without_devices_lacked_cpus),
-        TEST(it_is_over_after_a_while), TEST(a_node_that_goes_and_comes_back_is_still_avoided)};
+        TEST(it_is_over_after_a_while), TEST(a_node_that_is_open_again_is_the_last_resort),
+        TEST(a_node_that_goes_and_comes_back_is_still_avoided)};
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
