@@ -4,6 +4,7 @@
 #   - A file is picked up by where it lies; nothing is registered here:
 #       lib/{base,model,kube}/*.c       -> libbase.a, libmodel.a, libkube.a
 #       PROGRAM/*.c (PROGRAM/main.c)    -> libPROGRAM.a without main, and bin/cosched-PROGRAM
+#       kubectl/kubectl-X.c             -> bin/kubectl-X, with the other files there
 #       test/local/**.c (main.c)        -> liblocal.a, and bin/cosched-local, the embedded cluster
 #       proto/*.proto                   -> build/gen/proto/*.pb-c.[ch], in libdevice-plugin.a
 #       test/unit/**/test_X.c           -> one cmocka program each, run by `make unit`
@@ -81,8 +82,8 @@ LIBS_all = -lcmocka -lm $(LIBS_base) $(LIBS_webhook) $(LIBS_device-plugin)
 
 # ---- what there is ------------------------------------------------------------------------------
 LAYERS   := kube model base
-PROGRAMS := scheduler webhook device-plugin
-MAINS    := $(wildcard $(PROGRAMS:%=%/main.c) scheduler/replay.c test/local/main.c)
+PROGRAMS := scheduler webhook device-plugin kubectl
+MAINS    := $(wildcard $(PROGRAMS:%=%/main.c) scheduler/replay.c kubectl/kubectl-*.c test/local/main.c)
 PROTOS   := $(wildcard proto/*.proto)
 GEN_SRC  := $(PROTOS:proto/%.proto=$(GEN)/proto/%.pb-c.c)
 $(foreach l,$(LAYERS),$(eval SRC_$l := $$(wildcard lib/$l/*.c)))
@@ -104,7 +105,7 @@ SCRIPTS   := $(shell grep -rlIE '^\#!.*\<(ba|da)?sh\>' .ci test kubectl deploy 2
 
 obj     = $(patsubst %.c,$(B)/obj/%.o,$(subst $(GEN)/,gen/,$1))
 archive = $(foreach n,$1,$(if $(SRC_$n),$(B)/lib$n.a))
-bin     = $(B)/bin/cosched-$(if $(filter %/main.c,$1),$(notdir $(patsubst %/,%,$(dir $1))),$(basename $(notdir $1)))
+bin     = $(B)/bin/$(if $(filter kubectl/%,$1),,cosched-)$(if $(filter %/main.c,$1),$(notdir $(patsubst %/,%,$(dir $1))),$(basename $(notdir $1)))
 # The programs whose archives a test source wants: by its path, or by the headers it includes.
 wants   = $(foreach p,$(PROGRAMS),$(if $(or $(findstring /$p/,$1),$(filter $1:$p/,$(INCLUDED))),$p)) \
 	$(if $(or $(findstring /local/,$1),$(filter $1:test/local/,$(INCLUDED))),local device-plugin)
@@ -170,7 +171,7 @@ demo: $(BINS) | $(call deps,demo) ## the whole product on this machine, without 
 
 install: $(BINS) ## install the programs below DESTDIR/PREFIX (release)
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/cosched
-	install -m 755 $(BINS) $(wildcard kubectl/kubectl-inspect-cgpu) $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin/
 	@install -m 644 LICENSE $(wildcard README.md) $(DESTDIR)$(PREFIX)/share/doc/cosched/
 
 clean: ## remove build/

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * view - the cards of a cluster and who holds what of them, from its nodes and pods. Pure.
+ *
+ * What is counted is what the scheduler counts: the claims of pods that are bound and not finished, if they add up to the request and name cards that exist. What such a pod
+ * asks for without a claim like that is pending on its node: it holds cards, and nobody can say which.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/model/claim.h"
+#include "lib/model/gpu.h"
+#include "lib/model/node.h"
+#include "lib/model/pod.h"
+
+struct view_card {
+    const struct gpu_card *card;
+    size_t at; /* its row in inventory.links */
+    int64_t total_gib, used_gib, used_percent;
+    int64_t holders; /* pods that hold all of it */
+};
+
+struct view_pod {
+    const struct pod *pod;
+    struct claim claim; /* empty: none that counts */
+    int64_t pending_gib, pending_cards;
+};
+
+struct view_node {
+    const struct node *node;
+    bool known;          /* the inventory could be read */
+    const char *problem; /* why not; NULL: the node has none and offers no cards */
+    bool guessed;        /* cards from the node's status: as many as it says, of equal size */
+    struct gpu_inventory inventory;
+    struct view_card *cards; /* by index */
+    size_t cards_len;
+    struct view_pod *pods; /* that ask for cards, by namespace and name */
+    size_t pods_len;
+    int64_t pending_gib;
+};
+
+struct view {
+    struct view_node *nodes; /* by name */
+    size_t nodes_len;
+};
+
+/* Borrows the nodes and pods; the rest is in a. */
+void view_build(struct view *v, struct node *const *nodes, size_t nodes_len,
+                struct pod *const *pods, size_t pods_len, struct arena *a);
+const struct view_node *view_find(const struct view *v, const char *name);
+/* Has a mode in which cards are shared: what the table is about. */
+bool view_is_shared(const struct view_node *n);
+int64_t view_used_gib(const struct view_node *n); /* with what is pending */
+int64_t view_total_gib(const struct view_node *n);
+/* What the pod asks for altogether. */
+int64_t view_asks(const struct pod *p, const char *resource);
