@@ -79,7 +79,7 @@ void table_refresh(struct table *t, const struct map *nodes)
         cn->place = TABLE_NOWHERE;
         if (cn->node == NULL)
             continue;
-        t->rows[t->len] = (struct table_row){0};
+        t->rows[t->len] = (struct table_row){.changed = TABLE_UNCHANGED};
         fill(&t->rows[t->len++], cn);
     }
     if (t->len > 0)

@@ -26,6 +26,8 @@ enum {
 };
 /* In a log entry: the Node object changed, not only what is held there. */
 #define TABLE_OBJECT (UINT32_C(1) << 31)
+/* Of a row about which there is no log entry yet. */
+#define TABLE_UNCHANGED UINT64_MAX
 
 struct table_row {
     int64_t free_cpu_milli; /* none of these is below 0 */
@@ -34,7 +36,7 @@ struct table_row {
     int64_t cpu_milli; /* allocatable */
     int64_t memory_bytes;
     struct cluster_node *node;
-    uint64_t changed;    /* number of the last log entry about this node */
+    uint64_t changed;    /* number of the last log entry about this node, or TABLE_UNCHANGED */
     int32_t free_pods;   /* 0 also where a pod cannot be read: nobody knows what is free */
     uint32_t pods : 31;  /* allocatable */
     uint32_t closer : 1; /* what is free is not all: others wait for it, or the kubelet lacked it */

@@ -191,6 +191,22 @@ static void the_rules(void **state)
     expect_done();
 }
 
+/* What is remembered of a node's pods is forgotten with the first change there is. */
+static void the_first_change_counts(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    PUT(.name = "a", .node = "n1", .priority = 1, CPU(4000));
+    PUT(.name = "b", .node = "n1", .priority = 2, CPU(4000));
+    struct cluster_pod *p = PUT(.name = "p", .priority = 5, CPU(8000));
+    struct preempt_choice choice = choose(p);
+    expect_str("both have to go", "n1: a b", said(&choice));
+    (void)cluster_remove_pod(&c, "d/a", NULL, NULL);
+    choice = choose(p);
+    expect_str("one has gone", "n1: b", said(&choice));
+    expect_done();
+}
+
 static void who_may(void **state)
 {
     (void)state;
@@ -319,6 +335,7 @@ static void random_clusters(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(the_rules), T(who_may), T(random_clusters)};
+    const struct CMUnitTest tests[] = {T(the_rules), T(the_first_change_counts), T(who_may),
+                                       T(random_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
