@@ -471,7 +471,11 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     claim_copy(cp, claim);
     volumes_held_promise(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
-    return hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
+    uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
+    /* The room that it had a right to is another one's now; on the same node at most another card. */
+    if (cp->nominated != NULL && (cp->gpu.any || !str_eq(cp->nominated, on->name)))
+        events |= EVENT_POD_GONE;
+    return events;
 }
 
 void cluster_forget(struct cluster *c, struct cluster_pod *cp)

@@ -256,7 +256,8 @@ struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
 /* The first by name of the node's pods that cannot be read, or NULL. */
 const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn);
 
-/* PENDING -> ASSUMED. The claim is copied. Cannot fail. Returns the events: for pods that want to be near, or spread, one more pod may be what they wait for. */
+/* PENDING -> ASSUMED. The claim is copied. Cannot fail. Returns the events: for pods that want to be near, or spread, one more pod may be what they wait for; and
+ * where it was nominated to another node, the room there is free. */
 uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
                         const struct claim *claim);
 /* ASSUMED -> PENDING; the caller looks at the state first: the watch may have confirmed the pod meanwhile. Room comes free (EVENT_POD_GONE, which is the

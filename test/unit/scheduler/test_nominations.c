@@ -166,7 +166,11 @@ static void waiting_pods_with_a_right_to_room(void **state)
     struct cluster_pod *p = cluster_find_pod(&c, "d/p0");
     expect_str("it is not in its own way", "a1 a2 b1 x", open_nodes(n));
     uint64_t before = cluster_digest(&c);
-    (void)cluster_assume(&c, n, cluster_find_node(&c, "b1"), &(struct claim){0});
+    expect_int("placed on its node: nobody has more room", 0,
+               cluster_assume(&c, n, cluster_find_node(&c, "a1"), &(struct claim){0}));
+    cluster_forget(&c, n);
+    expect_int("placed elsewhere: those that wait are told", EVENT_POD_GONE,
+               cluster_assume(&c, n, cluster_find_node(&c, "b1"), &(struct claim){0}));
     expect_str("placed elsewhere: it waits no more", "a1 a2 x", open_nodes(p));
     cluster_forget(&c, n);
     expect_str("taken back: it waits again", "a2 b1 x", open_nodes(p));
@@ -195,6 +199,7 @@ static void cards_of_waiting_pods(void **state)
     (void)put(
         &(struct fixture_pod){.name = "n", .nominated = "g", .priority = 5, .c = {{.gib = 12}}});
     struct cluster_pod *p = put(&(struct fixture_pod){.name = "p", .c = {{.gib = 12}}});
+    struct cluster_pod *n = cluster_find_pod(&c, "d/n");
     struct cluster_pod *q =
         put(&(struct fixture_pod){.name = "q", .containers = 2, .c = {{.gib = 12}, {.gib = 12}}});
     struct pipeline_choice choice;
@@ -202,6 +207,9 @@ static void cards_of_waiting_pods(void **state)
     expect_str("not two", "", open_nodes(q));
     pipeline_choose(&c, p, &arena, &choice);
     expect_int("the other card", 1, choice.claim.shares[0].card);
+    pipeline_choose(&c, n, &arena, &choice);
+    expect_int("on its node, but perhaps on another card: those that wait are told", EVENT_POD_GONE,
+               cluster_assume(&c, n, choice.node, &choice.claim));
     expect_done();
 }
 
