@@ -26,6 +26,8 @@
 #include "lib/base/str.h"
 #include "device-plugin/backend_nvml_inside.h"
 
+enum { AGAIN_SCANS = 6 };
+
 static const struct symbol {
     const char *name;
     size_t offset;
@@ -117,6 +119,29 @@ static void nvml_close(struct backend *b)
     free(b);
 }
 
+static int begin(struct backend *b, struct error *err)
+{
+    nvml_return code = b->nvml.init();
+    if (code != NVML_OK)
+        return nvml_error(b, err, code, "nvmlInit_v2");
+    b->initialised = true;
+    b->stale = false;
+    b->scans = 0;
+    return 0;
+}
+
+/* NVML does not see a card that was reset, nor a driver that was loaded again, before it is begun again. */
+static int begin_again(struct backend *b, struct error *err)
+{
+    if (b->initialised && (!b->stale || b->scans < AGAIN_SCANS))
+        return 0;
+    backend_nvml_deafen(b);
+    if (b->initialised)
+        (void)b->nvml.shutdown();
+    b->initialised = false;
+    return begin(b, err);
+}
+
 static int nvml_open(struct backend **out, const struct backend_config *c, struct error *err)
 {
     struct backend *b = calloc(1, sizeof *b);
@@ -131,13 +156,10 @@ static int nvml_open(struct backend **out, const struct backend_config *c, struc
         nvml_close(b);
         return -1;
     }
-    nvml_return code = b->nvml.init();
-    if (code != NVML_OK) {
-        (void)nvml_error(b, err, code, "nvmlInit_v2");
+    if (begin(b, err) < 0) {
         nvml_close(b);
         return -1;
     }
-    b->initialised = true;
     char version[NVML_VERSION_SIZE] = "";
     if (b->nvml.driver_version(version, sizeof version) == NVML_OK) {
         version[sizeof version - 1] = '\0';
@@ -260,9 +282,14 @@ static int nvml_scan(struct backend *b, struct arena *a, struct backend_sight *o
                      struct error *err)
 {
     unsigned count = 0;
+    if (begin_again(b, err) < 0)
+        return -1;
+    b->scans++;
     nvml_return code = b->nvml.count(&count);
-    if (code != NVML_OK)
+    if (code != NVML_OK) {
+        b->stale = true;
         return nvml_error(b, err, code, "nvmlDeviceGetCount_v2");
+    }
     if (count > GPU_CARDS_MAX)
         return error_set(err, ERROR_TOO_LARGE, "NVML: %u cards; at most %d are supported", count,
                          GPU_CARDS_MAX);
@@ -271,6 +298,7 @@ static int nvml_scan(struct backend *b, struct arena *a, struct backend_sight *o
                                   .cards = arena_new(a, struct backend_card, count),
                                   .failures = arena_new(a, struct backend_failure, count)};
     read_cards(b, count, devices, a, out);
+    b->stale = b->stale || out->failures_len > 0;
     out->inventory.links =
         backend_nvml_links(b, devices, out->inventory.cards, out->inventory.cards_len, a);
     return 0;

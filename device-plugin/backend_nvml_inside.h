@@ -85,6 +85,10 @@ struct backend {
     void *library;
     struct nvml nvml;
     bool initialised;
+    /* Something did not answer: NVML must be begun again to see a card once it was reset. Not at every scan: errors in between are
+     * not heard. */
+    bool stale;
+    int scans; /* since the last beginning */
     char *sysfs;
     _Atomic int32_t *asking, nobody;
     /* The complaint about each card, by index; "": none. */

@@ -120,8 +120,10 @@ int backend_nvml_wait(struct backend *b, int64_t ms, struct backend_event *out)
     nvml_return code = b->nvml.event_wait(b->events, &event, (unsigned)ms);
     if (code == NVML_TIMEOUT)
         return 0;
-    if (code != NVML_OK)
+    if (code != NVML_OK) {
+        b->stale = true;
         return -1; /* a card is lost, perhaps: the next scan tells which */
+    }
     if (!(event.type & (NVML_EVENT_ECC | NVML_EVENT_XID)))
         return 0;
     *out = (struct backend_event){.kind = event.type & NVML_EVENT_XID ? BACKEND_XID : BACKEND_ECC,
@@ -137,4 +139,7 @@ void backend_nvml_deafen(struct backend *b)
     if (b->events != NULL)
         (void)b->nvml.event_free(b->events);
     b->events = NULL;
+    b->hears = false;
+    for (size_t i = 0; i < GPU_CARDS_MAX; i++)
+        b->heard[i][0] = '\0';
 }

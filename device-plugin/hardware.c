@@ -131,6 +131,7 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         free(h);
         return error_set(err, ERROR_INVALID, "--cpu-manager-state: too long");
     }
+    *out = h; /* also on failure: from here on the metrics may be asked for */
     struct monitor_config watch = {.loop = loop,
                                    .interval_ms = o->scan_interval_ms,
                                    .deadline_ms = o->scan_deadline_ms,
@@ -143,17 +144,12 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         .backend = {.nvml_library = o->nvml_library, .sysfs = o->sysfs, .sim_file = o->sim_file},
         .proc = o->proc,
         .interval_ms = o->scan_interval_ms};
-    if (mailbox_new(&h->letters, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0) {
-        hardware_free(h);
+    if (mailbox_new(&h->letters, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0)
         return -1;
-    }
     scan.mailbox = h->letters;
-    if (scan_start(&h->scan, &scan, err) < 0) {
-        hardware_free(h);
+    if (scan_start(&h->scan, &scan, err) < 0)
         return -1;
-    }
     monitor_watch(h->monitor, h->scan);
-    *out = h;
     return 0;
 }
 

@@ -24,7 +24,7 @@ const char *hardware_backend_name(const struct hardware_options *o);
 struct hardware;
 
 /* kubelet_dir: where the CPU manager's state lies unless the option says otherwise. fatal: the backend cannot be opened, there
- * will be no cards. Options and kubelet_dir are borrowed. */
+ * will be no cards. Options and kubelet_dir are borrowed. Where *out is set on failure, it is stopped and freed all the same. */
 int hardware_start(struct hardware **out, struct loop *loop, const struct hardware_options *o,
                    const char *kubelet_dir, const struct monitor_hooks *hooks,
                    void (*fatal)(void *arg), struct error *err);

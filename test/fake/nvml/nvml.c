@@ -20,6 +20,7 @@
  *   hang=nvmlDeviceGetCount_v2 this function does not return until the line is gone from the file
  *   hang=nvmlDeviceGetName 1   the same, when it is asked for this card
  *   process.0=1234 2048        process 1234 uses 2,048 MiB of card 0; may be repeated ("graphics.0=..." for the other list)
+ *   reset=1                    the cards were reset so often: until nvmlInit_v2 is called again all answer "GPU is lost"
  *   event.1=xid 1 79           the first event: card 1 reports XID 79; "event.2=ecc 0": a double bit error
  *
  * Events are numbered from 1; each is delivered once, to event sets that were made before it was in the file.
@@ -114,6 +115,7 @@ static char links[CARDS][CARDS][8];
 static char driver[TEXT];
 static char hang[TEXT];
 static int hang_card; /* -1: any */
+static unsigned resets, resets_seen;
 static struct {
     unsigned card, pid;
     long long mib;
@@ -141,6 +143,7 @@ static void defaults(void)
     snprintf(driver, sizeof driver, "535.104.05");
     hang[0] = '\0';
     hang_card = -1;
+    resets = 0;
     fails_len = processes_len = events_len = 0;
     cards_len = 2;
     for (unsigned i = 0; i < CARDS; i++) {
@@ -225,6 +228,8 @@ static void read_line(const char *line)
              sscanf(line, "hang=%95[A-Za-z0-9_] %d", hang, &hang_card) >= 1 || process_line(line) ||
              event_line(line))
         return;
+    else if (sscanf(line, "reset=%u", &resets) == 1)
+        return;
     else if (sscanf(line, "count=%u", &i) == 1 && i <= CARDS)
         cards_len = i;
     else if (sscanf(line, "link.%u.%u=%7[A-Z0-9]", &i, &k, value) == 3 && i < CARDS && k < CARDS) {
@@ -264,7 +269,7 @@ static int enter(const char *function, const struct nvmlDevice *d)
         pthread_mutex_lock(&lock);
         load();
     }
-    int code = d != NULL && d->lost ? LOST : OK;
+    int code = d != NULL && (d->lost || resets != resets_seen) ? LOST : OK;
     if (d != NULL && d->fail)
         code = (int)d->fail;
     for (unsigned i = 0; i < fails_len; i++)
@@ -283,6 +288,7 @@ int nvmlInit_v2(void)
 {
     pthread_mutex_lock(&lock);
     load();
+    resets_seen = resets;
     pthread_mutex_unlock(&lock);
     return enter(__func__, NULL);
 }

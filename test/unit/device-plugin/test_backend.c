@@ -215,6 +215,38 @@ static void what_happens_on_a_card(void **state)
     expect_done();
 }
 
+static void cards_that_were_reset(void **state)
+{
+    (void)state;
+    struct backend_sight sight = {0};
+    struct error err = ERROR_INIT;
+    struct backend *b = NULL;
+    struct backend_event event;
+    struct backend_config c = {.nvml_library = library, .sysfs = dir};
+    script("count=2\n");
+    assert_int_equal(0, backend_nvml.open(&b, &c, &err));
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    script("count=2\nreset=1\n");
+    expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("what NVML knew is lost", 2, (int64_t)sight.failures_len);
+    int scans = 0;
+    while (sight.inventory.cards_len == 0 && ++scans < 20)
+        expect_int("scan", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("it is begun again, and they are found", 2, (int64_t)sight.inventory.cards_len);
+    expect_true("but not at every scan", scans > 2);
+    script("count=2\nreset=1\nevent.1=xid 0 79\n");
+    expect_int("and heard", 1, backend_nvml.wait(b, 10000, &event));
+    script("count=2\nreset=1\nfail.nvmlDeviceGetCount_v2=9\nfail.nvmlInit_v2=9\n");
+    for (int i = 0; i < 20; i++)
+        expect_int("a driver that is unloaded", -1, backend_nvml.scan(b, &a, &sight, &err));
+    expect_str("says so", "NVML: nvmlInit_v2: Driver Not Loaded (9)", err.text);
+    script("count=3\n");
+    expect_int("and loaded again", 0, backend_nvml.scan(b, &a, &sight, &err));
+    expect_int("is found at once", 3, (int64_t)sight.inventory.cards_len);
+    backend_nvml.close(b);
+    expect_done();
+}
+
 static void links_through_switches(void **state)
 {
     (void)state;
@@ -468,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(mixed_cards_with_links, setup, teardown),
         cmocka_unit_test_setup_teardown(a_card_that_falls_off_the_bus, setup, teardown),
         cmocka_unit_test_setup_teardown(what_happens_on_a_card, setup, teardown),
+        cmocka_unit_test_setup_teardown(cards_that_were_reset, setup, teardown),
         cmocka_unit_test_setup_teardown(links_through_switches, setup, teardown),
         cmocka_unit_test_setup_teardown(libraries_that_do_not_do, setup, teardown),
         cmocka_unit_test_setup_teardown(simulated, setup, teardown),
