@@ -10,13 +10,17 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
+#ifndef CLOCK_BOOTTIME /* not on Linux: there the other one counts the time that the machine sleeps */
+#define CLOCK_BOOTTIME CLOCK_MONOTONIC
+#endif
+
 static const int64_t ns_per_s = INT64_C(1000000000);
 
 static int64_t read_ns(clockid_t id)
 {
     struct timespec ts;
     if (clock_gettime(id, &ts) < 0)
-        abort(); /* these clocks exist on every Linux */
+        abort(); /* these clocks exist everywhere */
     return (int64_t)ts.tv_sec * ns_per_s + ts.tv_nsec;
 }
 
@@ -45,7 +49,7 @@ void clock_sleep_ms(int64_t ms)
     if (ms <= 0)
         return;
     struct timespec ts = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+    (void)nanosleep(&ts, NULL);
 }
 
 void clock_sleep_us(int64_t us)
@@ -53,7 +57,7 @@ void clock_sleep_us(int64_t us)
     if (us <= 0)
         return;
     struct timespec ts = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+    (void)nanosleep(&ts, NULL);
 }
 
 void clock_rfc3339(int64_t wall_ns, int micros, char out[CLOCK_RFC3339_SIZE])
@@ -174,7 +178,12 @@ static uint64_t next_random(void)
     static _Thread_local uint64_t state;
     static _Thread_local bool seeded;
     if (!seeded) {
-        if (getrandom(&state, sizeof state, GRND_NONBLOCK) != (ssize_t)sizeof state)
+#ifdef GRND_NONBLOCK
+        bool drawn = getrandom(&state, sizeof state, GRND_NONBLOCK) == (ssize_t)sizeof state;
+#else
+        bool drawn = getentropy(&state, sizeof state) == 0;
+#endif
+        if (!drawn)
             state = (uint64_t)read_ns(CLOCK_REALTIME) ^
                     (uint64_t)(uintptr_t)&state; /* early in a boot */
         seeded = true;

@@ -114,7 +114,11 @@ int error_errno(struct error *err, int errnum, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(draft, sizeof draft, fmt, ap);
     va_end(ap);
+#ifdef __GLIBC__
     append_tail(draft, strerror_r(errnum, buf, sizeof buf));
+#else
+    append_tail(draft, strerror_r(errnum, buf, sizeof buf) == 0 ? buf : "unknown error");
+#endif
     err->code = code_of_errno(errnum);
     err->http_status = 0;
     err->retry_after_ms = 0;

@@ -28,6 +28,10 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#endif
 #include "lib/base/yaml.h"
 
 enum {

@@ -94,9 +94,13 @@ static int on_close(void *arg, curl_socket_t fd)
 
 void transport_limit_delivery(struct transport *t, int64_t ms)
 {
+#ifdef TCP_USER_TIMEOUT
     unsigned limit = (unsigned)num_min(ms, INT32_MAX);
     for (size_t i = 0; i < t->sockets_len; i++)
         setsockopt(t->sockets[i], IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+#else
+    (void)t, (void)ms; /* only those who bind set one, and they run on Linux */
+#endif
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
