@@ -328,17 +328,10 @@ static void stop_kind(int kind, pid_t pid)
         process_stop(pid);
 }
 
-/* The hypervisor's share, that others on the host had: all cores together. */
+/* What others on the host had of our cores. */
 static int64_t stolen_ms(void)
 {
-    AUTO_STRBUF text = {0};
-    process_read_file("/proc/stat", &text);
-    const char *at = strstr(strbuf_str(&text), "cpu ");
-    for (int field = 0; at && field < 8; field++) { /* "cpu", then two blanks */
-        at = strchr(at, ' ');
-        at = at ? at + strspn(at, " ") : NULL;
-    }
-    return at ? process_number_after(at, NULL) * (1000 / sysconf(_SC_CLK_TCK)) : 0;
+    return process_ticks(8) * (1000 / sysconf(_SC_CLK_TCK));
 }
 
 /* Binds a second. */

@@ -221,18 +221,31 @@ static inline int64_t quantile(int64_t *values, int64_t n, int64_t percent)
     return n > 0 ? values[i < n ? i : n - 1] : 0;
 }
 
-/* Says how busy the machine is before the first figure. true: too busy for figures that depend on who else runs. */
-static inline bool process_is_noisy(void)
+/* A field of the first line of /proc/stat, all cores together: 1 user, 4 idle, 5 waiting for disks, 8 stolen by the host. */
+static inline int64_t process_ticks(int field)
 {
     AUTO_STRBUF text = {0};
-    process_read_file("/proc/loadavg", &text);
-    const char *all = strbuf_str(&text);
-    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), whole = process_number_after(all, NULL);
-    const char *point = strchr(all, '.');
-    int64_t percent = whole * 100 + (point ? process_number_after(point + 1, NULL) : 0);
-    bool noisy = percent > cores * 50;
-    printf("load average %.*s on %lld cores at the start\n", (int)strcspn(all, " "), all,
-           (long long)cores);
+    process_read_file("/proc/stat", &text);
+    const char *at = strbuf_str(&text);
+    for (int i = 0; at && i < field; i++) {
+        at = strchr(at, ' ');
+        at = at ? at + strspn(at, " ") : NULL;
+    }
+    return at ? process_number_after(at, NULL) : 0;
+}
+
+/* Says how busy the machine is before the first figure: now, not in the minute before. true: too busy for figures that depend on who else runs. */
+static inline bool process_is_noisy(void)
+{
+    enum { LOOK_MS = 1000, BUSY_PERCENT = 25 };
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), tick_ms = 1000 / sysconf(_SC_CLK_TCK);
+    int64_t idle = process_ticks(4) + process_ticks(5), began_ms = clock_mono_ms();
+    clock_sleep_ms(LOOK_MS);
+    idle = (process_ticks(4) + process_ticks(5) - idle) * tick_ms;
+    int64_t all = num_max((clock_mono_ms() - began_ms) * cores, 1);
+    int64_t percent = num_max(100 - idle * 100 / all, 0);
+    bool noisy = percent > BUSY_PERCENT;
+    printf("others use %lld %% of %lld cores at the start\n", (long long)percent, (long long)cores);
     if (noisy)
         printf("NOISY: others use the machine; goals of time are not judged, repeat when it is "
                "quiet\n");
