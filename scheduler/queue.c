@@ -17,7 +17,7 @@
  * one for which room was kept in vain goes behind all others of its priority.
  *
  * Room for a gang appears in pieces: the pods that leave are gone one after the other, and the first of them wakes it. So a gang of several pods that was refused for want
- * of room is tried again soon, 5 ms later and then half as often each time: what it waits in vain when all are gone is no longer than their leaving took. Whoever was left alone
+ * of room is tried again soon, 5 ms later, and half as often after every second time: what it waits in vain when all are gone is about half of what their leaving took. Whoever was left alone
  * for longer than a lone pod's first backoff begins anew, so this costs a gang that cannot be helped a lone pod's attempts, and a handful.
  *
  * Priority and age are copied when a gang enters the heap: its members may change while it is there, and a heap whose keys move loses its order.
@@ -133,12 +133,13 @@ struct gang *queue_pop(struct queue *q, int64_t now_ms)
     return g;
 }
 
-static void count_attempt(struct gang *g, int64_t first_ms, int64_t now_ms)
+/* Twice as long after every `each` attempts. */
+static void count_attempt(struct gang *g, int64_t first_ms, int32_t each, int64_t now_ms)
 {
     int64_t wait = first_ms;
     if (g->form != GANG_NONE && now_ms - g->ready_ms >= QUEUE_BACKOFF_MIN_MS)
         g->attempts = 0;
-    for (int32_t i = 0; i < g->attempts && wait < QUEUE_BACKOFF_MAX_MS; i++)
+    for (int32_t i = 0; i < g->attempts / each && wait < QUEUE_BACKOFF_MAX_MS; i++)
         wait *= 2;
     if (g->attempts < INT32_MAX)
         g->attempts++;
@@ -158,13 +159,16 @@ void queue_wait(struct queue *q, struct gang *g, uint32_t wake)
 void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms)
 {
     queue_wait(q, g, wake);
-    count_attempt(g, g->form == GANG_NONE ? QUEUE_BACKOFF_MIN_MS : QUEUE_GANG_MIN_MS, now_ms);
+    if (g->form == GANG_NONE)
+        count_attempt(g, QUEUE_BACKOFF_MIN_MS, 1, now_ms);
+    else
+        count_attempt(g, QUEUE_GANG_MIN_MS, 2, now_ms);
 }
 
 void queue_retry(struct queue *q, struct gang *g, int64_t now_ms)
 {
     take_out(q, g);
-    count_attempt(g, QUEUE_BACKOFF_MIN_MS, now_ms);
+    count_attempt(g, QUEUE_BACKOFF_MIN_MS, 1, now_ms);
     put_in(q, g, now_ms);
 }
 

@@ -127,11 +127,13 @@ static void a_gang_is_tried_again_sooner(void **state)
     int64_t now = 50000;
     g.form = GANG_LABELS;
     queue_init(&q);
-    static const int64_t waits[] = {5,   10,   20,   40,   80,    160,  320,
-                                    640, 1280, 2560, 5120, 10000, 10000};
+    static const int64_t waits[] = {5,    5,    10,   10,   20,    20,    40,   40,   80,
+                                    80,   160,  160,  320,  320,   640,   640,  1280, 1280,
+                                    2560, 2560, 5120, 5120, 10000, 10000, 10000};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         queue_park(&q, &g, EVENT_ALL, now);
-        expect_int("without room, half as often each time", now + waits[i], g.ready_ms);
+        expect_int("without room, half as often after every second time", now + waits[i],
+                   g.ready_ms);
         now = g.ready_ms;
     }
     queue_park(&q, &g, EVENT_ALL, now + QUEUE_BACKOFF_MIN_MS - 1);
