@@ -23,6 +23,7 @@
 #include "device-plugin/hardware.h"
 #include "device-plugin/publish.h"
 #include "device-plugin/rpc.h"
+#include "device-plugin/runtime.h"
 #include "device-plugin/service.h"
 #include "device-plugin/tend.h"
 #include "lib/base/log.h"
@@ -46,14 +47,9 @@ struct main_options {
     const char *node;
     const char *kubelet_dir, *plugin_dir, *pod_resources;
     const char *state_dir;
-    int isolation; /* auto, none */
-    const char *mps_control, *mps_pipe, *mps_log, *mps_shm, *cgpu_dir;
-    int device_list; /* enum agent_list */
-    const char *cdi_dir;
     int exclusive; /* on, off */
     int64_t publish_interval_ms;
 };
-enum { ISOLATION_AUTO, ISOLATION_NONE };
 enum { EXCLUSIVE_ON, EXCLUSIVE_OFF };
 
 #define OFFSET(field) offsetof(struct main_options, field)
@@ -72,61 +68,6 @@ static const struct option_row main_rows[] = {
      .meta = "DIR",
      .help = "Remembers the node's mode over restarts and reboots. Made if its parent exists."},
     {.section = "MODES"},
-    {.name = "isolation",
-     .kind = OPTION_CHOICE,
-     .offset = OFFSET(isolation),
-     .choices = "auto|none",
-     .fallback = "auto",
-     .help =
-         "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
-         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module), otherwise they "
-         "show 0 and an Event says why. none: they are served without enforcement. Mode share promises nothing and is "
-         "always served."},
-    {.name = "mps-control",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(mps_control),
-     .meta = "FILE",
-     .help =
-         "nvidia-cuda-mps-control: run and supervised by this process in mode mps. Default: somebody else runs it."},
-    {.name = "mps-pipe-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(mps_pipe),
-     .fallback = ISOLATION_MPS_PIPE,
-     .meta = "DIR",
-     .help = "Where the MPS control daemon answers; mounted into containers in mode mps."},
-    {.name = "mps-log-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(mps_log),
-     .fallback = "/var/log/nvidia-mps",
-     .meta = "DIR",
-     .help = "Log directory of a daemon that --mps-control starts."},
-    {.name = "mps-shm-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(mps_shm),
-     .fallback = ISOLATION_MPS_SHM,
-     .meta = "DIR",
-     .help = "The daemon's shared memory; mounted at " ISOLATION_MPS_SHM " in mode mps."},
-    {.name = "cgpu-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(cgpu_dir),
-     .fallback = ISOLATION_CGPU_DIR,
-     .meta = "DIR",
-     .help = "There while the cGPU kernel module is loaded."},
-    {.name = "device-list",
-     .kind = OPTION_CHOICE,
-     .offset = OFFSET(device_list),
-     .choices = "auto|envvar|cdi|device-specs",
-     .fallback = "auto",
-     .help =
-         "How the container runtime learns of the cards. envvar: NVIDIA's runtime reads " NAME_ENV_VISIBLE
-         "; cdi: by a CDI spec that is kept in --cdi-dir; device-specs: the device files themselves; auto: cdi where "
-         "--cdi-dir exists, else envvar. The environment is the same in all."},
-    {.name = "cdi-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(cdi_dir),
-     .fallback = "/var/run/cdi",
-     .meta = "DIR",
-     .help = "Where the container runtime looks for CDI specs."},
     {.name = "exclusive-resource",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(exclusive),
@@ -177,8 +118,8 @@ static const struct option_program program = {
         "    topology              " NAME_RES_GPU ": whole cards, chosen by how they are linked\n"
         "\n"
         "A mode is left only when no container holds a GPU, and stays when the label is removed. Each container gets the "
-        "cards that the scheduler wrote into its pod's annotations, or none: a request that cannot be served as promised is "
-        "refused with a sentence. The node's cards are published in annotation " NAME_ANN_GPU_INVENTORY
+        "cards that the scheduler wrote into its pod's annotations; a pod that came by another way gets cards by label " NAME_LABEL_GPU_PLACEMENT
+        ", which are written there. A request that cannot be served is refused with a sentence. The node's cards are published in annotation " NAME_ANN_GPU_INVENTORY
         ".",
     .trailer =
         "SIGNALS\n"
@@ -200,6 +141,7 @@ static const struct option_program program = {
 struct app {
     struct main_options main;
     struct hardware_options cards;
+    struct runtime_options runtime;
     struct kube_options kube;
     struct events_options event;
     struct probes_options probe;
@@ -498,20 +440,13 @@ static int start_devices(struct app *app, struct error *err)
                                  .service = app->service,
                                  .plugin_dir = app->plugin_dir,
                                  .state_dir = app->main.state_dir,
-                                 .isolation = {.none = app->main.isolation == ISOLATION_NONE,
-                                               .mps_pipe = app->main.mps_pipe,
-                                               .mps_shm = app->main.mps_shm,
-                                               .cgpu_dir = app->main.cgpu_dir},
-                                 .mps_control = app->main.mps_control,
-                                 .mps_log = app->main.mps_log,
-                                 .list = (enum agent_list)app->main.device_list,
-                                 .cdi_dir = app->main.cdi_dir,
                                  .exclusive = app->main.exclusive == EXCLUSIVE_ON,
                                  .publish = on_publish,
                                  .offered = on_offered,
                                  .event = on_event,
                                  .ready = on_ready,
                                  .arg = app};
+    runtime_apply(&app->runtime, &agent);
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
     tend_new(&app->tend, app->loop, app->service, app->main.state_dir);
@@ -601,6 +536,7 @@ int main(int argc, char **argv)
     struct error err = ERROR_INIT;
     const struct option_table tables[] = {{main_rows, &app.main},
                                           {hardware_option_rows, &app.cards},
+                                          {runtime_option_rows, &app.runtime},
                                           {kube_option_rows, &app.kube},
                                           {events_option_rows, &app.event},
                                           {probes_option_rows, &app.probe},

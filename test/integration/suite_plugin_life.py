@@ -7,9 +7,11 @@ COSCHED_CUT_SECONDS is how long it stays shut at least, COSCHED_PLUGIN_KILLS how
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -213,3 +215,39 @@ def second(suite):
     except Failed:
         return
     raise Failed("the second plugin disturbed the first")
+
+
+@case("modes that promise isolation offer nothing until their engine is there, say which choices there are, and containers get what it needs")
+def engines(suite):
+    c, ns = suite.cluster, suite.namespace()
+    place = tempfile.mkdtemp(prefix="ce", dir="/tmp")
+    suite.stack.callback(shutil.rmtree, place)
+    module, pipe, script = (os.path.join(place, name) for name in ("cgpu_km", "mps", "mps-control"))
+    with open(script, "w", encoding="ascii") as f:
+        # Like the daemon it stays in the foreground and reads what clients write.
+        f.write('#!/bin/sh\ncd "$CUDA_MPS_PIPE_DIRECTORY" || exit 1\n[ -p control ] || /usr/bin/mkfifo control\nexec /bin/sleep 1000 <> control\n')
+    os.chmod(script, 0o700)
+    args = [f"--cgpu-dir={module}", f"--mps-pipe-dir={pipe}", f"--mps-log-dir={place}/log", f"--mps-control={script}"]
+    nodes = Nodes(suite, [{**gpu_node("engine-1", "cgpu", T4, 2), "isolation": "auto", "pluginArgs": args},
+                          {**gpu_node("engine-2", "mps", T4, 1), "isolation": "auto", "pluginArgs": args}])
+    suite.scheduler()
+    event = lambda node: [e["message"] for e in c.get("/api/v1/namespaces/default/events")["items"]
+                          if e["involvedObject"].get("name") == node and e["reason"] == "IsolationMissing"]
+    wait_until(lambda: any("load the cGPU kernel module" in m and "mode share" in m and "--isolation=none" in m for m in event("engine-1")),
+               "an Event names the choices")
+    nodes.offers("engine-1")
+    os.mkdir(module)
+    nodes.offers("engine-1", mem=30, count=2)
+    nodes.offers("engine-2", mem=15, count=1)  # its daemon is started by the plugin
+    isolation = lambda node: json.loads(nodes.get(node)["metadata"]["annotations"]["cosched.io/gpu-inventory"])["isolation"]
+    wait_until(lambda: (isolation("engine-1"), isolation("engine-2")) == ("cgpu", "mps"), "what is in force is published", 40)
+    memory_pod(c, ns, "one", 3, "engine-1")
+    env = check_environment(nodes, wait_pod(c, ns, "one"))
+    check_equal(env.get("ALIYUN_COM_GPU_VISIBLE_DEVICES"), env["ALIYUN_COM_GPU_MEM_IDX"], "the module's variable")
+    memory_pod(c, ns, "two", 3, "engine-2")
+    env = check_environment(nodes, wait_pod(c, ns, "two"))
+    check_equal({k: v for k, v in env.items() if k.startswith("CUDA_")},
+                {"CUDA_MPS_PIPE_DIRECTORY": pipe, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=3G", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "20"}, "MPS")
+    os.rmdir(module)
+    nodes.offers("engine-1")
+    check_equal(c.pod(ns, "one")["status"]["phase"], "Running", "the pod that has its card already")

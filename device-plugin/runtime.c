@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/* runtime - see the header. */
+#include "device-plugin/runtime.h"
+
+#include <stddef.h>
+
+#include "lib/model/names.h"
+
+enum { ISOLATION_AUTO, ISOLATION_NONE };
+
+#define OFFSET(field) offsetof(struct runtime_options, field)
+
+const struct option_row runtime_option_rows[] = {
+    {.section = "CONTAINERS"},
+    {.name = "isolation",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(isolation),
+     .choices = "auto|none",
+     .fallback = "auto",
+     .help =
+         "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
+         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module), otherwise they "
+         "show 0 and an Event says why. none: they are served without enforcement. Mode share promises nothing and is "
+         "always served."},
+    {.name = "mps-control",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_control),
+     .meta = "FILE",
+     .help =
+         "nvidia-cuda-mps-control: run and supervised by this process in mode mps. Default: somebody else runs it."},
+    {.name = "mps-pipe-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_pipe),
+     .fallback = ISOLATION_MPS_PIPE,
+     .meta = "DIR",
+     .help = "Where the MPS control daemon answers; mounted into containers in mode mps."},
+    {.name = "mps-log-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_log),
+     .fallback = "/var/log/nvidia-mps",
+     .meta = "DIR",
+     .help = "Log directory of a daemon that --mps-control starts."},
+    {.name = "mps-shm-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(mps_shm),
+     .fallback = ISOLATION_MPS_SHM,
+     .meta = "DIR",
+     .help = "The daemon's shared memory; mounted at " ISOLATION_MPS_SHM " in mode mps."},
+    {.name = "cgpu-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(cgpu_dir),
+     .fallback = ISOLATION_CGPU_DIR,
+     .meta = "DIR",
+     .help = "There while the cGPU kernel module is loaded."},
+    {.name = "device-list",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(device_list),
+     .choices = "auto|envvar|cdi|device-specs",
+     .fallback = "auto",
+     .help =
+         "How the container runtime learns of the cards. envvar: NVIDIA's runtime reads " NAME_ENV_VISIBLE
+         "; cdi: by a CDI spec that is kept in --cdi-dir; device-specs: the device files themselves; auto: cdi where "
+         "--cdi-dir exists, else envvar. The environment is the same in all."},
+    {.name = "cdi-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(cdi_dir),
+     .fallback = "/var/run/cdi",
+     .meta = "DIR",
+     .help = "Where the container runtime looks for CDI specs."},
+    {0}};
+
+void runtime_apply(const struct runtime_options *o, struct agent_config *c)
+{
+    c->isolation = (struct isolation_config){.none = o->isolation == ISOLATION_NONE,
+                                             .mps_pipe = o->mps_pipe,
+                                             .mps_shm = o->mps_shm,
+                                             .cgpu_dir = o->cgpu_dir};
+    c->mps_control = o->mps_control;
+    c->mps_log = o->mps_log;
+    c->list = (enum agent_list)o->device_list;
+    c->cdi_dir = o->cdi_dir;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * runtime - the options of what containers get beside the contract's environment: isolation, and how the container runtime
+ * learns of the cards.
+ */
+#pragma once
+
+#include "device-plugin/agent.h"
+#include "lib/base/options.h"
+
+struct runtime_options { /* rows: runtime_option_rows */
+    int isolation;       /* auto, none */
+    const char *mps_control, *mps_pipe, *mps_log, *mps_shm, *cgpu_dir;
+    int device_list; /* enum agent_list */
+    const char *cdi_dir;
+};
+extern const struct option_row runtime_option_rows[];
+
+/* Texts are borrowed. */
+void runtime_apply(const struct runtime_options *o, struct agent_config *c);
