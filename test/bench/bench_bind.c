@@ -12,8 +12,8 @@
  * The rate is from the first to the last bind that a watch of ours shows, so how long a program takes to start does not count. A short round before the
  * first warms the API server up.
  *
- * The machine's own speed changes from minute to minute (a neighbour on the same host; the poster's CPU time of a bind, which is always the same work, differs by
- * a third and the API server's with it, while etcd's and the API server's size play no part: compacted, emptied or restarted they are no faster). So only
+ * The rounds of one program differ by a third. The poster's own CPU time of a bind, which is always the same work, moves with the API server's, so we take it that the machine
+ * changes its speed; one trial each of compacting and defragmenting etcd and of deleting the Events did not bring the speed back (a restart of the API server was not tried). So only
  * neighbours are compared: the poster runs before and after every round, and a round's bar is what lies between its two, by the place in the round; the two
  * schedulers change places from round to round. What is judged is the median of the rounds' ratios, where they agree.
  *
