@@ -280,7 +280,8 @@ def real_changes(suite):
       needs={"kubelet", "alone"})
 def real_cards(suite):
     c, ns, node = suite.cluster, suite.namespace(), suite.cluster.env["K8S_NODE"]
-    cards = Cards(suite, "count=3", *(f"card.{i}.mib={mib}" for i, mib in enumerate(SIZES)))
+    lines = ["count=3", *(f"card.{i}.mib={mib}" for i, mib in enumerate(SIZES))]
+    cards = Cards(suite, *lines)
     p = start_plugin(suite, "--recovery-hold=1s", "--publish-interval=500ms", fake=cards.path, mode=None)
     set_mode(c, "share")
     allocatable = lambda: status(c, node)["allocatable"].get(MEM)
@@ -298,9 +299,11 @@ def real_cards(suite):
     cards.event("xid 1 13")
     wait_until(lambda: metric(p.port, "card_xids_total", card="1", xid="13") == 1, "a program's error is counted")
     check_equal((allocatable(), c.events("default", node, "GpuSick")), ("120", []), "and changes nothing")
-    cards.event("xid 1 79")
+    cards.say(*lines, "card.1.remap=1")  # until the reset: the kubelet reports every 2 s, and must not miss it
+    cards.event("xid 1 48")
     wait_until(lambda: allocatable() == "96", "card 1 has left", 60)
     wait_until(lambda: health(c, node) == ["ok", "sick", "ok"], "the inventory says so")
+    cards.say(*lines)
     wait_until(lambda: allocatable() == "120", "card 1 is back", 60)
     wait_until(lambda: health(c, node) == ["ok", "ok", "ok"], "the inventory says so")
     for gib in (16, 24, 80):
