@@ -33,7 +33,7 @@
 #include "scheduler/binder.h"
 #include "test/bench/real.h"
 
-enum { WORKERS = 8 /* --bind-workers' default */, NOISE_PERCENT = 115, TURN = 20 };
+enum { WORKERS = 16 /* --bind-workers' default */, NOISE_PERCENT = 115, TURN = 20 };
 enum { POSTER, KUBE, OURS, KINDS };
 static const char *const kind_names[KINDS] = {"poster", "kube", "ours"};
 static const char *const schedulers[KINDS] = {"bench-poster", "bench-kube", NAME_SCHEDULER};
