@@ -93,10 +93,11 @@ static const struct map *all_pods(const struct change *ch)
 static uint32_t put_pod(const struct change *ch, void *object)
 {
     struct pod *p = object;
-    bool finished = pod_is_finished(p);
-    const char *key = p->key;
+    bool waits = p->node == NULL && !pod_is_finished(p);
+    AUTO_STRBUF key = {0}; /* a version that is not kept is freed */
+    strbuf_adds(&key, waits ? p->key : "");
     uint32_t events = cluster_put_pod(ch->in->cluster, p, ch->hooks);
-    struct cluster_pod *cp = finished ? NULL : cluster_find_pod(ch->in->cluster, key);
+    struct cluster_pod *cp = waits ? cluster_find_pod(ch->in->cluster, strbuf_str(&key)) : NULL;
     if (cp != NULL && cp->seen_us == 0)
         cp->seen_us = clock_mono_us();
     return events;

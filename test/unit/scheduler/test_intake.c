@@ -70,6 +70,21 @@ static void a_change_alone_is_no_list(void **state)
     expect_done();
 }
 
+static void a_version_that_is_not_kept_is_not_looked_at_again(void **state)
+{
+    (void)state;
+    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p"));
+    struct cluster_pod *p = cluster_find_pod(&c, "d/p");
+    int64_t seen_us = p->seen_us;
+    expect_true("seen", seen_us > 0);
+    (void)cluster_assume(&c, p, cluster_find_node(&c, "n1"), &(struct claim){0});
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .unreadable = true));
+    expect_true("what is assumed stays", p->pod->unreadable == NULL);
+    expect_int("and was seen when it was", seen_us, p->seen_us);
+    expect_done();
+}
+
 static void a_first_list_may_come_in_parts(void **state)
 {
     (void)state;
@@ -322,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(it_is_synced_when_every_collection_was_listed),
         TEST(a_change_alone_is_no_list),
+        TEST(a_version_that_is_not_kept_is_not_looked_at_again),
         TEST(a_first_list_may_come_in_parts),
         TEST(what_a_broken_list_brought_is_dropped_by_the_next),
         TEST(a_list_drops_what_is_not_in_it),
