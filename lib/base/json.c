@@ -39,8 +39,72 @@ static json *json_of(const yyjson_val *v)
     return (json *)(const void *)v;
 }
 
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+#ifdef ARENA_DEBUG
+static const bool keeps_memory = !ARENA_DEBUG; /* so that sanitizers see who reads too late */
+#else
+static const bool keeps_memory = true;
+#endif
+
+static void *take_block(void *ctx, size_t size)
+{
+    struct json_memory *m = ctx;
+    if (m->lent)
+        return malloc(size);
+    if (size > m->size) {
+        free(m->block);
+        m->block = malloc(size);
+        m->size = m->block ? size : 0;
+    }
+    m->lent = m->block != NULL;
+    return m->block;
+}
+
+static void *resize_block(void *ctx, void *block, size_t old_size, size_t size)
+{
+    struct json_memory *m = ctx;
+    (void)old_size;
+    if (block == NULL || block != m->block)
+        return realloc(block, size);
+    if (size <= m->size)
+        return block;
+    void *larger = realloc(block, size);
+    if (larger) {
+        m->block = larger;
+        m->size = size;
+    }
+    return larger;
+}
+
+static void drop_block(struct json_memory *m)
+{
+    free(m->block);
+    m->block = NULL;
+    m->size = 0;
+}
+
+static void give_block(void *ctx, void *block)
+{
+    struct json_memory *m = ctx;
+    if (block != m->block) {
+        free(block);
+        return;
+    }
+    m->lent = false;
+    if (m->size > m->keep || !keeps_memory)
+        drop_block(m);
+}
+
+void json_memory_deinit(struct json_memory *m)
+{
+    drop_block(m);
+}
+
+/* ---- parsing ---------------------------------------------------------------------------------- */
+
 static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag flags,
-                 struct error *err)
+                 const yyjson_alc *memory, struct error *err)
 {
     yyjson_read_err why = {0};
     *out = NULL;
@@ -48,7 +112,7 @@ static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag f
     if (n == 0)
         why.code = YYJSON_READ_ERROR_EMPTY_CONTENT; /* text may be NULL */
     else
-        doc = yyjson_read_opts(text, n, YYJSON_READ_NUMBER_AS_RAW | flags, NULL, &why);
+        doc = yyjson_read_opts(text, n, YYJSON_READ_NUMBER_AS_RAW | flags, memory, &why);
     if (!doc) {
         if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
             abort();
@@ -62,13 +126,22 @@ static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag f
 
 int json_parse(struct json_doc **out, const char *text, size_t n, struct error *err)
 {
-    return parse(out, (char *)(uintptr_t)text, n, 0, err); /* without INSITU it is only read */
+    return parse(out, (char *)(uintptr_t)text, n, 0, NULL,
+                 err); /* without INSITU it is only read */
 }
 
 int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err)
 {
     memset(buf + n, 0, YYJSON_PADDING_SIZE);
-    return parse(out, buf, n, YYJSON_READ_INSITU, err);
+    return parse(out, buf, n, YYJSON_READ_INSITU, NULL, err);
+}
+
+int json_parse_within(struct json_doc **out, char *buf, size_t n, struct json_memory *m,
+                      struct error *err)
+{
+    const yyjson_alc memory = {take_block, resize_block, give_block, m};
+    memset(buf + n, 0, YYJSON_PADDING_SIZE);
+    return parse(out, buf, n, YYJSON_READ_INSITU, &memory, err);
 }
 
 void json_free(struct json_doc *doc)

@@ -33,6 +33,18 @@ int json_parse(struct json_doc **out, const char *text, size_t n, struct error *
 /* The same without a copy: buf has at least JSON_PADDING writable bytes after n, is overwritten, and outlives the document. */
 enum { JSON_PADDING = 4 };
 int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err);
+/* Where one document after the other may lie, so that not each is taken from the heap and given back: one at a time, any more are on the heap as usual. It
+ * outlives its documents. Initialise all but `keep` with zero. */
+struct json_memory {
+    void *block;
+    size_t size;
+    bool lent;
+    size_t keep; /* a larger block goes back to the heap with its document */
+};
+void json_memory_deinit(struct json_memory *m);
+/* In place, as json_parse_insitu. */
+int json_parse_within(struct json_doc **out, char *buf, size_t n, struct json_memory *m,
+                      struct error *err);
 void json_free(struct json_doc *doc); /* NULL is fine */
 static inline void json_freep(struct json_doc **doc)
 {

@@ -11,6 +11,9 @@
 void pages_init(struct pages *p, const struct pages_config *c)
 {
     *p = (struct pages){.config = *c};
+    p->one[0].memory.keep = p->one[1].memory.keep = SIZE_MAX;
+    p->now = &p->one[0];
+    p->next = &p->one[1];
 }
 
 static void discard(struct pages_one *one)
@@ -36,7 +39,7 @@ static int read_meta(struct pages *p, json *root, struct error *err)
 static int parse(struct pages *p, struct pages_one *one, struct error *err)
 {
     strbuf_reserve(&one->body, JSON_PADDING);
-    if (json_parse_insitu(&one->doc, one->body.ptr, one->body.len, err) < 0 ||
+    if (json_parse_within(&one->doc, one->body.ptr, one->body.len, &one->memory, err) < 0 ||
         read_meta(p, json_root(one->doc), err) < 0)
         return error_wrap(err, "list");
     return 0;
@@ -67,7 +70,7 @@ static void *worker_fetch(void *arg)
 {
     struct pages *p = arg;
     (void)pthread_setname_np(pthread_self(), "list");
-    p->next.rc = fetch(p, &p->next, &p->next.err);
+    p->next->rc = fetch(p, p->next, &p->next->err);
     return NULL;
 }
 
@@ -82,15 +85,15 @@ static void join(struct pages *p)
 static int turn(struct pages *p, struct error *err)
 {
     if (!p->ahead)
-        return fetch(p, &p->now, err);
+        return fetch(p, p->now, err);
     join(p);
-    struct pages_one done = p->now;
+    struct pages_one *done = p->now;
     p->now = p->next;
     p->next = done;
-    discard(&p->next);
-    if (p->now.rc < 0 && err != NULL)
-        *err = p->now.err;
-    return p->now.rc;
+    discard(p->next);
+    if (p->now->rc < 0 && err != NULL)
+        *err = p->now->err;
+    return p->now->rc;
 }
 
 int pages_next(struct pages *p, json **root, struct error *err)
@@ -102,9 +105,9 @@ int pages_next(struct pages *p, json **root, struct error *err)
     if (turn(p, err) < 0)
         return -1;
     p->more = p->token.len > 0;
-    p->next.err = (struct error)ERROR_INIT;
+    error_clear(&p->next->err);
     p->ahead = p->more && pthread_create(&p->thread, NULL, worker_fetch, p) == 0;
-    *root = json_root(p->now.doc);
+    *root = json_root(p->now->doc);
     return 1;
 }
 
@@ -116,9 +119,10 @@ const char *pages_version(const struct pages *p)
 void pages_deinit(struct pages *p)
 {
     join(p);
-    discard(&p->now);
-    discard(&p->next);
-    strbuf_deinit(&p->now.body);
-    strbuf_deinit(&p->next.body);
+    for (size_t i = 0; i < 2; i++) {
+        discard(&p->one[i]);
+        json_memory_deinit(&p->one[i].memory);
+        strbuf_deinit(&p->one[i].body);
+    }
     strbuf_deinit(&p->token);
 }

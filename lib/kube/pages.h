@@ -28,6 +28,7 @@ struct pages_config {
 
 struct pages_one {
     struct strbuf body;
+    struct json_memory memory; /* of doc */
     struct json_doc *doc;
     int rc;
     struct error err;
@@ -37,7 +38,7 @@ struct pages {
     struct pages_config config;
     struct strbuf token; /* of the next page; empty: the first, or no more */
     char version[PAGES_VERSION_SIZE];
-    struct pages_one now, next;
+    struct pages_one one[2], *now, *next;
     pthread_t thread;
     bool begun;
     bool ahead; /* the thread is at the next one */

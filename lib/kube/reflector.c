@@ -57,6 +57,7 @@ enum {
     LIST_TIMES = 10, /* a page may take so many request timeouts, if bytes keep coming */
     VERSION_SIZE = PAGES_VERSION_SIZE,
     LOG_EVERY_MS = 10000,
+    KEEP_BYTES = 256 * 1024, /* of a line's document: more than that is given back */
 };
 
 enum state { STATE_LIST, STATE_WATCH, STATE_END };
@@ -70,6 +71,7 @@ struct reflector {
 
     /* of the thread */
     struct watchline lines;
+    struct json_memory memory;  /* of a line */
     char version[VERSION_SIZE]; /* what the receiver knows */
     bool consistent;            /* the next list asks for the latest state */
     bool reported_absent;
@@ -96,7 +98,8 @@ void reflector_letter_free(void *letter)
     for (size_t i = 0; i < l->len; i++)
         if (l->objects[i])
             l->free_object(l->objects[i]);
-    free(l->objects);
+    if (l->objects != &l->one)
+        free(l->objects);
     free(l);
 }
 
@@ -107,20 +110,31 @@ static void free_objects(struct reflector *r, struct objects *o)
     vec_deinit(o);
 }
 
+static bool send_letter(struct reflector *r, struct reflector_letter *l)
+{
+    l->from = r;
+    l->free_object = r->config.type.free;
+    l->arg = r->config.arg;
+    r->delivered = true;
+    r->closed = !r->config.deliver(r->config.arg, l);
+    return !r->closed;
+}
+
 /* Takes the objects. false: the receiver has closed. */
 static bool deliver(struct reflector *r, enum reflector_event event, struct objects *o)
 {
     struct reflector_letter *l = mem_new(struct reflector_letter, 1);
-    *l = (struct reflector_letter){.event = event,
-                                   .from = r,
-                                   .objects = o->items,
-                                   .len = o->len,
-                                   .free_object = r->config.type.free,
-                                   .arg = r->config.arg};
+    *l = (struct reflector_letter){.event = event, .objects = o->items, .len = o->len};
     *o = (struct objects){0};
-    r->delivered = true;
-    r->closed = !r->config.deliver(r->config.arg, l);
-    return !r->closed;
+    return send_letter(r, l);
+}
+
+/* There is one letter for each change, so it is one block. */
+static bool deliver_one(struct reflector *r, enum reflector_event event, void *object)
+{
+    struct reflector_letter *l = mem_new(struct reflector_letter, 1);
+    *l = (struct reflector_letter){.event = event, .one = object, .objects = &l->one, .len = 1};
+    return send_letter(r, l);
 }
 
 /* ---- objects that cannot be decoded --------------------------------------------------------- */
@@ -344,10 +358,8 @@ static int on_change(struct reflector *r, bool deleted, json *object, struct err
         if (decode_metadata_only(r, object, &decoded, err) < 0)
             return error_wrap(err, "watch");
     }
-    struct objects one = {0};
-    vec_push(&one, decoded);
     atomic_fetch_add(&r->stats.events, 1);
-    if (!deliver(r, deleted ? REFLECTOR_DELETE : REFLECTOR_PUT, &one))
+    if (!deliver_one(r, deleted ? REFLECTOR_DELETE : REFLECTOR_PUT, decoded))
         return error_set(err, ERROR_CANCELLED, "the receiver has closed");
     return set_version(r, m.resource_version, err);
 }
@@ -368,7 +380,7 @@ static int on_line(void *arg, char *line, size_t n, struct error *err)
 {
     struct reflector *r = arg;
     AUTO_JSON *doc = NULL;
-    if (json_parse_insitu(&doc, line, n, err) < 0)
+    if (json_parse_within(&doc, line, n, &r->memory, err) < 0)
         return error_wrap(err, "watch");
     json *root = json_root(doc), *object = json_get(root, "object");
     const char *type = json_get_str(root, "type");
@@ -477,6 +489,7 @@ static void reflector_free(struct reflector *r)
 {
     kube_http_free(r->http);
     watchline_deinit(&r->lines);
+    json_memory_deinit(&r->memory);
     free(r->ns);
     free(r->label_selector);
     free(r->field_selector);
@@ -497,6 +510,7 @@ int reflector_start(struct reflector **out, struct kube_config *kube, const stru
     r->options = *o;
     r->consistent = c->from_etcd;
     watchline_init(&r->lines, (size_t)o->max_line_bytes);
+    r->memory.keep = KEEP_BYTES;
     if (kube_http_new(&r->http, kube, o, "cosched-reflector", err) < 0) {
         reflector_free(r);
         return -1;

@@ -41,6 +41,7 @@ struct reflector_letter {
     size_t len;
     void (*free_object)(void *object);
     void *arg; /* config.arg */
+    void *one; /* where objects points to when there is one object */
 };
 /* Frees the letter and the objects still in it (a receiver that keeps an object puts NULL in its place). */
 void reflector_letter_free(void *letter);

@@ -13,6 +13,38 @@ static struct json_doc *parse(const char *text)
     return doc;
 }
 
+static void documents_may_share_memory_one_after_the_other(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct json_memory m = {.keep = 4096};
+    static const size_t lengths[] = {3, 500, 20, 9000, 7};
+    char big[9000 + JSON_PADDING], small[] = "[7]\0\0\0\0";
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct json_doc *doc = NULL, *other = NULL;
+        memset(big, ' ', sizeof big);
+        big[0] = '[';
+        for (size_t k = 1; k + 2 < lengths[i]; k += 2)
+            memcpy(big + k, "1,", 2);
+        memcpy(big + lengths[i] - 2, "1]", 2);
+        memcpy(small, "[7]", 3);
+        expect_int("one", 0, json_parse_within(&doc, big, lengths[i], &m, &err));
+        expect_int("a second while it lives", 0, json_parse_within(&other, small, 3, &m, &err));
+        expect_int("the first is whole", (int64_t)(lengths[i] - 1) / 2,
+                   (int64_t)json_len(json_root(doc)));
+        expect_int("so is the second", 1, (int64_t)json_len(json_root(other)));
+        json_free(doc);
+        json_free(other);
+        expect_true("not more is kept than allowed", m.size <= m.keep);
+    }
+    char bad[] = "[1\0\0\0\0";
+    struct json_doc *none = NULL;
+    expect_int("no document", -1, json_parse_within(&none, bad, 2, &m, &err));
+    expect_true("lends nothing", !m.lent);
+    json_memory_deinit(&m);
+    expect_done();
+}
+
 static void good_texts_parse(void **state)
 {
     (void)state;
@@ -337,6 +369,7 @@ static void depth_is_no_danger(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_may_share_memory_one_after_the_other),
         cmocka_unit_test(good_texts_parse),
         cmocka_unit_test(bad_texts_are_refused_with_their_place),
         cmocka_unit_test(numbers_keep_their_text),
