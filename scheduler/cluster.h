@@ -121,6 +121,8 @@ struct gang {
     enum gang_match match; /* never UNSAID */
     bool satisfied;        /* a member is in_quorum: gangs.h */
     bool to_record;        /* in cluster.satisfied, at record_place */
+    bool recording;        /* a record is on its way, since recording_ms (0: not looked at yet) */
+    int64_t recording_ms;
     size_t record_place;
     struct VEC(struct cluster_pod *) members;
     size_t several_place; /* index in cluster.several, unless it is a lone pod */

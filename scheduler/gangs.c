@@ -134,12 +134,43 @@ struct cluster_pod *gangs_take_unrecorded(struct cluster *c)
         struct gang *g = c->satisfied.items[0];
         struct cluster_pod *cp = unrecorded(g);
         if (cp != NULL) {
-            cp->recorded = true;
+            cp->recorded = g->recording = true;
             return cp;
         }
         unlist(c, g);
     }
     return NULL;
+}
+
+/* Written, as far as we know, and the API server does not show it. */
+static bool is_on_its_way(const struct cluster_pod *cp)
+{
+    return cp->recorded && cp->state == CLUSTER_BOUND && !cp->pod->terminating &&
+           !says_satisfied(cp);
+}
+
+int64_t gangs_follow_record(struct cluster *c, struct gang *g, int64_t now_ms, int64_t again_ms,
+                            bool *again)
+{
+    bool any = false;
+    for (size_t i = 0; g->recording && i < g->members.len; i++)
+        any |= is_on_its_way(g->members.items[i]);
+    g->recording = any;
+    if (!any) {
+        g->recording_ms = 0;
+        return -1;
+    }
+    if (g->recording_ms == 0)
+        g->recording_ms = now_ms;
+    if (now_ms - g->recording_ms < again_ms)
+        return g->recording_ms + again_ms;
+    for (size_t i = 0; i < g->members.len; i++)
+        if (is_on_its_way(g->members.items[i]))
+            g->members.items[i]->recorded = false;
+    g->recording_ms = 0;
+    list_for_record(c, g);
+    *again = true;
+    return now_ms + again_ms;
 }
 
 const char *gangs_record_of(const struct cluster_pod *cp)

@@ -7,7 +7,8 @@
  * missing still goes together. That a quorum was there must be known after a restart too, also when members have gone since and where there is no PodGroup.
  * So it lies with the members (`in_quorum`, annotation NAME_ANN_GANG_SATISFIED with the gang's name), for all forms alike:
  *
- *     - of the members that make up the quorum one is written to (for only-waiting: each), once it is complete: gangs_take_unrecorded;
+ *     - of the members that make up the quorum one is written to (for only-waiting: each), once it is complete: gangs_take_unrecorded; again where the watch does not show it
+ *       in time (gangs_follow_record);
  *     - a member that is placed later brings it along in its Binding, at no cost: gangs_record_of;
  *     - it counts as long as such a member lives (a Succeeded one does, a terminating one does not). A gang that is made again under the same name while the
  *       pods of the old one go has to find its own quorum. Where the one member goes and the scheduler restarts before another was placed, the
@@ -62,3 +63,6 @@ size_t gangs_bundle(const struct cluster *c, struct gang *g, struct arena *a, st
 const char *gangs_record_of(const struct cluster_pod *cp);
 /* A bound pod that is to be given that annotation (the value is cp->said.name); NULL: no more. It counts as written from now on. */
 struct cluster_pod *gangs_take_unrecorded(struct cluster *c);
+/* Whether what was taken came back by the watch: if not within again_ms, it is to be taken again (*again is set). Returns when to look again; -1: nothing is on its way. */
+int64_t gangs_follow_record(struct cluster *c, struct gang *g, int64_t now_ms, int64_t again_ms,
+                            bool *again);

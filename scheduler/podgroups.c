@@ -148,6 +148,17 @@ static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod
         next_by(next_ms, t->broken_ms + timeout_ms);
 }
 
+/* The record is written without anybody waiting for the answer: the watch tells. */
+static void look_at_record(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
+{
+    bool again = false;
+    int64_t due_ms = gangs_follow_record(p->config.cluster, g, now_ms, PODGROUPS_AGAIN_MS, &again);
+    if (due_ms >= 0)
+        next_by(next_ms, due_ms);
+    if (again)
+        p->config.changed(p->config.arg);
+}
+
 static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
 {
     const struct pod_group *group = gangs_group_of(p->config.cluster, g);
@@ -158,22 +169,10 @@ static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, in
     }
     look_at_attempt(p, g, group, waits, now_ms, next_ms);
     look_at_pieces(p, g, group, now_ms, next_ms);
+    look_at_record(p, g, now_ms, next_ms);
 }
 
 /* ---- statuses ---- */
-
-/* Of the present attempt, or of the one that succeeded. */
-static int64_t start_of(struct gang *g, const struct pod_group *group, const char *phase)
-{
-    if (str_eq(phase, "Pending"))
-        return 0;
-    if (g == NULL)
-        return group->schedule_start_ns;
-    if (g->trial.since_ns == 0)
-        g->trial.since_ns = group->schedule_start_ns > 0 ? group->schedule_start_ns
-                                                         : clock_wall_ns() / second_ns * second_ns;
-    return g->trial.since_ns;
-}
 
 static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64_t now_ms,
                           int64_t *next_ms)
@@ -185,7 +184,10 @@ static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64
     struct gang *g = gangs_find(p->config.cluster, all->key);
     struct progress now;
     progress_of(p->config.cluster, group, g, &now);
-    now.schedule_start_ns = start_of(g, group, now.phase);
+    now.schedule_start_ns = progress_start_ns(group, now.phase, g != NULL,
+                                              g != NULL ? g->trial.since_ns : 0, clock_wall_ns());
+    if (g != NULL && now.schedule_start_ns != 0)
+        g->trial.since_ns = now.schedule_start_ns;
     if (progress_is_written(&now, group))
         return;
     uint64_t digest = progress_digest(&now, group);

@@ -5,7 +5,7 @@
  * An attempt begins when a quorum of members waits for room; when scheduleTimeoutSeconds (60 for gangs without a PodGroup) are over it has failed: Events on the
  * PodGroup and its pods, a backoff, and the next attempt begins. A waiting gang holds nothing, so a failed attempt costs nobody anything, and it is never the last one.
  *
- * Slots (slots.h) that nobody came for end here too.
+ * Slots (slots.h) that nobody came for end here too, and records of gangs that had their quorum (gangs.h) are sent again where they got lost.
  *
  * A gang is stale when it has had members on nodes, but fewer than its quorum, for that long: it could not be healed. --stale-gang says what becomes of it.
  */
@@ -21,8 +21,9 @@
 #include "scheduler/status.h"
 
 enum {
-    PODGROUPS_DELAY_MS = 100,   /* changes within it are one write */
-    PODGROUPS_AGAIN_MS = 10000, /* a status that the watch does not show is sent again */
+    PODGROUPS_DELAY_MS = 100, /* changes within it are one write */
+    PODGROUPS_AGAIN_MS =
+        10000, /* a status, or a gang's record, that the watch does not show is sent again */
 };
 
 struct podgroups;

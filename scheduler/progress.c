@@ -57,6 +57,20 @@ void progress_of(const struct cluster *c, const struct pod_group *group, const s
         out->phase = group->phase;
 }
 
+int64_t progress_start_ns(const struct pod_group *group, const char *phase, bool has_pods,
+                          int64_t since_ns, int64_t now_ns)
+{
+    static const int64_t second_ns = 1000000000;
+    if (str_eq(phase, pending))
+        return 0;
+    if (!has_pods)
+        return group->schedule_start_ns;
+    if (since_ns > 0 || group->schedule_start_ns > 0)
+        return since_ns > 0 ? since_ns : group->schedule_start_ns;
+    /* One that has failed may never have had its pods together. */
+    return str_eq(phase, failed) ? 0 : now_ns / second_ns * second_ns;
+}
+
 bool progress_is_written(const struct progress *p, const struct pod_group *group)
 {
     return str_eq(p->phase, group->phase) && p->scheduled == group->scheduled &&

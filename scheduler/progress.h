@@ -35,6 +35,10 @@ struct progress {
 /* g NULL: no pod names the group. */
 void progress_of(const struct cluster *c, const struct pod_group *group, const struct gang *g,
                  struct progress *out);
+/* scheduleStartTime: of the present attempt, or of the one that succeeded; 0: none. since_ns is the last attempt that is known of (0: none, where pods may have been placed before anybody looked, or by
+ * another leader), has_pods whether any pod names the group. In whole seconds, as it is written. */
+int64_t progress_start_ns(const struct pod_group *group, const char *phase, bool has_pods,
+                          int64_t since_ns, int64_t now_ns);
 /* Whether the PodGroup says just that. */
 bool progress_is_written(const struct progress *p, const struct pod_group *group);
 /* Equal for equal progress of the same object. */

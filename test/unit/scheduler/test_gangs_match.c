@@ -45,6 +45,48 @@ static void once_satisfied_needs_no_quorum_again(void **state)
     expect_done();
 }
 
+/* At that time, with again_ms 10: when to look again; 0 for "take it again". */
+static int64_t follow(int64_t now_ms)
+{
+    bool again = false;
+    int64_t due_ms = gangs_follow_record(&c, map_get(&c.gangs, "gang d/g"), now_ms, 10, &again);
+    return again ? 0 : due_ms;
+}
+
+static void a_record_that_got_lost_is_written_again(void **state)
+{
+    (void)state;
+    (void)PUT(.name = "a", .labels = MEMBER("g", "2"), .node = "n1");
+    (void)PUT(.name = "b", .labels = MEMBER("g", "2"), .node = "n1");
+    expect_int("nothing is on its way", -1, follow(1));
+    expect_str("a is to say it", "a", gangs_take_unrecorded(&c)->pod->name);
+    expect_int("seen on its way", 12, follow(2));
+    expect_int("it has time", 12, follow(11));
+    expect_true("until then it counts as written", gangs_take_unrecorded(&c) == NULL);
+    expect_int("the time is over", 0, follow(12));
+    struct cluster_pod *cp = gangs_take_unrecorded(&c);
+    expect_true("so it is written again", cp != NULL && strcmp(cp->pod->name, "a") == 0);
+    expect_int("with the same time", 30, follow(20));
+    (void)PUT(.name = "a", .labels = MEMBER("g", "2"), .node = "n1",
+              .annotations = PAIRS(NAME_ANN_GANG_SATISFIED, "g"));
+    expect_int("the watch shows it", -1, follow(30));
+    expect_int("and that is that", -1, follow(1000));
+    expect_true("for good", gangs_take_unrecorded(&c) == NULL);
+    expect_done();
+}
+
+static void nobody_waits_for_the_record_of_a_pod_that_goes(void **state)
+{
+    (void)state;
+    (void)PUT(.name = "a", .labels = MEMBER("g", "2"), .node = "n1");
+    (void)PUT(.name = "b", .labels = MEMBER("g", "2"), .node = "n1");
+    (void)gangs_take_unrecorded(&c);
+    expect_int("seen on its way", 11, follow(1));
+    (void)PUT(.name = "a", .labels = MEMBER("g", "2"), .node = "n1", .terminating = true);
+    expect_int("nobody waits for it any more", -1, follow(11));
+    expect_done();
+}
+
 static void satisfied_is_known_after_a_restart(void **state)
 {
     (void)state;
@@ -141,6 +183,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(once_satisfied_needs_no_quorum_again),
+        T(a_record_that_got_lost_is_written_again),
+        T(nobody_waits_for_the_record_of_a_pod_that_goes),
         T(satisfied_is_known_after_a_restart),
         T(waiting_and_running_always_needs_its_quorum),
         T(only_waiting_counts_each_burst_for_itself),

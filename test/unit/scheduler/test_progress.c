@@ -85,6 +85,46 @@ static void the_phase_is_that_of_the_pods(void **state)
     expect_done();
 }
 
+static void when_the_attempt_began(void **state)
+{
+    (void)state;
+    enum { S = 1000000000 };
+    static const struct row {
+        const char *sentence, *phase;
+        bool pods;
+        int64_t said_s, since_s, start_s; /* by the PodGroup, by us, and what is to be said */
+    } rows[] = {
+        {"no pods, no attempt", "Pending", false, 0, 0, 0},
+        {"not enough pods", "Pending", true, 0, 0, 0},
+        {"not enough any more", "Pending", true, 50, 50, 0},
+        {"enough: it begins", "PreScheduling", true, 0, 90, 90},
+        {"it goes on", "PreScheduling", true, 90, 90, 90},
+        {"the next one", "PreScheduling", true, 30, 90, 90},
+        {"by another leader, who had begun", "PreScheduling", true, 50, 0, 50},
+        {"the first is bound", "Scheduling", true, 90, 90, 90},
+        {"all are bound", "Scheduled", true, 90, 90, 90},
+        {"all were bound before anybody looked", "Scheduled", true, 0, 0, 100},
+        {"bound, and another leader knows since when", "Scheduled", true, 50, 0, 50},
+        {"they run", "Running", true, 90, 90, 90},
+        {"they have succeeded", "Finished", true, 90, 90, 90},
+        {"they have succeeded and are gone", "Finished", false, 90, 0, 90},
+        {"one has failed after all were placed", "Failed", true, 90, 90, 90},
+        {"one has failed before all were there", "Failed", true, 0, 0, 0},
+        {"they have failed and are gone", "Failed", false, 90, 0, 90},
+        {"a replacement waits: the attempt that succeeded", "Scheduling", true, 90, 90, 90},
+    };
+    struct pod_group *group = fixture_make_group("g", 3, false);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *r = &rows[i];
+        group->schedule_start_ns = r->said_s * S;
+        expect_int(
+            r->sentence, r->start_s * S,
+            progress_start_ns(group, r->phase, r->pods, r->since_s * S, (int64_t)100 * S + S / 2));
+    }
+    pod_group_free(group);
+    expect_done();
+}
+
 static void what_is_written_need_not_be_written(void **state)
 {
     (void)state;
@@ -116,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_phase_is_that_of_the_pods),
+        cmocka_unit_test(when_the_attempt_began),
         cmocka_unit_test(what_is_written_need_not_be_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
