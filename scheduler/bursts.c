@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- *      bursts_submit ─► GATHERING ── all claims bound ─► REHEARSING ── all answered ─► posted: the burst is over
- *        (no claims: at once)  │      (no rehearsal: posted at once)  │
- *                              │ a member was lost (look_at)          │
- *                              ├──────────────────────────────────────┘
+ *      bursts_submit ─► GATHERING ── claims of the quorum bound ─► REHEARSING ── all answered ─► posted: the burst is over
+ *        (no claims: at once)  │        (no rehearsal: posted at once)        │
+ *                              │ a member was lost (look_at)                  │
+ *                              ├──────────────────────────────────────────────┘
  *                              ├── its gangs still have their quorum ─► goes on without it
- *                              └── else ─► dissolved: every member is reported as LOST, which the drive takes back
+ *                              └── else, or the time is over (expire) ─► dissolved: every member is reported as LOST, which the drive takes back
+ *
+ * Which members make the quorum does not matter: a gang may go as soon as it could do without all those whose claims are not bound yet. When theirs are, and the burst is over, they go as lone
+ * pods do (bursts_ready).
  *
  * A member is lost when its pod is not assumed for this ticket any more: it was deleted, its claims could not be bound (then the drive took it back when volumes.c said
  * so), or it was refused in the rehearsal. Which gangs have their quorum is asked of the model, where members of this burst count as placed.
@@ -14,17 +17,21 @@
 
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
 #include "scheduler/gangs.h"
+#include "scheduler/progress.h"
 
 struct member {
     const char *pod; /* "ns/name" */
     struct kube_binding binding;
     bool claims;    /* waits for its claims */
-    bool rehearsed; /* the server has answered */
+    bool asked;     /* the server, in a rehearsal */
+    bool rehearsed; /* it has answered */
     bool lost;
 };
 
@@ -33,12 +40,21 @@ struct burst {
     uint64_t ticket; /* of the first member; the others follow */
     struct member *members;
     size_t len;
-    bool rehearsing;
+    int64_t began_ms, timeout_ms;
+    struct part *parts; /* as of the last survey */
+    size_t parts_len;
+};
+
+/* One of its gangs. */
+struct part {
+    const struct gang *gang;
+    int32_t unready; /* members whose claims are not bound yet */
 };
 
 struct bursts {
     struct bursts_config config;
     struct VEC(struct burst *) all;
+    struct loop_timer timer;
 };
 
 static void burst_free(struct burst *u)
@@ -79,81 +95,160 @@ static void report(const struct bursts *b, const struct burst *u, size_t i,
     (void)mailbox_post(b->config.results, r);
 }
 
-/* Pods are deleted, and gangs with them: what is gone has no say, and what is left of a gang has its own quorum. */
-static const struct gang *find_broken(const struct bursts *b, const struct burst *u)
+static struct part *part_of(struct burst *u, const struct gang *g)
 {
+    size_t i = 0;
+    while (i < u->parts_len && u->parts[i].gang != g)
+        i++;
+    if (i == u->parts_len)
+        u->parts[u->parts_len++] = (struct part){.gang = g};
+    return &u->parts[i];
+}
+
+/* Who is lost, and what each gang still waits for. Pods are deleted, and gangs with them: what is gone has no say, and what is left of a gang has its own quorum. false: one that was refused is still
+ * assumed, and counts as placed. */
+static bool survey(const struct bursts *b, struct burst *u)
+{
+    bool taken_back = true;
+    u->parts_len = 0;
     for (size_t i = 0; i < u->len; i++) {
+        struct member *m = &u->members[i];
         const struct cluster_pod *cp = pod_of(b, u, i);
-        if (cp != NULL && cp->gang != NULL && gangs_count_missing(cp->gang) > 0)
-            return cp->gang;
+        taken_back &= !m->lost || cp == NULL;
+        m->lost = m->lost || cp == NULL;
+        if (cp != NULL && cp->gang != NULL)
+            part_of(u, cp->gang)->unready += !m->lost && m->claims;
     }
+    return taken_back;
+}
+
+static const struct gang *find_broken(const struct burst *u)
+{
+    for (size_t i = 0; i < u->parts_len; i++)
+        if (gangs_count_missing(u->parts[i].gang) > 0)
+            return u->parts[i].gang;
     return NULL;
 }
 
-static void dissolve(const struct bursts *b, const struct burst *u, const struct gang *broken)
+static bool may_go(const struct burst *u)
 {
-    struct error why = ERROR_INIT;
-    (void)error_set(&why, ERROR_CANCELLED, "%s lost members before the first was bound",
-                    broken->key);
-    log_info("gang is not bound", kv("gang", broken->key), kv("why", why.text));
+    for (size_t i = 0; i < u->parts_len; i++)
+        if (u->parts[i].unready > 0 && u->parts[i].unready > gangs_count_spare(u->parts[i].gang))
+            return false;
+    return true;
+}
+
+static void dissolve(const struct bursts *b, const struct burst *u, const struct error *why)
+{
+    log_info("gang is not bound", kv("pod", u->members[0].pod), kv("why", why->text));
     for (size_t i = 0; i < u->len; i++)
         if (pod_of(b, u, i) != NULL)
+            report(b, u, i, BINDER_LOST, why);
+}
+
+/* Who it was that kept the others waiting is told: FAILED makes an Event. */
+static void expire(const struct bursts *b, struct burst *u)
+{
+    struct error why = ERROR_INIT;
+    (void)error_set(&why, ERROR_TIMEOUT,
+                    "its claims were not bound within %lld s (scheduleTimeoutSeconds of its gang)",
+                    (long long)(u->timeout_ms / 1000));
+    for (size_t i = 0; i < u->len; i++)
+        if (!u->members[i].lost && u->members[i].claims) {
+            report(b, u, i, BINDER_FAILED, &why);
+            u->members[i].lost = true;
+        }
+    error_clear(&why);
+    (void)error_set(&why, ERROR_CANCELLED, "claims of its gang were not bound in time");
+    for (size_t i = 0; i < u->len; i++)
+        if (!u->members[i].lost)
             report(b, u, i, BINDER_LOST, &why);
 }
 
 static void post(const struct bursts *b, const struct burst *u)
 {
     for (size_t i = 0; i < u->len; i++)
-        if (!u->members[i].lost)
+        if (!u->members[i].lost && !u->members[i].claims)
             binder_submit(b->config.binder, &u->members[i].binding, u->ticket + (uint64_t)i);
 }
 
-static void rehearse(const struct bursts *b, struct burst *u)
+/* Whether all who may go have the server's yes; who was not asked yet is asked. */
+static bool is_rehearsed(const struct bursts *b, struct burst *u)
 {
-    u->rehearsing = true;
-    for (size_t i = 0; i < u->len; i++)
-        if (!u->members[i].lost)
-            rehearsal_submit(b->config.rehearsal, &u->members[i].binding, u->ticket + (uint64_t)i);
+    bool all = true;
+    for (size_t i = 0; i < u->len; i++) {
+        struct member *m = &u->members[i];
+        if (m->lost || m->claims)
+            continue;
+        if (!m->asked)
+            rehearsal_submit(b->config.rehearsal, &m->binding, u->ticket + (uint64_t)i);
+        m->asked = true;
+        all &= m->rehearsed;
+    }
+    return all;
 }
 
 /* Whether the burst is over. */
-static bool look_at(struct bursts *b, struct burst *u)
+static bool look_at(struct bursts *b, struct burst *u, int64_t now_ms)
 {
-    bool claims = false, answers = false, taken_back = true;
-    for (size_t i = 0; i < u->len; i++) {
-        struct member *m = &u->members[i];
-        bool assumed = pod_of(b, u, i) != NULL;
-        taken_back &= !m->lost || !assumed; /* one that was refused still counts as placed */
-        m->lost = m->lost || !assumed;
-        claims |= !m->lost && m->claims;
-        answers |= !m->lost && !m->rehearsed;
-    }
-    const struct gang *broken = find_broken(b, u);
+    bool taken_back = survey(b, u);
+    const struct gang *broken = find_broken(u);
     if (broken != NULL) {
-        dissolve(b, u, broken);
+        struct error why = ERROR_INIT;
+        (void)error_set(&why, ERROR_CANCELLED, "%s lost members before the first was bound",
+                        broken->key);
+        dissolve(b, u, &why);
         return true;
     }
-    if (claims || !taken_back)
-        return false;
-    if (b->config.rehearsal != NULL && !u->rehearsing)
-        rehearse(b, u);
-    if (u->rehearsing && answers)
+    if (!may_go(u)) {
+        if (now_ms - u->began_ms < u->timeout_ms)
+            return false;
+        expire(b, u);
+        return true;
+    }
+    if (!taken_back || (b->config.rehearsal != NULL && !is_rehearsed(b, u)))
         return false;
     post(b, u);
     return true;
 }
 
+static void on_time(void *arg)
+{
+    bursts_look(arg);
+}
+
 void bursts_look(struct bursts *b)
 {
     size_t kept = 0;
+    int64_t now_ms = b->all.len > 0 ? clock_mono_ms() : 0, next_ms = INT64_MAX;
     for (size_t i = 0; i < b->all.len; i++) {
         struct burst *u = b->all.items[i];
-        if (look_at(b, u))
+        if (look_at(b, u, now_ms)) {
             burst_free(u);
-        else
-            b->all.items[kept++] = u;
+            continue;
+        }
+        b->all.items[kept++] = u;
+        if (u->began_ms + u->timeout_ms > now_ms) /* or it waits for answers, which come */
+            next_ms = num_min(next_ms, u->began_ms + u->timeout_ms);
     }
     b->all.len = kept;
+    if (next_ms < INT64_MAX)
+        loop_timer_set(b->config.loop, &b->timer, next_ms - now_ms, on_time, b);
+}
+
+/* The shortest of its gangs'. */
+static int64_t timeout_of(const struct bursts *b, const struct bursts_member *members, size_t n)
+{
+    int64_t least_ms = INT64_MAX;
+    const struct gang *last = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct gang *g = members[i].pod->gang;
+        if (g == last || g == NULL)
+            continue;
+        last = g;
+        least_ms = num_min(least_ms, progress_timeout_ms(gangs_group_of(b->config.cluster, g)));
+    }
+    return least_ms < INT64_MAX ? least_ms : PROGRESS_TIMEOUT_MS;
 }
 
 void bursts_submit(struct bursts *b, const struct bursts_member *members, size_t n)
@@ -164,6 +259,9 @@ void bursts_submit(struct bursts *b, const struct bursts_member *members, size_t
     u->ticket = members[0].ticket;
     u->members = arena_new(&arena, struct member, n);
     u->len = n;
+    u->parts = arena_new(&arena, struct part, n);
+    u->began_ms = clock_mono_ms();
+    u->timeout_ms = timeout_of(b, members, n);
     for (size_t i = 0; i < n; i++) {
         const struct kube_binding *from = &members[i].binding;
         u->members[i] =
@@ -227,6 +325,7 @@ void bursts_free(struct bursts *b)
 {
     if (b == NULL)
         return;
+    loop_timer_cancel(b->config.loop, &b->timer);
     for (size_t i = 0; i < b->all.len; i++)
         burst_free(b->all.items[i]);
     vec_deinit(&b->all);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bursts - the Bindings of one gang, held back until all of them may go: every member's claims are bound, and with --gang-dry-run the API server has said yes to
- * each. Then they are handed to the binder at once. See bursts.c for the states. The loop's thread.
+ * bursts - the Bindings of one gang, held back until its quorum may go: the claims of so many members are bound, and with --gang-dry-run the API server has said yes to
+ * each of them. Then they are handed to the binder at once; a member beyond the quorum whose claims take longer follows alone. See bursts.c for the states. The loop's thread.
+ *
+ * Claims that are not bound within the gang's scheduleTimeoutSeconds end the burst.
  *
  * Until the first Binding is posted nothing has happened to the gang, so whatever goes wrong before that costs nothing: a burst that has lost its quorum is
  * dissolved, and its members are taken back as if their Bindings had failed. After it there is no way back, the rest follows (I2).
@@ -21,6 +23,7 @@
 struct bursts;
 
 struct bursts_config {
+    struct loop *loop;
     struct cluster *cluster;
     struct binder *binder;
     struct volumes *volumes;

@@ -108,7 +108,7 @@ static void submit_one(struct drive *d, const struct bursts_member *m)
         binder_submit(d->binder, &m->binding, m->ticket);
 }
 
-/* The members of a gang go together: none is posted before all of their claims are bound. */
+/* The members of a gang go together: none is posted before the claims of its quorum are bound. */
 static void submit(struct drive *d, const struct plan *plan)
 {
     struct bursts_member *members = arena_new(&d->arena, struct bursts_member, plan->steps.len);
@@ -460,7 +460,8 @@ void drive_start(struct drive *d, struct binder *b, struct status *s, struct evi
     d->status = s;
     d->evictor = e;
     d->volumes = v;
-    d->bursts = bursts_new(&(struct bursts_config){.cluster = &d->cluster,
+    d->bursts = bursts_new(&(struct bursts_config){.loop = d->loop,
+                                                   .cluster = &d->cluster,
                                                    .binder = b,
                                                    .volumes = v,
                                                    .rehearsal = d->rehearsal,

@@ -475,14 +475,28 @@ static bool is_free(const struct gang *g)
     return g->satisfied && g->match == GANG_ONCE_SATISFIED;
 }
 
-int32_t gangs_count_missing(const struct gang *g)
+static int32_t count_placed_open(const struct gang *g)
 {
     int32_t placed = 0;
-    if (is_free(g))
-        return 0;
     for (size_t i = 0; i < g->members.len; i++)
         placed += is_placed(g->members.items[i]) && is_open(g, g->members.items[i]);
+    return placed;
+}
+
+int32_t gangs_count_missing(const struct gang *g)
+{
+    if (is_free(g))
+        return 0;
+    int32_t placed = count_placed_open(g);
     return placed < g->min_available ? g->min_available - placed : 0;
+}
+
+int32_t gangs_count_spare(const struct gang *g)
+{
+    if (is_free(g))
+        return INT32_MAX;
+    int32_t placed = count_placed_open(g);
+    return placed > g->min_available ? placed - g->min_available : 0;
 }
 
 /* Whether the gang itself has what it needs, whatever gangs it goes with. */

@@ -49,6 +49,8 @@ int32_t gangs_count_existing(const struct gang *g);
 int32_t gangs_count_placed(const struct gang *g);
 /* How many of the waiting members must find a place now or none may go; 0: each may go alone. */
 int32_t gangs_count_missing(const struct gang *g);
+/* How many of its placed members it could do without. */
+int32_t gangs_count_spare(const struct gang *g);
 /* When the quorum of pods was complete: the creation of the youngest of the oldest min-available that count. 0: it is not, or nobody knows. */
 int64_t gangs_quorum_since_ns(const struct gang *g);
 bool gangs_is_lone(const struct gang *g);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Gangs whose Bindings are held back: none goes before all may go, and one that cannot go takes the gang with it only if the quorum needs it.
+ * Gangs whose Bindings are held back: none goes before the quorum may go, and one that cannot go takes the gang with it only if the quorum needs it.
  */
 #include "scheduler/bursts.h"
 
@@ -64,13 +64,18 @@ static bool is_taken_back(void)
     return drive_kit_find(&k, "d/b")->state == CLUSTER_PENDING;
 }
 
+static bool a_is_taken_back(void)
+{
+    return drive_kit_find(&k, "d/a")->state == CLUSTER_PENDING;
+}
+
 static int bindings(void)
 {
     return shell_count(k.twin, "POST", "/binding?timeout");
 }
 
 /* Pod a waits for the claim c, b and perhaps more go as they are. */
-static void begin(bool third)
+static void put_gang(bool third)
 {
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n"));
     storage_kit_send(&k.intake, LATE_CLASS);
@@ -86,6 +91,11 @@ static void begin(bool third)
     if (third)
         SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "c", .labels = TWO));
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "b", .labels = TWO));
+}
+
+static void begin(void)
+{
+    put_gang(false);
     await("the node is written into the claim", is_written);
     drive_kit_settle(&k);
     expect_int("assumed", CLUSTER_ASSUMED, drive_kit_find(&k, "d/b")->state);
@@ -96,7 +106,7 @@ static void begin(bool third)
 static void claims_are_bound_first(void **state)
 {
     (void)state;
-    begin(false);
+    begin();
     storage_kit_send(&k.intake, SEEN_BOUND);
     drive_kit_settle(&k);
     expect_int("nor before its volume is seen", 0, bindings());
@@ -110,7 +120,7 @@ static void claims_are_bound_first(void **state)
 static void a_claim_that_cannot_be_bound_takes_the_gang_back(void **state)
 {
     (void)state;
-    begin(false);
+    begin();
     storage_kit_send(&k.intake, SEEN_CLAIM("7", "", "")); /* the node was given back */
     await("the others are taken back", is_taken_back);
     struct cluster_pod *b = drive_kit_find(&k, "d/b");
@@ -123,21 +133,65 @@ static void a_claim_that_cannot_be_bound_takes_the_gang_back(void **state)
     expect_done();
 }
 
-static void beyond_the_quorum_it_goes_on_without(void **state)
+static void beyond_the_quorum_claims_keep_nobody_waiting(void **state)
 {
     (void)state;
-    begin(true);
-    storage_kit_send(&k.intake, SEEN_CLAIM("7", "", ""));
+    put_gang(true);
     drive_kit_await(&k, "POST", "/pods/b/binding?timeout", 1);
     drive_kit_await(&k, "POST", "/pods/c/binding?timeout", 1);
-    expect_int("without the one", CLUSTER_PENDING, drive_kit_find(&k, "d/a")->state);
+    await("the node is written into the claim", is_written);
+    expect_int("nothing is held back", 0, (int64_t)bursts_pending(k.drive.bursts));
+    expect_int("the third has its place", CLUSTER_ASSUMED, drive_kit_find(&k, "d/a")->state);
+    expect_int("but no Binding yet", 2, bindings());
+    storage_kit_send(&k.intake, SEEN_BOUND);
+    storage_kit_send(&k.intake, SEEN_VOLUME);
+    drive_kit_await(&k, "POST", "/pods/a/binding?timeout", 1);
+    expect_int("it followed alone", 3, bindings());
+    expect_done();
+}
+
+static void beyond_the_quorum_a_claim_fails_alone(void **state)
+{
+    (void)state;
+    put_gang(true);
+    drive_kit_await(&k, "POST", "/binding?timeout", 2);
+    await("the node is written into the claim", is_written);
+    storage_kit_send(&k.intake,
+                     "{'kind':'PersistentVolumeClaim','metadata':{'name':'c','namespace':'d','uid':"
+                     "'another'},'spec':{'storageClassName':'s','resources':{'requests':{'storage':"
+                     "'1Gi'}}}}");
+    drive_kit_await(&k, "POST", "claim d/c is gone", 1);
+    expect_true("the others are where they were",
+                drive_kit_find(&k, "d/b")->on != NULL && drive_kit_find(&k, "d/c")->on != NULL);
+    expect_done();
+}
+
+static bool is_expired(void)
+{
+    return a_is_taken_back() && is_taken_back() && is_over();
+}
+
+static void claims_that_take_too_long_take_the_gang_back(void **state)
+{
+    (void)state;
+    struct pod_group *group = fixture_make_group("g", 2, false);
+    group->schedule_timeout_s = 1;
+    RESET(&k.intake, INTAKE_POD_GROUPS, group);
+    begin();
+    await("the time is over", is_expired);
+    expect_int("nobody was bound", 0, bindings());
+    expect_int("the room is free", 0, (int64_t)cluster_find_node(&k.drive.cluster, "n")->used.pods);
+    drive_kit_await(&k, "POST",
+                    "its claims were not bound within 1 s (scheduleTimeoutSeconds of its gang)", 1);
+    expect_int("who had no part in it is told nothing", 0,
+               shell_count(k.twin, "POST", "claims of its gang"));
     expect_done();
 }
 
 static void a_member_that_goes_takes_the_gang_back(void **state)
 {
     (void)state;
-    begin(false);
+    begin();
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "b", .labels = TWO));
     await("it is dissolved", is_over);
     drive_kit_settle(&k);
@@ -266,7 +320,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(claims_are_bound_first),
         TEST(a_claim_that_cannot_be_bound_takes_the_gang_back),
-        TEST(beyond_the_quorum_it_goes_on_without),
+        TEST(beyond_the_quorum_claims_keep_nobody_waiting),
+        TEST(beyond_the_quorum_a_claim_fails_alone),
+        TEST(claims_that_take_too_long_take_the_gang_back),
         TEST(a_member_that_goes_takes_the_gang_back),
         TEST(all_are_asked_before_the_first_is_bound),
         TEST(who_would_be_refused_takes_the_gang_back),
