@@ -248,7 +248,7 @@ static enum pass pass(struct placing *p, const struct way *w, bool beyond)
             continue;
         }
         refuse(p, m, known);
-        if (w->hurried && g->left < g->missing)
+        if (w->hurried && g->left < g->missing && !p->patient)
             return PASS_HOPELESS;
     }
     return result;

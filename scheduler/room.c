@@ -212,14 +212,117 @@ static bool promise_holds(struct trial *t, size_t mark)
     return true;
 }
 
-static void keep(const struct trial *t, size_t mark, struct cycle_result *out)
+/* Where the members are now. */
+static void note_places(const struct trial *t, size_t mark, struct cycle_result *out)
 {
     const struct plan *plan = t->placing->plan;
+    out->nominations_len = 0;
     for (size_t i = mark; i < plan->steps.len; i++)
         nominate(out, plan->steps.items[i].pod, plan->steps.items[i].node);
+}
+
+/* The more important first, who has run longer first among equals, then by name. */
+static int by_importance(const void *a, const void *b)
+{
+    const struct cluster_pod *x = ((const struct lifted *)a)->pod,
+                             *y = ((const struct lifted *)b)->pod;
+    if (x->pod->priority != y->pod->priority)
+        return x->pod->priority > y->pod->priority ? -1 : 1;
+    if (x->pod->started_ns != y->pod->started_ns)
+        return x->pod->started_ns < y->pod->started_ns ? -1 : 1;
+    return strcmp(x->pod->key, y->pod->key);
+}
+
+/* Pods of one gang stay or go together: some of them were chosen because the others are of no use without them. */
+static bool go_together(const struct cluster_pod *a, const struct cluster_pod *b)
+{
+    return a == b || (a->gang != NULL && a->gang == b->gang);
+}
+
+static void set_down_unit(struct trial *t, const struct lifted *all, size_t len,
+                          const struct cluster_pod *one, bool down)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!go_together(all[i].pod, one))
+            continue;
+        if (down)
+            cluster_set_down(t->placing->cluster, all[i].pod, all[i].from);
+        else
+            cluster_lift(t->placing->cluster, all[i].pod);
+    }
+}
+
+static void forget_unit(struct trial *t, const struct cluster_pod *one)
+{
+    size_t lifted = 0, victims = 0;
+    for (size_t i = 0; i < t->lifted.len; i++)
+        if (!go_together(t->lifted.items[i].pod, one) || preempt_is_leaving(t->lifted.items[i].pod))
+            t->lifted.items[lifted++] = t->lifted.items[i];
+    for (size_t i = 0; i < t->victims.len; i++) {
+        if (go_together(t->victims.items[i], one))
+            continue;
+        t->victims.items[victims] = t->victims.items[i];
+        t->for_pods.items[victims++] = t->for_pods.items[i];
+    }
+    t->lifted.len = lifted;
+    t->victims.len = t->for_pods.len = victims;
+}
+
+/* Members were given room one after the other, so an earlier victim may not be needed any more with the later ones gone: each is brought back on trial, the most important first. The plan has no steps, before
+ * and after. */
+static void reprieve(struct trial *t, size_t mark, struct cycle_result *out)
+{
+    struct placing *p = t->placing;
+    size_t len = t->victims.len,
+           trials = (size_t)num_max(TRIALS / (int64_t)p->members_len, TRIALS_LEAST);
+    struct lifted *all = arena_new(p->arena, struct lifted, len);
+    for (size_t i = 0, n = 0; i < t->lifted.len; i++)
+        if (!preempt_is_leaving(t->lifted.items[i].pod) && n < len)
+            all[n++] = t->lifted.items[i];
+    qsort(all, len, sizeof *all, by_importance);
+    for (size_t i = 0; i < len && trials > 0; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = go_together(all[k].pod, all[i].pod);
+        if (seen)
+            continue;
+        trials--;
+        set_down_unit(t, all, len, all[i].pod, true);
+        bool spared = placing_fill(p, NULL, NULL);
+        if (spared) {
+            note_places(t, mark, out);
+            forget_unit(t, all[i].pod);
+        }
+        plan_rollback(p->plan, mark);
+        if (!spared)
+            set_down_unit(t, all, len, all[i].pod, false);
+    }
+}
+
+/* For which member a victim goes: one that is to go there, if there is one. */
+static struct cluster_pod *member_for(const struct cycle_result *out,
+                                      const struct cluster_pod *victim, const struct trial *t,
+                                      struct cluster_pod *first)
+{
+    const struct cluster_node *from = NULL;
+    for (size_t i = 0; i < t->lifted.len && from == NULL; i++)
+        if (t->lifted.items[i].pod == victim)
+            from = t->lifted.items[i].from;
+    for (size_t i = 0; i < out->nominations_len; i++)
+        if (out->nominations[i].pod == first && out->nominations[i].node == from)
+            return first;
+    for (size_t i = 0; i < out->nominations_len; i++)
+        if (out->nominations[i].node == from)
+            return out->nominations[i].pod;
+    return first;
+}
+
+static void keep(const struct trial *t, struct cycle_result *out)
+{
     out->victims = arena_new(t->placing->arena, struct cycle_victim, t->victims.len);
     for (size_t i = 0; i < t->victims.len; i++)
-        send_away(out, t->victims.items[i], t->for_pods.items[i]);
+        send_away(out, t->victims.items[i],
+                  member_for(out, t->victims.items[i], t, t->for_pods.items[i]));
 }
 
 /* All members count as the least important of them: so none is sent away for another, in gangs that are placed together too. */
@@ -239,9 +342,14 @@ static void for_all(struct placing *p, struct cycle_result *out)
                                            PREEMPT_CANDIDATES);
     t.scope.below = least_priority(p);
     lift_leaving(&t);
-    if (placing_fill(p, make_place, &t) && promise_holds(&t, mark))
-        keep(&t, mark, out);
+    bool enough = placing_fill(p, make_place, &t) && promise_holds(&t, mark);
+    if (enough)
+        note_places(&t, mark, out);
     plan_rollback(p->plan, mark);
+    if (enough && t.victims.len > 1)
+        reprieve(&t, mark, out);
+    if (enough)
+        keep(&t, out);
     while (t.lifted.len > 0) {
         struct lifted l = t.lifted.items[--t.lifted.len];
         cluster_set_down(p->cluster, l.pod, l.from);

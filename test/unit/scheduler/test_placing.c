@@ -234,6 +234,90 @@ static void gangs_that_name_each_other(void **state)
     expect_done();
 }
 
+/* ---- the ways that stop early ---- */
+
+/* All ways for gang g as things are: "m0@n1 m1@n2" or "stuck m3: ..."; nothing is changed. *asked: how many questions that took. */
+static const char *all_ways(bool patient, uint64_t *asked)
+{
+    struct gang *g = map_get(&c.gangs, "gang d/g");
+    struct plan plan;
+    struct placing p;
+    AUTO_STRBUF b = {0};
+    uint64_t before = c.classes->asked;
+    plan_begin(&plan, &c);
+    placing_init(&p, &c, &plan, &arena, &g, 1);
+    p.patient = patient;
+    bool ok = placing_run(&p, true);
+    for (size_t i = 0; i < plan.steps.len; i++)
+        strbuf_addf(&b, "%s@%s ", plan.steps.items[i].pod->pod->name,
+                    plan.steps.items[i].node->name);
+    if (!ok)
+        strbuf_addf(&b, "stuck %s: room for %d, wakes %x, %s", p.stuck->pod->pod->name,
+                    p.gangs[0].room, (unsigned)p.wakes, reasons_sentence(p.why, &arena));
+    placing_deinit(&p);
+    plan_end(&plan);
+    *asked += c.classes->asked - before;
+    return arena_strdup(&arena, strbuf_str(&b));
+}
+
+/* Of 100 members the 50 large ones find 10 nodes. */
+static void a_lost_cause_is_given_up_early(void **state)
+{
+    (void)state;
+    uint64_t early = 0, patient = 0;
+    for (int i = 0; i < 20; i++)
+        (void)cluster_put_node(
+            &c, NODE(.name = arena_printf(&arena, "n%02d", i), .cpu_milli = i < 10 ? 4000 : 3000));
+    for (int i = 0; i < 100; i++)
+        PUT(.name = arena_printf(&arena, "m%02d", i), .labels = MEMBER("g", "100"),
+            CPU(i % 2 == 0 ? 4000 : 10 + i));
+    const char *same = all_ways(true, &patient);
+    expect_str("the same answer", same, all_ways(false, &early));
+    expect_true("it does not fit", strncmp(same, "stuck ", 6) == 0);
+    if (early * 3 > patient * 2)
+        fail_msg("%llu questions are more than two thirds of %llu", (unsigned long long)early,
+                 (unsigned long long)patient);
+    expect_done();
+}
+
+static uint64_t seed;
+
+static int64_t roll(uint64_t below)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int64_t)((seed >> 33) % below);
+}
+
+static void stopping_early_changes_no_answer(void **state)
+{
+    (void)state;
+    uint64_t early = 0, patient = 0;
+    int placed = 0, refused = 0;
+    seed = 20261116;
+    for (int round = 0; round < 300; round++) {
+        fresh();
+        for (int i = 0; i < 4; i++)
+            (void)cluster_put_node(&c, NODE(.name = arena_printf(&arena, "n%d", i),
+                                            .cpu_milli = 2000 + roll(5) * 1000,
+                                            .labels = PAIRS("disk", roll(2) == 0 ? "ssd" : "hdd")));
+        int members = 4 + (int)roll(7);
+        const char *min = arena_printf(&arena, "%d", 2 + (int)roll((uint64_t)members - 1));
+        for (int i = 0; i < members; i++)
+            PUT(.name = arena_printf(&arena, "m%d", i), .labels = MEMBER("g", min),
+                .spec = roll(3) == 0 ? "\"nodeSelector\":{\"disk\":\"ssd\"}" : NULL,
+                CPU(500 + roll(8) * 500));
+        const char *expected = all_ways(true, &patient);
+        expect_str("the same answer", expected, all_ways(false, &early));
+        bool stuck = strncmp(expected, "stuck ", 6) == 0;
+        refused += stuck;
+        placed += !stuck;
+    }
+    if (placed < 30 || refused < 30)
+        fail_msg("%d were placed and %d were not: too few of one kind", placed, refused);
+    expect_true("with fewer questions", early < patient);
+    expect_done();
+}
+
 static void what_wakes_it(void **state)
 {
     (void)state;
@@ -311,6 +395,8 @@ int main(void)
         T(a_whole_zone),
         T(several_gangs_as_one),
         T(gangs_that_name_each_other),
+        T(a_lost_cause_is_given_up_early),
+        T(stopping_early_changes_no_answer),
         T(what_wakes_it),
         T(to_where_it_was_promised),
         T(promised_room_is_the_gangs),
