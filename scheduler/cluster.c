@@ -39,6 +39,7 @@
 #include "scheduler/classes.h"
 #include "scheduler/cluster_inside.h"
 #include "scheduler/gangs.h"
+#include "scheduler/gpu_prices.h"
 #include "scheduler/nominations.h"
 #include "scheduler/rejections.h"
 
@@ -57,6 +58,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     index_init(&c->index);
     table_init(&c->table);
     c->classes = classes_new();
+    c->gpu_prices = gpu_prices_new(&c->names);
 }
 
 void cluster_pod_free(struct cluster_pod *cp)
@@ -88,6 +90,7 @@ void cluster_deinit(struct cluster *c)
     objects_deinit(&c->objects);
     volumes_held_deinit(&c->volumes);
     classes_free(c->classes);
+    gpu_prices_free(c->gpu_prices);
     index_deinit(&c->index);
     table_deinit(&c->table);
 }
@@ -190,6 +193,7 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
         hold_ports(cn, cp, cp->pod->containers, cp->pod->containers_len, false);
         hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
     }
+    gpu_prices_pod_moved(c->gpu_prices, cp);
     table_touch(&c->table, cn, false);
     nominations_touch(c, cp);
     return counted;
@@ -222,6 +226,7 @@ static void release(struct cluster *c, struct cluster_pod *cp)
         recount(cn);
     else
         amounts_account(&cn->used, &cp->request, -1);
+    gpu_prices_pod_moved(c->gpu_prices, cp);
     table_touch(&c->table, cn, false);
     nominations_touch(c, cp);
 }
@@ -320,6 +325,8 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
         claim_read(cp);
         events = hold(c, cluster_nodes_get(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
     }
+    if (cp->state != CLUSTER_FINISHED)
+        gpu_prices_see(c, cp);
     events |= nominations_follow(c, cp, NULL, NULL);
     return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
 }

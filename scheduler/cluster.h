@@ -29,6 +29,7 @@
 #include "scheduler/volumes_held.h"
 
 struct classes;
+struct gpu_prices;
 
 /* What happened, as far as a waiting pod may care. A plugin names those that can turn its "no" into a "yes". */
 enum cluster_event {
@@ -69,6 +70,8 @@ struct cluster_node {
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for room here: nominations.h */
     uint32_t reserved;                     /* gangs for which room is kept here: reservation.h */
+    int64_t cards;                         /* gpu_prices.c's: how many, whoever serves them */
+    uint32_t gpu_model;                    /* its number there */
     struct ledger ledger;
 };
 
@@ -227,6 +230,8 @@ struct cluster {
     struct index index;
     struct table table;
     struct classes *classes;
+    /* What GPU pods ask for, and what places for them cost: in the dump, in no digest. */
+    struct gpu_prices *gpu_prices;
 };
 
 /* Gang hooks: the queue is told when a gang changes or is about to vanish. */

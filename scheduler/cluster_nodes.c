@@ -14,6 +14,7 @@
 #include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/cluster_inside.h"
+#include "scheduler/gpu_prices.h"
 #include "scheduler/nominations.h"
 #include "scheduler/rejections.h"
 
@@ -124,6 +125,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     amounts_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
     if (old == NULL) {
         ledger_rebuild(cn);
+        gpu_prices_node_changed(c, cn);
         table_set_stale(&c->table);
         return EVENT_NODE_ADDED;
     }
@@ -142,8 +144,10 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         ledger_rebuild(cn);
         events |= EVENT_NODE_GPU;
     }
-    if (!is_as_before(old, n, &before, &cn->allocatable))
+    if (!is_as_before(old, n, &before, &cn->allocatable)) {
+        gpu_prices_node_changed(c, cn);
         table_touch(&c->table, cn, true);
+    }
     node_free(old);
     return events;
 }
@@ -157,6 +161,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     cn->node = NULL;
     cn->allocatable = (struct amounts){0};
     ledger_rebuild(cn);
+    gpu_prices_node_changed(c, cn);
     node_free(old);
     table_set_stale(&c->table);
     cluster_nodes_drop_if_unused(c, cn);

@@ -5,6 +5,7 @@
 
 #include "lib/base/str.h"
 #include "scheduler/gangs.h"
+#include "scheduler/gpu_prices.h"
 #include "scheduler/peers.h"
 #include "scheduler/placing.h"
 #include "scheduler/placing_domains.h"
@@ -166,6 +167,7 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
         withdraw_all(bundle, len, a, out);
         return;
     }
+    gpu_prices_refresh(c);
     struct placing p;
     placing_init(&p, c, plan, a, bundle, len);
     bool quorum = placing_run(&p, !room_is_awaited(&p));

@@ -6,6 +6,7 @@
 
 #include "lib/base/json.h"
 #include "lib/model/names.h"
+#include "scheduler/dump_demand.h"
 #include "scheduler/dump_kept.h"
 #include "scheduler/dump_node.h"
 #include "scheduler/dump_objects.h"
@@ -155,6 +156,7 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
     if (c->packing == CLUSTER_FULLEST_FIRST)
         json_kv_str(&w, "scoring", CLUSTER_FULLEST_NAME);
     dump_kept_print(c, list, &w);
+    dump_demand_print(c->gpu_prices, &w);
     json_object_end(&w);
     strbuf_adds(out, ",\"items\":[");
 }

@@ -11,13 +11,21 @@
 #include "scheduler/classes.h"
 
 /* Volumes first: what is wrong with a claim is wrong on every node, and is what the user wants to know. */
-const struct plugin *const pipeline_plugins[] = {&plugin_volumes, &plugin_taints,
-                                                 &plugin_burst,   &plugin_affinity,
-                                                 &plugin_compute, &plugin_features,
-                                                 &plugin_fit,     &plugin_ports,
-                                                 &plugin_gpu,     &plugin_volumes_attach,
-                                                 &plugin_spread,  &plugin_interpod,
-                                                 &plugin_images,  NULL};
+const struct plugin *const pipeline_plugins[] = {&plugin_volumes,
+                                                 &plugin_taints,
+                                                 &plugin_burst,
+                                                 &plugin_affinity,
+                                                 &plugin_compute,
+                                                 &plugin_features,
+                                                 &plugin_fit,
+                                                 &plugin_ports,
+                                                 &plugin_gpu,
+                                                 &plugin_volumes_attach,
+                                                 &plugin_spread,
+                                                 &plugin_interpod,
+                                                 &plugin_images,
+                                                 &plugin_fragmentation,
+                                                 NULL};
 
 struct plugin_ask pipeline_ask(struct cluster *c, struct cluster_pod *pod)
 {

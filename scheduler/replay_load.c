@@ -20,6 +20,7 @@
 #include "lib/base/yaml.h"
 #include "lib/kube/decode.h"
 #include "scheduler/dump.h"
+#include "scheduler/dump_demand.h"
 #include "scheduler/nominations.h"
 #include "scheduler/replay_kept.h"
 
@@ -416,7 +417,7 @@ static void take_one(struct replay_load *l, json *j, const char *api, const char
     kind->take(l, j, where);
 }
 
-/* What is kept for gangs is read when their pods are there. */
+/* What is kept for gangs, and what GPU pods asked for, is read when the pods are there. */
 static void put_by(struct replay_load *l, json *own, const char *where)
 {
     AUTO_JSONTREE *t = jsontree_new();
@@ -427,14 +428,28 @@ static void put_by(struct replay_load *l, json *own, const char *where)
     vec_push(&l->kept, later);
 }
 
+/* It has counted the pods of the dump, which were counted anew while they were read. */
+static void read_demand(struct replay_load *l, json *j, const char *where)
+{
+    struct gpu_prices *g = l->cluster->gpu_prices;
+    struct demand said;
+    struct error err = ERROR_INIT;
+    if (j != NULL && dump_demand_read(j, g, &said, &err) < 0)
+        replay_load_refuse(l, where, &err);
+    else if (j != NULL)
+        g->demand = said;
+}
+
 static void read_kept(struct replay_load *l, const struct replay_load_kept *k)
 {
     AUTO_JSON *doc = NULL;
     struct error err = ERROR_INIT;
     if (json_parse(&doc, k->text, strlen(k->text), &err) < 0)
         replay_load_refuse(l, k->where, &err);
-    else
-        replay_kept_read(l, json_root(doc), k->where);
+    if (doc == NULL)
+        return;
+    read_demand(l, json_get(json_root(doc), "gpuDemand"), k->where);
+    replay_kept_read(l, json_root(doc), k->where);
 }
 
 /* A dump says whose scheduler's it is, which nodes that one fills first, and in which form it is. */
@@ -457,7 +472,7 @@ static bool read_head(struct replay_load *l, json *list, const char *where)
         l->cluster->scheduler_name = arena_strdup(&l->arena, name);
         l->named = true;
     }
-    if (replay_kept_is_in(own))
+    if (replay_kept_is_in(own) || json_get(own, "gpuDemand") != NULL)
         put_by(l, own, where);
     return true;
 }

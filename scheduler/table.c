@@ -31,6 +31,8 @@ static int64_t left(int64_t total, int64_t used)
     return num_max(num_sub_sat(total, used), 0);
 }
 
+enum { PODS_MAX = (1 << 30) - 1 };
+
 static void fill(struct table_row *row, struct cluster_node *cn)
 {
     const struct amounts *total = &cn->allocatable, *used = &cn->used;
@@ -41,7 +43,8 @@ static void fill(struct table_row *row, struct cluster_node *cn)
     row->cpu_milli = total->cpu_milli;
     row->memory_bytes = total->memory_bytes;
     row->free_pods = (int32_t)num_min(places, INT32_MAX);
-    row->pods = (uint32_t)num_min(num_max(total->pods, 0), INT32_MAX) & INT32_MAX;
+    row->pods = (uint32_t)num_min(num_max(total->pods, 0), PODS_MAX) & PODS_MAX;
+    row->cards = cn->cards > 0;
     row->closer = cn->nominated > 0 || cn->rejections > 0 || cn->reserved > 0;
     row->node = cn;
 }

@@ -38,7 +38,8 @@ struct table_row {
     struct cluster_node *node;
     uint64_t changed;    /* number of the last log entry about this node, or TABLE_UNCHANGED */
     int32_t free_pods;   /* 0 also where a pod cannot be read: nobody knows what is free */
-    uint32_t pods : 31;  /* allocatable */
+    uint32_t pods : 30;  /* allocatable */
+    uint32_t cards : 1;  /* it has some */
     uint32_t closer : 1; /* what is free is not all: others wait for it, or the kubelet lacked it */
 };
 

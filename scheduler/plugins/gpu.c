@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu - shared and whole cards of one node. The ledger chooses; filter and reserve ask it the same question, so they cannot disagree.
+ * gpu - shared and whole cards of one node. The ledger chooses; filter and reserve ask it the same question, so they cannot disagree. The score is what the place costs
+ * (gpu_prices.h): about nodes that are filled first or last fit has no say for these pods.
  */
+#include "scheduler/gpu_prices.h"
 #include "scheduler/nominations.h"
 #include "scheduler/peers.h"
 #include "scheduler/plugin.h"
@@ -84,6 +86,17 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
                               &no);
 }
 
+static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    return gpu_prices_score(ask->cluster, ask->pod, node);
+}
+
+/* Of the prices. */
+static uint64_t version(const struct cluster *c)
+{
+    return c->gpu_prices->prices.version;
+}
+
 static bool applies(const struct cluster_pod *pod)
 {
     return pod->gpu.any;
@@ -92,6 +105,10 @@ static bool applies(const struct cluster_pod *pod)
 const struct plugin plugin_gpu = {.name = "gpu",
                                   .wakes = EVENT_NODE_GPU | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,
+                                  .score_depends = PLUGIN_HELD,
+                                  .version = version,
                                   .applies = applies,
                                   .filter = filter,
+                                  .score = score,
+                                  .weight = 1,
                                   .reserve = reserve};

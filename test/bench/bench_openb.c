@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/base/heap.h"
 #include "scheduler/prices.h"
 #include "test/bench/openb_run.h"
 
@@ -148,6 +149,96 @@ static void measure(const struct openb_trace *t, const char *name)
     compare(name, p, all);
 }
 
+/* ---- with departures ---- */
+
+enum { DEPARTURE_ARRIVALS = 30000, DEPARTURE_LOAD = 95 };
+
+struct stay {
+    struct heap_node heap;
+    int64_t until_s;
+    uint32_t shape, number;
+    int32_t node, card; /* node -1: it was refused */
+};
+
+static bool leaves_before(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct stay *x = container_of_const(a, struct stay, heap);
+    const struct stay *y = container_of_const(b, struct stay, heap);
+    return x->until_s != y->until_s ? x->until_s < y->until_s : x->number < y->number;
+}
+
+struct departures {
+    int64_t allocated; /* mean, in hundred-thousandths */
+    int64_t refused;   /* pods that asked for cards */
+    int64_t asked;
+};
+
+static void run_departures(const struct openb_trace *t, enum openb_policy policy, uint64_t seed,
+                           struct departures *out)
+{
+    struct openb_run r;
+    struct heap staying;
+    struct stay *all = mem_new(struct stay, DEPARTURE_ARRIVALS);
+    uint32_t *order = mem_new(uint32_t, t->pods.len);
+    int64_t offered = 0, now = 0, sum = 0, count = 0;
+    uint64_t chance = seed;
+    openb_shuffle(order, (uint32_t)t->pods.len, &chance);
+    openb_start(&r, t, policy, seed);
+    heap_init(&staying, leaves_before);
+    for (uint32_t i = 0; i < DEPARTURE_ARRIVALS; i++) {
+        uint32_t pod = i < t->pods.len ? order[i] : openb_below(&chance, (uint32_t)t->pods.len);
+        struct stay *s = &all[i];
+        *s = (struct stay){.shape = t->pods.items[pod].shape, .number = i};
+        int64_t milli = openb_milli(&t->shapes.items[s->shape]);
+        while (offered + milli > t->capacity / 100 * DEPARTURE_LOAD && heap_top(&staying) != NULL) {
+            struct stay *gone = container_of(heap_pop(&staying), struct stay, heap);
+            now = gone->until_s;
+            offered -= openb_milli(&t->shapes.items[gone->shape]);
+            if (gone->node >= 0)
+                openb_leave(&r, gone->shape, gone->node, gone->card);
+            count += count == 0; /* from the first time on that the load was reached */
+        }
+        offered += milli;
+        s->until_s = now + t->pods.items[pod].lasts_s;
+        s->node = openb_place(&r, s->shape, &s->card);
+        heap_push(&staying, &s->heap);
+        if (count > 0) {
+            sum += 100000 * r.used / t->capacity;
+            count++;
+            out->asked += milli > 0;
+            out->refused += milli > 0 && s->node < 0;
+        }
+    }
+    out->allocated += sum / num_max(count - 1, 1);
+    heap_deinit(&staying);
+    openb_end(&r);
+    free(order);
+    free(all);
+}
+
+static void measure_departures(const struct openb_trace *t, const char *name)
+{
+    struct departures of[POLICIES] = {0};
+    for (int policy = OPENB_BEST_FIT; policy < POLICIES; policy++) {
+        for (int i = 0; i < SEEDS; i++)
+            run_departures(t, (enum openb_policy)policy, (uint64_t)(FIRST_SEED + i), &of[policy]);
+        of[policy].allocated /= SEEDS;
+        printf("%-12s %-9s departures: %.2f %% allocated, %" PRId64 " of %" PRId64
+               " pods with cards refused\n",
+               name, openb_policies[policy], (double)of[policy].allocated / 1000,
+               of[policy].refused, of[policy].asked);
+    }
+    const struct departures *ours = &of[OPENB_LEARNING], *fgd = &of[OPENB_FGD];
+    printf("RESULT name=openb-%s-departures value=%.2f unit=percent baseline=%.2f best-fit=%.2f "
+           "known=%.2f refused=%" PRId64 " refused-fgd=%" PRId64 " refused-best-fit=%" PRId64
+           " met=%s\n",
+           name, (double)ours->allocated / 1000, (double)fgd->allocated / 1000,
+           (double)of[OPENB_BEST_FIT].allocated / 1000, (double)of[OPENB_OURS].allocated / 1000,
+           ours->refused, fgd->refused, of[OPENB_BEST_FIT].refused,
+           ours->allocated >= fgd->allocated ? "yes" : "no");
+    (void)fflush(stdout);
+}
+
 /* ---- files ---- */
 
 static void warn(void *arg, const char *text)
@@ -168,13 +259,16 @@ static void measure_file(const char *data, const char *name)
     cluster_init(&c, NAME_SCHEDULER);
     replay_load_init(&l, &c, NULL);
     l.warn = warn;
-    if (openb_read(&t, &l, strbuf_str(&nodes), strbuf_str(&pods), &err) == 0)
+    bool read = openb_read(&t, &l, strbuf_str(&nodes), strbuf_str(&pods), &err) == 0;
+    if (read)
         measure(&t, name);
-    else if (err.code == ERROR_NOT_FOUND)
+    if (read && str_eq(name, "default"))
+        measure_departures(&t, name);
+    if (!read && err.code == ERROR_NOT_FOUND)
         printf("SKIPPED name=openb-%s why=\"%s; these files are data/csv/openb_*.csv in the "
                "repository hkust-adsl/kubernetes-scheduler-simulator\"\n",
                name, err.text);
-    else
+    else if (!read)
         fail(name, err.text);
     openb_free(&t);
     replay_load_deinit(&l);

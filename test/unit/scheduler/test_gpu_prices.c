@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/gpu_prices.h"
+
+#include "lib/model/names.h"
+#include "scheduler/cluster.h"
+#include "scheduler/pipeline.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+static struct cluster c;
+static struct arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&c, NAME_SCHEDULER);
+    arena_init(&arena, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&c);
+    arena_deinit(&arena);
+    return 0;
+}
+
+#define MODEL(name) PAIRS(NAME_LABEL_ACCEL_NAME, name)
+
+static void put_node(const char *name, const char *cards, const char *placement, const char *model,
+                     int64_t cpu_milli)
+{
+    (void)cluster_put_node(&c, NODE(.name = name, .cpu_milli = cpu_milli, .gib = 1000,
+                                    .memory_bytes = INT64_C(1) << 40, .placement = placement,
+                                    .inventory = fixture_inventory(&arena, "cgpu", cards),
+                                    .labels = MODEL(model)));
+}
+
+static struct cluster_pod *put_pod(const char *name, int64_t gib, const char *spec)
+{
+    struct pod *p = POD(.name = name, .spec = spec, .c = {{.gib = gib, .cpu_milli = 1000}});
+    AUTO_STRBUF key = {0};
+    strbuf_adds(&key, p->key);
+    (void)cluster_put_pod(&c, p, NULL);
+    return cluster_find_pod(&c, strbuf_str(&key));
+}
+
+/* "n1/0": the node and the card. */
+static const char *place(struct cluster_pod *cp)
+{
+    struct pipeline_choice choice;
+    gpu_prices_refresh(&c);
+    pipeline_choose(&c, cp, &arena, &choice);
+    if (choice.node == NULL)
+        return "nowhere";
+    cluster_assume(&c, cp, choice.node, &choice.claim);
+    if (choice.claim.shares_len == 0)
+        return choice.node->name;
+    return arena_printf(&arena, "%s/%d", choice.node->name, choice.claim.shares[0].card);
+}
+
+static void learns_what_pods_ask_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *spec;
+        uint64_t models; /* a, b, c are the bits 0, 1, 2 */
+    } rows[] = {
+        {"any", NULL, 0},
+        {"by nodeSelector", "\"nodeSelector\":{\"" NAME_LABEL_ACCEL_NAME "\":\"b\"}", 2},
+        {"another label", "\"nodeSelector\":{\"disk\":\"ssd\"}", 0},
+        {"two of them",
+         "\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
+         "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"" NAME_LABEL_ACCEL_NAME
+         "\",\"operator\":\"In\",\"values\":[\"a\",\"c\"]}]}]}}}",
+         5},
+        {"all but one",
+         "\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
+         "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"" NAME_LABEL_ACCEL_NAME
+         "\",\"operator\":\"NotIn\",\"values\":[\"a\"]}]}]}}}",
+         6},
+        {"a term that says nothing of it",
+         "\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
+         "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"" NAME_LABEL_ACCEL_NAME
+         "\",\"operator\":\"In\",\"values\":[\"a\"]}]},{\"matchExpressions\":[{\"key\":\"disk\","
+         "\"operator\":\"Exists\"}]}]}}}",
+         0},
+    };
+    put_node("n1", "16", NULL, "a", 8000);
+    put_node("n2", "16", NULL, "b", 8000);
+    put_node("n3", "16", NULL, "c", 8000);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        c.gpu_prices->demand = (struct demand){0};
+        (void)put_pod(arena_printf(&arena, "p%zu", i), 4, rows[i].spec);
+        const struct demand *d = &c.gpu_prices->demand;
+        expect_int(rows[i].row, 1, (int64_t)d->seen);
+        expect_int(rows[i].row, (int64_t)rows[i].models,
+                   d->sets_len > 0 ? (int64_t)d->sets[0].models : 0);
+        (void)put_pod(arena_printf(&arena, "p%zu", i), 4, rows[i].spec);
+        expect_int("a newer version is the same pod", 1, (int64_t)d->seen);
+    }
+    (void)put_pod("cpu", 0, NULL);
+    expect_int("a pod without cards", 1, (int64_t)c.gpu_prices->demand.seen);
+    (void)cluster_put_pod(
+        &c, POD(.name = "whole", .c = {{.other = NAME_RES_NVIDIA_GPU, .other_amount = 2}}), NULL);
+    expect_int("whole cards of others", 2, (int64_t)c.gpu_prices->demand.seen);
+    expect_done();
+}
+
+static void keeps_what_others_need(void **state)
+{
+    (void)state;
+    put_node("n1", "16", NULL, "a", 64000);
+    put_node("n2", "16", NULL, "a", 64000);
+    expect_str("the first", "n1/0", place(put_pod("p1", 10, NULL)));
+    expect_str("on a card that is used", "n1/0", place(put_pod("p2", 6, NULL)));
+    expect_str("where there is room", "n2/0", place(put_pod("p3", 6, NULL)));
+    expect_str("into the rest of ten", "n2/0", place(put_pod("p4", 10, NULL)));
+    expect_done();
+}
+
+static void the_label_decides_the_card(void **state)
+{
+    (void)state;
+    put_node("n1", "16,16,16", "spread", "a", 64000);
+    expect_str("spread", "n1/0", place(put_pod("p1", 4, NULL)));
+    expect_str("spread", "n1/1", place(put_pod("p2", 4, NULL)));
+    expect_str("spread", "n1/2", place(put_pod("p3", 4, NULL)));
+    put_node("n1", "16,16,16", "binpack", "a", 64000);
+    expect_str("binpack", "n1/0", place(put_pod("p4", 4, NULL)));
+    expect_str("binpack", "n1/0", place(put_pod("p5", 4, NULL)));
+    expect_done();
+}
+
+static void spares_the_model_that_others_insist_on(void **state)
+{
+    (void)state;
+    put_node("n1", "16,16", NULL, "rare", 64000);
+    put_node("n2", "16,16,16,16", NULL, "common", 64000);
+    for (int i = 0; i < 8; i++)
+        (void)put_pod(arena_printf(&arena, "w%d", i), 16,
+                      "\"nodeSelector\":{\"" NAME_LABEL_ACCEL_NAME "\":\"rare\"}");
+    expect_str("whom any will do", "n2/0", place(put_pod("any", 16, NULL)));
+    expect_str(
+        "who insists", "n1/0",
+        place(put_pod("one", 16, "\"nodeSelector\":{\"" NAME_LABEL_ACCEL_NAME "\":\"rare\"}")));
+    expect_done();
+}
+
+static struct cluster_pod *put_cpu_pod(const char *name, int64_t cpu_milli)
+{
+    (void)cluster_put_pod(&c, POD(.name = name, .c = {{.cpu_milli = cpu_milli}}), NULL);
+    return cluster_find_pod(&c, arena_printf(&arena, "d/%s", name));
+}
+
+static void leaves_cards_their_cpu(void **state)
+{
+    (void)state;
+    put_node("n1", "16,16,16,16", NULL, "a", 16000);
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 16000));
+    for (int i = 0; i < 8; i++) /* 2 CPUs go with a card */
+        (void)cluster_put_pod(
+            &c, POD(.name = arena_printf(&arena, "w%d", i), .c = {{.gib = 16, .cpu_milli = 2000}}),
+            NULL);
+    expect_str("goes where no card needs it", "n2", place(put_cpu_pod("cpu", 10000)));
+    expect_str("and if there is no other, there", "n1", place(put_cpu_pod("more", 10000)));
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(learns_what_pods_ask_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(keeps_what_others_need, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_label_decides_the_card, setup, teardown),
+        cmocka_unit_test_setup_teardown(spares_the_model_that_others_insist_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(leaves_cards_their_cpu, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
