@@ -184,7 +184,16 @@ size_t twin_broken(struct twin *t)
 
 void twin_script(struct twin *t, int status, const char *headers, const char *body)
 {
-    struct scripted s = {.status = status, .headers = strdup(headers), .body = strdup(body)};
+    twin_script_for(t, NULL, status, headers, body);
+}
+
+void twin_script_for(struct twin *t, const char *part, int status, const char *headers,
+                     const char *body)
+{
+    struct scripted s = {.part = part != NULL ? strdup(part) : NULL,
+                         .status = status,
+                         .headers = strdup(headers),
+                         .body = strdup(body)};
     pthread_mutex_lock(&t->lock);
     vec_push(&t->scripts, s);
     pthread_mutex_unlock(&t->lock);
@@ -333,6 +342,7 @@ void twin_stop(struct twin *t)
     for (size_t i = 0; i < t->seen.len; i++)
         free(t->seen.items[i]);
     for (size_t i = 0; i < t->scripts.len; i++) {
+        free(t->scripts.items[i].part);
         free(t->scripts.items[i].headers);
         free(t->scripts.items[i].body);
     }

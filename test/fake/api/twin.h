@@ -85,6 +85,9 @@ size_t twin_broken(struct twin *t);
 
 /* The next request that is neither pods' list or watch nor a Lease is answered so. headers: "A: b\r\n" or "". */
 void twin_script(struct twin *t, int status, const char *headers, const char *body);
+/* The same for the next one whose path contains `part`: for a test whose requests are under way together. */
+void twin_script_for(struct twin *t, const char *part, int status, const char *headers,
+                     const char *body);
 /* The same, but with these bytes, in two pieces when cut is within them; then the connection is closed, or kept. */
 void twin_script_raw(struct twin *t, const char *bytes, size_t cut, bool close);
 size_t twin_requests(struct twin *t, enum twin_class class);

@@ -439,6 +439,20 @@ static enum served answer_raw(struct exchange *x, const struct scripted *s)
     return ok && !s->close ? SERVED_GOOD : SERVED_CLOSE;
 }
 
+/* The first that is for this path; none: all is well, with an empty object. */
+static struct scripted take_script(struct twin *t, const char *path)
+{
+    for (size_t i = 0; i < t->scripts.len; i++) {
+        struct scripted s = t->scripts.items[i];
+        if (s.part != NULL && strstr(path, s.part) == NULL)
+            continue;
+        t->scripts.len--;
+        memmove(t->scripts.items + i, t->scripts.items + i + 1, (t->scripts.len - i) * sizeof s);
+        return s;
+    }
+    return (struct scripted){.status = 200};
+}
+
 static enum served serve_other(struct exchange *x)
 {
     struct twin *t = x->t;
@@ -451,17 +465,13 @@ static enum served serve_other(struct exchange *x)
         pthread_mutex_unlock(&t->lock);
         return how;
     }
-    struct scripted s = {.status = 200, .headers = NULL, .body = NULL};
-    if (t->scripts.len > 0) {
-        s = t->scripts.items[0];
-        memmove(t->scripts.items, t->scripts.items + 1, (t->scripts.len - 1) * sizeof s);
-        t->scripts.len--;
-    }
+    struct scripted s = take_script(t, x->path);
     pthread_mutex_unlock(&t->lock);
     enum served how = s.status == 0 ? answer_raw(x, &s)
                       : answer(x, s.status, s.headers ? s.headers : "", s.body ? s.body : "{}")
                           ? SERVED_GOOD
                           : SERVED_CLOSE;
+    free(s.part);
     free(s.headers);
     free(s.body);
     return how;

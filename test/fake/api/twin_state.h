@@ -32,6 +32,7 @@ struct queued {
 };
 
 struct scripted {
+    char *part; /* of the path; NULL: any */
     int status; /* 0: body is all there is to say, in two pieces, and then? */
     char *headers, *body;
     size_t cut;

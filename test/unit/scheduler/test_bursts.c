@@ -81,11 +81,11 @@ static void put_gang(bool third)
     storage_kit_send(&k.intake, LATE_CLASS);
     storage_kit_send(&k.intake, SEEN_CLAIM("5", "", ""));
     drive_kit_start(&k);
-    twin_script(k.twin, 200, "",
-                "{\"metadata\":{\"uid\":\"u-c\",\"resourceVersion\":\"5\"},\"spec\":{}}");
-    twin_script(k.twin, 200, "",
-                "{\"metadata\":{\"uid\":\"u-c\",\"resourceVersion\":\"6\",\"annotations\":"
-                "{\"volume.kubernetes.io/selected-node\":\"n\"}},\"spec\":{}}");
+    twin_script_for(k.twin, "/persistentvolumeclaims/", 200, "",
+                    "{\"metadata\":{\"uid\":\"u-c\",\"resourceVersion\":\"5\"},\"spec\":{}}");
+    twin_script_for(k.twin, "/persistentvolumeclaims/", 200, "",
+                    "{\"metadata\":{\"uid\":\"u-c\",\"resourceVersion\":\"6\",\"annotations\":"
+                    "{\"volume.kubernetes.io/selected-node\":\"n\"}},\"spec\":{}}");
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "a", .labels = TWO, .spec = USES_CLAIM));
     if (third)
