@@ -158,21 +158,23 @@ def kills(suite):
         nodes.offers("life-1", mem=30, count=2)
         memory_pod(c, ns, "stays", 10, "life-1")
         stays = check_environment(nodes, wait_pod(c, ns, "stays"))
-        rejected, slowest = 0, [0.0, 0.0]
+        rejected, slowest = 0, 0.0
         for number in range(2 * rounds):
             names = [f"r{number}-{i}" for i in range(4)]
             for name in names[:2]:
                 memory_pod(c, ns, name, 2, "life-1")
-            version = nodes.version()
+            killed = nodes.plugin_pid("life-1")
             if number % 2:
                 nodes.fault(fault="restart-kubelet", node="life-1")
             else:
-                os.kill(nodes.plugin_pid("life-1"), signal.SIGKILL)
+                os.kill(killed, signal.SIGKILL)
             began = time.monotonic()
             for name in names[2:]:
                 memory_pod(c, ns, name, 2, "life-1")
-            nodes.wait_back("life-1", version, "30")
-            slowest[number % 2] = max(slowest[number % 2], time.monotonic() - began)
+            # The kubelet need not have told of the moment without devices: one that is over before its next report is never seen.
+            wait_until(lambda: number % 2 or (nodes.plugin_pid("life-1") or killed) != killed, "another plugin runs", 30)
+            wait_until(lambda: nodes.get("life-1")["status"]["allocatable"].get(MEM) == "30", "the node offers 30 GiB", 30)
+            slowest = max(slowest, time.monotonic() - began)
             for name in names:
                 # A pod that was admitted while nobody served is refused by the kubelet's own rule; its controller's replacement runs.
                 status = wait_until(lambda n=name: (lambda s: s if s["phase"] in ("Running", "Failed") else None)(c.pod(ns, n)["status"]), f"{name} is decided")
@@ -188,8 +190,8 @@ def kills(suite):
                 if p["metadata"]["name"] != "stays":
                     c.delete_pod(ns, p["metadata"]["name"])
             wait_until(lambda: len(c.pods(ns)) == 1, "the round's pods are gone")
-        print(f"     {rounds} kills, {rounds} restarts of the kubelet: {rejected} pods refused by the kubelet meanwhile; back within {slowest[1]:.1f} s of the kubelet's "
-              f"restart, {slowest[0]:.1f} s of a kill (which the node's supervisor answers after 0.2 to 10 s)", flush=True)
+        print(f"     {rounds} kills, {rounds} restarts of the kubelet: {rejected} pods refused by the kubelet meanwhile; back within {slowest:.1f} s of a kill "
+              "(which the node's supervisor answers after 0.2 to 10 s)", flush=True)
         pod = c.pod(ns, "stays")
         check_equal((pod["status"]["phase"], pod["status"]["containerStatuses"][0]["restartCount"]), ("Running", 0), "the pod that was there before")
         check_equal(check_environment(nodes, pod), stays, "its environment")
