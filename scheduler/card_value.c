@@ -40,7 +40,8 @@ struct knapsack {
 static void start(struct simplex *s)
 {
     for (size_t i = 0; i < s->len; i++) {
-        double per_card = (double)(s->units / s->asks[i].size);
+        int64_t whole = s->units / s->asks[i].size;
+        double per_card = (double)whole;
         s->inverse[i][i] = 1 / per_card;
         s->used[i] = (double)s->asks[i].weight / per_card;
         s->cost[i] = 1;

@@ -138,7 +138,8 @@ static void price_sets(const struct prices *p, const int64_t *idle, double *out)
         for (uint64_t left = p->sets[i].models; left != 0; left &= left - 1)
             there += idle[__builtin_ctzll(left)];
         double q = (double)p->sets[i].weight / (double)p->sets_of;
-        out[i] = there > 0 ? q * (double)all / (double)there : MODEL_PRICE_MAX / PRICES_CARD;
+        out[i] =
+            there > 0 ? q * (double)all / (double)there : (double)MODEL_PRICE_MAX / PRICES_CARD;
     }
 }
 

@@ -23,24 +23,24 @@ static int read_ms(json *in, const char *name, int64_t *out, struct error *err)
     return 0;
 }
 
-static int find_gang(const struct replay_load *l, const char *field, const char *key,
-                     struct gang **out, struct error *err)
+/* NULL: err says why. */
+static struct gang *find_gang(const struct replay_load *l, const char *field, const char *key,
+                              struct error *err)
 {
-    *out = key != NULL ? map_get(&l->cluster->gangs, key) : NULL;
-    return *out != NULL
-               ? 0
-               : error_set(err, ERROR_INVALID, "%s: there is no %s", field, str_or_empty(key));
+    struct gang *g = key != NULL ? map_get(&l->cluster->gangs, key) : NULL;
+    if (g == NULL)
+        error_set(err, ERROR_INVALID, "%s: there is no %s", field, str_or_empty(key));
+    return g;
 }
 
 /* ---- each kind ---- */
 
 static int read_age(struct replay_load *l, json *j, const char *where, struct error *err)
 {
-    struct gang *g;
+    struct gang *g = find_gang(l, "gang", json_get_str(j, "gang"), err);
     int64_t since_ms = 0, lapses = 0;
     (void)where;
-    if (find_gang(l, "gang", json_get_str(j, "gang"), &g, err) < 0 ||
-        (json_get(j, "since") != NULL && read_ms(j, "since", &since_ms, err) < 0))
+    if (g == NULL || (json_get(j, "since") != NULL && read_ms(j, "since", &since_ms, err) < 0))
         return -1;
     (void)json_get_int(j, "lapses", &lapses);
     reservation_restore_age(l->cluster, g, since_ms,
@@ -55,9 +55,12 @@ static int read_gangs(struct replay_load *l, json *list, struct gang ***out, siz
     for (struct json_iter it = json_iter(list); json_next(&it);)
         n++;
     *out = arena_new(&l->arena, struct gang *, n);
-    for (struct json_iter it = json_iter(list); json_next(&it); ++*len)
-        if (find_gang(l, "gangs", json_str(it.value), &(*out)[*len], err) < 0)
+    for (struct json_iter it = json_iter(list); json_next(&it); ++*len) {
+        struct gang *g = find_gang(l, "gangs", json_str(it.value), err);
+        if (g == NULL)
             return -1;
+        (*out)[*len] = g;
+    }
     return *len > 0 ? 0 : error_set(err, ERROR_INVALID, "gangs: there are none");
 }
 
@@ -91,13 +94,12 @@ static int read_places(struct replay_load *l, json *nodes, struct reservation_pl
 
 static int read_reservation(struct replay_load *l, json *j, const char *where, struct error *err)
 {
-    struct gang *g, **gangs = NULL;
+    struct gang *g = find_gang(l, "for", json_get_str(j, "for"), err), **gangs = NULL;
     struct reservation_plan plan = {.fits = true};
     size_t len = 0;
     int64_t made_ms, until_ms;
     (void)where;
-    if (find_gang(l, "for", json_get_str(j, "for"), &g, err) < 0 ||
-        read_gangs(l, json_get(j, "gangs"), &gangs, &len, err) < 0 ||
+    if (g == NULL || read_gangs(l, json_get(j, "gangs"), &gangs, &len, err) < 0 ||
         read_ms(j, "made", &made_ms, err) < 0 || read_ms(j, "start", &plan.start_ms, err) < 0 ||
         read_ms(j, "until", &until_ms, err) < 0 ||
         read_places(l, json_get(j, "nodes"), &plan, err) < 0)
@@ -112,9 +114,9 @@ static int read_reservation(struct replay_load *l, json *j, const char *where, s
 
 static int read_slot(struct replay_load *l, json *j, const char *where, struct error *err)
 {
-    struct gang *g;
+    const struct gang *g = find_gang(l, "gang", json_get_str(j, "gang"), err);
     const char *node = json_get_str(j, "node");
-    if (find_gang(l, "gang", json_get_str(j, "gang"), &g, err) < 0)
+    if (g == NULL)
         return -1;
     if (node == NULL || cluster_find_node(l->cluster, node) == NULL)
         return error_set(err, ERROR_INVALID, "node: there is no node %s", str_or_empty(node));

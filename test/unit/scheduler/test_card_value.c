@@ -85,7 +85,7 @@ static double total(const struct corner_search *s, const double *prices)
 
 static void try_corners(struct corner_search *s, size_t *chosen, size_t n, size_t from)
 {
-    double prices[SMALL];
+    double prices[SMALL] = {0};
     if (n == s->len) {
         if (solve(s, chosen, prices) && is_legal(s, prices) && total(s, prices) > s->best)
             s->best = total(s, prices);

@@ -215,8 +215,8 @@ static void a_claim_is_read_once(void **state)
               .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"0\":3}}"));
     expect_str("edited later it changes nothing", "0 3", cards_of("n1"));
     (void)PUT(.name = "p", .node = "n1", .c = {{.gib = 3}},
-              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"0\":3}}",
-                                   NAME_ANN_GPU_CONFIRMED, "{\"0\":{\"1\":3}}"));
+              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"0\":3}}", NAME_ANN_GPU_CONFIRMED,
+                                   "{\"0\":{\"1\":3}}"));
     expect_str("nor when the plugin has confirmed another", "0 3", cards_of("n1"));
     expect_true("unless the node's plugin confirms it: room comes free where it was",
                 EVENTS(.name = "p", .node = "n1", .c = {{.gib = 3}},
@@ -227,8 +227,8 @@ static void a_claim_is_read_once(void **state)
     (void)PUT(.name = "q", .node = "n1", .c = {{.gib = 2}});
     expect_str("a pod that came by another way is on any card", "3 0 ?2", cards_of("n1"));
     (void)PUT(.name = "q", .node = "n1", .c = {{.gib = 2}},
-              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":2}}",
-                                   NAME_ANN_GPU_CONFIRMED, "{\"0\":{\"1\":2}}"));
+              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":2}}", NAME_ANN_GPU_CONFIRMED,
+                                   "{\"0\":{\"1\":2}}"));
     expect_str("until the plugin says on which", "3 2", cards_of("n1"));
     (void)cluster_remove_pod(&c, "d/q", NULL, NULL);
     expect_str("and goes from there", "3 0", cards_of("n1"));

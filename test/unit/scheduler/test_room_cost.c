@@ -142,7 +142,7 @@ static void against_every_choice(void **state)
     int asked = 0, missed = 0, more_important = 0, more = 0, dearer = 0;
     for (int i = 0; i < WORLDS; i++) {
         struct world w;
-        struct cost best, got;
+        struct cost best = {0}, got = {0};
         make(&w);
         bool possible = least(&w, &best), done = made_room(&got);
         expect_true("nothing is done that cannot be done", possible || !done);
