@@ -146,11 +146,11 @@ class Cluster:
 
     # Objects.
 
-    def create_node(self, name, cpu="4", memory="8Gi", pods="110", labels=None, annotations=None, taints=None, extra=None):
+    def create_node(self, name, cpu="4", memory="8Gi", pods="110", labels=None, annotations=None, taints=None, extra=None, unschedulable=False):
         amounts = {"cpu": cpu, "memory": memory, "pods": pods, "ephemeral-storage": "100Gi", **(extra or {})}
         node = {"apiVersion": "v1", "kind": "Node",
                 "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}, "annotations": annotations or {}},
-                "spec": {"taints": taints or []}}
+                "spec": {"taints": taints or [], **({"unschedulable": True} if unschedulable else {})}}
         made = self.do("POST", "/api/v1/nodes", node)
         self.patch_node_status(name, amounts)
         return made

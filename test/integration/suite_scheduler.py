@@ -147,8 +147,7 @@ def constraints(suite):
     suite.scheduler()
     suite.node("con-tainted", labels={"zone": "con"}, taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
     suite.node("con-plain", labels={"zone": "con", "disk": "ssd", "size": "7"})
-    suite.node("con-cordoned", labels={"zone": "con"})
-    c.do("PATCH", "/api/v1/nodes/con-cordoned", {"spec": {"unschedulable": True}}, MERGE)
+    suite.node("con-cordoned", labels={"zone": "con"}, unschedulable=True)  # from the beginning: a cordon of later may be seen after the pod
     affinity = lambda *e: {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["con"]}, *e]}]}}}}
     c.create_pod(ns, "plain", requests={"cpu": "1"}, **affinity())
