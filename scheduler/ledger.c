@@ -29,6 +29,14 @@ void ledger_deinit(struct ledger *l)
     arena_deinit(&l->arena);
 }
 
+static bool are_alike(const struct gpu_inventory *in)
+{
+    for (size_t i = 1; i < in->cards_len; i++)
+        if (gpu_card_gib(&in->cards[i]) != gpu_card_gib(&in->cards[0]))
+            return false;
+    return true;
+}
+
 void ledger_set_inventory(struct ledger *l, const char *annotation, const char *placement)
 {
     const struct prices *prices = l->prices;
@@ -50,6 +58,9 @@ void ledger_set_inventory(struct ledger *l, const char *annotation, const char *
         return;
     }
     l->inventory = read;
+    if (!are_alike(
+            &read)) /* prices are by the card: they say nothing of a small one beside a large one */
+        l->ruled = true;
     l->cards = arena_new(&l->arena, struct ledger_card, read.cards_len);
     l->known = true;
     l->problem = NULL;

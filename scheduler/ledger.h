@@ -35,7 +35,7 @@ struct ledger {
     struct arena arena;  /* owns the inventory */
     struct gpu_inventory inventory;
     enum gpu_placement placement;
-    bool ruled;                  /* by the node's label; else prices decide between cards */
+    bool ruled; /* by the node's label, or cards differ in size; else prices decide between cards */
     const struct prices *prices; /* the cluster's; NULL: binpack where no label rules */
     struct ledger_card *cards;   /* by position in inventory.cards; in the arena */
     int64_t unplaced_gib;

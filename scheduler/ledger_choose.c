@@ -6,7 +6,7 @@
  * ends without a card, once more with the largest first and each on the fullest card that fits: so that `spread` with containers of 5 and 8 GiB finds its way
  * into cards with 8 and 5 GiB free. More search than that is not worth it: pods with several GPU containers are rare.
  *
- * Where the node's label says nothing about it, a share goes to the card where it costs least (prices.h); of equal ones to the fullest.
+ * Where the node's label says nothing about it and its cards are of one size, a share goes to the card where it costs least (prices.h); of equal ones to the fullest.
  * Whole cards are chosen by their links (lib/model/links.h).
  *
  * Nothing here changes the ledger. What this pod takes while it is being placed is in struct trial.

@@ -133,6 +133,19 @@ static void the_label_decides_the_card(void **state)
     expect_done();
 }
 
+/* What is cheap by the card may be dear by the GiB: 16 of 80 are a fifth of a card, 16 of 16 a whole one. */
+static void a_small_card_is_not_spared_at_the_cost_of_a_large_one(void **state)
+{
+    (void)state;
+    put_node("n1", "16,24,80", NULL, "a", 64000);
+    struct cluster_pod *large = put_pod("large", 80, NULL);
+    struct cluster_pod *middle = put_pod("middle", 24, NULL);
+    expect_str("the one of its size", "n1/0", place(put_pod("small", 16, NULL)));
+    expect_str("so is this", "n1/1", place(middle));
+    expect_str("and all have room", "n1/2", place(large));
+    expect_done();
+}
+
 static void spares_the_model_that_others_insist_on(void **state)
 {
     (void)state;
@@ -174,6 +187,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(learns_what_pods_ask_for, setup, teardown),
         cmocka_unit_test_setup_teardown(keeps_what_others_need, setup, teardown),
         cmocka_unit_test_setup_teardown(the_label_decides_the_card, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_small_card_is_not_spared_at_the_cost_of_a_large_one,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(spares_the_model_that_others_insist_on, setup, teardown),
         cmocka_unit_test_setup_teardown(leaves_cards_their_cpu, setup, teardown),
     };
