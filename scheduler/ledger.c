@@ -58,8 +58,8 @@ void ledger_set_inventory(struct ledger *l, const char *annotation, const char *
         return;
     }
     l->inventory = read;
-    if (!are_alike(
-            &read)) /* prices are by the card: they say nothing of a small one beside a large one */
+    /* Prices are by the card: they say nothing of a small one beside a large one. */
+    if (!are_alike(&read))
         l->ruled = true;
     l->cards = arena_new(&l->arena, struct ledger_card, read.cards_len);
     l->known = true;
