@@ -53,7 +53,7 @@ ifneq (,$(filter release lint-%,$(VARIANT)))
 MODE := $(HARDENED)
 MODE_LINK := -pie -Wl,-z,relro,-z,now
 else ifeq (asan,$(VARIANT))
-MODE := -O1 -g $(SAN_ADDRESS) -DARENA_DEBUG=1
+MODE := -O1 -g1 $(SAN_ADDRESS) -DARENA_DEBUG=1
 else ifeq (tsan,$(VARIANT))
 MODE := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 else ifeq (cover,$(VARIANT))
@@ -140,7 +140,7 @@ test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tes
 		"layers" "test/tools/layers" \
 		"layers fails when it should" "test/tools/test-layers" \
 		"the tools count right" "test/tools/test-tools" \
-		"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local --jobs 3'"
+		"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local --jobs 4'"
 
 .PHONY: scenario
 scenario: $(B)/bin/cosched-replay ## cosched-replay on the clusters in test/scenario, each with the output that is expected
