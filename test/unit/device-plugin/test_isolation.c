@@ -18,9 +18,10 @@
 #include "lib/base/str.h"
 #include "test/unit/device-plugin/cards.h"
 #include "test/unit/device-plugin/plugin.h"
+#include "test/unit/lib/base/scratch.h"
 
 struct fixture {
-    char dir[64], control[96];
+    char dir[SCRATCH_PATH], control[SCRATCH_PATH + sizeof "/control"];
     struct isolation_config config;
     struct arena a;
     struct gpu_inventory inv;
@@ -34,8 +35,7 @@ static void ignore(void *arg, const char *line, size_t n)
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    (void)str_format(f->dir, sizeof f->dir, "/tmp/cosched-iso-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
+    scratch_folder(f->dir, "iso");
     (void)str_format(f->control, sizeof f->control, "%s/control", f->dir);
     f->config = (struct isolation_config){
         .mps_pipe = f->dir, .mps_shm = "/run/mps/shm", .cgpu_dir = "/nonexistent/cgpu_km"};
@@ -103,9 +103,9 @@ static void the_daemon_must_answer(void **state)
     struct fixture *f = *state;
     struct error err = ERROR_INIT;
     expect_str("no daemon", "(none)", found(f, GPU_MODE_MPS, &err));
-    expect_true("says where and how",
-                strstr(err.text, "does not answer at /tmp/cosched-iso-") != NULL &&
-                    strstr(err.text, "--mps-control=PATH") != NULL);
+    expect_true("says where and how", strstr(err.text, "does not answer at ") != NULL &&
+                                          strstr(err.text, f->dir) != NULL &&
+                                          strstr(err.text, "--mps-control=PATH") != NULL);
     FILE *plain = fopen(f->control, "w");
     assert_non_null(plain);
     (void)fclose(plain);

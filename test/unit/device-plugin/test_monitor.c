@@ -11,6 +11,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/str.h"
 #include "test/unit/device-plugin/cards.h"
+#include "test/unit/lib/base/scratch.h"
 
 #define CLAIM(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
 
@@ -21,7 +22,7 @@ struct fixture {
     struct gpu_inventory cards; /* as a scan would show them */
     struct backend_card conditions[GPU_CARDS_MAX];
     enum gpu_mode mode;
-    char state[128]; /* the CPU manager's */
+    char state[SCRATCH_PATH]; /* the CPU manager's */
     /* What came out. */
     char health[GPU_CARDS_MAX + 1]; /* "ok": 'o' or 's' for each card */
     int events, pod_events;
@@ -71,12 +72,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof *f);
     struct error err = ERROR_INIT;
     assert_non_null(f);
-    const char *tmp = getenv("TMPDIR");
-    assert_true(str_format(f->state, sizeof f->state, "%s/cosched-cpu-XXXXXX",
-                           tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp"));
-    int fd = mkstemp(f->state);
-    assert_true(fd >= 0);
-    close(fd);
+    close(scratch_file(f->state, "cpu"));
     log_set_sink(ignore, NULL);
     arena_init(&f->arena, 0);
     cards_make(&f->cards, &f->arena, (const int64_t[]){16160, 24576, 81920, 0});

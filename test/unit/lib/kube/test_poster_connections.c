@@ -47,16 +47,21 @@ static void connections_are_made_ahead(void **state)
     expect_done();
 }
 
-/* What is made ahead must not be asked for again and again while nobody answers; a write is told at once. */
-static void nobody_listens_ahead(void **state)
+static void go_where_nobody_listens(void)
 {
-    (void)state;
     uint16_t port = 0;
     struct error err = ERROR_INIT;
     int fd = listener_open("127.0.0.1", 0, &port, &err);
     assert_true(fd >= 0);
     close(fd);
     go_to_port("http", port);
+}
+
+/* What is made ahead must not be asked for again and again while nobody answers; a write is told at once. */
+static void nobody_listens_ahead(void **state)
+{
+    (void)state;
+    go_where_nobody_listens();
     b.ahead = true;
     start(4, WAIT_MS);
     for (int i = 0; i < 3; i++) {
@@ -70,12 +75,7 @@ static void nobody_listens_ahead(void **state)
 static void nobody_listens(void **state)
 {
     (void)state;
-    uint16_t port = 0;
-    struct error err = ERROR_INIT;
-    int fd = listener_open("127.0.0.1", 0, &port, &err);
-    assert_true(fd >= 0);
-    close(fd);
-    go_to_port("http", port);
+    go_where_nobody_listens();
     start(4, WAIT_MS);
     for (int i = 0; i < 20; i++)
         submit(i);
