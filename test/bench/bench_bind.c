@@ -201,28 +201,12 @@ static void show_metrics(const char *word)
             printf("  %s\n", line);
 }
 
-/* Until *value reaches what is wanted; a minute at most for as long as it does not move. */
 static void wait_for(const int64_t *value, int64_t want, const char *what)
 {
-    int64_t last = -1, until_ms = 0;
-    pthread_mutex_lock(&watched.lock);
-    while (*value < want) {
-        if (*value != last)
-            until_ms = clock_mono_ms() + 60000;
-        last = *value;
-        struct timespec at;
-        clock_gettime(CLOCK_REALTIME, &at);
-        at.tv_sec += 1;
-        pthread_cond_timedwait(&watched.changed, &watched.lock, &at);
-        if (process_interrupted || clock_mono_ms() > until_ms) {
-            pthread_mutex_unlock(&watched.lock);
-            fprintf(stderr, "%s: %lld of %lld; logs: %s\n", what, (long long)*value,
-                    (long long)want, real.log_path);
-            show_metrics("");
-            die("no progress in a minute");
-        }
-    }
-    pthread_mutex_unlock(&watched.lock);
+    if (real_wait(&watched.lock, &watched.changed, value, want, what))
+        return;
+    show_metrics("");
+    die("no progress in a minute");
 }
 
 /* ---- pods and events -------------------------------------------------------------------------- */

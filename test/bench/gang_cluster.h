@@ -106,27 +106,12 @@ static inline void gang_expect(const struct gang_load *l, int room_after)
     pthread_mutex_unlock(&gang_watch.lock);
 }
 
-/* Until *value reaches what is wanted; a minute at most for as long as it does not move. */
 static inline void gang_wait(const int64_t *value, int64_t want, const char *what)
 {
-    int64_t last = -1, until_ms = 0;
-    pthread_mutex_lock(&gang_watch.lock);
-    while (*value < want) {
-        if (*value != last)
-            until_ms = clock_mono_ms() + 60000;
-        last = *value;
-        struct timespec at;
-        clock_gettime(CLOCK_REALTIME, &at);
-        at.tv_sec += 1;
-        pthread_cond_timedwait(&gang_watch.changed, &gang_watch.lock, &at);
-        if (process_interrupted || clock_mono_ms() > until_ms) {
-            fprintf(stderr, "%s, %s: %lld of %lld; logs: %s\n", gang_watch.prefix, what,
-                    (long long)*value, (long long)want, real.log_path);
-            pthread_mutex_unlock(&gang_watch.lock);
-            die("no progress in a minute");
-        }
-    }
-    pthread_mutex_unlock(&gang_watch.lock);
+    char words[128];
+    str_format(words, sizeof words, "%s, %s", gang_watch.prefix, what);
+    if (!real_wait(&gang_watch.lock, &gang_watch.changed, value, want, words))
+        die("no progress in a minute");
 }
 
 /* ---- pods ------------------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
@@ -46,6 +48,30 @@ static inline void real_load_config(const char *path)
     real.options.kubeconfig = real.kubeconfig;
     if (kube_config_load(&real.config, &real.options, &err) < 0)
         die(err.text);
+}
+
+/* Until *value, which lock guards and changed tells of, reaches what is wanted. false, with a line about it: it did not move for a minute, or the benchmark was interrupted. */
+static inline bool real_wait(pthread_mutex_t *lock, pthread_cond_t *changed, const int64_t *value,
+                             int64_t want, const char *what)
+{
+    int64_t last = -1, until_ms = 0;
+    bool late = false;
+    pthread_mutex_lock(lock);
+    while (*value < want && !late) {
+        if (*value != last)
+            until_ms = clock_mono_ms() + 60000;
+        last = *value;
+        struct timespec at;
+        clock_gettime(CLOCK_REALTIME, &at);
+        at.tv_sec += 1;
+        pthread_cond_timedwait(changed, lock, &at);
+        late = process_interrupted || clock_mono_ms() > until_ms;
+    }
+    if (late)
+        fprintf(stderr, "%s: %lld of %lld; logs: %s\n", what, (long long)*value, (long long)want,
+                real.log_path);
+    pthread_mutex_unlock(lock);
+    return !late;
 }
 
 /* Kept when the benchmark fails: what a program that stood still had to say. */
