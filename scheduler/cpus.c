@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The CPUs that are open are counted by L3 group, as cores that are whole (by size) and parts of cores (by what is left of them). From such counts alone follows what n
+ * CPUs come to in whole and partial cores (fill), so sets of L3 groups are compared by adding counts, and only the winner is turned into CPU numbers:
+ *
+ *      region (one NUMA node, or the fewest that hold n)
+ *        └─ supply of each L3 group ──► the fewest groups whose sum fills n with no more partial and broken cores than the whole region needs,
+ *                                       the tightest of them (pick_groups)
+ *                                         └─ whole cores, then parts, by number (take)
+ *
+ * Sets are tried one by one, smallest first, up to TRIES_MAX of them: that is all sets for up to 11 groups, and all pairs and triples for 24. Beyond that the largest
+ * groups are taken, and the last is the tightest that does. So it is exact where the choice matters (few groups) and bounded where it does not.
+ */
+#include "scheduler/cpus.h"
+
+#include <string.h>
+
+enum { THREADS_MAX = 8, GROUPS_MAX = TOPOLOGY_GROUPS_MAX, TRIES_MAX = 2500 };
+
+/* ---- layout ----------------------------------------------------------------------------------- */
+
+static int add_groups(const struct cpuset *from, size_t n, const struct cpuset *usable,
+                      const char *level, struct arena *a, struct cpuset **sets, size_t *len,
+                      uint16_t **of, struct error *err)
+{
+    struct cpuset seen;
+    cpuset_clear(&seen);
+    *sets = arena_new(a, struct cpuset, n);
+    *of = arena_new(a, uint16_t, CPUSET_MAX);
+    *len = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct cpuset part = from[i];
+        cpuset_intersect(&part, usable);
+        if (cpuset_is_empty(&part))
+            continue;
+        for (int cpu = -1; (cpu = cpuset_next(&part, cpu)) >= 0;) {
+            if (cpuset_has(&seen, (unsigned)cpu))
+                return error_set(err, ERROR_INVALID, "%s: CPU %d is in two of them", level, cpu);
+            (*of)[cpu] = (uint16_t)*len;
+        }
+        cpuset_union(&seen, &part);
+        (*sets)[(*len)++] = part;
+    }
+    struct cpuset missing = *usable;
+    cpuset_subtract(&missing, &seen);
+    if (!cpuset_is_empty(&missing))
+        return error_set(err, ERROR_INVALID, "%s: CPU %d is in none of them", level,
+                         cpuset_next(&missing, -1));
+    return 0;
+}
+
+static void cores_of(const struct cpu_topology *t, struct cpuset *cores)
+{
+    for (uint32_t c = 0; c < t->cores; c++) {
+        cpuset_clear(&cores[c]);
+        for (uint32_t i = 0; i < t->threads; i++)
+            cpuset_add(&cores[c], c + i * t->cores);
+    }
+}
+
+int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct arena *a,
+                     struct error *err)
+{
+    *l = (struct cpus_layout){0};
+    if (t->l3_len > GROUPS_MAX)
+        return error_set(err, ERROR_INVALID, "l3: more than %d groups", GROUPS_MAX);
+    if (t->threads == 0 || t->threads > THREADS_MAX || t->cores == 0 ||
+        t->cores > CPUSET_MAX / t->threads)
+        return error_set(err, ERROR_INVALID, "cores: %lu of %lu threads are not possible",
+                         (unsigned long)t->cores, (unsigned long)t->threads);
+    struct cpuset *cores = arena_new(a, struct cpuset, t->cores);
+    cores_of(t, cores);
+    for (size_t i = 0; i < t->numa_len; i++)
+        cpuset_union(&l->usable, &t->numa[i]);
+    cpuset_subtract(&l->usable, &t->offline);
+    cpuset_subtract(&l->usable, &t->reserved);
+    if (add_groups(t->numa, t->numa_len, &l->usable, "numa", a, &l->numa, &l->numa_len, &l->numa_of,
+                   err) < 0 ||
+        add_groups(t->l3, t->l3_len, &l->usable, "l3", a, &l->l3, &l->l3_len, &l->l3_of, err) < 0 ||
+        add_groups(cores, t->cores, &l->usable, "cores", a, &l->cores, &l->cores_len, &l->core_of,
+                   err) < 0)
+        return -1;
+    return 0;
+}
+
+/* ---- cost ------------------------------------------------------------------------------------- */
+
+static int compare(uint32_t x, uint32_t y)
+{
+    return x < y ? -1 : x > y;
+}
+
+int cpus_cost_compare(const struct cpus_cost *x, const struct cpus_cost *y)
+{
+    const uint32_t xs[] = {x->numa_nodes, x->partial_cores, x->broken_cores,
+                           x->l3_groups,  x->numa_left,     x->l3_left};
+    const uint32_t ys[] = {y->numa_nodes, y->partial_cores, y->broken_cores,
+                           y->l3_groups,  y->numa_left,     y->l3_left};
+    for (size_t i = 0; i < sizeof xs / sizeof xs[0]; i++)
+        if (xs[i] != ys[i])
+            return compare(xs[i], ys[i]);
+    return 0;
+}
+
+static uint32_t count_in(const struct cpuset *s, const struct cpuset *within)
+{
+    struct cpuset both = *s;
+    cpuset_intersect(&both, within);
+    return cpuset_count(&both);
+}
+
+struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *open,
+                              const struct cpuset *chosen)
+{
+    struct cpus_cost cost = {0};
+    for (size_t i = 0; i < l->numa_len; i++) {
+        uint32_t n = count_in(chosen, &l->numa[i]);
+        cost.numa_nodes += n > 0;
+        cost.numa_left += n > 0 ? count_in(open, &l->numa[i]) - n : 0;
+    }
+    for (size_t i = 0; i < l->l3_len; i++) {
+        uint32_t n = count_in(chosen, &l->l3[i]);
+        cost.l3_groups += n > 0;
+        cost.l3_left += n > 0 ? count_in(open, &l->l3[i]) - n : 0;
+    }
+    for (size_t i = 0; i < l->cores_len; i++) {
+        uint32_t n = count_in(chosen, &l->cores[i]), size = cpuset_count(&l->cores[i]);
+        bool partial = n > 0 && n < size;
+        cost.partial_cores += partial;
+        cost.broken_cores += partial && count_in(open, &l->cores[i]) == size;
+    }
+    return cost;
+}
+
+/* ---- counting --------------------------------------------------------------------------------- */
+
+/* What is open in some L3 groups. */
+struct supply {
+    uint32_t whole[THREADS_MAX + 1]; /* cores of which every usable thread is open, by size */
+    uint32_t part[THREADS_MAX];      /* other cores, by how many of their threads are open */
+    uint32_t cpus;
+};
+
+/* How n CPUs are taken from a supply: all of so many cores of each sort, and some threads of one more. */
+struct fill {
+    uint32_t whole[THREADS_MAX + 1];
+    uint32_t part[THREADS_MAX];
+    uint32_t some;       /* threads of the last core */
+    uint32_t some_whole; /* that core's size if it was whole, else 0 */
+    uint32_t some_part;  /* that core's open threads if it was not */
+    uint32_t partial, broken;
+};
+
+static void add(struct supply *to, const struct supply *s)
+{
+    for (size_t i = 0; i <= THREADS_MAX; i++)
+        to->whole[i] += s->whole[i];
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        to->part[i] += s->part[i];
+    to->cpus += s->cpus;
+}
+
+/* n is at most what there is. */
+static void fill_from(const struct supply *s, uint32_t n, struct fill *f)
+{
+    *f = (struct fill){0};
+    for (uint32_t size = THREADS_MAX; size > 0; size--) {
+        uint32_t cores = n / size < s->whole[size] ? n / size : s->whole[size];
+        f->whole[size] = cores;
+        n -= cores * size;
+    }
+    if (n == 0)
+        return;
+    for (uint32_t size = n; size < THREADS_MAX && f->some == 0; size++)
+        if (s->part[size] > 0) {
+            f->some = n;
+            f->some_part = size;
+            f->partial = 1;
+        }
+    for (uint32_t size = n + 1; size <= THREADS_MAX && f->some == 0; size++)
+        if (s->whole[size] > f->whole[size]) {
+            f->some = n;
+            f->some_whole = size;
+            f->partial = f->broken = 1;
+        }
+    if (f->some > 0)
+        return;
+    for (uint32_t size = THREADS_MAX - 1; size > 0; size--) {
+        uint32_t cores = n / size < s->part[size] ? n / size : s->part[size];
+        f->part[size] = cores;
+        f->partial += cores;
+        n -= cores * size;
+    }
+    /* Fewer than any core that is left has open: one of them, the smallest. */
+    for (uint32_t size = 1; size < THREADS_MAX && n > 0; size++)
+        if (s->part[size] > f->part[size]) {
+            f->some = n;
+            f->some_part = size;
+            f->partial++;
+            return;
+        }
+}
+
+/* ---- groups ----------------------------------------------------------------------------------- */
+
+struct region {
+    const struct cpus_layout *layout;
+    struct cpuset open; /* in this region */
+    uint32_t n;
+    struct fill goal; /* what the region as a whole comes to: no set of its groups does better */
+    struct supply groups[GROUPS_MAX];
+    uint16_t ids[GROUPS_MAX]; /* their indexes in the layout */
+    size_t groups_len;
+    uint32_t tries;
+    uint16_t picked[GROUPS_MAX]; /* the set that is being tried */
+    uint16_t best[GROUPS_MAX];
+    size_t best_len;
+    uint32_t best_cpus;
+};
+
+static void count_groups(struct region *r, struct supply *total)
+{
+    const struct cpus_layout *l = r->layout;
+    uint16_t place[GROUPS_MAX];
+    memset(place, 0xff, l->l3_len * sizeof place[0]);
+    *total = (struct supply){0};
+    for (int cpu = -1; (cpu = cpuset_next(&r->open, cpu)) >= 0;) {
+        const struct cpuset *core = &l->cores[l->core_of[cpu]];
+        struct cpuset open = *core;
+        cpuset_intersect(&open, &r->open);
+        if (cpuset_next(&open, -1) != cpu)
+            continue; /* each core once, by its first thread that is open */
+        uint16_t id = l->l3_of[cpu];
+        if (place[id] == UINT16_MAX) {
+            place[id] = (uint16_t)r->groups_len;
+            r->ids[r->groups_len] = id;
+            r->groups[r->groups_len++] = (struct supply){0};
+        }
+        struct supply *s = &r->groups[place[id]];
+        uint32_t n = cpuset_count(&open);
+        if (n == cpuset_count(core))
+            s->whole[n]++;
+        else
+            s->part[n]++;
+        s->cpus += n;
+    }
+    for (size_t i = 0; i < r->groups_len; i++)
+        add(total, &r->groups[i]);
+}
+
+static bool is_good(const struct region *r, const struct supply *s)
+{
+    struct fill f;
+    if (s->cpus < r->n)
+        return false;
+    fill_from(s, r->n, &f);
+    return f.partial == r->goal.partial && f.broken == r->goal.broken;
+}
+
+/* All sets of `left` more groups from `from` on. false: too many. */
+static bool try_sets(struct region *r, size_t from, size_t left, size_t depth,
+                     const struct supply *so_far)
+{
+    if (left == 0) {
+        if (r->tries++ >= TRIES_MAX)
+            return false;
+        if ((r->best_len == 0 || so_far->cpus < r->best_cpus) && is_good(r, so_far)) {
+            memcpy(r->best, r->picked, depth * sizeof r->best[0]);
+            r->best_len = depth;
+            r->best_cpus = so_far->cpus;
+        }
+        return true;
+    }
+    for (size_t i = from; i + left <= r->groups_len; i++) {
+        struct supply sum = *so_far;
+        add(&sum, &r->groups[i]);
+        r->picked[depth] = (uint16_t)i;
+        if (!try_sets(r, i + 1, left - 1, depth + 1, &sum))
+            return false;
+    }
+    return true;
+}
+
+/* The group that is not picked yet and has the most; with `enough`, the least that makes the set good, or none (groups_len). */
+static size_t next_group(const struct region *r, const bool *picked, const struct supply *so_far,
+                         bool enough)
+{
+    size_t best = r->groups_len;
+    for (size_t i = 0; i < r->groups_len; i++) {
+        if (picked[i])
+            continue;
+        struct supply sum = *so_far;
+        add(&sum, &r->groups[i]);
+        if (enough && !is_good(r, &sum))
+            continue;
+        uint32_t cpus = r->groups[i].cpus;
+        bool better = best == r->groups_len ||
+                      (enough ? cpus < r->groups[best].cpus : cpus > r->groups[best].cpus);
+        best = better ? i : best;
+    }
+    return best;
+}
+
+static void pick_greedily(struct region *r)
+{
+    bool picked[GROUPS_MAX] = {false};
+    struct supply sum = {0};
+    r->best_len = 0;
+    for (bool done = false; !done;) {
+        size_t last = next_group(r, picked, &sum, true);
+        done = last < r->groups_len;
+        size_t i = done ? last : next_group(r, picked, &sum, false);
+        add(&sum, &r->groups[i]);
+        picked[i] = true;
+        r->best[r->best_len++] = (uint16_t)i;
+    }
+}
+
+static void pick_groups(struct region *r)
+{
+    struct supply none = {0};
+    for (size_t size = 1; size <= r->groups_len && r->best_len == 0; size++)
+        if (!try_sets(r, 0, size, 0, &none)) {
+            pick_greedily(r);
+            return;
+        }
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+static void take_some(struct cpuset *out, const struct cpuset *from, uint32_t n)
+{
+    for (int cpu = -1; n > 0 && (cpu = cpuset_next(from, cpu)) >= 0; n--)
+        cpuset_add(out, (unsigned)cpu);
+}
+
+/* n CPUs of the groups that were picked. */
+static void take(const struct region *r, struct cpuset *out)
+{
+    const struct cpus_layout *l = r->layout;
+    struct cpuset open;
+    struct supply sum = {0};
+    struct fill f;
+    cpuset_clear(&open);
+    cpuset_clear(out);
+    for (size_t i = 0; i < r->best_len; i++) {
+        cpuset_union(&open, &l->l3[r->ids[r->best[i]]]);
+        add(&sum, &r->groups[r->best[i]]);
+    }
+    cpuset_intersect(&open, &r->open);
+    fill_from(&sum, r->n, &f);
+    for (int cpu = -1; (cpu = cpuset_next(&open, cpu)) >= 0;) {
+        const struct cpuset *core = &l->cores[l->core_of[cpu]];
+        struct cpuset threads = *core;
+        cpuset_intersect(&threads, &open);
+        if (cpuset_next(&threads, -1) != cpu)
+            continue;
+        uint32_t n = cpuset_count(&threads);
+        bool whole = n == cpuset_count(core);
+        uint32_t *left = whole ? &f.whole[n] : &f.part[n];
+        if (*left > 0) {
+            (*left)--;
+            cpuset_union(out, &threads);
+        } else if (f.some > 0 && n == (whole ? f.some_whole : f.some_part)) {
+            take_some(out, &threads, f.some);
+            f.some = 0;
+        }
+    }
+}
+
+/* ---- regions ---------------------------------------------------------------------------------- */
+
+/* The best n of `open`, by all but the NUMA nodes. There are as many. */
+static void choose_in(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
+                      struct cpuset *out)
+{
+    struct region r = {.layout = l, .open = *open, .n = n};
+    struct supply total;
+    count_groups(&r, &total);
+    fill_from(&total, n, &r.goal);
+    pick_groups(&r);
+    take(&r, out);
+}
+
+/* Compared with the best so far, which it replaces if it is better. */
+static void consider(const struct cpus_layout *l, const struct cpuset *open,
+                     const struct cpuset *part, uint32_t n, bool *found, struct cpus_cost *cost,
+                     struct cpuset *out)
+{
+    struct cpuset region = *open, chosen;
+    cpuset_intersect(&region, part);
+    if (cpuset_count(&region) < n)
+        return;
+    choose_in(l, &region, n, &chosen);
+    struct cpus_cost its = cpus_cost_of(l, open, &chosen);
+    if (*found && cpus_cost_compare(&its, cost) >= 0)
+        return;
+    *found = true;
+    *cost = its;
+    *out = chosen;
+}
+
+bool cpus_choose_in_numa(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
+                         int numa, struct cpuset *out)
+{
+    bool found = n == 0;
+    struct cpus_cost cost = {0};
+    cpuset_clear(out);
+    for (size_t i = 0; i < l->numa_len && n > 0; i++)
+        if (numa < 0 || i == (size_t)numa)
+            consider(l, open, &l->numa[i], n, &found, &cost, out);
+    return found;
+}
+
+/* Sets of NUMA nodes, as try_sets for groups. */
+struct span {
+    const struct cpus_layout *layout;
+    const struct cpuset *open;
+    uint32_t n, tries;
+    bool found;
+    struct cpus_cost cost;
+    struct cpuset *out;
+};
+
+static bool try_spans(struct span *s, size_t from, size_t left, const struct cpuset *so_far)
+{
+    enum { SPANS_MAX = 64 };
+    if (left == 0) {
+        if (s->tries++ >= SPANS_MAX)
+            return false;
+        consider(s->layout, s->open, so_far, s->n, &s->found, &s->cost, s->out);
+        return true;
+    }
+    for (size_t i = from; i + left <= s->layout->numa_len; i++) {
+        struct cpuset sum = *so_far;
+        cpuset_union(&sum, &s->layout->numa[i]);
+        if (!try_spans(s, i + 1, left - 1, &sum))
+            return false;
+    }
+    return true;
+}
+
+/* The nodes with the most, until they hold n. */
+static void span_greedily(struct span *s)
+{
+    struct cpuset region, left = *s->open;
+    cpuset_clear(&region);
+    for (uint32_t have = 0; have < s->n;) {
+        size_t most = 0;
+        for (size_t i = 1; i < s->layout->numa_len; i++)
+            if (count_in(&left, &s->layout->numa[i]) > count_in(&left, &s->layout->numa[most]))
+                most = i;
+        have += count_in(&left, &s->layout->numa[most]);
+        cpuset_union(&region, &s->layout->numa[most]);
+        cpuset_subtract(&left, &s->layout->numa[most]);
+    }
+    consider(s->layout, s->open, &region, s->n, &s->found, &s->cost, s->out);
+}
+
+bool cpus_choose(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
+                 struct cpuset *out)
+{
+    struct cpuset none;
+    cpuset_clear(&none);
+    cpuset_clear(out);
+    if (cpuset_count(open) < n)
+        return false;
+    struct span s = {.layout = l, .open = open, .n = n, .out = out, .found = n == 0};
+    for (size_t size = 1; size <= l->numa_len && !s.found; size++)
+        if (!try_spans(&s, 0, size, &none)) {
+            s.found = false;
+            span_greedily(&s);
+        }
+    return s.found;
+}
