@@ -7,7 +7,8 @@
  * nodes). One NVLink is worth more than the nearest PCIe way, and two are worth twice as much.
  *
  * The CPU layout is told in the kernel's list form because it is short: 384 CPUs stay far below 4
- * KiB, and each node heartbeat carries the annotation to every watcher.
+ * KiB, and each node heartbeat carries the annotation to every watcher. Cores have a form of their own
+ * for the two ways in which machines number threads; only what follows neither is listed.
  */
 #include "lib/model/topology.h"
 
@@ -94,18 +95,16 @@ static int read_list(json *root, const char *field, struct cpuset *out, struct e
     return read_set(j, out, err) < 0 ? error_wrap(err, "%s", field) : 0;
 }
 
-/* "smt2:128" */
-static int read_cores(json *root, struct cpu_topology *out, struct error *err)
+/* "smt2:128", "near2:128" */
+static int read_counted(const char *text, const char *digits, struct cpu_topology *out,
+                        struct error *err)
 {
-    const char *text = json_get_str(root, "cores");
-    const char *colon = text ? strchr(text, ':') : NULL;
+    const char *colon = strchr(digits, ':');
     int64_t threads, cores;
 
-    if (!colon || !str_starts(text, "smt") ||
-        num_parse(text + 3, (size_t)(colon - text - 3), &threads, NULL) < 0 ||
+    if (!colon || num_parse(digits, (size_t)(colon - digits), &threads, NULL) < 0 ||
         num_parse(colon + 1, strlen(colon + 1), &cores, NULL) < 0)
-        return error_set(err, ERROR_INVALID, "cores: must be like smt2:128: '%.32s'",
-                         str_or_empty(text));
+        return error_set(err, ERROR_INVALID, "cores: must be like smt2:128: '%.32s'", text);
     if (threads != 1 && threads != 2 && threads != 4 && threads != 8)
         return error_set(err, ERROR_INVALID, "cores: threads must be 1, 2, 4 or 8: '%.32s'", text);
     if (cores < 1 || cores > CPUSET_MAX / threads)
@@ -114,6 +113,81 @@ static int read_cores(json *root, struct cpu_topology *out, struct error *err)
     out->threads = (uint32_t)threads;
     out->cores = (uint32_t)cores;
     return 0;
+}
+
+static uint16_t *no_cores(struct arena *a)
+{
+    uint16_t *core_of = arena_new(a, uint16_t, CPUSET_MAX);
+
+    for (size_t i = 0; i < CPUSET_MAX; i++)
+        core_of[i] = TOPOLOGY_NO_CORE;
+    return core_of;
+}
+
+/* One core of the list. */
+static int read_core(struct cpu_topology *out, const char *text, struct error *err)
+{
+    struct cpuset set;
+
+    if (cpuset_parse(text, &set, err) < 0)
+        return -1;
+    unsigned threads = cpuset_count(&set);
+    if (threads < 1 || threads > TOPOLOGY_THREADS_MAX)
+        return error_set(err, ERROR_INVALID, "must have 1 to %d CPUs: '%.32s'",
+                         TOPOLOGY_THREADS_MAX, text);
+    for (int cpu = -1; (cpu = cpuset_next(&set, cpu)) >= 0;) {
+        if (out->core_of[cpu] != TOPOLOGY_NO_CORE)
+            return error_set(err, ERROR_INVALID, "CPU %d is there twice", cpu);
+        out->core_of[cpu] = (uint16_t)out->cores;
+    }
+    out->threads = threads > out->threads ? threads : out->threads;
+    out->cores++; /* each has a CPU of its own, so they are at most CPUSET_MAX */
+    return 0;
+}
+
+/* "0-1;2;3,7" */
+static int read_listed(const char *text, struct arena *a, struct cpu_topology *out,
+                       struct error *err)
+{
+    AUTO_STRBUF core = {0};
+
+    out->core_of = no_cores(a);
+    for (const char *at = text, *end; at; at = end ? end + 1 : NULL) {
+        end = strchr(at, ';');
+        strbuf_reset(&core);
+        strbuf_add(&core, at, end ? (size_t)(end - at) : strlen(at));
+        if (read_core(out, strbuf_str(&core), err) < 0)
+            return error_wrap(err, "cores[%lu]", (unsigned long)out->cores);
+    }
+    return 0;
+}
+
+static int read_cores(json *root, struct arena *a, struct cpu_topology *out, struct error *err)
+{
+    const char *text = str_or_empty(json_get_str(root, "cores"));
+
+    if (str_starts(text, "smt")) {
+        out->numbering = TOPOLOGY_SPREAD;
+        return read_counted(text, text + 3, out, err);
+    }
+    if (str_starts(text, "near")) {
+        out->numbering = TOPOLOGY_NEAR;
+        return read_counted(text, text + 4, out, err);
+    }
+    if (text[0] < '0' || text[0] > '9')
+        return error_set(err, ERROR_INVALID, "cores: must be like smt2:128: '%.32s'", text);
+    out->numbering = TOPOLOGY_LISTED;
+    return read_listed(text, a, out, err);
+}
+
+/* A CPU that cores does not know; -1 if there is none. */
+static int unknown_cpu(const struct cpu_topology *t, const struct cpuset *set)
+{
+    for (int cpu = -1; (cpu = cpuset_next(set, cpu)) >= 0;)
+        if (cpu_topology_core_of(t, (unsigned)cpu) == TOPOLOGY_NO_CORE &&
+            (t->numbering != TOPOLOGY_LISTED || !cpuset_has(&t->offline, (unsigned)cpu)))
+            return cpu;
+    return -1;
 }
 
 static int check_numbers(const struct cpu_topology *t, struct error *err)
@@ -127,14 +201,17 @@ static int check_numbers(const struct cpu_topology *t, struct error *err)
                {"l3", t->l3, t->l3_len},
                {"offline", &t->offline, 1},
                {"reserved", &t->reserved, 1}};
-    int cpus = (int)(t->threads * t->cores);
 
     for (size_t f = 0; f < sizeof all / sizeof all[0]; f++)
         for (size_t i = 0; i < all[f].n; i++) {
-            int beyond = cpuset_next(&all[f].sets[i], cpus - 1);
-            if (beyond >= 0)
-                return error_set(err, ERROR_INVALID, "%s: CPU %d, but cores says there are %d",
-                                 all[f].field, beyond, cpus);
+            int cpu = unknown_cpu(t, &all[f].sets[i]);
+            if (cpu < 0)
+                continue;
+            if (t->numbering == TOPOLOGY_LISTED)
+                return error_set(err, ERROR_INVALID, "%s: CPU %d is in no core, and not offline",
+                                 all[f].field, cpu);
+            return error_set(err, ERROR_INVALID, "%s: CPU %d, but cores says there are %d",
+                             all[f].field, cpu, (int)(t->threads * t->cores));
         }
     return 0;
 }
@@ -150,7 +227,7 @@ static int read_topology(json *root, struct arena *a, struct cpu_topology *out, 
     if (read_level(root, "sockets", a, &out->sockets, &out->sockets_len, err) < 0 ||
         read_level(root, "numa", a, &out->numa, &out->numa_len, err) < 0 ||
         read_level(root, "l3", a, &out->l3, &out->l3_len, err) < 0 ||
-        read_cores(root, out, err) < 0 || read_list(root, "offline", &out->offline, err) < 0 ||
+        read_cores(root, a, out, err) < 0 || read_list(root, "offline", &out->offline, err) < 0 ||
         read_list(root, "reserved", &out->reserved, err) < 0)
         return -1;
     return check_numbers(out, err);
@@ -192,10 +269,29 @@ static void write_level(struct json_writer *w, const char *field, const struct c
     json_array_end(w);
 }
 
+static void print_cores(const struct cpu_topology *t, struct strbuf *out)
+{
+    struct arena a;
+
+    if (t->numbering != TOPOLOGY_LISTED) {
+        strbuf_addf(out, "%s%lu:%lu", t->numbering == TOPOLOGY_NEAR ? "near" : "smt",
+                    (unsigned long)t->threads, (unsigned long)t->cores);
+        return;
+    }
+    arena_init(&a, 0);
+    const struct cpuset *cores = cpu_topology_cores(t, &a);
+    for (uint32_t c = 0; c < t->cores; c++) {
+        if (c > 0)
+            strbuf_addc(out, ';');
+        cpuset_print(&cores[c], out);
+    }
+    arena_deinit(&a);
+}
+
 void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out)
 {
     struct json_writer w;
-    char cores[32];
+    AUTO_STRBUF cores = {0};
 
     json_writer_init(&w, out);
     json_object_begin(&w);
@@ -203,12 +299,108 @@ void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out)
     write_level(&w, "sockets", t->sockets, t->sockets_len);
     write_level(&w, "numa", t->numa, t->numa_len);
     write_level(&w, "l3", t->l3, t->l3_len);
-    str_format(cores, sizeof cores, "smt%lu:%lu", (unsigned long)t->threads,
-               (unsigned long)t->cores);
-    json_kv_str(&w, "cores", cores);
+    print_cores(t, &cores);
+    json_kv_str(&w, "cores", strbuf_str(&cores));
     json_key(&w, "offline");
     write_set(&w, &t->offline);
     json_key(&w, "reserved");
     write_set(&w, &t->reserved);
     json_object_end(&w);
+}
+
+/* ---- cores ----------------------------------------------------------------------------------- */
+
+uint32_t cpu_topology_core_of(const struct cpu_topology *t, unsigned cpu)
+{
+    if (t->numbering == TOPOLOGY_LISTED)
+        return cpu < CPUSET_MAX ? t->core_of[cpu] : TOPOLOGY_NO_CORE;
+    if (cpu >= t->threads * t->cores)
+        return TOPOLOGY_NO_CORE;
+    return t->numbering == TOPOLOGY_NEAR ? cpu / t->threads : cpu % t->cores;
+}
+
+struct cpuset *cpu_topology_cores(const struct cpu_topology *t, struct arena *a)
+{
+    struct cpuset *cores = arena_new(a, struct cpuset, t->cores);
+
+    for (unsigned cpu = 0; cpu < CPUSET_MAX; cpu++) {
+        uint32_t core = cpu_topology_core_of(t, cpu);
+        if (core < t->cores)
+            cpuset_add(&cores[core], cpu);
+    }
+    return cores;
+}
+
+/* Whether the form says of every two known CPUs what is known of them: one core, or two. */
+static bool says_the_same(const struct cpu_topology *form, const uint16_t *core_of)
+{
+    uint16_t theirs[CPUSET_MAX], ours[CPUSET_MAX];
+
+    for (size_t i = 0; i < CPUSET_MAX; i++)
+        theirs[i] = ours[i] = TOPOLOGY_NO_CORE;
+    for (unsigned cpu = 0; cpu < CPUSET_MAX; cpu++) {
+        uint32_t core = cpu_topology_core_of(form, cpu);
+        if (core_of[cpu] == TOPOLOGY_NO_CORE)
+            continue;
+        if (core == TOPOLOGY_NO_CORE)
+            return false;
+        if (ours[core] == TOPOLOGY_NO_CORE && theirs[core_of[cpu]] == TOPOLOGY_NO_CORE) {
+            ours[core] = core_of[cpu];
+            theirs[core_of[cpu]] = (uint16_t)core;
+        }
+        if (ours[core] != core_of[cpu] || theirs[core_of[cpu]] != core)
+            return false;
+    }
+    return true;
+}
+
+static bool fits_form(struct cpu_topology *t, const uint16_t *core_of, unsigned cpus)
+{
+    static const enum topology_numbering forms[] = {TOPOLOGY_SPREAD, TOPOLOGY_NEAR};
+
+    if (t->threads == 0 || (t->threads & (t->threads - 1)) != 0 || cpus % t->threads != 0)
+        return false;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        t->numbering = forms[i];
+        t->cores = cpus / t->threads;
+        if (says_the_same(t, core_of))
+            return true;
+    }
+    return false;
+}
+
+bool cpu_topology_number(struct cpu_topology *t, const uint16_t *core_of, struct arena *a)
+{
+    uint16_t number[CPUSET_MAX], size[CPUSET_MAX] = {0};
+    struct cpuset known = {{0}}, all;
+
+    t->core_of = no_cores(a);
+    t->threads = t->cores = 0;
+    for (size_t i = 0; i < CPUSET_MAX; i++)
+        number[i] = TOPOLOGY_NO_CORE;
+    for (unsigned cpu = 0; cpu < CPUSET_MAX; cpu++) {
+        uint16_t theirs = core_of[cpu];
+        if (theirs >= CPUSET_MAX)
+            continue;
+        if (number[theirs] == TOPOLOGY_NO_CORE)
+            number[theirs] = (uint16_t)t->cores++;
+        t->core_of[cpu] = number[theirs];
+        if (++size[theirs] > t->threads)
+            t->threads = size[theirs];
+        cpuset_add(&known, cpu);
+    }
+    if (cpuset_is_empty(&known) || t->threads > TOPOLOGY_THREADS_MAX)
+        return false;
+    all = known;
+    cpuset_union(&all, &t->offline);
+    unsigned cpus = cpuset_count(&all);
+    struct cpu_topology form = *t;
+    /* The counted forms speak of the CPUs 0 to N-1. */
+    if (cpuset_next(&all, (int)cpus - 1) < 0 && fits_form(&form, t->core_of, cpus)) {
+        form.core_of = NULL;
+        *t = form;
+        return true;
+    }
+    t->numbering = TOPOLOGY_LISTED;
+    return true;
 }

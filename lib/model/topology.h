@@ -22,7 +22,19 @@ int32_t topology_link_score(const char *link);
 /* Sum over all pairs of the cards chosen (indexes into inv->cards). */
 int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chosen, size_t n);
 
-enum { TOPOLOGY_GROUPS_MAX = 512, TOPOLOGY_BYTES_MAX = 16 * 1024 };
+enum {
+    TOPOLOGY_GROUPS_MAX = 512,
+    TOPOLOGY_BYTES_MAX = 16 * 1024,
+    TOPOLOGY_THREADS_MAX = 8,
+    TOPOLOGY_NO_CORE = UINT16_MAX,
+};
+
+/* How threads are numbered, and so how "cores" is written. */
+enum topology_numbering {
+    TOPOLOGY_SPREAD, /* "smt2:128": thread t of core c is CPU c + t * cores, as on bare metal */
+    TOPOLOGY_NEAR,   /* "near2:128": it is CPU c * threads + t, as in most virtual machines */
+    TOPOLOGY_LISTED, /* "0-1;2;3,7": core by core, for all others */
+};
 
 struct cpu_topology {
     struct cpuset *sockets;
@@ -31,10 +43,11 @@ struct cpu_topology {
     size_t numa_len;
     struct cpuset *l3;
     size_t l3_len;
-    /* "smt2:128": cores of the machine; thread t of core c is CPU c + t * cores in Linux's usual
-     * numbering. threads 1, 2, 4 or 8. */
-    uint32_t threads;
-    uint32_t cores;
+    /* cpu_topology_cores says which CPUs each core has. */
+    enum topology_numbering numbering;
+    uint32_t threads;  /* 1, 2, 4 or 8; listed: of the largest core, 1 to TOPOLOGY_THREADS_MAX */
+    uint32_t cores;    /* of the machine; listed: those in the list */
+    uint16_t *core_of; /* listed: CPUSET_MAX numbers below cores, or TOPOLOGY_NO_CORE; else NULL */
     struct cpuset offline;
     struct cpuset reserved;
 };
@@ -42,3 +55,10 @@ struct cpu_topology {
 int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_topology *out,
                         struct error *err);
 void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out);
+/* The core of a CPU, below t->cores; TOPOLOGY_NO_CORE for a CPU that is in none (offline ones may be in one). */
+uint32_t cpu_topology_core_of(const struct cpu_topology *t, unsigned cpu);
+/* The threads of each of the t->cores cores, offline ones among them. */
+struct cpuset *cpu_topology_cores(const struct cpu_topology *t, struct arena *a);
+/* Sets numbering, threads, cores and core_of from what is known: core_of has CPUSET_MAX entries, numbers below CPUSET_MAX that are equal for threads of one core, TOPOLOGY_NO_CORE for
+ * offline and absent CPUs; t->offline is set already. The shortest form that says it is taken. false: no CPU at all, or a core of too many threads. */
+bool cpu_topology_number(struct cpu_topology *t, const uint16_t *core_of, struct arena *a);

@@ -18,7 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         AUTO_STRBUF second;
         strbuf_init(&first);
         strbuf_init(&second);
-        must(value.threads * value.cores <= CPUSET_MAX && value.l3_len <= TOPOLOGY_GROUPS_MAX);
+        bool listed = value.numbering == TOPOLOGY_LISTED;
+        must(value.cores <= CPUSET_MAX && value.threads <= TOPOLOGY_THREADS_MAX);
+        must(listed || value.threads * value.cores <= CPUSET_MAX);
+        must(value.l3_len <= TOPOLOGY_GROUPS_MAX);
+        const struct cpuset *cores = cpu_topology_cores(&value, &arena);
+        for (uint32_t c = 0; c < value.cores; c++)
+            must(!cpuset_is_empty(&cores[c]) && cpuset_count(&cores[c]) <= value.threads);
         cpu_topology_encode(&value, &first);
         if (first.len <= TOPOLOGY_BYTES_MAX) {
             must(cpu_topology_decode(first.ptr, first.len, &arena, &again, NULL) == 0);

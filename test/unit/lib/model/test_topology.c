@@ -53,6 +53,9 @@ static void a_layout_is_read_and_survives_the_way_back(void **state)
         "{'v':1,'sockets':['0-1023'],'numa':['0-1023'],'l3':[],'cores':'smt8:128','offline':'','reserved':''}",
         "{'v':1,'sockets':['0-1023'],'numa':[],'l3':[],'cores':'smt1:1024','offline':'','reserved':'1023'}",
         "{'v':1,'sockets':['0-7'],'numa':[],'l3':[],'cores':'smt4:2','offline':'','reserved':''}",
+        "{'v':1,'sockets':['0-7'],'numa':[],'l3':[],'cores':'near2:4','offline':'','reserved':''}",
+        "{'v':1,'sockets':['0-4,7'],'numa':['0-7'],'l3':[],'cores':'0-1;2;3,7;4','offline':'5-6,9','reserved':'5,7'}",
+        "{'v':1,'sockets':[],'numa':[],'l3':[],'cores':'1016-1023','offline':'','reserved':''}",
     };
     struct cpu_topology t;
     struct error err = ERROR_INIT;
@@ -101,8 +104,8 @@ static void bad_layouts_are_refused_with_the_field(void **state)
         {LAYOUT("['x']", "'smt1:1'", ""), "sockets[0]: not a CPU list: 'x'"},
         {LAYOUT("['0-3','3-4']", "'smt1:8'", ""), "sockets[1]: CPU 3 is there twice"},
         {LAYOUT("[]", "7", ""), "cores: must be like smt2:128: ''"},
-        {LAYOUT("[]", "'128'", ""), "cores: must be like smt2:128: '128'"},
-        {LAYOUT("[]", "'2:128'", ""), "cores: must be like smt2:128: '2:128'"},
+        {LAYOUT("[]", "'x128'", ""), "cores: must be like smt2:128: 'x128'"},
+        {LAYOUT("[]", "'2:128'", ""), "cores[0]: not a CPU list: '2:128'"},
         {LAYOUT("[]", "'smt:128'", ""), "cores: must be like smt2:128: 'smt:128'"},
         {LAYOUT("[]", "'smt2:'", ""), "cores: must be like smt2:128: 'smt2:'"},
         {LAYOUT("[]", "'smt2:1:1'", ""), "cores: must be like smt2:128: 'smt2:1:1'"},
@@ -112,6 +115,17 @@ static void bad_layouts_are_refused_with_the_field(void **state)
         {LAYOUT("[]", "'smt2:0'", ""), "cores: must be 1 to 1024 CPUs: 'smt2:0'"},
         {LAYOUT("[]", "'smt2:513'", ""), "cores: must be 1 to 1024 CPUs: 'smt2:513'"},
         {LAYOUT("[]", "'smt2:-1'", ""), "cores: must be 1 to 1024 CPUs: 'smt2:-1'"},
+        {LAYOUT("[]", "'near3:8'", ""), "cores: threads must be 1, 2, 4 or 8: 'near3:8'"},
+        {LAYOUT("[]", "'near2'", ""), "cores: must be like smt2:128: 'near2'"},
+        {LAYOUT("['0-8']", "'near2:4'", ""), "sockets: CPU 8, but cores says there are 8"},
+        {LAYOUT("[]", "'0-1;;3'", ""), "cores[1]: must have 1 to 8 CPUs: ''"},
+        {LAYOUT("[]", "'0-1;'", ""), "cores[1]: must have 1 to 8 CPUs: ''"},
+        {LAYOUT("[]", "'0-8'", ""), "cores[0]: must have 1 to 8 CPUs: '0-8'"},
+        {LAYOUT("[]", "'0;1;0'", ""), "cores[2]: CPU 0 is there twice"},
+        {LAYOUT("[]", "'0;1024'", ""), "cores[1]: CPU number above 1023: '1024'"},
+        {LAYOUT("['0-2']", "'0;1'", ""), "sockets: CPU 2 is in no core, and not offline"},
+        {LAYOUT("[]", "'0;1'", ",'reserved':'3'"),
+         "reserved: CPU 3 is in no core, and not offline"},
         {LAYOUT("['0-8']", "'smt2:4'", ""), "sockets: CPU 8, but cores says there are 8"},
         {LAYOUT("['0-7']", "'smt2:4'", ",'offline':'8'"),
          "offline: CPU 8, but cores says there are 8"},
@@ -187,6 +201,105 @@ static void three_hundred_cpus_stay_small(void **state)
     expect_done();
 }
 
+static void every_numbering_says_which_cpus_a_core_has(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cores, *third;
+        unsigned cpu;
+        uint32_t core;
+    } rows[] = {{"smt2:4", "2,6", 6, 2},
+                {"near2:4", "4-5", 5, 2},
+                {"smt1:4", "2", 3, 3},
+                {"0,4;1;2-3,7", "2-3,7", 7, 2},
+                {"smt2:4", "2,6", 8, TOPOLOGY_NO_CORE},
+                {"near2:4", "4-5", 8, TOPOLOGY_NO_CORE},
+                {"0,4;1;2-3,7", "2-3,7", 5, TOPOLOGY_NO_CORE},
+                {"0,4;1;2-3,7", "2-3,7", 5000, TOPOLOGY_NO_CORE}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = quoted(arena_printf(&arena, LAYOUT("[]", "'%s'", ""), rows[i].cores));
+        struct cpu_topology t;
+        AUTO_STRBUF third;
+        strbuf_init(&third);
+        expect_int(text, 0, cpu_topology_decode(text, strlen(text), &arena, &t, NULL));
+        cpuset_print(&cpu_topology_cores(&t, &arena)[2], &third);
+        expect_str(rows[i].cores, rows[i].third, strbuf_str(&third));
+        expect_int(rows[i].cores, rows[i].core, cpu_topology_core_of(&t, rows[i].cpu));
+    }
+    expect_done();
+}
+
+static void cores_are_written_in_the_shortest_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *known, *offline, *form; /* known: one letter for each CPU; '.': no core */
+    } rows[] = {
+        {"threads far from each other", "abcdabcd", "", "smt2:4"},
+        {"threads side by side", "aabbccdd", "", "near2:4"},
+        {"one thread each", "abcd", "", "smt1:4"},
+        {"one CPU", "a", "", "smt1:1"},
+        {"both forms fit: the usual one", "aa", "", "smt2:1"},
+        {"four threads side by side", "aaaabbbb", "", "near4:2"},
+        {"the numbers of cores mean nothing", "zyxwzyxw", "", "smt2:4"},
+        {"an offline thread, and the rest says how it would be", "abc.abcd", "3", "smt2:4"},
+        {"an offline core side by side", "aa..ccdd", "2-3", "near2:4"},
+        {"threads are off: those offline are cores for all we know", "abcd....", "4-7", "smt1:8"},
+        {"a hole that is not even offline", "aab.b", "", "0-1;2,4"},
+        {"large and small cores", "aabbcdef", "", "0-1;2-3;4;5;6;7"},
+        {"three threads", "aaabbb", "", "0-2;3-5"},
+        {"one pair near, one far", "aabcbc", "", "0-1;2,4;3,5"},
+        {"an offline CPU beyond all others", "aabb", "9", "0-1;2-3"},
+        {"no CPU", "....", "", NULL},
+        {"nine threads", "aaaaaaaaa", "", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cpu_topology t = {0};
+        uint16_t core_of[CPUSET_MAX];
+        AUTO_STRBUF out;
+        strbuf_init(&out);
+        for (size_t k = 0; k < CPUSET_MAX; k++)
+            core_of[k] = TOPOLOGY_NO_CORE;
+        for (size_t k = 0; rows[i].known[k]; k++)
+            if (rows[i].known[k] != '.')
+                core_of[k] = (uint16_t)(rows[i].known[k] - 'a');
+        assert_int_equal(0, cpuset_parse(rows[i].offline, &t.offline, NULL));
+        bool done = cpu_topology_number(&t, core_of, &arena);
+        expect_int(rows[i].row, rows[i].form != NULL, done);
+        if (!done)
+            continue;
+        cpu_topology_encode(&t, &out);
+        expect_str(rows[i].row,
+                   arena_printf(&arena,
+                                "{\"v\":1,\"sockets\":[],\"numa\":[],\"l3\":[],\"cores\":\"%s\","
+                                "\"offline\":\"%s\",\"reserved\":\"\"}",
+                                rows[i].form, rows[i].offline),
+                   strbuf_str(&out));
+        expect_int("and can be read", 0, cpu_topology_decode(out.ptr, out.len, &arena, &t, NULL));
+    }
+    expect_done();
+}
+
+static void a_list_of_cores_stays_small(void **state)
+{
+    (void)state;
+    struct cpu_topology t = {0};
+    uint16_t core_of[CPUSET_MAX];
+    AUTO_STRBUF out;
+
+    for (unsigned cpu = 0; cpu < CPUSET_MAX; cpu++)
+        core_of[cpu] = cpu < 385 && cpu != 7 ? (uint16_t)(cpu % 192) : TOPOLOGY_NO_CORE;
+    expect_true("numbered", cpu_topology_number(&t, core_of, &arena));
+    expect_int("no counted form", TOPOLOGY_LISTED, t.numbering);
+    expect_int("a core of three threads", 3, t.threads);
+    strbuf_init(&out);
+    cpu_topology_encode(&t, &out);
+    expect_true("192 cores in at most 2 KiB", out.len <= 2048);
+    expect_done();
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -197,6 +310,9 @@ int main(void)
         TEST(bad_layouts_are_refused_with_the_field),
         TEST(sizes_are_bounded),
         TEST(three_hundred_cpus_stay_small),
+        TEST(every_numbering_says_which_cpus_a_core_has),
+        TEST(cores_are_written_in_the_shortest_form),
+        TEST(a_list_of_cores_stays_small),
     };
     return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
 }
