@@ -323,6 +323,16 @@ static const char *print_cards(const int32_t *cards, size_t n, struct arena *a)
     return arena_strndup(a, buf.ptr, buf.len);
 }
 
+static const char *print_cpus(const struct claim *c, const struct pod *p, struct arena *a)
+{
+    AUTO_STRBUF buf = {0};
+
+    if (c->cpus.len == 0)
+        return NULL;
+    cpuclaim_encode(&c->cpus, p, &buf);
+    return arena_strndup(a, buf.ptr, buf.len);
+}
+
 static int label_order(const void *a, const void *b)
 {
     const struct label *x = a, *y = b;
@@ -364,7 +374,7 @@ void claim_encode(const struct claim *c, const struct pod *p, int64_t dev_gib, s
     put(out, NAME_ANN_GPU_GROUP, print_cards(c->group, c->group_len, a));
     put(out, NAME_ANN_GPU_VISIBLE,
         print_cards(own ? c->visible : c->group, own ? c->visible_len : c->group_len, a));
-    put(out, NAME_ANN_CPUSET, NULL);
+    put(out, NAME_ANN_CPUSET, print_cpus(c, p, a));
     for (size_t i = 0; i < p->annotations.len; i++) {
         const char *key = p->annotations.items[i].key;
         if (claim_is_result_key(key) && !is_in_table(key))

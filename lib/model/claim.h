@@ -17,6 +17,7 @@
 #include "lib/base/arena.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
+#include "lib/model/cpuclaim.h"
 #include "lib/model/gpu.h"
 #include "lib/model/pod.h"
 #include "lib/model/selector.h"
@@ -47,11 +48,13 @@ struct claim {
     size_t visible_len;
     int64_t assume_time_ns;
     bool assigned;
+    struct cpuclaim cpus; /* annotation cpuset: claim_encode writes it, cpuclaim_decode reads it */
 };
 
 /* The claim of the whole pod on one card, by what its containers ask for (gpu-mem and
  * gpu-core.percentage); empty if that is nothing. */
 void claim_one_card(const struct pod *p, int32_t card, struct arena *a, struct claim *out);
+/* Of cards: CPUs do not count. */
 bool claim_is_empty(const struct claim *c);
 /* GiB of the pod on one card; of the whole pod; of one container. */
 int64_t claim_card_gib(const struct claim *c, int32_t card);
