@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,7 @@ struct app {
     char plugin_dir[RPC_PATH_MAX + 1], pod_resources[RPC_PATH_MAX + 1];
 
     struct loop *loop;
+    _Atomic bool ending;
     struct probes probes;
     bool probing;
     unsigned need_cards, need_mode, need_registered, need_pods;
@@ -171,7 +173,15 @@ static void on_signal(void *arg, int signo)
 {
     struct app *app = arg;
     log_info("stopping", kv("signal", strsignal(signo)));
+    atomic_store(&app->ending, true);
     loop_stop(app->loop);
+}
+
+/* A kubelet that hangs in Register or in pod resources holds the loop for as long as the call may take; asked meanwhile. */
+static bool is_ending(void *arg)
+{
+    struct app *app = arg;
+    return atomic_load(&app->ending) || loop_signal_waits(app->loop);
 }
 
 /* ---- hooks of the service: transport threads ---- */
@@ -466,6 +476,7 @@ static int start(struct app *app, struct error *err)
         loop_on_signal(app->loop, SIGTERM, on_signal, app, err) < 0 ||
         loop_on_signal(app->loop, SIGINT, on_signal, app, err) < 0)
         return -1;
+    rpc_abandon_when(is_ending, app);
     probes_init(&app->probes, app->loop);
     app->need_cards = probes_need(&app->probes, "cards found");
     app->need_mode = probes_need(&app->probes, "mode known");
@@ -501,6 +512,7 @@ static void stop_watch(struct reflector *r, struct mailbox *mb)
 /* false: a backend that hangs holds on to its mailbox, and the loop with it. */
 static bool stop(struct app *app)
 {
+    atomic_store(&app->ending, true);
     if (app->getter != NULL)
         kube_client_cancel(app->getter);
     agent_free(app->agent);

@@ -110,6 +110,15 @@ void rpc_shutdown(void)
     grpc_shutdown_blocking();
 }
 
+static bool (*abandon)(void *arg);
+static void *abandon_arg;
+
+void rpc_abandon_when(bool (*when)(void *arg), void *arg)
+{
+    abandon = when;
+    abandon_arg = arg;
+}
+
 static void *zeroed(size_t n)
 {
     void *p = calloc(1, n);
@@ -549,6 +558,21 @@ void rpc_channel_free(struct rpc_channel *c)
     free(c);
 }
 
+/* Until the one batch of the call is done. The call's own deadline ends this wait, or whoever wants to end before. */
+static void await_batch(grpc_completion_queue *cq, grpc_call *call, void *tag)
+{
+    gpr_timespec look = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    do {
+        if (abandon != NULL && abandon(abandon_arg)) {
+            (void)grpc_call_cancel(call, NULL);
+            look = gpr_inf_future(GPR_CLOCK_MONOTONIC); /* a cancelled batch is done at once */
+        } else if (abandon != NULL) {
+            look = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                gpr_time_from_millis(RPC_LOOK_MS, GPR_TIMESPAN));
+        }
+    } while (grpc_completion_queue_pluck(cq, tag, look, NULL).type == GRPC_QUEUE_TIMEOUT);
+}
+
 int rpc_channel_call(struct rpc_channel *c, const char *method, const void *request, size_t n,
                      int64_t timeout_ms, bool wait_for_ready, struct strbuf *reply,
                      struct error *err)
@@ -581,8 +605,7 @@ int rpc_channel_call(struct rpc_channel *c, const char *method, const void *requ
     int tag = 0, result = 0;
     if (grpc_call_start_batch(call, ops, 6, &tag, NULL) != GRPC_CALL_OK)
         abort();
-    /* The call's own deadline ends this wait. */
-    (void)grpc_completion_queue_pluck(cq, &tag, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+    await_batch(cq, call, &tag);
     if (status != GRPC_STATUS_OK) {
         char *text = grpc_slice_to_c_string(details);
         result = error_set(err, code_of(status), "%s: %s", method, text);

@@ -12,12 +12,15 @@
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 
-enum { RPC_METHODS_MAX = 8, RPC_PATH_MAX = 107 /* sun_path */ };
+enum { RPC_METHODS_MAX = 8, RPC_PATH_MAX = 107 /* sun_path */, RPC_LOOK_MS = 50 };
 
 /* Once per process, after the signals are blocked (gRPC starts threads) and before anything below. */
 void rpc_init(void);
 /* After every server and channel is gone. Waits for gRPC's own threads. */
 void rpc_shutdown(void);
+/* While when says yes, every call of rpc_channel_call, also one under way, ends with ERROR_CANCELLED within RPC_LOOK_MS: a peer
+ * that hangs does not hold up the end of the program. Any thread asks it. Before the first call; NULL: never. */
+void rpc_abandon_when(bool (*when)(void *arg), void *arg);
 
 struct rpc_server;
 
@@ -58,7 +61,7 @@ int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *er
 void rpc_channel_free(struct rpc_channel *c);
 /* One unary call. wait_for_ready: an absent peer is waited for, up to the timeout, instead of being
  * ERROR_UNAVAILABLE at once. ERROR_THROTTLED: the peer has enough (ResourceExhausted). Any thread, several at a time. The
- * reply is appended. */
+ * reply is appended. ERROR_CANCELLED: rpc_abandon_when. */
 int rpc_channel_call(struct rpc_channel *c, const char *method, const void *request, size_t n,
                      int64_t timeout_ms, bool wait_for_ready, struct strbuf *reply,
                      struct error *err);

@@ -28,6 +28,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -253,6 +254,12 @@ int loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg, int signo), 
     l->signals = set;
     l->handlers[signo] = (struct signal_handler){.fn = fn, .arg = arg};
     return 0;
+}
+
+bool loop_signal_waits(const struct loop *l)
+{
+    struct pollfd p = {.fd = l->signal_fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1; /* a negative descriptor is never ready */
 }
 
 void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t delay_ms, void (*fn)(void *arg),

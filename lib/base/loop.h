@@ -39,6 +39,8 @@ void loop_unwatch_fd(struct loop *l, int fd);
  * first. */
 int loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg, int signo), void *arg,
                    struct error *err);
+/* Is there a signal that its handler has not been told of, because the loop is busy with something else? Any thread. */
+bool loop_signal_waits(const struct loop *l);
 
 struct loop_timer {
     struct heap_node node;

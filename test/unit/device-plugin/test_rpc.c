@@ -412,6 +412,44 @@ static void a_peer_that_greets_late(void **state)
     expect_done();
 }
 
+/* --- whoever wants to end does not wait for a peer --- */
+
+static _Atomic int asked;
+
+/* Yes from the third time on: the first two see a call under way. */
+static bool third_time(void *arg)
+{
+    (void)arg;
+    return atomic_fetch_add(&asked, 1) >= 2;
+}
+
+static void a_call_is_abandoned(void **state)
+{
+    (void)state;
+    enum { NEVER_MS = 3600 * 1000 };
+    int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    assert_true(str_format(at.sun_path, sizeof at.sun_path, "%s", path));
+    assert_int_equal(0, bind(listening, (const struct sockaddr *)&at, sizeof at));
+    assert_int_equal(0, listen(listening, 8)); /* and nobody accepts */
+    for (int wait = 0; wait <= 1; wait++) {
+        struct error err = ERROR_INIT;
+        AUTO_STRBUF reply;
+        strbuf_init(&reply);
+        atomic_store(&asked, 0);
+        rpc_abandon_when(third_time, NULL);
+        expect_int("abandoned under way", -1,
+                   call("/t.T/Echo", "x", NEVER_MS, wait == 1, &reply, &err));
+        expect_int("as cancelled", ERROR_CANCELLED, err.code);
+        expect_int("and so is the next", -1,
+                   call("/t.T/Echo", "x", NEVER_MS, wait == 1, &reply, &err));
+        expect_int("as cancelled too", ERROR_CANCELLED, err.code);
+    }
+    rpc_abandon_when(NULL, NULL);
+    close(listening);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +459,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_running_call_is_finished, setup, teardown),
         cmocka_unit_test_setup_teardown(stopped_in_the_middle, setup, teardown),
         cmocka_unit_test_setup_teardown(a_peer_that_greets_late, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_call_is_abandoned, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,12 +275,15 @@ static void signals_come_through_the_loop(void **state)
     static const int blocked[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGPIPE};
     for (size_t i = 0; i < sizeof blocked / sizeof *blocked; i++)
         expect_true("blocked", sigismember(&now, blocked[i]));
+    expect_true("no signal waits before one is asked for", !loop_signal_waits(loop));
     expect_int("hup", 0, loop_on_signal(loop, SIGHUP, on_signal, (char[]){"1"}, NULL));
     expect_int("usr1", 0, loop_on_signal(loop, SIGUSR1, on_signal, (char[]){"2"}, NULL));
     kill(getpid(), SIGHUP);
     kill(getpid(), SIGUSR1);
     kill(getpid(), SIGUSR1); /* already pending: one */
+    expect_true("they wait", loop_signal_waits(loop));
     loop_once(loop, 1000);
+    expect_true("they wait no longer", !loop_signal_waits(loop));
     expect_str("both", "1hup2usr1", strbuf_str(&seen));
     strbuf_reset(&seen);
     expect_int("replaced", 0, loop_on_signal(loop, SIGHUP, on_signal, (char[]){"3"}, NULL));
