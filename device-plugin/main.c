@@ -26,6 +26,7 @@
 #include "device-plugin/rpc.h"
 #include "device-plugin/runtime.h"
 #include "device-plugin/service.h"
+#include "device-plugin/slim.h"
 #include "device-plugin/tend.h"
 #include "lib/base/log.h"
 #include "lib/base/loop.h"
@@ -160,6 +161,7 @@ struct app {
     struct service *service;
     struct agent *agent;
     struct tend *tend;
+    struct slim slim;
     struct kube_client *getter;
     pthread_mutex_t getter_lock;
     struct mailbox *nodes, *pods;
@@ -494,6 +496,7 @@ static int start(struct app *app, struct error *err)
         kube_client_new(&app->getter, app->config, &app->kube, PROGRAM, err) < 0 ||
         start_devices(app, err) < 0 || start_watches(app, err) < 0)
         return -1;
+    slim_start(&app->slim, app->loop);
     log_info("started", kv("version", options_version()), kv("node", app->main.node),
              kv("plugins", app->plugin_dir), kv("backend", hardware_backend_name(&app->cards)));
     return 0;
@@ -515,6 +518,7 @@ static bool stop(struct app *app)
     atomic_store(&app->ending, true);
     if (app->getter != NULL)
         kube_client_cancel(app->getter);
+    slim_stop(&app->slim);
     agent_free(app->agent);
     tend_free(app->tend);
     bool clean = hardware_stop(app->hardware);
@@ -555,6 +559,7 @@ int main(int argc, char **argv)
                                           {log_option_rows, &app.log},
                                           {0}};
     loop_block_signals(); /* before gRPC starts its threads */
+    slim_init();
     enum options_result parsed = options_parse(&program, tables, argc, argv, NULL, &err);
     if (parsed == OPTIONS_EXIT)
         return 0;
