@@ -46,6 +46,7 @@ class Nodes:
         for name in self.specs:
             suite.stack.callback(self.cluster.do, "DELETE", f"/api/v1/nodes/{name}", None, "application/json", (200, 404))
         suite.stack.callback(self.check_plugins)
+        suite.stack.callback(self.keep_logs)
         self.program = None
         self.start()
         suite.stack.callback(self.stop)
@@ -67,6 +68,13 @@ class Nodes:
     def stop(self):
         if self.program.process.poll() is None:
             self.program.stop(seconds=10)
+
+    def keep_logs(self):
+        """Beside the programs' own, for whoever looks at a failure."""
+        for name in self.specs:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(os.path.join(self.directory, name, "device-plugin.log"),
+                                os.path.join(self.suite.directory, f"device-plugin-{name}-{os.path.basename(self.directory)}.log"))
 
     def check_plugins(self):
         for name in self.specs:
