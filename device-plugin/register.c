@@ -4,7 +4,7 @@
  *
  *   idle ──register_want──► stale ──build──► built ──announce (Register answered)──► known
  *                             ▲                 │
- *                             │                 └─ announce failed: again in 100 ms
+ *                             │                 └─ announce failed: again in 100 ms, unless the kubelet watches us
  *                             └── from built and known, when the kubelet or our socket went away:
  *                                   on_inotify   kubelet.sock created (the kubelet has restarted)
  *                                   on_inotify   our socket deleted (a starting kubelet sweeps its directory)
@@ -110,6 +110,26 @@ static int build(struct registrar *g, enum mode_resource r, struct error *err)
     return 0;
 }
 
+static void becomes_known(struct registrar *g, enum mode_resource r)
+{
+    struct endpoint *e = &g->endpoints[r];
+    e->state = KNOWN;
+    e->known_ms = clock_mono_ms();
+    metrics_inc(&registrations, mode_resource_name(r));
+    log_info("registered with the kubelet", kv("resource", mode_resource_name(r)),
+             kv("socket", e->path));
+}
+
+/* Has the kubelet taken an announcement whose answer came too late? It watches this server then, which is younger than any
+ * other announcement. To announce it once more would cut that stream, and the devices would be gone for a moment. */
+static bool was_taken(struct registrar *g, enum mode_resource r)
+{
+    if (rpc_server_streams(g->endpoints[r].server) == 0)
+        return false;
+    becomes_known(g, r);
+    return true;
+}
+
 static int announce(struct registrar *g, enum mode_resource r, struct error *err)
 {
     struct endpoint *e = &g->endpoints[r];
@@ -127,11 +147,7 @@ static int announce(struct registrar *g, enum mode_resource r, struct error *err
     rpc_channel_free(channel);
     if (result < 0)
         return error_wrap(err, "kubelet at %s: register %s", g->kubelet, mode_resource_name(r));
-    e->state = KNOWN;
-    e->known_ms = clock_mono_ms();
-    metrics_inc(&registrations, mode_resource_name(r));
-    log_info("registered with the kubelet", kv("resource", mode_resource_name(r)),
-             kv("socket", e->path));
+    becomes_known(g, r);
     return 0;
 }
 
@@ -187,7 +203,7 @@ static void advance(void *arg)
         if (e->state == STALE)
             (void)build(g, r, &why);
         if (e->state == BUILT) {
-            answers = announce(g, r, &why) == 0;
+            answers = was_taken(g, r) || announce(g, r, &why) == 0;
             changed = changed || answers;
         }
         if (why.code != ERROR_NONE && !failed) {

@@ -12,6 +12,7 @@
 
 #include "device-plugin/rpc.h"
 #include "device-plugin/wire.h"
+#include "lib/base/clock.h"
 #include "proto/deviceplugin.pb-c.h"
 #include "proto/podresources.pb-c.h"
 #include "test/fake/kubelet/stream.h"
@@ -44,7 +45,7 @@ struct kubelet {
     char dir[PATH], plugin_dir[PATH], registration[PATH], pod_resources[PATH];
     struct rpc_server *registry, *lister;
     pthread_mutex_t lock; /* everything below */
-    int refuse, limit;
+    int refuse, lose, limit;
     struct plugin plugins[RESOURCES];
     size_t plugins_len;
     struct fake_pod *pods[PODS];
@@ -145,7 +146,17 @@ static int on_register(void *arg, const void *bytes, size_t n, struct strbuf *re
         struct stream *s = stream_open(socket, WIRE_LIST_AND_WATCH, on_list, p);
         pthread_mutex_lock(&k->lock);
         p->stream = s;
+        bool lost = k->lose > 0;
+        k->lose -= lost;
+        for (int64_t end = clock_mono_ms() + CALL_MS;
+             lost && !p->listed && clock_mono_ms() < end;) {
+            pthread_mutex_unlock(&k->lock);
+            clock_sleep_ms(5);
+            pthread_mutex_lock(&k->lock);
+        }
         pthread_mutex_unlock(&k->lock);
+        if (lost)
+            result = error_set(err, ERROR_UNAVAILABLE, "told to lose the answer");
     }
     v1beta1__register_request__free_unpacked(m, NULL);
     return result;
@@ -326,6 +337,13 @@ void kubelet_refuse_registrations(struct kubelet *k, int n)
 {
     pthread_mutex_lock(&k->lock);
     k->refuse = n;
+    pthread_mutex_unlock(&k->lock);
+}
+
+void kubelet_lose_answers(struct kubelet *k, int n)
+{
+    pthread_mutex_lock(&k->lock);
+    k->lose = n;
     pthread_mutex_unlock(&k->lock);
 }
 

@@ -45,6 +45,8 @@ void kubelet_start(struct kubelet *k);
 void kubelet_stop(struct kubelet *k);
 /* The next n calls of Register are answered with an error. */
 void kubelet_refuse_registrations(struct kubelet *k, int n);
+/* The next n calls of Register are carried out, and answered with an error once the devices are listed. */
+void kubelet_lose_answers(struct kubelet *k, int n);
 /* The next n calls of List are refused, as the kubelet's rate limit does. */
 void kubelet_limit_lists(struct kubelet *k, int n);
 /* Ends the device stream of the resource from our side. */

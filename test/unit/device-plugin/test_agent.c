@@ -97,6 +97,15 @@ static void the_kubelet_restarts(void **state)
     kubelet_drop_stream(f->kubelet, MEM);
     expect_registered(f, "a refused registration is tried again", MEM, before + 1);
     expect_list(f, "until it works", MEM, 30, 30);
+
+    kubelet_lose_answers(f->kubelet, 1);
+    f->ready = false;
+    kubelet_drop_stream(f->kubelet, MEM);
+    expect_registered(f, "one whose answer was lost was made all the same", MEM, before + 2);
+    for (int i = 0; i < 200 && !f->ready; i++)
+        loop_once(f->loop, 20);
+    expect_true("the kubelet's stream tells", f->ready);
+    expect_int("and is not cut by another", before + 2, kubelet_registrations(f->kubelet, MEM));
     expect_done();
 }
 
