@@ -234,6 +234,7 @@ bench: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench) ## run every benchma
 	@for b in $(patsubst test/bench/bench_%.c,%,$(BENCH_SRC)) $(patsubst test/bench/%.sh,%,$(wildcard test/bench/*.sh)); do \
 		$(MAKE) bench-$$b || exit 1; done
 bench-bind bench-gang: | $(call deps,e2e) # on a real API server, with kube-scheduler beside us
+bench-plugin: $(B)/test/fake/grpc_empty
 bench-%: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench)
 	@if [ -x $(B)/test/bench/bench_$* ]; then BUILD_DIR=$(B) $(B)/test/bench/bench_$* $(ARGS); \
 	elif [ -x test/bench/$*.sh ]; then BUILD_DIR=$(B) test/bench/$*.sh $(ARGS); \

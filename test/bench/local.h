@@ -18,8 +18,8 @@ struct local {
     char kubeconfig[512];
 };
 
-/* With so many hollow nodes; it listens when this returns. */
-static inline void local_start(struct local *l, int64_t hollow)
+/* With so many hollow nodes; it listens when this returns. encrypted: with TLS and a token, as programs reach an API server; the other functions here cannot. */
+static inline void local_start_as(struct local *l, int64_t hollow, bool encrypted)
 {
     int out[2];
     char program[512], nodes[32];
@@ -29,9 +29,9 @@ static inline void local_start(struct local *l, int64_t hollow)
     str_format(nodes, sizeof nodes, "%lld", (long long)hollow);
     if (pipe2(out, O_CLOEXEC) < 0)
         die("pipe");
-    l->pid = process_start(
-        (const char *[]){program, "--insecure", "--hollow", nodes, "--log-level", "warn", NULL},
-        out[1], -1);
+    l->pid = process_start((const char *[]){program, encrypted ? "--no-insecure" : "--insecure",
+                                            "--hollow", nodes, "--log-level", "warn", NULL},
+                           out[1], -1);
     close(out[1]);
     for (char c; read(out[0], &c, 1) == 1 && c != '\n';)
         strbuf_addc(&line, c);
@@ -41,9 +41,15 @@ static inline void local_start(struct local *l, int64_t hollow)
     str_format(l->kubeconfig, sizeof l->kubeconfig, "%s",
                strbuf_str(&line) + strlen("export KUBECONFIG="));
     process_read_file(l->kubeconfig, &text);
-    l->port = (uint16_t)process_number_after(strbuf_str(&text), "http://127.0.0.1:");
+    l->port = (uint16_t)process_number_after(strbuf_str(&text), encrypted ? "https://127.0.0.1:"
+                                                                          : "http://127.0.0.1:");
     if (l->port == 0)
         die("no port in the kubeconfig");
+}
+
+static inline void local_start(struct local *l, int64_t hollow)
+{
+    local_start_as(l, hollow, false);
 }
 
 /* -1: nobody listens. */
