@@ -265,3 +265,55 @@ bool room_truth(const struct gpu_inventory *inv, const struct pod *p, const stru
     }
     return any && !same_shares(out, said) && claim_check(out, p, inv, &why) == 0;
 }
+
+/* ---- from what was said to what is true ---- */
+
+static struct claim_share *share_of(const struct claim *c, uint32_t container, int32_t card)
+{
+    for (size_t i = 0; i < c->shares_len; i++)
+        if (c->shares[i].container == container && c->shares[i].card == card)
+            return &c->shares[i];
+    return NULL;
+}
+
+bool room_covers(const struct claim *said, const struct claim *truth)
+{
+    for (size_t i = 0; i < truth->shares_len; i++) {
+        const struct claim_share *t = &truth->shares[i], *s = share_of(said, t->container, t->card);
+        if (s == NULL || s->gib < t->gib || s->percent < t->percent)
+            return false;
+    }
+    return true;
+}
+
+static bool is_before(const struct claim_share *x, const struct claim_share *y)
+{
+    return x->container != y->container ? x->container < y->container : x->card < y->card;
+}
+
+/* Adds it, or what of it is more. The order is kept. */
+static void widen_by(struct claim *c, const struct claim_share *s)
+{
+    struct claim_share *same = share_of(c, s->container, s->card);
+    if (same != NULL) {
+        same->gib = num_max(same->gib, s->gib);
+        same->percent = num_max(same->percent, s->percent);
+        return;
+    }
+    size_t at = c->shares_len++;
+    for (; at > 0 && is_before(s, &c->shares[at - 1]); at--)
+        c->shares[at] = c->shares[at - 1];
+    c->shares[at] = *s;
+}
+
+void room_widen(const struct claim *said, const struct claim *truth, struct arena *a,
+                struct claim *out)
+{
+    *out = *truth;
+    out->shares = arena_new(a, struct claim_share, said->shares_len + truth->shares_len);
+    out->shares_len = 0;
+    for (size_t i = 0; i < truth->shares_len; i++)
+        widen_by(out, &truth->shares[i]);
+    for (size_t i = 0; i < said->shares_len; i++)
+        widen_by(out, &said->shares[i]);
+}

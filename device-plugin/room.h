@@ -50,3 +50,8 @@ bool room_has(const struct room *r, size_t at, int64_t gib, int64_t percent);
  * false: that is the claim, or it is not complete yet. */
 bool room_truth(const struct gpu_inventory *inv, const struct pod *p, const struct claim *said,
                 const struct match_listed *held, struct arena *a, struct claim *out);
+/* Does said have everything that truth has, on the same cards? Then no card looks emptier by it than it is. */
+bool room_covers(const struct claim *said, const struct claim *truth);
+/* Both at once: every share of either, on each card the larger one. The rest is truth's. */
+void room_widen(const struct claim *said, const struct claim *truth, struct arena *a,
+                struct claim *out);

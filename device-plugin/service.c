@@ -292,8 +292,8 @@ static int grant_known(struct request *q, const struct inventory_ids *ids,
         match_grant(&s->inventory, r, &q->subject, ids, &q->arena, grant, err) < 0)
         return -1;
     podcache_note_given(&s->pods, &q->subject, r);
-    if (q->subject.claim != NULL && s->hooks.record != NULL)
-        s->hooks.record(s->hooks.arg, q->subject.pod, q->subject.claim, &s->inventory);
+    if (service_announce(s, q->subject.pod, &q->arena) != ANNOUNCED)
+        s->owed = true;
     return 0;
 }
 

@@ -4,8 +4,12 @@
  *
  * The truth is the kubelet's: a container sees the card of its ids, whatever an annotation says. Its list (pod resources) names
  * pods and leaves out ordinary init containers, its checkpoint names uids and has them all. Where the truth differs from the
- * promise, the promise is corrected. Until a container has its ids the promise stands, and a correction is one patch: so a card
- * looks fuller than it is for a moment, never emptier.
+ * promise, the promise is corrected. Until a container has its ids the promise stands.
+ *
+ * A correction is two writes. The first says both, the promise and the truth (the scheduler then counts the pod on every card).
+ * The second takes the promise back, and only when the watch shows that every pod's annotations cover its truth: of two pods
+ * that hold each other's cards, the first to be corrected in one write would leave its card looking empty while the second,
+ * whose annotation still speaks of another card, is on it. So a card looks fuller than it is for a moment, never emptier.
  */
 #include "device-plugin/checkpoint.h"
 #include "device-plugin/service_inside.h"
@@ -36,24 +40,25 @@ static bool holds_shares(const struct match_listed *l)
     return false;
 }
 
-/* Do the annotations say so, too? */
-static bool is_published(const struct pod *p, const struct claim *claim, struct arena *a)
+enum announced service_announce(struct service *s, const struct pod *p, struct arena *a)
 {
-    struct claim said;
+    const struct claim *here = podcache_claim(&s->pods, p->uid);
+    struct claim said, both;
     struct error why = ERROR_INIT;
-    if (claim_decode(p, a, &said, &why) < 0 || said.shares_len != claim->shares_len)
-        return false;
-    for (size_t i = 0; i < said.shares_len; i++)
-        if (said.shares[i].container != claim->shares[i].container ||
-            said.shares[i].card != claim->shares[i].card ||
-            said.shares[i].gib != claim->shares[i].gib ||
-            said.shares[i].percent != claim->shares[i].percent)
-            return false;
-    return true;
+    if (here == NULL)
+        return ANNOUNCED;
+    if (claim_decode(p, a, &said, &why) < 0)
+        said = (struct claim){0}; /* nobody can read it: it stands for nothing */
+    if (room_covers(&said, here))
+        return room_covers(here, &said) ? ANNOUNCED : ANNOUNCED_MORE;
+    room_widen(&said, here, a, &both);
+    if (s->hooks.record != NULL)
+        s->hooks.record(s->hooks.arg, p, &both, &s->inventory);
+    return ANNOUNCED_OTHER;
 }
 
-static void correct(struct service *s, const struct pod *p, const struct match_listed *held,
-                    struct arena *a)
+static enum announced correct(struct service *s, const struct pod *p,
+                              const struct match_listed *held, struct arena *a)
 {
     const struct claim none = {0}, *said = podcache_promised(&s->pods, p, &s->inventory, a);
     struct claim truth;
@@ -63,9 +68,7 @@ static void correct(struct service *s, const struct pod *p, const struct match_l
         (void)podcache_keep_claim(&s->pods, p->uid, &truth);
         s->version++;
     }
-    const struct claim *here = podcache_claim(&s->pods, p->uid);
-    if (here != NULL && !is_published(p, here, a) && s->hooks.record != NULL)
-        s->hooks.record(s->hooks.arg, p, here, &s->inventory);
+    return service_announce(s, p, a);
 }
 
 /* It runs, and "assigned" does not say so: we died between the start and the write. */
@@ -87,6 +90,36 @@ static void recall_inits(struct service *s, const struct checkpoint *c)
     }
 }
 
+/* A listed pod whose annotations are ours to keep right, or NULL. */
+static const struct pod *kept_pod(const struct service *s, const struct match_listed *l)
+{
+    const struct pod *p = podcache_find(&s->pods, l->key);
+    return p != NULL && !p->terminating && !pod_is_finished(p) && is_asked_for(p) ? p : NULL;
+}
+
+/* All listed pods, truth against promise. false: there is more to do when the watch has brought what was written. */
+static bool compare(struct service *s, const struct match_listing *l, struct arena *a)
+{
+    bool settled = true, narrower = false;
+    for (size_t i = 0; i < l->len; i++) {
+        const struct pod *p = kept_pod(s, &l->pods[i]);
+        if (podcache_find(&s->pods, l->pods[i].key) == NULL && holds_shares(&l->pods[i]))
+            settled = false; /* what it was promised nobody here knows */
+        if (p == NULL)
+            continue;
+        enum announced said = correct(s, p, &l->pods[i], a);
+        settled = settled && said != ANNOUNCED_OTHER;
+        narrower = narrower || said == ANNOUNCED_MORE;
+        catch_up(s, p, &l->pods[i]);
+    }
+    for (size_t i = 0; settled && narrower && i < l->len; i++) {
+        const struct pod *p = kept_pod(s, &l->pods[i]);
+        if (p != NULL && s->hooks.record != NULL && service_announce(s, p, a) == ANNOUNCED_MORE)
+            s->hooks.record(s->hooks.arg, p, podcache_claim(&s->pods, p->uid), &s->inventory);
+    }
+    return settled && !narrower;
+}
+
 int service_reconcile(struct service *s, int64_t timeout_ms, struct error *err)
 {
     struct arena a;
@@ -105,15 +138,8 @@ int service_reconcile(struct service *s, int64_t timeout_ms, struct error *err)
         log_warn("the kubelet's checkpoint cannot be read", kv("error", why.text));
     pthread_mutex_lock(&s->lock);
     recall_inits(s, &c);
-    for (size_t i = 0; result == 0 && gpu_mode_is_shared(s->mode) && i < l.len; i++) {
-        const struct pod *p = podcache_find(&s->pods, l.pods[i].key);
-        if (p == NULL)
-            s->owed = s->owed || holds_shares(&l.pods[i]);
-        else if (!p->terminating && !pod_is_finished(p) && is_asked_for(p)) {
-            correct(s, p, &l.pods[i], &a);
-            catch_up(s, p, &l.pods[i]);
-        }
-    }
+    if (result == 0 && gpu_mode_is_shared(s->mode))
+        s->owed = !compare(s, &l, &a) || s->owed;
     s->owed = s->owed || result < 0;
     pthread_mutex_unlock(&s->lock);
     arena_deinit(&a);
@@ -174,8 +200,9 @@ int service_verify(struct request *q, const struct inventory_ids *ids, struct er
     result = holder != NULL ? check_one_card(s, holder, container, err) : 0;
     if (result < 0 && s->hooks.refused != NULL)
         s->hooks.refused(s->hooks.arg, p, err->text);
-    if (result == 0 && p != NULL && holder != NULL && gpu_mode_is_shared(s->mode))
-        correct(s, p, holder, &q->arena);
+    if (result == 0 && p != NULL && holder != NULL && gpu_mode_is_shared(s->mode) &&
+        correct(s, p, holder, &q->arena) != ANNOUNCED)
+        s->owed = true;
     if (result == 0 && (p != NULL || holder != NULL) && s->hooks.starting != NULL)
         s->hooks.starting(s->hooks.arg, p != NULL ? p->ns : holder->ns,
                           p != NULL ? p->name : holder->name, p,

@@ -74,6 +74,14 @@ void service_note_preferred(struct request *q, const struct inventory_ids *ids);
 bool service_identify_preferred(struct request *q, const struct inventory_ids *ids);
 /* Under the lock. The subject's claim is known, or made: ids of r, shares only. */
 int service_settle_claim(struct request *q, struct error *err);
+/* What the annotations of a pod say of its claim, against the one that is kept here. */
+enum announced {
+    ANNOUNCED,       /* the same */
+    ANNOUNCED_MORE,  /* more: nothing looks emptier than it is, and the rest can be taken back */
+    ANNOUNCED_OTHER, /* too little, or another thing: what is missing has been added just now */
+};
+/* Under the lock: brings the pod's claim, if there is one here, into its annotations. Never takes anything back. */
+enum announced service_announce(struct service *s, const struct pod *p, struct arena *a);
 /* Under the lock: the cards (by position) on which a stranger may have count ids. */
 int service_stranger_cards(struct request *q, size_t count, bool cards[GPU_CARDS_MAX],
                            struct error *err);

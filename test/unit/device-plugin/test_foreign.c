@@ -138,11 +138,60 @@ static void the_api_server_is_away(void **state)
     service_reset_pods(f->service, all, 2);
     expect_int("compared", 0, service_reconcile(f->service, 1000, &err));
     expect_int("one claim is corrected", 1, f->records);
-    expect_str("to the truth", "{\"0\":{\"0\":8}}", recorded(f));
-    expect_int("then there is nothing to do", 1, service_reconcile(f->service, 1000, &err));
+    expect_str("it says both first", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
+    expect_int("the annotation has not come back", 0, service_reconcile(f->service, 1000, &err));
+    expect_str("nothing is taken back", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
+    service_put_pod(f->service, cards_pod("unseen", "c0=gpu-mem:8",
+                                          CLAIM("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
+    expect_int("it has", 0, service_reconcile(f->service, 1000, &err));
+    expect_str("the promise is taken back", "{\"0\":{\"0\":8}}", recorded(f));
     service_put_pod(f->service,
                     cards_pod("unseen", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8}}")));
-    expect_int("nor after the annotation has come", 1, service_reconcile(f->service, 1000, &err));
+    expect_int("all is said", 0, service_reconcile(f->service, 1000, &err));
+    expect_int("then there is nothing to do", 1, service_reconcile(f->service, 1000, &err));
+    expect_done();
+}
+
+/* Two pods hold each other's cards. Corrected one after the other, each in one write, the second card would look empty between the writes, with a pod on it. */
+static void two_that_were_swapped_are_widened_before_either_is_narrowed(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct kubelet_ids ids = {.len = 8};
+    struct error err = ERROR_INIT;
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "list", MEM, 30, 30);
+    for (int i = 0; i < 2; i++) {
+        kubelet_add_pod(f->kubelet, "default", i == 0 ? "p" : "q", one);
+        for (size_t k = 0; k < ids.len; k++)
+            (void)str_format(ids.items[k], KUBELET_ID, "GPU-%s-_-%zu", i == 0 ? "b" : "a", k);
+        kubelet_hold(f->kubelet, "default", i == 0 ? "p" : "q", "c0", MEM, &ids);
+    }
+    struct pod *all[] = {
+        cards_pod("p", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8}}")),
+        cards_pod("q", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"1\\\":8}}")),
+    };
+    service_reset_pods(f->service, all, 2);
+    expect_int("compared", 0, service_reconcile(f->service, 1000, &err));
+    expect_int("both are widened", 2, f->records);
+    expect_str("to both cards", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
+    service_put_pod(f->service,
+                    cards_pod("p", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
+    expect_int("one of them has come back", 0, service_reconcile(f->service, 1000, &err));
+    expect_int("the other is written again", 3, f->records);
+    expect_str("and nobody is narrowed", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
+    service_put_pod(f->service,
+                    cards_pod("q", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
+    kubelet_add_pod(f->kubelet, "default", "r", one);
+    (void)str_format(ids.items[0], KUBELET_ID, "GPU-a-_-9");
+    ids.len = 1;
+    kubelet_hold(f->kubelet, "default", "r", "c0", MEM, &ids);
+    expect_int("both have, but one is there whom nobody knows", 0,
+               service_reconcile(f->service, 1000, &err));
+    expect_int("its annotation may speak of another card: nobody is narrowed", 3, f->records);
+    service_put_pod(f->service, cards_pod("r", "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"0\\\":1}}")));
+    expect_int("it is known, and as promised", 0, service_reconcile(f->service, 1000, &err));
+    expect_int("both are narrowed", 5, f->records);
+    expect_true("each to one card", strstr(f->record, "8,") == NULL);
     expect_done();
 }
 
@@ -279,6 +328,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(both_resources_end_on_one_card, plugin_setup,
                                         plugin_teardown),
         cmocka_unit_test_setup_teardown(the_api_server_is_away, plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(two_that_were_swapped_are_widened_before_either_is_narrowed,
+                                        plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(an_init_container_is_verified_by_the_checkpoint,
                                         plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(pods_are_remembered, plugin_setup, plugin_teardown),

@@ -165,12 +165,56 @@ static void truth(void **state)
     expect_done();
 }
 
+static void widening(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        struct claim_share said[3], truth[3]; /* gib and percent 0: no more */
+        bool covered;
+        const char *wanted;
+    } rows[] = {
+        {"the same", {{0, 0, 2, 0}}, {{0, 0, 2, 0}}, true, "0:0=2"},
+        {"nothing was said", {{0}}, {{0, 1, 2, 0}}, false, "0:1=2"},
+        {"another card", {{0, 1, 2, 0}}, {{0, 0, 2, 0}}, false, "0:0=2 0:1=2"},
+        {"both cards were said", {{0, 0, 2, 0}, {0, 1, 2, 0}}, {{0, 1, 2, 0}}, true, "0:0=2 0:1=2"},
+        {"less memory on the same card", {{0, 0, 1, 0}}, {{0, 0, 2, 0}}, false, "0:0=2"},
+        {"more memory on the same card", {{0, 0, 3, 0}}, {{0, 0, 2, 0}}, true, "0:0=3"},
+        {"less compute, more memory", {{0, 0, 3, 5}}, {{0, 0, 2, 10}}, false, "0:0=3/10"},
+        {"the other container's share is not this one's",
+         {{0, 0, 2, 0}, {1, 1, 2, 0}},
+         {{0, 1, 2, 0}, {1, 1, 2, 0}},
+         false,
+         "0:0=2 0:1=2 1:1=2"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena a;
+        struct claim out, said = {0}, truth = {0};
+        arena_init(&a, 0);
+        said.shares = arena_new(&a, struct claim_share, 3);
+        truth.shares = arena_new(&a, struct claim_share, 3);
+        for (size_t k = 0; k < 3; k++) {
+            if (rows[i].said[k].gib > 0)
+                said.shares[said.shares_len++] = rows[i].said[k];
+            if (rows[i].truth[k].gib > 0)
+                truth.shares[truth.shares_len++] = rows[i].truth[k];
+        }
+        expect_int(rows[i].row, rows[i].covered, room_covers(&said, &truth));
+        room_widen(&said, &truth, &a, &out);
+        expect_str(rows[i].row, rows[i].wanted, print(&a, &out));
+        expect_true(rows[i].row, room_covers(&out, &said) && room_covers(&out, &truth));
+        arena_deinit(&a);
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pods_without_a_claim),
         cmocka_unit_test(the_larger_of_promise_and_truth_counts),
         cmocka_unit_test(truth),
+        cmocka_unit_test(widening),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

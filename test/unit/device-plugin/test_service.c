@@ -256,9 +256,18 @@ static void ids_on_another_card_are_refused(void **state)
                kubelet_pre_start(f->kubelet, MEM, &ids, &err));
     expect_int("so the container starts", 1, f->starting);
     expect_int("and the claim is corrected", 1, f->records);
-    expect_true("to where its ids are",
-                strstr(f->record, "allocation\":\"{\\\"0\\\":{\\\"0\\\":2}}\"") != NULL);
+    expect_true("first it says both, the promise and where the ids are",
+                strstr(f->record, "allocation\":\"{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}\"") !=
+                    NULL);
     expect_true("which we confirm",
+                strstr(f->record, "gpu-confirmed\":\"{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}\"") !=
+                    NULL);
+    service_put_pod(f->service,
+                    cards_pod("a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}")));
+    expect_int("when that has come back", 0, service_reconcile(f->service, 1000, &err));
+    expect_true("the promise is taken back",
+                strstr(f->record, "allocation\":\"{\\\"0\\\":{\\\"0\\\":2}}\"") != NULL);
+    expect_true("which we confirm, too",
                 strstr(f->record, "gpu-confirmed\":\"{\\\"0\\\":{\\\"0\\\":2}}\"") != NULL);
     kubelet_hold(f->kubelet, "default", "a", "c0", MEM, &none);
     error_clear(&err);

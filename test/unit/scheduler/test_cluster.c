@@ -218,6 +218,11 @@ static void a_claim_is_read_once(void **state)
               .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"0\":3}}", NAME_ANN_GPU_CONFIRMED,
                                    "{\"0\":{\"1\":3}}"));
     expect_str("nor when the plugin has confirmed another", "0 3", cards_of("n1"));
+    (void)PUT(.name = "p", .node = "n1", .c = {{.gib = 3}},
+              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"0\":3,\"1\":3}}",
+                                   NAME_ANN_GPU_CONFIRMED, "{\"0\":{\"0\":3,\"1\":3}}"));
+    expect_str("a claim of two cards that the plugin is correcting is held on every card", "0 0 ?3",
+               cards_of("n1"));
     expect_true("unless the node's plugin confirms it: room comes free where it was",
                 EVENTS(.name = "p", .node = "n1", .c = {{.gib = 3}},
                        .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"0\":3}}",
