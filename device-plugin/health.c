@@ -15,6 +15,9 @@
  * corrected, and the card works until its next reset. Only together with uncorrected errors at the first look does it:
  * then the error happened before this process began.
  *
+ * A restart of this process is no cure: cards that were sick are recalled (health_recall) and sick from the first look on, the
+ * hold begins anew, and errors that were counted before are not new ones.
+ *
  * XIDs are the driver's error numbers. Those that a program causes by its own mistake (a bad pointer, an illegal
  * instruction) end that program alone; taking the card away for them would let any tenant take it from all others.
  */
@@ -111,8 +114,53 @@ static bool improve(struct health_card *c, int64_t now_ms)
     return true;
 }
 
+void health_recall(struct health *h, const struct health_memory *m)
+{
+    if (h->recalled_len == GPU_CARDS_MAX)
+        return;
+    struct health_memory *kept = &h->recalled[h->recalled_len++];
+    *kept = *m;
+    kept->hold_ms = num_max(h->hold_ms, num_min(m->hold_ms, HEALTH_HOLD_MAX_MS));
+}
+
+size_t health_remember(const struct health *h, struct health_memory out[GPU_CARDS_MAX])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < GPU_CARDS_MAX; i++) {
+        const struct health_card *c = &h->cards[i];
+        if (!c->known || !c->sick)
+            continue;
+        out[n] = (struct health_memory){.hold_ms = c->hold_ms, .ecc = c->ecc};
+        (void)str_format(out[n].uuid, sizeof out[n].uuid, "%s", c->uuid);
+        (void)str_format(out[n].why, sizeof out[n].why, "%s", c->why);
+        n++;
+    }
+    for (size_t i = 0; i < h->recalled_len && n < GPU_CARDS_MAX; i++)
+        out[n++] = h->recalled[i];
+    return n;
+}
+
+/* A card is seen for the first time: what is recalled of it is its past. */
+static void begin(struct health *h, struct health_card *c, const char *uuid, int64_t now_ms)
+{
+    *c = (struct health_card){.known = true, .recovered_ms = -1, .ecc = -1, .hold_ms = h->hold_ms};
+    (void)str_format(c->uuid, sizeof c->uuid, "%s", uuid);
+    for (size_t i = 0; i < h->recalled_len; i++) {
+        struct health_memory *m = &h->recalled[i];
+        if (!str_eq(m->uuid, uuid))
+            continue;
+        c->sick = true;
+        c->bad_ms = now_ms;
+        c->hold_ms = m->hold_ms;
+        c->ecc = m->ecc;
+        (void)str_format(c->why, sizeof c->why, "%s", m->why);
+        *m = h->recalled[--h->recalled_len];
+        return;
+    }
+}
+
 /* The card with this index, if it is still the one we know: another one in its place starts afresh. */
-static struct health_card *place(struct health *h, const struct health_sight *s)
+static struct health_card *place(struct health *h, const struct health_sight *s, int64_t now_ms)
 {
     if (s->index < 0 || s->index >= GPU_CARDS_MAX)
         return NULL;
@@ -128,15 +176,14 @@ static struct health_card *place(struct health *h, const struct health_sight *s)
         *c = moved;
         return c;
     }
-    *c = (struct health_card){.known = true, .recovered_ms = -1, .ecc = -1, .hold_ms = h->hold_ms};
-    (void)str_format(c->uuid, sizeof c->uuid, "%s", s->uuid);
+    begin(h, c, s->uuid, now_ms);
     return c;
 }
 
 bool health_seen(struct health *h, const struct health_sight *s, int64_t now_ms)
 {
     char why[HEALTH_WHY_SIZE];
-    struct health_card *c = place(h, s);
+    struct health_card *c = place(h, s, now_ms);
     if (c == NULL)
         return false;
     if (s->sick != NULL) {

@@ -46,12 +46,28 @@ struct health_card {
     int good, misses;          /* in a row */
 };
 
+/* A sick card as the process before this one knew it. */
+struct health_memory {
+    char uuid[HEALTH_UUID_SIZE];
+    char why[HEALTH_WHY_SIZE];
+    int64_t hold_ms;
+    int64_t ecc; /* as in health_card */
+};
+
 struct health {
     int64_t hold_ms;
-    struct health_card cards[GPU_CARDS_MAX]; /* by card index */
+    struct health_card cards[GPU_CARDS_MAX];      /* by card index */
+    struct health_memory recalled[GPU_CARDS_MAX]; /* not seen yet */
+    size_t recalled_len;
 };
 
 void health_init(struct health *h, int64_t hold_ms);
+
+/* Before the first scan: this card was sick, and is when it is seen; it has to prove well like any other. What does not fit is
+ * left out. */
+void health_recall(struct health *h, const struct health_memory *m);
+/* What is to be recalled by the next process: the cards that are sick, and those that were and have not been seen. */
+size_t health_remember(const struct health *h, struct health_memory out[GPU_CARDS_MAX]);
 
 /* What one scan saw of one card. */
 struct health_sight {

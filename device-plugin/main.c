@@ -68,7 +68,8 @@ static const struct option_row main_rows[] = {
      .offset = OFFSET(state_dir),
      .fallback = "/var/lib/cosched",
      .meta = "DIR",
-     .help = "Remembers the node's mode over restarts and reboots. Made if its parent exists."},
+     .help =
+         "Remembers the node's mode, its pods and its sick cards over restarts and reboots. Made if its parent exists."},
     {.section = "MODES"},
     {.name = "exclusive-resource",
      .kind = OPTION_CHOICE,
@@ -131,6 +132,7 @@ static const struct option_program program = {
         "    KUBELET-DIR/device-plugins/cosched-*.sock  one socket for each resource\n"
         "    STATE-DIR/mode.json                        the mode that the node is in\n"
         "    STATE-DIR/pods.json                        its GPU pods and their cards, for when the API server is away\n"
+        "    STATE-DIR/health.json                      cards that are sick, until they have proved well\n"
         "\n"
         "EXAMPLES\n"
         "    On a node:\n"
@@ -466,6 +468,7 @@ static int start_devices(struct app *app, struct error *err)
                                   .event = on_event,
                                   .pod_event = on_pod_event,
                                   .mode = on_mode,
+                                  .state_dir = app->main.state_dir,
                                   .arg = app};
     return hardware_start(&app->hardware, app->loop, &app->cards, app->main.kubelet_dir, &watch,
                           on_no_cards, err);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "device-plugin/cpumanager.h"
+#include "device-plugin/sickfile.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/num.h"
@@ -39,6 +40,8 @@ static void say_health(struct monitor *m, int32_t index)
 {
     const struct health_card *c = &m->health.cards[index];
     char text[512];
+    if (m->config.hooks.state_dir != NULL)
+        sickfile_save(m->config.hooks.state_dir, &m->health);
     if (c->sick)
         (void)str_format(text, sizeof text,
                          "card %d (%s) takes no new containers until it proves well: %s", index,
@@ -264,6 +267,8 @@ struct monitor *monitor_new(const struct monitor_config *c)
         abort();
     m->config = *c;
     health_init(&m->health, c->hold_ms);
+    if (c->hooks.state_dir != NULL)
+        sickfile_load(c->hooks.state_dir, &m->health);
     arena_init(&m->arena, 0);
     pthread_mutex_init(&m->lock, NULL);
     monitor_metrics_init(m);

@@ -26,6 +26,7 @@ struct monitor_hooks {
     /* The mode that the node is in. */
     enum gpu_mode (*mode)(void *arg);
     void *arg;
+    const char *state_dir; /* where sick cards are remembered; NULL: nowhere. Borrowed. */
 };
 
 struct monitor_config {

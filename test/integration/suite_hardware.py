@@ -6,6 +6,7 @@ Most cases use simulated nodes, whose device plugin is the real one with `--back
 import json
 import os
 import re
+import signal
 
 from harness import BUILD, MERGE, case, check, check_equal, free_port, http_get, wait_until
 from suite_device_plugin import environment, gpu_pod, set_mode, start_plugin
@@ -79,7 +80,8 @@ def health(c, node):
     return [card["health"] for card in json.loads(c.get(f"/api/v1/nodes/{node}")["metadata"]["annotations"]["cosched.io/gpu-inventory"])["cards"]]
 
 
-@case("a fatal XID on card 1 takes card 1 away and no other, pods elsewhere go on, and it comes back when it is well; XIDs of programs change nothing")
+@case("a fatal XID on card 1 takes card 1 away and no other, also over a restart of the plugin, pods elsewhere go on, and it comes back when it is well; XIDs of "
+      "programs change nothing")
 def xids(suite):
     c, ns = suite.cluster, suite.namespace()
     cards = Cards(suite, "count=3")
@@ -102,6 +104,13 @@ def xids(suite):
     wait_until(lambda: health(c, "xid-1") == ["ok", "sick", "ok"], "the inventory says which one is sick")
     check_equal([nodes.metric("card_healthy", card=str(i)) for i in range(3)], [1, 0, 1], "health")
     check_equal(nodes.metric("card_xids_total", card="1", xid="48", **{"class": "hardware"}), 1, "count")
+    cards.events.clear()  # the next plugin does not hear of it
+    cards.say("count=3", "card.1.remap=1")
+    killed = nodes.plugin_pid("xid-1")
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: (nodes.plugin_pid("xid-1") or killed) != killed and http_get(nodes.port, "/readyz")[0] == 200, "another plugin serves")
+    wait_until(lambda: nodes.get("xid-1")["status"]["allocatable"][MEM] == "30", "two cards are allocatable again")
+    check_equal([nodes.metric("card_healthy", card=str(i)) for i in range(3)], [1, 0, 1], "a restart of the plugin is no cure")
     for i in range(3):  # 5 GiB are left on card 0, 15 on card 2
         memory_pod(c, ns, f"p{i}", 5, "xid-1")
     claims = by_card([wait_pod(c, ns, f"p{i}") for i in range(3)])

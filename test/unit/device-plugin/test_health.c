@@ -183,12 +183,62 @@ static void cards_change_places(void **state)
     expect_done();
 }
 
+static void a_restart_is_no_cure(void **state)
+{
+    (void)state;
+    struct health h, later;
+    struct health_memory sick[GPU_CARDS_MAX];
+    setup(&h);
+    expect_int("nobody is sick", 0, (int64_t)health_remember(&h, sick));
+    struct health_sight s = good;
+    s.ecc = 2;
+    expect_int("sick", true, health_seen(&h, &s, 10));
+    expect_int("one is", 1, (int64_t)health_remember(&h, sick));
+    expect_str("this one", "GPU-b", sick[0].uuid);
+
+    health_init(&later, HOLD);
+    health_recall(&later, &sick[0]);
+    expect_int("before it is seen it is not forgotten", 1, (int64_t)health_remember(&later, sick));
+    (void)health_seen(&later, &(struct health_sight){.index = 0, .uuid = "GPU-a", .ecc = 0}, 5000);
+    expect_int("the other one is well", false, health_find(&later, "GPU-a")->sick);
+    expect_int("no news", false, health_seen(&later, &s, 5000));
+    expect_int("but sick from the first look on", true, health_find(&later, "GPU-b")->sick);
+    expect_str("for the same reason", "2 uncorrected memory errors",
+               health_find(&later, "GPU-b")->why);
+    expect_int("good", false, health_seen(&later, &s, 5001));
+    expect_int("three good ones, but too soon", false, health_seen(&later, &s, 5000 + HOLD - 1));
+    expect_int("when the time is up", true, health_seen(&later, &s, 5000 + HOLD));
+    expect_int("it is well", false, health_find(&later, "GPU-b")->sick);
+    expect_int("and forgotten", 0, (int64_t)health_remember(&later, sick));
+
+    static const struct {
+        const char *row;
+        int64_t remembered, hold;
+    } holds[] = {
+        {"a shorter hold than ours", HOLD - 1, HOLD},
+        {"a longer one stays", 4 * HOLD, 4 * HOLD},
+        {"not for ever", INT64_MAX, HEALTH_HOLD_MAX_MS},
+    };
+    for (size_t i = 0; i < sizeof holds / sizeof holds[0]; i++) {
+        health_init(&later, HOLD);
+        health_recall(&later, &(struct health_memory){
+                                  .uuid = "GPU-b", .hold_ms = holds[i].remembered, .ecc = -1});
+        (void)health_seen(&later, &good, 0);
+        expect_int(holds[i].row, holds[i].hold, health_find(&later, "GPU-b")->hold_ms);
+    }
+    health_init(&later, HOLD);
+    for (int i = 0; i < GPU_CARDS_MAX + 3; i++)
+        health_recall(&later, &(struct health_memory){.uuid = "GPU-x", .ecc = -1});
+    expect_int("no more than there can be", GPU_CARDS_MAX, (int64_t)later.recalled_len);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(xids_by_their_class), cmocka_unit_test(the_way_back),
         cmocka_unit_test(what_a_scan_sees),    cmocka_unit_test(memory_errors),
-        cmocka_unit_test(cards_change_places),
+        cmocka_unit_test(cards_change_places), cmocka_unit_test(a_restart_is_no_cure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

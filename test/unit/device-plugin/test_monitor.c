@@ -5,6 +5,8 @@
 #include "test/unit/lib/base/expect.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -23,6 +25,8 @@ struct fixture {
     struct backend_card conditions[GPU_CARDS_MAX];
     enum gpu_mode mode;
     char state[SCRATCH_PATH]; /* the CPU manager's */
+    char dir[SCRATCH_PATH];   /* where sick cards are remembered */
+    struct monitor_config config;
     /* What came out. */
     char health[GPU_CARDS_MAX + 1]; /* "ok": 'o' or 's' for each card */
     int events, pod_events;
@@ -73,6 +77,7 @@ static int setup(void **state)
     struct error err = ERROR_INIT;
     assert_non_null(f);
     close(scratch_file(f->state, "cpu"));
+    scratch_folder(f->dir, "sick");
     log_set_sink(ignore, NULL);
     arena_init(&f->arena, 0);
     cards_make(&f->cards, &f->arena, (const int64_t[]){16160, 24576, 81920, 0});
@@ -80,19 +85,25 @@ static int setup(void **state)
         f->conditions[i].ecc = -1;
     f->mode = GPU_MODE_SHARE;
     assert_int_equal(0, loop_new(&f->loop, &err));
-    struct monitor_config c = {.loop = f->loop,
-                               .interval_ms = 10,
-                               .deadline_ms = 50,
-                               .hold_ms = 0,
-                               .cpu_manager_state = f->state,
-                               .hooks = {.cards = on_cards,
-                                         .event = on_event,
-                                         .pod_event = on_pod_event,
-                                         .mode = on_mode,
-                                         .arg = f}};
-    f->monitor = monitor_new(&c);
+    f->config = (struct monitor_config){.loop = f->loop,
+                                        .interval_ms = 10,
+                                        .deadline_ms = 50,
+                                        .hold_ms = 0,
+                                        .cpu_manager_state = f->state,
+                                        .hooks = {.cards = on_cards,
+                                                  .event = on_event,
+                                                  .pod_event = on_pod_event,
+                                                  .mode = on_mode,
+                                                  .state_dir = f->dir,
+                                                  .arg = f}};
+    f->monitor = monitor_new(&f->config);
     *state = f;
     return 0;
+}
+
+static const char *sick_file(struct fixture *f)
+{
+    return arena_printf(&f->arena, "%s/health.json", f->dir);
 }
 
 static int teardown(void **state)
@@ -103,6 +114,8 @@ static int teardown(void **state)
     loop_free(f->loop);
     log_set_sink(NULL, NULL);
     unlink(f->state);
+    unlink(sick_file(f));
+    rmdir(f->dir);
     arena_deinit(&f->arena);
     free(f);
     return 0;
@@ -215,6 +228,70 @@ static void cards_that_vanish(void **state)
     (void)error_set(&failed.err, ERROR_IO, "no answer");
     monitor_letter(f->monitor, &failed);
     expect_str("a scan that fails says nothing about any card", "oss", f->health);
+    expect_done();
+}
+
+static void restart(struct fixture *f)
+{
+    metrics_reset();
+    monitor_free(f->monitor);
+    f->events = 0;
+    f->monitor = monitor_new(&f->config);
+}
+
+static void a_sick_card_over_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    scan(f, NULL, 0);
+    xid(f, "GPU-b", 48);
+    expect_str("sick", "oso", f->health);
+    restart(f);
+    scan(f, NULL, 0);
+    expect_str("the process that comes after has not heard the XID, and knows", "oso", f->health);
+    expect_int("which is no news", 0, f->events);
+    restart(f);
+    scan(f, NULL, 0);
+    scan(f, NULL, 0);
+    expect_str("nor does the next", "oso", f->health);
+    scan(f, NULL, 0);
+    expect_str("until it has proved well", "ooo", f->health);
+    expect_str("with an Event", "GpuRecovered", f->reason);
+    restart(f);
+    scan(f, NULL, 0);
+    expect_str("then it is forgotten", "ooo", f->health);
+    expect_done();
+}
+
+static void a_bad_file_of_sick_cards(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *row, *text, *health;
+    } rows[] = {
+        {"empty", "", "ooo"},
+        {"no JSON", "{", "ooo"},
+        {"another version", "{\"v\":2,\"sick\":[]}", "ooo"},
+        {"no list", "{\"v\":1,\"sick\":{}}", "ooo"},
+        {"an entry without a card, and one with",
+         "{\"v\":1,\"sick\":[{\"why\":\"\",\"holdMs\":0,\"ecc\":-1},"
+         "{\"uuid\":\"GPU-c\",\"why\":\"x\",\"holdMs\":0,\"ecc\":-1}]}",
+         "oos"},
+        {"a hold that cannot be",
+         "{\"v\":1,\"sick\":[{\"uuid\":\"GPU-c\",\"why\":\"x\",\"holdMs\":-1,\"ecc\":-1}]}", "ooo"},
+        {"a count that cannot be",
+         "{\"v\":1,\"sick\":[{\"uuid\":\"GPU-c\",\"why\":\"x\",\"holdMs\":1,\"ecc\":-2}]}", "ooo"},
+        {"a card that is not there",
+         "{\"v\":1,\"sick\":[{\"uuid\":\"GPU-z\",\"why\":\"x\",\"holdMs\":1,\"ecc\":0}]}", "ooo"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        FILE *file = fopen(sick_file(f), "w");
+        assert_non_null(file);
+        (void)fputs(rows[i].text, file);
+        (void)fclose(file);
+        restart(f);
+        scan(f, NULL, 0);
+        expect_str(rows[i].row, rows[i].health, f->health);
+    }
     expect_done();
 }
 
@@ -472,6 +549,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(errors_of_one_card, setup, teardown),
         cmocka_unit_test_setup_teardown(cards_that_vanish, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_sick_card_over_a_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_bad_file_of_sick_cards, setup, teardown),
         cmocka_unit_test_setup_teardown(a_driver_that_hangs, setup, teardown),
         cmocka_unit_test_setup_teardown(use_against_share, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_offered, setup, teardown),
