@@ -100,6 +100,10 @@ def remembered(nodes, name):
         return {p["metadata"]["name"] for p in json.load(f)["pods"]}
 
 
+def cards_of(pod):
+    return set(json.loads(pod["metadata"].get("annotations", {}).get(CLAIM) or '{"0":{}}')["0"])
+
+
 @case("the plugin alone is cut off from the API server: pods it saw start on the scheduler's card, others only where there is room, claims are corrected after")
 def cut_off(suite):
     c, ns = suite.cluster, suite.namespace()
@@ -136,18 +140,28 @@ def cut_off(suite):
         if status["phase"] == "Failed":
             check(re.search(r"a pod that is not known here: no card has \d GiB free beside what others were promised", status["message"]), name, status)
     time.sleep(max(0.0, float(os.environ.get("COSCHED_CUT_SECONDS", "5")) - (time.monotonic() - shut)))  # a minimum, not a hope
+    version = c.get(f"/api/v1/namespaces/{ns}/pods")["metadata"]["resourceVersion"]
+    before = {p["metadata"]["name"]: cards_of(p) for p in c.pods(ns)}
     gate.set(True)
 
     def agree():
         for p in c.pods(ns):
             if p["status"]["phase"] != "Running":
                 continue
-            (card, _gib), = json.loads(p["metadata"]["annotations"][CLAIM])["0"].items()
-            if (nodes.environment(p, "main")["ALIYUN_COM_GPU_MEM_IDX"], p["metadata"]["annotations"][ASSIGNED]) != (card, "true"):
-                raise KeyError(p["metadata"]["name"], card, p["metadata"]["annotations"][ASSIGNED])
+            cards = list(json.loads(p["metadata"]["annotations"][CLAIM])["0"])
+            if ([nodes.environment(p, "main")["ALIYUN_COM_GPU_MEM_IDX"]], p["metadata"]["annotations"][ASSIGNED]) != (cards, "true"):
+                raise KeyError(p["metadata"]["name"], cards, p["metadata"]["annotations"][ASSIGNED])
         return True
 
     wait_until(agree, "every annotation names the card of the environment, and says that it is in use", 60)
+    moved = 0
+    for p in c.watch(f"/api/v1/namespaces/{ns}/pods", version):
+        name, now = p["metadata"]["name"], cards_of(p)
+        was = before.get(name, set())
+        check(was <= now or now <= was, f"{name} goes from cards {was} to {now} in one step: another pod may still be announced where it leaves")
+        moved += was != now
+        before[name] = now
+    print(f"     {moved} steps of corrections", flush=True)
     check_equal(nodes.environment(c.pod(ns, "unseen"), "main"), env, "the environment of the unseen pod, before and after")
     used = by_card([p for p in c.pods(ns) if p["status"]["phase"] == "Running"])
     check(all(gib <= 15 for gib in used.values()), f"GiB by card: {used}")
