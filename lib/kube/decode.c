@@ -308,3 +308,24 @@ int decode_pod_group(json *j, struct pod_group **out, struct error *err)
     *out = g;
     return 0;
 }
+
+/* ---- container ids -------------------------------------------------------------------------- */
+
+static void take_ids(json *statuses, struct container *list, size_t len, struct arena *a)
+{
+    for (struct json_iter it = json_iter(statuses); json_next(&it);) {
+        const char *name = json_get_str(it.value, "name");
+        const char *id = json_get_str(it.value, "containerID");
+        for (size_t i = 0; i < len; i++)
+            if (str_eq(list[i].name, name) && id && id[0] != '\0')
+                list[i].id = arena_strdup(a, id);
+    }
+}
+
+void decode_container_ids(json *j, struct pod *p)
+{
+    json *status = json_get(j, "status");
+    take_ids(json_get(status, "containerStatuses"), p->containers, p->containers_len, &p->arena);
+    take_ids(json_get(status, "initContainerStatuses"), p->init_containers, p->init_containers_len,
+             &p->arena);
+}

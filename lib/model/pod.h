@@ -42,6 +42,8 @@ struct container {
     size_t ports_len;
     bool sidecar; /* restartable init container */
     bool has_id;  /* status names a container: it runs, or has run */
+    /* "containerd://9f…": the one that status names. Only the agent of its node wants it: by decode_container_ids, else NULL. */
+    const char *id;
 };
 
 /* Sizes beyond those of the containers. Few pods have any. */

@@ -68,6 +68,7 @@ static void test_full_pod(void **state)
     expect_true("actual", c->resized->has_actual);
     expect_int("actual", 3000, c->resized->actual.cpu_milli);
     expect_true("container id, out of order", c->has_id);
+    expect_true("which one is not kept unless asked for", c->id == NULL);
     expect_true("container id", p->containers[1].has_id);
     expect_true("only init containers are sidecars", !p->containers[1].sidecar);
     expect_true("sidecar", p->init_containers[0].sidecar);
@@ -507,6 +508,23 @@ static void test_meta(void **state)
     assert_string_equal("", m.resource_version);
 }
 
+static void test_container_ids(void **state)
+{
+    (void)state;
+    AUTO_JSON *doc = decode_kit_parse(
+        "{'metadata':{'name':'a','namespace':'ns'},'spec':{'containers':[{'name':'c'},{'name':'d'}],'initContainers':[{'name':'i'}]},"
+        "'status':{'containerStatuses':[{'name':'x','containerID':'o://9'},{'name':'d','containerID':'o://1'},{'name':'c','containerID':''}],"
+        "'initContainerStatuses':[{'name':'i','containerID':'o://2'}]}}");
+    struct pod *p;
+    assert_int_equal(0, decode_pod(json_root(doc), &p, NULL));
+    decode_container_ids(json_root(doc), p);
+    expect_true("an empty one is none", p->containers[0].id == NULL);
+    expect_str("out of order", "o://1", p->containers[1].id);
+    expect_str("of an init container", "o://2", p->init_containers[0].id);
+    pod_free(p);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,7 +532,7 @@ int main(void)
         cmocka_unit_test(test_bad_pods),  cmocka_unit_test(test_what_remains),
         cmocka_unit_test(test_bounds),    cmocka_unit_test(test_node),
         cmocka_unit_test(test_bad_nodes), cmocka_unit_test(test_pod_groups),
-        cmocka_unit_test(test_meta),
+        cmocka_unit_test(test_meta),      cmocka_unit_test(test_container_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
