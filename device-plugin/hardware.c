@@ -2,10 +2,12 @@
 /* hardware - see the header. */
 #include "device-plugin/hardware.h"
 
+#include <dirent.h>
 #include <limits.h>
 
 #include "device-plugin/backend.h"
 #include "device-plugin/scan.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
@@ -13,7 +15,8 @@
 
 #include <stdlib.h>
 
-enum { MAILBOX = 256, WAIT_MS = 2 * SCAN_SLICE_MS };
+enum { MAILBOX = 256, WAIT_MS = 2 * SCAN_SLICE_MS, SYSFS_BYTES_MAX = 4096 };
+enum { BACKEND_NVML, BACKEND_SIM, BACKEND_NONE, BACKEND_AUTO };
 
 static const struct backend_type *const backends[] = {&backend_nvml, &backend_sim};
 
@@ -24,9 +27,11 @@ const struct option_row hardware_option_rows[] = {
     {.name = "backend",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(backend),
-     .choices = "nvml|sim",
+     .choices = "nvml|sim|none|auto",
      .fallback = "nvml",
-     .help = "nvml asks NVIDIA's driver; sim reads --sim-file."},
+     .help =
+         "nvml asks NVIDIA's driver; sim reads --sim-file; none: the node has no cards, only its CPUs are served; auto: nvml where "
+         "an NVIDIA card is on the PCI bus, otherwise none."},
     {.name = "nvml-library",
      .kind = OPTION_STRING,
      .offset = OFFSET(nvml_library),
@@ -99,9 +104,43 @@ struct hardware {
     char cpu_manager_state[PATH_MAX];
 };
 
+/* A display controller of NVIDIA's: class 0x03, vendor 0x10de. */
+static bool is_nvidia(const char *sysfs, const char *device)
+{
+    char path[PATH_MAX];
+    AUTO_STRBUF vendor;
+    AUTO_STRBUF class;
+    strbuf_init(&vendor);
+    strbuf_init(&class);
+    return str_format(path, sizeof path, "%s/bus/pci/devices/%s/vendor", sysfs, device) &&
+           file_read(path, SYSFS_BYTES_MAX, &vendor, NULL) == 0 &&
+           str_format(path, sizeof path, "%s/bus/pci/devices/%s/class", sysfs, device) &&
+           file_read(path, SYSFS_BYTES_MAX, &class, NULL) == 0 &&
+           str_starts(strbuf_str(&vendor), "0x10de") && str_starts(strbuf_str(&class), "0x03");
+}
+
+void hardware_settle(struct hardware_options *o)
+{
+    char path[PATH_MAX];
+    if (o->backend != BACKEND_AUTO)
+        return;
+    o->backend = BACKEND_NONE;
+    DIR *d = str_format(path, sizeof path, "%s/bus/pci/devices", o->sysfs) ? opendir(path) : NULL;
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (is_nvidia(o->sysfs, e->d_name))
+            o->backend = BACKEND_NVML;
+    if (d != NULL)
+        closedir(d);
+}
+
+bool hardware_has_cards(const struct hardware_options *o)
+{
+    return o->backend < BACKEND_NONE;
+}
+
 const char *hardware_backend_name(const struct hardware_options *o)
 {
-    return backends[o->backend]->name;
+    return hardware_has_cards(o) ? backends[o->backend]->name : "none";
 }
 
 static void on_letter(void *arg, void *msg)

@@ -13,12 +13,16 @@
 #include "lib/base/options.h"
 
 struct hardware_options { /* rows: hardware_option_rows */
-    int backend;          /* nvml, sim */
+    int backend;          /* nvml, sim, none, auto */
     const char *nvml_library, *sim_file, *sysfs, *proc;
     int64_t scan_interval_ms, scan_deadline_ms, recovery_hold_ms;
     const char *cpu_manager_state;
 };
 extern const struct option_row hardware_option_rows[];
+/* Chooses for --backend=auto. First thing after the options are read. */
+void hardware_settle(struct hardware_options *o);
+/* false: the node is one without cards, and hardware_start is not called. */
+bool hardware_has_cards(const struct hardware_options *o);
 const char *hardware_backend_name(const struct hardware_options *o);
 
 struct hardware;

@@ -2,6 +2,7 @@
 /*
  * cosched-device-plugin: options and wiring.
  *
+ *   this machine's CPUs ──processors──publish
  *   backend ──scan (thread)──mailbox──monitor──┐
  *   own Node ──reflector──mailbox──────────────┼─► loop: agent ─► service, register ─► kubelet
  *   pods bound here ──reflector────────────────┘          │
@@ -22,10 +23,12 @@
 #include "device-plugin/agent.h"
 #include "device-plugin/checkpoint.h"
 #include "device-plugin/hardware.h"
+#include "device-plugin/processors.h"
 #include "device-plugin/publish.h"
 #include "device-plugin/rpc.h"
 #include "device-plugin/runtime.h"
 #include "device-plugin/service.h"
+#include "device-plugin/settings.h"
 #include "device-plugin/slim.h"
 #include "device-plugin/tend.h"
 #include "lib/base/log.h"
@@ -41,116 +44,19 @@
 #include "lib/kube/reflector.h"
 #include "lib/model/names.h"
 
-#define PROGRAM "cosched-device-plugin"
+#define PROGRAM SETTINGS_PROGRAM
 
 enum { MAILBOX = 256, DRAIN_MS = 200 };
 
-struct main_options {
-    const char *node;
-    const char *kubelet_dir, *plugin_dir, *pod_resources;
-    const char *state_dir;
-    int exclusive; /* on, off */
-    int64_t publish_interval_ms;
-};
-enum { EXCLUSIVE_ON, EXCLUSIVE_OFF };
-
-#define OFFSET(field) offsetof(struct main_options, field)
-
-static const struct option_row main_rows[] = {
-    {.section = "NODE"},
-    {.name = "node-name",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(node),
-     .meta = "NAME",
-     .help = "Name of the Node object that this process serves. Also read from NODE_NAME."},
-    {.name = "state-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(state_dir),
-     .fallback = "/var/lib/cosched",
-     .meta = "DIR",
-     .help =
-         "Remembers the node's mode, its pods and its sick cards over restarts and reboots. Made if its parent exists."},
-    {.section = "MODES"},
-    {.name = "exclusive-resource",
-     .kind = OPTION_CHOICE,
-     .offset = OFFSET(exclusive),
-     .choices = "on|off",
-     .fallback = "on",
-     .help = "off leaves " NAME_RES_NVIDIA_GPU " in mode default to another device plugin."},
-    {.name = "publish-interval",
-     .kind = OPTION_DURATION,
-     .offset = OFFSET(publish_interval_ms),
-     .fallback = "10s",
-     .min = 500,
-     .max = 3600 * 1000,
-     .meta = "DURATION",
-     .help =
-         "How long after a change of the Node (inventory, labels, " NAME_RES_GPU_COUNT
-         ") the next one waits. Every change goes to all who watch nodes: shorter is for tests."},
-    {.section = "KUBELET"},
-    {.name = "kubelet-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(kubelet_dir),
-     .fallback = "/var/lib/kubelet",
-     .meta = "DIR",
-     .help = "The kubelet's root directory, absolute."},
-    {.name = "device-plugin-dir",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(plugin_dir),
-     .meta = "DIR",
-     .help = "Where kubelet.sock and our sockets are. KUBELET-DIR/device-plugins unless set."},
-    {.name = "pod-resources-socket",
-     .kind = OPTION_STRING,
-     .offset = OFFSET(pod_resources),
-     .meta = "FILE",
-     .help =
-         "The kubelet's pod resources service. KUBELET-DIR/pod-resources/kubelet.sock unless set."},
-    {0}};
-
-static const struct option_program program = {
-    .name = PROGRAM,
-    .summary = "offers a node's GPUs to the kubelet, whole or in shares",
-    .synopsis = "--node-name=NAME [OPTION]...",
-    .description =
-        "Runs on every GPU node, as root. The node's label " NAME_LABEL_GPU_MODE
-        " chooses the mode:\n"
-        "\n"
-        "    default               " NAME_RES_NVIDIA_GPU ": whole cards\n"
-        "    cgpu, share, mps      " NAME_RES_GPU_MEM ": GiB of card memory\n"
-        "    core_mem              " NAME_RES_GPU_MEM " and " NAME_RES_GPU_CORE "\n"
-        "    topology              " NAME_RES_GPU ": whole cards, chosen by how they are linked\n"
-        "\n"
-        "A mode is left only when no container holds a GPU, and stays when the label is removed. Each container gets the "
-        "cards that the scheduler wrote into its pod's annotations; a pod that came by another way gets cards by label " NAME_LABEL_GPU_PLACEMENT
-        ", which are written there. A request that cannot be served is refused with a sentence. The node's cards are published in annotation " NAME_ANN_GPU_INVENTORY
-        ".",
-    .trailer =
-        "SIGNALS\n"
-        "    SIGTERM, SIGINT  close the sockets and exit, within 2 seconds\n"
-        "\n"
-        "FILES\n"
-        "    KUBELET-DIR/device-plugins/cosched-*.sock  one socket for each resource\n"
-        "    STATE-DIR/mode.json                        the mode that the node is in\n"
-        "    STATE-DIR/pods.json                        its GPU pods and their cards, for when the API server is away\n"
-        "    STATE-DIR/health.json                      cards that are sick, until they have proved well\n"
-        "\n"
-        "EXAMPLES\n"
-        "    On a node:\n"
-        "        " PROGRAM " --node-name=$(hostname)\n"
-        "    With two simulated cards, outside a cluster's pods:\n"
-        "        " PROGRAM " --node-name=n1 --backend=sim --sim-file=cards.json \\\n"
-        "            --kubeconfig=$KUBECONFIG --isolation=none --state-dir=/tmp/cosched\n",
-};
-
 struct app {
-    struct main_options main;
+    struct settings main;
     struct hardware_options cards;
+    struct processors_options cpu;
     struct runtime_options runtime;
     struct kube_options kube;
     struct events_options event;
     struct probes_options probe;
     struct log_options log;
-    char plugin_dir[RPC_PATH_MAX + 1], pod_resources[RPC_PATH_MAX + 1];
 
     struct loop *loop;
     _Atomic bool ending;
@@ -168,6 +74,7 @@ struct app {
     pthread_mutex_t getter_lock;
     struct mailbox *nodes, *pods;
     struct hardware *hardware;
+    struct processors *processors;
     struct reflector *node_watch, *pod_watch;
     char node_uid[64]; /* loop only */
     int status;
@@ -252,6 +159,12 @@ static void on_publish(void *arg, const struct publish_wanted *w)
     publish_want(app->publish, w);
 }
 
+static void on_cpus(void *arg, const char *topology)
+{
+    struct app *app = arg;
+    publish_cpus(app->publish, topology);
+}
+
 static void on_event(void *arg, bool warning, const char *reason, const char *message)
 {
     struct app *app = arg;
@@ -322,23 +235,22 @@ static void on_node(void *arg, void *msg)
         struct node *n = l->objects[0];
         l->objects[0] = NULL;
         (void)str_format(app->node_uid, sizeof app->node_uid, "%s", str_or_empty(n->uid));
-        agent_node(app->agent, n);
+        if (app->agent != NULL)
+            agent_node(app->agent, n);
         publish_seen(app->publish, n);
     }
     reflector_letter_free(l);
 }
 
-static void on_pods(void *arg, void *msg)
+/* Each letter goes to the cards' side where there is one; the service takes the pods. */
+static void pods_to_cards(struct app *app, struct reflector_letter *l)
 {
-    struct app *app = arg;
-    struct reflector_letter *l = msg;
     struct monitor *m = hardware_monitor(app->hardware);
     if (l->event == REFLECTOR_RESET) {
         monitor_pods_reset(m, (struct pod *const *)l->objects, l->len);
         service_reset_pods(app->service, (struct pod **)l->objects, l->len);
         for (size_t i = 0; i < l->len; i++)
             l->objects[i] = NULL;
-        probes_met(&app->probes, app->need_pods, true);
     } else if (l->event == REFLECTOR_PUT) {
         monitor_pod_put(m, l->objects[0]);
         service_put_pod(app->service, l->objects[0]);
@@ -347,7 +259,18 @@ static void on_pods(void *arg, void *msg)
         monitor_pod_delete(m, ((struct pod *)l->objects[0])->key);
         service_delete_pod(app->service, ((struct pod *)l->objects[0])->key);
     }
+}
+
+static void on_pods(void *arg, void *msg)
+{
+    struct app *app = arg;
+    struct reflector_letter *l = msg;
+    bool listed = l->event == REFLECTOR_RESET;
+    if (app->hardware != NULL)
+        pods_to_cards(app, l);
     reflector_letter_free(l);
+    if (listed)
+        probes_met(&app->probes, app->need_pods, true);
 }
 
 static int decode_any_pod(json *j, void **out, struct error *err)
@@ -355,6 +278,7 @@ static int decode_any_pod(json *j, void **out, struct error *err)
     struct pod *p;
     if (decode_pod(j, &p, err) < 0)
         return -1;
+    decode_container_ids(j, p);
     *out = p;
     return 0;
 }
@@ -385,35 +309,6 @@ static bool post(void *mailbox, struct reflector_letter *l)
 
 /* ---- life ---- */
 
-/* A path of the kubelet's: as the option says, or its usual place below --kubelet-dir. */
-static int place(char out[RPC_PATH_MAX + 1], const char *given, const char *option,
-                 const char *kubelet_dir, const char *usual, struct error *err)
-{
-    bool set = given != NULL && given[0] != '\0';
-    const char *path = set ? given : kubelet_dir;
-    bool fits = set ? str_format(out, RPC_PATH_MAX + 1, "%s", given)
-                    : str_format(out, RPC_PATH_MAX + 1, "%s/%s", kubelet_dir, usual);
-    if (!fits || path[0] != '/')
-        return error_set(err, ERROR_INVALID,
-                         "%s: must be absolute, and sockets there at most %d bytes long: '%s'",
-                         set ? option : "--kubelet-dir", RPC_PATH_MAX, path);
-    return 0;
-}
-
-static int settle_options(struct app *app, struct error *err)
-{
-    struct main_options *o = &app->main;
-    if (o->node == NULL || o->node[0] == '\0')
-        o->node = getenv("NODE_NAME");
-    if (o->node == NULL || o->node[0] == '\0')
-        return error_set(err, ERROR_INVALID, "--node-name (or NODE_NAME) is needed");
-    if (place(app->plugin_dir, o->plugin_dir, "--device-plugin-dir", o->kubelet_dir,
-              "device-plugins", err) < 0)
-        return -1;
-    return place(app->pod_resources, o->pod_resources, "--pod-resources-socket", o->kubelet_dir,
-                 "pod-resources/kubelet.sock", err);
-}
-
 static int start_watches(struct app *app, struct error *err)
 {
     AUTO_STRBUF by_name;
@@ -440,21 +335,21 @@ static int start_watches(struct app *app, struct error *err)
 static int start_devices(struct app *app, struct error *err)
 {
     char checkpoint[PATH_MAX];
-    if (!str_format(checkpoint, sizeof checkpoint, "%s/%s", app->plugin_dir, CHECKPOINT_FILE))
-        return error_set(err, ERROR_INVALID, "%s: too long", app->plugin_dir);
+    if (!str_format(checkpoint, sizeof checkpoint, "%s/%s", app->main.plugin_path, CHECKPOINT_FILE))
+        return error_set(err, ERROR_INVALID, "%s: too long", app->main.plugin_path);
     struct service_hooks hooks = {.get_pod = get_pod,
                                   .starting = on_starting,
                                   .record = on_record,
                                   .refused = on_refused,
                                   .checkpoint = checkpoint,
                                   .arg = app};
-    if (service_new(&app->service, app->pod_resources, &hooks, err) < 0)
+    if (service_new(&app->service, app->main.pod_resources_path, &hooks, err) < 0)
         return -1;
     struct agent_config agent = {.loop = app->loop,
                                  .service = app->service,
-                                 .plugin_dir = app->plugin_dir,
+                                 .plugin_dir = app->main.plugin_path,
                                  .state_dir = app->main.state_dir,
-                                 .exclusive = app->main.exclusive == EXCLUSIVE_ON,
+                                 .exclusive = app->main.exclusive == SETTINGS_EXCLUSIVE_ON,
                                  .publish = on_publish,
                                  .offered = on_offered,
                                  .event = on_event,
@@ -474,6 +369,17 @@ static int start_devices(struct app *app, struct error *err)
                           on_no_cards, err);
 }
 
+static int start_processors(struct app *app, struct error *err)
+{
+    struct processors_config c = {.loop = app->loop,
+                                  .options = &app->cpu,
+                                  .kubelet_dir = app->main.kubelet_dir,
+                                  .sysfs = app->cards.sysfs,
+                                  .publish = on_cpus,
+                                  .arg = app};
+    return processors_start(&app->processors, &c, err);
+}
+
 /* On failure stop() undoes what was begun. */
 static int start(struct app *app, struct error *err)
 {
@@ -483,9 +389,12 @@ static int start(struct app *app, struct error *err)
         return -1;
     rpc_abandon_when(is_ending, app);
     probes_init(&app->probes, app->loop);
-    app->need_cards = probes_need(&app->probes, "cards found");
-    app->need_mode = probes_need(&app->probes, "mode known");
-    app->need_registered = probes_need(&app->probes, "registered with the kubelet");
+    bool cards = hardware_has_cards(&app->cards);
+    if (cards) {
+        app->need_cards = probes_need(&app->probes, "cards found");
+        app->need_mode = probes_need(&app->probes, "mode known");
+        app->need_registered = probes_need(&app->probes, "registered with the kubelet");
+    }
     app->need_pods = probes_need(&app->probes, "pods listed");
     if (probes_start(&app->probes, &app->probe, NULL, NULL, err) < 0)
         return -1;
@@ -497,11 +406,13 @@ static int start(struct app *app, struct error *err)
         publish_start(&app->publish, app->config, &app->kube, app->main.node,
                       app->main.publish_interval_ms, err) < 0 ||
         kube_client_new(&app->getter, app->config, &app->kube, PROGRAM, err) < 0 ||
-        start_devices(app, err) < 0 || start_watches(app, err) < 0)
+        start_processors(app, err) < 0 || (cards && start_devices(app, err) < 0) ||
+        start_watches(app, err) < 0)
         return -1;
     slim_start(&app->slim, app->loop);
     log_info("started", kv("version", options_version()), kv("node", app->main.node),
-             kv("plugins", app->plugin_dir), kv("backend", hardware_backend_name(&app->cards)));
+             kv("plugins", app->main.plugin_path),
+             kv("backend", hardware_backend_name(&app->cards)));
     return 0;
 }
 
@@ -524,6 +435,7 @@ static bool stop(struct app *app)
     slim_stop(&app->slim);
     agent_free(app->agent);
     tend_free(app->tend);
+    processors_stop(app->processors);
     bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
     stop_watch(app->pod_watch, app->pods);
@@ -553,8 +465,9 @@ int main(int argc, char **argv)
 {
     struct app app = {.getter_lock = PTHREAD_MUTEX_INITIALIZER};
     struct error err = ERROR_INIT;
-    const struct option_table tables[] = {{main_rows, &app.main},
+    const struct option_table tables[] = {{settings_rows, &app.main},
                                           {hardware_option_rows, &app.cards},
+                                          {processors_option_rows, &app.cpu},
                                           {runtime_option_rows, &app.runtime},
                                           {kube_option_rows, &app.kube},
                                           {events_option_rows, &app.event},
@@ -563,14 +476,16 @@ int main(int argc, char **argv)
                                           {0}};
     loop_block_signals(); /* before gRPC starts its threads */
     slim_init();
-    enum options_result parsed = options_parse(&program, tables, argc, argv, NULL, &err);
+    enum options_result parsed = options_parse(&settings_program, tables, argc, argv, NULL, &err);
     if (parsed == OPTIONS_EXIT)
         return 0;
-    if (parsed == OPTIONS_ERROR || settle_options(&app, &err) < 0) {
+    if (parsed == OPTIONS_ERROR || settings_settle(&app.main, &err) < 0 ||
+        processors_check(&app.cpu, &err) < 0) {
         complain(err.text, 2);
         return complain("try --help", 2);
     }
     options_apply_log(&app.log, PROGRAM);
+    hardware_settle(&app.cards);
     kube_http_global_init();
     rpc_init();
     if (start(&app, &err) < 0) {

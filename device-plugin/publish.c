@@ -31,6 +31,7 @@ struct assigned {
     struct assigned *next;
     char *ns, *name, *uid;
     char *patch; /* another patch of the pod's; NULL: "assigned" */
+    bool cpus;   /* the patch is about CPUs, not about cards */
     bool old_form;
     int64_t due_ms; /* not before */
     bool told;      /* that it has to be tried again */
@@ -47,6 +48,7 @@ struct publish {
     bool wanted;
     struct arena arena; /* holds want */
     struct publish_wanted want;
+    char *cpus; /* or NULL */
     struct node *node;
     int64_t next_write_ms;
     struct assigned *first, **last;
@@ -76,20 +78,26 @@ void publish_patches(const struct publish_wanted *want, const struct node *node,
 {
     struct json_writer w;
     json_writer_init(&w, meta);
-    bool annotations =
+    bool inventory =
+        want->inventory != NULL &&
         !str_eq(labels_get(&node->annotations, NAME_ANN_GPU_INVENTORY), want->inventory);
+    bool cpus = want->cpus != NULL &&
+                !str_eq(labels_get(&node->annotations, NAME_ANN_CPU_TOPOLOGY), want->cpus);
     bool labels = false;
     for (size_t i = 0; i < want->labels.len; i++)
         labels = labels || !str_eq(labels_get(&node->labels, want->labels.items[i].key),
                                    want->labels.items[i].value);
-    if (annotations || labels) {
+    if (inventory || cpus || labels) {
         json_object_begin(&w);
         json_key(&w, "metadata");
         json_object_begin(&w);
-        if (annotations) {
+        if (inventory || cpus) {
             json_key(&w, "annotations");
             json_object_begin(&w);
-            json_kv_str(&w, NAME_ANN_GPU_INVENTORY, want->inventory);
+            if (inventory)
+                json_kv_str(&w, NAME_ANN_GPU_INVENTORY, want->inventory);
+            if (cpus)
+                json_kv_str(&w, NAME_ANN_CPU_TOPOLOGY, want->cpus);
             json_object_end(&w);
         }
         if (labels) {
@@ -110,7 +118,7 @@ void publish_patches(const struct publish_wanted *want, const struct node *node,
                        ? !has_capacity || !has_allocatable || capacity != want->gpu_count ||
                              allocatable != want->gpu_count
                        : capacity != 0 || allocatable != 0;
-    if (!differs)
+    if (!differs || want->inventory == NULL)
         return;
     char count[24];
     (void)str_format(count, sizeof count, "%lld", (long long)want->gpu_count);
@@ -300,7 +308,10 @@ static void write_node(struct publish *p, const struct strbuf *meta, const struc
         log_warn("node not published", kv("node", p->node_name), kv("error", err.text));
     (void)str_format(p->node_error, sizeof p->node_error, "%s", err.text);
     pthread_mutex_lock(&p->lock);
-    p->next_write_ms = clock_mono_ms() + (result == 0 ? p->interval_ms : PUBLISH_RETRY_MS);
+    /* CPUs are known at once: the cards, which follow within the second, do not wait for their sake. */
+    bool only_cpus = result == 0 && !p->wanted;
+    int64_t pause_ms = only_cpus ? 0 : result == 0 ? p->interval_ms : PUBLISH_RETRY_MS;
+    p->next_write_ms = clock_mono_ms() + pause_ms;
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -344,8 +355,10 @@ static void *worker_publish(void *arg)
             work_on_pod(p, x);
         strbuf_reset(&meta);
         strbuf_reset(&status);
-        if (p->wanted && p->node != NULL && !p->stop)
-            publish_patches(&p->want, p->node, &meta, &status);
+        struct publish_wanted want = p->wanted ? p->want : (struct publish_wanted){0};
+        want.cpus = p->cpus;
+        if (p->node != NULL && !p->stop)
+            publish_patches(&want, p->node, &meta, &status);
         if (meta.len + status.len > 0 && clock_mono_ms() >= p->next_write_ms) {
             pthread_mutex_unlock(&p->lock);
             write_node(p, &meta, &status);
@@ -406,6 +419,7 @@ void publish_stop(struct publish *p)
         assigned_free(x);
     node_free(p->node);
     arena_deinit(&p->arena);
+    free(p->cpus);
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->lock);
     free(p->node_name);
@@ -427,6 +441,15 @@ void publish_want(struct publish *p, const struct publish_wanted *w)
                                         ? arena_strdup(&p->arena, w->labels.items[i].value)
                                         : NULL};
     p->wanted = true;
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void publish_cpus(struct publish *p, const char *topology)
+{
+    pthread_mutex_lock(&p->lock);
+    free(p->cpus);
+    p->cpus = topology != NULL ? copy(topology) : NULL;
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
@@ -465,12 +488,13 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
                  kv("pod", name));
 }
 
-void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch)
+static void push_patch(struct publish *p, const char *ns, const char *name, const char *uid,
+                       bool cpus, const struct strbuf *patch)
 {
     struct assigned *x = NULL;
     pthread_mutex_lock(&p->lock);
     for (struct assigned *y = p->first; y != NULL; y = y->next)
-        if (y->patch != NULL && str_eq(y->uid, pod->uid))
+        if (y->patch != NULL && y->cpus == cpus && str_eq(y->uid, uid))
             x = y;
     bool full = x == NULL && p->queued >= PUBLISH_ASSIGNED_MAX;
     if (x != NULL) {
@@ -480,15 +504,27 @@ void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *
         x = calloc(1, sizeof *x);
         if (x == NULL)
             abort();
-        *x = (struct assigned){.ns = copy(pod->ns),
-                               .name = copy(pod->name),
-                               .uid = copy(pod->uid),
-                               .patch = copy(strbuf_str(patch))};
+        *x = (struct assigned){.ns = copy(ns),
+                               .name = copy(name),
+                               .uid = copy(uid),
+                               .patch = copy(strbuf_str(patch)),
+                               .cpus = cpus};
         queue_push(p, x);
         pthread_cond_broadcast(&p->wake);
     }
     pthread_mutex_unlock(&p->lock);
     if (full)
-        log_warn("claim not recorded: too many pods wait for the API server", kv("ns", pod->ns),
-                 kv("pod", pod->name));
+        log_warn("claim not recorded: too many pods wait for the API server", kv("ns", ns),
+                 kv("pod", name));
+}
+
+void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch)
+{
+    push_patch(p, pod->ns, pod->name, pod->uid, false, patch);
+}
+
+void publish_applied(struct publish *p, const char *ns, const char *name, const char *uid,
+                     const struct strbuf *patch)
+{
+    push_patch(p, ns, name, uid, true, patch);
 }

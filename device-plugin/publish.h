@@ -20,9 +20,11 @@
 enum { PUBLISH_INTERVAL_MS = 10000, PUBLISH_RETRY_MS = 1000, PUBLISH_ASSIGNED_MAX = 1024 };
 
 struct publish_wanted {
-    const char *inventory; /* text of cosched.io/gpu-inventory */
+    const char *inventory; /* text of cosched.io/gpu-inventory; NULL: nothing is said of cards */
     struct labels labels;  /* accelerator labels; value NULL: the node has none of this key */
     int64_t gpu_count; /* aliyun.com/gpu-count; 0 is written only where the node has the resource */
+    const char *
+        cpus; /* text of cosched.io/cpu-topology; NULL: nothing is said of CPUs. Not by publish_want: by publish_cpus. */
 };
 
 /* The merge patches that turn node into what is wanted: for the node, and for its status. Empty: nothing to do. */
@@ -43,6 +45,8 @@ int publish_start(struct publish **out, struct kube_config *kube, const struct k
 void publish_stop(struct publish *p);
 /* Any thread, never blocks. Copies. The first write goes out at once, later ones at least interval_ms apart. */
 void publish_want(struct publish *p, const struct publish_wanted *w);
+/* The same for cosched.io/cpu-topology. NULL: it is left alone. */
+void publish_cpus(struct publish *p, const char *topology);
 /* Our node as the watch shows it. Takes it. */
 void publish_seen(struct publish *p, struct node *take);
 /* The pod's container is about to start. uid "" when it is not known. */
@@ -50,3 +54,6 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
                       bool old_form);
 /* Writes a patch of this pod; one that waits already is replaced by it. */
 void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch);
+/* The same for what was done with its CPUs; a claim of cards that waits is not replaced by it. */
+void publish_applied(struct publish *p, const char *ns, const char *name, const char *uid,
+                     const struct strbuf *patch);

@@ -162,6 +162,7 @@ static void plugin_start(void *arg)
     argv[k++] = arena_printf(&a, "--state-dir=%s/state", n->dir);
     argv[k++] = "--http-address=127.0.0.1"; /* several nodes, one machine: nobody outside asks */
     argv[k++] = "--http-port=0";
+    argv[k++] = "--cpu-topology=off"; /* this machine's CPUs are not the node's */
     if (n->c.kubeconfig_path != NULL)
         argv[k++] = arena_printf(&a, "--kubeconfig=%s", n->c.kubeconfig_path);
     if (s->isolation != NULL)

@@ -75,6 +75,13 @@ static void only_the_difference(void **state)
                "{\"metadata\":{\"annotations\":{\"cosched.io/gpu-inventory\":\"{}\"},\"labels\":{"
                "\"aliyun.accelerator/nvidia_count\":null}}}",
                strbuf_str(&patch));
+    struct publish_wanted cpus = {.cpus = "{\"v\":1}"};
+    strbuf_reset(&patch);
+    publish_patches(&cpus, n, &patch, &status);
+    expect_str("CPUs alone, and nothing of cards that are not known",
+               "{\"metadata\":{\"annotations\":{\"cosched.io/cpu-topology\":\"{\\\"v\\\":1}\"}}}",
+               strbuf_str(&patch));
+    expect_str("not even their number", "", strbuf_str(&status));
     node_free(n);
     strbuf_reset(&patch);
     publish_assigned_patch("u1", false, &patch);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * processors - see the header.
+ *
+ * The layout is read at the start and again whenever the kernel's list of online CPUs or the reserved CPUs differ from what they were. Both are small files that are looked at
+ * every ten seconds: CPUs go offline by an administrator's hand or because they fail, and the scheduler plans with the annotation, not with the machine.
+ */
+#include "device-plugin/processors.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "device-plugin/cpuinfo.h"
+#include "lib/base/arena.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/yaml.h"
+#include "lib/model/names.h"
+
+enum { KUBELET_CONFIG_MAX = 1024 * 1024 };
+
+#define OFFSET(field) offsetof(struct processors_options, field)
+
+const struct option_row processors_option_rows[] = {
+    {.section = "CPUS"},
+    {.name = "cpu-topology",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(topology),
+     .fallback = "live",
+     .meta = "SOURCE",
+     .help =
+         "Where the layout in annotation " NAME_ANN_CPU_TOPOLOGY
+         " comes from: live (this machine), xml:FILE (as hwloc's lstopo saves it), synthetic:TEXT (hwloc's "
+         "description, such as 'pack:2 [numa] l3:8 core:8 pu:2'), off (nothing is published)."},
+    {.name = "reserved-cpus",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(reserved),
+     .meta = "LIST",
+     .help =
+         "CPUs to which no container is pinned, such as 0-1,64. Unless set: reservedSystemCPUs of --kubelet-config."},
+    {.name = "kubelet-config",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(kubelet_config),
+     .meta = "FILE",
+     .help = "The kubelet's configuration. KUBELET-DIR/config.yaml unless set."},
+    {0}};
+
+struct processors {
+    struct processors_config config;
+    char kubelet_config[PATH_MAX];
+    struct loop_timer look;
+    bool known;                      /* the three below are what was published */
+    struct cpuset online;            /* of the live machine */
+    struct cpuset reserved;          /* as asked, whether such CPUs exist or not */
+    char complaint[ERROR_TEXT_SIZE]; /* said once, not at every look */
+};
+
+static bool is_live(const struct processors *p)
+{
+    return str_eq(p->config.options->topology, "live");
+}
+
+static bool is_set(const char *s)
+{
+    return s != NULL && s[0] != '\0';
+}
+
+int processors_check(const struct processors_options *o, struct error *err)
+{
+    struct cpuset set;
+    if (!str_eq(o->topology, "off") && cpuinfo_check_source(o->topology, err) < 0)
+        return error_wrap(err, "--cpu-topology");
+    if (is_set(o->reserved) && cpuset_parse(o->reserved, &set, err) < 0)
+        return error_wrap(err, "--reserved-cpus");
+    return 0;
+}
+
+static void complain(struct processors *p, const char *what, const struct error *err)
+{
+    if (!str_eq(p->complaint, err->text))
+        log_warn(what, kv("error", err->text));
+    (void)str_format(p->complaint, sizeof p->complaint, "%s", err->text);
+}
+
+/* A kubelet without such a file has been given flags, which we do not see: nothing is reserved then. */
+static int read_kubelet(const char *path, struct cpuset *out, struct error *err)
+{
+    AUTO_STRBUF text;
+    AUTO_JSON *doc = NULL;
+    struct error why = ERROR_INIT;
+    strbuf_init(&text);
+    cpuset_clear(out);
+    if (file_read(path, KUBELET_CONFIG_MAX, &text, &why) < 0) {
+        if (why.code == ERROR_NOT_FOUND)
+            return 0;
+        *err = why;
+        return -1;
+    }
+    if (yaml_parse(&doc, strbuf_str(&text), text.len, 4 * KUBELET_CONFIG_MAX, err) < 0)
+        return error_wrap(err, "%s", path);
+    const char *list = json_get_str(json_root(doc), "reservedSystemCPUs");
+    if (list != NULL && cpuset_parse(list, out, err) < 0)
+        return error_wrap(err, "%s: reservedSystemCPUs", path);
+    return 0;
+}
+
+static void read_reserved(struct processors *p, struct cpuset *out)
+{
+    struct error err = ERROR_INIT;
+    const char *given = p->config.options->reserved;
+    if (is_set(given) ? cpuset_parse(given, out, &err) < 0
+                      : read_kubelet(p->kubelet_config, out, &err) < 0) {
+        complain(p, "the kubelet's reserved CPUs are not known, those known before stay", &err);
+        *out = p->reserved;
+    }
+}
+
+/* Reserved CPUs that the machine does not have are left out. */
+static void keep_known(struct cpu_topology *t, const struct cpuset *reserved)
+{
+    t->reserved = *reserved;
+    for (int cpu = -1; (cpu = cpuset_next(&t->reserved, cpu)) >= 0;)
+        if (cpu_topology_core_of(t, (unsigned)cpu) == TOPOLOGY_NO_CORE &&
+            !cpuset_has(&t->offline, (unsigned)cpu))
+            cpuset_remove(&t->reserved, (unsigned)cpu);
+}
+
+static int read_layout(struct processors *p, const struct cpuset *reserved, struct error *err)
+{
+    AUTO_STRBUF text;
+    struct cpu_topology t;
+    struct arena a;
+    strbuf_init(&text);
+    arena_init(&a, 0);
+    int result = cpuinfo_read(p->config.options->topology, p->config.sysfs, &a, &t, err);
+    if (result == 0) {
+        keep_known(&t, reserved);
+        cpu_topology_encode(&t, &text);
+        if (text.len > TOPOLOGY_BYTES_MAX)
+            result = error_set(err, ERROR_TOO_LARGE, "CPU topology: longer than %d bytes",
+                               TOPOLOGY_BYTES_MAX);
+    }
+    if (result == 0) {
+        log_info("CPUs", kv("topology", strbuf_str(&text)));
+        p->config.publish(p->config.arg, strbuf_str(&text));
+    }
+    arena_deinit(&a);
+    return result;
+}
+
+/* Reads the layout again if anything it depends on has changed. */
+static int look(struct processors *p, struct error *err)
+{
+    struct cpuset online = {{0}}, reserved;
+    read_reserved(p, &reserved);
+    if (is_live(p) && cpuinfo_list(p->config.sysfs, "online", &online, err) < 0)
+        return -1;
+    if (p->known && cpuset_equal(&online, &p->online) && cpuset_equal(&reserved, &p->reserved))
+        return 0;
+    if (read_layout(p, &reserved, err) < 0)
+        return -1;
+    p->known = true;
+    p->online = online;
+    p->reserved = reserved;
+    p->complaint[0] = '\0';
+    return 0;
+}
+
+static void on_look(void *arg)
+{
+    struct processors *p = arg;
+    struct error err = ERROR_INIT;
+    if (look(p, &err) < 0)
+        complain(p, "the layout of the CPUs cannot be read", &err);
+    loop_timer_set(p->config.loop, &p->look,
+                   p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_look, p);
+}
+
+int processors_start(struct processors **out, const struct processors_config *c, struct error *err)
+{
+    *out = NULL;
+    if (str_eq(c->options->topology, "off"))
+        return 0;
+    struct processors *p = mem_new(struct processors, 1);
+    bool given = is_set(c->options->kubelet_config);
+    p->config = *c;
+    if (!str_format(p->kubelet_config, sizeof p->kubelet_config, "%s%s",
+                    given ? c->options->kubelet_config : c->kubelet_dir,
+                    given ? "" : "/config.yaml")) {
+        free(p);
+        return error_set(err, ERROR_INVALID, "--kubelet-config: too long");
+    }
+    *out = p;
+    if (!is_live(p) && look(p, err) < 0)
+        return -1;
+    on_look(p);
+    return 0;
+}
+
+void processors_stop(struct processors *p)
+{
+    if (p == NULL)
+        return;
+    loop_timer_cancel(p->config.loop, &p->look);
+    free(p);
+}
