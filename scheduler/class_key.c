@@ -61,6 +61,19 @@ static void put_gpu(struct strbuf *out, const struct ledger_request *r)
     }
 }
 
+static void put_cpu(struct strbuf *out, const struct cluster_pod *cp)
+{
+    const struct cpu_request *r = cp->cpu;
+    if (r == NULL)
+        return;
+    strbuf_addc(out, 'U');
+    put_number(out, r->cpus);
+    put_number(out, r->numa);
+    put_number(out, r->apart);
+    put_number(out, r->burst);
+    put_number(out, r->shared);
+}
+
 static void put_selector(struct strbuf *out, const struct selector *s)
 {
     put_number(out, (int64_t)s->len);
@@ -165,6 +178,7 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
     const struct pod *p = cp->pod;
     put_request(out, &cp->request);
     put_gpu(out, &cp->gpu);
+    put_cpu(out, cp);
     put_node_affinity(out, p);
     put_tolerations(out, p);
     if (cp->has_ports) {

@@ -55,6 +55,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     amounts_names_init(&c->names);
     objects_init(&c->objects);
     volumes_held_init(&c->volumes);
+    cpu_shapes_init(&c->cpu_shapes);
     index_init(&c->index);
     table_init(&c->table);
     c->classes = classes_new();
@@ -91,6 +92,7 @@ void cluster_deinit(struct cluster *c)
     volumes_held_deinit(&c->volumes);
     classes_free(c->classes);
     gpu_prices_free(c->gpu_prices);
+    cpu_shapes_deinit(&c->cpu_shapes);
     index_deinit(&c->index);
     table_deinit(&c->table);
 }
@@ -189,6 +191,7 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
     cn->unreadable += cp->pod->unreadable != NULL;
     amounts_account(&cn->used, &cp->request, 1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+    cpu_book_account(&cn->cpus, &cp->claim.cpus, cp->cpu, 1);
     if (cp->has_ports) {
         hold_ports(cn, cp, cp->pod->containers, cp->pod->containers_len, false);
         hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
@@ -213,6 +216,7 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     (void)index_release(c, cp, cn);
     count_priority(c, cp->pod->priority, -1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
+    cpu_book_account(&cn->cpus, &cp->claim.cpus, cp->cpu, -1);
     cn->unreadable -= cp->pod->unreadable != NULL;
     if (cp->has_ports)
         release_ports(cn, cp);
@@ -252,14 +256,14 @@ static void claim_copy(struct cluster_pod *cp, const struct claim *from)
     to->shares = copy_of(a, from->shares, from->shares_len * sizeof *to->shares);
     to->group = copy_of(a, from->group, from->group_len * sizeof *to->group);
     to->visible = copy_of(a, from->visible, from->visible_len * sizeof *to->visible);
+    cpuclaim_copy(&to->cpus, &from->cpus, a);
     cp->claim_trusted = cp->gpu.any;
 }
 
 /* What the pod's annotations say it was given. A claim that does not add up to the request is not believed (contract, section 2). Which cards exist is the
  * ledger's business: the inventory may arrive later than the pod. */
-static void claim_read(struct cluster_pod *cp)
+static void claim_read_cards(struct cluster_pod *cp)
 {
-    claim_clear(cp);
     struct error err = ERROR_INIT;
     if (!cp->gpu.any)
         return;
@@ -267,6 +271,21 @@ static void claim_read(struct cluster_pod *cp)
                         ledger_request_is_met(&cp->gpu, &cp->claim, &cp->claim_arena);
     if (!cp->claim_trusted)
         claim_clear(cp);
+}
+
+/* CPUs are believed as they are written: the node agent binds to nothing else. Text that it cannot read binds nobody. */
+static void claim_read_cpus(struct cluster_pod *cp)
+{
+    if (cp->cpu != NULL)
+        (void)cpuclaim_decode(labels_get(&cp->pod->annotations, NAME_ANN_CPUSET), cp->pod,
+                              &cp->claim_arena, &cp->claim.cpus, NULL);
+}
+
+static void claim_read(struct cluster_pod *cp)
+{
+    claim_clear(cp);
+    claim_read_cards(cp);
+    claim_read_cpus(cp);
 }
 
 /* Did the node's device plugin make or correct this very claim? (A pod that came by another way, a card other than the one that was chosen.) Nobody else's
@@ -300,6 +319,7 @@ static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod
     amounts_of(&cp->request, &p->request, &c->names, &p->arena);
     cp->request.pods = 1;
     ledger_request_of(p, &p->arena, &cp->gpu);
+    cp->cpu = cpu_request_of(p, &p->arena);
     cp->has_ports = has_ports(p->containers, p->containers_len, false) ||
                     has_ports(p->init_containers, p->init_containers_len, true);
 }
@@ -479,8 +499,9 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     volumes_held_promise(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
-    /* The room that it had a right to is another one's now; on the same node at most another card. */
-    if (cp->nominated != NULL && (cp->gpu.any || !str_eq(cp->nominated, on->name)))
+    /* The room that it had a right to is another one's now; on the same node at most another card or CPU. */
+    if (cp->nominated != NULL &&
+        (cp->gpu.any || cp->cpu != NULL || !str_eq(cp->nominated, on->name)))
         events |= EVENT_POD_GONE;
     return events;
 }

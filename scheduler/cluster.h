@@ -19,6 +19,9 @@
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
 #include "scheduler/amounts.h"
+#include "scheduler/cpu_book.h"
+#include "scheduler/cpu_request.h"
+#include "scheduler/cpu_shapes.h"
 #include "scheduler/failures.h"
 #include "scheduler/index.h"
 #include "scheduler/ledger.h"
@@ -47,7 +50,8 @@ enum cluster_event {
     EVENT_NODE_GONE = 1 << 11,     /* with it a domain to spread over may be gone */
     EVENT_POD_COUNTED = 1 << 12,   /* affinity or spread counts another number of pods somewhere */
     EVENT_POD_PLACED = 1 << 13,    /* room was taken: a gang may be tried in another order */
-    EVENT_ALL = (1 << 14) - 1,
+    EVENT_NODE_CPU = 1 << 14,      /* CPU topology */
+    EVENT_ALL = (1 << 15) - 1,
 };
 
 struct cluster_port {
@@ -73,6 +77,7 @@ struct cluster_node {
     int64_t cards;                         /* gpu_prices.c's: how many, whoever serves them */
     uint32_t gpu_model;                    /* its number there */
     struct ledger ledger;
+    struct cpu_book cpus;
 };
 
 enum cluster_state {
@@ -85,11 +90,12 @@ enum cluster_state {
 struct cluster_pod {
     struct pod *pod;
     enum cluster_state state;
-    struct cluster_node *on;   /* assumed, bound */
-    size_t on_place;           /* index in on->pods */
-    struct amounts request;    /* extra in the pod's arena */
-    struct ledger_request gpu; /* in the pod's arena */
-    bool has_ports;            /* asks for host ports, in containers or sidecars */
+    struct cluster_node *on;       /* assumed, bound */
+    size_t on_place;               /* index in on->pods */
+    struct amounts request;        /* extra in the pod's arena */
+    struct ledger_request gpu;     /* in the pod's arena */
+    const struct cpu_request *cpu; /* in the pod's arena; NULL: none is asked for */
+    bool has_ports;                /* asks for host ports, in containers or sidecars */
     struct arena claim_arena;
     struct claim claim;
     bool
@@ -226,6 +232,7 @@ struct cluster {
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
     struct volumes_held volumes;
+    struct cpu_shapes cpu_shapes;
     /* What was found out about the nodes, and what has changed since: in no digest. */
     struct index index;
     struct table table;

@@ -20,6 +20,11 @@ uint64_t cluster_digest_claim(const struct cluster_pod *cp)
     }
     for (size_t i = 0; i < cp->claim.group_len; i++)
         h = (h ^ (uint64_t)(uint32_t)cp->claim.group[i]) * 1099511628211u;
+    for (size_t i = 0; i < cp->claim.cpus.len; i++) {
+        const struct cpuclaim_part *part = &cp->claim.cpus.parts[i];
+        h = mix(mix(h, part->container), (uint64_t)part->numa);
+        h = mix(h, str_hash((const char *)part->cpus.words, sizeof part->cpus.words));
+    }
     return h;
 }
 
@@ -34,6 +39,7 @@ uint64_t cluster_digest(const struct cluster *c)
         uint64_t h = str_hash(key, strlen(key));
         h = mix(h, amounts_digest(&cn->used));
         h = mix(h, ledger_digest(&cn->ledger));
+        h = mix(h, cpu_book_digest(&cn->cpus));
         h = mix(h, cn->unreadable);
         sum += mix(h, cn->pods.len);
     }

@@ -22,6 +22,7 @@ void cluster_nodes_delete(struct cluster_node *cn)
 {
     free(cn->preempt);
     ledger_deinit(&cn->ledger);
+    cpu_book_deinit(&cn->cpus);
     node_free(cn->node);
     amounts_deinit(&cn->used);
     vec_deinit(&cn->pods);
@@ -99,6 +100,20 @@ static void ledger_rebuild(struct cluster_node *cn)
     }
 }
 
+static const char *topology_of(const struct node *n)
+{
+    return n != NULL ? labels_get(&n->annotations, NAME_ANN_CPU_TOPOLOGY) : NULL;
+}
+
+static void cpus_rebuild(struct cluster *c, struct cluster_node *cn)
+{
+    const struct cpu_shape *old = cn->cpus.shape;
+    cpu_book_set_shape(&cn->cpus, cpu_shapes_take(&c->cpu_shapes, topology_of(cn->node)));
+    cpu_shapes_give(&c->cpu_shapes, old);
+    for (size_t i = 0; i < cn->pods.len; i++)
+        cpu_book_account(&cn->cpus, &cn->pods.items[i]->claim.cpus, cn->pods.items[i]->cpu, 1);
+}
+
 /* Most new versions of a Node are heartbeats: nothing that a plugin reads differs, and nothing has to be asked again. */
 static bool is_as_before(const struct node *a, const struct node *b, const struct amounts *had,
                          const struct amounts *has)
@@ -125,6 +140,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     amounts_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
     if (old == NULL) {
         ledger_rebuild(cn);
+        cpus_rebuild(c, cn);
         gpu_prices_node_changed(c, cn);
         table_set_stale(&c->table);
         return EVENT_NODE_ADDED;
@@ -144,6 +160,10 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         ledger_rebuild(cn);
         events |= EVENT_NODE_GPU;
     }
+    if (!str_eq(topology_of(old), topology_of(n))) {
+        cpus_rebuild(c, cn);
+        events |= EVENT_NODE_CPU;
+    }
     if (!is_as_before(old, n, &before, &cn->allocatable)) {
         gpu_prices_node_changed(c, cn);
         table_touch(&c->table, cn, true);
@@ -161,6 +181,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     cn->node = NULL;
     cn->allocatable = (struct amounts){0};
     ledger_rebuild(cn);
+    cpus_rebuild(c, cn);
     gpu_prices_node_changed(c, cn);
     node_free(old);
     table_set_stale(&c->table);

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { THREADS_MAX = 8, GROUPS_MAX = TOPOLOGY_GROUPS_MAX, TRIES_MAX = 2500 };
+enum { THREADS_MAX = TOPOLOGY_THREADS_MAX, GROUPS_MAX = TOPOLOGY_GROUPS_MAX, TRIES_MAX = 2500 };
 
 /* ---- layout ----------------------------------------------------------------------------------- */
 
@@ -49,37 +49,38 @@ static int add_groups(const struct cpuset *from, size_t n, const struct cpuset *
     return 0;
 }
 
-static void cores_of(const struct cpu_topology *t, struct cpuset *cores)
-{
-    for (uint32_t c = 0; c < t->cores; c++) {
-        cpuset_clear(&cores[c]);
-        for (uint32_t i = 0; i < t->threads; i++)
-            cpuset_add(&cores[c], c + i * t->cores);
-    }
-}
-
 int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct arena *a,
                      struct error *err)
 {
     *l = (struct cpus_layout){0};
     if (t->l3_len > GROUPS_MAX)
         return error_set(err, ERROR_INVALID, "l3: more than %d groups", GROUPS_MAX);
+    uint32_t most = t->numbering == TOPOLOGY_LISTED ? 1 : t->threads; /* listed ones may differ */
     if (t->threads == 0 || t->threads > THREADS_MAX || t->cores == 0 ||
-        t->cores > CPUSET_MAX / t->threads)
+        t->cores > CPUSET_MAX / most)
         return error_set(err, ERROR_INVALID, "cores: %lu of %lu threads are not possible",
                          (unsigned long)t->cores, (unsigned long)t->threads);
-    struct cpuset *cores = arena_new(a, struct cpuset, t->cores);
-    cores_of(t, cores);
+    struct cpuset *cores = cpu_topology_cores(t, a);
+    /* Many virtual machines do not say which CPUs share a cache. */
+    const struct cpuset *l3 = t->l3_len > 0 ? t->l3 : t->numa;
+    size_t l3_len = t->l3_len > 0 ? t->l3_len : t->numa_len;
     for (size_t i = 0; i < t->numa_len; i++)
         cpuset_union(&l->usable, &t->numa[i]);
     cpuset_subtract(&l->usable, &t->offline);
     cpuset_subtract(&l->usable, &t->reserved);
     if (add_groups(t->numa, t->numa_len, &l->usable, "numa", a, &l->numa, &l->numa_len, &l->numa_of,
                    err) < 0 ||
-        add_groups(t->l3, t->l3_len, &l->usable, "l3", a, &l->l3, &l->l3_len, &l->l3_of, err) < 0 ||
+        add_groups(l3, l3_len, &l->usable, "l3", a, &l->l3, &l->l3_len, &l->l3_of, err) < 0 ||
         add_groups(cores, t->cores, &l->usable, "cores", a, &l->cores, &l->cores_len, &l->core_of,
                    err) < 0)
         return -1;
+    l->numa_id = arena_new(a, uint16_t, l->numa_len);
+    for (size_t i = 0, n = 0; i < t->numa_len && n < l->numa_len; i++) {
+        struct cpuset part = t->numa[i];
+        cpuset_intersect(&part, &l->usable);
+        if (!cpuset_is_empty(&part))
+            l->numa_id[n++] = (uint16_t)i;
+    }
     return 0;
 }
 

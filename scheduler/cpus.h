@@ -30,6 +30,7 @@ struct cpus_layout {
     struct cpuset usable; /* neither offline nor reserved */
     struct cpuset *numa;  /* usable CPUs of each */
     size_t numa_len;
+    uint16_t *numa_id; /* the number of each, as published: one without usable CPUs is not here */
     struct cpuset *l3;
     size_t l3_len;
     struct cpuset *cores;
@@ -39,7 +40,7 @@ struct cpus_layout {
     uint16_t *core_of;
 };
 
-/* Everything in a. ERROR_INVALID when a usable CPU is in no NUMA node or in two, and so for L3 groups and cores. */
+/* Everything in a. ERROR_INVALID when a usable CPU is in no NUMA node or in two, and so for L3 groups and cores. Without any L3 group each NUMA node is one. */
 int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct arena *a,
                      struct error *err);
 

@@ -18,6 +18,8 @@ static const char *own_problem(const struct cluster_pod *cp, struct arena *a)
         return arena_printf(a, "cannot be read: %s", cp->pod->unreadable);
     if (cp->gpu.illegal != NULL)
         return cp->gpu.illegal;
+    if (cp->cpu != NULL && cp->cpu->illegal != NULL)
+        return cp->cpu->illegal;
     if (cp->pod->resource_claims)
         return "spec.resourceClaims (dynamic resource allocation) is not supported by this scheduler";
     return NULL;

@@ -77,10 +77,18 @@ static struct labels claim_of(struct drive *d, const struct cluster_pod *cp,
         return out;
     }
     const struct labels *given = &cp->pod->annotations;
-    out.items = arena_new(&d->arena, struct label, given->len);
+    bool pinned = cp->claim.cpus.len > 0;
+    out.items = arena_new(&d->arena, struct label, given->len + 1);
     for (size_t i = 0; i < given->len; i++)
-        if (claim_is_result_key(given->items[i].key) && given->items[i].value[0] != '\0')
+        if (claim_is_result_key(given->items[i].key) && given->items[i].value[0] != '\0' &&
+            !(pinned && str_eq(given->items[i].key, NAME_ANN_CPUSET)))
             out.items[out.len++] = (struct label){.key = given->items[i].key, .value = ""};
+    if (pinned) {
+        AUTO_STRBUF text = {0};
+        cpuclaim_encode(&cp->claim.cpus, cp->pod, &text);
+        out.items[out.len++] = (struct label){
+            .key = NAME_ANN_CPUSET, .value = arena_strndup(&d->arena, text.ptr, text.len)};
+    }
     return out;
 }
 

@@ -31,8 +31,13 @@ static bool claims_equal(const struct claim *a, const struct claim *b)
     return true;
 }
 
-/* Whether somebody who reads the pod's annotations now comes to what is accounted. */
-static bool annotations_hold(const struct cluster_pod *cp, struct arena *a)
+int dump_read_claim(const struct pod *p, struct arena *a, struct claim *out, struct error *err)
+{
+    const char *cpus = labels_get(&p->annotations, NAME_ANN_CPUSET);
+    return claim_decode(p, a, out, err) < 0 ? -1 : cpuclaim_decode(cpus, p, a, &out->cpus, err);
+}
+
+static bool cards_hold(const struct cluster_pod *cp, struct arena *a)
 {
     struct claim said = {0};
     struct error err = ERROR_INIT;
@@ -41,6 +46,22 @@ static bool annotations_hold(const struct cluster_pod *cp, struct arena *a)
     bool trusted =
         claim_decode(cp->pod, a, &said, &err) == 0 && ledger_request_is_met(&cp->gpu, &said, a);
     return trusted == cp->claim_trusted && (!trusted || claims_equal(&said, &cp->claim));
+}
+
+static bool cpus_hold(const struct cluster_pod *cp, struct arena *a)
+{
+    struct cpuclaim said = {0};
+    if (cp->cpu == NULL)
+        return true;
+    (void)cpuclaim_decode(labels_get(&cp->pod->annotations, NAME_ANN_CPUSET), cp->pod, a, &said,
+                          NULL);
+    return cpuclaim_equal(&said, &cp->claim.cpus);
+}
+
+/* Whether somebody who reads the pod's annotations now comes to what is accounted. */
+static bool annotations_hold(const struct cluster_pod *cp, struct arena *a)
+{
+    return cards_hold(cp, a) && cpus_hold(cp, a);
 }
 
 static int by_key(const void *a, const void *b)
@@ -54,7 +75,7 @@ static struct labels replaced(const struct cluster_pod *cp, struct arena *a)
 {
     const struct labels *own = &cp->pod->annotations;
     struct labels claimed = {0};
-    if (!claim_is_empty(&cp->claim)) {
+    if (!claim_is_empty(&cp->claim) || cp->claim.cpus.len > 0) {
         int64_t dev_gib = cp->claim.shares_len > 0
                               ? ledger_card_gib(&cp->on->ledger, cp->claim.shares[0].card)
                               : 0;

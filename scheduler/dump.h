@@ -26,3 +26,5 @@ enum { DUMP_VERSION = 1 };
 void dump_cluster(const struct cluster *c, struct strbuf *out);
 /* One pod as it stands in the dump. */
 void dump_one_pod(const struct cluster_pod *cp, struct strbuf *out);
+/* What an assumed pod of a dump was given: cards and CPUs. */
+int dump_read_claim(const struct pod *p, struct arena *a, struct claim *out, struct error *err);

@@ -151,6 +151,37 @@ static void print_volume(struct strbuf *b, const struct reasons_row *row)
     }
 }
 
+static void print_cpus(struct strbuf *b, const struct reasons_row *row)
+{
+    const struct reason *r = &row->reason;
+    const char *have = row->nodes == 1 ? "has" : "have", *s = r->want == 1 ? "" : "s";
+    switch (r->kind) {
+    case REASON_NO_TOPOLOGY:
+        strbuf_addf(b, "%s no CPU topology (%s)", have, r->what);
+        break;
+    case REASON_CPUS:
+        strbuf_addf(b, "%s fewer than %lld CPU%s to pin (most free: %lld on %s)", have,
+                    (long long)r->want, s, (long long)r->free, row->best_node);
+        break;
+    case REASON_CPUS_NUMA:
+        strbuf_addf(b, "%s no NUMA node with %lld CPU%s to pin (most free: %lld on %s)", have,
+                    (long long)r->want, s, (long long)r->free, row->best_node);
+        break;
+    case REASON_CPUS_SPLIT:
+        strbuf_addf(b, "%s CPUs to pin only on more than %lld NUMA node%s (fewest: %lld on %s)",
+                    have, (long long)r->want, s, (long long)-r->free, row->best_node);
+        break;
+    case REASON_CPUS_LENT:
+        strbuf_addf(b,
+                    "%s CPUs to pin only when those on loan are given back (asked: %lld, most "
+                    "free: %lld on %s)",
+                    have, (long long)r->want, (long long)r->free, row->best_node);
+        break;
+    default:
+        break;
+    }
+}
+
 static void print_row(struct strbuf *b, const struct reasons_row *row)
 {
     const struct reason *r = &row->reason;
@@ -264,6 +295,13 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
         break;
     case REASON_RESERVED:
         strbuf_addf(b, "%s room for %s", one ? "keeps" : "keep", r->what);
+        break;
+    case REASON_NO_TOPOLOGY:
+    case REASON_CPUS:
+    case REASON_CPUS_NUMA:
+    case REASON_CPUS_SPLIT:
+    case REASON_CPUS_LENT:
+        print_cpus(b, row);
         break;
     case REASON_KINDS:
         break;

@@ -55,6 +55,11 @@ enum reason_kind {
     REASON_REJECTED,         /* what: a resource that the kubelet lacked a moment ago */
     REASON_COMPUTE,          /* what: "alibabacloud.com/compute-class=gpu", which the node has */
     REASON_RESERVED,         /* what: "gang ns/x until 2026-11-16T09:30:00Z" */
+    REASON_NO_TOPOLOGY,      /* what: why the node's CPUs are not known */
+    REASON_CPUS,             /* want, free: CPUs that no other pod is bound to */
+    REASON_CPUS_NUMA,        /* the same of one NUMA node */
+    REASON_CPUS_SPLIT,       /* want: NUMA nodes allowed; free: those needed, below 0 */
+    REASON_CPUS_LENT,        /* want, free: CPUs; others are on loan and can be called back */
     REASON_KINDS,
 };
 

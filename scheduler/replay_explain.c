@@ -198,6 +198,7 @@ void replay_explain_placed(struct replay_explain *e, struct cluster *c, const st
         claim.group[i] = cp->claim.group[i];
     for (size_t i = 0; i < claim.visible_len; i++)
         claim.visible[i] = cp->claim.visible[i];
+    cpuclaim_copy(&claim.cpus, &cp->claim.cpus, &a);
     cluster_forget(c, cp);
     if (g->members.len > 1)
         e->note = "the other members of its gang are in place";

@@ -558,7 +558,7 @@ static void assume(struct replay_load *l, struct pod *p, const char *node)
     bool made;
     arena_init(&a, 0);
     strbuf_adds(&key, p->key);
-    if (claim_decode(p, &a, &claim, &err) < 0) {
+    if (dump_read_claim(p, &a, &claim, &err) < 0) {
         replay_load_refuse(l, strbuf_str(&key), &err);
         (void)cluster_put_pod(l->cluster, p, l->hooks); /* bound, with cards that nobody knows */
     } else {

@@ -91,6 +91,31 @@ static bool cards_beside(const struct cluster *c, const struct reservation *r,
     return fits;
 }
 
+static bool cpus_beside(const struct cluster *c, const struct reservation *r,
+                        const struct reservation_node *at, const struct cluster_pod *pod,
+                        const struct cluster_node *node)
+{
+    struct cpu_book room;
+    struct arena a;
+    const struct cluster_pod *cp;
+    struct cpuclaim claim;
+    if (pod->cpu == NULL)
+        return true;
+    arena_init(&a, 0);
+    cpu_book_try_on(&node->cpus, &a, &room);
+    for (size_t i = 0; i < node->pods.len; i++) {
+        cp = node->pods.items[i];
+        if (!outlasts(c, r, cp))
+            cpu_book_account(&room, &cp->claim.cpus, cp->cpu, -1);
+    }
+    for (size_t i = 0; i < at->members.len; i++)
+        if ((cp = member(c, at, i)) != NULL && cp->cpu != NULL)
+            cpu_book_expect(&room, cp->pod, cp->cpu, &a, &claim);
+    bool fits = cpu_book_has_room(&room, pod->cpu, NULL);
+    arena_deinit(&a);
+    return fits;
+}
+
 bool reservation_room_allows(const struct cluster *c, const struct cluster_pod *pod,
                              const struct cluster_node *node, struct reason *why)
 {
@@ -102,7 +127,8 @@ bool reservation_room_allows(const struct cluster *c, const struct cluster_pod *
             continue;
         int64_t end_ms = num_add_sat(c->reservations.clock_ms, reservation_plan_runtime(c, pod));
         if (end_ms <= r->start_ms ||
-            (amounts_beside(c, r, at, pod, node) && cards_beside(c, r, at, pod, node)))
+            (amounts_beside(c, r, at, pod, node) && cards_beside(c, r, at, pod, node) &&
+             cpus_beside(c, r, at, pod, node)))
             continue;
         if (why != NULL)
             *why = (struct reason){.kind = REASON_RESERVED, .what = r->what};

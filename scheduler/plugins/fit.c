@@ -8,7 +8,7 @@
  * A node whose kubelet has just sent such a pod back is the last resort.
  * Pod places count a little, so that pods that ask for nothing do not all go to one node. Evenness works against packing pods that ask for one resource only, so the
  * two orders in which a gang is tried that does not fit (CLUSTER_TIGHTEST_FIRST, CLUSTER_LOOSEST_FIRST) know nothing of it.
- * For pods that ask for cards, cards are what matters: fit has no opinion about them but in these two orders (gpu).
+ * For pods that ask for cards, cards are what matters, and for pods that are pinned, CPUs: fit has no opinion about them but in these two orders (gpu, cpu).
  */
 #include "lib/base/num.h"
 #include "scheduler/nominations.h"
@@ -138,7 +138,7 @@ static int32_t score_row(const struct plugin_ask *ask, const struct table_row *r
         return PLUGIN_SCORE_MAX - least_left(want, row, cpu, memory);
     if (ask->cluster->packing == CLUSTER_LOOSEST_FIRST)
         return least_left(want, row, cpu, memory);
-    if (ask->pod->gpu.any)
+    if (ask->pod->gpu.any || ask->pod->cpu != NULL)
         return 0;
     int32_t pods = share_left(1, row->pods, row->free_pods);
     int32_t left = (2 * cpu + 2 * memory + pods) / 5;

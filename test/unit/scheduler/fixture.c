@@ -8,6 +8,7 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
+#include "lib/model/topology.h"
 
 static void put_amount(struct json_writer *w, const char *name, int64_t value, const char *unit)
 {
@@ -130,7 +131,8 @@ static void write_node(struct json_writer *w, const struct fixture_node *f)
     put_pairs(w, "labels", f->labels,
               (const char *const[]){NAME_LABEL_GPU_PLACEMENT, f->placement, NULL});
     put_pairs(w, "annotations", NULL,
-              (const char *const[]){NAME_ANN_GPU_INVENTORY, f->inventory, NULL});
+              (const char *const[]){NAME_ANN_GPU_INVENTORY, f->inventory, NAME_ANN_CPU_TOPOLOGY,
+                                    f->topology, NULL});
     json_object_end(w);
     json_key(w, "spec");
     json_object_begin(w);
@@ -277,4 +279,23 @@ const char *fixture_inventory(struct arena *a, const char *mode, const char *car
     }
     strbuf_adds(&b, "]}");
     return arena_strdup(a, strbuf_str(&b));
+}
+
+const char *fixture_topology(struct arena *a, unsigned numa, unsigned l3, unsigned cores,
+                             unsigned threads, const char *reserved)
+{
+    unsigned groups = numa * l3, all = groups * cores;
+    struct cpu_topology t = {.threads = threads, .cores = all, .numa_len = numa, .l3_len = groups};
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF text = {0};
+    t.numa = arena_new(a, struct cpuset, numa);
+    t.l3 = arena_new(a, struct cpuset, groups);
+    for (unsigned core = 0; core < all; core++)
+        for (unsigned i = 0; i < threads; i++) {
+            cpuset_add(&t.numa[core / cores / l3], core + i * all);
+            cpuset_add(&t.l3[core / cores], core + i * all);
+        }
+    decoded(reserved != NULL ? cpuset_parse(reserved, &t.reserved, &err) : 0, &err, &text);
+    cpu_topology_encode(&t, &text);
+    return arena_strdup(a, strbuf_str(&text));
 }

@@ -58,6 +58,7 @@ struct fixture_node {
     int64_t pods;         /* 110; -1: none */
     const char *inventory;
     const char *placement;
+    const char *topology; /* of its CPUs: the annotation */
     const char *const *labels;
     const char *taints; /* as JSON: "[...]" */
     const char *other;  /* another resource that it has */
@@ -73,6 +74,9 @@ struct node *fixture_make_node(const struct fixture_node *f);
 struct pod_group *fixture_make_group(const char *name, int32_t min, enum pod_group_api api);
 struct pod_group *fixture_make_group_with(const char *name, int32_t min, enum pod_group_api api,
                                           const char *const *annotations);
+/* cosched.io/cpu-topology of a machine: so many NUMA nodes, L3 groups in each, cores in each group, threads, numbered as on bare metal. reserved may be NULL. */
+const char *fixture_topology(struct arena *a, unsigned numa, unsigned l3, unsigned cores,
+                             unsigned threads, const char *reserved);
 #define POD(...) fixture_make_pod(&(struct fixture_pod){__VA_ARGS__})
 #define NODE(...) fixture_make_node(&(struct fixture_node){__VA_ARGS__})
 

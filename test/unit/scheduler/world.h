@@ -20,7 +20,8 @@ struct world_slot {
     char name[16], uid[24], node[16], gang[16], min[16], count[16], nominated[16];
     char text[4][WORLD_TEXT]; /* values of annotations */
     const char *labels[12];
-    const char *annotations[40];
+    const char *annotations[48];
+    size_t requests; /* of them that ask for CPUs: the first ones, which no Binding changes */
 };
 
 struct world {

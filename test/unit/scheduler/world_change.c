@@ -64,8 +64,8 @@ static void confirm(struct world *w, struct world_slot *s, const struct cluster_
     claim_encode(&cp->claim, cp->pod, 15, &w->arena, &written);
     (void)str_format(s->node, sizeof s->node, "%s", cp->on->name);
     s->f.node = s->node;
-    size_t n = 0;
-    for (size_t i = 0; i < written.len && n < 38; i++) {
+    size_t n = s->requests;
+    for (size_t i = 0; i < written.len && n < 46; i++) {
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].key);
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].value);
     }
@@ -90,12 +90,14 @@ void world_update_pod(struct world *w, uint64_t i)
             w->said = "assumed pod confirmed";
             uint64_t before = cluster_digest(&w->cluster);
             struct cluster_node *on = cp->on;
-            uint64_t used = amounts_digest(&on->used), cards = ledger_digest(&on->ledger);
+            uint64_t used = amounts_digest(&on->used), cards = ledger_digest(&on->ledger),
+                     cpus = cpu_book_digest(&on->cpus);
             confirm(w, s, cp);
             world_put_pod(w, i);
             MUST(w, cp->state == CLUSTER_BOUND && cp->on == on, "%s", key);
             MUST(w, amounts_digest(&on->used) == used, "%s", key);
             MUST(w, ledger_digest(&on->ledger) == cards || on->node == NULL, "%s", key);
+            MUST(w, cpu_book_digest(&on->cpus) == cpus, "%s", key);
             MUST(w, cluster_digest(&w->cluster) != before, "%s", key);
             return;
         }

@@ -18,6 +18,8 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
     ledger_set_inventory(
         &ledger, cn->node ? labels_get(&cn->node->annotations, NAME_ANN_GPU_INVENTORY) : NULL,
         NULL);
+    struct cpu_book cpus = {0};
+    cpu_book_set_shape(&cpus, cn->cpus.shape);
     int64_t cpu = 0, gib = 0, percent = 0, cards = 0;
     for (size_t i = 0; i < cn->pods.len; i++) {
         const struct cluster_pod *cp = cn->pods.items[i];
@@ -25,6 +27,7 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
         MUST(w, cp->state == CLUSTER_ASSUMED || cp->state == CLUSTER_BOUND, "%s", cp->pod->key);
         amounts_account(&used, &cp->request, 1);
         ledger_account(&ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+        cpu_book_account(&cpus, &cp->claim.cpus, cp->cpu, 1);
         cpu = num_add_sat(cpu, cp->request.cpu_milli);
         gib += cp->gpu.hold_gib;
         percent += cp->gpu.hold_percent;
@@ -36,6 +39,10 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
     MUST(w, amounts_digest(&used) == amounts_digest(&cn->used), "used of %s", cn->name);
     MUST(w, used.extra_len == cn->used.extra_len, "names of %s", cn->name);
     MUST(w, ledger_digest(&ledger) == ledger_digest(&cn->ledger), "cards of %s", cn->name);
+    MUST(w, cpu_book_digest(&cpus) == cpu_book_digest(&cn->cpus), "CPUs of %s", cn->name);
+    MUST(w, cpuset_equal(&cpus.owned, &cn->cpus.owned) && cpuset_equal(&cpus.lent, &cn->cpus.lent),
+         "CPUs of %s", cn->name);
+    cpu_book_deinit(&cpus);
     /* Nobody rides free: what the pods ask for is on cards, or held on all of them. */
     const struct ledger *l = &cn->ledger;
     for (size_t i = 0; i < l->inventory.cards_len; i++) {

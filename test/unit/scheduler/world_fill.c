@@ -32,6 +32,13 @@ void world_put_node(struct world *w, uint64_t i)
         f.inventory = fixture_inventory(&w->specs, mode, cards[world_random(w, 4)]);
     if (world_chance(w, 3))
         f.inventory = "{\"v\":2}";
+    if (world_chance(w, 70))
+        f.topology =
+            fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2),
+                             1 + (unsigned)world_random(w, 2), 1 + (unsigned)world_random(w, 2),
+                             1 + (unsigned)world_random(w, 2), world_chance(w, 20) ? "0" : NULL);
+    if (world_chance(w, 2))
+        f.topology = "{\"v\":1}";
     if (world_chance(w, 30))
         f.placement = "spread";
     if (world_chance(w, 10))
@@ -168,6 +175,55 @@ static void fill_spec(struct world *w, struct world_slot *s)
         s->f.spec = arena_strdup(&w->specs, strbuf_str(&b) + 1);
 }
 
+/* The pod asks for CPUs of its own; now and then in a way that nobody can serve. */
+static void fill_cpus(struct world *w, struct world_slot *s)
+{
+    static const char *const specs[] = {
+        "{\"numaTopologyPolicy\":\"SingleNUMANode\",\"singleNUMANodeExclusive\":\"Required\"}",
+        "{\"numaTopologyPolicy\":\"SingleNUMANode\"}", "{\"numaTopologyPolicy\":\"Restricted\"}",
+        "{\"numaTopologyPolicy\":\"BestEffort\",\"singleNUMANodeExclusive\":\"Required\"}",
+        "{\"numaTopologyPolicy\":\"all\"}"};
+    size_t n = 0;
+    s->annotations[n++] = NAME_ANN_CPUSET_SCHEDULER;
+    s->annotations[n++] = world_chance(w, 60) ? "true" : world_chance(w, 90) ? "required" : "yes";
+    if (world_chance(w, 40)) {
+        s->annotations[n++] = NAME_ANN_NUMA_SPEC;
+        s->annotations[n++] = specs[world_chance(w, 95) ? world_random(w, 4) : 4];
+    }
+    if (world_chance(w, 25)) {
+        s->annotations[n++] = NAME_ANN_CPU_POLICY;
+        s->annotations[n++] = "static-burst";
+    }
+    if (world_chance(w, 20)) {
+        s->annotations[n++] = NAME_ANN_CPUSET_SHARED;
+        s->annotations[n++] = "true";
+    }
+    s->requests = n;
+    for (size_t i = 0; i < s->f.containers; i++)
+        s->f.c[i].cpu_milli = (1 + (int64_t)world_random(w, 3)) * 1000;
+    if (s->f.has_init && world_chance(w, 50))
+        s->f.init.cpu_milli = (int64_t)world_random(w, 4) * 1000;
+    if (world_chance(w, 3))
+        s->f.c[0].cpu_milli += 500;
+}
+
+/* CPUs as somebody else may have written them. */
+static size_t fill_cpuset(struct world *w, struct world_slot *s, size_t n)
+{
+    static const char *const claims[] = {
+        "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{}}}}}",
+        "{\"c0\":{\"1\":{\"elems\":{\"2\":{}}}}}",
+        "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"900\":{}}},\"3\":{\"elems\":{\"3\":{}}}}}",
+        "{\"other\":{\"0\":{\"elems\":{\"0\":{}}}}}",
+        "[]",
+        ""};
+    if (s->requests == 0 && !world_chance(w, 5))
+        return n;
+    s->annotations[n++] = NAME_ANN_CPUSET;
+    s->annotations[n++] = claims[world_random(w, 6)];
+    return n;
+}
+
 /* A new pod of that name: new uid, not bound. */
 void world_fill_pod(struct world *w, uint64_t i)
 {
@@ -199,7 +255,9 @@ void world_fill_pod(struct world *w, uint64_t i)
         s->f.c[0].other = world_chance(w, 50) ? "example.com/thing" : "example.com/rare";
         s->f.c[0].other_amount = world_chance(w, 5) ? hostile(w) : 1 + (int64_t)world_random(w, 3);
     }
-    if (world_chance(w, 2))
+    if (world_chance(w, 25))
+        fill_cpus(w, s);
+    if (world_chance(w, 2) && (s->requests == 0 || (s->f.containers < 2 && !s->f.has_init)))
         s->f.c[0].cpu_milli = hostile(w);
     if (world_chance(w, 2))
         s->f.c[0].memory_bytes = hostile(w);
@@ -250,8 +308,8 @@ void world_fill_pod(struct world *w, uint64_t i)
     s->f.labels = s->labels;
     s->f.annotations = s->annotations;
     if (world_chance(w, 5)) {
-        s->annotations[0] = NAME_ANN_BURST;
-        s->annotations[1] = world_chance(w, 50) ? "eci" : "eci_only";
+        s->annotations[s->requests] = NAME_ANN_BURST;
+        s->annotations[s->requests + 1] = world_chance(w, 50) ? "eci" : "eci_only";
     }
 }
 
@@ -260,7 +318,8 @@ void world_fill_claim(struct world *w, struct world_slot *s)
 {
     uint64_t card = world_random(w, 5);
     int64_t gib = num_min(s->f.c[0].gib, 1000);
-    size_t n = 0;
+    size_t n = fill_cpuset(w, s, s->requests);
+    s->annotations[n] = NULL;
     switch (world_random(w, 6)) {
     case 0:
         return;

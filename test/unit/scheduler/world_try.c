@@ -18,6 +18,39 @@ static void within(const struct world *w, const char *what, int64_t asked, int64
          (long long)total);
 }
 
+/* CPUs that are the pod's own are nobody else's, and as many as it asked for. */
+static void check_cpus(const struct world *w, const struct cluster_pod *p)
+{
+    const struct cpu_book *b = &p->on->cpus;
+    if (p->cpu == NULL)
+        return;
+    MUST(w, b->shape != NULL && b->shape->problem == NULL, "%s", p->pod->key);
+    struct cpuset owned, lent, all;
+    cpu_book_split(b->shape, &p->claim.cpus, p->cpu, &owned, &lent);
+    MUST(w, cpuset_count(&owned) == p->cpu->cpus, "%s", p->pod->key);
+    MUST(w, p->cpu->burst || cpuset_is_empty(&lent), "%s", p->pod->key);
+    for (uint32_t i = 0; i < p->cpu->each_len; i++) {
+        cpuclaim_of(&p->claim.cpus, i, &all);
+        uint32_t n = cpuset_count(&all);
+        MUST(w, n == p->cpu->each[i] || (p->cpu->burst && n > p->cpu->each[i]), "%s", p->pod->key);
+        MUST(w, cpuset_is_subset(&all, &b->shape->layout.usable), "%s", p->pod->key);
+    }
+    bool shared = false; /* with somebody who does not mind, who may have come in the same plan */
+    for (size_t i = 0; i < p->on->pods.len; i++)
+        shared |= p->on->pods.items[i]->cpu != NULL && p->on->pods.items[i]->cpu->shared;
+    for (int cpu = -1; !shared && (cpu = cpuset_next(&owned, cpu)) >= 0;)
+        MUST(w, b->owners[cpu] == 1 && b->borrowers[cpu] == 0, "%s: CPU %d", p->pod->key, cpu);
+    for (int cpu = -1; !shared && (cpu = cpuset_next(&lent, cpu)) >= 0;)
+        MUST(w, b->owners[cpu] == 0 && b->borrowers[cpu] == 1, "%s: CPU %d", p->pod->key, cpu);
+    uint32_t nodes = 0;
+    for (size_t i = 0; i < b->shape->layout.numa_len; i++) {
+        struct cpuset here = owned;
+        cpuset_intersect(&here, &b->shape->layout.numa[i]);
+        nodes += !cpuset_is_empty(&here);
+    }
+    MUST(w, p->cpu->numa != CPU_REQUEST_SINGLE || nodes == 1, "%s", p->pod->key);
+}
+
 /* I1, for what was just promised. */
 static void check_promise(const struct world *w, const struct plan_step *step)
 {
@@ -34,6 +67,7 @@ static void check_promise(const struct world *w, const struct plan_step *step)
         (void)amounts_get(&n->allocatable, p->request.extra[i].id, &total);
         within(w, p->request.extra[i].name, p->request.extra[i].value, used, total);
     }
+    check_cpus(w, p);
     if (!p->gpu.any)
         return;
     struct error err = ERROR_INIT;
@@ -150,7 +184,8 @@ void world_try_and_undo(struct world *w)
     plan_begin(&plan, &w->cluster);
     for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
         struct cluster_pod *cp = value;
-        if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL || !world_chance(w, 50))
+        if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL ||
+            (cp->cpu != NULL && cp->cpu->illegal != NULL) || !world_chance(w, 50))
             continue;
         struct pipeline_choice choice;
         choose(w, cp, &choice);
@@ -177,7 +212,8 @@ void world_filter_means_reserve(struct world *w)
     arena_reset(&w->arena);
     for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
         struct cluster_pod *cp = value;
-        if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL || !world_chance(w, 30))
+        if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL ||
+            (cp->cpu != NULL && cp->cpu->illegal != NULL) || !world_chance(w, 30))
             continue;
         struct plugin_ask ask = pipeline_ask(&w->cluster, cp);
         for (size_t k = 0; map_next(&w->cluster.nodes, &k, &name, &node);) {
@@ -201,7 +237,7 @@ void world_filter_means_reserve(struct world *w)
                 bool given = (*p)->reserve == NULL || (*p)->reserve(&ask, cn, &w->arena, &claim);
                 MUST(w, !yes || given, "I3: %s: %s on %s", (*p)->name, key, name);
                 MUST(w,
-                     !yes || (*p)->reserve == NULL ||
+                     !yes || *p != &plugin_gpu ||
                          ledger_request_is_met(&cp->gpu, &claim, &w->arena),
                      "%s on %s", key, name);
             }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cpu - CPUs of their own for pods with the annotation cpuset-scheduler. The book of the node counts and chooses (cpu_book.h). Behind gpu in the table: the CPUs are chosen on the NUMA node of the cards
+ * that the pod has just got.
+ */
+#include "scheduler/cpu_book.h"
+#include "scheduler/nominations.h"
+#include "scheduler/plugin.h"
+
+/* What is left for the pod when those that wait here before it have got their CPUs: the node's book itself, or one in *room. */
+static const struct cpu_book *book_for(const struct plugin_ask *ask,
+                                       const struct cluster_node *node, struct arena *a,
+                                       struct cpu_book *room)
+{
+    const struct cluster_pod *other;
+    const struct cpu_book *b = &node->cpus;
+    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;) {
+        struct cpuclaim claim;
+        if (other->cpu == NULL)
+            continue;
+        if (b != room)
+            cpu_book_try_on(b, a, room);
+        b = room;
+        cpu_book_expect(room, other->pod, other->cpu, a, &claim);
+    }
+    return b;
+}
+
+static void explain(const struct cpu_book *b, const struct cpu_book_why *no, struct reason *why)
+{
+    switch (no->no) {
+    case CPU_BOOK_FITS:
+    case CPU_BOOK_NO_TOPOLOGY:
+        *why = (struct reason){.kind = REASON_NO_TOPOLOGY,
+                               .what = b->shape != NULL ? b->shape->problem : "none published"};
+        break;
+    case CPU_BOOK_TOO_FEW:
+        *why = (struct reason){.kind = REASON_CPUS, .want = no->want, .free = no->free};
+        break;
+    case CPU_BOOK_NO_NUMA:
+        *why = (struct reason){.kind = REASON_CPUS_NUMA, .want = no->want, .free = no->free};
+        break;
+    case CPU_BOOK_TOO_MANY_NUMA:
+        *why = (struct reason){.kind = REASON_CPUS_SPLIT, .want = no->want, .free = -no->free};
+        break;
+    case CPU_BOOK_ON_LOAN:
+        *why = (struct reason){.kind = REASON_CPUS_LENT, .want = no->want, .free = no->free};
+        break;
+    }
+}
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    struct cpu_book room;
+    struct cpu_book_why no;
+    if (ask->pod->cpu == NULL)
+        return true;
+    const struct cpu_book *b = book_for(ask, node, a, &room);
+    if (cpu_book_has_room(b, ask->pod->cpu, why != NULL ? &no : NULL))
+        return true;
+    if (why != NULL)
+        explain(b, &no, why);
+    return false;
+}
+
+static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    return ask->pod->cpu != NULL ? cpu_book_score(&node->cpus, ask->pod->cpu) : 0;
+}
+
+/* The NUMA nodes of the cards. */
+static struct cpu_book_near near_cards(const struct cluster_node *node, const struct claim *claim,
+                                       struct arena *a)
+{
+    size_t len = 0;
+    int32_t *numa = arena_new(a, int32_t, claim->shares_len + claim->group_len);
+    for (size_t i = 0; i < claim->shares_len + claim->group_len; i++) {
+        int32_t card =
+            i < claim->shares_len ? claim->shares[i].card : claim->group[i - claim->shares_len];
+        int32_t at = ledger_find_card(&node->ledger, card);
+        if (at >= 0 && node->ledger.inventory.cards[at].numa >= 0)
+            numa[len++] = node->ledger.inventory.cards[at].numa;
+    }
+    return (struct cpu_book_near){.numa = numa, .len = len};
+}
+
+static bool reserve(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                    struct claim *claim)
+{
+    struct cpu_book room;
+    if (ask->pod->cpu == NULL)
+        return true;
+    struct cpu_book_near near = near_cards(node, claim, a);
+    return cpu_book_choose(book_for(ask, node, a, &room), ask->pod->pod, ask->pod->cpu, &near, a,
+                           &claim->cpus);
+}
+
+static bool applies(const struct cluster_pod *pod)
+{
+    return pod->cpu != NULL;
+}
+
+const struct plugin plugin_cpu = {.name = "cpu",
+                                  .wakes = EVENT_NODE_CPU | EVENT_POD_GONE,
+                                  .depends = PLUGIN_HELD,
+                                  .score_depends = PLUGIN_HELD,
+                                  .applies = applies,
+                                  .filter = filter,
+                                  .score = score,
+                                  .weight = 4,
+                                  .reserve = reserve};
