@@ -30,15 +30,7 @@
 #include "scheduler/classes.h"
 #include "scheduler/pipeline.h"
 #include "scheduler/preempt.h"
-
-/* CPU time of this thread: on a quiet machine the same as the wall's, on a busy one the figure that still means something. */
-static int64_t cpu_us(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0)
-        abort();
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
+#include "test/bench/result.h"
 
 /* VICTIMS: a pod of 40 CPUs on a node of 64 with 32 free, in pieces of 2. */
 enum {
@@ -59,12 +51,6 @@ struct bench_case {
     unsigned apps;        /* different labels */
     const char *upstream; /* pods/s that kube-scheduler's own CI asks for in the like */
 };
-
-static void fail(const char *what, const struct error *err)
-{
-    fprintf(stderr, "bench_decide: %s: %s\n", what, err->text);
-    exit(1);
-}
 
 static void important(struct strbuf *b, unsigned i);
 
@@ -88,7 +74,7 @@ static void put_node(struct cluster *c, unsigned i)
                     "\"ephemeral-storage\":\"1Ti\",\"pods\":\"110\"}}}");
     if (json_parse(&doc, strbuf_str(&b), b.len, &err) < 0 ||
         decode_node(json_root(doc), &n, &err) < 0)
-        fail("node", &err);
+        result_fail("node", err.text);
     (void)cluster_put_node(c, n);
     strbuf_deinit(&b);
 }
@@ -126,7 +112,7 @@ static void put_pod(struct cluster *c, const struct bench_case *k, unsigned i, c
         node != NULL ? 8192 : 256 + 16 * shape, node != NULL ? "Running" : "Pending");
     if (json_parse(&doc, strbuf_str(&b), b.len, &err) < 0 ||
         decode_pod(json_root(doc), &p, &err) < 0)
-        fail("pod", &err);
+        result_fail("pod", err.text);
     (void)cluster_put_pod(c, p, NULL);
     strbuf_deinit(&b);
 }
@@ -207,7 +193,7 @@ static int64_t decide(struct bench *b, size_t n, bool by_scan)
     struct pipeline_choice *choice = malloc(sizeof *choice);
     if (choice == NULL)
         abort();
-    int64_t began = cpu_us();
+    int64_t began = result_cpu_us();
     for (size_t i = 0; i < n; i++) {
         if (by_scan)
             pipeline_scan(&b->cluster, b->pods.items[i], &b->arena, choice);
@@ -221,7 +207,7 @@ static int64_t decide(struct bench *b, size_t n, bool by_scan)
         cluster_assume(&b->cluster, b->pods.items[i], choice->node, &choice->claim);
         arena_reset(&b->arena);
     }
-    int64_t took = cpu_us() - began;
+    int64_t took = result_cpu_us() - began;
     for (size_t i = 0; i < n; i++) {
         cluster_forget(&b->cluster, b->pods.items[i]);
         b->pods.items[i]->class_serial = 0; /* the next repeat has never seen it */
@@ -290,7 +276,7 @@ static int64_t decide_victims(struct bench *b, size_t n, bool by_scan)
     struct pipeline_choice *choice = malloc(sizeof *choice);
     if (choice == NULL)
         abort();
-    int64_t began = cpu_us();
+    int64_t began = result_cpu_us();
     for (size_t i = 0; i < n; i++) {
         size_t victims = (by_scan ? count_victims : choose_victims)(b, b->pods.items[i], choice);
         if (victims != VICTIMS) {
@@ -299,15 +285,9 @@ static int64_t decide_victims(struct bench *b, size_t n, bool by_scan)
         }
         arena_reset(&b->arena);
     }
-    int64_t took = cpu_us() - began;
+    int64_t took = result_cpu_us() - began;
     free(choice);
     return took;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
 }
 
 static int64_t measure(const struct bench_case *k, unsigned nodes, int64_t repeats,
@@ -334,18 +314,21 @@ static int64_t measure(const struct bench_case *k, unsigned nodes, int64_t repea
         slow[r] = SCANNED * INT64_C(1000000) / num_max(scan_us, 1);
         quick[r] = (int64_t)n * 1000000 / num_max(us, 1);
     }
-    qsort(quick, (size_t)repeats, sizeof quick[0], by_value);
-    qsort(slow, (size_t)repeats, sizeof slow[0], by_value);
-    int64_t median = quick[repeats / 2], baseline = slow[repeats / 2];
-    printf("RESULT name=decide-%s-%u value=%" PRId64 " unit=decisions/s baseline=%" PRId64
-           " ratio=%" PRId64,
-           k->name, nodes, median, baseline, median / num_max(baseline, 1));
-    if (nodes == GOAL_NODES)
-        printf(" goal=%" PRId64 " met=%s", k->goal, median >= k->goal ? "yes" : "no");
-    printf(" min=%" PRId64 " max=%" PRId64 " repeats=%" PRId64
-           " upstream-ci=%s(not-the-same-work)\n",
-           quick[0], quick[repeats - 1], repeats, k->upstream);
-    (void)fflush(stdout);
+    int64_t median = quantile(quick, repeats, 50);
+    char name[64];
+    (void)str_format(name, sizeof name, "decide-%s-%u", k->name, nodes);
+    struct result result = {.name = name,
+                            .unit = "decisions/s",
+                            .value = (double)median,
+                            .baseline = (double)quantile(slow, repeats, 50)};
+    if (nodes == GOAL_NODES) {
+        result.goal = (double)k->goal;
+        result.met = result_met(median >= k->goal);
+    }
+    result_print(&result,
+                 "min=%" PRId64 " max=%" PRId64 " repeats=%" PRId64
+                 " upstream-ci=%s(not-the-same-work)",
+                 quick[0], quick[repeats - 1], repeats, k->upstream);
     vec_deinit(&b.pods);
     cluster_deinit(&b.cluster);
     arena_deinit(&b.arena);
@@ -370,10 +353,15 @@ int main(int argc, char **argv)
             continue;
         for (size_t k = 0; k < SIZES; k++)
             rate[k] = measure(&cases[i], sizes[k], repeats, decisions);
-        int64_t percent = rate[2] * 100 / num_max(rate[1], 1);
-        printf("RESULT name=decide-%s-15000-of-5000 value=%" PRId64
-               " unit=%% baseline=100 goal=50 met=%s\n",
-               cases[i].name, percent, percent >= 50 ? "yes" : "no");
+        char name[64];
+        (void)str_format(name, sizeof name, "decide-%s-15000-of-5000", cases[i].name);
+        result_print(&(struct result){.name = name,
+                                      .unit = "decisions/s",
+                                      .value = (double)rate[2],
+                                      .baseline = (double)rate[1],
+                                      .goal = (double)rate[1] / 2,
+                                      .met = result_met(rate[2] * 2 >= rate[1])},
+                     "%s", "");
     }
     return 0;
 }

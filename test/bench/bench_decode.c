@@ -20,6 +20,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
+#include "test/bench/result.h"
 #include "test/bench/yyjson_baseline.h"
 
 static void add_metadata(struct strbuf *b, unsigned i)
@@ -142,18 +143,6 @@ static void free_pods(struct pod **pods, size_t n)
         pod_free(pods[i]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int64_t median(int64_t *us, size_t n)
-{
-    qsort(us, n, sizeof *us, by_value);
-    return us[n / 2];
-}
-
 static int64_t high_water_kib(void)
 {
     char line[256];
@@ -235,14 +224,16 @@ int main(int argc, char **argv)
         if (done != (size_t)count)
             abort();
     }
-    int64_t ours_us = median(ours, (size_t)rounds), bare_us = median(bare, (size_t)rounds);
-    int64_t percent = (ours_us * 100 + bare_us - 1) / bare_us;
-    printf(
-        "RESULT name=decode value=%lld.%03lld unit=ms baseline=%lld.%03lld ratio=%lld.%02lld goal=2"
-        ".0 met=%s\n",
-        (long long)ours_us / 1000, (long long)ours_us % 1000, (long long)bare_us / 1000,
-        (long long)bare_us % 1000, (long long)percent / 100, (long long)percent % 100,
-        percent <= 200 ? "yes" : "no");
+    double ours_ms = (double)quantile(ours, rounds, 50) / 1000;
+    double bare_ms = (double)quantile(bare, rounds, 50) / 1000;
+    result_print(&(struct result){.name = "decode",
+                                  .unit = "ms",
+                                  .places = 3,
+                                  .value = ours_ms,
+                                  .baseline = bare_ms,
+                                  .goal = 2 * bare_ms,
+                                  .met = result_met(ours_ms <= 2 * bare_ms)},
+                 "%s", "");
     strbuf_deinit(&list);
     free(work);
     free(pods);

@@ -89,20 +89,6 @@ static const struct bench_case cases[] = {
     {"victims", 0, 100, larger_than_free, "", 1000, CYCLE_NO_ROOM},
 };
 
-static void fail(const char *what, const char *why)
-{
-    fprintf(stderr, "bench_gang: %s: %s\n", what, why);
-    exit(1);
-}
-
-static int64_t cpu_us(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0)
-        abort();
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 /* ---- the cluster ---- */
 
 static void put_node(struct cluster *c, unsigned i)
@@ -119,7 +105,7 @@ static void put_node(struct cluster *c, unsigned i)
                 i, i, i, i % ZONES);
     if (json_parse(&doc, strbuf_str(&b), b.len, &err) < 0 ||
         decode_node(json_root(doc), &n, &err) < 0)
-        fail("node", err.text);
+        result_fail("node", err.text);
     (void)cluster_put_node(c, n);
 }
 
@@ -140,7 +126,7 @@ static struct pod *make_pod(const char *name, unsigned i, unsigned cpu_milli, co
                 phase);
     if (json_parse(&doc, strbuf_str(&b), b.len, &err) < 0 ||
         decode_pod(json_root(doc), &p, &err) < 0)
-        fail("pod", err.text);
+        result_fail("pod", err.text);
     return p;
 }
 
@@ -177,15 +163,15 @@ static int64_t plan_gang(struct cluster *c, const struct bench_case *k, struct a
     struct cycle_result result;
     (void)str_format(key, sizeof key, "%s", last->key);
     arena_reset(a);
-    int64_t began = cpu_us();
+    int64_t began = result_cpu_us();
     (void)cluster_put_pod(c, last, NULL);
     struct gang *g = cluster_find_pod(c, key)->gang;
     plan_begin(&plan, c);
     cycle_run(c, g, &plan, a, &result);
-    int64_t took = cpu_us() - began;
+    int64_t took = result_cpu_us() - began;
     if (result.verdict != k->verdict || (k->priority > 0) != (result.victims_len > 0) ||
         (k->priority > 0 && result.nominations_len != k->members))
-        fail(k->name, result.sentence != NULL ? result.sentence : "placed");
+        result_fail(k->name, result.sentence != NULL ? result.sentence : "placed");
     for (size_t i = 0; i < plan.steps.len; i++)
         cluster_forget(c, plan.steps.items[i].pod);
     for (size_t i = 0; i < g->members.len; i++)
@@ -203,7 +189,7 @@ static int64_t scan_members(struct cluster *c, const struct bench_case *k, struc
     if (choice == NULL)
         abort();
     plan_begin(&plan, c);
-    int64_t began = cpu_us();
+    int64_t began = result_cpu_us();
     for (unsigned i = 0; i < SCANNED; i++) {
         char key[64];
         (void)str_format(key, sizeof key, "team/member-%05u", i);
@@ -212,17 +198,11 @@ static int64_t scan_members(struct cluster *c, const struct bench_case *k, struc
         if (choice->node != NULL)
             plan_place(&plan, cp, choice->node, &choice->claim);
     }
-    int64_t took = cpu_us() - began;
+    int64_t took = result_cpu_us() - began;
     plan_end(&plan);
     free(choice);
     arena_reset(a);
     return took * k->members / SCANNED;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
 }
 
 static void measure(const struct bench_case *k, int64_t repeats)
@@ -237,19 +217,19 @@ static void measure(const struct bench_case *k, int64_t repeats)
         slow[i] = scan_members(&c, k, &a);
         quick[i] = plan_gang(&c, k, &a);
     }
-    qsort(quick, (size_t)repeats, sizeof quick[0], by_value);
-    qsort(slow, (size_t)repeats, sizeof slow[0], by_value);
-    int64_t median = quick[repeats / 2], baseline = slow[repeats / 2];
-    printf("RESULT name=gang-plan-%s-%u-of-%u value=%" PRId64 " unit=us baseline=%" PRId64
-           " ratio=%" PRId64 " goal=%" PRId64 " met=%s min=%" PRId64 " max=%" PRId64
-           " repeats=%" PRId64 "\n",
-           k->name, k->members, (unsigned)NODES, median, baseline, baseline / num_max(median, 1),
-           k->goal_us,
-           k->goal_us == 0        ? "no-goal"
-           : median <= k->goal_us ? "yes"
-                                  : "no",
-           quick[0], quick[repeats - 1], repeats);
-    (void)fflush(stdout);
+    int64_t median = quantile(quick, repeats, 50);
+    char name[64];
+    (void)str_format(name, sizeof name, "gang-plan-%s-%u-of-%u", k->name, k->members,
+                     (unsigned)NODES);
+    struct result result = {.name = name,
+                            .unit = "us",
+                            .value = (double)median,
+                            .baseline = (double)quantile(slow, repeats, 50),
+                            .goal = (double)k->goal_us};
+    if (k->goal_us > 0)
+        result.met = result_met(median <= k->goal_us);
+    result_print(&result, "min=%" PRId64 " max=%" PRId64 " repeats=%" PRId64, quick[0],
+                 quick[repeats - 1], repeats);
     cluster_deinit(&c);
     arena_deinit(&a);
 }
@@ -265,19 +245,23 @@ static void warn(void *arg, const char *text)
 static void print_trace(const struct replay_trace *t)
 {
     enum { MEAN_GOAL_PERCENT = 70 };
-    int64_t percent = t->cosched.mean_ms * 100 / num_max(t->fifo.mean_ms, 1);
     AUTO_STRBUF table = {0};
     replay_trace_print(t, &table);
     printf("%s", strbuf_str(&table));
-    printf("RESULT name=gang-trace-mean-wait value=%" PRId64 " unit=ms baseline=%" PRId64
-           " percent=%" PRId64 " goal=%d met=%s p99=%" PRId64 " p99-fifo=%" PRId64 "\n",
-           t->cosched.mean_ms, t->fifo.mean_ms, percent, MEAN_GOAL_PERCENT,
-           percent <= MEAN_GOAL_PERCENT ? "yes" : "no", t->cosched.p99_ms, t->fifo.p99_ms);
-    printf("RESULT name=gang-trace-incomplete value=%" PRId64 " unit=card-ms baseline=%" PRId64
-           " goal=0 met=%s\n",
-           t->cosched.incomplete_ms, t->wait.incomplete_ms,
-           t->cosched.incomplete_ms == 0 ? "yes" : "no");
-    (void)fflush(stdout);
+    double goal_ms = (double)t->fifo.mean_ms * MEAN_GOAL_PERCENT / 100;
+    result_print(&(struct result){.name = "gang-trace-mean-wait",
+                                  .unit = "ms",
+                                  .value = (double)t->cosched.mean_ms,
+                                  .baseline = (double)t->fifo.mean_ms,
+                                  .goal = goal_ms,
+                                  .met = result_met((double)t->cosched.mean_ms <= goal_ms)},
+                 "p99=%" PRId64 " p99-fifo=%" PRId64, t->cosched.p99_ms, t->fifo.p99_ms);
+    result_print(&(struct result){.name = "gang-trace-incomplete",
+                                  .unit = "card-ms",
+                                  .value = (double)t->cosched.incomplete_ms,
+                                  .baseline = (double)t->wait.incomplete_ms,
+                                  .met = result_met(t->cosched.incomplete_ms == 0)},
+                 "%s", "");
 }
 
 static void measure_trace(void)
@@ -303,7 +287,7 @@ static void measure_trace(void)
             "in the repository Rivendile/Muri\"\n",
             err.text);
     else if (replay_trace_run(&t, &err) < 0)
-        fail("trace", err.text);
+        result_fail("trace", err.text);
     else
         print_trace(&t);
     replay_trace_deinit(&t);
@@ -319,7 +303,7 @@ static void measure_cluster(void (*run)(void))
     char *no_arguments[] = {(char[]){"bench_gang"}, NULL};
     struct error err = ERROR_INIT;
     if (options_parse(&program, tables, 1, no_arguments, NULL, &err) != OPTIONS_RUN)
-        fail("options", err.text);
+        result_fail("options", err.text);
     process_init();
     run();
 }
@@ -353,6 +337,6 @@ int main(int argc, char **argv)
         any = true;
     }
     if (!any)
-        fail(only, "no such case");
+        result_fail(only, "no such case");
     return 0;
 }

@@ -17,138 +17,18 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/mem.h"
-#include "lib/base/num.h"
-#include "lib/base/options.h"
 #include "lib/base/str.h"
-#include "test/bench/local.h"
+#include "test/bench/load.h"
 
-enum { CONNECTIONS = 16, WATCHERS = 4, LOAD_MS = 60000, BINDS = 10000, EVENTS = 40000 };
-
-static struct {
-    int64_t nodes, pods, rounds;
-} options;
-
-static const struct option_row rows[] = {{.name = "nodes",
-                                          .kind = OPTION_INT,
-                                          .offset = 0,
-                                          .fallback = "10000",
-                                          .min = 1,
-                                          .max = 100000,
-                                          .meta = "N",
-                                          .help = "Hollow nodes."},
-                                         {.name = "pods",
-                                          .kind = OPTION_INT,
-                                          .offset = sizeof(int64_t),
-                                          .fallback = "100000",
-                                          .min = 1,
-                                          .max = 1000000,
-                                          .meta = "N",
-                                          .help = "Pods."},
-                                         {.name = "rounds",
-                                          .kind = OPTION_INT,
-                                          .offset = 2 * sizeof(int64_t),
-                                          .fallback = "3",
-                                          .min = 1,
-                                          .max = 9,
-                                          .meta = "N",
-                                          .help = "Repeats; the figures are medians."},
-                                         {0}};
+enum { WATCHERS = 4, LOAD_MS = 60000, BINDS = 10000, EVENTS = 40000 };
 
 static struct local server;
 
 /* ---- requests --------------------------------------------------------------------------------- */
 
-struct connection {
-    int fd;
-    struct strbuf in;
-    bool waiting;
-};
-
-typedef void (*print_request)(struct strbuf *out, int64_t i);
-
-static void send_next(struct connection *c, print_request print, int64_t i, struct strbuf *text)
-{
-    strbuf_reset(text);
-    print(text, i);
-    local_send(c->fd, text);
-    c->waiting = true;
-}
-
-/* Sends requests 0..count-1 and takes their replies; each must be 200 or 201. */
-static void run_requests(print_request print, int64_t count)
-{
-    struct connection all[CONNECTIONS] = {0};
-    struct pollfd polls[CONNECTIONS];
-    struct strbuf text = {0};
-    int64_t next = 0, done = 0;
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        all[i].fd = local_dial(server.port);
-    while (done < count) {
-        for (size_t i = 0; i < CONNECTIONS; i++) {
-            if (!all[i].waiting && next < count)
-                send_next(&all[i], print, next++, &text);
-            polls[i] = (struct pollfd){.fd = all[i].fd, .events = POLLIN};
-        }
-        if (poll(polls, CONNECTIONS, 60000) <= 0)
-            die("no reply within a minute");
-        for (size_t i = 0; i < CONNECTIONS; i++) {
-            struct connection *c = &all[i];
-            if (!(polls[i].revents & (POLLIN | POLLERR | POLLHUP)))
-                continue;
-            strbuf_reserve(&c->in, 16384);
-            ssize_t n = recv(c->fd, c->in.ptr + c->in.len, 16384, MSG_DONTWAIT);
-            if (n <= 0)
-                die("connection lost");
-            c->in.len += (size_t)n;
-            c->in.ptr[c->in.len] = '\0';
-            size_t whole = local_whole_reply(&c->in);
-            if (whole == 0)
-                continue;
-            if (!str_starts(c->in.ptr, "HTTP/1.1 20"))
-                die(c->in.ptr);
-            strbuf_consume(&c->in, whole);
-            c->waiting = false;
-            done++;
-        }
-    }
-    for (size_t i = 0; i < CONNECTIONS; i++) {
-        close(all[i].fd);
-        strbuf_deinit(&all[i].in);
-    }
-    strbuf_deinit(&text);
-}
-
-static void print_post(struct strbuf *out, const char *path, const struct strbuf *body)
-{
-    strbuf_addf(out,
-                "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: "
-                "application/json\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-                path, body->len);
-    strbuf_add(out, body->ptr, body->len);
-}
-
 static void print_pod(struct strbuf *out, int64_t i)
 {
-    static struct strbuf body;
-    strbuf_reset(&body);
-    strbuf_addf(
-        &body,
-        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"worker-%06lld\","
-        "\"namespace\":\"default\",\"labels\":{\"app\":\"train\",\"job\":\"job-%lld\",\"role\":"
-        "\"worker\",\"team\":\"vision\"},\"annotations\":{\"example.org/owner\":\"someone@example.org"
-        "\",\"example.org/purpose\":\"a pod of a size that is usual for a training job\"}},"
-        "\"spec\":{\"schedulerName\":\"cosched\",\"containers\":[{\"name\":\"main\",\"image\":"
-        "\"registry.example.org/team/train:v1.2.3\",\"command\":[\"python\",\"train.py\","
-        "\"--epochs=90\",\"--batch-size=256\"],\"env\":[{\"name\":\"RANK\",\"value\":\"%lld\"},"
-        "{\"name\":\"MASTER_ADDR\",\"value\":\"worker-0\"},{\"name\":\"MASTER_PORT\",\"value\":"
-        "\"23456\"},{\"name\":\"NCCL_DEBUG\",\"value\":\"INFO\"}],\"resources\":{\"limits\":{\"cpu\":"
-        "\"2\",\"memory\":\"4Gi\"},\"requests\":{\"cpu\":\"2\",\"memory\":\"4Gi\"}},"
-        "\"volumeMounts\":[{\"name\":\"data\",\"mountPath\":\"/data\"}]}],\"volumes\":[{\"name\":"
-        "\"data\",\"emptyDir\":{}}],\"restartPolicy\":\"Never\",\"tolerations\":[{\"key\":\"gpu\","
-        "\"operator\":\"Exists\",\"effect\":\"NoSchedule\"}]}}",
-        (long long)i, (long long)(i / 32), (long long)(i % 32));
-    print_post(out, "/api/v1/namespaces/default/pods", &body);
+    load_print_pod(out, "cosched", i);
 }
 
 static void print_binding(struct strbuf *out, int64_t i)
@@ -161,29 +41,19 @@ static void print_binding(struct strbuf *out, int64_t i)
         "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"worker-%06lld\","
         "\"namespace\":\"default\",\"annotations\":{\"cosched.io/claim\":\"{\\\"v\\\":1}\"}},"
         "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"hollow-%05lld\"}}",
-        (long long)i, (long long)(i % options.nodes));
+        (long long)i, (long long)(i % load.nodes));
     str_format(path, sizeof path, "/api/v1/namespaces/default/pods/worker-%06lld/binding",
                (long long)i);
-    print_post(out, path, &body);
+    load_print_post(out, path, &body);
 }
 
 /* GET; the body. */
 static char *get(const char *target)
 {
-    AUTO_CLOSE int fd = local_dial(server.port);
     struct strbuf text = {0};
-    strbuf_addf(&text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n",
-                target);
-    local_send(fd, &text);
-    strbuf_reset(&text);
-    while (local_whole_reply(&text) == 0) {
-        strbuf_reserve(&text, 65536);
-        ssize_t n = recv(fd, text.ptr + text.len, 65536, 0);
-        if (n <= 0)
-            die("connection lost");
-        text.len += (size_t)n;
-        text.ptr[text.len] = '\0';
-    }
+    load_get(server.port, target, &text);
+    if (text.len == 0)
+        die("connect");
     strbuf_consume(&text, (size_t)(strstr(text.ptr, "\r\n\r\n") + 4 - text.ptr));
     return strbuf_take(&text);
 }
@@ -270,7 +140,7 @@ static void note(enum figure f, int64_t value)
 
 static int64_t median(enum figure f)
 {
-    return quantile(figures[f], options.rounds, 50);
+    return quantile(figures[f], load.rounds, 50);
 }
 
 static void report(const char *what, int64_t requests, int64_t us, int64_t cpu)
@@ -290,21 +160,21 @@ static void print_health(struct strbuf *out, int64_t i)
 static void bench_bare(void)
 {
     int64_t begun = clock_mono_us(), cpu = process_cpu_us(server.pid);
-    run_requests(print_health, options.pods);
+    load_run(server.port, print_health, 0, load.pods);
     int64_t us = clock_mono_us() - begun;
-    report("bare requests", options.pods, us, process_cpu_us(server.pid) - cpu);
-    note(BARE, options.pods * 1000000 / us);
+    report("bare requests", load.pods, us, process_cpu_us(server.pid) - cpu);
+    note(BARE, load.pods * 1000000 / us);
 }
 
 static void bench_load(int64_t started_us)
 {
     int64_t ready_us = clock_mono_us();
-    printf("nodes: %lld hollow ones, ready in %lld ms\n", (long long)options.nodes,
+    printf("nodes: %lld hollow ones, ready in %lld ms\n", (long long)load.nodes,
            (long long)((ready_us - started_us) / 1000));
     int64_t cpu = process_cpu_us(server.pid);
-    run_requests(print_pod, options.pods);
+    load_run(server.port, print_pod, 0, load.pods);
     int64_t now = clock_mono_us();
-    report("creates", options.pods, now - ready_us, process_cpu_us(server.pid) - cpu);
+    report("creates", load.pods, now - ready_us, process_cpu_us(server.pid) - cpu);
     note(LOAD, (now - started_us) / 1000);
 }
 
@@ -313,14 +183,14 @@ static void bench_binds(void)
     AUTO_FREE char *page = get("/api/v1/pods?limit=1");
     int64_t version = process_number_after(page, "\"resourceVersion\":\"");
     struct watching w = {0};
-    w.want = options.pods * 2;
+    w.want = load.pods * 2;
     for (size_t i = 0; i < WATCHERS; i++)
         open_watch(&w, i, version);
     pthread_t thread;
     int64_t begun = clock_mono_us(), cpu = process_cpu_us(server.pid);
     if (pthread_create(&thread, NULL, follow, &w) != 0)
         die("thread");
-    run_requests(print_binding, options.pods);
+    load_run(server.port, print_binding, 0, load.pods);
     int64_t bound = clock_mono_us();
     pthread_join(thread, NULL);
     int64_t events = 0;
@@ -328,10 +198,10 @@ static void bench_binds(void)
         events += w.events[i];
         close(w.fds[i]);
     }
-    report("binds", options.pods, bound - begun, process_cpu_us(server.pid) - cpu);
+    report("binds", load.pods, bound - begun, process_cpu_us(server.pid) - cpu);
     printf("events: %lld to %d watchers in %lld ms, %lld MiB\n", (long long)events, WATCHERS,
            (long long)((w.ended_us - begun) / 1000), (long long)(w.bytes >> 20));
-    note(BIND, options.pods * 1000000 / (bound - begun));
+    note(BIND, load.pods * 1000000 / (bound - begun));
     note(EVENT, events * 1000000 / (w.ended_us - begun));
 }
 
@@ -354,14 +224,14 @@ static void bench_list(void)
     strbuf_deinit(&target);
     report("lists, pages of 5000", pages, clock_mono_us() - begun,
            process_cpu_us(server.pid) - cpu);
-    if (items != options.pods)
+    if (items != load.pods)
         die("not every pod is Running");
 }
 
 static void run_round(void)
 {
     int64_t started_us = clock_mono_us();
-    local_start(&server, options.nodes);
+    local_start(&server, load.nodes);
     bench_load(started_us);
     bench_binds();
     bench_list();
@@ -376,23 +246,15 @@ static void run_round(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option_program program = {
-        .name = "bench_local", .summary = "load on cosched-local", .synopsis = "[OPTION]..."};
-    const struct option_table tables[] = {{rows, &options}, {NULL, NULL}};
-    struct error err = ERROR_INIT;
-    enum options_result got = options_parse(&program, tables, argc, argv, NULL, &err);
-    if (got != OPTIONS_RUN) {
-        if (got == OPTIONS_ERROR)
-            fprintf(stderr, "bench_local: %s\n", err.text);
+    enum options_result got = load_parse("bench_local", "load on cosched-local", argc, argv);
+    if (got != OPTIONS_RUN)
         return got == OPTIONS_ERROR ? 2 : 0;
-    }
     process_init();
     bool noisy = process_is_noisy();
-    for (round_number = 0; round_number < options.rounds; round_number++)
+    for (round_number = 0; round_number < load.rounds; round_number++)
         run_round();
     int64_t bare = median(BARE);
-    print_result("local_load", median(LOAD), "ms", options.pods * 1000 / bare,
-                 noisy ? 0 : -LOAD_MS);
+    print_result("local_load", median(LOAD), "ms", load.pods * 1000 / bare, noisy ? 0 : -LOAD_MS);
     print_result("local_binds", median(BIND), "per_s", bare, noisy ? 0 : BINDS);
     print_result("local_watch_events", median(EVENT), "per_s", bare, noisy ? 0 : EVENTS);
     print_result("local_stop", median(STOP), "ms", 0, noisy ? 0 : -2000);

@@ -22,6 +22,7 @@
 #include "lib/base/heap.h"
 #include "scheduler/prices.h"
 #include "test/bench/openb_run.h"
+#include "test/bench/result.h"
 
 enum { SEEDS = 10, FIRST_SEED = 42, POLICIES = OPENB_LEARNING + 1 };
 
@@ -40,20 +41,6 @@ static const struct published published[] = {
 struct figure {
     int64_t at_100, at_130;
 };
-
-static void fail(const char *what, const char *why)
-{
-    fprintf(stderr, "bench_openb: %s: %s\n", what, why);
-    exit(1);
-}
-
-static int64_t cpu_us(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0)
-        abort();
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 static struct figure run(const struct openb_trace *t, enum openb_policy policy, uint64_t seed)
 {
@@ -93,37 +80,55 @@ static void print_row(const char *trace, const char *policy, const struct outcom
     (void)fflush(stdout);
 }
 
+/* Of thousandths of a percent. */
+static double percent_of(int64_t thousandths)
+{
+    return (double)thousandths / 1000;
+}
+
 static void compare(const char *trace, const struct published *p, const struct outcome *all)
 {
     const struct outcome *fgd = &all[OPENB_FGD], *ours = &all[OPENB_OURS];
     int64_t gain = ours->mean.at_100 - fgd->mean.at_100, worst = INT64_MAX;
     for (int i = 0; i < SEEDS; i++)
         worst = num_min(worst, ours->of[i].at_100 - fgd->of[i].at_100);
-    printf("RESULT name=openb-%s value=%.2f unit=percent baseline=%.2f gain=%.2f goal=%.2f met=%s "
-           "worst-seed=%.2f at-130=%.2f at-130-fgd=%.2f best-fit=%.2f random=%.2f\n",
-           trace, (double)ours->mean.at_100 / 1000, (double)fgd->mean.at_100 / 1000,
-           (double)gain / 1000, p != NULL ? (double)p->goal / 100 : 0,
-           gain >= (p != NULL ? p->goal * 10 : 0) && worst >= 0 ? "yes" : "no",
-           (double)worst / 1000, (double)ours->mean.at_130 / 1000, (double)fgd->mean.at_130 / 1000,
-           (double)all[OPENB_BEST_FIT].mean.at_100 / 1000,
-           (double)all[OPENB_RANDOM].mean.at_100 / 1000);
+    char name[128];
+    struct result r = {.name = name, .unit = "percent", .places = 2};
+    (void)str_format(name, sizeof name, "openb-%s", trace);
+    r.value = percent_of(ours->mean.at_100);
+    r.baseline = percent_of(fgd->mean.at_100);
+    r.goal = r.baseline + (p != NULL ? (double)p->goal / 100 : 0);
+    r.met = result_met(gain >= (p != NULL ? p->goal * 10 : 0) && worst >= 0);
+    result_print(&r,
+                 "gain=%.2f worst-seed=%.2f at-130=%.2f at-130-fgd=%.2f best-fit=%.2f random=%.2f",
+                 percent_of(gain), percent_of(worst), percent_of(ours->mean.at_130),
+                 percent_of(fgd->mean.at_130), percent_of(all[OPENB_BEST_FIT].mean.at_100),
+                 percent_of(all[OPENB_RANDOM].mean.at_100));
     int64_t learning = all[OPENB_LEARNING].mean.at_100;
-    printf("RESULT name=openb-%s-learning value=%.2f unit=percent baseline=%.2f gain=%.2f goal=0 "
-           "met=%s\n",
-           trace, (double)learning / 1000, (double)fgd->mean.at_100 / 1000,
-           (double)(learning - fgd->mean.at_100) / 1000,
-           learning >= fgd->mean.at_100 ? "yes" : "no");
+    (void)str_format(name, sizeof name, "openb-%s-learning", trace);
+    r.value = percent_of(learning);
+    r.goal = r.baseline;
+    r.met = result_met(learning >= fgd->mean.at_100);
+    result_print(&r, "gain=%.2f", percent_of(learning - fgd->mean.at_100));
     if (p != NULL) {
         int64_t best_fit = all[OPENB_BEST_FIT].mean.at_100 - p->best_fit * 10;
         int64_t by = fgd->mean.at_100 - p->fgd * 10;
-        printf("RESULT name=openb-%s-proof value=%.2f unit=points best-fit=%.2f goal=0.20 "
-               "goal-best-fit=0.30 met=%s\n",
-               trace, (double)by / 1000, (double)best_fit / 1000,
-               by <= 200 && by >= -200 && best_fit <= 300 && best_fit >= -300 ? "yes" : "no");
+        (void)str_format(name, sizeof name, "openb-%s-proof", trace);
+        r.value = percent_of(fgd->mean.at_100);
+        r.goal = r.baseline = percent_of(p->fgd * 10);
+        r.met = result_met(by <= 200 && by >= -200 && best_fit <= 300 && best_fit >= -300);
+        result_print(&r, "off=%.2f may-be-off=0.20 best-fit-off=%.2f best-fit-may-be-off=0.30",
+                     percent_of(by), percent_of(best_fit));
     }
-    printf("RESULT name=openb-%s-run value=%.3f unit=s goal=1 met=%s\n", trace,
-           (double)ours->us / 1e6, ours->us <= 1000000 ? "yes" : "no");
-    (void)fflush(stdout);
+    (void)str_format(name, sizeof name, "openb-%s-run", trace);
+    result_print(&(struct result){.name = name,
+                                  .unit = "s",
+                                  .places = 3,
+                                  .value = (double)ours->us / 1e6,
+                                  .baseline = (double)fgd->us / 1e6,
+                                  .goal = 1,
+                                  .met = result_met(ours->us <= 1000000)},
+                 "%s", "");
 }
 
 static void measure(const struct openb_trace *t, const char *name)
@@ -136,9 +141,9 @@ static void measure(const struct openb_trace *t, const char *name)
     for (int policy = 0; policy < POLICIES; policy++) {
         struct outcome *o = &all[policy];
         for (int i = 0; i < SEEDS; i++) {
-            int64_t from = cpu_us();
+            int64_t from = result_cpu_us();
             o->of[i] = run(t, (enum openb_policy)policy, (uint64_t)(FIRST_SEED + i));
-            o->us += (cpu_us() - from) / SEEDS;
+            o->us += (result_cpu_us() - from) / SEEDS;
             o->mean.at_100 += o->of[i].at_100;
             o->mean.at_130 += o->of[i].at_130;
         }
@@ -229,14 +234,19 @@ static void measure_departures(const struct openb_trace *t, const char *name)
                of[policy].refused, of[policy].asked);
     }
     const struct departures *ours = &of[OPENB_LEARNING], *fgd = &of[OPENB_FGD];
-    printf("RESULT name=openb-%s-departures value=%.2f unit=percent baseline=%.2f best-fit=%.2f "
-           "known=%.2f refused=%" PRId64 " refused-fgd=%" PRId64 " refused-best-fit=%" PRId64
-           " met=%s\n",
-           name, (double)ours->allocated / 1000, (double)fgd->allocated / 1000,
-           (double)of[OPENB_BEST_FIT].allocated / 1000, (double)of[OPENB_OURS].allocated / 1000,
-           ours->refused, fgd->refused, of[OPENB_BEST_FIT].refused,
-           ours->allocated >= fgd->allocated ? "yes" : "no");
-    (void)fflush(stdout);
+    char result[128];
+    (void)str_format(result, sizeof result, "openb-%s-departures", name);
+    result_print(&(struct result){.name = result,
+                                  .unit = "percent",
+                                  .places = 2,
+                                  .value = percent_of(ours->allocated),
+                                  .baseline = percent_of(fgd->allocated),
+                                  .goal = percent_of(fgd->allocated),
+                                  .met = result_met(ours->allocated >= fgd->allocated)},
+                 "best-fit=%.2f known=%.2f refused=%" PRId64 " refused-fgd=%" PRId64
+                 " refused-best-fit=%" PRId64,
+                 percent_of(of[OPENB_BEST_FIT].allocated), percent_of(of[OPENB_OURS].allocated),
+                 ours->refused, fgd->refused, of[OPENB_BEST_FIT].refused);
 }
 
 /* ---- files ---- */
@@ -269,7 +279,7 @@ static void measure_file(const char *data, const char *name)
                "repository hkust-adsl/kubernetes-scheduler-simulator\"\n",
                name, err.text);
     else if (!read)
-        fail(name, err.text);
+        result_fail(name, err.text);
     openb_free(&t);
     replay_load_deinit(&l);
     cluster_deinit(&c);

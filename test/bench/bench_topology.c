@@ -19,6 +19,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/links.h"
+#include "test/bench/result.h"
 #include "test/unit/lib/model/links_kit.h"
 
 enum { GOAL_NS = 20000, ROUNDS = 10, FILE_MAX = 1 << 20, CARDS_MAX = LINKS_EXACT };
@@ -105,12 +106,11 @@ static int run(const char *dir, const char *file, size_t occupancies, struct tal
         check(file, &inv, asks, occupancies, &t);
         measure(&inv, asks, occupancies, &t);
     }
-    printf("RESULT name=topology-%.*s value=%" PRId64 " unit=ns goal=%d met=%s\n",
-           (int)strcspn(file, "."), file, t.slowest_ns, GOAL_NS,
-           t.slowest_ns <= GOAL_NS ? "yes" : "no");
+    char name[128];
+    (void)str_format(name, sizeof name, "topology-%.*s", (int)strcspn(file, "."), file);
+    print_result(name, t.slowest_ns, "ns", 0, -GOAL_NS);
     total->choices += t.choices;
     total->wrong += t.wrong;
-    total->slowest_ns = num_max(total->slowest_ns, t.slowest_ns);
     arena_deinit(&a);
     return 0;
 }
@@ -144,9 +144,7 @@ int main(int argc, char **argv)
         free(files[i]);
     }
     free(files);
-    printf("RESULT name=topology-optimum value=%" PRId64 " unit=choices baseline=%" PRId64
-           " goal=%" PRId64 " met=%s\n",
-           total.choices - total.wrong, total.choices, total.choices,
-           total.wrong == 0 && read ? "yes" : "no");
-    return read && total.wrong == 0 && total.slowest_ns <= GOAL_NS ? 0 : 1;
+    print_result("topology-optimum", total.choices - total.wrong, "choices", total.choices,
+                 total.choices);
+    return read ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * process - what benchmarks of whole programs share: children that are started, watched by their /proc and always ended; medians; RESULT lines.
+ * process - what benchmarks of whole programs share: children that are started, watched by their /proc and always ended.
  *
  * A header of static functions, since each file in this folder is a program of its own. Whatever goes wrong ends the benchmark, and its children first.
  */
@@ -17,6 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "test/bench/result.h"
 
 enum { PROCESS_MAX = 16, ROUNDS_MAX = 16 };
 
@@ -207,20 +208,6 @@ static inline int64_t process_memory_mib(pid_t pid, const char *word)
     return process_number_after(strbuf_str(&text), word) / 1024;
 }
 
-static inline int ascending(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* Sorts them. percent 50: the median. */
-static inline int64_t quantile(int64_t *values, int64_t n, int64_t percent)
-{
-    qsort(values, (size_t)n, sizeof values[0], ascending);
-    int64_t i = n * percent / 100;
-    return n > 0 ? values[i < n ? i : n - 1] : 0;
-}
-
 /* A field of the first line of /proc/stat, all cores together: 1 user, 4 idle, 5 waiting for disks, 8 stolen by the host. */
 static inline int64_t process_ticks(int field)
 {
@@ -250,18 +237,4 @@ static inline bool process_is_noisy(void)
         printf("NOISY: others use the machine; goals of time are not judged, repeat when it is "
                "quiet\n");
     return noisy;
-}
-
-/* A goal with a minus is an upper bound, 0 is none. */
-static inline void print_result(const char *name, int64_t value, const char *unit, int64_t baseline,
-                                int64_t goal)
-{
-    int64_t percent = baseline > 0 ? value * 100 / baseline : 0;
-    bool met = goal < 0 ? value <= -goal : value >= goal;
-    printf("RESULT name=%s value=%lld unit=%s baseline=%lld ratio=%lld.%02lld goal=%lld met=%s\n",
-           name, (long long)value, unit, (long long)baseline, (long long)(percent / 100),
-           (long long)(percent % 100), (long long)(goal < 0 ? -goal : goal),
-           goal == 0 ? "-"
-           : met     ? "yes"
-                     : "no");
 }
