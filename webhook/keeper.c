@@ -161,6 +161,11 @@ static bool is_settled(const struct keeper *k)
     return k->bundle_since_ms >= 0 && clock_mono_ms() - k->bundle_since_ms >= k->options.settle_ms;
 }
 
+static bool publishes(const struct keeper *k)
+{
+    return k->vault.webhook_config || k->vault.validating_config;
+}
+
 static void note_bundle(struct keeper *k, const char *bundle)
 {
     if (str_eq(k->bundle, bundle))
@@ -168,7 +173,7 @@ static void note_bundle(struct keeper *k, const char *bundle)
     free(k->bundle);
     k->bundle = mem_strdup(bundle);
     /* Without a configuration to write, whoever copies the bundle gets the same time for it. */
-    k->bundle_since_ms = k->vault.webhook_config ? -1 : clock_mono_ms();
+    k->bundle_since_ms = publishes(k) ? -1 : clock_mono_ms();
 }
 
 /* The Secret as it should be: read, and renewed where needed. Others may write at the same time. */
@@ -227,7 +232,7 @@ static int install(struct keeper *k, const struct certs_pair *leaf, struct error
 static int publish(struct keeper *k, const char *bundle, struct error *err)
 {
     bool changed = false;
-    if (!k->vault.webhook_config) {
+    if (!publishes(k)) {
         k->published = true;
         return 0;
     }
@@ -239,7 +244,8 @@ static int publish(struct keeper *k, const char *bundle, struct error *err)
     if (rc < 0)
         return -1;
     if (changed)
-        log_info("caBundle written", kv("webhook_config", k->vault.webhook_config));
+        log_info("caBundle written", kv("webhook_config", str_or_empty(k->vault.webhook_config)),
+                 kv("validating_config", str_or_empty(k->vault.validating_config)));
     if (changed || k->bundle_since_ms < 0)
         k->bundle_since_ms = clock_mono_ms();
     k->published = true;
@@ -378,7 +384,7 @@ static int check_options(const struct keeper_options *o, struct error *err)
         return error_set(err, ERROR_INVALID, "--cert-file and --key-file go together");
     if (o->ca_file && !o->cert_file)
         return error_set(err, ERROR_INVALID, "--ca-file goes with --cert-file and --key-file");
-    if (o->cert_file && o->webhook_config && !o->ca_file)
+    if (o->cert_file && (o->webhook_config || o->validating_config) && !o->ca_file)
         return error_set(
             err, ERROR_INVALID,
             "--webhook-config with --cert-file needs --ca-file: what should caBundle be?");
@@ -413,7 +419,8 @@ int keeper_start(struct keeper **out, const struct keeper_options *o, const char
     k->vault = (struct vault){.client = client,
                               .ns = arena_strdup(&k->arena, ns),
                               .secret = o->secret,
-                              .webhook_config = o->webhook_config};
+                              .webhook_config = o->webhook_config,
+                              .validating_config = o->validating_config};
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -478,6 +485,11 @@ const struct option_row keeper_option_rows[] = {
      .meta = "NAME",
      .help = "MutatingWebhookConfiguration whose caBundle is kept up to date. Until that is done "
              "/readyz says no. Unset: somebody else does it."},
+    {.name = "validating-config",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct keeper_options, validating_config),
+     .meta = "NAME",
+     .help = "The same of a ValidatingWebhookConfiguration."},
     {.name = "ca-lifetime",
      .kind = OPTION_DURATION,
      .offset = offsetof(struct keeper_options, ca_life_ms),

@@ -21,7 +21,7 @@ struct keeper_options { /* rows: keeper_option_rows */
     const char *ns;  /* --namespace; NULL: the pod's own */
     const char *san; /* more names, separated by commas */
     const char *secret;
-    const char *webhook_config;
+    const char *webhook_config, *validating_config;
     const char *cert_file, *key_file, *ca_file;
     int64_t ca_life_ms, leaf_life_ms;
     int64_t check_ms;  /* how often the source is looked at */

@@ -4,7 +4,7 @@
  *
  *   API server ──HTTPS──► server (threads of its own) ──► review → rules → patch (pure)
  *                            ▲ certificate        ▲ labels
- *   keeper (thread) ─────────┘     namespaces (thread) ◄── watch
+ *   keeper (thread) ─────────┘     world (threads) ◄── watches
  *   loop (this thread): signals, and the beat behind /healthz
  */
 #include <signal.h>
@@ -20,16 +20,20 @@
 #include "lib/kube/config.h"
 #include "lib/kube/http.h"
 #include "lib/model/names.h"
+#include "webhook/check.h"
 #include "webhook/keeper.h"
-#include "webhook/namespaces.h"
 #include "webhook/review.h"
 #include "webhook/server.h"
+#include "webhook/world.h"
 
 #define PROGRAM "cosched-webhook"
 
 struct main_options {
     const char *scheduler;
     bool inject_nvidia;
+    bool guard_variables;
+    const char *workloads;
+    bool check;
 };
 
 static const struct option_row main_rows[] = {
@@ -45,14 +49,40 @@ static const struct option_row main_rows[] = {
      .offset = offsetof(struct main_options, inject_nvidia),
      .help = "Also take over pods that ask for nvidia.com/gpu only. Without it this happens in "
              "namespaces labelled " NAME_INJECT "=enabled."},
+    {.name = "guard-variables",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct main_options, guard_variables),
+     .help = "Refuse NVIDIA_VISIBLE_DEVICES (except void and none) in every pod, not only in those "
+             "that ask for our GPU resources: for clusters whose container runtime gives cards to "
+             "whoever names them."},
+    {.name = "workloads",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct main_options, workloads),
+     .fallback = "kubeflow.org/TFJob=spec.tfReplicaSpecs.*.template,"
+                 "kubeflow.org/PyTorchJob=spec.pytorchReplicaSpecs.*.template,"
+                 "kubeflow.org/MPIJob=spec.mpiReplicaSpecs.*.template",
+     .meta = "GROUP/KIND=PATH,...",
+     .help = "Custom resources with pod templates, and where those are; beside each is its number "
+             "of replicas. Deployments, StatefulSets, ReplicaSets, DaemonSets, Jobs and CronJobs "
+             "are known."},
+    {.name = "check",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct main_options, check),
+     .help =
+         "Judge the manifests in the files named (YAML or JSON, - is standard input) by the same "
+         "rules, print the sentences, and exit: 0 when nothing would be refused, 1 when "
+         "something would, 2 when a file cannot be read. Needs no cluster."},
     {0}};
 
 static const struct option_program program = {
     .name = PROGRAM,
     .summary = "admission webhook: sends pods to the scheduler, refuses what cannot be",
-    .synopsis = "[OPTION]...",
+    .synopsis = "[OPTION]... | --check FILE...",
+    .max_operands = 1000,
     .description =
-        "Answers the API server's questions about new pods (admission.k8s.io/v1, POST /mutate).\n"
+        "Answers the API server's questions about new pods, workloads, PodGroups, ResourcePolicies "
+        "and node labels (admission.k8s.io/v1): POST /mutate, which also changes pods, and POST "
+        "/validate, which changes nothing.\n"
         "\n"
         "A pod that asks for shared or topology-aware GPUs, belongs to a gang, wants pinned CPUs or "
         "may burst to virtual nodes, and names no scheduler, gets ours. Annotations that only the "
@@ -74,7 +104,9 @@ static const struct option_program program = {
         "        " PROGRAM " --kubeconfig=$KUBECONFIG --namespace=default --address=127.0.0.1 \\\n"
         "            --san=127.0.0.1 --webhook-config=cosched-webhook\n"
         "    With certificates from elsewhere:\n"
-        "        " PROGRAM " --cert-file=tls.crt --key-file=tls.key --ca-file=ca.crt\n",
+        "        " PROGRAM " --cert-file=tls.crt --key-file=tls.key --ca-file=ca.crt\n"
+        "    In a pipeline, before anything reaches a cluster:\n"
+        "        " PROGRAM " --check manifests/*.yaml\n",
 };
 
 struct app {
@@ -88,7 +120,9 @@ struct app {
     struct probes probes;
     unsigned need_certificate, need_bundle, need_namespaces;
     struct kube_config *config;
-    struct namespaces *namespaces;
+    struct arena arena; /* the options, parsed */
+    struct rules_config rules;
+    struct world *world;
     struct server *http;
     struct keeper *certs;
 };
@@ -148,13 +182,11 @@ static int start(struct app *app, struct error *err)
     if (loop_new(&app->loop, err) < 0 ||
         loop_on_signal(app->loop, SIGTERM, on_signal, app, err) < 0 ||
         loop_on_signal(app->loop, SIGINT, on_signal, app, err) < 0 || start_probes(app, err) < 0 ||
-        namespaces_start(&app->namespaces, app->config, &app->kube, on_namespaces, app, err) < 0)
+        world_start(&app->world, app->config, &app->kube, on_namespaces, app, err) < 0)
         return -1;
-    struct review_config review = {.rules = {.scheduler = app->main.scheduler,
-                                             .own_ns = ns,
-                                             .inject_nvidia = app->main.inject_nvidia},
-                                   .ns_labels = namespaces_labels,
-                                   .arg = app->namespaces};
+    app->rules.own_ns = ns;
+    struct review_config review = {
+        .rules = app->rules, .enter = world_enter, .leave = world_leave, .arg = app->world};
     if (server_start(&app->http, &app->server, &review, err) < 0 || start_certs(app, ns, err) < 0)
         return -1;
     log_info("started", kv("version", options_version()), kv("address", app->server.address),
@@ -166,7 +198,7 @@ static void stop(struct app *app)
 {
     keeper_stop(app->certs);
     server_stop(app->http);
-    namespaces_stop(app->namespaces);
+    world_stop(app->world);
     if (app->probes.loop)
         probes_stop(&app->probes);
     if (app->loop)
@@ -181,9 +213,59 @@ static int complain(const char *text, int status)
     return status;
 }
 
+static int read_rules(struct app *app, struct error *err)
+{
+    struct rules_crd *crds = NULL;
+    size_t len = 0;
+    if (rules_crds_parse(app->main.workloads, &app->arena, &crds, &len, err) < 0)
+        return error_wrap(err, "--workloads");
+    app->rules = (struct rules_config){.scheduler = app->main.scheduler,
+                                       .inject_nvidia = app->main.inject_nvidia,
+                                       .guard_variables = app->main.guard_variables,
+                                       .crds = crds,
+                                       .crds_len = len};
+    return 0;
+}
+
+static int check(const struct app *app, const struct options_operands *files)
+{
+    AUTO_STRBUF out = {0};
+    struct check_summary sum;
+    struct error err = ERROR_INIT;
+    if (files->len == 0)
+        return complain("--check needs files", 2);
+    int rc = check_files(&app->rules, app->keeper.ns ? app->keeper.ns : "default", files->items,
+                         files->len, &out, &sum, &err);
+    (void)fputs(strbuf_str(&out), stdout);
+    if (rc < 0)
+        return complain(err.text, 2);
+    (void)printf("%zu objects, %zu refused, %zu warnings\n", sum.objects, sum.refused,
+                 sum.warnings);
+    return sum.refused > 0 ? 1 : 0;
+}
+
+static int serve(struct app *app)
+{
+    struct error err = ERROR_INIT;
+    int status = 0;
+    options_apply_log(&app->log, PROGRAM);
+    kube_http_global_init();
+    if (start(app, &err) < 0) {
+        log_error("cannot start", kv("error", err.text));
+        status = 1;
+    } else {
+        loop_run(app->loop);
+    }
+    stop(app);
+    log_info("stopped", kv("status", status));
+    kube_http_global_cleanup();
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct app app = {.loop = NULL};
+    struct options_operands files = {0};
     struct error err = ERROR_INIT;
     const struct option_table tables[] = {{main_rows, &app.main},
                                           {server_option_rows, &app.server},
@@ -193,7 +275,7 @@ int main(int argc, char **argv)
                                           {log_option_rows, &app.log},
                                           {0}};
     loop_block_signals();
-    switch (options_parse(&program, tables, argc, argv, NULL, &err)) {
+    switch (options_parse(&program, tables, argc, argv, &files, &err)) {
     case OPTIONS_EXIT:
         return 0;
     case OPTIONS_ERROR:
@@ -202,17 +284,16 @@ int main(int argc, char **argv)
     case OPTIONS_RUN:
         break;
     }
-    options_apply_log(&app.log, PROGRAM);
-    kube_http_global_init();
     int status = 0;
-    if (start(&app, &err) < 0) {
-        log_error("cannot start", kv("error", err.text));
-        status = 1;
-    } else {
-        loop_run(app.loop);
-    }
-    stop(&app);
-    log_info("stopped", kv("status", status));
-    kube_http_global_cleanup();
+    arena_init(&app.arena, 0);
+    if (read_rules(&app, &err) < 0)
+        status = complain(err.text, 2);
+    else if (app.main.check)
+        status = check(&app, &files);
+    else if (files.len > 0)
+        status = complain("files go with --check; try --help", 2);
+    else
+        status = serve(&app);
+    arena_deinit(&app.arena);
     return status;
 }

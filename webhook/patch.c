@@ -63,6 +63,22 @@ void patch_add_str(struct patch *p, const char *value, ...)
     json_object_end(&p->writer);
 }
 
+void patch_add_value(struct patch *p, json *value, ...)
+{
+    va_list parts;
+    va_start(parts, value);
+    begin_op(p, "add", parts);
+    va_end(parts);
+    json_key(&p->writer, "value");
+    if (value) {
+        json_put_value(&p->writer, value);
+    } else {
+        json_object_begin(&p->writer);
+        json_object_end(&p->writer);
+    }
+    json_object_end(&p->writer);
+}
+
 bool patch_is_empty(const struct patch *p)
 {
     return p->len == 0;

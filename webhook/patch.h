@@ -34,6 +34,8 @@ static inline void patch_cleanup(struct patch *p)
 void patch_remove(struct patch *p, ...) __attribute__((sentinel));
 /* Sets a member: adds it, or replaces the one that is there. Its parent must exist. */
 void patch_add_str(struct patch *p, const char *value, ...) __attribute__((sentinel));
+/* The same with any value; NULL is an empty object. */
+void patch_add_value(struct patch *p, json *value, ...) __attribute__((sentinel));
 
 bool patch_is_empty(const struct patch *p);
 /* The whole patch, "[]" when nothing was added. Nothing can be added afterwards. Borrowed. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The whole way of a request: parse → is it a new pod? → rules → patch → reply. No I/O on it, so the same
- * path runs in unit tests, under the fuzzer, behind TLS, and later for `--check` on a laptop.
+ * The whole way of a request: parse → rules → patch → reply. No I/O on it, so the same path runs in unit tests, under the
+ * fuzzer, behind TLS, and (from review_judge on) for `--check` on a laptop.
  */
 #include "webhook/review.h"
 
@@ -82,14 +82,10 @@ int review_parse(json *root, struct review *out, struct error *err)
         return error_wrap(err, "request.kind");
     out->dry_run = json_get_bool(request, "dryRun", false);
     json *object = json_get(request, "object");
+    json *old = json_get(request, "oldObject");
     out->object = json_is_null(object) ? NULL : object;
+    out->old = json_is_null(old) ? NULL : old;
     return 0;
-}
-
-bool review_is_new_pod(const struct review *r)
-{
-    return str_eq(r->operation, "CREATE") && *r->group == '\0' && str_eq(r->version, "v1") &&
-           str_eq(r->kind, "Pod") && *r->subresource == '\0';
 }
 
 /* metav1.Status, without the braces around it. */
@@ -166,26 +162,47 @@ static void make_patch(const struct review_config *config, const struct rules_ve
 {
     for (size_t i = 0; i < v->remove_len; i++)
         patch_remove(p, "metadata", "annotations", v->remove[i], NULL);
+    for (size_t i = 0; i < v->fill_len; i++) {
+        const struct rules_fill *f = &v->fill[i];
+        char index[24];
+        (void)str_format(index, sizeof index, "%zu", f->index);
+        if (f->make)
+            patch_add_value(p, NULL, "spec", f->list, index, "resources", f->missing, NULL);
+        patch_add_value(p, f->value, "spec", f->list, index, "resources", f->missing, f->resource,
+                        NULL);
+    }
     if (v->inject)
         patch_add_str(p, config->rules.scheduler, "spec", "schedulerName", NULL);
+}
+
+int review_judge(const struct review_config *config, const struct rules_subject *s, const char *ns,
+                 struct arena *a, struct rules_verdict *out, struct error *err)
+{
+    struct rules_context context = {.ns = ns};
+    if (config->enter)
+        config->enter(config->arg, ns, &context);
+    int rc = rules_object(&config->rules, &context, s, a, out, err);
+    if (config->leave)
+        config->leave(config->arg);
+    return rc;
 }
 
 static int judge(const struct review_config *config, const struct review *r, struct arena *a,
                  struct rules_verdict *v, struct error *err)
 {
-    *v = (struct rules_verdict){.trigger = NULL};
-    if (!review_is_new_pod(r))
-        return 0;
-    struct labels labels = {0};
-    bool known = config->ns_labels && config->ns_labels(config->arg, r->ns, a, &labels);
-    struct rules_context context = {.ns = r->ns, .ns_labels = known ? &labels : NULL};
-    if (rules_pod(&config->rules, &context, r->object, a, v, err) < 0)
+    struct rules_subject s = {.group = r->group,
+                              .kind = r->kind,
+                              .subresource = r->subresource,
+                              .operation = r->operation,
+                              .object = r->object,
+                              .old = r->old};
+    if (review_judge(config, &s, r->ns, a, v, err) < 0)
         return error_wrap(err, "request.object");
     return 0;
 }
 
-static int answer(const struct review_config *config, char *body, size_t n, struct arena *a,
-                  struct strbuf *out, struct review_outcome *o, struct error *err)
+static int answer(const struct review_config *config, bool mutate, char *body, size_t n,
+                  struct arena *a, struct strbuf *out, struct review_outcome *o, struct error *err)
 {
     AUTO_JSON *doc = NULL;
     struct review r;
@@ -196,8 +213,10 @@ static int answer(const struct review_config *config, char *body, size_t n, stru
         return -1;
     AUTO_PATCH patch = {.len = 0};
     patch_init(&patch);
-    make_patch(config, &v, &patch);
+    if (mutate)
+        make_patch(config, &v, &patch);
     o->uid = arena_strdup(a, r.uid);
+    o->kind = arena_strdup(a, r.kind);
     o->ns = arena_strdup(a, r.ns);
     o->name = arena_strdup(a, r.name);
     if (v.refusals.len > 0) {
@@ -212,13 +231,13 @@ static int answer(const struct review_config *config, char *body, size_t n, stru
     return 0;
 }
 
-void review_answer(const struct review_config *config, char *body, size_t n, struct arena *a,
-                   struct strbuf *out, struct review_outcome *outcome)
+void review_answer(const struct review_config *config, bool mutate, char *body, size_t n,
+                   struct arena *a, struct strbuf *out, struct review_outcome *outcome)
 {
     *outcome = (struct review_outcome){
-        .result = REVIEW_UNTOUCHED, .status = 200, .uid = "", .ns = "", .name = ""};
+        .result = REVIEW_UNTOUCHED, .status = 200, .uid = "", .kind = "", .ns = "", .name = ""};
     struct error err = ERROR_INIT;
-    if (answer(config, body, n, a, out, outcome, &err) == 0)
+    if (answer(config, mutate, body, n, a, out, outcome, &err) == 0)
         return;
     outcome->result = REVIEW_MALFORMED;
     outcome->status = 400;

@@ -29,11 +29,10 @@ struct review {
     const char *name;        /* "" while generateName has not been used */
     bool dry_run;
     json *object; /* NULL on DELETE */
+    json *old;    /* NULL on CREATE */
 };
 /* ERROR_INVALID says which field is missing or wrong, and what was expected. */
 int review_parse(json *root, struct review *out, struct error *err);
-/* Whether this is a new pod, the only thing that is changed or refused; all else is allowed as it is. */
-bool review_is_new_pod(const struct review *r);
 
 enum review_result {
     REVIEW_UNTOUCHED, /* allowed as it is */
@@ -48,24 +47,27 @@ const char *review_result_name(enum review_result result); /* for metrics */
 struct review_outcome {
     enum review_result result;
     int status; /* of the HTTP reply: 200 or 400 */
-    const char *uid, *ns, *name;
+    const char *uid, *kind, *ns, *name;
     const char *trigger; /* set when the scheduler's name was put in */
     size_t removed;      /* annotations */
     const char *message; /* refused, malformed */
 };
 
-/* Labels of a namespace copied into a, or false when it is not known. */
-typedef bool (*review_ns_labels)(void *arg, const char *ns, struct arena *a, struct labels *out);
-
 struct review_config {
     struct rules_config rules;
-    review_ns_labels ns_labels; /* NULL: no namespace is known */
+    /* What is known around an object of this namespace; valid until leave. NULL: nothing is. */
+    void (*enter)(void *arg, const char *ns, struct rules_context *out);
+    void (*leave)(void *arg);
     void *arg;
 };
 
+/* The rules on one object, with what is known around it. ERROR_INVALID: a part of it has the wrong kind. */
+int review_judge(const struct review_config *config, const struct rules_subject *s, const char *ns,
+                 struct arena *a, struct rules_verdict *out, struct error *err);
+
 /* The body of a request → the body of the reply, appended to out. Cannot fail: a bad request has an answer too. The body
- * is parsed in place: it is overwritten, and JSON_PADDING bytes behind it are writable. */
-void review_answer(const struct review_config *config, char *body, size_t n, struct arena *a,
-                   struct strbuf *out, struct review_outcome *outcome);
+ * is parsed in place: it is overwritten, and JSON_PADDING bytes behind it are writable. mutate: the reply may have a patch; a validating webhook's must not. */
+void review_answer(const struct review_config *config, bool mutate, char *body, size_t n,
+                   struct arena *a, struct strbuf *out, struct review_outcome *outcome);
 /* A metav1.Status that says no: for replies that are not reviews (400, 404, 405, 415). reason: "BadRequest". */
 void review_status(struct strbuf *out, int code, const char *reason, const char *message);

@@ -13,7 +13,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 
-#define PATH "/mutate"
+#define PATH_MUTATE "/mutate"
+#define PATH_VALIDATE "/validate"
 
 const struct option_row server_option_rows[] = {
     {.section = "SERVING"},
@@ -73,6 +74,10 @@ static struct metric requests = {.kind = METRIC_COUNTER,
                                  .help =
                                      "Requests by result: untouched, patched, refused, malformed.",
                                  .label = "result"};
+static struct metric kinds = {.kind = METRIC_COUNTER,
+                              .name = "cosched_webhook_objects_total",
+                              .help = "Reviews answered, by kind of object.",
+                              .label = "kind"};
 static struct metric injections = {.kind = METRIC_COUNTER,
                                    .name = "cosched_webhook_injections_total",
                                    .help = "Pods given our schedulerName, by what they asked for.",
@@ -102,6 +107,8 @@ static void reject(struct httpd_response *reply, int status, const char *reason,
 static void report(const struct review_outcome *o)
 {
     metrics_inc(&requests, review_result_name(o->result));
+    if (o->result != REVIEW_MALFORMED)
+        metrics_inc(&kinds, o->kind);
     if (o->trigger)
         metrics_inc(&injections, o->trigger);
     if (o->removed > 0)
@@ -109,12 +116,13 @@ static void report(const struct review_outcome *o)
     if (o->result == REVIEW_MALFORMED)
         log_warn("malformed review", kv("error", o->message));
     else if (o->result == REVIEW_REFUSED)
-        log_info("pod refused", kv("namespace", o->ns), kv("name", o->name), kv("uid", o->uid),
-                 kv("reason", o->message));
+        log_info("object refused", kv("kind", o->kind), kv("namespace", o->ns), kv("name", o->name),
+                 kv("uid", o->uid), kv("reason", o->message));
     else
-        log_debug("pod reviewed", kv("result", review_result_name(o->result)),
-                  kv("namespace", o->ns), kv("name", o->name), kv("uid", o->uid),
-                  kv("trigger", str_or_empty(o->trigger)), kv("removed", o->removed));
+        log_debug("object reviewed", kv("kind", o->kind),
+                  kv("result", review_result_name(o->result)), kv("namespace", o->ns),
+                  kv("name", o->name), kv("uid", o->uid), kv("trigger", str_or_empty(o->trigger)),
+                  kv("removed", o->removed));
 }
 
 /* "application/json", perhaps with parameters */
@@ -130,22 +138,24 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 {
     const struct server *s = arg;
     int64_t began_us = clock_mono_us();
-    if (!str_eq(request->path, PATH)) {
-        reject(reply, 404, "NotFound", "only " PATH " is served here");
+    bool mutate = str_eq(request->path, PATH_MUTATE);
+    if (!mutate && !str_eq(request->path, PATH_VALIDATE)) {
+        reject(reply, 404, "NotFound",
+               "only " PATH_MUTATE " and " PATH_VALIDATE " are served here");
         return;
     }
     if (!str_eq(request->method, "POST")) {
-        reject(reply, 405, "MethodNotAllowed", PATH " takes POST only");
+        reject(reply, 405, "MethodNotAllowed", "reviews are sent by POST");
         return;
     }
     if (!is_json(request->content_type)) {
-        reject(reply, 415, "UnsupportedMediaType", PATH " takes application/json only");
+        reject(reply, 415, "UnsupportedMediaType", "reviews are application/json");
         return;
     }
     struct arena arena;
     struct review_outcome outcome;
     arena_init(&arena, 16 * 1024);
-    review_answer(&s->config, request->body_insitu, request->body_len, &arena, &reply->body,
+    review_answer(&s->config, mutate, request->body_insitu, request->body_len, &arena, &reply->body,
                   &outcome);
     reply->status = outcome.status;
     reply->content_type = "application/json";
@@ -169,6 +179,7 @@ int server_start(struct server **out, const struct server_options *o,
                                 .handler = handle,
                                 .arg = s};
     metrics_register(&requests);
+    metrics_register(&kinds);
     metrics_register(&injections);
     metrics_register(&removals);
     metrics_register(&durations);

@@ -144,20 +144,37 @@ static size_t print_publish(json *config, const char *base64, struct strbuf *out
     return ops;
 }
 
+static const struct kube_kind validating_kind = {.group = "admissionregistration.k8s.io",
+                                                 .version = "v1",
+                                                 .resource = "validatingwebhookconfigurations",
+                                                 .kind = "ValidatingWebhookConfiguration"};
+
+static int publish_one(const struct vault *v, const struct kube_kind *kind, const char *name,
+                       const char *base64, bool *changed, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    AUTO_STRBUF body = {0};
+    if (!name)
+        return 0;
+    if (kube_get(v->client, kind, NULL, name, &doc, err) < 0)
+        return error_wrap(err, "webhook configuration %s", name);
+    if (print_publish(json_root(doc), base64, &body) == 0)
+        return 0;
+    if (kube_patch(v->client, kind, NULL, name, NULL, KUBE_PATCH_JSON, body.ptr, body.len, NULL,
+                   err) < 0)
+        return error_wrap(err, "webhook configuration %s: caBundle", name);
+    *changed = true;
+    return 0;
+}
+
 int vault_publish(const struct vault *v, const char *ca_bundle, bool *changed, struct error *err)
 {
     *changed = false;
-    AUTO_JSON *doc = NULL;
     AUTO_STRBUF base64 = {0};
-    AUTO_STRBUF body = {0};
     base64_encode(ca_bundle, strlen(ca_bundle), &base64);
-    if (kube_get(v->client, &kube_mutating_webhooks, NULL, v->webhook_config, &doc, err) < 0)
-        return error_wrap(err, "webhook configuration %s", v->webhook_config);
-    if (print_publish(json_root(doc), strbuf_str(&base64), &body) == 0)
-        return 0;
-    if (kube_patch(v->client, &kube_mutating_webhooks, NULL, v->webhook_config, NULL,
-                   KUBE_PATCH_JSON, body.ptr, body.len, NULL, err) < 0)
-        return error_wrap(err, "webhook configuration %s: caBundle", v->webhook_config);
-    *changed = true;
-    return 0;
+    if (publish_one(v, &kube_mutating_webhooks, v->webhook_config, strbuf_str(&base64), changed,
+                    err) < 0)
+        return -1;
+    return publish_one(v, &validating_kind, v->validating_config, strbuf_str(&base64), changed,
+                       err);
 }

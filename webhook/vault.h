@@ -15,7 +15,8 @@ struct vault {
     struct kube_client *client;
     const char *ns;
     const char *secret;
-    const char *webhook_config; /* NULL: caBundle is somebody else's business */
+    const char *webhook_config;    /* mutating; NULL: caBundle is somebody else's business */
+    const char *validating_config; /* the same of a ValidatingWebhookConfiguration */
 };
 
 /* What the Secret holds: ca.crt, ca.key, tls.crt, tls.key. Heap strings; NULL what is absent. */
@@ -31,6 +32,6 @@ void vault_content_deinit(struct vault_content *c);
 int vault_read(const struct vault *v, struct vault_content *out, struct error *err);
 /* Creates the Secret, or replaces what we read. ERROR_CONFLICT: another replica was faster, read again. */
 int vault_write(const struct vault *v, const struct vault_content *c, struct error *err);
-/* Makes caBundle of every webhook in the configuration this bundle. *changed: it was another one. ERROR_NOT_FOUND: no such
+/* Makes caBundle of every webhook in the configurations this bundle. *changed: one of them was another. ERROR_NOT_FOUND: no such
  * configuration; ERROR_CONFLICT: it was changed meanwhile. */
 int vault_publish(const struct vault *v, const char *ca_bundle, bool *changed, struct error *err);

@@ -95,6 +95,8 @@
 /* Burst. */
 #define NAME_ANN_BURST "alibabacloud.com/burst-resource"
 #define NAME_LABEL_ECI "alibabacloud.com/eci"
+#define NAME_GROUP_POLICY "scheduling.alibabacloud.com"
+#define NAME_KIND_POLICY "ResourcePolicy"
 
 /* Injection: namespace label enabled|disabled, pod annotation "false". */
 #define NAME_INJECT "cosched.io/inject"

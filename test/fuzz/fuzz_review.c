@@ -9,16 +9,16 @@
 #include "test/fuzz/fuzz_kit.h"
 #include "webhook/review.h"
 
-static bool labels_of(void *arg, const char *ns, struct arena *a, struct labels *out)
+static void enter(void *arg, const char *ns, struct rules_context *out)
 {
+    static struct label items[] = {{.key = NAME_LABEL_ECI, .value = "true"},
+                                   {.key = NAME_INJECT, .value = "enabled"}};
+    static const struct labels labels = {.items = items, .len = 2};
     (void)arg;
-    if (strlen(ns) % 2 == 0)
-        return false;
-    out->items = arena_new(a, struct label, 2);
-    out->items[0] = (struct label){.key = NAME_LABEL_ECI, .value = "true"};
-    out->items[1] = (struct label){.key = NAME_INJECT, .value = "enabled"};
-    out->len = 2;
-    return true;
+    *out = (struct rules_context){.ns = ns,
+                                  .ns_labels = strlen(ns) % 2 == 0 ? NULL : &labels,
+                                  .groups_known = (enum rules_known)(strlen(ns) % 3),
+                                  .policies_known = (enum rules_known)(strlen(ns) % 3)};
 }
 
 static void check(const struct review_outcome *o, const struct strbuf *reply)
@@ -36,11 +36,20 @@ static void check(const struct review_outcome *o, const struct strbuf *reply)
         abort();
 }
 
+static const struct rules_crd crds[] = {{.group = "kubeflow.org",
+                                         .kind = "TFJob",
+                                         .path = {"spec", "tfReplicaSpecs", "*", "template"},
+                                         .path_len = 4}};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct review_config config = {
-        .rules = {.scheduler = NAME_SCHEDULER, .own_ns = "cosched-system", .inject_nvidia = true},
-        .ns_labels = labels_of};
+    static const struct review_config config = {.rules = {.scheduler = NAME_SCHEDULER,
+                                                          .own_ns = "cosched-system",
+                                                          .inject_nvidia = true,
+                                                          .guard_variables = true,
+                                                          .crds = crds,
+                                                          .crds_len = 1},
+                                                .enter = enter};
     struct arena arena;
     struct review_outcome outcome;
     AUTO_STRBUF reply;
@@ -51,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(body, data, size);
     strbuf_init(&reply);
     arena_init(&arena, 0);
-    review_answer(&config, body, size, &arena, &reply, &outcome);
+    review_answer(&config, size % 2 == 0, body, size, &arena, &reply, &outcome);
     check(&outcome, &reply);
     arena_deinit(&arena);
     free(body);

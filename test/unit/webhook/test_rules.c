@@ -36,7 +36,10 @@ static void ask(struct answer *a, const struct rules_config *config, const char 
         assert_int_equal(0, json_parse(&doc, ns_labels, strlen(ns_labels), &err));
         assert_int_equal(0, labels_decode(json_root(doc), &a->arena, &labels, &err));
     }
-    struct rules_context context = {.ns = ns, .ns_labels = ns_labels ? &labels : NULL};
+    struct rules_context context = {.ns = ns,
+                                    .ns_labels = ns_labels ? &labels : NULL,
+                                    .groups_known = RULES_SOME,
+                                    .policies_known = RULES_SOME};
     if (rules_pod(config, &context, json_root(a->doc), &a->arena, &a->verdict, &err) < 0)
         fail_msg("%s: %s", text.ptr, err.text);
 }
@@ -154,7 +157,6 @@ static void which_pods_get_our_scheduler(void **state)
         expect_str(rows[i].row, rows[i].trigger, a.verdict.trigger);
         expect_int(rows[i].row, rows[i].trigger != NULL, a.verdict.inject);
         expect_int(rows[i].row, rows[i].trigger != NULL, a.verdict.ours);
-        expect_int(rows[i].row, 0, (int64_t)a.verdict.warnings.len);
         done(&a);
     }
     expect_done();
@@ -282,170 +284,44 @@ static void warnings_are_bounded_and_removals_are_not(void **state)
     expect_done();
 }
 
-#define GPU(n) LIMIT("aliyun.com/gpu-mem", n)
-#define CPU(n) LIMIT("cpu", n)
-#define PINNED ANN("cpuset-scheduler", "true")
-#define ENV(name)                                                  \
-    "\"containers\":[{\"env\":[{\"name\":\"A\"},{\"name\":\"" name \
-    "\",\"value\":\"x\"}],\"resources\":{\"limits\":{\"aliyun.com/gpu-mem\":\"1\"}}}]"
 #define GANG(min)                                                  \
     "\"labels\":{\"pod-group.scheduling.sigs.k8s.io/name\":\"g\"," \
     "\"pod-group.scheduling.sigs.k8s.io/min-available\":\"" min "\"}"
-#define KOORD(min)                                                    \
-    "\"annotations\":{\"gang.scheduling.koordinator.sh/name\":\"g\"," \
-    "\"gang.scheduling.koordinator.sh/min-available\":\"" min "\"}"
 #define GANG_MIN "metadata.labels[pod-group.scheduling.sigs.k8s.io/min-available]: "
-#define BOX_MEM "spec.containers[0].resources.limits[aliyun.com/gpu-mem]: "
-#define BOX_CORE "spec.containers[0].resources.limits[aliyun.com/gpu-core.percentage]: "
-#define BOX_CPU "spec.containers[0].resources.limits.cpu: "
-#define NO_CPUS \
-    " is not a whole number of CPUs, which cpuset-scheduler needs; write an integer from 1 on"
-#define NO_PODS " is not a number of pods; write an integer from 1 on"
-#define ENV_WHY \
-    ": remove it; the device plugin sets it to what the pod was given, and the pod's own value would win"
+#define NO_PODS " is not a number of pods; write an integer from 1 to 100000"
 
-static void what_cannot_be_is_refused_with_a_sentence(void **state)
+static void variables_are_guarded_in_every_pod_by_option(void **state)
 {
     (void)state;
     static const struct {
-        const char *row, *meta, *spec;
-        const char *refusal; /* NULL: none */
+        const char *row, *ns, *value;
+        bool guard, refused;
     } rows[] = {
-        {"whole GiB", "", GPU("\"3\""), NULL},
-        {"whole GiB with a suffix", "", GPU("\"1k\""), NULL},
-        {"half a GiB", "", GPU("\"5500m\""),
-         BOX_MEM "'5500m' is not a whole number of GiB; write an integer such as 3"},
-        {"half a GiB as a number", "", GPU("5.5"),
-         BOX_MEM "'5.5' is not a whole number of GiB; write an integer such as 3"},
-        {"less than nothing", "", GPU("\"-1\""),
-         BOX_MEM "'-1' is not a whole number of GiB; write an integer such as 3"},
-        {"no number", "", GPU("\"3Gb\""),
-         BOX_MEM "'3Gb' is not a whole number of GiB; write an integer such as 3"},
-        {"not even text", "", GPU("{}"),
-         BOX_MEM "object is not a whole number of GiB; write an integer such as 3"},
-        {"more than can be counted", "", GPU("\"99E\""),
-         BOX_MEM "'99E' is not a whole number of GiB; write an integer such as 3"},
-        {"the same in limits and requests is said once", "",
-         BOX("\"limits\":{\"aliyun.com/gpu-mem\":\"x\"},\"requests\":{\"aliyun.com/gpu-mem\":\"x\"}"),
-         BOX_MEM "'x' is not a whole number of GiB; write an integer such as 3"},
-        {"5 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "5"), NULL},
-        {"100 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "100"), NULL},
-        {"33 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "33"),
-         BOX_CORE "33 is not a multiple of 5; write 30 or 35"},
-        {"4 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "4"),
-         BOX_CORE "4 is not between 5 and 100 percent of a card; write 5"},
-        {"105 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "105"),
-         BOX_CORE "105 is not between 5 and 100 percent of a card; write 100"},
-        {"99 percent", "", LIMIT("aliyun.com/gpu-core.percentage", "99"),
-         BOX_CORE "99 is not a multiple of 5; write 95 or 100"},
-        {"2 cards for 8 GiB", LABEL("aliyun.com/gpu-count", "2"), GPU("8"), NULL},
-        {"3 cards for 8 GiB", LABEL("aliyun.com/gpu-count", "3"), GPU("8"),
-         BOX_MEM
-         "8 GiB cannot be spread over the 3 cards of label aliyun.com/gpu-count in equal whole "
-         "parts; write a multiple of 3"},
-        {"no cards", LABEL("aliyun.com/gpu-count", "0"), GPU("8"),
-         "metadata.labels[aliyun.com/gpu-count]: '0' is not a number of cards; write an integer from 1 "
-         "to 64"},
-        {"cards in words", LABEL("aliyun.com/gpu-count", "two"), GPU("8"),
-         "metadata.labels[aliyun.com/gpu-count]: 'two' is not a number of cards; write an integer from "
-         "1 to 64"},
-        {"a variable that is not ours", "", ENV("NVIDIA_DRIVER_CAPABILITIES"), NULL},
-        {"the cards a container sees", "", ENV("NVIDIA_VISIBLE_DEVICES"),
-         "spec.containers[0].env[NVIDIA_VISIBLE_DEVICES]" ENV_WHY},
-        {"the isolation's switch", "", ENV("CGPU_DISABLE"),
-         "spec.containers[0].env[CGPU_DISABLE]" ENV_WHY},
-        {"the index", "", ENV("ALIYUN_COM_GPU_MEM_IDX"),
-         "spec.containers[0].env[ALIYUN_COM_GPU_MEM_IDX]" ENV_WHY},
-        {"the share", "", ENV("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"),
-         "spec.containers[0].env[CUDA_MPS_PINNED_DEVICE_MEM_LIMIT]" ENV_WHY},
-        {"the percentage", "", ENV("COSCHED_GPU_CORE_PERCENTAGE"),
-         "spec.containers[0].env[COSCHED_GPU_CORE_PERCENTAGE]" ENV_WHY},
-        {"a pod without GPU may set it", ANN("alibabacloud.com/burst-resource", "eci"),
-         "\"containers\":[{\"env\":[{\"name\":\"NVIDIA_VISIBLE_DEVICES\"}]}]", NULL},
-        {"a gang of one", GANG("1"), PLAIN, NULL},
-        {"a gang of none", GANG("0"), PLAIN, GANG_MIN "'0'" NO_PODS},
-        {"a gang of less", GANG("-1"), PLAIN, GANG_MIN "'-1'" NO_PODS},
-        {"a gang of some", GANG("some"), PLAIN, GANG_MIN "'some'" NO_PODS},
-        {"a gang of 2.0", GANG("2.0"), PLAIN, GANG_MIN "'2.0'" NO_PODS},
-        {"a name without a number", LABEL("pod-group.scheduling.sigs.k8s.io/name", "g"), PLAIN,
-         GANG_MIN
-         "is missing while pod-group.scheduling.sigs.k8s.io/name is set; write how many pods "
-         "must start together"},
-        {"the other notation", KOORD("2"), PLAIN, NULL},
-        {"the other notation's number", KOORD("x"), PLAIN,
-         "metadata.annotations[gang.scheduling.koordinator.sh/min-available]: 'x'" NO_PODS},
-        {"two forms that name two gangs",
-         "\"labels\":{\"pod-group.scheduling.sigs.k8s.io\":\"g\",\"scheduling.x-k8s.io/pod-group\":\"h\"}",
-         PLAIN,
-         "metadata: pod-group.scheduling.sigs.k8s.io names gang 'g', scheduling.x-k8s.io/pod-group names 'h'"},
-        {"a list of gangs in a label",
-         "\"labels\":{\"pod-group.scheduling.sigs.k8s.io\":\"g\","
-         "\"pod-group.scheduling.sigs.k8s.io/groups\":\"[\\\"d/g\\\"]\"}",
-         PLAIN,
-         "metadata.labels[pod-group.scheduling.sigs.k8s.io/groups]: a label cannot hold a JSON list; "
-         "write the list into metadata.annotations[pod-group.scheduling.sigs.k8s.io/groups]"},
-        {"a list of gangs that is none",
-         "\"labels\":{\"pod-group.scheduling.sigs.k8s.io\":\"g\"},"
-         "\"annotations\":{\"pod-group.scheduling.sigs.k8s.io/groups\":\"g\"}",
-         PLAIN,
-         "metadata: annotation pod-group.scheduling.sigs.k8s.io/groups: must be a JSON list of gangs "
-         "such as [\"ns/a\",\"ns/b\"]: 'g'"},
-        {"4 CPUs", PINNED, CPU("4"), NULL},
-        {"4000m CPUs are 4", PINNED, CPU("\"4000m\""), NULL},
-        {"4001m CPUs are not", PINNED, CPU("\"4001m\""), BOX_CPU "'4001m'" NO_CPUS},
-        {"half a CPU", PINNED, CPU("0.5"), BOX_CPU "'0.5'" NO_CPUS},
-        {"no CPU", PINNED, CPU("0"), BOX_CPU "'0'" NO_CPUS},
-        {"no limit", PINNED, BOX("\"requests\":{\"cpu\":\"2\"}"),
-         BOX_CPU "is missing; cpuset-scheduler pins whole CPUs: write how many"},
-        {"an init container is not pinned", PINNED,
-         CPU("2") ",\"initContainers\":[{\"resources\":{\"limits\":{\"cpu\":\"100m\"}}}]", NULL},
-        {"required is like true", ANN("cpuset-scheduler", "required"), CPU("1.5"),
-         BOX_CPU "'1.5'" NO_CPUS},
-        {"an unknown burst", ANN("alibabacloud.com/burst-resource", "ecs"), PLAIN,
-         "metadata.annotations[alibabacloud.com/burst-resource]: 'ecs' is not known; write eci (real "
-         "nodes first) or eci_only"},
+        {"without the option", "default", "all", false, false},
+        {"with it", "default", "all", true, true},
+        {"void gives no card", "default", "void", true, false},
+        {"none gives no card", "default", "none", true, false},
+        {"the device plugin itself", "cosched-system", "all", true, false},
+        {"kube-system", "kube-system", "all", true, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rules_config config = usual;
         struct answer a;
-        ask(&a, &usual, "default", NULL, rows[i].meta, rows[i].spec);
-        expect_true(rows[i].row, a.verdict.ours);
-        expect_int(rows[i].row, rows[i].refusal != NULL, (int64_t)a.verdict.refusals.len);
-        expect_str(rows[i].row, rows[i].refusal,
-                   a.verdict.refusals.len ? a.verdict.refusals.items[0] : NULL);
+        AUTO_STRBUF spec = {0};
+        config.guard_variables = rows[i].guard;
+        strbuf_addf(
+            &spec,
+            "\"containers\":[{\"env\":[{\"name\":\"NVIDIA_VISIBLE_DEVICES\",\"value\":\"%s\"}]}]",
+            rows[i].value);
+        ask(&a, &config, rows[i].ns, NULL, "", spec.ptr);
+        expect_int(rows[i].row, rows[i].refused, (int64_t)a.verdict.refusals.len);
+        if (rows[i].refused)
+            expect_str(rows[i].row,
+                       "spec.containers[0].env[NVIDIA_VISIBLE_DEVICES]: 'all' takes cards that "
+                       "nobody gave to the pod; remove it, and ask for GPUs in resources.limits",
+                       a.verdict.refusals.items[0]);
         done(&a);
     }
-    expect_done();
-}
-
-static void rules_hold_for_pods_that_name_us_themselves(void **state)
-{
-    (void)state;
-    struct answer a;
-    ask(&a, &usual, "default", NULL, ANN("cpuset-scheduler", "yes"),
-        PLAIN ",\"schedulerName\":\"" NAME_SCHEDULER "\"");
-    expect_str("an unknown word for pinning",
-               "metadata.annotations[cpuset-scheduler]: 'yes' is not known; write \"true\", "
-               "\"required\" or \"false\"",
-               a.verdict.refusals.items[0]);
-    done(&a);
-    ask(&a, &usual, "default", NULL, ANN("cpuset-scheduler", "yes"), PLAIN);
-    expect_int("a pod that is not ours may say so", 0, (int64_t)a.verdict.refusals.len);
-    done(&a);
-    expect_done();
-}
-
-static void several_mistakes_come_together(void **state)
-{
-    (void)state;
-    struct answer a;
-    ask(&a, &usual, "default", NULL, GANG("0"),
-        LIMIT("aliyun.com/gpu-core.percentage", "33") ",\"initContainers\":[{\"env\":[{\"name\":"
-                                                      "\"NVIDIA_VISIBLE_DEVICES\"}]}]");
-    expect_int("three", 3, (int64_t)a.verdict.refusals.len);
-    expect_str("the init container has its own path",
-               "spec.initContainers[0].env[NVIDIA_VISIBLE_DEVICES]" ENV_WHY,
-               a.verdict.refusals.items[1]);
-    done(&a);
     expect_done();
 }
 
@@ -480,11 +356,9 @@ static void what_is_no_pod_is_an_error(void **state)
     static const struct {
         const char *row, *pod, *error;
     } rows[] = {
-        {"nothing", "null", "a pod has metadata and spec, both objects; got nothing and nothing"},
-        {"no spec", "{\"metadata\":{}}",
-         "a pod has metadata and spec, both objects; got object and nothing"},
-        {"spec is a list", "{\"metadata\":{},\"spec\":[]}",
-         "a pod has metadata and spec, both objects; got object and array"},
+        {"nothing", "null", "spec: must be an object, not nothing"},
+        {"no spec", "{\"metadata\":{}}", "spec: must be an object, not nothing"},
+        {"spec is a list", "{\"metadata\":{},\"spec\":[]}", "spec: must be an object, not array"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         AUTO_JSON *doc = NULL;
@@ -509,9 +383,7 @@ int main(void)
         cmocka_unit_test(result_keys_are_removed_from_every_pod),
         cmocka_unit_test(a_gpu_class_without_a_series_is_warned_of),
         cmocka_unit_test(warnings_are_bounded_and_removals_are_not),
-        cmocka_unit_test(what_cannot_be_is_refused_with_a_sentence),
-        cmocka_unit_test(rules_hold_for_pods_that_name_us_themselves),
-        cmocka_unit_test(several_mistakes_come_together),
+        cmocka_unit_test(variables_are_guarded_in_every_pod_by_option),
         cmocka_unit_test(a_users_value_cannot_forge_a_line),
         cmocka_unit_test(what_is_no_pod_is_an_error),
     };

@@ -27,7 +27,7 @@ void webhook_kit_answer(const struct review_config *config, const char *body, st
     if (!copy)
         abort();
     memcpy(copy, body, n);
-    review_answer(config, copy, n, a, reply, outcome);
+    review_answer(config, true, copy, n, a, reply, outcome);
     free(copy);
 }
 
@@ -91,17 +91,9 @@ static json *op_for(const struct walk *k, const char *key)
 
 static void put(struct walk *k, json *v);
 
-static void put_member(struct walk *k, const char *key, json *v)
+/* v, which stands at key below the present path */
+static void put_below(struct walk *k, const char *key, json *v)
 {
-    json *op = op_for(k, key);
-    k->used += op != NULL;
-    if (op && str_eq(json_get_str(op, "op"), "remove"))
-        return;
-    json_key(&k->w, key);
-    if (op) {
-        json_put_value(&k->w, json_get(op, "value"));
-        return;
-    }
     size_t before = k->path.len;
     strbuf_addc(&k->path, '/');
     for (const char *s = key; *s != '\0'; s++)
@@ -111,24 +103,60 @@ static void put_member(struct walk *k, const char *key, json *v)
     k->path.ptr[before] = '\0';
 }
 
-/* Members that an "add" brings to this object. */
+static void put_member(struct walk *k, const char *key, json *v)
+{
+    json *op = op_for(k, key);
+    k->used += op != NULL;
+    if (op && str_eq(json_get_str(op, "op"), "remove"))
+        return;
+    json_key(&k->w, key);
+    put_below(k, key, op ? json_get(op, "value") : v);
+}
+
+static void unescape(const char *token, char out[256])
+{
+    size_t n = 0;
+    for (; *token != '\0' && n < 255; token++) {
+        if (*token == '~')
+            out[n++] = *++token == '0' ? '~' : '/';
+        else
+            out[n++] = *token;
+    }
+    out[n] = '\0';
+}
+
+/* Members that an "add" brings to this object. What later operations add to them is found on the way. */
 static void put_new(struct walk *k, json *object)
 {
     for (struct json_iter it = json_iter(k->ops); json_next(&it);) {
+        char key[256];
         const char *rest = below(k, it.value);
-        if (!rest || strchr(rest, '/') || !str_eq(json_get_str(it.value, "op"), "add") ||
-            strchr(rest, '~') || json_get(object, rest))
+        if (!rest || strchr(rest, '/') || !str_eq(json_get_str(it.value, "op"), "add"))
+            continue;
+        unescape(rest, key);
+        if (json_get(object, key))
             continue;
         k->used++;
-        json_key(&k->w, rest);
-        json_put_value(&k->w, json_get(it.value, "value"));
+        json_key(&k->w, key);
+        put_below(k, key, json_get(it.value, "value"));
     }
 }
 
 static void put(struct walk *k, json *v)
 {
+    size_t i = 0;
+    if (json_is_array(v)) { /* our patches reach into elements, and leave their number as it is */
+        json_array_begin(&k->w);
+        for (struct json_iter it = json_iter(v); json_next(&it); i++) {
+            char index[24];
+            (void)str_format(index, sizeof index, "%zu", i);
+            put_below(k, index, it.value);
+        }
+        json_array_end(&k->w);
+        return;
+    }
     if (!json_is_object(v)) {
-        json_put_value(&k->w, v); /* our patches do not reach into arrays */
+        json_put_value(&k->w, v);
         return;
     }
     json_object_begin(&k->w);
@@ -152,6 +180,7 @@ int webhook_kit_apply(const char *object, const char *patch, struct strbuf *out,
     struct walk k = {.ops = json_root(ops)};
     json_writer_init(&k.w, out);
     strbuf_init(&k.path);
+    strbuf_adds(&k.path, "");
     put(&k, json_root(doc));
     strbuf_deinit(&k.path);
     if (k.used != json_len(k.ops))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One list, then one watch with three events, from a server that knows nothing else. */
-#include "webhook/namespaces.h"
+#include "webhook/world.h"
 
 #include "test/unit/lib/base/expect.h"
 
@@ -52,18 +52,17 @@ static void note_listed(void *arg)
 }
 
 /* The value, "(none)" without the label, "(unknown)" without the namespace. */
-static void look(struct namespaces *n, const char *ns, const char *key, char out[64])
+static void look(struct world *w, const char *ns, const char *key, char out[64])
 {
-    struct arena a;
-    struct labels labels = {0};
-    arena_init(&a, 0);
+    struct rules_context context;
+    world_enter(w, ns, &context);
     const char *value = "(unknown)";
-    if (namespaces_labels(n, ns, &a, &labels)) {
-        value = labels_get(&labels, key);
+    if (context.ns_labels) {
+        value = labels_get(context.ns_labels, key);
         value = value ? value : "(none)";
     }
     assert_true(str_format(out, 64, "%s", value));
-    arena_deinit(&a);
+    world_leave(w);
 }
 
 static void labels_follow_the_api_server(void **state)
@@ -92,7 +91,7 @@ static void labels_follow_the_api_server(void **state)
     struct error err = ERROR_INIT;
     struct httpd *api = NULL;
     struct kube_config *config = NULL;
-    struct namespaces *n = NULL;
+    struct world *n = NULL;
     atomic_int listed = 0;
     AUTO_STRBUF text;
     strbuf_init(&text);
@@ -106,7 +105,7 @@ static void labels_follow_the_api_server(void **state)
                 "users: [{name: u, user: {token: t}}]\n",
                 (unsigned)httpd_port(api));
     if (kube_config_parse(&config, text.ptr, text.len, NULL, "", false, &err) < 0 ||
-        namespaces_start(&n, config, &kube, note_listed, &listed, &err) < 0)
+        world_start(&n, config, &kube, note_listed, &listed, &err) < 0)
         fail_msg("%s", err.text);
     char got[64] = "";
     for (int64_t end = clock_mono_ms() + 20000; clock_mono_ms() < end && !str_eq(got, "y");) {
@@ -118,8 +117,8 @@ static void labels_follow_the_api_server(void **state)
         expect_str(rows[i].row, rows[i].expected, got);
     }
     expect_true("listed", atomic_load(&listed) > 0);
-    namespaces_stop(n);
-    namespaces_stop(NULL);
+    world_stop(n);
+    world_stop(NULL);
     httpd_stop(api);
     kube_config_free(config);
     kube_http_global_cleanup();

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_burst - overflow to virtual nodes: by the pod's own annotation or label, or by a ResourcePolicy, and not by both, since they would contradict each
+ * other about where the pod goes next.
+ */
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+static bool selects(const struct rules_policy *p, const struct look *l)
+{
+    if (!str_eq(p->ns, l->context->ns))
+        return false;
+    for (size_t i = 0; i < p->selector.len; i++)
+        if (!str_eq(look_label(l, p->selector.items[i].key), p->selector.items[i].value))
+            return false;
+    return true;
+}
+
+const struct rules_policy *rules_burst_policy(const struct look *l)
+{
+    const struct rules_policy *first = NULL;
+    const char *key = NULL;
+    void *value = NULL;
+    if (!l->context->policies)
+        return NULL;
+    for (size_t i = 0; map_next(l->context->policies, &i, &key, &value);) {
+        const struct rules_policy *p = value;
+        if (selects(p, l) && (!first || strcmp(p->name, first->name) < 0))
+            first = p;
+    }
+    return first;
+}
+
+static void check_with_policy(struct look *l, const char *wish)
+{
+    const struct rules_policy *p = rules_burst_policy(l);
+    if (p)
+        look_refuse(l,
+                    "metadata.annotations[" NAME_ANN_BURST
+                    "]: %s does not go together with ResourcePolicy %s/%s, which selects this pod; "
+                    "remove the annotation, or name the units in the policy",
+                    look_quote(l, wish), p->ns, p->name);
+    else if (l->context->policies_known == RULES_NOT_YET)
+        look_warn(l, "metadata.annotations[" NAME_ANN_BURST
+                     "]: whether a ResourcePolicy selects this pod too could not be checked, they "
+                     "are not listed yet");
+}
+
+void rules_burst_check(struct look *l)
+{
+    const char *wish = look_annotation(l, NAME_ANN_BURST);
+    const char *eci = look_label(l, NAME_LABEL_ECI);
+    if (!l->judged)
+        return;
+    if (eci && !str_eq(eci, "true") && !str_eq(eci, "false"))
+        look_warn(l,
+                  "metadata.labels[" NAME_LABEL_ECI
+                  "]: %s means nothing; write \"true\" for virtual nodes only",
+                  look_quote(l, eci));
+    if (*str_or_empty(wish) == '\0')
+        return;
+    if (!str_eq(wish, "eci") && !str_eq(wish, "eci_only")) {
+        look_refuse(l,
+                    "metadata.annotations[" NAME_ANN_BURST
+                    "]: %s is not known; write eci (real nodes first) or eci_only",
+                    look_quote(l, wish));
+        return;
+    }
+    if (str_eq(wish, "eci") && str_eq(eci, "true"))
+        look_warn(l, "metadata.annotations[" NAME_ANN_BURST
+                     "]: 'eci' is real nodes first, but label " NAME_LABEL_ECI
+                     ": \"true\" is virtual nodes only, which counts; remove one of them");
+    check_with_policy(l, wish);
+}

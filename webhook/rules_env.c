@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_env - variables that the device plugin sets. A pod's own environment wins over the plugin's, so a pod that sets them itself has found a way out of
+ * its share. Except at home, where the device plugin itself
+ * runs, it is judged whatever scheduler or opt-out the pod names, when it asks for a resource that only our plugin serves.
+ */
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+static bool is_plugin_env(const char *name)
+{
+    return str_eq(name, NAME_ENV_VISIBLE) || str_starts(name, "CGPU_") ||
+           str_starts(name, "ALIYUN_COM_GPU_") || str_starts(name, "CUDA_MPS_") ||
+           str_starts(name, "COSCHED_");
+}
+
+/* "void" and "none" take cards away and give none. */
+static bool is_harmless(const char *value)
+{
+    return str_eq(value, "void") || str_eq(value, "none");
+}
+
+static const char *value_of(const struct look *l, json *variable)
+{
+    json *value = json_get(variable, "value");
+    return json_get(variable, "valueFrom") ? "valueFrom" : value ? look_quote_json(l, value) : "''";
+}
+
+static void check_variable(struct look *l, const struct look_container *c, json *variable,
+                           bool served)
+{
+    const char *name = json_get_str(variable, "name");
+    if (!name)
+        return;
+    if (served && is_plugin_env(name))
+        look_refuse(
+            l,
+            "spec.%s[%zu].env[%.80s]: %s would win over what the device plugin sets for the "
+            "pod's share; remove it",
+            c->list, c->index, name, value_of(l, variable));
+    else if (l->config->guard_variables && str_eq(name, NAME_ENV_VISIBLE) &&
+             !is_harmless(json_get_str(variable, "value")))
+        look_refuse(l,
+                    "spec.%s[%zu].env[" NAME_ENV_VISIBLE
+                    "]: %s takes cards that nobody gave to the pod; remove it, and ask for GPUs in "
+                    "resources.limits",
+                    c->list, c->index, value_of(l, variable));
+    else if (served && str_eq(name, "CUDA_VISIBLE_DEVICES"))
+        look_warn(l,
+                  "spec.%s[%zu].env[CUDA_VISIBLE_DEVICES]: %s counts within the cards given to the "
+                  "pod, from 0 on; it hides cards and adds none",
+                  c->list, c->index, value_of(l, variable));
+}
+
+void rules_env_check(struct look *l)
+{
+    bool served = l->asks[LOOK_MEM] || l->asks[LOOK_CORE] || l->asks[LOOK_GPU] ||
+                  (l->ours && l->asks[LOOK_NVIDIA]);
+    if (l->home || (!served && !l->config->guard_variables))
+        return;
+    for (struct look_container c = {0}; look_next_container(l, &c);) {
+        json *env = json_get(c.value, "env");
+        for (struct json_iter it = json_iter(env); json_next(&it);)
+            check_variable(l, &c, it.value, served);
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_gpu - amounts of the four GPU resources, how they go together, and the label gpu-count. A pod has one kind of GPU: shares of cards (gpu-mem with
+ * or without gpu-core.percentage), whole cards by topology (aliyun.com/gpu), or whole cards (nvidia.com/gpu); the modes of a node are one at a time as well.
+ */
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/gpu.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+static const struct {
+    const char *unit; /* "a whole number of ..." */
+    const char *sample;
+} words[LOOK_GPUS] = {
+    [LOOK_MEM] = {"GiB", "3"},
+    [LOOK_CORE] = {"percent", "30"},
+    [LOOK_GPU] = {"cards", "2"},
+    [LOOK_NVIDIA] = {"cards", "1"},
+};
+
+/* ---- one amount ------------------------------------------------------------------------------ */
+
+static void check_percent(struct look *l, const char *path, int64_t percent)
+{
+    if (percent >= 5 && percent <= 100 && percent % 5 == 0)
+        return;
+    int64_t below = num_max(5, num_min(percent, 100) / 5 * 5);
+    int64_t above = num_min(100, below + 5);
+    if (percent < 5 || percent > 100)
+        look_refuse(l, "%s: %lld is not between 5 and 100 percent of a card; write %lld", path,
+                    (long long)percent, (long long)below);
+    else
+        look_refuse(l, "%s: %lld is not a multiple of 5; write %lld or %lld", path,
+                    (long long)percent, (long long)below, (long long)above);
+}
+
+static void check_amount(struct look *l, const char *path, enum look_gpu resource, json *value)
+{
+    int64_t whole = 0;
+    if (!look_read_whole(value, &whole) || whole < 0)
+        look_refuse(l, "%s: %s is not a whole number of %s; write an integer such as %s", path,
+                    look_quote_json(l, value), words[resource].unit, words[resource].sample);
+    else if (whole == 0)
+        look_warn(l, "%s: 0 asks for nothing; remove it, or write an integer such as %s", path,
+                  words[resource].sample);
+    else if (resource == LOOK_CORE)
+        check_percent(l, path, whole);
+}
+
+static void check_both(struct look *l, const struct look_container *c, enum look_gpu resource)
+{
+    const char *name = look_gpu_names[resource];
+    json *limit = look_amount(c->value, "limits", name);
+    json *request = look_amount(c->value, "requests", name);
+    int64_t most = 0, least = 0;
+    if (limit)
+        check_amount(l, look_amount_path(l, c, "limits", name), resource, limit);
+    if (!request || (limit && json_equal(limit, request)))
+        return;
+    if (limit && look_read_milli(limit, &most) && look_read_milli(request, &least)) {
+        if (most != least)
+            look_refuse(l, "%s: %s differs from the limit %s; write the same, or leave it out",
+                        look_amount_path(l, c, "requests", name), look_quote_json(l, request),
+                        look_quote_json(l, limit));
+        return;
+    }
+    check_amount(l, look_amount_path(l, c, "requests", name), resource, request);
+}
+
+/* limits, or requests where somebody wrote only those */
+static json *asked(const struct look_container *c, enum look_gpu resource, const char **list)
+{
+    json *limit = look_amount(c->value, "limits", look_gpu_names[resource]);
+    *list = limit ? "limits" : "requests";
+    return limit ? limit : look_amount(c->value, "requests", look_gpu_names[resource]);
+}
+
+static void check_container(struct look *l, const struct look_container *c)
+{
+    const char *list = NULL;
+    for (int r = 0; r < LOOK_GPUS; r++)
+        check_both(l, c, (enum look_gpu)r);
+    json *core = asked(c, LOOK_CORE, &list);
+    int64_t percent = 0, gib = 0;
+    const char *unused = NULL;
+    json *mem = asked(c, LOOK_MEM, &unused);
+    if (core && look_read_whole(core, &percent) && percent > 0 &&
+        (!mem || (look_read_whole(mem, &gib) && gib == 0)))
+        look_refuse(l,
+                    "%s: %s percent of a card without memory of it; write " NAME_RES_GPU_MEM
+                    " in GiB beside it",
+                    look_amount_path(l, c, list, NAME_RES_GPU_CORE), look_quote_json(l, core));
+    for (int i = 0; i < 2; i++) {
+        const char *where = i ? "requests" : "limits";
+        json *count = look_amount(c->value, where, NAME_RES_GPU_COUNT);
+        if (count)
+            look_refuse(l,
+                        "%s: %s cannot be asked for, it says how many cards a node has; write "
+                        "metadata.labels[" NAME_RES_GPU_COUNT "] to spread memory over cards",
+                        look_amount_path(l, c, where, NAME_RES_GPU_COUNT),
+                        look_quote_json(l, count));
+    }
+}
+
+/* ---- what does not go together --------------------------------------------------------------- */
+
+static const char *first_path(const struct look *l, enum look_gpu resource)
+{
+    const char *list = NULL;
+    for (struct look_container c = {0}; look_next_container(l, &c);)
+        if (asked(&c, resource, &list))
+            return look_amount_path(l, &c, list, look_gpu_names[resource]);
+    return "spec";
+}
+
+static void check_kinds(struct look *l)
+{
+    enum look_gpu kinds[3];
+    size_t n = 0;
+    if (l->asks[LOOK_MEM] || l->asks[LOOK_CORE])
+        kinds[n++] = l->asks[LOOK_MEM] ? LOOK_MEM : LOOK_CORE;
+    if (l->asks[LOOK_GPU])
+        kinds[n++] = LOOK_GPU;
+    if (l->asks[LOOK_NVIDIA])
+        kinds[n++] = LOOK_NVIDIA;
+    for (size_t i = 1; i < n; i++)
+        look_refuse(l,
+                    "%s: does not go together with %s in one pod: a node has one kind of GPU at a "
+                    "time; write one of them",
+                    first_path(l, kinds[i]), look_gpu_names[kinds[0]]);
+}
+
+/* Devices claimed the other way are not in our ledger: the same card could be promised twice. */
+static void check_claims(struct look *l)
+{
+    for (struct look_container c = {0}; look_next_container(l, &c);) {
+        json *limits = json_get(json_get(c.value, "resources"), "limits");
+        for (struct json_iter it = json_iter(limits); json_next(&it);)
+            if (str_starts(it.key, NAME_RES_DEVICE_CLASS))
+                look_refuse(l,
+                            "spec.%s[%zu].resources.limits[%.80s]: %s devices of a DeviceClass do "
+                            "not go together with the GPU resources of this pod; write one of them",
+                            c.list, c.index, it.key, look_quote_json(l, it.value));
+    }
+    json *claims = json_get(l->spec, "resourceClaims");
+    for (struct json_iter it = json_iter(claims); json_next(&it);)
+        look_warn(
+            l,
+            "spec.resourceClaims[%s]: a GPU that it claims is not seen by cosched, which gives "
+            "this pod cards by its limits; claim other devices only",
+            look_quote(l, str_or_empty(json_get_str(it.value, "name"))));
+}
+
+/* ---- gpu-count ------------------------------------------------------------------------------- */
+
+static void check_parts(struct look *l, int64_t cards)
+{
+    for (struct look_container c = {0}; look_next_container(l, &c);) {
+        const char *list = NULL;
+        json *value = asked(&c, LOOK_MEM, &list);
+        int64_t gib = 0;
+        if (!value || !look_read_whole(value, &gib) || gib <= 0)
+            continue;
+        if (gib % cards != 0)
+            look_refuse(l,
+                        "%s: %lld GiB cannot be spread over the %lld cards of "
+                        "label " NAME_RES_GPU_COUNT
+                        " in equal whole parts; write a multiple of %lld",
+                        look_amount_path(l, &c, list, NAME_RES_GPU_MEM), (long long)gib,
+                        (long long)cards, (long long)cards);
+        if (c.init && cards > 1)
+            look_refuse(
+                l,
+                "%s: %lld GiB in an init container cannot be spread over %lld cards, because "
+                "the kubelet hands them on in any order; write it in spec.containers, or label " NAME_RES_GPU_COUNT
+                " 1",
+                look_amount_path(l, &c, list, NAME_RES_GPU_MEM), (long long)gib, (long long)cards);
+    }
+}
+
+static void check_count(struct look *l)
+{
+    const char *text = look_label(l, NAME_RES_GPU_COUNT);
+    int64_t cards = 0;
+    if (!text)
+        return;
+    if (num_parse_range(text, 1, GPU_CARDS_MAX, &cards, NULL) < 0)
+        look_refuse(l,
+                    "metadata.labels[" NAME_RES_GPU_COUNT
+                    "]: %s is not a number of cards; write an integer from 1 to %d",
+                    look_quote(l, text), GPU_CARDS_MAX);
+    else if (l->asks[LOOK_CORE])
+        look_refuse(l,
+                    "metadata.labels[" NAME_RES_GPU_COUNT
+                    "]: %s spreads memory only; remove it, or " NAME_RES_GPU_CORE,
+                    look_quote(l, text));
+    else if (!l->asks[LOOK_MEM] && (l->asks[LOOK_GPU] || l->asks[LOOK_NVIDIA]))
+        look_refuse(
+            l,
+            "metadata.labels[" NAME_RES_GPU_COUNT "]: %s spreads " NAME_RES_GPU_MEM
+            " over cards, which this pod does not ask for; write the number of cards into %s",
+            look_quote(l, text), l->asks[LOOK_GPU] ? NAME_RES_GPU : NAME_RES_NVIDIA_GPU);
+    else if (!l->asks[LOOK_MEM])
+        look_warn(l,
+                  "metadata.labels[" NAME_RES_GPU_COUNT
+                  "]: %s means nothing without limits[" NAME_RES_GPU_MEM "]",
+                  look_quote(l, text));
+    else
+        check_parts(l, cards);
+}
+
+void rules_gpu_check(struct look *l)
+{
+    if (!l->judged)
+        return;
+    for (struct look_container c = {0}; look_next_container(l, &c);)
+        check_container(l, &c);
+    check_kinds(l);
+    check_count(l);
+    if (l->asks[LOOK_MEM] || l->asks[LOOK_CORE] || l->asks[LOOK_GPU])
+        check_claims(l);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_group - PodGroup objects, of both API groups: the same fields.
+ */
+#include "lib/base/str.h"
+#include "lib/model/gang.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+static void check_annotations(struct look *own, const char *key)
+{
+    const char *const lists[] = {NAME_ANN_GANG_GROUPS, NAME_ANN_GANG_KOORD_GROUPS};
+    const char *const matches[] = {NAME_ANN_GANG_MATCH, NAME_ANN_GANG_KOORD_MATCH};
+    for (size_t i = 0; i < 2; i++) {
+        struct error why = ERROR_INIT;
+        const char **names = NULL;
+        size_t len = 0;
+        enum gang_match match;
+        const char *list = look_annotation(own, lists[i]);
+        const char *text = look_annotation(own, matches[i]);
+        if (look_label(own, lists[i]))
+            look_refuse(own,
+                        "metadata.labels[%s]: a label cannot hold a JSON list; write the list into "
+                        "metadata.annotations[%s]",
+                        lists[i], lists[i]);
+        if (list && gang_read_list(list, key, own->arena, &names, &len, &why) < 0)
+            look_refuse(own, "metadata.annotations[%s]: %s", lists[i], why.text);
+        if (text && gang_read_match(text, &match, NULL) < 0)
+            look_refuse(own,
+                        "metadata.annotations[%s]: %s is not known; write once-satisfied, "
+                        "waiting-and-running or only-waiting",
+                        matches[i], look_quote(own, text));
+    }
+}
+
+void rules_group_check(struct look *own, const struct rules_subject *s)
+{
+    static const char *const known[] = {"minMember", "scheduleTimeoutSeconds", "minResources",
+                                        NULL};
+    json *spec = json_get(s->object, "spec");
+    const char *name = json_get_str(own->metadata, "name");
+    int64_t n = 0;
+    if (s->old && json_equal(spec, json_get(s->old, "spec")) &&
+        json_equal(json_get(own->metadata, "annotations"),
+                   json_get(json_get(s->old, "metadata"), "annotations")))
+        return;
+    if (!json_is_object(spec) || !json_get(spec, "minMember"))
+        look_refuse(own, "spec.minMember: is missing; write how many pods must start together");
+    (void)rules_field_int(own, json_get(spec, "minMember"), "spec.minMember", 1, GANG_MIN_MAX, &n);
+    (void)rules_field_int(own, json_get(spec, "scheduleTimeoutSeconds"),
+                          "spec.scheduleTimeoutSeconds", 1, INT32_MAX, &n);
+    rules_field_amounts(own, json_get(spec, "minResources"), "spec.minResources");
+    rules_field_known(own, spec, "spec", known);
+    check_annotations(own, name && *own->context->ns != '\0'
+                               ? arena_printf(own->arena, "%s/%s", own->context->ns, name)
+                               : NULL);
+    if (name && strlen(name) > 63)
+        look_warn(own,
+                  "metadata.name: %s has more than 63 characters, so no label can name it; write a "
+                  "shorter one",
+                  look_quote(own, name));
+}

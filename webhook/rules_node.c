@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_node - the two labels by which an administrator chooses a node's GPU mode. Only a label that this request changes is judged: nodes are updated all
+ * the time by others, who cannot help what it says.
+ */
+#include "lib/base/str.h"
+#include "lib/model/gpu.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+static const char *before(const struct rules_subject *s, const char *key)
+{
+    json *labels = json_get(json_get(s->old, "metadata"), "labels");
+    return json_get_str(labels, key);
+}
+
+void rules_node_check(struct look *own, const struct rules_subject *s)
+{
+    const char *mode_text = look_label(own, NAME_LABEL_GPU_MODE);
+    const char *placement = look_label(own, NAME_LABEL_GPU_PLACEMENT);
+    enum gpu_mode mode = GPU_MODE_DEFAULT;
+    bool mode_is_new = mode_text && !str_eq(mode_text, before(s, NAME_LABEL_GPU_MODE));
+    bool placement_is_new = placement && !str_eq(placement, before(s, NAME_LABEL_GPU_PLACEMENT));
+    bool legal = !mode_text || gpu_mode_parse(mode_text, &mode);
+    if (mode_is_new && !legal)
+        look_refuse(own,
+                    "metadata.labels[" NAME_LABEL_GPU_MODE "]: %s is not a mode; write one of %s",
+                    look_quote(own, mode_text), gpu_mode_names());
+    if (placement_is_new && !str_eq(placement, "binpack") && !str_eq(placement, "spread"))
+        look_refuse(own,
+                    "metadata.labels[" NAME_LABEL_GPU_PLACEMENT
+                    "]: %s is not known; write binpack or spread",
+                    look_quote(own, placement));
+    else if (placement && (placement_is_new || mode_is_new) && legal && !gpu_mode_is_shared(mode))
+        look_warn(own,
+                  "metadata.labels[" NAME_LABEL_GPU_PLACEMENT
+                  "]: %s means nothing %s%s; it is for cgpu, core_mem, share and mps",
+                  look_quote(own, placement),
+                  mode_text ? "in mode " : "without label " NAME_LABEL_GPU_MODE,
+                  str_or_empty(mode_text));
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_place - keys of ours that are right and stand in the wrong place: a label that should be an annotation, the metadata of a Deployment instead of its
+ * template. Nobody reads them there, so the pod runs as if they were not written: a warning that names the right path.
+ */
+#include "lib/base/str.h"
+#include "lib/model/claim.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+enum { AS_LABEL = 1, AS_ANNOTATION = 2 };
+
+static const struct {
+    const char *key;
+    unsigned as;
+} requests[] = {
+    {NAME_ANN_CPUSET_SCHEDULER, AS_ANNOTATION},
+    {NAME_ANN_CPU_POLICY, AS_ANNOTATION},
+    {NAME_ANN_NUMA_SPEC, AS_ANNOTATION},
+    {NAME_ANN_CPUSET_SHARED, AS_ANNOTATION},
+    {NAME_ANN_BURST, AS_ANNOTATION},
+    {NAME_INJECT, AS_ANNOTATION},
+    {NAME_ANN_GANG_KOORD_NAME, AS_ANNOTATION},
+    {NAME_ANN_GANG_KOORD_MIN, AS_ANNOTATION},
+    {NAME_ANN_GANG_KOORD_MATCH, AS_ANNOTATION},
+    {NAME_ANN_GANG_MATCH, AS_ANNOTATION | AS_LABEL},
+    {NAME_ANN_GANG_GROUPS, AS_ANNOTATION},
+    {NAME_ANN_GANG_KOORD_GROUPS, AS_ANNOTATION},
+    {NAME_LABEL_GANG_NAME, AS_LABEL},
+    {NAME_LABEL_GANG_MIN, AS_LABEL},
+    {NAME_LABEL_GANG_BARE, AS_LABEL},
+    {NAME_LABEL_GANG_X, AS_LABEL},
+    {NAME_RES_GPU_COUNT, AS_LABEL},
+    {NAME_LABEL_TOPOLOGY_JOB, AS_LABEL},
+    {NAME_LABEL_TOPOLOGY_REPLICA, AS_LABEL},
+    {NAME_LABEL_COMPUTE_CLASS, AS_LABEL},
+    {NAME_LABEL_GPU_MODEL_SERIES, AS_LABEL},
+    {NAME_LABEL_ECI, AS_LABEL},
+};
+enum { REQUESTS = sizeof requests / sizeof requests[0] };
+
+bool rules_place_is_request(const char *key)
+{
+    for (size_t i = 0; i < REQUESTS; i++)
+        if (str_eq(requests[i].key, key))
+            return true;
+    return false;
+}
+
+/* A list of gangs in a label is refused by the gang's rules. */
+static bool is_told_elsewhere(const char *key)
+{
+    return str_eq(key, NAME_ANN_GANG_GROUPS) || str_eq(key, NAME_ANN_GANG_KOORD_GROUPS);
+}
+
+void rules_place_check(struct look *l)
+{
+    if (!l->judged)
+        return;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        const char *key = requests[i].key;
+        const char *as_label = look_label(l, key);
+        const char *as_annotation = look_annotation(l, key);
+        if (requests[i].as == AS_ANNOTATION && as_label && !as_annotation &&
+            !is_told_elsewhere(key))
+            look_warn(l,
+                      "metadata.labels[%s]: %s means nothing as a label; write it into "
+                      "metadata.annotations",
+                      key, look_quote(l, as_label));
+        if (requests[i].as == AS_LABEL && as_annotation && !as_label)
+            look_warn(l,
+                      "metadata.annotations[%s]: %s means nothing as an annotation; write it into "
+                      "metadata.labels",
+                      key, look_quote(l, as_annotation));
+    }
+}
+
+static bool is_in_one(const struct look *templates, size_t n, const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (look_label(&templates[i], key) || look_annotation(&templates[i], key))
+            return true;
+    return false;
+}
+
+void rules_place_own(struct look *own, const struct look *templates, size_t n, const char *kind)
+{
+    for (size_t i = 0; i < REQUESTS; i++) {
+        const char *key = requests[i].key;
+        const char *label = requests[i].as & AS_LABEL ? look_label(own, key) : NULL;
+        const char *annotation = requests[i].as & AS_ANNOTATION ? look_annotation(own, key) : NULL;
+        if ((!label && !annotation) || is_in_one(templates, n, key))
+            continue;
+        const char *where = annotation ? "annotations" : "labels";
+        look_warn(own,
+                  "metadata.%s[%s]: %s means nothing on a %s itself; write it into %smetadata.%s",
+                  where, key, look_quote(own, annotation ? annotation : label), kind,
+                  templates[0].at, where);
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_policy - ResourcePolicy objects, field by field (contract, section 5).
+ */
+#include "lib/base/str.h"
+#include "lib/model/claim.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+enum { UNITS_MAX = 64 };
+
+static void check_labels(struct look *l, json *v, const char *path)
+{
+    if (!v || json_is_null(v))
+        return;
+    if (!json_is_object(v)) {
+        look_refuse(l, "%s: %s is no map of labels; write key: value below it", path,
+                    look_quote_json(l, v));
+        return;
+    }
+    for (struct json_iter it = json_iter(v); json_next(&it);) {
+        const char *value = json_str(it.value);
+        if (!selector_key_is_legal(it.key))
+            look_refuse(l, "%s[%.80s]: is not a label's key; write [prefix/]name", path, it.key);
+        else if (!value || !selector_value_is_legal(value))
+            look_refuse(
+                l,
+                "%s[%.80s]: %s is not a label's value; write up to 63 letters, digits, '-', "
+                "'_' or '.', in quotes if it is a number",
+                path, it.key, look_quote_json(l, it.value));
+    }
+}
+
+/* The domain of a key, or one above it: "app.kubernetes.io/name" is of kubernetes.io. */
+static bool is_of_domain(const char *key, const char *domain)
+{
+    const char *slash = strchr(key, '/');
+    size_t n = slash ? (size_t)(slash - key) : 0;
+    size_t d = strlen(domain);
+    return n >= d && strncmp(slash - d, domain, d) == 0 &&
+           (n == d || slash[-(ptrdiff_t)d - 1] == '.');
+}
+
+static bool is_reserved(const char *key)
+{
+    return claim_is_result_key(key) || rules_place_is_request(key) ||
+           is_of_domain(key, "kubernetes.io") || is_of_domain(key, "k8s.io") ||
+           is_of_domain(key, "cosched.io");
+}
+
+/* What pods of this unit get: nothing that another part of the system steers by. */
+static void check_gifts(struct look *l, json *v, const char *path, bool labels)
+{
+    if (labels)
+        check_labels(l, v, path);
+    else if (v && !json_is_null(v) && !json_is_object(v))
+        look_refuse(l, "%s: %s is no map of annotations; write key: value below it", path,
+                    look_quote_json(l, v));
+    for (struct json_iter it = json_iter(v); json_next(&it);) {
+        if (!it.key)
+            continue;
+        if (is_reserved(it.key))
+            look_refuse(l, "%s[%.80s]: cannot be given by a policy; write a key of your own", path,
+                        it.key);
+        else if (!labels && !json_str(it.value))
+            look_refuse(l, "%s[%.80s]: %s is not a string; write it in quotes", path, it.key,
+                        look_quote_json(l, it.value));
+    }
+}
+
+static void check_unit(struct look *l, json *unit, const char *path)
+{
+    static const char *const resources[] = {"ecs", "eci", "elastic", "acs", NULL};
+    static const char *const known[] = {"resource",  "nodeSelector",   "max", "maxResources",
+                                        "podLabels", "podAnnotations", NULL};
+    int64_t max = 0;
+    if (!json_is_object(unit)) {
+        look_refuse(l, "%s: %s is no unit; write resource: ecs and the like", path,
+                    look_quote_json(l, unit));
+        return;
+    }
+    const char *of = arena_printf(l->arena, "%s.resource", path);
+    if (!json_get(unit, "resource"))
+        look_refuse(l, "%s: is missing; write ecs, eci, elastic or acs", of);
+    rules_field_word(l, json_get(unit, "resource"), of, resources, "ecs, eci, elastic or acs");
+    check_labels(l, json_get(unit, "nodeSelector"),
+                 arena_printf(l->arena, "%s.nodeSelector", path));
+    if (rules_field_int(l, json_get(unit, "max"), arena_printf(l->arena, "%s.max", path), 0,
+                        INT32_MAX, &max) &&
+        max == 0)
+        look_warn(l, "%s.max: 0 lets no pod into this unit", path);
+    rules_field_amounts(l, json_get(unit, "maxResources"),
+                        arena_printf(l->arena, "%s.maxResources", path));
+    check_gifts(l, json_get(unit, "podLabels"), arena_printf(l->arena, "%s.podLabels", path), true);
+    check_gifts(l, json_get(unit, "podAnnotations"),
+                arena_printf(l->arena, "%s.podAnnotations", path), false);
+    rules_field_known(l, unit, path, known);
+}
+
+static void check_units(struct look *l, json *units)
+{
+    size_t n = json_is_array(units) ? json_len(units) : 0;
+    size_t i = 0;
+    if (n == 0 || n > UNITS_MAX) {
+        look_refuse(l,
+                    "spec.units: %s; write a list of 1 to %d units, the first to be filled first",
+                    !units                 ? "is missing"
+                    : json_is_array(units) ? arena_printf(l->arena, "has %zu", n)
+                                           : look_quote_json(l, units),
+                    UNITS_MAX);
+        return;
+    }
+    for (struct json_iter it = json_iter(units); json_next(&it); i++)
+        check_unit(l, it.value, arena_printf(l->arena, "spec.units[%zu]", i));
+}
+
+/* "15m", "1h30m", "90s": whole numbers with units, not zero. */
+static bool is_duration(const char *s)
+{
+    bool some = false;
+    if (!s || *s == '\0' || strlen(s) > 20)
+        return false;
+    while (*s != '\0') {
+        size_t digits = strspn(s, "0123456789");
+        if (digits == 0)
+            return false;
+        some = some || strspn(s, "0") < digits;
+        s += digits;
+        size_t unit = str_starts(s, "ms") ? 2 : *s == 'h' || *s == 'm' || *s == 's' ? 1 : 0;
+        if (unit == 0)
+            return false;
+        s += unit;
+    }
+    return some;
+}
+
+static void check_when(struct look *l, json *when)
+{
+    static const char *const policies[] = {"LackResourceOrExceedMax", "ExceedMax",
+                                           "TimeoutOrExceedMax", "LackResourceAndNoTerminating",
+                                           NULL};
+    static const char *const known[] = {"policy", "timeout", NULL};
+    json *timeout = json_get(when, "timeout");
+    if (!when || json_is_null(when))
+        return;
+    if (!json_is_object(when)) {
+        look_refuse(l, "spec.whenTryNextUnits: %s is no object; write policy: below it",
+                    look_quote_json(l, when));
+        return;
+    }
+    rules_field_word(l, json_get(when, "policy"), "spec.whenTryNextUnits.policy", policies,
+                     "LackResourceOrExceedMax, ExceedMax, TimeoutOrExceedMax or "
+                     "LackResourceAndNoTerminating");
+    if (timeout && !is_duration(json_str(timeout)))
+        look_refuse(l,
+                    "spec.whenTryNextUnits.timeout: %s is not a time; write a number with a unit "
+                    "such as 15m or 90s",
+                    look_quote_json(l, timeout));
+    else if (timeout && !str_eq(json_get_str(when, "policy"), "TimeoutOrExceedMax"))
+        look_warn(l,
+                  "spec.whenTryNextUnits.timeout: %s means nothing without policy "
+                  "TimeoutOrExceedMax",
+                  look_quote_json(l, timeout));
+    rules_field_known(l, when, "spec.whenTryNextUnits", known);
+}
+
+static void check_label_keys(struct look *l, json *keys)
+{
+    size_t i = 0;
+    if (keys && !json_is_null(keys) && !json_is_array(keys))
+        look_refuse(l, "spec.matchLabelKeys: %s is no list; write - pod-template-hash below it",
+                    look_quote_json(l, keys));
+    for (struct json_iter it = json_iter(json_is_array(keys) ? keys : NULL); json_next(&it); i++)
+        if (!json_str(it.value) || !selector_key_is_legal(json_str(it.value)))
+            look_refuse(l, "spec.matchLabelKeys[%zu]: %s is not a label's key; write [prefix/]name",
+                        i, look_quote_json(l, it.value));
+}
+
+void rules_policy_check(struct look *own, const struct rules_subject *s)
+{
+    static const char *const strategies[] = {"prefer", NULL};
+    static const char *const preempt[] = {"AfterAllUnits", "BeforeNextUnit", NULL};
+    static const char *const known[] = {
+        "selector",       "strategy",          "units",
+        "preemptPolicy",  "ignorePreviousPod", "ignoreTerminatingPod",
+        "matchLabelKeys", "whenTryNextUnits",  NULL};
+    json *spec = json_get(s->object, "spec");
+    if (s->old && json_equal(spec, json_get(s->old, "spec")))
+        return;
+    check_labels(own, json_get(spec, "selector"), "spec.selector");
+    rules_field_word(own, json_get(spec, "strategy"), "spec.strategy", strategies, "prefer");
+    check_units(own, json_get(spec, "units"));
+    rules_field_word(own, json_get(spec, "preemptPolicy"), "spec.preemptPolicy", preempt,
+                     "AfterAllUnits or BeforeNextUnit");
+    rules_field_bool(own, json_get(spec, "ignorePreviousPod"), "spec.ignorePreviousPod");
+    rules_field_bool(own, json_get(spec, "ignoreTerminatingPod"), "spec.ignoreTerminatingPod");
+    check_label_keys(own, json_get(spec, "matchLabelKeys"));
+    check_when(own, json_get(spec, "whenTryNextUnits"));
+    rules_field_known(own, spec, "spec", known);
+}

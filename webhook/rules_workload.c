@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_workload - pod templates: where they are in each kind of workload, and what several of them, or a template and the number of its pods, say together.
+ *
+ * A workload that another one owns (the ReplicaSet of a Deployment) is not looked at: its owner was. A change that leaves the templates as they are is
+ * judged by its numbers only, and those only warn: what runs must be scaled and deleted whatever we think of it.
+ */
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/claim.h"
+#include "lib/model/names.h"
+#include "webhook/rules_inside.h"
+
+enum { TEMPLATES_MAX = 32 };
+
+static const struct builtin {
+    const char *group, *kind;
+    bool nested;      /* below spec.jobTemplate */
+    const char *size; /* member beside the template; NULL: a matter of the nodes */
+} builtins[] = {
+    {"apps", "Deployment", false, "replicas"},        {"apps", "StatefulSet", false, "replicas"},
+    {"apps", "ReplicaSet", false, "replicas"},        {"apps", "DaemonSet", false, NULL},
+    {"batch", "Job", false, "parallelism"},           {"batch", "CronJob", true, "parallelism"},
+    {"", "ReplicationController", false, "replicas"},
+};
+
+/* One template, where it is, and how many pods it makes. */
+struct template
+{
+    json *value;
+    json *around;   /* the object that has it: replicas are there */
+    const char *at; /* "spec.template." */
+    const char *size_path;
+    int64_t size; /* -1: not known */
+};
+struct templates {
+    struct template items[TEMPLATES_MAX];
+    size_t len;
+};
+
+static const struct builtin *find_builtin(const struct rules_subject *s)
+{
+    for (size_t i = 0; i < sizeof builtins / sizeof builtins[0]; i++)
+        if (str_eq(builtins[i].group, s->group) && str_eq(builtins[i].kind, s->kind))
+            return &builtins[i];
+    return NULL;
+}
+
+static const struct rules_crd *find_crd(const struct rules_config *config,
+                                        const struct rules_subject *s)
+{
+    for (size_t i = 0; i < config->crds_len; i++)
+        if (str_eq(config->crds[i].group, s->group) && str_eq(config->crds[i].kind, s->kind))
+            return &config->crds[i];
+    return NULL;
+}
+
+bool rules_workload_is(const struct rules_config *config, const struct rules_subject *s)
+{
+    return find_builtin(s) || find_crd(config, s);
+}
+
+/* ---- where the templates are ----------------------------------------------------------------- */
+
+static int64_t number_or(json *v, int64_t fallback)
+{
+    int64_t n = 0;
+    return !v || json_is_null(v) ? fallback : json_int(v, &n) && n >= 0 ? n : -1;
+}
+
+/* A Job makes no more pods at a time than it wants completions. */
+static int64_t size_of(json *around, const char *member)
+{
+    if (!member)
+        return -1;
+    int64_t n = number_or(json_get(around, member), 1);
+    int64_t all =
+        str_eq(member, "parallelism") ? number_or(json_get(around, "completions"), -1) : -1;
+    return all >= 0 ? num_min(n, all) : n;
+}
+
+static void add(struct templates *out, struct arena *a, json *around, const char *before,
+                const char *name, const char *member)
+{
+    json *value = json_get(around, name);
+    if (!json_is_object(value) || out->len == TEMPLATES_MAX)
+        return;
+    out->items[out->len++] =
+        (struct template){.value = value,
+                          .around = around,
+                          .at = arena_printf(a, "%s%s.", before, name),
+                          .size_path = arena_printf(a, "%s%s", before, str_or_empty(member)),
+                          .size = size_of(around, member)};
+}
+
+static void walk(struct templates *out, struct arena *a, json *v, const char *before,
+                 const struct rules_crd *crd, size_t depth)
+{
+    const char *part = crd->path[depth];
+    if (depth + 1 == crd->path_len) {
+        add(out, a, v, before, part, "replicas");
+        return;
+    }
+    if (!str_eq(part, "*")) {
+        walk(out, a, json_get(v, part), arena_printf(a, "%s%s.", before, part), crd, depth + 1);
+        return;
+    }
+    size_t i = 0;
+    for (struct json_iter it = json_iter(v); json_next(&it) && out->len < TEMPLATES_MAX; i++) {
+        char number[24];
+        (void)str_format(number, sizeof number, "%zu", i);
+        walk(out, a, it.value, arena_printf(a, "%s%s.", before, it.key ? it.key : number), crd,
+             depth + 1);
+    }
+}
+
+static void find_templates(const struct rules_config *config, const struct rules_subject *s,
+                           json *object, struct arena *a, struct templates *out)
+{
+    const struct builtin *b = find_builtin(s);
+    out->len = 0;
+    if (!b) {
+        walk(out, a, object, "", find_crd(config, s), 0);
+        return;
+    }
+    json *spec = json_get(object, "spec");
+    if (b->nested)
+        add(out, a, json_get(json_get(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec.",
+            "template", b->size);
+    else
+        add(out, a, spec, "spec.", "template", b->size);
+}
+
+/* ---- one template ---------------------------------------------------------------------------- */
+
+static void warn_result_keys(struct look *l)
+{
+    for (size_t i = 0; i < l->annotations.len; i++)
+        if (claim_is_result_key(l->annotations.items[i].key))
+            look_warn(l,
+                      "metadata.annotations[%s]: will be removed from every pod; cosched writes it "
+                      "when it places the pod",
+                      l->annotations.items[i].key);
+}
+
+/* ---- several templates, and numbers ---------------------------------------------------------- */
+
+static void warn_size(struct look *l, const struct rules_quorum *q, int64_t pods,
+                      const char *size_path)
+{
+    look_warn(l, "%s: %lld %s, but %s %lld; write at most %lld, or raise it", q->path,
+              (long long)q->pods, q->source, size_path, (long long)pods, (long long)pods);
+}
+
+static void check_sizes(struct look *looks, const struct templates *t)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        struct rules_quorum q, other;
+        int64_t pods = t->items[i].size;
+        size_t members = 1;
+        bool counted = false;
+        if (!rules_gang_quorum(&looks[i], &q) || q.pods == 0 || pods < 0)
+            continue;
+        for (size_t j = 0; j < t->len; j++) {
+            if (j == i || !rules_gang_quorum(&looks[j], &other) || !str_eq(q.name, other.name))
+                continue;
+            counted = counted || j < i || t->items[j].size < 0;
+            pods = num_add_sat(pods, t->items[j].size);
+            members++;
+        }
+        if (!counted && q.pods > pods)
+            warn_size(&looks[i], &q, pods,
+                      members > 1 ? "all replicas of the gang here are"
+                                  : arena_printf(looks[i].arena, "%s is", t->items[i].size_path));
+    }
+}
+
+static void check_pair(struct look *a, struct look *b)
+{
+    struct rules_quorum x, y;
+    if (!rules_gang_quorum(a, &x) || !rules_gang_quorum(b, &y) || !str_eq(x.name, y.name))
+        return;
+    const char *class_a = str_or_empty(look_label(a, NAME_LABEL_COMPUTE_CLASS));
+    const char *class_b = str_or_empty(look_label(b, NAME_LABEL_COMPUTE_CLASS));
+    if (!str_eq(class_a, class_b))
+        look_refuse(b,
+                    "metadata.labels[" NAME_LABEL_COMPUTE_CLASS
+                    "]: %s, but the gang's pods of %smetadata have %s; write the same in both",
+                    look_quote(b, class_b), a->at, look_quote(b, class_a));
+    const char *priority_a = str_or_empty(json_get_str(a->spec, "priorityClassName"));
+    const char *priority_b = str_or_empty(json_get_str(b->spec, "priorityClassName"));
+    if (!str_eq(priority_a, priority_b))
+        look_warn(
+            b,
+            "spec.priorityClassName: %s, but the gang's pods of %sspec have %s; a gang has one "
+            "priority, write the same in both",
+            look_quote(b, priority_b), a->at, look_quote(b, priority_a));
+    if (x.pods > 0 && y.pods > 0 && x.pods != y.pods)
+        look_warn(b, "%s: %lld, but %s%s says %lld; write the same in both", y.path,
+                  (long long)y.pods, a->at, x.path, (long long)x.pods);
+}
+
+static bool is_owned(json *object)
+{
+    json *owners = json_get(json_get(object, "metadata"), "ownerReferences");
+    for (struct json_iter it = json_iter(owners); json_next(&it);)
+        if (json_get_bool(it.value, "controller", false))
+            return true;
+    return false;
+}
+
+static bool is_same(const struct templates *a, const struct templates *b)
+{
+    for (size_t i = 0; i < a->len; i++)
+        if (a->len != b->len || !json_equal(a->items[i].value, b->items[i].value))
+            return false;
+    return true;
+}
+
+int rules_workload_check(struct look *own, const struct rules_subject *s, struct error *err)
+{
+    struct templates *now = arena_new(own->arena, struct templates, 2);
+    struct templates *before = now + 1;
+    find_templates(own->config, s, s->object, own->arena, now);
+    if (now->len == 0 || is_owned(s->object))
+        return 0;
+    if (s->old)
+        find_templates(own->config, s, s->old, own->arena, before);
+    bool changed = !s->old || !is_same(now, before);
+    struct look *looks = arena_new(own->arena, struct look, now->len);
+    for (size_t i = 0; i < now->len; i++) {
+        looks[i] = (struct look){.config = own->config,
+                                 .context = own->context,
+                                 .arena = own->arena,
+                                 .verdict = own->verdict,
+                                 .at = now->items[i].at,
+                                 .daemon = str_eq(s->kind, "DaemonSet")};
+        if (look_init(&looks[i], now->items[i].value, err) < 0)
+            return error_wrap(err, "%.*s", (int)strlen(now->items[i].at) - 1, now->items[i].at);
+        rules_decide(&looks[i]);
+        if (!changed)
+            continue;
+        warn_result_keys(&looks[i]);
+        rules_check(&looks[i]);
+        for (size_t j = 0; j < i; j++)
+            check_pair(&looks[j], &looks[i]);
+    }
+    check_sizes(looks, now);
+    if (!changed || !looks[0].judged)
+        return 0;
+    if (look_init_metadata(own, s->object, err) < 0)
+        return -1;
+    rules_place_own(own, looks, now->len, s->kind);
+    return 0;
+}
+
+/* ---- the option ------------------------------------------------------------------------------ */
+
+/* "kubeflow.org/TFJob=spec.tfReplicaSpecs.*.template" */
+static int parse_one(const char *text, struct arena *a, struct rules_crd *out, struct error *err)
+{
+    const char *slash = strchr(text, '/');
+    const char *equal = strchr(text, '=');
+    *out = (struct rules_crd){.path_len = 0};
+    if (!slash || !equal || slash == text || equal < slash || equal == slash + 1)
+        return error_set(err, ERROR_INVALID,
+                         "'%.100s': must be GROUP/KIND=PATH, as "
+                         "kubeflow.org/TFJob=spec.tfReplicaSpecs.*.template",
+                         text);
+    out->group = arena_strndup(a, text, (size_t)(slash - text));
+    out->kind = arena_strndup(a, slash + 1, (size_t)(equal - slash - 1));
+    for (const char *s = equal + 1;; s++) {
+        size_t n = strcspn(s, ".");
+        if (n == 0 || out->path_len == RULES_PATH_MAX)
+            return error_set(err, ERROR_INVALID, "'%.100s': the path must have 1 to %d parts", text,
+                             RULES_PATH_MAX);
+        out->path[out->path_len++] = arena_strndup(a, s, n);
+        s += n;
+        if (*s == '\0')
+            break;
+    }
+    if (str_eq(out->path[out->path_len - 1], "*"))
+        return error_set(err, ERROR_INVALID, "'%.100s': the path must end with a name", text);
+    return 0;
+}
+
+int rules_crds_parse(const char *text, struct arena *a, struct rules_crd **out, size_t *len,
+                     struct error *err)
+{
+    *out = arena_new(a, struct rules_crd, RULES_CRDS_MAX);
+    *len = 0;
+    while (*text != '\0') {
+        size_t n = strcspn(text, ",");
+        if (*len == RULES_CRDS_MAX)
+            return error_set(err, ERROR_INVALID, "at most %d kinds", RULES_CRDS_MAX);
+        if (n > 0 && parse_one(arena_strndup(a, text, n), a, &(*out)[(*len)++], err) < 0)
+            return -1;
+        text += n + (text[n] == ',');
+    }
+    return 0;
+}
