@@ -213,6 +213,12 @@ static int complain(const char *text, int status)
     return status;
 }
 
+static int complain_of(const char *file)
+{
+    (void)fprintf(stderr, PROGRAM ": '%s': files go with --check; try --help\n", file);
+    return 2;
+}
+
 static int read_rules(struct app *app, struct error *err)
 {
     struct rules_crd *crds = NULL;
@@ -291,7 +297,7 @@ int main(int argc, char **argv)
     else if (app.main.check)
         status = check(&app, &files);
     else if (files.len > 0)
-        status = complain("files go with --check; try --help", 2);
+        status = complain_of(files.items[0]);
     else
         status = serve(&app);
     arena_deinit(&app.arena);

@@ -91,16 +91,14 @@ static void check_container(struct look *l, const struct look_container *c)
                     "%s: %s percent of a card without memory of it; write " NAME_RES_GPU_MEM
                     " in GiB beside it",
                     look_amount_path(l, c, list, NAME_RES_GPU_CORE), look_quote_json(l, core));
-    for (int i = 0; i < 2; i++) {
-        const char *where = i ? "requests" : "limits";
-        json *count = look_amount(c->value, where, NAME_RES_GPU_COUNT);
-        if (count)
-            look_refuse(l,
-                        "%s: %s cannot be asked for, it says how many cards a node has; write "
-                        "metadata.labels[" NAME_RES_GPU_COUNT "] to spread memory over cards",
-                        look_amount_path(l, c, where, NAME_RES_GPU_COUNT),
-                        look_quote_json(l, count));
-    }
+    json *limit = look_amount(c->value, "limits", NAME_RES_GPU_COUNT);
+    json *count = limit ? limit : look_amount(c->value, "requests", NAME_RES_GPU_COUNT);
+    if (count)
+        look_refuse(l,
+                    "%s: %s cannot be asked for, it says how many cards a node has; write "
+                    "metadata.labels[" NAME_RES_GPU_COUNT "] to spread memory over cards",
+                    look_amount_path(l, c, limit ? "limits" : "requests", NAME_RES_GPU_COUNT),
+                    look_quote_json(l, count));
 }
 
 /* ---- what does not go together --------------------------------------------------------------- */
