@@ -273,6 +273,13 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t delay_ms, void
     heap_push(&l->timers, &t->node);
 }
 
+void loop_timer_beat(struct loop *l, struct loop_timer *t, int64_t period_ms, void (*fn)(void *arg),
+                     void *arg)
+{
+    assert(period_ms > 0);
+    loop_timer_set(l, t, period_ms - clock_mono_ms() % period_ms, fn, arg);
+}
+
 void loop_timer_cancel(struct loop *l, struct loop_timer *t)
 {
     heap_remove(&l->timers, &t->node);

@@ -54,6 +54,11 @@ struct loop_timer {
  * negative delay is 0. */
 void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t delay_ms, void (*fn)(void *arg),
                     void *arg);
+/* For what has to be looked after every now and then, no matter when exactly: fires once, at the next
+ * multiple of period_ms on the clock. So timers of one period fire in one round, and a program that
+ * has nothing to do is woken once for all of them. */
+void loop_timer_beat(struct loop *l, struct loop_timer *t, int64_t period_ms, void (*fn)(void *arg),
+                     void *arg);
 void loop_timer_cancel(struct loop *l, struct loop_timer *t);
 
 /*

@@ -11,7 +11,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/options.h"
 
-enum { BEAT_MS = 1000, MAX_CONNECTIONS = 64, TIMEOUT_S = 10 };
+enum { MAX_CONNECTIONS = 64, TIMEOUT_S = 10 };
 
 const struct option_row probes_option_rows[] = {
     {.section = "PROBES"},
@@ -36,7 +36,7 @@ static void on_beat(void *arg)
 {
     struct probes *p = arg;
     atomic_store(&p->beat_ms, clock_mono_ms());
-    loop_timer_set(p->loop, &p->beat, BEAT_MS, on_beat, p);
+    loop_timer_beat(p->loop, &p->beat, PROBES_BEAT_MS, on_beat, p);
 }
 
 static void answer_healthz(struct probes *p, struct httpd_response *response)

@@ -2,7 +2,7 @@
 /*
  * probes - the endpoints every program has: /healthz, /readyz, /metrics.
  *
- * healthz: the program's loop answers (a beat within the last 10 s, given by the loop's timer).
+ * healthz: the program's loop answers (a beat within the last 15 s, given by the loop's timer).
  * readyz: everything named with probes_need is done; the reply lists what is missing. Other paths
  * go to `other`, or are 404.
  */
@@ -17,7 +17,7 @@
 #include "lib/base/loop.h"
 #include "lib/base/options.h"
 
-enum { PROBES_NEEDS = 8, PROBES_STALL_MS = 10000 };
+enum { PROBES_NEEDS = 8, PROBES_BEAT_MS = 5000, PROBES_STALL_MS = 15000 };
 
 struct probes_options { /* rows: --http-address, --http-port */
     const char *address;

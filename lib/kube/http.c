@@ -30,7 +30,7 @@
 enum {
     ERROR_BODY_MAX = 64 * 1024, /* of an error reply that arrives where a stream was wanted */
     RETRY_AFTER_MAX_S = 3600,
-    POLL_MAX_MS = 1000,
+    POLL_MAX_MS = 60 * 1000, /* libcurl's timers and curl_multi_wakeup end a wait before */
 };
 
 struct kube_http {

@@ -58,6 +58,29 @@ static void timers_fire_by_time_then_in_the_order_set(void **state)
     expect_done();
 }
 
+static void timers_of_one_beat_fire_in_one_round(void **state)
+{
+    (void)state;
+    enum { PERIOD_MS = 200 };
+    struct loop_timer a = {0}, b = {0};
+    int64_t set_ms = clock_mono_ms();
+    loop_timer_beat(loop, &a, PERIOD_MS, note, (char[]){"a"});
+    int64_t meanwhile_ms = clock_mono_ms();
+    while (clock_mono_ms() < meanwhile_ms + 2)
+        ;
+    loop_timer_beat(loop, &b, PERIOD_MS, note, (char[]){"b"});
+    expect_int("on the beat", 0, a.due_ms % PERIOD_MS);
+    expect_true("after now", a.due_ms > set_ms);
+    expect_true("within a period", a.due_ms <= meanwhile_ms + PERIOD_MS);
+    /* Unless the beat was between the two. */
+    if (clock_mono_ms() < a.due_ms)
+        expect_int("both at once", a.due_ms, b.due_ms);
+    while (seen.len < 2)
+        loop_once(loop, 1000);
+    expect_str("both", "ab", strbuf_str(&seen));
+    expect_done();
+}
+
 static void a_timer_fires_once_and_not_early(void **state)
 {
     (void)state;
@@ -565,6 +588,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(timers_fire_by_time_then_in_the_order_set, begin, end),
+        cmocka_unit_test_setup_teardown(timers_of_one_beat_fire_in_one_round, begin, end),
         cmocka_unit_test_setup_teardown(a_timer_fires_once_and_not_early, begin, end),
         cmocka_unit_test_setup_teardown(a_timer_can_be_moved_and_cancelled, begin, end),
         cmocka_unit_test_setup_teardown(a_timer_that_sets_itself_does_not_hold_the_round, begin,
