@@ -292,7 +292,7 @@ static void look_for_engine(void *arg)
     if (isolation_find(&g->config.isolation, g->mode.current, &why) != g->engine)
         offer(g);
     else
-        loop_timer_set(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
+        loop_timer_beat(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
 }
 
 static void offer(struct agent *g)
@@ -308,7 +308,7 @@ static void offer(struct agent *g)
     write_cdi(g);
     const char *why_not = refusal(g, &a);
     set_answer(g);
-    loop_timer_set(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
+    loop_timer_beat(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
     struct gpu_inventory cards;
     size_t mig = inventory_in_mode(&g->cards, g->mode.current, &a, &cards);
     service_set_inventory(g->config.service, &cards);

@@ -10,12 +10,18 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
 #include <stdlib.h>
 
-enum { MAILBOX = 256, WAIT_MS = 2 * SCAN_SLICE_MS, SYSFS_BYTES_MAX = 4096 };
+enum {
+    MAILBOX = 256,
+    END_MS = 1000,   /* how long a backend may take to come to an end */
+    LISTEN_MS = 100, /* where it waits for an event, which nothing but time ends */
+    SYSFS_BYTES_MAX = 4096,
+};
 enum { BACKEND_NVML, BACKEND_SIM, BACKEND_NONE, BACKEND_AUTO };
 
 static const struct backend_type *const backends[] = {&backend_nvml, &backend_sim};
@@ -182,7 +188,9 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         .type = backends[o->backend],
         .backend = {.nvml_library = o->nvml_library, .sysfs = o->sysfs, .sim_file = o->sim_file},
         .proc = o->proc,
-        .interval_ms = o->scan_interval_ms};
+        .interval_ms = o->scan_interval_ms,
+        /* A wait for events is not taken for a driver that hangs. */
+        .slice_ms = num_min(SCAN_SLICE_MS, o->scan_deadline_ms / 2)};
     if (mailbox_new(&h->letters, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0)
         return -1;
     scan.mailbox = h->letters;
@@ -202,9 +210,12 @@ bool hardware_stop(struct hardware *h)
     if (h == NULL)
         return true;
     monitor_watch(h->monitor, NULL);
-    bool clean = scan_stop(h->scan, WAIT_MS);
+    bool listening = h->scan != NULL && scan_is_listening(h->scan);
+    bool clean = scan_stop(h->scan, listening ? LISTEN_MS : END_MS);
     if (clean)
         h->scan = NULL;
+    else if (!scan_is_listening(h->scan))
+        log_warn("the card backend did not return and is left behind");
     return clean;
 }
 

@@ -34,7 +34,8 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
                    void (*fatal)(void *arg), struct error *err);
 /* For monitor_offered and the pods. */
 struct monitor *hardware_monitor(struct hardware *h);
-/* No more scans. false: the backend does not return; its thread is left behind, and the loop must not be freed. */
+/* No more scans. false: the backend does not return now; its thread is left behind, the loop must not be freed, and the process
+ * should end. */
 bool hardware_stop(struct hardware *h);
 /* After the metrics are no longer served, only if hardware_stop was clean. NULL is fine. */
 void hardware_free(struct hardware *h);

@@ -151,6 +151,13 @@ static void on_refused(void *arg, const struct pod *pod, const char *why)
     events_emit(app->events, &o, true, "GpuRefused", why);
 }
 
+static void on_changed(void *arg)
+{
+    const struct app *app = arg;
+    if (app->tend != NULL)
+        tend_poke(app->tend);
+}
+
 /* ---- hooks of the agent: the loop ---- */
 
 static void on_publish(void *arg, const struct publish_wanted *w)
@@ -341,6 +348,7 @@ static int start_devices(struct app *app, struct error *err)
                                   .starting = on_starting,
                                   .record = on_record,
                                   .refused = on_refused,
+                                  .changed = on_changed,
                                   .checkpoint = checkpoint,
                                   .arg = app};
     if (service_new(&app->service, app->main.pod_resources_path, &hooks, err) < 0)
@@ -358,7 +366,8 @@ static int start_devices(struct app *app, struct error *err)
     runtime_apply(&app->runtime, &agent);
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
-    tend_new(&app->tend, app->loop, app->service, app->main.state_dir);
+    if (tend_new(&app->tend, app->loop, app->service, app->main.state_dir, err) < 0)
+        return -1;
     struct monitor_hooks watch = {.cards = on_cards,
                                   .event = on_event,
                                   .pod_event = on_pod_event,
@@ -426,7 +435,7 @@ static void stop_watch(struct reflector *r, struct mailbox *mb)
         mailbox_free(mb);
 }
 
-/* false: a backend that hangs holds on to its mailbox, and the loop with it. */
+/* false: a backend that hangs, or waits for an event, holds on to its mailbox, and the loop with it. */
 static bool stop(struct app *app)
 {
     atomic_store(&app->ending, true);
@@ -435,6 +444,7 @@ static bool stop(struct app *app)
     slim_stop(&app->slim);
     agent_free(app->agent);
     tend_free(app->tend);
+    app->tend = NULL; /* the watches still bring pods */
     processors_stop(app->processors);
     bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
@@ -496,10 +506,8 @@ int main(int argc, char **argv)
     }
     bool clean = stop(&app);
     log_info("stopped", kv("status", app.status));
-    if (!clean) {
-        log_warn("the card backend did not return and is left behind");
+    if (!clean)
         _exit(app.status);
-    }
     rpc_shutdown();
     kube_http_global_cleanup();
     return app.status;

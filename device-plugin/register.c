@@ -75,6 +75,7 @@ static struct metric registrations = {.kind = METRIC_COUNTER,
                                       .label = "resource"};
 
 static void advance(void *arg);
+static void check(void *arg);
 
 static void mark_stale(struct registrar *g)
 {
@@ -115,6 +116,7 @@ static void becomes_known(struct registrar *g, enum mode_resource r)
     struct endpoint *e = &g->endpoints[r];
     e->state = KNOWN;
     e->known_ms = clock_mono_ms();
+    loop_timer_set(g->loop, &g->check, REGISTER_NO_STREAM_MS, check, g);
     metrics_inc(&registrations, mode_resource_name(r));
     log_info("registered with the kubelet", kv("resource", mode_resource_name(r)),
              kv("socket", e->path));
@@ -259,7 +261,7 @@ static void check(void *arg)
         e->state = STALE;
         lost = true;
     }
-    loop_timer_set(g->loop, &g->check, 1000, check, g);
+    loop_timer_beat(g->loop, &g->check, REGISTER_CHECK_MS, check, g);
     if (lost)
         advance(g);
 }
@@ -363,7 +365,7 @@ int register_new(struct registrar **out, struct loop *loop, const char *dir,
         register_free(g);
         return -1;
     }
-    loop_timer_set(loop, &g->check, 1000, check, g);
+    loop_timer_beat(loop, &g->check, REGISTER_CHECK_MS, check, g);
     *out = g;
     return 0;
 }

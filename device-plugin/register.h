@@ -18,6 +18,7 @@ enum {
     REGISTER_NO_STREAM_MS =
         5000, /* registered, and the kubelet has not called ListAndWatch: again */
     REGISTER_GRACE_MS = 300,
+    REGISTER_CHECK_MS = 5000, /* what no event tells of: the directory was replaced */
 };
 
 struct registrar;

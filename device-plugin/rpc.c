@@ -135,6 +135,11 @@ static struct tag *hand_over(struct tag *tag, void (*fn)(struct call *c, bool ok
     return tag;
 }
 
+static grpc_arg integer(char *key, int value)
+{
+    return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = key, .value.integer = value};
+}
+
 /* ---- bytes ---- */
 
 static grpc_byte_buffer *buffer_of(const void *bytes, size_t n)
@@ -440,7 +445,9 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
     s->config = *c;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    s->server = grpc_server_create(NULL, NULL);
+    grpc_arg no_probes = integer((char[]){GRPC_ARG_HTTP2_BDP_PROBE}, 0);
+    grpc_channel_args args = {.num_args = 1, .args = &no_probes};
+    s->server = grpc_server_create(&args, NULL);
     s->cq = grpc_completion_queue_create_for_next(NULL);
     grpc_server_register_completion_queue(s->server, s->cq, NULL);
     for (size_t i = 0; i < c->methods_len; i++)
@@ -521,11 +528,6 @@ void rpc_server_stop(struct rpc_server *s, int64_t grace_ms)
 
 /* ---- client ---- */
 
-static grpc_arg integer(char *key, int value)
-{
-    return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = key, .value.integer = value};
-}
-
 int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *err)
 {
     if (check_path(path, err) < 0)
@@ -538,6 +540,7 @@ int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *er
         integer((char[]){GRPC_ARG_MIN_RECONNECT_BACKOFF_MS}, GREETING_MS),
         integer((char[]){GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}, 100),
         integer((char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, 0),
+        integer((char[]){GRPC_ARG_HTTP2_BDP_PROBE}, 0),
         /* gRPC 1.51 may lose a cancelled call in its retries; the callers have their own. */
         integer((char[]){GRPC_ARG_ENABLE_RETRIES}, 0),
         integer((char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, 1)};

@@ -6,7 +6,8 @@
  *
  * Before each call into the backend the time is noted, after it the note is cleared: whoever waits for letters sees from
  * outside that a call does not return, and for which card (scan_busy_ms). Nobody can end such a call; so nothing is
- * decided here, and the loop goes on with what it knows.
+ * decided here, and the loop goes on with what it knows. The wait for events is such a call, too: it is cut into slices, long
+ * ones, since every slice wakes the processor for nothing on a node whose cards are well.
  */
 #include "device-plugin/scan.h"
 
@@ -25,6 +26,7 @@ struct scan {
     struct scan_config config;
     _Atomic int32_t asking;
     _Atomic int64_t began_ms; /* the call that is under way; 0: none */
+    _Atomic bool listening;   /* that call is the wait for an event */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -143,7 +145,9 @@ static bool listen(struct scan *s, struct backend *b, int64_t until_ms)
         int heard = -1;
         if (s->config.type->wait != NULL) {
             call_begins(s);
-            heard = s->config.type->wait(b, num_min(left, SCAN_SLICE_MS), &event);
+            atomic_store(&s->listening, true);
+            heard = s->config.type->wait(b, num_min(left, s->config.slice_ms), &event);
+            atomic_store(&s->listening, false);
             call_ended(s);
         }
         if (heard > 0) {
@@ -189,6 +193,11 @@ int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card)
     return began_ms == 0 ? 0 : num_max(now_ms - began_ms, 0);
 }
 
+bool scan_is_listening(const struct scan *s)
+{
+    return atomic_load(&s->listening);
+}
+
 int scan_start(struct scan **out, const struct scan_config *c, struct error *err)
 {
     struct scan *s = calloc(1, sizeof *s);
@@ -196,6 +205,8 @@ int scan_start(struct scan **out, const struct scan_config *c, struct error *err
         abort();
     s->config = *c;
     s->config.backend.asking = &s->asking;
+    if (c->slice_ms == 0)
+        s->config.slice_ms = SCAN_SLICE_MS;
     atomic_store(&s->asking, BACKEND_NO_CARD);
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_t monotonic;

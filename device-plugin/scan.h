@@ -14,7 +14,7 @@
 #include "lib/base/loop.h"
 
 enum {
-    SCAN_SLICE_MS = 500, /* how long one wait for an event may keep the thread from ending */
+    SCAN_SLICE_MS = 5000, /* how long one wait for an event may keep the thread from ending */
     SCAN_PROCESSES_MAX = 4096,
 };
 
@@ -41,6 +41,7 @@ struct scan_config {
     struct backend_config backend; /* texts are borrowed; `asking` is ours */
     const char *proc;              /* "/proc", of the host's processes */
     int64_t interval_ms;
+    int64_t slice_ms; /* less than SCAN_SLICE_MS; 0: that */
     struct mailbox *mailbox;
 };
 
@@ -52,5 +53,7 @@ int scan_start(struct scan **out, const struct scan_config *c, struct error *err
 /* For how long the backend has not returned from one call, in ms (0: it is not asked anything), and the card that it is
  * being asked for, or BACKEND_NO_CARD. Any thread. */
 int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card);
+/* Is it waiting for an event? Then the backend returns within a slice. Any thread. */
+bool scan_is_listening(const struct scan *s);
 /* false: the backend does not return; the thread is left behind and the mailbox must not be freed. */
 bool scan_stop(struct scan *s, int64_t wait_ms);

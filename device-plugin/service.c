@@ -141,10 +141,17 @@ void service_set_placement(struct service *s, enum gpu_placement placement)
     pthread_mutex_unlock(&s->lock);
 }
 
+void service_touched(struct service *s)
+{
+    s->version++;
+    if (s->hooks.changed != NULL)
+        s->hooks.changed(s->hooks.arg);
+}
+
 void service_put_pod(struct service *s, struct pod *take)
 {
     pthread_mutex_lock(&s->lock);
-    s->version++;
+    service_touched(s);
     struct pod *old = podcache_put(&s->pods, take);
     pthread_mutex_unlock(&s->lock);
     pod_free(old);
@@ -153,7 +160,7 @@ void service_put_pod(struct service *s, struct pod *take)
 void service_delete_pod(struct service *s, const char *key)
 {
     pthread_mutex_lock(&s->lock);
-    s->version++;
+    service_touched(s);
     struct pod *old = podcache_remove(&s->pods, key);
     pthread_mutex_unlock(&s->lock);
     pod_free(old);
@@ -163,7 +170,7 @@ void service_reset_pods(struct service *s, struct pod **pods, size_t len)
 {
     pthread_mutex_lock(&s->lock);
     podcache_reset(&s->pods, pods, len);
-    s->version++;
+    service_touched(s);
     s->owed = true; /* what was said meanwhile may not be what is true */
     pthread_mutex_unlock(&s->lock);
 }
@@ -316,6 +323,7 @@ static int grant_stranger(struct request *q, const struct inventory_ids *ids,
                 mode_resource_name(r), s->inventory.cards[at].index);
     }
     s->owed = true;
+    service_touched(s);
     return 0;
 }
 

@@ -44,6 +44,9 @@ struct service_hooks {
                    const struct gpu_inventory *inv);
     /* A container was refused. pod NULL: nobody could be named. Must not block. */
     void (*refused)(void *arg, const struct pod *pod, const char *why);
+    /* There is something new to save (service_version) or to compare (service_reconcile). Any thread, under the service's
+     * lock: must not call the service. May be NULL. */
+    void (*changed)(void *arg);
     void *arg;
     const char *checkpoint; /* path of the kubelet's checkpoint; NULL: it is not read. Copied. */
 };
@@ -88,6 +91,8 @@ void service_print_pods(struct service *s, struct strbuf *out);
 /* Compares what containers hold with what was promised, when there is reason to: after a list of all pods, after a stranger was
  * served. Differences are recorded. 1: there was nothing to do; 0: done; -1: the kubelet could not be asked. */
 int service_reconcile(struct service *s, int64_t timeout_ms, struct error *err);
+/* Is there still reason to? After a comparison: the kubelet could not be asked, or a stranger is not in the watch yet. */
+bool service_owes(struct service *s);
 
 /* The transport's side: methods, and the argument they take for a resource. */
 extern const struct rpc_method service_methods[];

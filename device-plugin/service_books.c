@@ -66,7 +66,7 @@ static enum announced correct(struct service *s, const struct pod *p,
         log_warn("a claim is corrected: the containers are on other cards", kv("pod", p->key),
                  kv("before", said != NULL ? "another claim" : "none"));
         (void)podcache_keep_claim(&s->pods, p->uid, &truth);
-        s->version++;
+        service_touched(s);
     }
     return service_announce(s, p, a);
 }
@@ -144,6 +144,14 @@ int service_reconcile(struct service *s, int64_t timeout_ms, struct error *err)
     pthread_mutex_unlock(&s->lock);
     arena_deinit(&a);
     return result;
+}
+
+bool service_owes(struct service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool owed = s->owed;
+    pthread_mutex_unlock(&s->lock);
+    return owed;
 }
 
 /* ---- before a container starts ---- */

@@ -239,7 +239,7 @@ int service_settle_claim(struct request *q, struct error *err)
         return -1;
     made.assume_time_ns = clock_wall_ns();
     q->subject.claim = podcache_keep_claim(&s->pods, p->uid, &made);
-    s->version++;
+    service_touched(s);
     return 0;
 }
 

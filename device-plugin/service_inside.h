@@ -42,6 +42,9 @@ struct service {
     struct endpoint endpoints[MODE_RESOURCES];
 };
 
+/* Pods or claims have changed; the caller holds the lock. */
+void service_touched(struct service *s);
+
 /* What the watch has brought under a listed pod's name. */
 enum acquaintance {
     STRANGER,  /* nothing */

@@ -61,6 +61,12 @@ static void on_refused(void *arg, const struct pod *pod, const char *why)
     f->refused++;
 }
 
+static void on_changed(void *arg)
+{
+    struct plugin_fixture *f = arg;
+    f->changes++;
+}
+
 static void on_publish(void *arg, const struct publish_wanted *w)
 {
     struct plugin_fixture *f = arg;
@@ -92,6 +98,7 @@ void plugin_start(struct plugin_fixture *f)
                                   .starting = on_starting,
                                   .record = on_record,
                                   .refused = on_refused,
+                                  .changed = on_changed,
                                   .checkpoint = checkpoint,
                                   .arg = f};
     if (service_new(&f->service, kubelet_pod_resources(f->kubelet), &hooks, &err) < 0)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "test/unit/device-plugin/plugin.h"
 
 static const char *const one[] = {"c0", NULL};
@@ -233,10 +235,17 @@ static void an_init_container_is_verified_by_the_checkpoint(void **state)
     expect_done();
 }
 
+static void new_tend(struct plugin_fixture *f, struct tend **t)
+{
+    struct error err = ERROR_INIT;
+    if (tend_new(t, f->loop, f->service, f->state_dir, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
 static void save_now(struct plugin_fixture *f)
 {
     struct tend *t;
-    tend_new(&t, f->loop, f->service, f->state_dir);
+    new_tend(f, &t);
     tend_free(t);
 }
 
@@ -270,7 +279,7 @@ static void pods_are_remembered(void **state)
     plugin_start(f);
     f->remote_error = ERROR_UNAVAILABLE;
     struct tend *t;
-    tend_new(&t, f->loop, f->service, f->state_dir);
+    new_tend(f, &t);
     plugin_node(f, MODE("core_mem"), "");
     expect_list(f, "list", MEM, 30, 30);
     AUTO_STRBUF text;
@@ -302,7 +311,7 @@ static void a_bad_state_file_stops_nothing(void **state)
         struct tend *t;
         char name[8] = {'p', (char)('0' + i), '\0'};
         write_file(f, rows[i]);
-        tend_new(&t, f->loop, f->service, f->state_dir);
+        new_tend(f, &t);
         plugin_arrive(f, name, "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"1\\\":1}}"));
         expect_int(rows[i], 0,
                    kubelet_admit(f->kubelet, "default", name, "c0", MEM, 1, &env, &err));
@@ -317,6 +326,67 @@ static void a_bad_state_file_stops_nothing(void **state)
     expect_int("nor does one that cannot be written", 0,
                kubelet_admit(f->kubelet, "default", "last", "c0", MEM, 1, &env, &err));
     assert_int_equal(0, rmdir(strbuf_str(&path)));
+    expect_done();
+}
+
+static void every_change_is_told(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct kubelet_answer env;
+    struct error err = ERROR_INIT;
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "list", MEM, 30, 30);
+    f->changes = 0;
+    service_put_pod(f->service, cards_pod("a", "c0=gpu-mem:1", ""));
+    expect_int("a pod has come", 1, f->changes);
+    service_delete_pod(f->service, "default/a");
+    expect_int("it has gone", 2, f->changes);
+    service_reset_pods(f->service, NULL, 0);
+    expect_int("all were listed", 3, f->changes);
+    expect_true("and are to be compared", service_owes(f->service));
+    expect_int("compared", 0, service_reconcile(f->service, 1000, &err));
+    expect_true("once", !service_owes(f->service));
+    f->changes = 0;
+    f->remote_error = ERROR_UNAVAILABLE;
+    kubelet_add_pod(f->kubelet, "default", "stranger", one);
+    expect_int("a stranger is served", 0,
+               kubelet_admit(f->kubelet, "default", "stranger", "c0", MEM, 1, &env, &err));
+    expect_int("which is told as well", 1, f->changes);
+    expect_int("compared", 0, service_reconcile(f->service, 1000, &err));
+    expect_true("and owed until the watch brings it", service_owes(f->service));
+    expect_done();
+}
+
+/* Does the state file name the pod? */
+static bool remembers(const struct plugin_fixture *f, const char *name)
+{
+    char path[160], key[64];
+    AUTO_STRBUF text = {0};
+    (void)str_format(path, sizeof path, "%s/" TEND_FILE, f->state_dir);
+    (void)str_format(key, sizeof key, "\"name\":\"%s\"", name);
+    return file_read(path, TEND_BYTES_MAX, &text, NULL) == 0 &&
+           strstr(strbuf_str(&text), key) != NULL;
+}
+
+static void a_poke_is_enough(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct tend *t;
+    enum { LIMIT_MS = 20000 };
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "list", MEM, 30, 30);
+    new_tend(f, &t);
+    for (int i = 0; i < 3; i++) {
+        char name[8] = {'p', (char)('0' + i), '\0'};
+        service_put_pod(f->service, cards_pod(name, "c0=gpu-mem:1", ""));
+        tend_poke(t);
+        tend_poke(t); /* several become one */
+        for (int64_t end_ms = clock_mono_ms() + LIMIT_MS;
+             !remembers(f, name) && clock_mono_ms() < end_ms;)
+            loop_once(f->loop, 100);
+        expect_true(name, remembers(f, name));
+    }
+    tend_free(t);
     expect_done();
 }
 
@@ -335,6 +405,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pods_are_remembered, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(a_bad_state_file_stops_nothing, plugin_setup,
                                         plugin_teardown),
+        cmocka_unit_test_setup_teardown(every_change_is_told, plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(a_poke_is_enough, plugin_setup, plugin_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
