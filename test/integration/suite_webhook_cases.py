@@ -12,17 +12,6 @@ from suite_nodes import pod_group_crds
 from suite_webhook import start_webhook
 
 CASES = os.path.join(ROOT, "test/unit/webhook/cases.json")
-POLICIES = "/apis/scheduling.alibabacloud.com/v1alpha1"
-BOTH = ["CREATE", "UPDATE"]
-ALL_KINDS = [
-    {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]},
-    {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["nodes", "pods/resize"], "operations": BOTH},
-    {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments", "statefulsets", "replicasets", "daemonsets"], "operations": BOTH},
-    {"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs", "cronjobs"], "operations": BOTH},
-    {"apiGroups": ["kubeflow.org"], "apiVersions": ["*"], "resources": ["tfjobs"], "operations": BOTH},
-    {"apiGroups": ["scheduling.sigs.k8s.io", "scheduling.x-k8s.io"], "apiVersions": ["*"], "resources": ["podgroups"], "operations": BOTH},
-    {"apiGroups": ["scheduling.alibabacloud.com"], "apiVersions": ["*"], "resources": ["resourcepolicies"], "operations": BOTH},
-]
 
 
 def open_crd(suite, group, version, kind, plural):
@@ -31,11 +20,13 @@ def open_crd(suite, group, version, kind, plural):
     if c.target == "local" or c.request("GET", f"/apis/{group}/{version}/{plural}")[0] == 200:
         return
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    c.do("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    suite.stack.callback(c.do, "DELETE", f"{path}/{plural}.{group}", None, "application/json", (200, 404))
+    c.do("POST", path, {
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
         "spec": {"group": group, "scope": "Namespaced", "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
                  "versions": [{"name": version, "served": True, "storage": True,
-                               "schema": {"openAPIV3Schema": {**anything, "properties": {"spec": anything}}}}]}}, ok=(201, 409))
+                               "schema": {"openAPIV3Schema": {**anything, "properties": {"spec": anything}}}}]}})
     wait_until(lambda: c.request("GET", f"/apis/{group}/{version}/{plural}")[0] == 200, f"{plural} are served")
 
 
@@ -46,7 +37,7 @@ def collection(ns, obj):
 
 
 class Table:
-    """The table in a cluster: its namespaces, its objects, the webhook that knows them."""
+    """The table in a cluster: its namespaces, its objects, the webhook that knows them, the configurations that we ship."""
 
     def __init__(self, suite):
         with open(CASES, encoding="utf-8") as f:
@@ -60,7 +51,7 @@ class Table:
             for obj in table["objects"]:
                 c.do("POST", collection(ns, obj), obj)
                 suite.stack.callback(c.do, "DELETE", f"{collection(ns, obj)}/{obj['metadata']['name']}", None, "application/json", (200, 404))
-        self.program, _ns = start_webhook(suite, rules=ALL_KINDS)
+        self.program, _ns = start_webhook(suite, shipped=True)
         self.cases = [self.fill(i, row) for i, row in enumerate(table["cases"])]
         self.https = http.client.HTTPSConnection("127.0.0.1", self.program.https, context=ssl._create_unverified_context(), timeout=10)
         # Its watches run beside each other: the first answers may come before the last list.
