@@ -261,6 +261,9 @@ static void write_cdi(struct agent *g)
         return;
     if (g->config.list == AGENT_AUTO && access(g->config.cdi_dir, F_OK) < 0)
         return;
+    /* Asked for by name it need not be there yet: who writes the first spec makes it. What is wrong with it the write will say. */
+    if (g->config.list == AGENT_CDI)
+        (void)mkdir(g->config.cdi_dir, 0755);
     response_cdi_spec(&g->cards, &text);
     if (str_eq(strbuf_str(&text), strbuf_str(&g->cdi_written)))
         return;

@@ -52,7 +52,7 @@ static bool accepts(const char *path, int type)
 static int check_mps(const struct isolation_config *c, struct error *err)
 {
     AUTO_STRBUF path;
-    struct stat st;
+    struct stat st = {0};
     bool answers = false;
     strbuf_init(&path);
     strbuf_addf(&path, "%s/" CONTROL, c->mps_pipe);
@@ -66,10 +66,11 @@ static int check_mps(const struct isolation_config *c, struct error *err)
     if (answers)
         return 0;
     return error_set(
-        err, ERROR_UNAVAILABLE, "the MPS control daemon does not answer at %s: start %s", control,
-        c->mps_own ? "it is being started by this plugin, see its log"
-                   : "nvidia-cuda-mps-control on the node, or let the device plugin do so with "
-                     "--mps-control=PATH");
+        err, ERROR_UNAVAILABLE, "the MPS control daemon does not answer at %s: %s", control,
+        c->mps_own
+            ? "it is being started by this plugin, see its log"
+            : "start nvidia-cuda-mps-control on the node, or let the device plugin do so with "
+              "--mps-control=PATH");
 }
 
 /* "0=3G,1=3G": the container counts the cards that it sees from 0. */

@@ -66,7 +66,8 @@ const struct option_row runtime_option_rows[] = {
      .offset = OFFSET(cdi_dir),
      .fallback = "/var/run/cdi",
      .meta = "DIR",
-     .help = "Where the container runtime looks for CDI specs."},
+     .help =
+         "Where the container runtime looks for CDI specs. With --device-list=cdi it is made if its parent exists."},
     {0}};
 
 void runtime_apply(const struct runtime_options *o, struct agent_config *c)

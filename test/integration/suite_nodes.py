@@ -139,6 +139,12 @@ class Nodes:
         with open(path, encoding="utf-8") as f:
             return dict(line.rstrip("\n").split("=", 1) for line in f)
 
+    def devices(self, pod, container):
+        """Mounts, device files and CDI names that it was given, each a line."""
+        path = os.path.join(self.directory, pod["spec"]["nodeName"], "pods", pod["metadata"]["uid"], container, "devices")
+        with open(path, encoding="utf-8") as f:
+            return f.read().splitlines()
+
 
 class Embedded(Nodes):
     """A cosched-local of its own with nodes inside, whose faults are made by its endpoint. suite is a second one, of that cluster."""

@@ -5,6 +5,7 @@ On simulated nodes, which run the real plugin against a twin of the kubelet; the
 the real kubelet. COSCHED_CUT_SECONDS is how long the gate stays shut at least, COSCHED_PLUGIN_KILLS how often kubelet and plugin go down each; when it is set, the
 times that were promised are checked as well, and not only printed: elsewhere the machine may be too busy for them.
 """
+import base64
 import collections
 import json
 import os
@@ -22,7 +23,7 @@ from harness import BUILD, Failed, case, check, check_equal, wait_until
 from suite_device_plugin import TOLERATE_ALL, environment, gpu_pod, set_mode, start_plugin
 from suite_device_plugin import wait_running as wait_container
 from suite_hardware import Cards, metric
-from suite_nodes import CLAIM, MEM, T4, Embedded, Nodes, by_card, check_environment, gpu_node, memory_pod, wait_pod
+from suite_nodes import CLAIM, EXCLUSIVE, GROUP, MEM, PERCENT, T4, WHOLE, Embedded, Nodes, by_card, check_environment, gpu_node, memory_pod, wait_pod
 
 ASSIGNED = "scheduler.framework.gpushare.assigned"
 
@@ -239,9 +240,8 @@ def second(suite):
     raise Failed("the second plugin disturbed the first")
 
 
-@case("modes that promise isolation offer nothing until their engine is there, say which choices there are, and containers get what it needs")
-def engines(suite):
-    c, ns = suite.cluster, suite.namespace()
+def engine_place(suite):
+    """(directory of the kernel module, not made yet; directory of the MPS daemon; options that say so)"""
     place = tempfile.mkdtemp(prefix="ce", dir="/tmp")
     suite.stack.callback(shutil.rmtree, place)
     module, pipe, script = (os.path.join(place, name) for name in ("cgpu_km", "mps", "mps-control"))
@@ -249,7 +249,13 @@ def engines(suite):
         # Like the daemon it stays in the foreground and reads what clients write.
         f.write('#!/bin/sh\ncd "$CUDA_MPS_PIPE_DIRECTORY" || exit 1\n[ -p control ] || /usr/bin/mkfifo control\nexec /bin/sleep 1000 <> control\n')
     os.chmod(script, 0o700)
-    args = [f"--cgpu-dir={module}", f"--mps-pipe-dir={pipe}", f"--mps-log-dir={place}/log", f"--mps-control={script}"]
+    return module, pipe, [f"--cgpu-dir={module}", f"--mps-pipe-dir={pipe}", f"--mps-log-dir={place}/log", f"--mps-control={script}"]
+
+
+@case("modes that promise isolation offer nothing until their engine is there, say which choices there are, and containers get what it needs")
+def engines(suite):
+    c, ns = suite.cluster, suite.namespace()
+    module, pipe, args = engine_place(suite)
     nodes = Nodes(suite, [{**gpu_node("engine-1", "cgpu", T4, 2), "isolation": "auto", "pluginArgs": args},
                           {**gpu_node("engine-2", "mps", T4, 1), "isolation": "auto", "pluginArgs": args}])
     suite.scheduler()
@@ -270,9 +276,40 @@ def engines(suite):
     env = check_environment(nodes, wait_pod(c, ns, "two"))
     check_equal({k: v for k, v in env.items() if k.startswith("CUDA_")},
                 {"CUDA_MPS_PIPE_DIRECTORY": pipe, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=3G", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "20"}, "MPS")
+    check_equal(nodes.devices(c.pod(ns, "two"), "main"), [f"mount {pipe} {pipe} rw", "mount /dev/shm /dev/shm rw"], "its mounts")
     os.rmdir(module)
     nodes.offers("engine-1")
     check_equal(c.pod(ns, "one")["status"]["phase"], "Running", "the pod that has its card already")
+
+
+@case("the runtime learns of the cards as --device-list says: by CDI names with a spec that has them, by device files, by the environment alone")
+def device_list(suite):
+    c, ns = suite.cluster, suite.namespace()
+    place = tempfile.mkdtemp(prefix="cl", dir="/tmp")
+    suite.stack.callback(shutil.rmtree, place)
+    os.mkdir(f"{place}/auto")
+    how = {"cdi": "cdi", "auto": "auto", "missing": "auto", "files": "device-specs", "env": "envvar"}
+    nodes = Nodes(suite, [gpu_node(f"list-{name}", "share", T4, 2, pluginArgs=[f"--device-list={value}", f"--cdi-dir={place}/{name}"])
+                          for name, value in how.items()])
+    suite.scheduler()
+    for name in how:
+        nodes.offers(f"list-{name}", mem=30, count=2)
+        memory_pod(c, ns, name, 3, f"list-{name}")
+    common = [f"device {path} {path} rw" for path in ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")]
+    for name in how:
+        pod = wait_pod(c, ns, name)
+        env = check_environment(nodes, pod)
+        index, uuid = env["ALIYUN_COM_GPU_MEM_IDX"], env["NVIDIA_VISIBLE_DEVICES"]
+        expected = {"cdi": [f"cdi cosched.io/gpu={uuid}"], "auto": [f"cdi cosched.io/gpu={uuid}"],
+                    "files": [f"device /dev/nvidia{index} /dev/nvidia{index} rw", *common]}
+        check_equal(nodes.devices(pod, "main"), expected.get(name, []), f"what the container of {name} gets beside its environment")
+        if name not in ("cdi", "auto"):
+            check(not os.path.exists(f"{place}/{name}"), f"{name}: a CDI spec that nobody asked for")
+            continue
+        with open(f"{place}/{name}/cosched.io-gpu.json", encoding="utf-8") as f:
+            spec = json.load(f)
+        check_equal((spec["kind"], {d["name"] for d in spec["devices"]}), ("cosched.io/gpu", set(nodes.uuids(f"list-{name}").values())), "the spec's cards")
+        check_equal([d["containerEdits"]["deviceNodes"] for d in spec["devices"] if d["name"] == uuid], [[{"path": f"/dev/nvidia{index}"}]], "the card's files")
 
 
 # ---- the real kubelet ----
@@ -435,3 +472,63 @@ def real_kills(suite):
         check(max(back["plugin"] + back["kubelet"]) <= BACK_S, f"the node was right again after: {back}")
         check(max(replaced, default=0) <= REPLACED_S, f"replacements ran after: {replaced}")
     life.plugin.stop()
+
+
+def given(c, pod):
+    """The answers of Allocate that the kubelet keeps for the pod, as bytes."""
+    with open(os.path.join(c.env["KUBELET_DEVICE_PLUGIN_DIR"], "kubelet_internal_checkpoint"), encoding="utf-8") as f:
+        entries = json.load(f)["Data"]["PodDeviceEntries"] or []
+    return [base64.b64decode(e["AllocResp"]) for e in entries if e["PodUID"] == pod["metadata"]["uid"]]
+
+
+@case("on the real kubelet: in each of the six modes a pod runs, and prints the environment and the mounts that the contract names", needs={"kubelet", "alone"})
+def real_modes(suite):
+    c, ns = suite.cluster, suite.namespace()
+    module, pipe, args = engine_place(suite)
+    os.mkdir(module)
+    specs = os.path.join(os.path.dirname(module), "cdi")
+    p = start_plugin(suite, *args, "--publish-interval=500ms", "--device-list=cdi", f"--cdi-dir={specs}", fake=Cards(suite, "count=2").path, mode=None)
+    suite.scheduler()
+    shared = {"ALIYUN_COM_GPU_MEM_POD": "3", "ALIYUN_COM_GPU_MEM_CONTAINER": "3", "ALIYUN_COM_GPU_MEM_DEV": "15"}
+    cases = {"default": ({EXCLUSIVE: "1"}, "2", {}),
+             "share": ({MEM: "3"}, "30", {**shared, "CGPU_DISABLE": "true"}),
+             "cgpu": ({MEM: "3"}, "30", shared),
+             "mps": ({MEM: "3"}, "30", {**shared, "CUDA_MPS_PIPE_DIRECTORY": pipe, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=3G",
+                                        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "20"}),
+             "core_mem": ({MEM: "3", PERCENT: "30"}, "30", {**shared, "COSCHED_GPU_CORE_PERCENTAGE": "30"}),
+             "topology": ({WHOLE: "1"}, "2", {})}
+    ours = re.compile("ALIYUN_|NVIDIA_|CUDA_|COSCHED_|CGPU_")
+    for mode, (limits, amount, expected) in cases.items():
+        set_mode(c, mode)
+        resource = next(iter(limits))
+        wait_until(lambda r=resource, n=amount: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["status"]["allocatable"].get(r) == n, f"{mode}: {amount} of {resource}", 60)
+        inventory = wait_until(lambda m=mode: (lambda i: i if i["mode"] == m else None)(json.loads(
+            c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"]["cosched.io/gpu-inventory"])), f"the inventory says {mode}")
+        uuids = {str(card["i"]): card["uuid"] for card in inventory["cards"]}
+        name = mode.replace("_", "-")
+        container = {"name": "main", "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", "env; cat /proc/mounts; sleep 3600"],
+                     "resources": {"limits": limits}}
+        gpu_pod(c, ns, name, 0, containers=[container])
+        wait_container(c, ns, name)
+        pod = c.pod(ns, name)
+        printed = wait_until(lambda n=name: (lambda t: t if " /proc " in t else None)(c.kubectl("logs", "-n", ns, n)), f"{name} has printed")
+        env = dict(line.split("=", 1) for line in printed.splitlines() if "=" in line and ours.match(line))
+        card = next((card for card, uuid in uuids.items() if uuid == env.get("NVIDIA_VISIBLE_DEVICES")), None)
+        if MEM in limits:
+            (claimed, _gib), = json.loads(pod["metadata"]["annotations"][CLAIM])["0"].items()
+            expected = {**expected, "ALIYUN_COM_GPU_MEM_IDX": claimed, **({"ALIYUN_COM_GPU_VISIBLE_DEVICES": claimed} if mode in ("cgpu", "core_mem") else {})}
+            check_equal(card, claimed, f"{mode}: the card in the environment, and in the annotation")
+        if mode == "topology":
+            check_equal(card, pod["metadata"]["annotations"][GROUP], "topology: the card in the environment, and in the annotation")
+        check_equal(env, {**expected, "NVIDIA_VISIBLE_DEVICES": uuids[card]}, f"{mode}: environment")
+        mounted = {line.split()[1] for line in printed.splitlines() if len(line.split()) == 6}
+        check_equal(pipe in mounted, mode == "mps", f"{mode}: {pipe} is mounted")
+        # containerd 1.6 knows no CDI, so what the kubelet keeps of the answer is looked at.
+        check(all(f"cosched.io/gpu={uuids[card]}".encode() in answer for answer in given(c, pod)) and given(c, pod), f"{mode}: the CDI device in the kubelet's books")
+        print(f"     {mode}: {' '.join(f'{k}={v}' for k, v in sorted(env.items()))}", flush=True)
+        c.delete_pod(ns, name)
+        wait_until(lambda n=name: c.request("GET", f"/api/v1/namespaces/{ns}/pods/{n}")[0] == 404, f"{name} is gone", 60)
+    with open(os.path.join(specs, "cosched.io-gpu.json"), encoding="utf-8") as f:
+        check_equal({d["name"] for d in json.load(f)["devices"]}, set(uuids.values()), "cards in the CDI spec")
+    set_mode(c, "default")
+    p.stop()

@@ -13,7 +13,7 @@ import os
 import random
 import subprocess
 
-from harness import BUILD, case, check, check_equal, free_port, http_get, wait_until
+from harness import BUILD, Failed, case, check, check_equal, free_port, http_get, wait_until
 from suite_device_plugin import TOLERATE_ALL, environment, set_mode
 from suite_nodes import CLAIM, MEM, PERCENT, Nodes, gpu_node
 
@@ -85,8 +85,8 @@ def check_twin(pod, gib, percent, uuids, env_of, held, books):
     return len(both)
 
 
-def play(c, ns, rounds, nodes, env_of, places, draw, command="env; sleep 3600", seconds=90):
-    """nodes: name → (pods of a round, GiB, percent, uuids). places: name → (pod resources socket, plugin directory)."""
+def play(c, ns, rounds, nodes, env_of, places, draw, complaints, command="env; sleep 3600", seconds=300):
+    """nodes: name → (pods of a round, GiB, percent, uuids). places: name → (pod resources socket, plugin directory). complaints: what the plugins warn of, for a failure."""
     seen = 0
     for number in range(rounds):
         made = []
@@ -101,13 +101,16 @@ def play(c, ns, rounds, nodes, env_of, places, draw, command="env; sleep 3600", 
             if failed:
                 raise AssertionError(f"round {number}: rejected: {failed}")
             mine = [p for p in pods if p["metadata"]["name"].startswith(f"r{number}-")]
-            late = [p["metadata"]["name"] for p in mine
-                    if p["status"].get("phase") != "Running" or p["metadata"]["annotations"].get(ASSIGNED) != "true"]
-            if late or len(mine) != len(made):
-                raise KeyError(f"{len(late)} of {len(made)} do not run yet, or are not assigned: {late[:5]}")
+            late = [p["metadata"]["name"] for p in mine if p["status"].get("phase") != "Running"]
+            idle = [p["metadata"]["name"] for p in mine if p["status"].get("phase") == "Running" and p["metadata"]["annotations"].get(ASSIGNED) != "true"]
+            if late or idle or len(mine) != len(made):
+                raise KeyError(f"of {len(made)}, {len(late)} do not run yet: {late[:5]}; {len(idle)} run and are not assigned: {idle[:5]}")
             return mine
 
-        pods = wait_until(running, f"round {number}: all twins run and are assigned", seconds)
+        try:
+            pods = wait_until(running, f"round {number}: all twins run and are assigned", seconds)
+        except Failed as e:
+            raise Failed(f"{e}; {complaints()}") from e
         books = {node: (listed(places[node][0]), checkpoint(places[node][1])) for node in nodes}
         for pod in pods:
             node = pod["spec"]["nodeName"]
@@ -119,6 +122,11 @@ def play(c, ns, rounds, nodes, env_of, places, draw, command="env; sleep 3600", 
         # Not waited for: the next burst arrives while these go.
         together([(c.delete_pod, ns, p["metadata"]["name"]) for p in pods])
     print(f"     {sum(n[0] for n in nodes.values()) * rounds} pods, {seen} containers compared", flush=True)
+
+
+def warnings(log):
+    """The last lines of a log that are not just information."""
+    return [line for line in log.splitlines() if "level=info" not in line][-12:]
 
 
 def seed():
@@ -140,7 +148,7 @@ def simulated(suite):
     plan = {"twins-mem": (pods * 7 // 10, 2, 0, nodes.uuids("twins-mem")), "twins-core": (pods - pods * 7 // 10, 2, 5, nodes.uuids("twins-core"))}
     kubelet = lambda name, *rest: os.path.join(nodes.directory, name, "kubelet", *rest)
     places = {name: (kubelet(name, "pod-resources", "kubelet.sock"), kubelet(name, "device-plugins")) for name in plan}
-    play(c, ns, rounds, plan, nodes.environment, places, seed())
+    play(c, ns, rounds, plan, nodes.environment, places, seed(), lambda: {name: warnings(nodes.plugin_log(name)) for name in plan})
 
 
 @case("twins on the real kubelet: the card in the environment, the annotation, pod resources and the checkpoint is one, for every container",
@@ -165,5 +173,5 @@ def real(suite):
     plan = {node: (20, 1, 0, {str(card["i"]): card["uuid"] for card in inventory["cards"]})}
     places = {node: (c.env["KUBELET_POD_RESOURCES_SOCKET"], c.env["KUBELET_DEVICE_PLUGIN_DIR"])}
     play(c, ns, int(os.environ.get("COSCHED_TWIN_ROUNDS", "3")), plan, lambda pod, container: environment(c, ns, pod["metadata"]["name"], container), places,
-         seed(), seconds=240)
+         seed(), lambda: warnings(p.output()))
     p.stop()

@@ -420,6 +420,18 @@ void devices_print_env(struct devices *d, const char *uid, const char *container
     map_deinit(&seen);
 }
 
+void devices_print_rest(struct devices *d, const char *uid, const char *container,
+                        struct strbuf *out)
+{
+    pthread_mutex_lock(&d->lock);
+    for (size_t i = 0; i < d->holdings.len; i++) {
+        const struct devices_holding *h = d->holdings.items[i];
+        if (str_eq(h->uid, uid) && str_eq(h->container, container))
+            kwire_print_rest(&h->answer, out);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
 void devices_amounts(struct devices *d,
                      void (*fn)(void *arg, const char *resource, int64_t capacity,
                                 int64_t allocatable),

@@ -50,6 +50,9 @@ int devices_pre_start(struct devices *d, const char *uid, const char *container,
 /* KEY=VALUE lines that Allocate gave the container. */
 void devices_print_env(struct devices *d, const char *uid, const char *container,
                        struct strbuf *out);
+/* What else Allocate gave it, as kwire_print_rest prints it. */
+void devices_print_rest(struct devices *d, const char *uid, const char *container,
+                        struct strbuf *out);
 /* Calls fn for each resource that was ever registered. */
 void devices_amounts(struct devices *d,
                      void (*fn)(void *arg, const char *resource, int64_t capacity,

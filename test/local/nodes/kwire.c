@@ -168,6 +168,39 @@ int kwire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct k
     return result;
 }
 
+static void add_line(struct strbuf *out, const struct strbuf *line)
+{
+    if (strstr(strbuf_str(out), strbuf_str(line)) == NULL)
+        strbuf_add(out, line->ptr, line->len);
+}
+
+void kwire_print_rest(const struct kwire_answer *answer, struct strbuf *out)
+{
+    V1beta1__ContainerAllocateResponse *c = v1beta1__container_allocate_response__unpack(
+        NULL, answer->bytes_len, (const uint8_t *)answer->bytes);
+    AUTO_STRBUF line;
+    strbuf_init(&line);
+    for (size_t i = 0; c != NULL && i < c->n_mounts; i++) {
+        strbuf_reset(&line);
+        strbuf_addf(&line, "mount %s %s %s\n", c->mounts[i]->host_path,
+                    c->mounts[i]->container_path, c->mounts[i]->read_only ? "ro" : "rw");
+        add_line(out, &line);
+    }
+    for (size_t i = 0; c != NULL && i < c->n_devices; i++) {
+        strbuf_reset(&line);
+        strbuf_addf(&line, "device %s %s %s\n", c->devices[i]->host_path,
+                    c->devices[i]->container_path, c->devices[i]->permissions);
+        add_line(out, &line);
+    }
+    for (size_t i = 0; c != NULL && i < c->n_cdi_devices; i++) {
+        strbuf_reset(&line);
+        strbuf_addf(&line, "cdi %s\n", c->cdi_devices[i]->name);
+        add_line(out, &line);
+    }
+    if (c != NULL)
+        v1beta1__container_allocate_response__free_unpacked(c, NULL);
+}
+
 int kwire_decode_answer(const void *bytes, size_t n, struct arena *a, struct kwire_answer *out,
                         struct error *err)
 {

@@ -57,6 +57,9 @@ int kwire_decode_preferred(const void *bytes, size_t n, struct arena *a, struct 
 void kwire_encode_allocate(const struct kwire_ids *ids, struct strbuf *out);
 int kwire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct kwire_answer *out,
                           struct error *err);
+/* What is in an answer's bytes beside the environment, a line for each: "mount HOST CONTAINER ro|rw", "device HOST CONTAINER PERMISSIONS", "cdi NAME". Lines that out has
+ * already are not added. */
+void kwire_print_rest(const struct kwire_answer *answer, struct strbuf *out);
 /* The same from what the checkpoint kept: one container's response. */
 int kwire_decode_answer(const void *bytes, size_t n, struct arena *a, struct kwire_answer *out,
                         struct error *err);

@@ -111,16 +111,16 @@ int podfiles_prepare(const struct podfiles *f, struct error *err)
     return 0;
 }
 
-int podfiles_env(const struct podfiles *f, const char *uid, const char *container, const char *env,
-                 struct error *err)
+int podfiles_container(const struct podfiles *f, const char *uid, const char *container,
+                       const char *name, const char *text, struct error *err)
 {
     char path[PODFILES_PATH], file[PODFILES_PATH];
     if (!str_format(path, sizeof path, "%s/pods/%s/%s", f->node_dir, uid, container) ||
-        !str_format(file, sizeof file, "%s/env", path))
+        !str_format(file, sizeof file, "%s/%s", path, name))
         return error_set(err, ERROR_INVALID, "%s: the name is too long", f->node_dir);
     if (podfiles_mkdir(path, err) < 0)
         return -1;
-    return podfiles_write(file, env, strlen(env), err);
+    return podfiles_write(file, text, strlen(text), err);
 }
 
 int podfiles_cgroup(const struct podfiles *f, const struct podview *v, const char *container_id,

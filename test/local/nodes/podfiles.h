@@ -7,6 +7,7 @@
  *   NODE/state/                                      the device plugin's
  *   NODE/cards.json, NODE/device-plugin.log
  *   NODE/pods/UID/CONTAINER/env                      KEY=VALUE lines from Allocate
+ *   NODE/pods/UID/CONTAINER/devices                  mounts, device files and CDI names from Allocate
  *   NODE/cgroup/kubepods/[besteffort|burstable]/podUID/CONTAINERID/{cpuset.cpus,cpuset.mems,tasks}
  */
 #pragma once
@@ -32,8 +33,9 @@ struct podfiles {
 };
 /* cgroup/ and cgroup/kubepods/, where there are none yet. */
 int podfiles_prepare(const struct podfiles *f, struct error *err);
-int podfiles_env(const struct podfiles *f, const char *uid, const char *container, const char *env,
-                 struct error *err);
+/* name: "env", "devices". */
+int podfiles_container(const struct podfiles *f, const char *uid, const char *container,
+                       const char *name, const char *text, struct error *err);
 int podfiles_cgroup(const struct podfiles *f, const struct podview *v, const char *container_id,
                     struct error *err);
 void podfiles_end_container(const struct podfiles *f, const struct podview *v,

@@ -138,10 +138,16 @@ static void write_files(struct simnode *n, const struct simpod *p, const char *c
                         const char *id)
 {
     AUTO_STRBUF env;
+    AUTO_STRBUF rest;
     strbuf_init(&env);
+    strbuf_init(&rest);
     struct error err = ERROR_INIT;
-    devices_print_env(n->devices, p->view->model->uid, container, &env);
-    if (podfiles_env(&n->files, p->view->model->uid, container, strbuf_str(&env), &err) < 0 ||
+    const char *uid = p->view->model->uid;
+    devices_print_env(n->devices, uid, container, &env);
+    devices_print_rest(n->devices, uid, container, &rest);
+    /* The environment comes last: who sees it finds the other as well. */
+    if (podfiles_container(&n->files, uid, container, "devices", strbuf_str(&rest), &err) < 0 ||
+        podfiles_container(&n->files, uid, container, "env", strbuf_str(&env), &err) < 0 ||
         podfiles_cgroup(&n->files, p->view, id, &err) < 0)
         log_warn("a container's files cannot be written", kv("node", n->c.spec->name),
                  kv("pod", p->view->model->key), kv("error", err.text));
