@@ -215,6 +215,13 @@ static void on_pod_event(void *arg, const char *ns, const char *name, const char
     events_emit(app->events, &o, warning, reason, message);
 }
 
+static void on_pod_used(void *arg, const char *ns, const char *name, const char *uid,
+                        const struct gpuuse *use)
+{
+    struct app *app = arg;
+    publish_use(app->publish, ns, name, uid, use);
+}
+
 static enum gpu_mode on_mode(void *arg)
 {
     struct app *app = arg;
@@ -371,6 +378,7 @@ static int start_devices(struct app *app, struct error *err)
     struct monitor_hooks watch = {.cards = on_cards,
                                   .event = on_event,
                                   .pod_event = on_pod_event,
+                                  .pod_used = on_pod_used,
                                   .mode = on_mode,
                                   .state_dir = app->main.state_dir,
                                   .arg = app};

@@ -187,7 +187,7 @@ void monitor_letter(struct monitor *m, const struct scan_letter *l)
         m->scan_error[0] = '\0';
         judge_scan(m, &l->sight, now_ms);
         deliver(m, &l->sight.inventory);
-        monitor_pods_look(m, l);
+        monitor_pods_look(m, l, now_ms);
         look_at_kubelet(m);
         break;
     case SCAN_EVENT:

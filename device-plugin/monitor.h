@@ -13,6 +13,7 @@
 #include "device-plugin/scan.h"
 #include "lib/base/loop.h"
 #include "lib/model/gpu.h"
+#include "lib/model/gpuuse.h"
 #include "lib/model/pod.h"
 
 struct monitor_hooks {
@@ -23,6 +24,9 @@ struct monitor_hooks {
     /* On a pod of this node. */
     void (*pod_event)(void *arg, const char *ns, const char *name, const char *uid, bool warning,
                       const char *reason, const char *message);
+    /* What a pod uses has changed by much. */
+    void (*pod_used)(void *arg, const char *ns, const char *name, const char *uid,
+                     const struct gpuuse *use);
     /* The mode that the node is in. */
     enum gpu_mode (*mode)(void *arg);
     void *arg;

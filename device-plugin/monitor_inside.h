@@ -51,7 +51,7 @@ struct monitor {
 };
 
 /* What the pods use now, with Events about those that use more than they asked for. */
-void monitor_pods_look(struct monitor *m, const struct scan_letter *l);
+void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t now_ms);
 void monitor_pods_free(struct monitor *m);
 /* Registers the metrics of this monitor. */
 void monitor_metrics_init(struct monitor *m);

@@ -46,6 +46,10 @@ static struct monitor_pod *pod_make(const struct pod *p)
     /* A claim that makes no sense is the scheduler's to complain about. */
     if (p->unreadable != NULL || claim_decode(p, &out->arena, &out->claim, &err) < 0)
         out->claim = (struct claim){0};
+    struct gpuuse told;
+    if (gpuuse_read(p, &told, &err) == 1)
+        out->usage.told = (struct usage_told){
+            .any = true, .mib = told.mib, .over = out->asked_mib > 0 && told.mib > out->asked_mib};
     return out;
 }
 
@@ -141,7 +145,7 @@ static void tell(const struct monitor *m, const struct monitor_pod *p, enum usag
                               change == USAGE_OVER ? "GpuShareExceeded" : "GpuShareKept", text);
 }
 
-void monitor_pods_look(struct monitor *m, const struct scan_letter *l)
+void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t now_ms)
 {
     bool known = false;
     for (size_t i = 0; i < l->sight.inventory.cards_len; i++)
@@ -159,6 +163,9 @@ void monitor_pods_look(struct monitor *m, const struct scan_letter *l)
         enum usage_change change = usage_look(&p->usage, share ? p->asked_mib : 0, mib, processes);
         if (change == USAGE_OVER || (change == USAGE_WITHIN && share))
             tell(m, p, change);
+        if (usage_is_news(&p->usage, p->asked_mib, now_ms))
+            m->config.hooks.pod_used(m->config.hooks.arg, p->ns, p->name, p->uid,
+                                     &(struct gpuuse){mib, processes});
     }
     /* Whatever else is on the cards: processes of the machine, and of pods that asked for no GPU. */
     usage_sum(l->processes, l->processes_len, NULL, &all_mib, &all);

@@ -27,11 +27,17 @@
 
 enum { RECENT = 64, RECENT_UID = 64 };
 
+/* What a write of a pod is about. */
+enum about { ABOUT_ASSIGNED, ABOUT_CLAIM, ABOUT_USE, ABOUT_CPUS };
+static const char *const about_done[] = {"pod assigned", "claim recorded", "use told", "CPUs told"};
+static const char *const about_failed[] = {"pod not marked as assigned", "claim not recorded",
+                                           "use not told", "CPUs not told"};
+
 struct assigned {
     struct assigned *next;
     char *ns, *name, *uid;
-    char *patch; /* another patch of the pod's; NULL: "assigned" */
-    bool cpus;   /* the patch is about CPUs, not about cards */
+    enum about about;
+    char *patch; /* NULL: "assigned" */
     bool old_form;
     int64_t due_ms; /* not before */
     bool told;      /* that it has to be tried again */
@@ -183,6 +189,25 @@ void publish_claim_patch(const struct pod *pod, const struct claim *claim,
     arena_deinit(&a);
 }
 
+void publish_use_patch(const char *uid, const struct gpuuse *use, struct strbuf *out)
+{
+    struct json_writer w;
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    gpuuse_print(use, &text);
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", uid);
+    json_key(&w, "annotations");
+    json_object_begin(&w);
+    json_kv_str(&w, NAME_ANN_GPU_USED, strbuf_str(&text));
+    json_object_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+}
+
 /* ---- the worker ---- */
 
 static char *copy(const char *s)
@@ -273,17 +298,14 @@ static bool write_assigned(struct publish *p, struct assigned *x)
     }
     metrics_inc(&writes, result == 0 ? "pod done" : "pod failed");
     if (result == 0) {
-        log_info(x->patch != NULL ? "claim recorded" : "pod assigned", kv("ns", x->ns),
-                 kv("pod", x->name));
+        log_info(about_done[x->about], kv("ns", x->ns), kv("pod", x->name));
         return true;
     }
     bool again =
         err.code == ERROR_TIMEOUT || err.code == ERROR_UNAVAILABLE || err.code == ERROR_THROTTLED;
     if (!x->told)
-        log_warn(x->patch != NULL ? "claim not recorded"
-                 : again          ? "pod not marked as assigned yet"
-                                  : "pod not marked as assigned",
-                 kv("ns", x->ns), kv("pod", x->name), kv("error", err.text));
+        log_warn(about_failed[x->about], kv("ns", x->ns), kv("pod", x->name), kv("again", again),
+                 kv("error", err.text));
     x->told = again;
     if (!again && x->patch == NULL)
         forget(p, x->uid);
@@ -488,13 +510,14 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
                  kv("pod", name));
 }
 
+/* One of a pod's that waits already is replaced. */
 static void push_patch(struct publish *p, const char *ns, const char *name, const char *uid,
-                       bool cpus, const struct strbuf *patch)
+                       enum about about, const struct strbuf *patch)
 {
     struct assigned *x = NULL;
     pthread_mutex_lock(&p->lock);
     for (struct assigned *y = p->first; y != NULL; y = y->next)
-        if (y->patch != NULL && y->cpus == cpus && str_eq(y->uid, uid))
+        if (y->about == about && str_eq(y->uid, uid))
             x = y;
     bool full = x == NULL && p->queued >= PUBLISH_ASSIGNED_MAX;
     if (x != NULL) {
@@ -507,24 +530,33 @@ static void push_patch(struct publish *p, const char *ns, const char *name, cons
         *x = (struct assigned){.ns = copy(ns),
                                .name = copy(name),
                                .uid = copy(uid),
-                               .patch = copy(strbuf_str(patch)),
-                               .cpus = cpus};
+                               .about = about,
+                               .patch = copy(strbuf_str(patch))};
         queue_push(p, x);
         pthread_cond_broadcast(&p->wake);
     }
     pthread_mutex_unlock(&p->lock);
     if (full)
-        log_warn("claim not recorded: too many pods wait for the API server", kv("ns", ns),
-                 kv("pod", name));
+        log_warn(about_failed[about], kv("ns", ns), kv("pod", name),
+                 kv("error", "too many pods wait for the API server"));
 }
 
 void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch)
 {
-    push_patch(p, pod->ns, pod->name, pod->uid, false, patch);
+    push_patch(p, pod->ns, pod->name, pod->uid, ABOUT_CLAIM, patch);
+}
+
+void publish_use(struct publish *p, const char *ns, const char *name, const char *uid,
+                 const struct gpuuse *use)
+{
+    AUTO_STRBUF patch;
+    strbuf_init(&patch);
+    publish_use_patch(uid, use, &patch);
+    push_patch(p, ns, name, uid, ABOUT_USE, &patch);
 }
 
 void publish_applied(struct publish *p, const char *ns, const char *name, const char *uid,
                      const struct strbuf *patch)
 {
-    push_patch(p, ns, name, uid, true, patch);
+    push_patch(p, ns, name, uid, ABOUT_CPUS, patch);
 }

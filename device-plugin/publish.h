@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish - what the API server learns from us: the node's inventory, its labels and gpu-count; and that a pod's
- * claim is in use. A thread of its own, so that a slow API server delays nobody.
+ * publish - what the API server learns from us: the node's inventory, its labels and gpu-count; that a pod's claim is in
+ * use, what it is, and what its processes use. A thread of its own, so that a slow API server delays nobody.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "lib/kube/config.h"
 #include "lib/model/claim.h"
 #include "lib/model/gpu.h"
+#include "lib/model/gpuuse.h"
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
 #include "lib/model/selector.h"
@@ -37,6 +38,9 @@ void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out);
 void publish_claim_patch(const struct pod *pod, const struct claim *claim,
                          const struct gpu_inventory *inv, struct strbuf *out);
 
+/* The merge patch with what a pod uses. */
+void publish_use_patch(const char *uid, const struct gpuuse *use, struct strbuf *out);
+
 struct publish;
 
 int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
@@ -52,8 +56,11 @@ void publish_seen(struct publish *p, struct node *take);
 /* The pod's container is about to start. uid "" when it is not known. */
 void publish_assigned(struct publish *p, const char *ns, const char *name, const char *uid,
                       bool old_form);
-/* Writes a patch of this pod; one that waits already is replaced by it. */
+/* Writes the patch with a claim of this pod; one that waits already is replaced by it. */
 void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch);
 /* The same for what was done with its CPUs; a claim of cards that waits is not replaced by it. */
 void publish_applied(struct publish *p, const char *ns, const char *name, const char *uid,
                      const struct strbuf *patch);
+/* Writes what the pod uses; the same. */
+void publish_use(struct publish *p, const char *ns, const char *name, const char *uid,
+                 const struct gpuuse *use);

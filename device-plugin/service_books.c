@@ -264,7 +264,9 @@ static void print_annotations(struct json_writer *w, const struct service *s, co
     json_key(w, "annotations");
     json_object_begin(w);
     for (size_t i = 0; i < said.len; i++)
-        if (claim_is_result_key(said.items[i].key) && said.items[i].value[0] != '\0')
+        if (claim_is_result_key(said.items[i].key) && said.items[i].value[0] != '\0' &&
+            !str_eq(said.items[i].key,
+                    NAME_ANN_GPU_USED)) /* no part of the claim, and it changes */
             json_kv_str(w, said.items[i].key, said.items[i].value);
     json_object_end(w);
 }

@@ -3,6 +3,9 @@
  * usage - in mode share nothing keeps a container within its share, so it must at least be seen who takes more. "Over"
  * begins with the first look that shows it: the neighbours may be failing already. It ends after USAGE_CALM looks in a row
  * without it: a program that allocates and frees around its share is told once, not with every swing.
+ *
+ * What is told goes into an annotation of the pod, and from there to everybody who watches pods: so it is told seldom. Most programs take their memory when they begin and
+ * keep it, which is two writes in their life.
  */
 #include "device-plugin/usage.h"
 
@@ -45,4 +48,18 @@ enum usage_change usage_look(struct usage *u, int64_t asked_mib, int64_t mib, in
     u->over = false;
     u->calm = 0;
     return USAGE_WITHIN;
+}
+
+bool usage_is_news(struct usage *u, int64_t asked_mib, int64_t now_ms)
+{
+    struct usage_told *t = &u->told;
+    bool over = asked_mib > 0 && u->mib > asked_mib, rested = now_ms - t->at_ms >= USAGE_TOLD_MS;
+    int64_t step = num_max(USAGE_TOLD_MIB, asked_mib / 10);
+    int64_t by = u->mib > t->mib ? u->mib - t->mib : t->mib - u->mib;
+    bool began = !t->any && u->processes > 0, ended = u->mib == 0 && t->mib > 0;
+    bool changed = t->any && (by >= step || over != t->over || (t->mib == 0 && u->mib > 0));
+    bool news = began || ended || (over && !t->over) || (rested && changed);
+    if (news)
+        *t = (struct usage_told){.any = true, .mib = u->mib, .over = over, .at_ms = now_ms};
+    return news;
 }

@@ -139,15 +139,37 @@ static void add_share(const struct view_pod *p, int32_t card, struct grid *g)
         grid_addf(g, GRID_PLAIN, "%lld", (long long)gib);
 }
 
+static bool is_use_known(const struct view_node *n)
+{
+    for (size_t i = 0; i < n->pods_len; i++)
+        if (n->pods[i].use_known)
+            return true;
+    return false;
+}
+
+/* Only memory is a share; who holds all of a card cannot use too much of it. */
+static void add_use(const struct view_pod *p, struct grid *g)
+{
+    int64_t asked_mib = 0;
+    if (!p->use_known) {
+        grid_add(g, GRID_PLAIN, "-");
+        return;
+    }
+    (void)num_mul(view_asks(p->pod, NAME_RES_GPU_MEM), 1024, &asked_mib);
+    grid_addf(g, asked_mib > 0 && p->use.mib > asked_mib ? GRID_RED : GRID_PLAIN, "%lld/%lld%s",
+              (long long)p->use.mib, (long long)asked_mib,
+              asked_mib > 0 && p->use.mib > asked_mib ? " over" : "");
+}
+
 static void add_node(const struct report *r, const struct view_node *n, struct strbuf *out)
 {
     struct grid g;
-    bool pending = n->pending_gib > 0;
+    bool pending = n->pending_gib > 0, use = is_use_known(n);
     int64_t used = view_used_gib(n), total = view_total_gib(n);
     strbuf_addf(out, "NAME:       %s\nIPADDRESS:  %s\nMODE:       %s\n\n",
                 grid_clean(n->node->name, r->arena), grid_clean(address_of(n), r->arena),
                 gpu_mode_name(n->inventory.mode));
-    grid_init(&g, 2 + n->cards_len + pending, r->arena);
+    grid_init(&g, 2 + n->cards_len + pending + use, r->arena);
     grid_add(&g, GRID_BOLD, "NAME");
     grid_add(&g, GRID_BOLD, "NAMESPACE");
     for (size_t i = 0; i < n->cards_len; i++)
@@ -156,6 +178,8 @@ static void add_node(const struct report *r, const struct view_node *n, struct s
                   n->cards[i].card->health == GPU_HEALTH_OK ? "" : " sick");
     if (pending)
         grid_add(&g, GRID_BOLD, "PENDING(Allocated)");
+    if (use)
+        grid_add(&g, GRID_BOLD, "MiB(Used/Asked)");
     for (size_t i = 0; i < n->pods_len; i++) {
         grid_add(&g, GRID_PLAIN, n->pods[i].pod->name);
         grid_add(&g, GRID_PLAIN, n->pods[i].pod->ns);
@@ -163,6 +187,8 @@ static void add_node(const struct report *r, const struct view_node *n, struct s
             add_share(&n->pods[i], n->cards[k].card->index, &g);
         if (pending)
             grid_addf(&g, GRID_PLAIN, "%lld", (long long)n->pods[i].pending_gib);
+        if (use)
+            add_use(&n->pods[i], &g);
     }
     grid_print(&g, r->colours, out);
     strbuf_addf(out, "Allocated : %lld (%lld%%)\nTotal :     %lld\n", (long long)used,
@@ -236,6 +262,10 @@ static void put_pod(struct json_writer *w, const struct view_pod *p, struct aren
     put_numbers(w, "visible", p->claim.visible, p->claim.visible_len);
     json_kv_int(w, "pendingGiB", p->pending_gib);
     json_kv_int(w, "pendingCards", p->pending_cards);
+    if (p->use_known) {
+        json_kv_int(w, "usedMiB", p->use.mib);
+        json_kv_int(w, "processes", p->use.processes);
+    }
     json_object_end(w);
 }
 

@@ -134,6 +134,7 @@ static void add_pod(struct view_node *n, const struct pod *p, struct arena *a)
     struct view_pod *vp = &n->pods[n->pods_len++];
     struct error err = ERROR_INIT;
     *vp = (struct view_pod){.pod = p};
+    vp->use_known = gpuuse_read(p, &vp->use, &err) == 1;
     if (claim_decode(p, a, &vp->claim, &err) < 0 ||
         (!claim_is_empty(&vp->claim) && claim_check(&vp->claim, p, &n->inventory, &err) < 0))
         vp->claim = (struct claim){0};

@@ -14,6 +14,7 @@
 #include "lib/base/arena.h"
 #include "lib/model/claim.h"
 #include "lib/model/gpu.h"
+#include "lib/model/gpuuse.h"
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
 
@@ -28,6 +29,8 @@ struct view_pod {
     const struct pod *pod;
     struct claim claim; /* empty: none that counts */
     int64_t pending_gib, pending_cards;
+    bool use_known;
+    struct gpuuse use; /* what its processes were last seen to use */
 };
 
 struct view_node {

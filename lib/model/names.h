@@ -39,6 +39,8 @@
 #define NAME_ANN_ASSIGNED "scheduler.framework.gpushare.assigned"
 /* The claim that the device plugin made or corrected: equal to the claim, or that one was edited by somebody else. */
 #define NAME_ANN_GPU_CONFIRMED "cosched.io/gpu-confirmed"
+/* What the pod's processes use of its cards, as the device plugin has seen it; see gpuuse. */
+#define NAME_ANN_GPU_USED "cosched.io/gpu-used"
 #define NAME_ANN_OLD_IDX "ALIYUN_COM_GPU_MEM_IDX"
 #define NAME_ANN_OLD_DEV "ALIYUN_COM_GPU_MEM_DEV"
 #define NAME_ANN_OLD_POD "ALIYUN_COM_GPU_MEM_POD"

@@ -11,6 +11,7 @@ import signal
 from harness import BUILD, MERGE, case, check, check_equal, free_port, http_get, wait_until
 from suite_device_plugin import environment, gpu_pod, set_mode, start_plugin
 from suite_device_plugin import wait_running as wait_container
+from suite_inspect import inspect
 from suite_nodes import MEM, MODE, T4, Nodes, by_card, gpu_node, memory_pod, wait_pod
 
 MODES = ("default", "cgpu", "core_mem", "share", "mps", "topology")
@@ -182,7 +183,7 @@ def hangs(suite):
     nodes.offers("hang-1", exclusive=2)
 
 
-@case("what pods really use is in the metrics, and a pod in mode share that uses more than it asked for gets an Event, once")
+@case("what pods really use is in the metrics and in inspect cgpu -d, and a pod in mode share that uses more than it asked for gets an Event, once")
 def usage(suite):
     c, ns = suite.cluster, suite.namespace()
     cards = Cards(suite, "count=1")
@@ -214,6 +215,10 @@ def usage(suite):
     cards.say("count=1", "process.0=101 1024", "process.0=102 2049", "process.0=103 5000")
     event, = wait_until(lambda: c.events(ns, "greedy", "GpuShareExceeded"), "an Event on the pod that takes more")
     check("uses 3073 MiB of GPU memory in 2 processes and asked for 3072 MiB" in event["message"], event["message"])
+    said = lambda name: json.loads(c.pod(ns, name)["metadata"]["annotations"].get("cosched.io/gpu-used", "{}"))
+    wait_until(lambda: (said("greedy"), said("modest")) == ({"mib": 3073, "processes": 2}, {"mib": 5000, "processes": 1}), "both pods say it themselves")
+    listed, _ = inspect(c.kubeconfig, "-d", "usage-1")
+    check(re.search(r"^greedy .* 3073/3072 over$", listed, re.M) and re.search(r"^modest .* 5000/5120$", listed, re.M), listed)
     cards.say("count=1", "process.0=103 5000")
     wait_until(lambda: c.events(ns, "greedy", "GpuShareKept"), "an Event that it is over")
     check_equal(([e.get("count", 1) for e in c.events(ns, "greedy", "GpuShareExceeded")], c.events(ns, "modest", "GpuShareExceeded")), ([1], []), "once, and nobody else")

@@ -29,7 +29,8 @@ struct fixture {
     struct monitor_config config;
     /* What came out. */
     char health[GPU_CARDS_MAX + 1]; /* "ok": 'o' or 's' for each card */
-    int events, pod_events;
+    int events, pod_events, uses;
+    char use[128];
     char reason[64], message[512], pod[128];
 };
 
@@ -59,6 +60,16 @@ static void on_pod_event(void *arg, const char *ns, const char *name, const char
     (void)str_format(f->pod, sizeof f->pod, "%s/%s/%s", ns, name, uid);
     (void)str_format(f->reason, sizeof f->reason, "%s", reason);
     (void)str_format(f->message, sizeof f->message, "%s", message);
+}
+
+static void on_pod_used(void *arg, const char *ns, const char *name, const char *uid,
+                        const struct gpuuse *use)
+{
+    struct fixture *f = arg;
+    (void)uid;
+    f->uses++;
+    (void)str_format(f->use, sizeof f->use, "%s/%s %lld %lld", ns, name, (long long)use->mib,
+                     (long long)use->processes);
 }
 
 static enum gpu_mode on_mode(void *arg)
@@ -93,6 +104,7 @@ static int setup(void **state)
                                         .hooks = {.cards = on_cards,
                                                   .event = on_event,
                                                   .pod_event = on_pod_event,
+                                                  .pod_used = on_pod_used,
                                                   .mode = on_mode,
                                                   .state_dir = f->dir,
                                                   .arg = f}};
@@ -423,6 +435,7 @@ static void use_against_share(void **state)
     monitor_pods_reset(f->monitor, all, 2);
     scan(f, use, 4);
     expect_int("within its share", 0, f->pod_events);
+    expect_int("what each uses is told", 2, f->uses);
     expect_metric("used",
                   "cosched_device_plugin_pod_used_mib{namespace=\"default\",pod=\"greedy\"} 3072",
                   true);
@@ -436,6 +449,7 @@ static void use_against_share(void **state)
     use[0].mib = 3073;
     scan(f, use, 4);
     expect_int("a MiB more", 1, f->pod_events);
+    expect_str("is told at once", "default/greedy 3073 1", f->use);
     expect_str("on the pod", "default/greedy/uid-greedy", f->pod);
     expect_str("as what it is", "GpuShareExceeded", f->reason);
     expect_true("with figures",
@@ -447,6 +461,7 @@ static void use_against_share(void **state)
     monitor_pods_reset(f->monitor, all, 2);
     scan(f, use, 4);
     expect_int("said once, also when the pod changes or the watch begins again", 1, f->pod_events);
+    expect_int("and told once", 3, f->uses);
     use[0].mib = 10;
     for (int i = 0; i < 5; i++)
         scan(f, use, 4);

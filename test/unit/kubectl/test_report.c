@@ -143,6 +143,22 @@ static void details(void **state)
                 strstr(strbuf_str(&out), "NAME  NAMESPACE  GPU0(Allocated)  GPU1(Allocated) sick\n"
                                          "a     d          6 (40%)          0\n"
                                          "Allocated : 6 (20%)\nTotal :     30\n") != NULL);
+    put_pod("e", "'aliyun.com/gpu-mem':'1'", "two",
+            CLAIM("{\\\"0\\\":{\\\"0\\\":1}}") ",\"cosched.io/gpu-used\":\"{\\\"mib\\\":1025,"
+                                               "\\\"processes\\\":2}\"");
+    put_pod("f", "'aliyun.com/gpu-mem':'1'", "two",
+            CLAIM("{\\\"0\\\":{\\\"0\\\":1}}") ",\"cosched.io/gpu-used\":\"{\\\"mib\\\":1024,"
+                                               "\\\"processes\\\":1}\"");
+    view_build(&view, nodes, nodes_len, pods, pods_len, &arena);
+    strbuf_reset(&out);
+    expect_int("printed", 0, report_details(&report, &out, &err));
+    expect_true(strbuf_str(&out),
+                strstr(strbuf_str(&out),
+                       "NAME  NAMESPACE  GPU0(Allocated)  GPU1(Allocated) sick  MiB(Used/Asked)\n"
+                       "a     d          6 (40%)          0                     -\n"
+                       "e     d          1                0                     1025/1024 over\n"
+                       "f     d          1                0                     1024/1024\n") !=
+                    NULL);
     expect_done();
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpuuse - what a pod's processes use of its cards: the annotation that the device plugin writes and `kubectl inspect cgpu -d` shows. Pure.
+ *
+ * It is for people: a figure of a moment, written when it has changed by much, and nobody's basis for a decision. The exact one is in the plugin's metrics.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "lib/model/pod.h"
+
+enum { GPUUSE_BYTES_MAX = 256 };
+
+struct gpuuse {
+    int64_t mib; /* on all its cards */
+    int64_t processes;
+};
+
+/* {"mib":3072,"processes":2} */
+void gpuuse_print(const struct gpuuse *u, struct strbuf *out);
+/* 1: the pod says it; 0: it says nothing; -1: what it says is not that, and the error names the field. */
+int gpuuse_read(const struct pod *p, struct gpuuse *out, struct error *err);
