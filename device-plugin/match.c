@@ -133,6 +133,20 @@ bool match_asks(const struct match_listed *l, const struct pod *p, enum mode_res
     return next_container(l, p, r, 0, &container, &any_size) || any_size;
 }
 
+static bool was_answered(const struct match_listed *l, enum mode_resource r, size_t container)
+{
+    return container < 64 && (l->answered[r] >> container & 1);
+}
+
+/* Does x come before y, whose container was found before? The list's own order decides last. */
+static bool is_earlier(const struct match_listed *x, size_t container, const struct match_listed *y,
+                       size_t other, enum mode_resource r)
+{
+    if (was_answered(x, r, container) != was_answered(y, r, other))
+        return !was_answered(x, r, container);
+    return x->arrival != 0 && (y->arrival == 0 || x->arrival < y->arrival);
+}
+
 int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
                   struct match_subject *out, struct error *err)
 {
@@ -149,11 +163,8 @@ int match_waiting(const struct match_listing *l, enum mode_resource r, size_t co
                 other_size = x;
             continue;
         }
-        if (found != NULL)
-            return error_set(
-                err, ERROR_CONFLICT,
-                "%zu ids of %s are asked for, and both pod %s and pod %s wait for them", count,
-                name, found->key, x->key);
+        if (found != NULL && !is_earlier(x, container, found, out->container, r))
+            continue;
         found = x;
         *out = (struct match_subject){.pod = x->pod, .container = container};
     }

@@ -34,6 +34,10 @@ struct match_listed {
     const struct pod *pod; /* as the API server knows it; NULL while unknown */
     /* Ordinary init containers, in order, that have been given ids of the resource: the list does not show them. */
     size_t init_given[MODE_RESOURCES];
+    uint64_t arrival; /* when it came to this node, counted; 0: not known, after all others */
+    /* Containers (bits, the first 64) that were answered for before, or refused. Without ids now, the kubelet has turned the pod
+     * away since. */
+    uint64_t answered[MODE_RESOURCES];
 };
 
 struct match_listing {
@@ -57,8 +61,9 @@ bool match_named(const struct pod *p, const char *name, struct match_subject *ou
 /* Would any container of the pod wait for ids of r, if it were the listed one? */
 bool match_asks(const struct match_listed *l, const struct pod *p, enum mode_resource r);
 /* The container that waits for `count` ids of r: in the one listed pod that asks for r and has a container
- * without it, the next in the kubelet's order (init containers, then containers). ERROR_NOT_FOUND: none of the known
- * pods is the one; ERROR_CONFLICT: several could be. */
+ * without it, the next in the kubelet's order (init containers, then containers). Where several could be the one (kubelets
+ * before 1.34 also list pods that wait for admission or were turned away) it is the first to arrive of those that were not
+ * answered before. ERROR_NOT_FOUND: none of the known pods is the one. */
 int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
                   struct match_subject *out, struct error *err);
 /* The same ids, in any order? */

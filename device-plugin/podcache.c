@@ -14,6 +14,8 @@
 
 struct given {
     size_t inits[MODE_RESOURCES];
+    uint64_t answered[MODE_RESOURCES]; /* bits of containers */
+    uint64_t arrival;
     bool has_claim;
     struct claim claim;
     struct arena arena; /* of the claim */
@@ -81,35 +83,6 @@ void podcache_deinit(struct podcache *c)
     map_deinit(&c->given);
 }
 
-struct pod *podcache_put(struct podcache *c, struct pod *take)
-{
-    struct pod *old = map_put(&c->pods, take->key, take);
-    if (old != NULL && !str_eq(old->uid, take->uid))
-        given_free(map_remove(&c->given, old->uid));
-    return old;
-}
-
-struct pod *podcache_remove(struct podcache *c, const char *key)
-{
-    struct pod *old = map_remove(&c->pods, key);
-    if (old != NULL)
-        given_free(map_remove(&c->given, old->uid));
-    return old;
-}
-
-void podcache_reset(struct podcache *c, struct pod **pods, size_t len)
-{
-    clear_pods(c);
-    for (size_t i = 0; i < len; i++)
-        pod_free(map_put(&c->pods, pods[i]->key, pods[i]));
-    sweep_given(c);
-}
-
-const struct pod *podcache_find(const struct podcache *c, const char *key)
-{
-    return map_get(&c->pods, key);
-}
-
 static struct given *given_of(struct podcache *c, const char *uid)
 {
     size_t n = strlen(uid) + 1;
@@ -125,14 +98,70 @@ static struct given *given_of(struct podcache *c, const char *uid)
     return g;
 }
 
+/* The watch brings pods in the order in which they were bound, to the kubelet as to us. */
+static void note_arrival(struct podcache *c, const struct pod *p)
+{
+    struct given *g = given_of(c, p->uid);
+    if (g->arrival == 0)
+        g->arrival = ++c->arrivals;
+}
+
+struct pod *podcache_put(struct podcache *c, struct pod *take)
+{
+    struct pod *old = map_put(&c->pods, take->key, take);
+    note_arrival(c, take);
+    if (old != NULL && !str_eq(old->uid, take->uid))
+        given_free(map_remove(&c->given, old->uid));
+    return old;
+}
+
+struct pod *podcache_remove(struct podcache *c, const char *key)
+{
+    struct pod *old = map_remove(&c->pods, key);
+    if (old != NULL)
+        given_free(map_remove(&c->given, old->uid));
+    return old;
+}
+
+static int by_creation(const void *a, const void *b)
+{
+    const struct pod *x = *(struct pod *const *)a, *y = *(struct pod *const *)b;
+    return x->created_ns != y->created_ns ? (x->created_ns < y->created_ns ? -1 : 1)
+                                          : strcmp(x->key, y->key);
+}
+
+void podcache_reset(struct podcache *c, struct pod **pods, size_t len)
+{
+    clear_pods(c);
+    if (len > 0) /* as the kubelet takes those that it finds together */
+        qsort(pods, len, sizeof(struct pod *), by_creation);
+    for (size_t i = 0; i < len; i++) {
+        note_arrival(c, pods[i]);
+        pod_free(map_put(&c->pods, pods[i]->key, pods[i]));
+    }
+    sweep_given(c);
+}
+
+const struct pod *podcache_find(const struct podcache *c, const char *key)
+{
+    return map_get(&c->pods, key);
+}
+
 void podcache_note_given(struct podcache *c, const struct match_subject *s, enum mode_resource r)
 {
     size_t inits = match_init_rank(s, r);
-    if (inits == 0)
-        return;
     struct given *g = given_of(c, s->pod->uid);
+    if (s->container < 64)
+        g->answered[r] |= UINT64_C(1) << s->container;
     if (g->inits[r] < inits)
         g->inits[r] = inits;
+}
+
+void podcache_note_refused(struct podcache *c, const struct pod *p)
+{
+    struct given *g = given_of(c, p->uid);
+    for (int r = 0; r < MODE_RESOURCES; r++)
+        g->answered[r] = UINT64_MAX;
 }
 
 const struct claim *podcache_claim(const struct podcache *c, const char *uid)
@@ -179,8 +208,11 @@ const struct claim *podcache_promised(const struct podcache *c, const struct pod
 void podcache_init_given(const struct podcache *c, const struct pod *p, struct match_listed *l)
 {
     const struct given *g = map_get(&c->given, p->uid);
-    for (int r = 0; r < MODE_RESOURCES; r++)
+    l->arrival = g != NULL ? g->arrival : 0;
+    for (int r = 0; r < MODE_RESOURCES; r++) {
         l->init_given[r] = g != NULL ? g->inits[r] : 0;
+        l->answered[r] = g != NULL ? g->answered[r] : 0;
+    }
 }
 
 size_t podcache_init_holders(const struct podcache *c, uint32_t resources)

@@ -211,6 +211,8 @@ size_t service_init_holders(struct service *s, uint32_t resources)
 /* Under the lock: the refusal of an identified pod. */
 static void tell_refused(const struct request *q, const struct pod *pod, const char *why)
 {
+    if (pod != NULL)
+        podcache_note_refused(&q->service->pods, pod);
     if (q->service->hooks.refused != NULL)
         q->service->hooks.refused(q->service->hooks.arg, pod, why);
 }

@@ -213,7 +213,8 @@ class Cluster:
 class Program:
     """One of our programs (or a tool of the suite) as a process. Its output goes to a file; sanitizers' reports are failures."""
 
-    def __init__(self, directory, name, args, env=None):
+    def __init__(self, directory, name, args, env=None, under=()):
+        """under: a command that runs it."""
         self.name = name
         self.may_end = False  # a case that makes it end by itself says so
         self.binary = os.path.join(BUILD, "bin", name)
@@ -225,7 +226,7 @@ class Program:
         full_env.update(env or {})
         full_env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         full_env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
-        self.process = subprocess.Popen([self.binary, *args], stdin=subprocess.PIPE, stdout=self.log, stderr=self.log, env=full_env)
+        self.process = subprocess.Popen([*under, self.binary, *args], stdin=subprocess.PIPE, stdout=self.log, stderr=self.log, env=full_env)
 
     def output(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
@@ -316,8 +317,8 @@ class Suite:
         self.stack.callback(self.cluster.do, "DELETE", f"/api/v1/nodes/{name}", None, "application/json", (200, 404))
         return name
 
-    def program(self, name, *args, env=None):
-        p = Program(self.directory, name, args, env)
+    def program(self, name, *args, env=None, under=()):
+        p = Program(self.directory, name, args, env, under)
         self.stack.callback(self.end_program, p)
         return p
 

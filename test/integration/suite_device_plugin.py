@@ -26,7 +26,7 @@ def advertised(p, resource):
     return int(found[1]) if found else 0
 
 
-def start_plugin(suite, *args, fake=None, mode="share"):
+def start_plugin(suite, *args, fake=None, mode="share", under=()):
     """The plugin on the real node, ready and in that mode: a case before this one may have left the node in another, with pods."""
     c = suite.cluster
     port = free_port()
@@ -35,7 +35,7 @@ def start_plugin(suite, *args, fake=None, mode="share"):
     p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", f"--node-name={c.env['K8S_NODE']}",
                       f"--nvml-library={BUILD}/lib/libnvidia-ml.so.1", f"--device-plugin-dir={c.env['KUBELET_DEVICE_PLUGIN_DIR']}",
                       f"--pod-resources-socket={c.env['KUBELET_POD_RESOURCES_SOCKET']}", f"--state-dir={state}", "--http-address=127.0.0.1",
-                      f"--http-port={port}", "--scan-interval=500ms", *args, env=env)
+                      f"--http-port={port}", "--scan-interval=500ms", *args, env=env, under=under)
     p.port = port
     if mode:
         set_mode(c, mode)

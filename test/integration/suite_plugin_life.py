@@ -532,3 +532,21 @@ def real_modes(suite):
         check_equal({d["name"] for d in json.load(f)["devices"]}, set(uuids.values()), "cards in the CDI spec")
     set_mode(c, "default")
     p.stop()
+
+
+@case("on the real kubelet: root without any capability and without a way to get one is enough", needs={"kubelet", "alone"})
+def real_unprivileged(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    specs = os.path.join(suite.directory, "unprivileged-cdi")
+    p = start_plugin(suite, "--device-list=cdi", f"--cdi-dir={specs}",
+                     under=("setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--no-new-privs"))
+    with open(f"/proc/{p.process.pid}/status", encoding="ascii") as f:
+        rights = dict(line.split(":\t") for line in f.read().splitlines() if line.startswith(("Cap", "NoNewPrivs")))
+    check_equal(rights, {**{f"Cap{k}": "0" * 16 for k in ("Inh", "Prm", "Eff", "Bnd", "Amb")}, "NoNewPrivs": "1"}, "what the process may do")
+    wait_until(lambda: real_memory(c) == "30", "30 GiB are allocatable", 60)
+    gpu_pod(c, ns, "one", 3)
+    wait_container(c, ns, "one")
+    wait_until(lambda: c.pod(ns, "one")["metadata"]["annotations"].get(ASSIGNED) == "true", "it is assigned")
+    check(os.path.exists(os.path.join(specs, "cosched.io-gpu.json")), "no CDI spec")
+    p.stop()

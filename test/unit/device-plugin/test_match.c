@@ -190,11 +190,6 @@ static void who_waits(void **state)
          4,
          {{"a", "c0=gpu-mem:3", ""}},
          "4 ids of aliyun.com/gpu-mem are asked for, but pod default/a waits for another number"},
-        {"two wait: nobody is guessed",
-         MODE_GPU_MEM,
-         3,
-         {{"a", "c0=gpu-mem:3", ""}, {"b", "c0=gpu-mem:3", ""}},
-         "3 ids of aliyun.com/gpu-mem are asked for, and both pod default/a and pod default/b wait for them"},
         {"two wait, for different numbers",
          MODE_GPU_MEM,
          3,
@@ -453,9 +448,47 @@ static void who_holds(void **state)
     expect_done();
 }
 
+/* Kubelets before 1.34 list pods that wait for their turn or were turned away. */
+static void several_could_be_the_one(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *row;
+        struct {
+            uint64_t arrival, answered;
+        } pods[3]; /* a, b, c */
+        const char *who;
+    } rows[] = {
+        {"the first to arrive", {{2, 0}, {1, 0}, {3, 0}}, "default/b 1"},
+        {"not one that was answered for and has no ids", {{2, 0}, {1, 2}, {3, 0}}, "default/a 1"},
+        {"its other container's answer does not count", {{2, 0}, {1, 1}, {3, 0}}, "default/b 1"},
+        {"all were: the first of them", {{3, 2}, {2, 2}, {4, 2}}, "default/b 1"},
+        {"one that the watch has not brought is the last", {{0, 0}, {0, 0}, {7, 0}}, "default/c 1"},
+        {"unless the others were turned away",
+         {{0, 0}, {1, UINT64_MAX}, {7, UINT64_MAX}},
+         "default/a 1"},
+        {"nothing is known: by the list", {{0, 0}, {0, 0}, {0, 0}}, "default/a 1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        restart(f);
+        for (size_t k = 0; k < 3; k++) {
+            const char name[] = {(char)('a' + (int)k), '\0'};
+            list(f, name, "c0=gpu-mem:1 c1=gpu-mem:3", "", MODE_GPU_MEM,
+                 k == 0   ? "c0=GPU-a:0-0"
+                 : k == 1 ? "c0=GPU-a:1-1"
+                          : "c0=GPU-a:2-2");
+            f->listing.pods[k].arrival = rows[i].pods[k].arrival;
+            f->listing.pods[k].answered[MODE_GPU_MEM] = rows[i].pods[k].answered;
+        }
+        expect_str(rows[i].row, rows[i].who, who(f, MODE_GPU_MEM, 3));
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(several_could_be_the_one, setup, teardown),
         cmocka_unit_test_setup_teardown(who_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(admitted, setup, teardown),
         cmocka_unit_test_setup_teardown(linked, setup, teardown),

@@ -277,6 +277,31 @@ static void ids_on_another_card_are_refused(void **state)
     expect_done();
 }
 
+static void one_that_was_turned_away_is_still_listed(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct kubelet_answer env;
+    struct kubelet_ids none = {.len = 0};
+    struct error err = ERROR_INIT;
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "list", MEM, 30, 30);
+    plugin_arrive(f, "a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    expect_int("admitted by us", 0,
+               kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 2, &env, &err));
+    kubelet_hold(f->kubelet, "default", "a", "c0", MEM,
+                 &none); /* and not by the kubelet: OutOfcpu */
+    plugin_arrive(f, "b", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"));
+    expect_str("an equal pod that comes after it", "GPU-b", plugin_allocate(f, MEM, 2, &env, &err));
+    expect_str("with its own claim", "1", kubelet_env(&env, "ALIYUN_COM_GPU_MEM_IDX"));
+
+    plugin_arrive(f, "c", "c0=gpu-mem:40", CLAIM("{\\\"0\\\":{\\\"0\\\":40}}"));
+    plugin_arrive(f, "d", "c0=gpu-mem:4", CLAIM("{\\\"0\\\":{\\\"0\\\":4}}"));
+    plugin_arrive(f, "e", "c0=gpu-mem:4", CLAIM("{\\\"0\\\":{\\\"1\\\":4}}"));
+    expect_str("two that wait, in the order of their arrival", "GPU-a",
+               plugin_allocate(f, MEM, 4, &env, &err));
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +317,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_list_is_asked_once_for_a_container, plugin_setup,
                                         plugin_teardown),
         cmocka_unit_test_setup_teardown(init_containers, plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(one_that_was_turned_away_is_still_listed, plugin_setup,
+                                        plugin_teardown),
         cmocka_unit_test_setup_teardown(ids_on_another_card_are_refused, plugin_setup,
                                         plugin_teardown),
     };
