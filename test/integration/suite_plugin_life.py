@@ -20,7 +20,7 @@ import threading
 import time
 
 from harness import BUILD, Failed, case, check, check_equal, wait_until
-from suite_device_plugin import TOLERATE_ALL, environment, gpu_pod, set_mode, start_plugin
+from suite_device_plugin import TOLERATE_ALL, advertised, environment, gpu_pod, set_mode, start_plugin
 from suite_device_plugin import wait_running as wait_container
 from suite_hardware import Cards, metric
 from suite_nodes import CLAIM, EXCLUSIVE, GROUP, MEM, PERCENT, T4, WHOLE, Embedded, Nodes, by_card, check_environment, gpu_node, memory_pod, wait_pod
@@ -501,9 +501,12 @@ def real_modes(suite):
     for mode, (limits, amount, expected) in cases.items():
         set_mode(c, mode)
         resource = next(iter(limits))
+        engine = {"share": "none", "cgpu": "cgpu", "core_mem": "cgpu", "mps": "mps"}.get(mode)
+        inventory = wait_until(lambda m=mode, e=engine: (lambda i: i if (i["mode"], i.get("isolation") if e else None) == (m, e) else None)(json.loads(
+            c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"]["cosched.io/gpu-inventory"])), f"the inventory says {mode}, {engine}", 60)
+        # Node status may still show the same amount of the mode before.
+        wait_until(lambda r=resource, n=amount: str(advertised(p, r)) == n, f"{mode}: {amount} of {resource} are offered to the kubelet", 60)
         wait_until(lambda r=resource, n=amount: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["status"]["allocatable"].get(r) == n, f"{mode}: {amount} of {resource}", 60)
-        inventory = wait_until(lambda m=mode: (lambda i: i if i["mode"] == m else None)(json.loads(
-            c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"]["cosched.io/gpu-inventory"])), f"the inventory says {mode}")
         uuids = {str(card["i"]): card["uuid"] for card in inventory["cards"]}
         name = mode.replace("_", "-")
         container = {"name": "main", "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", "env; cat /proc/mounts; sleep 3600"],
