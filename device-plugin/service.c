@@ -24,6 +24,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/str.h"
+#include "lib/model/names.h"
 
 static struct metric calls_total = {.kind = METRIC_COUNTER,
                                     .name = "cosched_device_plugin_calls_total",
@@ -148,9 +149,23 @@ void service_touched(struct service *s)
         s->hooks.changed(s->hooks.arg);
 }
 
+void service_owe(struct service *s)
+{
+    s->owed = true;
+    service_touched(s);
+}
+
+/* It runs, and its claim does not say so: we were not asked before its start, could not look, or the write was lost. */
+static bool is_behind(const struct pod *p)
+{
+    return p->phase == POD_RUNNING &&
+           str_eq(labels_get(&p->annotations, NAME_ANN_ASSIGNED), "false");
+}
+
 void service_put_pod(struct service *s, struct pod *take)
 {
     pthread_mutex_lock(&s->lock);
+    s->owed = s->owed || is_behind(take);
     service_touched(s);
     struct pod *old = podcache_put(&s->pods, take);
     pthread_mutex_unlock(&s->lock);
@@ -302,7 +317,7 @@ static int grant_known(struct request *q, const struct inventory_ids *ids,
         return -1;
     podcache_note_given(&s->pods, &q->subject, r);
     if (service_announce(s, q->subject.pod, &q->arena) != ANNOUNCED)
-        s->owed = true;
+        service_owe(s);
     return 0;
 }
 
@@ -324,8 +339,7 @@ static int grant_stranger(struct request *q, const struct inventory_ids *ids,
                 "beside what others were promised",
                 mode_resource_name(r), s->inventory.cards[at].index);
     }
-    s->owed = true;
-    service_touched(s);
+    service_owe(s);
     return 0;
 }
 

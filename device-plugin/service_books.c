@@ -210,7 +210,7 @@ int service_verify(struct request *q, const struct inventory_ids *ids, struct er
         s->hooks.refused(s->hooks.arg, p, err->text);
     if (result == 0 && p != NULL && holder != NULL && gpu_mode_is_shared(s->mode) &&
         correct(s, p, holder, &q->arena) != ANNOUNCED)
-        s->owed = true;
+        service_owe(s);
     if (result == 0 && (p != NULL || holder != NULL) && s->hooks.starting != NULL)
         s->hooks.starting(s->hooks.arg, p != NULL ? p->ns : holder->ns,
                           p != NULL ? p->name : holder->name, p,

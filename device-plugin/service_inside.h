@@ -44,6 +44,8 @@ struct service {
 
 /* Pods or claims have changed; the caller holds the lock. */
 void service_touched(struct service *s);
+/* Under the lock: claims and truth are to be compared soon. */
+void service_owe(struct service *s);
 
 /* What the watch has brought under a listed pod's name. */
 enum acquaintance {

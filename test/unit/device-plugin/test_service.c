@@ -302,6 +302,29 @@ static void one_that_was_turned_away_is_still_listed(void **state)
     expect_done();
 }
 
+static void one_that_runs_and_is_not_marked_is_caught_up_with(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct kubelet_ids ids = {.len = 2};
+    struct error err = ERROR_INIT;
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "list", MEM, 30, 30);
+    plugin_arrive(f, "a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    for (size_t k = 0; k < ids.len; k++)
+        (void)str_format(ids.items[k], KUBELET_ID, "GPU-a-_-%zu", k);
+    kubelet_hold(f->kubelet, "default", "a", "c0", MEM, &ids); /* no PreStartContainer */
+    while (service_reconcile(f->service, 1000, &err) == 0)
+        ;
+    expect_int("it has not started", 0, f->starting);
+    struct pod *p = cards_pod("a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    p->phase = POD_RUNNING;
+    service_put_pod(f->service, p);
+    expect_int("it runs: compared", 0, service_reconcile(f->service, 1000, &err));
+    expect_int("and marked", 1, f->starting);
+    expect_int("nothing else is to be done", 1, service_reconcile(f->service, 1000, &err));
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +342,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(init_containers, plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(one_that_was_turned_away_is_still_listed, plugin_setup,
                                         plugin_teardown),
+        cmocka_unit_test_setup_teardown(one_that_runs_and_is_not_marked_is_caught_up_with,
+                                        plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(ids_on_another_card_are_refused, plugin_setup,
                                         plugin_teardown),
     };
