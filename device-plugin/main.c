@@ -2,7 +2,7 @@
 /*
  * cosched-device-plugin: options and wiring.
  *
- *   this machine's CPUs ──processors──publish
+ *   this machine's CPUs ──processors──publish; and its pinner, which keeps containers on the CPUs of their pods' claims
  *   backend ──scan (thread)──mailbox──monitor──┐
  *   own Node ──reflector──mailbox──────────────┼─► loop: agent ─► service, register ─► kubelet
  *   pods bound here ──reflector────────────────┘          │
@@ -172,6 +172,13 @@ static void on_cpus(void *arg, const char *topology)
     publish_cpus(app->publish, topology);
 }
 
+static void on_applied(void *arg, const char *ns, const char *name, const char *uid,
+                       const struct strbuf *patch)
+{
+    struct app *app = arg;
+    publish_applied(app->publish, ns, name, uid, patch);
+}
+
 static void on_event(void *arg, bool warning, const char *reason, const char *message)
 {
     struct app *app = arg;
@@ -275,11 +282,24 @@ static void pods_to_cards(struct app *app, struct reflector_letter *l)
     }
 }
 
+static void pods_to_cpus(struct pinner *p, const struct reflector_letter *l)
+{
+    if (p == NULL)
+        return;
+    if (l->event == REFLECTOR_RESET)
+        pinner_pods_reset(p, (struct pod *const *)l->objects, l->len);
+    else if (l->event == REFLECTOR_PUT)
+        pinner_pod_put(p, l->objects[0]);
+    else
+        pinner_pod_delete(p, ((struct pod *)l->objects[0])->key);
+}
+
 static void on_pods(void *arg, void *msg)
 {
     struct app *app = arg;
     struct reflector_letter *l = msg;
     bool listed = l->event == REFLECTOR_RESET;
+    pods_to_cpus(processors_pinner(app->processors), l);
     if (app->hardware != NULL)
         pods_to_cards(app, l);
     reflector_letter_free(l);
@@ -392,7 +412,10 @@ static int start_processors(struct app *app, struct error *err)
                                   .options = &app->cpu,
                                   .kubelet_dir = app->main.kubelet_dir,
                                   .sysfs = app->cards.sysfs,
+                                  .cpu_manager_state = app->cards.cpu_manager_state,
                                   .publish = on_cpus,
+                                  .pod_event = on_pod_event,
+                                  .applied = on_applied,
                                   .arg = app};
     return processors_start(&app->processors, &c, err);
 }
@@ -453,7 +476,6 @@ static bool stop(struct app *app)
     agent_free(app->agent);
     tend_free(app->tend);
     app->tend = NULL; /* the watches still bring pods */
-    processors_stop(app->processors);
     bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
     stop_watch(app->pod_watch, app->pods);
@@ -467,6 +489,7 @@ static bool stop(struct app *app)
     if (!clean)
         return false;
     hardware_free(app->hardware);
+    processors_stop(app->processors);
     loop_free(app->loop);
     kube_config_free(app->config);
     metrics_reset();

@@ -44,11 +44,37 @@ const struct option_row processors_option_rows[] = {
      .offset = OFFSET(kubelet_config),
      .meta = "FILE",
      .help = "The kubelet's configuration. KUBELET-DIR/config.yaml unless set."},
+    {.name = "cgroup-root",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(cgroup_mount),
+     .fallback = "/sys/fs/cgroup",
+     .meta = "DIR",
+     .help =
+         "Where the host's cgroups are, v1 or v2. Containers of pods with annotation " NAME_ANN_CPUSET
+         " are kept on the CPUs that it names."},
+    {.name = "kubelet-cgroup-root",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(kubelet_cgroup_root),
+     .meta = "PATH",
+     .help =
+         "The kubelet's cgroupRoot, below which kubepods is. Unless set: that of --kubelet-config."},
+    {.name = "pin-memory",
+     .kind = OPTION_BOOL,
+     .offset = OFFSET(pin_memory),
+     .help = "A pod whose CPUs are on one NUMA node takes its memory there too (cpuset.mems)."},
+    {.name = "shared-pool",
+     .kind = OPTION_BOOL,
+     .offset = OFFSET(shared_pool),
+     .help =
+         "Containers of all other pods stay off the CPUs of pinned ones. When it is turned off again, containers that run stay where they are."},
     {0}};
 
 struct processors {
     struct processors_config config;
     char kubelet_config[PATH_MAX];
+    char cpu_manager_state[PATH_MAX];
+    char cgroup_root[PATH_MAX];
+    struct pinner *pinner;
     struct loop_timer look;
     bool known;                      /* the three below are what was published */
     struct cpuset online;            /* of the live machine */
@@ -83,23 +109,30 @@ static void complain(struct processors *p, const char *what, const struct error 
     (void)str_format(p->complaint, sizeof p->complaint, "%s", err->text);
 }
 
-/* A kubelet without such a file has been given flags, which we do not see: nothing is reserved then. */
-static int read_kubelet(const char *path, struct cpuset *out, struct error *err)
+/* A kubelet without such a file has been given flags, which we do not see: *doc stays NULL then. */
+static int read_kubelet(const char *path, struct json_doc **doc, struct error *err)
 {
     AUTO_STRBUF text;
-    AUTO_JSON *doc = NULL;
     struct error why = ERROR_INIT;
     strbuf_init(&text);
-    cpuset_clear(out);
     if (file_read(path, KUBELET_CONFIG_MAX, &text, &why) < 0) {
         if (why.code == ERROR_NOT_FOUND)
             return 0;
         *err = why;
         return -1;
     }
-    if (yaml_parse(&doc, strbuf_str(&text), text.len, 4 * KUBELET_CONFIG_MAX, err) < 0)
+    if (yaml_parse(doc, strbuf_str(&text), text.len, 4 * KUBELET_CONFIG_MAX, err) < 0)
         return error_wrap(err, "%s", path);
-    const char *list = json_get_str(json_root(doc), "reservedSystemCPUs");
+    return 0;
+}
+
+static int kubelet_reserved(const char *path, struct cpuset *out, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    cpuset_clear(out);
+    if (read_kubelet(path, &doc, err) < 0)
+        return -1;
+    const char *list = doc != NULL ? json_get_str(json_root(doc), "reservedSystemCPUs") : NULL;
     if (list != NULL && cpuset_parse(list, out, err) < 0)
         return error_wrap(err, "%s: reservedSystemCPUs", path);
     return 0;
@@ -110,7 +143,7 @@ static void read_reserved(struct processors *p, struct cpuset *out)
     struct error err = ERROR_INIT;
     const char *given = p->config.options->reserved;
     if (is_set(given) ? cpuset_parse(given, out, &err) < 0
-                      : read_kubelet(p->kubelet_config, out, &err) < 0) {
+                      : kubelet_reserved(p->kubelet_config, out, &err) < 0) {
         complain(p, "the kubelet's reserved CPUs are not known, those known before stay", &err);
         *out = p->reserved;
     }
@@ -144,6 +177,8 @@ static int read_layout(struct processors *p, const struct cpuset *reserved, stru
     if (result == 0) {
         log_info("CPUs", kv("topology", strbuf_str(&text)));
         p->config.publish(p->config.arg, strbuf_str(&text));
+        if (p->pinner != NULL)
+            pinner_machine(p->pinner, &t);
     }
     arena_deinit(&a);
     return result;
@@ -177,25 +212,64 @@ static void on_look(void *arg)
                    p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_look, p);
 }
 
+/* An option's path, or its usual place below the kubelet's directory. */
+static int place(char out[PATH_MAX], const char *given, const char *dir, const char *usual,
+                 struct error *err)
+{
+    if (is_set(given) ? str_format(out, PATH_MAX, "%s", given)
+                      : str_format(out, PATH_MAX, "%s/%s", dir, usual))
+        return 0;
+    return error_set(err, ERROR_INVALID, "%.64s...: too long", is_set(given) ? given : dir);
+}
+
+static void find_cgroup_root(struct processors *p)
+{
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    const char *given = p->config.options->kubelet_cgroup_root;
+    if (!is_set(given) && read_kubelet(p->kubelet_config, &doc, &err) == 0 && doc != NULL)
+        given = json_get_str(json_root(doc), "cgroupRoot");
+    (void)str_format(p->cgroup_root, sizeof p->cgroup_root, "%s", str_or_empty(given));
+}
+
+static int start_pinner(struct processors *p, struct error *err)
+{
+    const struct processors_config *c = &p->config;
+    struct pinner_config pin = {.loop = c->loop,
+                                .cgroup_mount = c->options->cgroup_mount,
+                                .cgroup_root = p->cgroup_root,
+                                .cpu_manager_state = p->cpu_manager_state,
+                                .memory = c->options->pin_memory,
+                                .shared_pool = c->options->shared_pool,
+                                .pod_event = c->pod_event,
+                                .applied = c->applied,
+                                .arg = c->arg};
+    return pinner_start(&p->pinner, &pin, err);
+}
+
 int processors_start(struct processors **out, const struct processors_config *c, struct error *err)
 {
     *out = NULL;
     if (str_eq(c->options->topology, "off"))
         return 0;
     struct processors *p = mem_new(struct processors, 1);
-    bool given = is_set(c->options->kubelet_config);
     p->config = *c;
-    if (!str_format(p->kubelet_config, sizeof p->kubelet_config, "%s%s",
-                    given ? c->options->kubelet_config : c->kubelet_dir,
-                    given ? "" : "/config.yaml")) {
-        free(p);
-        return error_set(err, ERROR_INVALID, "--kubelet-config: too long");
-    }
     *out = p;
-    if (!is_live(p) && look(p, err) < 0)
+    if (place(p->kubelet_config, c->options->kubelet_config, c->kubelet_dir, "config.yaml", err) <
+            0 ||
+        place(p->cpu_manager_state, c->cpu_manager_state, c->kubelet_dir, "cpu_manager_state",
+              err) < 0)
+        return -1;
+    find_cgroup_root(p);
+    if (start_pinner(p, err) < 0 || (!is_live(p) && look(p, err) < 0))
         return -1;
     on_look(p);
     return 0;
+}
+
+struct pinner *processors_pinner(struct processors *p)
+{
+    return p != NULL ? p->pinner : NULL;
 }
 
 void processors_stop(struct processors *p)
@@ -203,5 +277,6 @@ void processors_stop(struct processors *p)
     if (p == NULL)
         return;
     loop_timer_cancel(p->config.loop, &p->look);
+    pinner_stop(p->pinner);
     free(p);
 }

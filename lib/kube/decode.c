@@ -315,7 +315,8 @@ static void take_ids(json *statuses, struct container *list, size_t len, struct 
 {
     for (struct json_iter it = json_iter(statuses); json_next(&it);) {
         const char *name = json_get_str(it.value, "name");
-        const char *id = json_get_str(it.value, "containerID");
+        bool runs = json_is_object(json_get(json_get(it.value, "state"), "running"));
+        const char *id = runs ? json_get_str(it.value, "containerID") : NULL;
         for (size_t i = 0; i < len; i++)
             if (str_eq(list[i].name, name) && id && id[0] != '\0')
                 list[i].id = arena_strdup(a, id);

@@ -23,7 +23,7 @@ enum {
 };
 
 int decode_pod(json *j, struct pod **out, struct error *err);
-/* Sets container.id, in p's arena, by the status of the same object. */
+/* Sets container.id of those that run, in p's arena, by the status of the same object. */
 void decode_container_ids(json *j, struct pod *p);
 /* What can be known of a pod that decode_pod refused, so that what it holds is not given away: see pod.unreadable. -1: not even which pod it is. */
 int decode_pod_remains(json *j, const struct error *why, struct pod **out, struct error *err);

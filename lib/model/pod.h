@@ -42,7 +42,7 @@ struct container {
     size_t ports_len;
     bool sidecar; /* restartable init container */
     bool has_id;  /* status names a container: it runs, or has run */
-    /* "containerd://9f…": the one that status names. Only the agent of its node wants it: by decode_container_ids, else NULL. */
+    /* "containerd://9f…": the one that runs. Only the agent of its node wants it: by decode_container_ids, else NULL. */
     const char *id;
 };
 

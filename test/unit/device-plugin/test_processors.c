@@ -11,6 +11,7 @@
 #include "device-plugin/hardware.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/base/str.h"
 #include "test/unit/lib/base/scratch.h"
 
@@ -46,7 +47,8 @@ static void put(const char *path, const char *text)
 static int setup(void **state)
 {
     static struct fixture f;
-    f = (struct fixture){.options = {.topology = "synthetic:core:4 pu:2"}};
+    f = (struct fixture){
+        .options = {.topology = "synthetic:core:4 pu:2", .cgroup_mount = "/nonexistent"}};
     *state = &f;
     log_set_sink(ignore, NULL);
     scratch_folder(f.dir, "cpus");
@@ -60,6 +62,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
     processors_stop(f->processors);
     loop_free(f->loop);
+    metrics_reset();
     (void)unlink(f->config);
     (void)rmdir(f->dir);
     log_set_sink(NULL, NULL);
@@ -186,7 +189,8 @@ static void off_and_wrong(void **state)
     expect_str("another word",
                "--cpu-topology: 'dead' is not known; write live, xml:FILE or synthetic:TEXT",
                err.text);
-    f->options = (struct processors_options){.topology = "live", .reserved = "1-"};
+    f->options = (struct processors_options){
+        .topology = "live", .reserved = "1-", .cgroup_mount = "/nonexistent"};
     err = (struct error)ERROR_INIT;
     expect_int("no list", -1, processors_check(&f->options, &err));
     expect_true("names the option", str_starts(err.text, "--reserved-cpus: "));

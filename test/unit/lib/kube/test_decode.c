@@ -512,15 +512,17 @@ static void test_container_ids(void **state)
 {
     (void)state;
     AUTO_JSON *doc = decode_kit_parse(
-        "{'metadata':{'name':'a','namespace':'ns'},'spec':{'containers':[{'name':'c'},{'name':'d'}],'initContainers':[{'name':'i'}]},"
-        "'status':{'containerStatuses':[{'name':'x','containerID':'o://9'},{'name':'d','containerID':'o://1'},{'name':'c','containerID':''}],"
-        "'initContainerStatuses':[{'name':'i','containerID':'o://2'}]}}");
+        "{'metadata':{'name':'a','namespace':'ns'},'spec':{'containers':[{'name':'c'},{'name':'d'}],'initContainers':[{'name':'i'},{'name':'k'}]},"
+        "'status':{'containerStatuses':[{'name':'x','containerID':'o://9'},{'name':'d','containerID':'o://1','state':{'running':{}}},"
+        "{'name':'c','containerID':'','state':{'running':{}}}],'initContainerStatuses':[{'name':'i','containerID':'o://2','state':{'running':{}}},"
+        "{'name':'k','containerID':'o://3','state':{'terminated':{}}}]}}");
     struct pod *p;
     assert_int_equal(0, decode_pod(json_root(doc), &p, NULL));
     decode_container_ids(json_root(doc), p);
     expect_true("an empty one is none", p->containers[0].id == NULL);
     expect_str("out of order", "o://1", p->containers[1].id);
     expect_str("of an init container", "o://2", p->init_containers[0].id);
+    expect_true("one that has ended", p->init_containers[1].id == NULL);
     pod_free(p);
     expect_done();
 }

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pinner - which pods hold which CPUs (pinner_plan decides), and the answer. pinner_groups does it to the cgroups.
+ *
+ *   pod ──put──► asked ──pinner_plan──► held ──pinner_groups_work──► cgroups ──► answer: cosched.io/cpuset-applied
+ *
+ * The answer doubles as memory: after a restart of the pinner it says what was confirmed, so that an annotation that was edited meanwhile is still recognised. When a list of pods comes, all
+ * answers are read before anything is decided, or a pod edited onto the CPUs of another one could win by standing earlier in the list.
+ *
+ * A claim is answered once every group that the pod has obeys it, also when it has none yet: whatever starts later is pinned as it appears, and the scheduler, who calls back a loan, need
+ * not wait for a container that cannot start.
+ */
+#include "device-plugin/pinner_inside.h"
+
+#include <stdlib.h>
+
+#include "device-plugin/cpumanager.h"
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/model/names.h"
+
+/* ---- Events ---- */
+
+/* Once, until it is another text. */
+static bool say(struct pinner *p, struct pinner_pod *x, char last[ERROR_TEXT_SIZE],
+                const char *reason, const char *text)
+{
+    char cut[ERROR_TEXT_SIZE];
+    (void)str_format(cut, sizeof cut, "%s", text);
+    if (str_eq(last, cut))
+        return false;
+    (void)str_format(last, ERROR_TEXT_SIZE, "%s", cut);
+    log_warn("pod is not pinned as its annotation says", kv("pod", x->key), kv("why", cut));
+    p->config.pod_event(p->config.arg, x->ns, x->name, x->uid, true, reason, cut);
+    return true;
+}
+
+void pinner_fail(struct pinner *p, struct pinner_pod *pod, const char *text)
+{
+    (void)say(p, pod, pod->failed, "CpusetFailed", text);
+}
+
+/* ---- one pod ---- */
+
+static bool asks(const struct pod *pod)
+{
+    const char *value = labels_get(&pod->annotations, NAME_ANN_CPUSET_SCHEDULER);
+    return str_eq(value, "true") || str_eq(value, "required");
+}
+
+static struct pinner_pod *pod_new(void)
+{
+    struct pinner_pod *x = mem_new(struct pinner_pod, 1);
+    arena_init(&x->arena, 0);
+    arena_init(&x->held_arena, 0);
+    x->wd = -1;
+    return x;
+}
+
+static void drop(struct pinner *p, struct pinner_pod *x)
+{
+    pinner_groups_forget(p, x);
+    arena_deinit(&x->arena);
+    arena_deinit(&x->held_arena);
+    free(x->sent);
+    free(x);
+}
+
+static void hold(struct pinner_pod *x, const struct cpuclaim *c, const char *text)
+{
+    struct arena next;
+    arena_init(&next, 0);
+    cpuclaim_copy(&x->held, c, &next);
+    x->held_text = arena_strdup(&next, text);
+    arena_deinit(&x->held_arena);
+    x->held_arena = next;
+    x->released = false;
+    x->obeyed = false;
+}
+
+static const char *canonical(const struct cpuclaim *c, const struct pod *pod, struct arena *a)
+{
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    cpuclaim_encode(c, pod, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
+/* What the pod holds, by the answer that an earlier pinner has left. */
+static void recall(struct pinner_pod *x, const struct pod *pod)
+{
+    struct cpuclaim c;
+    struct arena a;
+    if (x->held.len > 0 || x->answered == NULL)
+        return;
+    arena_init(&a, 0);
+    if (cpuclaim_decode(x->answered, pod, &a, &c, NULL) == 0 && c.len > 0)
+        hold(x, &c, canonical(&c, pod, &a));
+    arena_deinit(&a);
+}
+
+static void take_containers(struct pinner_pod *x, const struct pod *pod)
+{
+    size_t n = pod->containers_len + pod->init_containers_len;
+    x->containers_len = n;
+    x->names = arena_new(&x->arena, const char *, n);
+    x->ids = arena_new(&x->arena, const char *, n);
+    x->limits_milli = arena_new(&x->arena, int64_t, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct container *c = i < pod->containers_len
+                                        ? &pod->containers[i]
+                                        : &pod->init_containers[i - pod->containers_len];
+        x->names[i] = arena_strdup(&x->arena, c->name);
+        x->ids[i] = arena_strdup(&x->arena, cgroups_path_id(c->id));
+        x->limits_milli[i] = c->limits.cpu_milli;
+    }
+}
+
+/* pods/resize: the webhook refuses it, but not everywhere is a webhook. */
+static void look_for_resize(struct pinner *p, struct pinner_pod *x, const int64_t *before,
+                            size_t before_len)
+{
+    char text[ERROR_TEXT_SIZE];
+    for (size_t i = 0; x->held.len > 0 && i < x->containers_len && i < before_len; i++)
+        if (x->limits_milli[i] != before[i]) {
+            (void)str_format(
+                text, sizeof text,
+                "limits.cpu of container %.63s was changed; it keeps the CPUs that it has",
+                x->names[i]);
+            p->config.pod_event(p->config.arg, x->ns, x->name, x->uid, true, "CpusetResized", text);
+        }
+}
+
+/* The record now says what this version of the pod says. */
+static struct pinner_pod *store(struct pinner *p, const struct pod *pod)
+{
+    struct pinner_pod *x = map_get(&p->pods, pod->key);
+    if (x != NULL && !str_eq(x->uid, pod->uid)) {
+        (void)map_remove(&p->pods, pod->key);
+        drop(p, x);
+        x = NULL;
+    }
+    if (x == NULL)
+        x = pod_new();
+    struct arena old = x->arena; /* the map's key is in it until map_put */
+    const int64_t *limits = x->limits_milli;
+    size_t limits_len = x->containers_len;
+    struct error err = ERROR_INIT;
+    arena_init(&x->arena, 0);
+    x->key = arena_strdup(&x->arena, pod->key);
+    x->ns = arena_strdup(&x->arena, pod->ns);
+    x->name = arena_strdup(&x->arena, pod->name);
+    x->uid = arena_strdup(&x->arena, str_or_empty(pod->uid));
+    x->wants = asks(pod);
+    x->shares = str_eq(labels_get(&pod->annotations, NAME_ANN_CPUSET_SHARED), "true");
+    x->finished = pod_is_finished(pod);
+    const char *answered = labels_get(&pod->annotations, NAME_ANN_CPUSET_APPLIED);
+    x->answered = answered != NULL ? arena_strdup(&x->arena, answered) : NULL;
+    x->unreadable = NULL;
+    x->asked = (struct cpuclaim){0};
+    if (cpuclaim_decode(labels_get(&pod->annotations, NAME_ANN_CPUSET), pod, &x->arena, &x->asked,
+                        &err) < 0)
+        x->unreadable = arena_strdup(&x->arena, err.text);
+    x->asked_text = canonical(&x->asked, pod, &x->arena);
+    take_containers(x, pod);
+    if (x->wants)
+        recall(x, pod);
+    look_for_resize(p, x, limits, limits_len);
+    (void)map_put(&p->pods, x->key, x);
+    arena_deinit(&old);
+    return x;
+}
+
+/* ---- decisions ---- */
+
+static bool holds(const struct pinner_pod *x)
+{
+    return x->held.len > 0 && !x->released && !x->finished;
+}
+
+/* CPUs that this pod may not have: those of others, unless one of the two is content to share. */
+static void taken_by_others(struct pinner *p, const struct pinner_pod *x, struct cpuset *out)
+{
+    const char *key;
+    void *value;
+    cpuset_clear(out);
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
+        const struct pinner_pod *y = value;
+        struct cpuset theirs;
+        if (y == x || !holds(y) || y->shares || x->shares)
+            continue;
+        pinner_plan_all(&y->held, &theirs);
+        cpuset_union(out, &theirs);
+    }
+}
+
+static void decide(struct pinner *p, struct pinner_pod *x)
+{
+    AUTO_STRBUF why;
+    struct cpuset taken;
+    strbuf_init(&why);
+    if (!p->known || x->finished || (!x->wants && x->held.len == 0))
+        return;
+    taken_by_others(p, x, &taken);
+    struct pinner_facts facts = {.asked = &x->asked,
+                                 .unreadable = x->unreadable,
+                                 .held = &x->held,
+                                 .released = x->released,
+                                 .is_static = p->is_static,
+                                 .machine = &p->machine,
+                                 .taken = &taken};
+    strbuf_adds(&why, "annotation " NAME_ANN_CPUSET " is not applied: ");
+    enum pinner_verdict verdict = pinner_plan(&facts, &why);
+    if (verdict != PINNER_REFUSE)
+        x->refused[0] = '\0';
+    switch (verdict) {
+    case PINNER_TAKE:
+        hold(x, &x->asked, x->asked_text);
+        log_info("pod is pinned", kv("pod", x->key), kv("cpus", x->held_text));
+        pinner_metrics_count("taken");
+        break;
+    case PINNER_RELEASE:
+        x->released = true;
+        x->obeyed = false;
+        log_info("pod is no longer pinned", kv("pod", x->key));
+        pinner_metrics_count("released");
+        break;
+    case PINNER_REFUSE:
+        if (say(p, x, x->refused, "CpusetRefused", strbuf_str(&why)))
+            pinner_metrics_count("refused");
+        break;
+    case PINNER_NOTHING:
+    case PINNER_KEEP:
+        break;
+    }
+}
+
+static void answer(struct pinner *p, struct pinner_pod *x, const char *text)
+{
+    AUTO_STRBUF patch;
+    struct json_writer w;
+    int64_t now_ms = loop_now_ms(p->config.loop);
+    strbuf_init(&patch);
+    /* What the watch shows may be older than what was sent last. */
+    if (x->sent != NULL && str_eq(x->sent, text)
+            ? now_ms - x->sent_ms < PINNER_ANSWER_MS || str_eq(str_or_empty(x->answered), text)
+            : x->sent == NULL && str_eq(str_or_empty(x->answered), text))
+        return;
+    json_writer_init(&w, &patch);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", x->uid);
+    json_key(&w, "annotations");
+    json_object_begin(&w);
+    json_kv_str(&w, NAME_ANN_CPUSET_APPLIED, text);
+    json_object_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+    free(x->sent);
+    x->sent = mem_strdup(text);
+    x->sent_ms = now_ms;
+    p->config.applied(p->config.arg, x->ns, x->name, x->uid, &patch);
+}
+
+static void work(struct pinner *p, struct pinner_pod *x)
+{
+    x->dirty = false;
+    x->hurry = false;
+    if (!p->open || !p->known || p->is_static)
+        return;
+    pinner_groups_work(p, x);
+    if (holds(x) && x->obeyed)
+        answer(p, x, x->held_text);
+    else if (x->released && x->obeyed)
+        answer(p, x, "");
+}
+
+/* ---- from outside ---- */
+
+static void open_cgroups(struct pinner *p)
+{
+    struct error err = ERROR_INIT;
+    p->open = cgroups_open(&p->cgroups, p->config.cgroup_mount, p->config.cgroup_root, &err) == 0;
+    if (!p->open && !str_eq(p->complaint, err.text))
+        log_warn("no container can be pinned", kv("error", err.text));
+    (void)str_format(p->complaint, sizeof p->complaint, "%s", err.text);
+}
+
+static void on_hurry(void *arg);
+
+void pinner_hurry(struct pinner *p, int64_t delay_ms)
+{
+    loop_timer_set(p->config.loop, &p->hurry, delay_ms, on_hurry, p);
+}
+
+static void on_hurry(void *arg)
+{
+    struct pinner *p = arg;
+    const char *key;
+    void *value;
+    bool again = false;
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
+        struct pinner_pod *x = value;
+        if (x->dirty || x->hurry)
+            work(p, x);
+        again = again || x->hurry;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (again)
+        pinner_hurry(p, PINNER_HURRY_MS);
+}
+
+static void all(struct pinner *p)
+{
+    const char *key;
+    void *value;
+    bool again = false;
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
+        decide(p, value);
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
+        work(p, value);
+        again = again || ((struct pinner_pod *)value)->hurry;
+    }
+    if (again)
+        pinner_hurry(p, PINNER_HURRY_MS);
+}
+
+static void on_tick(void *arg)
+{
+    struct pinner *p = arg;
+    pthread_mutex_lock(&p->lock);
+    if (!p->open)
+        open_cgroups(p);
+    if (p->open)
+        pinner_groups_look(p);
+    p->is_static =
+        p->config.cpu_manager_state != NULL && cpumanager_is_static(p->config.cpu_manager_state);
+    all(p);
+    pthread_mutex_unlock(&p->lock);
+    loop_timer_set(p->config.loop, &p->tick, PINNER_TICK_MS, on_tick, p);
+}
+
+void pinner_machine(struct pinner *p, const struct cpu_topology *machine)
+{
+    AUTO_STRBUF text;
+    struct arena next;
+    struct cpu_topology copy;
+    strbuf_init(&text);
+    arena_init(&next, 0);
+    cpu_topology_encode(machine, &text);
+    if (cpu_topology_decode(strbuf_str(&text), text.len, &next, &copy, NULL) < 0) {
+        arena_deinit(&next);
+        return; /* longer than may be published: not known then */
+    }
+    pthread_mutex_lock(&p->lock);
+    arena_deinit(&p->machine_arena);
+    p->machine_arena = next;
+    p->machine = copy;
+    p->known = true;
+    all(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pinner_pod_put(struct pinner *p, const struct pod *pod)
+{
+    pthread_mutex_lock(&p->lock);
+    struct pinner_pod *x = store(p, pod);
+    decide(p, x);
+    work(p, x);
+    bool hurry = x->hurry;
+    pthread_mutex_unlock(&p->lock);
+    if (hurry)
+        pinner_hurry(p, PINNER_HURRY_MS);
+}
+
+void pinner_pod_delete(struct pinner *p, const char *key)
+{
+    pthread_mutex_lock(&p->lock);
+    struct pinner_pod *x = map_remove(&p->pods, key);
+    if (x != NULL)
+        drop(p, x);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pinner_pods_reset(struct pinner *p, struct pod *const *pods, size_t len)
+{
+    const char *key;
+    void *value;
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < len; i++)
+        store(p, pods[i])->dirty = true;
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
+        if (!((struct pinner_pod *)value)->dirty) {
+            (void)map_remove(&p->pods, key);
+            drop(p, value);
+        }
+    all(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+int pinner_start(struct pinner **out, const struct pinner_config *c, struct error *err)
+{
+    struct pinner *p = mem_new(struct pinner, 1);
+    p->config = *c;
+    map_init(&p->pods);
+    arena_init(&p->machine_arena, 0);
+    pthread_mutex_init(&p->lock, NULL);
+    *out = p;
+    if (pinner_groups_start(p, err) < 0)
+        return -1;
+    pinner_metrics_register(p);
+    on_tick(p);
+    return 0;
+}
+
+void pinner_stop(struct pinner *p)
+{
+    const char *key;
+    void *value;
+    if (p == NULL)
+        return;
+    loop_timer_cancel(p->config.loop, &p->tick);
+    loop_timer_cancel(p->config.loop, &p->hurry);
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
+        (void)map_remove(&p->pods, key);
+        drop(p, value);
+    }
+    pinner_groups_stop(p);
+    map_deinit(&p->pods);
+    arena_deinit(&p->machine_arena);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
