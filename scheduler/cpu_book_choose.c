@@ -21,9 +21,11 @@
 
 static uint32_t count_in(const struct cpuset *s, const struct cpuset *within)
 {
-    struct cpuset both = *s;
-    cpuset_intersect(&both, within);
-    return cpuset_count(&both);
+    uint32_t n = 0;
+    for (size_t i = 0; i < CPUSET_WORDS; i++)
+        if ((s->words[i] & within->words[i]) != 0)
+            n += (uint32_t)__builtin_popcountll(s->words[i] & within->words[i]);
+    return n;
 }
 
 static uint32_t most_in_one(const struct cpus_layout *l, const struct cpuset *from)
@@ -296,11 +298,16 @@ static bool choose_all(const struct cpu_book *b, const struct cpu_request *r,
                        struct cpuset *out)
 {
     const struct cpus_layout *l = &b->shape->layout;
-    struct cpuset close = near_cards(l, open, near);
-    struct cpuset close_groups = untouched(l, &close), groups = untouched(l, open);
-    if (near != NULL && near->len > 0 &&
-        ((r->burst && choose_from(b, r, &close_groups, out)) || choose_from(b, r, &close, out)))
-        return true;
+    struct cpuset groups;
+    if (near != NULL && near->len > 0) {
+        struct cpuset close = near_cards(l, open, near);
+        if (r->burst)
+            groups = untouched(l, &close);
+        if ((r->burst && choose_from(b, r, &groups, out)) || choose_from(b, r, &close, out))
+            return true;
+    }
+    if (r->burst)
+        groups = untouched(l, open);
     return (r->burst && choose_from(b, r, &groups, out)) || choose_from(b, r, open, out) ||
            (r->shared && choose_shared(b, r, out));
 }
@@ -331,7 +338,10 @@ static void divide(struct division *d, const struct cpuset *all, struct arena *a
     bool *done = arena_new(a, bool, r->each_len);
     struct cpuset left = *all;
     for (size_t i; (i = next_container(d, done)) < r->each_len; done[i] = true) {
-        (void)cpus_choose(d->layout, &left, r->each[i], &d->sets[i]);
+        if (r->each[i] == r->cpus)
+            d->sets[i] = *all; /* the only one, mostly */
+        else
+            (void)cpus_choose(d->layout, &left, r->each[i], &d->sets[i]);
         cpuset_subtract(&left, &d->sets[i]);
     }
     struct cpuset before = *all; /* without the sidecars that have been started */

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * bench_cpuset - the choice of CPUs, on the machines in ../shared/data/cpu-topology (hwloc XML; or what COSCHED_CPU_TOPOLOGY names) and on one of 384 CPUs that hwloc makes up.
+ *
+ * For every machine, 500 random occupancies and every pod size from 1 to what is free: a pod is never on two NUMA nodes where one has room, never has half a core where whole ones are free in that NUMA
+ * node, and gets exactly what it asked for. What is timed is the whole plan for a pod on one node, from the books to the claim (cpu_book_choose): CPU time of this thread, the best of a few
+ * times, and of all occupancies and sizes the slowest. Ends with status 1 when a promise is broken or a plan takes more than 50 us.
+ *
+ *     bench_cpuset [OCCUPANCIES]
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device-plugin/cpuinfo.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/topology.h"
+#include "scheduler/cpu_book.h"
+#include "test/bench/result.h"
+
+enum { GOAL_NS = 50000, ROUNDS = 3, SIZES_TIMED = 24 };
+static const char made_up[] = "synthetic:pack:2 [numa] l3:12 core:8 pu:2";
+
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static uint64_t seed = 42;
+
+static uint64_t below(uint64_t n)
+{
+    uint64_t z = (seed += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % n;
+}
+
+struct tally {
+    int64_t choices, broken, slowest_ns;
+};
+
+struct bench {
+    const char *name;
+    struct cpu_book book;
+    struct container container;
+    struct pod pod;
+    uint32_t cpus;
+    struct cpu_request request;
+    struct arena arena;
+    struct tally tally;
+};
+
+static uint32_t count_in(const struct cpuset *s, const struct cpuset *within)
+{
+    struct cpuset both = *s;
+    cpuset_intersect(&both, within);
+    return cpuset_count(&both);
+}
+
+/* CPUs in whole cores that are free in one NUMA node. */
+static uint32_t in_whole_cores(const struct cpus_layout *l, const struct cpuset *open, size_t numa)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < l->cores_len; i++)
+        if (cpuset_is_subset(&l->cores[i], &l->numa[numa]) && cpuset_is_subset(&l->cores[i], open))
+            n += cpuset_count(&l->cores[i]);
+    return n;
+}
+
+/* NULL: all is well. */
+static const char *broken_promise(const struct bench *b, const struct cpuset *open,
+                                  const struct cpuclaim *c)
+{
+    const struct cpus_layout *l = &b->book.shape->layout;
+    struct cpuset got;
+    cpuclaim_of(c, 0, &got);
+    if (cpuset_count(&got) != b->cpus || !cpuset_is_subset(&got, open))
+        return "not what was asked for";
+    bool fits = false, whole = false;
+    uint32_t halves = 0, threads = 1;
+    for (size_t i = 0; i < l->numa_len; i++) {
+        fits |= count_in(open, &l->numa[i]) >= b->cpus;
+        whole |= in_whole_cores(l, open, i) >= b->cpus;
+    }
+    for (size_t i = 0; i < l->cores_len; i++) {
+        uint32_t n = count_in(&got, &l->cores[i]), size = cpuset_count(&l->cores[i]);
+        halves += n > 0 && n < size;
+        threads = size > threads ? size : threads;
+    }
+    if (fits && c->len > 1)
+        return "two NUMA nodes, and one has room";
+    return whole && halves > (b->cpus % threads != 0) ? "half a core, and whole ones are free"
+                                                      : NULL;
+}
+
+static bool choose(struct bench *b, struct cpuclaim *out)
+{
+    arena_reset(&b->arena);
+    return cpu_book_choose(&b->book, &b->pod, &b->request, NULL, &b->arena, out);
+}
+
+static void check(struct bench *b, const struct cpuset *open)
+{
+    struct cpuclaim got;
+    b->request.cpus = b->cpus;
+    const char *problem =
+        choose(b, &got) ? broken_promise(b, open, &got) : "nothing, and there is room";
+    b->tally.choices++;
+    if (problem == NULL)
+        return;
+    b->tally.broken++;
+    AUTO_STRBUF text = {0};
+    cpuset_print(open, &text);
+    fprintf(stderr, "%s: %u of %s: %s\n", b->name, (unsigned)b->cpus, strbuf_str(&text), problem);
+}
+
+static void measure(struct bench *b)
+{
+    struct cpuclaim got;
+    int64_t best = INT64_MAX;
+    for (int r = 0; r < ROUNDS; r++) {
+        int64_t began = cpu_ns();
+        (void)choose(b, &got);
+        best = num_min(best, cpu_ns() - began);
+    }
+    b->tally.slowest_ns = num_max(b->tally.slowest_ns, best);
+}
+
+static void occupy(struct bench *b, int64_t number)
+{
+    struct cpu_book *book = &b->book;
+    const struct cpu_shape *shape = book->shape;
+    uint64_t fill = number == 0 ? 0 : below(100);
+    bool by_core = below(2) == 0;
+    cpu_book_set_shape(book, shape);
+    for (size_t i = 0; i < shape->layout.cores_len; i++) {
+        bool core = below(100) < fill;
+        for (int cpu = -1; (cpu = cpuset_next(&shape->layout.cores[i], cpu)) >= 0;)
+            if (by_core ? core : below(100) < fill) {
+                book->owners[cpu] = 1;
+                cpuset_add(&book->owned, (unsigned)cpu);
+            }
+    }
+}
+
+static void run(struct bench *b, int64_t occupancies)
+{
+    for (int64_t i = 0; i < occupancies; i++) {
+        occupy(b, i);
+        struct cpuset open = b->book.shape->layout.usable;
+        cpuset_subtract(&open, &b->book.owned);
+        uint32_t most = cpuset_count(&open), step = most / SIZES_TIMED + 1;
+        for (b->cpus = 1; b->cpus <= most; b->cpus++) {
+            check(b, &open);
+            if ((b->cpus + (uint64_t)i) % step == 0)
+                measure(b);
+        }
+    }
+}
+
+static int run_machine(const char *source, const char *name, int64_t occupancies,
+                       struct tally *total)
+{
+    struct cpu_shapes shapes;
+    struct cpu_topology t;
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF text = {0};
+    struct bench b = {.name = name, .container = {.name = "c"}};
+    arena_init(&b.arena, 64 * 1024);
+    cpu_shapes_init(&shapes);
+    if (cpuinfo_read(source, "/sys", &b.arena, &t, &err) == 0)
+        cpu_topology_encode(&t, &text);
+    b.book.shape = cpu_shapes_take(&shapes, strbuf_str(&text));
+    bool ok = b.book.shape != NULL && b.book.shape->problem == NULL;
+    if (ok) {
+        b.pod = (struct pod){.containers = &b.container, .containers_len = 1};
+        b.request = (struct cpu_request){.each = &b.cpus, .each_len = 1};
+        run(&b, occupancies);
+        char label[64];
+        (void)str_format(label, sizeof label, "cpuset-%s-%u", name,
+                         cpuset_count(&b.book.shape->layout.usable));
+        print_result(label, b.tally.slowest_ns, "ns", 0, -GOAL_NS);
+        total->choices += b.tally.choices;
+        total->broken += b.tally.broken;
+        total->slowest_ns = num_max(total->slowest_ns, b.tally.slowest_ns);
+    } else {
+        fprintf(stderr, "bench_cpuset: %s: %s\n", source,
+                b.book.shape != NULL ? b.book.shape->problem : err.text);
+    }
+    cpu_book_deinit(&b.book);
+    cpu_shapes_deinit(&shapes);
+    arena_deinit(&b.arena);
+    return ok ? 0 : -1;
+}
+
+static int is_machine(const struct dirent *d)
+{
+    return str_ends(d->d_name, ".xml");
+}
+
+int main(int argc, char **argv)
+{
+    const char *dir = getenv("COSCHED_CPU_TOPOLOGY");
+    struct dirent **files;
+    struct tally total = {0};
+    int64_t occupancies = 500;
+    struct error err = ERROR_INIT;
+    if (dir == NULL)
+        dir = "../shared/data/cpu-topology";
+    if (argc > 1 && num_parse_range(argv[1], 1, 1000000, &occupancies, &err) < 0) {
+        fprintf(stderr, "bench_cpuset: %s\n", err.text);
+        return 2;
+    }
+    bool read = run_machine(made_up, "made-up", occupancies, &total) == 0;
+    int n = scandir(dir, &files, is_machine, alphasort);
+    if (n <= 0) {
+        fprintf(stderr, "bench_cpuset: no machines (*.xml) in %s\n", dir);
+        return 1;
+    }
+    for (int i = 0; i < n; i++) {
+        AUTO_STRBUF source = {0};
+        strbuf_addf(&source, "xml:%s/%s", dir, files[i]->d_name);
+        files[i]->d_name[strcspn(files[i]->d_name, ".")] = '\0';
+        read &= run_machine(strbuf_str(&source), files[i]->d_name, occupancies, &total) == 0;
+        free(files[i]);
+    }
+    free(files);
+    print_result("cpuset-promises", total.choices - total.broken, "choices", total.choices,
+                 total.choices);
+    return read && total.broken == 0 && total.slowest_ns <= GOAL_NS ? 0 : 1;
+}
