@@ -2,7 +2,7 @@
 """CPUs of their own: what the scheduler writes into the annotation cpuset, on nodes that are only API objects and publish a topology."""
 import json
 
-from harness import MERGE, SCHEDULER, case, check, check_equal, wait_until
+from harness import MERGE, SCHEDULER, case, check_equal, wait_until
 
 # Two NUMA nodes, two L3 groups of 8 CPUs in each, no second threads: as the CPU document's machine counts.
 TOPOLOGY = {"v": 1, "sockets": ["0-31"], "numa": ["0-15", "16-31"], "l3": ["0-7", "8-15", "16-23", "24-31"], "cores": "smt1:32", "offline": "", "reserved": ""}
@@ -13,16 +13,17 @@ def cpu_node(suite, name, topology=TOPOLOGY, **what):
 
 
 def cpuset_of(c, ns, name):
-    return c.get("pods", name, ns)["metadata"].get("annotations", {}).get("cpuset")
+    return json.loads(c.pod(ns, name)["metadata"]["annotations"]["cpuset"])
 
 
-def pinned(c, ns, name, node, cpus, **annotations):
+def pinned(c, ns, name, node, cpus, annotations=None, **spec):
     c.create_pod(ns, name, requests={"cpu": str(cpus)}, limits={"cpu": str(cpus)}, node_selector={"pool": node},
-                 annotations={"cpuset-scheduler": "true", **{k.replace("__", "/").replace("_", "-"): v for k, v in annotations.items()}})
+                 annotations={"cpuset-scheduler": "true", **(annotations or {})}, **spec)
 
 
-def elems(numa, cpus):
-    return {str(numa): {"elems": {str(cpu): {} for cpu in cpus}}}
+def on(numa, first, last):
+    """The annotation of a pod of one container."""
+    return {"main": {str(numa): {"elems": {str(cpu): {} for cpu in range(first, last + 1)}}}}
 
 
 def nginx(node, annotations):
@@ -45,11 +46,48 @@ def walk_through(suite):
             ({"cpuset-scheduler": "true", "cpu-policy": "static-burst"},
              '{"nginx":{"0":{"elems":{"0":{},"1":{},"2":{},"3":{},"4":{},"5":{},"6":{},"7":{}}}}}'))):
         ns, node = suite.namespace(), cpu_node(suite, f"walk-{number}")
-        deployment = nginx(node, annotations)
-        template = deployment["spec"]["template"]
-        c.do("POST", f"/apis/apps/v1/namespaces/{ns}/deployments", deployment)
-        # A cluster without controllers makes no pods of it: then the pod is made of its template.
-        if not c.has_controllers():
-            c.do("POST", f"/api/v1/namespaces/{ns}/pods", {"metadata": {"name": "nginx", **template["metadata"]}, "spec": template["spec"]})
-        pod = wait_until(lambda n=ns: next((p for p in c.list("pods", n) if p["spec"].get("nodeName")), None), "the pod is bound")
+        c.do("POST", f"/apis/apps/v1/namespaces/{ns}/deployments", nginx(node, annotations))
+        pod = wait_until(lambda n=ns: next((p for p in c.pods(n) if p["spec"].get("nodeName")), None), "the pod is bound")
         check_equal(pod["metadata"]["annotations"].get("cpuset"), expected, f"the annotation with {annotations}")
+
+
+@case("pinned pods have CPUs of their own, also after a restart of the scheduler, and say what is missing; a topology that comes late is enough")
+def own_cpus(suite):
+    c, ns = suite.cluster, suite.namespace()
+    scheduler = suite.scheduler()
+    node = suite.node("own-1", cpu="32", memory="64Gi")
+    pinned(c, ns, "first", node, 16)
+    c.wait_refused(ns, "first", r"1 has no CPU topology \(none published\)")
+    c.do("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"annotations": {"cosched.io/cpu-topology": json.dumps(TOPOLOGY)}}}, MERGE)
+    c.wait_bound(ns, "first")
+    check_equal(cpuset_of(c, ns, "first"), on(0, 0, 15), "a NUMA node for one")
+    suite.end_program(scheduler)
+    suite.scheduler()
+    pinned(c, ns, "second", node, 12)
+    c.wait_bound(ns, "second")
+    check_equal(cpuset_of(c, ns, "second"), on(1, 16, 27), "the other for the next")
+    c.create_pod(ns, "unpinned", requests={"cpu": "100m"}, node_selector={"pool": node})
+    c.wait_bound(ns, "unpinned")
+    # 3.9 CPUs are left for requests: a pod that asks for little and may use 8 is refused for its pins alone.
+    c.create_pod(ns, "third", requests={"cpu": "1"}, limits={"cpu": "8"}, node_selector={"pool": node}, annotations={"cpuset-scheduler": "true"})
+    c.wait_refused(ns, "third", r"1 has fewer than 8 CPUs to pin \(most free: 4 on own-1\)")
+    c.delete_pod(ns, "first")
+    c.wait_bound(ns, "third")
+    check_equal(cpuset_of(c, ns, "third"), on(0, 0, 7), "room that came free")
+
+
+@case("a more important pod gets the CPUs of a less important one")
+def preemption(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    node = cpu_node(suite, "taken-1")
+    c.do("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": f"{ns}-high"}, "value": 1000})
+    try:
+        c.create_pod(ns, "low", requests={"cpu": "1"}, limits={"cpu": "30"}, node_selector={"pool": node}, annotations={"cpuset-scheduler": "true"})
+        c.wait_bound(ns, "low")
+        c.create_pod(ns, "high", requests={"cpu": "1"}, limits={"cpu": "4"}, node_selector={"pool": node}, annotations={"cpuset-scheduler": "true"},
+                     priorityClassName=f"{ns}-high")
+        c.wait_bound(ns, "high")
+        check_equal(cpuset_of(c, ns, "high"), on(0, 0, 3), "its CPUs")
+    finally:
+        c.do("DELETE", f"/apis/scheduling.k8s.io/v1/priorityclasses/{ns}-high")
