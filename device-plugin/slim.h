@@ -6,9 +6,10 @@
 
 #include "lib/base/loop.h"
 
-enum { SLIM_FIRST_MS = 10 * 1000, SLIM_MS = 10 * 60 * 1000 };
+enum { SLIM_FIRST_MS = 10 * 1000, SLIM_MS = 5 * 60 * 1000 };
 
-/* Before the first thread: few heaps instead of one for each of gRPC's threads; notes which libraries were there from the start. */
+/* Before the first thread: one heap instead of one for each of gRPC's threads, and large blocks beside it; notes which libraries
+ * are there from the start. */
 void slim_init(void);
 /* Now. Any thread. */
 void slim_now(void);
