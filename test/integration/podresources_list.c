@@ -2,16 +2,20 @@
 /*
  * podresources_list - what a kubelet's pod resources service says at this moment, for the suites: they speak no gRPC.
  *
- *     podresources_list SOCKET
+ *     podresources_list SOCKET     once
+ *     podresources_list -          for each line of standard input, which is a socket, until it ends
  *
- * One line of JSON: {"ns/pod": {"container": {"aliyun.com/gpu-mem": ["GPU-a-_-0", …]}}}, resources that are ours.
+ * One line of JSON: {"ns/pod": {"container": {"aliyun.com/gpu-mem": ["GPU-a-_-0", …]}}}, resources that are ours; with `-` a line "error: …" where there was none.
  * Ordinary init containers are not in it: the kubelet does not list them.
  */
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "device-plugin/podresources.h"
 #include "device-plugin/rpc.h"
 #include "lib/base/json.h"
+#include "lib/base/str.h"
 
 enum { LIST_MS = 5000 };
 
@@ -43,31 +47,61 @@ static void print(const struct match_listing *l, struct strbuf *out)
     json_object_end(&w);
 }
 
-int main(int argc, char **argv)
+/* A client of its own each time: the kubelet may have made its socket anew. */
+static int list(const char *socket, struct strbuf *text, struct error *err)
 {
-    struct error err = ERROR_INIT;
     struct podresources *p = NULL;
     struct match_listing listing;
     struct arena a;
-    if (argc != 2) {
-        (void)fprintf(stderr, "usage: podresources_list SOCKET\n");
-        return 2;
-    }
+    arena_init(&a, 0);
+    int result = podresources_new(&p, socket, err);
+    if (result == 0)
+        result = podresources_list(p, LIST_MS, &a, &listing, err);
+    if (result == 0)
+        print(&listing, text);
+    podresources_free(p);
+    arena_deinit(&a);
+    return result;
+}
+
+static int list_once(const char *socket)
+{
+    struct error err = ERROR_INIT;
     AUTO_STRBUF text;
     strbuf_init(&text);
-    arena_init(&a, 0);
-    rpc_init();
-    int result = podresources_new(&p, argv[1], &err);
+    int result = list(socket, &text, &err);
     if (result == 0)
-        result = podresources_list(p, LIST_MS, &a, &listing, &err);
-    if (result == 0) {
-        print(&listing, &text);
         (void)printf("%s\n", strbuf_str(&text));
-    } else {
+    else
         (void)fprintf(stderr, "podresources_list: %s\n", err.text);
-    }
-    podresources_free(p);
-    rpc_shutdown();
-    arena_deinit(&a);
     return result == 0 ? 0 : 1;
+}
+
+static int list_each(void)
+{
+    char socket[PATH_MAX];
+    while (fgets(socket, (int)sizeof socket, stdin) != NULL) {
+        struct error err = ERROR_INIT;
+        AUTO_STRBUF text;
+        strbuf_init(&text);
+        socket[strcspn(socket, "\n")] = '\0';
+        if (list(socket, &text, &err) == 0)
+            (void)printf("%s\n", strbuf_str(&text));
+        else
+            (void)printf("error: %s\n", err.text);
+        (void)fflush(stdout);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: podresources_list SOCKET|-\n");
+        return 2;
+    }
+    rpc_init();
+    int result = str_eq(argv[1], "-") ? list_each() : list_once(argv[1]);
+    rpc_shutdown();
+    return result;
 }
