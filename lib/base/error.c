@@ -114,7 +114,7 @@ int error_errno(struct error *err, int errnum, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(draft, sizeof draft, fmt, ap);
     va_end(ap);
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && defined(_GNU_SOURCE)
     append_tail(draft, strerror_r(errnum, buf, sizeof buf));
 #else
     append_tail(draft, strerror_r(errnum, buf, sizeof buf) == 0 ? buf : "unknown error");

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/base/mem.h"
 
 enum { PIECE = 8192 };
 
@@ -44,7 +45,7 @@ int file_read(const char *path, size_t max, struct strbuf *out, struct error *er
     strbuf_reserve(out, size + 2);
     if (read_all(fd, path, max, begin, out, err) == 0)
         return 0;
-    explicit_bzero(out->ptr + begin, out->len - begin);
+    mem_wipe(out->ptr + begin, out->len - begin);
     out->len = begin;
     out->ptr[begin] = '\0';
     return -1;

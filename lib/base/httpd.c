@@ -168,7 +168,7 @@ static int load_certificate(struct certificate *c, const char *cert_pem, const c
     if (rc >= 0)
         rc = gnutls_privkey_import_x509_raw(c->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
     if (key_len > 0)
-        explicit_bzero(key_copy.ptr, key_len);
+        mem_wipe(key_copy.ptr, key_len);
     if (rc < 0)
         return error_set(err, ERROR_INVALID, "private key: %s", gnutls_strerror(rc));
 

@@ -27,6 +27,13 @@ char *mem_strdup(const char *s)
     return p;
 }
 
+void mem_wipe(void *p, size_t n)
+{
+    static void *(*const volatile set)(void *, int, size_t) = memset;
+    if (n > 0)
+        (void)set(p, 0, n);
+}
+
 void mem_expect_many(void)
 {
 #ifdef __GLIBC__

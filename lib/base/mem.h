@@ -11,6 +11,8 @@
 void *mem_array_(size_t n, size_t size);
 /* NULL gives NULL. */
 char *mem_strdup(const char *s);
+/* Zeroes what held a secret, also where the compiler sees that nobody reads it any more (explicit_bzero is not POSIX). NULL and 0 are fine. */
+void mem_wipe(void *p, size_t n);
 /* For the main() of a program that keeps many objects and gets them by thousands in a second, before its first thread:
  *   - large blocks (a page of a list, its parse) go back to the system as soon as they are freed. By default glibc learns from the first of them to keep all later
  *     ones in the heap, between objects that stay;

@@ -114,7 +114,7 @@ static struct kube_config *config_new(void)
 static void wipe(char *s)
 {
     if (s)
-        explicit_bzero(s, strlen(s));
+        mem_wipe(s, strlen(s));
     free(s);
 }
 
@@ -177,7 +177,7 @@ static int read_token(struct kube_config *c, struct error *err)
         error_wrap(err, "%s", c->token_file);
     if (rc == 0)
         set_token(c, text.ptr, n);
-    explicit_bzero(text.ptr, text.len);
+    mem_wipe(text.ptr, text.len);
     return rc;
 }
 
@@ -283,7 +283,7 @@ static int keep_pem(struct kube_config *c, const char *name, struct strbuf *pem,
     if (good)
         *out = arena_strndup(&c->arena, text, pem->len);
     if (pem->ptr)
-        explicit_bzero(pem->ptr, pem->len);
+        mem_wipe(pem->ptr, pem->len);
     return good ? 0 : error_set(err, ERROR_INVALID, "%s: not PEM", name);
 }
 
@@ -459,7 +459,7 @@ static int load_file(struct kube_config **out, const char *path, const char *con
     int rc =
         kube_config_parse(out, strbuf_str(&text), text.len, context, strbuf_str(&dir), true, err);
     if (text.ptr)
-        explicit_bzero(text.ptr, text.len);
+        mem_wipe(text.ptr, text.len);
     return rc < 0 ? error_wrap(err, "%s", path) : 0;
 }
 

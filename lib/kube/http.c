@@ -238,7 +238,7 @@ static struct curl_slist *make_headers(struct kube_http *h, const struct kube_re
     memcpy(auth, "Authorization: Bearer ", PREFIX);
     if (kube_config_token(h->config, auth + PREFIX, KUBE_TOKEN_MAX))
         list = add_header(list, auth);
-    explicit_bzero(auth, PREFIX + KUBE_TOKEN_MAX);
+    mem_wipe(auth, PREFIX + KUBE_TOKEN_MAX);
     free(auth);
     return list;
 }
@@ -246,7 +246,7 @@ static struct curl_slist *make_headers(struct kube_http *h, const struct kube_re
 static void free_headers(struct curl_slist *list)
 {
     for (struct curl_slist *i = list; i; i = i->next)
-        explicit_bzero(i->data, strlen(i->data));
+        mem_wipe(i->data, strlen(i->data));
     curl_slist_free_all(list);
 }
 

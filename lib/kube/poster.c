@@ -162,7 +162,7 @@ static void report_successes(struct poster *p, bool now)
 static void wipe(struct link *l)
 {
     if (l->out.len > 0)
-        explicit_bzero(l->out.ptr, l->out.len);
+        mem_wipe(l->out.ptr, l->out.len);
     strbuf_reset(&l->out);
 }
 

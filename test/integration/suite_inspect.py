@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from harness import BUILD, Failed, case, check, check_equal, wait_until
+from harness import BUILD, ROOT, Failed, case, check, check_equal, wait_until
 from suite_nodes import (EXCLUSIVE, GROUP, MEM, PERCENT, SANITIZERS, T4, V100, VISIBLE, WHOLE, Nodes, apply, gpu_node, memory_pod, wait_pod, wait_running)
 
 PLUGIN = "kubectl-inspect-cgpu"
@@ -361,4 +361,11 @@ def portable(suite):
     names = {line.split()[-1].split("@")[0] for line in done.stdout.splitlines()}
     foreign = [n for n in names if re.match(r"(epoll_|eventfd|signalfd|timerfd_|inotify_|prctl|mallinfo|malloc_trim|accept4|gettid|sched_)", n)]
     check(names and not foreign, f"{foreign}")
+    # Every file in it is plain C11 and POSIX: no name that only another standard has.
+    done = subprocess.run(["readelf", "--debug-dump=info", "--dwarf-depth=1", f"{BUILD}/bin/{PLUGIN}"], capture_output=True, text=True, timeout=60, check=True)
+    sources = sorted({s for s in re.findall(r"DW_AT_name .*?([\w./-]+\.c)$", done.stdout, re.M) if os.path.exists(os.path.join(ROOT, s))})
+    check(f"kubectl/{PLUGIN}.c" in sources and "lib/kube/http.c" in sources and len(sources) > 20, f"sources: {sources}")
+    strict = ["gcc", "-std=c11", "-Wpedantic", "-Wall", "-Werror", "-U_GNU_SOURCE", "-D_POSIX_C_SOURCE=200809L", "-I.", "-fsyntax-only"]
+    done = subprocess.run([*strict, *sources], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
+    check_equal(done.returncode, 0, done.stderr)
     del suite
