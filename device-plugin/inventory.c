@@ -96,6 +96,7 @@ static void copy_card(struct gpu_card *to, const struct gpu_card *from, struct a
     to->uuid = arena_strdup(a, from->uuid);
     to->model = arena_strdup(a, str_or_empty(from->model));
     to->pci = arena_strdup(a, str_or_empty(from->pci));
+    to->why = arena_strdup(a, str_or_empty(from->why));
 }
 
 /* The link between two cards as inv knows it, or NULL. */
@@ -155,6 +156,7 @@ size_t inventory_in_mode(const struct gpu_inventory *inv, enum gpu_mode mode, st
         if (!inv->cards[i].mig || !gpu_mode_is_shared(mode))
             continue;
         out->cards[i].health = GPU_HEALTH_SICK;
+        out->cards[i].why = "cut into MIG instances";
         left_out++;
     }
     return left_out;
@@ -169,7 +171,8 @@ bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *
         if (p->index != q->index || p->mib != q->mib || p->numa != q->numa ||
             p->health != q->health || p->mig != q->mig || !str_eq(p->uuid, q->uuid) ||
             !str_eq(str_or_empty(p->model), str_or_empty(q->model)) ||
-            !str_eq(str_or_empty(p->pci), str_or_empty(q->pci)))
+            !str_eq(str_or_empty(p->pci), str_or_empty(q->pci)) ||
+            !str_eq(str_or_empty(p->why), str_or_empty(q->why)))
             return false;
     }
     for (size_t i = 0; x->links != NULL && i < x->cards_len * x->cards_len; i++)

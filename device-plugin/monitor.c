@@ -69,8 +69,10 @@ static void deliver(struct monitor *m, const struct gpu_inventory *scan)
     inventory_merge(&m->cards, scan, &fresh, &merged);
     for (size_t i = 0; i < merged.cards_len; i++) {
         const struct health_card *c = health_find(&m->health, merged.cards[i].uuid);
-        if (c != NULL)
-            merged.cards[i].health = c->sick ? GPU_HEALTH_SICK : GPU_HEALTH_OK;
+        if (c == NULL)
+            continue;
+        merged.cards[i].health = c->sick ? GPU_HEALTH_SICK : GPU_HEALTH_OK;
+        merged.cards[i].why = c->sick ? arena_strdup(&fresh, c->why) : "";
     }
     pthread_mutex_lock(&m->lock);
     struct arena old = m->arena;

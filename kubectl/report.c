@@ -233,6 +233,8 @@ static void put_card(struct json_writer *w, const struct view_card *c, struct ar
     put_clean(w, "uuid", c->card->uuid, a);
     put_clean(w, "model", c->card->model, a);
     json_kv_bool(w, "healthy", c->card->health == GPU_HEALTH_OK);
+    if (c->card->health != GPU_HEALTH_OK && str_or_empty(c->card->why)[0] != '\0')
+        json_kv_str(w, "why", c->card->why);
     json_kv_int(w, "numa", c->card->numa);
     json_kv_int(w, "totalGiB", c->total_gib);
     json_kv_int(w, "allocatedGiB", c->used_gib);

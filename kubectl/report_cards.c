@@ -60,7 +60,8 @@ static void add_row(const struct view_node *n, const struct view_card *c, struct
     else
         grid_add(g, GRID_PLAIN, "-");
     grid_add(g, GRID_PLAIN, c->card->model[0] != '\0' ? c->card->model : "-");
-    grid_add(g, is_sick(c) ? GRID_YELLOW : GRID_PLAIN, is_sick(c) ? "sick" : "ok");
+    grid_add(g, is_sick(c) ? GRID_YELLOW : GRID_PLAIN,
+             is_sick(c) ? gpu_card_trouble(c->card, a) : "ok");
     grid_add(g, GRID_PLAIN, holders_of(n, c->card->index, a));
 }
 
@@ -196,7 +197,7 @@ static bool judge(const struct view_node *n, const struct view_card *c, const st
     int64_t gib = num_max(c->total_gib - c->used_gib, 0);
     int64_t percent = num_max(100 - c->used_percent, 0);
     if (is_sick(c)) {
-        *why = "sick";
+        *why = gpu_card_trouble(c->card, a);
         return false;
     }
     if (whole_cards(w) > 0 || c->holders > 0) {

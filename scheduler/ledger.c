@@ -62,6 +62,11 @@ void ledger_set_inventory(struct ledger *l, const char *annotation, const char *
     if (!are_alike(&read))
         l->ruled = true;
     l->cards = arena_new(&l->arena, struct ledger_card, read.cards_len);
+    l->troubles = arena_new(&l->arena, const char *, read.cards_len);
+    for (size_t i = 0; i < read.cards_len; i++)
+        if (read.cards[i].health != GPU_HEALTH_OK)
+            l->troubles[i] = arena_printf(&l->arena, "GPU%d %s", (int)read.cards[i].index,
+                                          gpu_card_trouble(&read.cards[i], &l->arena));
     l->known = true;
     l->problem = NULL;
 }

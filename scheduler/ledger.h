@@ -38,6 +38,7 @@ struct ledger {
     bool ruled; /* by the node's label, or cards differ in size; else prices decide between cards */
     const struct prices *prices; /* the cluster's; NULL: binpack where no label rules */
     struct ledger_card *cards;   /* by position in inventory.cards; in the arena */
+    const char **troubles;       /* "GPU0 unhealthy (XID 79)", or NULL; likewise */
     int64_t unplaced_gib;
     int64_t unplaced_percent;
     int64_t unplaced_cards;
@@ -90,6 +91,10 @@ struct ledger_peers {
 bool ledger_choose_with(const struct ledger *l, const struct ledger_request *r,
                         const struct ledger_peers *peers, struct arena *a, struct claim *out,
                         struct ledger_why *why);
+/* A card that could take the largest share of the request, or one of its whole cards, if only it were well: "GPU0 unhealthy (XID 79)", valid as long as the inventory. NULL: there is none,
+ * and health is not what keeps the pod away. short_by: of a request that no ledger is kept of (nvidia.com/gpu), how many cards are missing; 0: r says. */
+const char *ledger_trouble(const struct ledger *l, const struct ledger_request *r,
+                           int64_t short_by);
 /* Whole cards that are free, by position; 0 where the node has none to give (unknown, another mode, switching). */
 uint64_t ledger_free_cards(const struct ledger *l);
 /* The position of the card of that index, or -1. */

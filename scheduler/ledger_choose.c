@@ -29,16 +29,23 @@ struct trial {
     int64_t cost; /* of all shares so far */
 };
 
-static struct share free_share(const struct ledger *l, size_t at, const struct share *taken)
+/* Whether it is well or not. */
+static struct share unused_share(const struct ledger *l, size_t at, const struct share *taken)
 {
-    const struct gpu_card *card = &l->inventory.cards[at];
     const struct ledger_card *use = &l->cards[at];
-    if (card->health != GPU_HEALTH_OK || use->whole_holders > 0 || l->unplaced_cards > 0)
+    if (use->whole_holders > 0 || l->unplaced_cards > 0)
         return (struct share){0, 0};
-    int64_t size = num_min(gpu_card_gib(card), LEDGER_MAX);
+    int64_t size = num_min(gpu_card_gib(&l->inventory.cards[at]), LEDGER_MAX);
     int64_t gib = size - use->used_gib - l->unplaced_gib - taken->gib;
     int64_t percent = LEDGER_PERCENT - use->used_percent - l->unplaced_percent - taken->percent;
     return (struct share){num_max(gib, 0), num_max(percent, 0)};
+}
+
+static struct share free_share(const struct ledger *l, size_t at, const struct share *taken)
+{
+    if (l->inventory.cards[at].health != GPU_HEALTH_OK)
+        return (struct share){0, 0};
+    return unused_share(l, at, taken);
 }
 
 /* The part of a card that is of use: its GiB, or less where they have no percent left to go with them. */
@@ -156,19 +163,25 @@ static int by_container_and_card(const void *a, const void *b)
     return (x->card > y->card) - (x->card < y->card);
 }
 
+static struct share largest_share(const struct ledger_request *r)
+{
+    struct share most = {0, 0};
+    if (r->one_card)
+        return (struct share){r->hold_gib, r->hold_percent};
+    for (size_t i = 0; i < r->pod->containers_len; i++) {
+        const struct container *c = &r->pod->containers[i];
+        most.gib = num_max(most.gib, ledger_request_gib(c) / r->spread_over);
+        most.percent = num_max(most.percent, ledger_request_percent(c));
+    }
+    return most;
+}
+
 /* The card that comes nearest to the largest share, as an operator would see it: without what the pod itself would take. */
 static void explain(const struct ledger *l, const struct ledger_request *r, struct ledger_why *why)
 {
-    *why = (struct ledger_why){.no = LEDGER_NO_CARD, .largest_card = -1};
-    if (r->one_card) {
-        why->want = r->hold_gib;
-        why->want_percent = r->hold_percent;
-    }
-    for (size_t i = 0; !r->one_card && i < r->pod->containers_len; i++) {
-        const struct container *c = &r->pod->containers[i];
-        why->want = num_max(why->want, ledger_request_gib(c) / r->spread_over);
-        why->want_percent = num_max(why->want_percent, ledger_request_percent(c));
-    }
+    struct share want = largest_share(r);
+    *why = (struct ledger_why){
+        .no = LEDGER_NO_CARD, .want = want.gib, .want_percent = want.percent, .largest_card = -1};
     for (size_t at = 0; at < l->inventory.cards_len; at++) {
         struct share left = free_share(l, at, &(struct share){0, 0});
         bool enough = left.gib >= why->want, had = why->largest_gib >= why->want;
@@ -270,11 +283,15 @@ static void take_linked(const struct ledger *l, const struct ledger_peers *peers
     out->visible_len = out->group_len;
 }
 
-static bool is_free(const struct ledger *l, size_t at)
+static bool is_unused(const struct ledger *l, size_t at)
 {
     const struct ledger_card *use = &l->cards[at];
-    return l->inventory.cards[at].health == GPU_HEALTH_OK && use->whole_holders == 0 &&
-           use->used_gib == 0 && use->used_percent == 0;
+    return use->whole_holders == 0 && use->used_gib == 0 && use->used_percent == 0;
+}
+
+static bool is_free(const struct ledger *l, size_t at)
+{
+    return l->inventory.cards[at].health == GPU_HEALTH_OK && is_unused(l, at);
 }
 
 static bool has_unplaced(const struct ledger *l)
@@ -330,6 +347,34 @@ static bool mode_serves(enum gpu_mode mode, const struct ledger_request *r)
     if (r->whole_cards > 0)
         return mode == GPU_MODE_TOPOLOGY;
     return r->hold_percent > 0 ? mode == GPU_MODE_CORE_MEM : gpu_mode_is_shared(mode);
+}
+
+/* Whether the card would do if it were well. */
+static bool would_do(const struct ledger *l, const struct ledger_request *r, size_t at)
+{
+    if (r->whole_cards > 0 || !r->shared)
+        return is_unused(l, at);
+    struct share want = largest_share(r), left = unused_share(l, at, &(struct share){0, 0});
+    return left.gib >= want.gib && left.percent >= want.percent;
+}
+
+const char *ledger_trouble(const struct ledger *l, const struct ledger_request *r, int64_t short_by)
+{
+    const char *first = NULL;
+    int64_t sick = 0;
+    bool serves =
+        r->any ? mode_serves(l->inventory.mode, r) : l->inventory.mode == GPU_MODE_DEFAULT;
+    if (!l->known || l->inventory.switching || !serves)
+        return NULL;
+    if (r->any)
+        short_by = r->whole_cards > 0 ? r->whole_cards - __builtin_popcountll(free_cards(l)) : 1;
+    for (size_t at = 0; at < l->inventory.cards_len; at++) {
+        if (l->troubles[at] == NULL || !would_do(l, r, at))
+            continue;
+        first = first != NULL ? first : l->troubles[at];
+        sick++;
+    }
+    return sick >= short_by ? first : NULL;
 }
 
 bool ledger_choose_with(const struct ledger *l, const struct ledger_request *r,

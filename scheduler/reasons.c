@@ -238,6 +238,10 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
                     (long long)r->want, r->want == 1 ? "" : "s", (long long)r->free,
                     row->best_node);
         break;
+    case REASON_CARD_SICK:
+        strbuf_addf(b, "%s %s and too little free beside it (on %s)", have, r->what,
+                    row->best_node);
+        break;
     case REASON_VIRTUAL:
         strbuf_addf(b, "%s virtual and the pod does not burst", be);
         break;

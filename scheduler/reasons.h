@@ -31,6 +31,7 @@ enum reason_kind {
     REASON_GPU_UNPLACED,  /* pods there hold cards that nobody can name */
     REASON_CARD,          /* what: "no card with 12 GiB"; want, free: GiB; also percent and card */
     REASON_CARDS,         /* want, free: whole cards */
+    REASON_CARD_SICK,     /* what: "GPU0 unhealthy (XID 79)"; it would have the room */
     REASON_VIRTUAL,       /* a virtual node, and the pod does not burst */
     REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
     REASON_UNREADABLE,    /* a pod there holds nobody knows how much; detail: which, and why */

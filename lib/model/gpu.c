@@ -12,6 +12,7 @@
 enum {
     CARD_MIB_MAX = 1024 * 1024 * 1024, /* 1 PiB */
     CARD_TEXT_MAX = 128,               /* uuid, model, pci */
+    WHY_TEXT_MAX = 256,
     LINK_TEXT_MAX = 16,
     NUMA_MAX = 1023,
 };
@@ -31,6 +32,13 @@ int64_t gpu_inventory_gib(const struct gpu_inventory *inv)
     for (size_t i = 0; i < inv->cards_len; i++)
         sum += gpu_card_gib(&inv->cards[i]); /* 64 cards of at most 2^20 GiB */
     return sum;
+}
+
+const char *gpu_card_trouble(const struct gpu_card *c, struct arena *a)
+{
+    const char *why = str_or_empty(c->why);
+    size_t n = str_starts(why, "XID ") ? strcspn(why, ":") : strlen(why);
+    return n > 0 ? arena_printf(a, "unhealthy (%.*s)", (int)n, why) : "unhealthy";
 }
 
 bool gpu_mode_is_shared(enum gpu_mode mode)
@@ -119,13 +127,14 @@ static int read_card(json *j, struct arena *a, struct gpu_card *out, struct erro
 
     if (!json_is_object(j))
         return error_set(err, ERROR_INVALID, "must be an object, not %s", json_kind_name(j));
-    *out = (struct gpu_card){.uuid = "", .model = "", .pci = ""};
+    *out = (struct gpu_card){.uuid = "", .model = "", .pci = "", .why = ""};
     if (read_int(j, "i", 0, GPU_CARDS_MAX - 1, &index, err) < 0 ||
         read_text(j, "uuid", CARD_TEXT_MAX, a, &out->uuid, err) < 0 ||
         read_text(j, "model", CARD_TEXT_MAX, a, &out->model, err) < 0 ||
         read_text(j, "pci", CARD_TEXT_MAX, a, &out->pci, err) < 0 ||
         read_int(j, "mib", 1, CARD_MIB_MAX, &out->mib, err) < 0 ||
-        read_health(j, &out->health, err) < 0)
+        read_health(j, &out->health, err) < 0 ||
+        read_text(j, "why", WHY_TEXT_MAX, a, &out->why, err) < 0)
         return -1;
     if (!is_absent(json_get(j, "numa")) && read_int(j, "numa", -1, NUMA_MAX, &numa, err) < 0)
         return -1;
@@ -233,6 +242,8 @@ static void write_card(struct json_writer *w, const struct gpu_card *c)
     json_kv_int(w, "numa", c->numa);
     json_kv_str(w, "pci", str_or_empty(c->pci));
     json_kv_str(w, "health", c->health == GPU_HEALTH_OK ? "ok" : "sick");
+    if (c->health != GPU_HEALTH_OK && str_or_empty(c->why)[0] != '\0')
+        json_kv_str(w, "why", c->why);
     json_object_end(w);
 }
 

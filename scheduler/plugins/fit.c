@@ -11,6 +11,8 @@
  * For pods that ask for cards, cards are what matters, and for pods that are pinned, CPUs: fit has no opinion about them but in these two orders (gpu, cpu).
  */
 #include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/names.h"
 #include "scheduler/nominations.h"
 #include "scheduler/plugin.h"
 #include "scheduler/rejections.h"
@@ -48,6 +50,22 @@ static bool not_offered(const struct plugin_ask *ask, const char *name, struct a
                   NULL);
 }
 
+static bool is_gpu(const char *resource)
+{
+    return str_eq(resource, NAME_RES_GPU_MEM) || str_eq(resource, NAME_RES_GPU_CORE) ||
+           str_eq(resource, NAME_RES_GPU) || str_eq(resource, NAME_RES_NVIDIA_GPU);
+}
+
+/* What a node offers of its cards goes down with one that is sick: then that is what the user wants to know. */
+static void name_sick_card(const struct cluster_pod *pod, const struct cluster_node *node,
+                           struct reason *why)
+{
+    const char *trouble =
+        ledger_trouble(&node->ledger, &pod->gpu, num_sub_sat(why->want, why->free));
+    if (trouble != NULL)
+        *why = (struct reason){.kind = REASON_CARD_SICK, .what = trouble};
+}
+
 static bool has_extra(const struct plugin_ask *ask, const struct cluster_node *node,
                       const struct amounts *used, struct arena *a, struct reason *why)
 {
@@ -59,8 +77,11 @@ static bool has_extra(const struct plugin_ask *ask, const struct cluster_node *n
         if (!amounts_get(&node->allocatable, want->extra[i].id, &offered))
             return not_offered(ask, want->extra[i].name, a, why);
         (void)amounts_get(used, want->extra[i].id, &taken);
-        if (lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
-            return false;
+        if (!lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
+            continue;
+        if (why != NULL && is_gpu(want->extra[i].name))
+            name_sick_card(ask->pod, node, why);
+        return false;
     }
     return true;
 }

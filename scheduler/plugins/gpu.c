@@ -42,6 +42,11 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
         return true;
     if (why == NULL)
         return false;
+    const char *trouble = ledger_trouble(l, &pod->gpu, 0);
+    if (trouble != NULL && no.no != LEDGER_UNPLACED) {
+        *why = (struct reason){.kind = REASON_CARD_SICK, .what = trouble};
+        return false;
+    }
     switch (no.no) {
     case LEDGER_FITS:
     case LEDGER_NO_INVENTORY:

@@ -257,6 +257,11 @@ static void cards_come_and_go(void **state)
     memcpy(bigger.cards, three.cards, 3 * sizeof *bigger.cards);
     bigger.cards[0].mib++;
     expect_int("a MiB more is a change", false, inventory_equal(&three, &bigger));
+    bigger.cards[0].mib--;
+    bigger.cards[0].why = "XID 79";
+    expect_int("another reason is a change", false, inventory_equal(&three, &bigger));
+    inventory_merge(NULL, &bigger, &a, &out);
+    expect_str("which is copied", "XID 79", out.cards[0].why);
     struct gpu_inventory relinked = three;
     relinked.links = arena_new(&a, const char *, 9);
     memcpy(relinked.links, three.links, 9 * sizeof *relinked.links);

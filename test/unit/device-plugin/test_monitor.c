@@ -29,6 +29,7 @@ struct fixture {
     struct monitor_config config;
     /* What came out. */
     char health[GPU_CARDS_MAX + 1]; /* "ok": 'o' or 's' for each card */
+    char why[256];                  /* of the last card that is sick */
     int events, pod_events, uses;
     char use[128];
     char reason[64], message[512], pod[128];
@@ -39,6 +40,11 @@ static void on_cards(void *arg, const struct gpu_inventory *inv)
     struct fixture *f = arg;
     for (size_t i = 0; i < inv->cards_len; i++)
         f->health[i] = inv->cards[i].health == GPU_HEALTH_OK ? 'o' : 's';
+    f->why[0] = '\0';
+    for (size_t i = 0; i < inv->cards_len; i++)
+        if (str_or_empty(inv->cards[i].why)[0] != '\0')
+            (void)str_format(f->why, sizeof f->why, "%d: %s", (int)inv->cards[i].index,
+                             inv->cards[i].why);
     f->health[inv->cards_len] = '\0';
 }
 
@@ -177,6 +183,7 @@ static void errors_of_one_card(void **state)
     expect_int("and make no Event", 0, f->events);
     xid(f, "GPU-b", 79);
     expect_str("the card's own takes that card away", "oso", f->health);
+    expect_str("and the inventory says why", "1: XID 79: the card has fallen off the bus", f->why);
     expect_str("with an Event", "GpuSick", f->reason);
     expect_str(
         "that says why",
@@ -205,6 +212,7 @@ static void errors_of_one_card(void **state)
     expect_str("two good scans", "oso", f->health);
     scan(f, NULL, 0);
     expect_str("three bring it back", "ooo", f->health);
+    expect_str("and nothing is wrong any more", "", f->why);
     expect_str("with an Event", "GpuRecovered", f->reason);
     expect_int("of its own", 2, f->events);
     expect_done();

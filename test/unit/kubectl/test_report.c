@@ -71,7 +71,8 @@ static int setup(void **state)
     arena_init(&arena, 0);
     nodes_len = pods_len = 0;
     put_node("two",
-             "{'v':1,'mode':'core_mem','cards':[" CARD(0, 15, "ok") "," CARD(1, 15, "sick") "]}",
+             "{'v':1,'mode':'core_mem','cards':[" CARD(0, 15, "ok") "," CARD(
+                 1, 15, "sick','why':'XID 79: the card has fallen off the bus") "]}",
              "");
     put_node("old", NULL, "'aliyun.com/gpu-mem':'16','aliyun.com/gpu-count':'2'");
     put_node("links",
@@ -204,7 +205,7 @@ static void reasons(void **state)
                 strstr(text, "old    -     no annotation cosched.io/gpu-inventory\n") != NULL);
     expect_true(text, strstr(text, "two    GPU0  too full: 9 of 15 GiB free, 60 % of the compute; "
                                    "held by d/a 6 GiB\n") != NULL);
-    expect_true(text, strstr(text, "two    GPU1  sick\n") != NULL);
+    expect_true(text, strstr(text, "two    GPU1  unhealthy (XID 79)\n") != NULL);
     expect_true(text, strstr(text, "none ") == NULL);
     text = why("x");
     expect_true(text, strstr(text, "links  GPU0  free\nlinks  GPU1  held by d/c\n"

@@ -11,6 +11,12 @@ static const char cgpu[] =
 static const char topology[] =
     "{\"v\":1,\"mode\":\"topology\",\"cards\":[{\"i\":0,\"uuid\":\"a\",\"mib\":8192,\"health\":"
     "\"ok\"}]}";
+/* Card 0 is sick, card 1 is small. */
+#define SICK(mode)                                                                     \
+    "{\"v\":1,\"mode\":\"" mode                                                        \
+    "\",\"cards\":[{\"i\":0,\"uuid\":\"a\",\"mib\":15360,\"health\":\"sick\",\"why\":" \
+    "\"XID 79: the card has fallen off the bus\"},"                                    \
+    "{\"i\":1,\"uuid\":\"b\",\"mib\":8192,\"health\":\"ok\"}]}"
 static const char switching[] = "{\"v\":1,\"mode\":\"cgpu\",\"switchingTo\":\"mps\",\"cards\":[]}";
 static const char virtual_taint[] =
     "[{\"key\":\"virtual-kubelet.io/provider\",\"value\":\"alibabacloud\",\"effect\":\"NoSchedule\"}]";
@@ -248,6 +254,42 @@ static void one_pod_one_node(void **state)
          {.name = "p", .c = {{.cards = 2}}},
          {.name = "n", .cards = 2, .inventory = topology},
          "has fewer than 2 free cards (most free: 1 on n)",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        /* health: what the kubelet reports goes down with a sick card a moment later, and then it is fit that refuses */
+        {"a sick card that has the room",
+         {.name = "p", .c = {{.gib = 12}}},
+         {.name = "n", .gib = 23, .inventory = SICK("cgpu")},
+         "has GPU0 unhealthy (XID 79) and too little free beside it (on n)",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        {"the same, when the kubelet knows",
+         {.name = "p", .c = {{.gib = 12}}},
+         {.name = "n", .gib = 8, .inventory = SICK("cgpu")},
+         "has GPU0 unhealthy (XID 79) and too little free beside it (on n)",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        {"a sick card that is too small itself",
+         {.name = "p", .c = {{.gib = 16}}},
+         {.name = "n", .gib = 23, .inventory = SICK("cgpu")},
+         "has no card with 16 GiB free (largest free: 8 GiB on n/GPU1)",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        {"too small, and the kubelet knows",
+         {.name = "p", .c = {{.gib = 16}}},
+         {.name = "n", .gib = 8, .inventory = SICK("cgpu")},
+         "has too little aliyun.com/gpu-mem (asked: 16, largest free: 8 on n)",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        {"a sick card in another mode",
+         {.name = "p", .c = {{.gib = 12}}},
+         {.name = "n", .gib = 23, .inventory = SICK("topology")},
+         "is in mode topology",
+         EVENT_NODE_GPU | EVENT_POD_GONE},
+        {"two whole cards, one of them sick",
+         {.name = "p", .c = {{.cards = 2}}},
+         {.name = "n", .cards = 1, .inventory = SICK("topology")},
+         "has GPU0 unhealthy (XID 79) and too little free beside it (on n)",
+         EVENT_NODE_ROOM | EVENT_POD_GONE},
+        {"three of two, one of them sick",
+         {.name = "p", .c = {{.cards = 3}}},
+         {.name = "n", .cards = 3, .inventory = SICK("topology")},
+         "has fewer than 3 free cards (most free: 1 on n)",
          EVENT_NODE_GPU | EVENT_POD_GONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -74,6 +74,12 @@ static void sentences(void **state)
         {"a node whose cards are all gone",
          {{"n1", {.kind = REASON_CARD, .what = "no card with 3 GiB", .want = 3, .card = -1}}},
          "0/1 nodes fit: 1 has no card with 3 GiB free (largest free: 0 GiB on n1)"},
+        {"a sick card: which, why and where",
+         {{"n3", {.kind = REASON_CARD_SICK, .what = "GPU0 unhealthy (XID 79)"}},
+          {"n2", {.kind = REASON_CARD_SICK, .what = "GPU0 unhealthy (XID 79)"}},
+          {"n4", {.kind = REASON_CARD_SICK, .what = "GPU1 unhealthy"}}},
+         "0/3 nodes fit: 2 have GPU0 unhealthy (XID 79) and too little free beside it (on n2), "
+         "1 has GPU1 unhealthy and too little free beside it (on n4)"},
         {"one whole card, singular",
          {{"n1", {.kind = REASON_CARDS, .want = 1, .free = 0}}},
          "0/1 nodes fit: 1 has fewer than 1 free card (most free: 0 on n1)"},

@@ -46,6 +46,8 @@ static void an_inventory_survives_the_way_there_and_back(void **state)
         example,
         "{'v':1,'mode':'default','switchingTo':null,'cards':[]}",
         "{'v':1,'mode':'share','switchingTo':'topology','cards':[" CARD(0) "]}",
+        "{'v':1,'mode':'share','switchingTo':null,'cards':[{'i':0,'uuid':'u','model':'','mib':1,'numa':0,'pci':'',"
+        "'health':'sick','why':'XID 79: the card has fallen off the bus'}]}",
         "{'v':1,'mode':'mps','switchingTo':'default','isolation':'none','cards':[" CARD(
             63) "],'links':[['X']]}",
     };
@@ -60,6 +62,27 @@ static void an_inventory_survives_the_way_there_and_back(void **state)
         expect_str(text, "", err.text);
         gpu_inventory_encode(&inv, &out);
         expect_str("written again", text, strbuf_str(&out));
+    }
+    expect_done();
+}
+
+static void what_is_wrong_with_a_card(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *why, *says;
+    } rows[] = {
+        {"an error number says enough", "XID 79: the card has fallen off the bus",
+         "unhealthy (XID 79)"},
+        {"nothing behind the number", "XID 79", "unhealthy (XID 79)"},
+        {"words", "2 uncorrected memory errors: row 7",
+         "unhealthy (2 uncorrected memory errors: row 7)"},
+        {"an old plugin does not say", "", "unhealthy"},
+        {"nor does a card that was never asked", NULL, "unhealthy"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct gpu_card c = {.health = GPU_HEALTH_SICK, .why = rows[i].why};
+        expect_str(rows[i].row, rows[i].says, gpu_card_trouble(&c, &arena));
     }
     expect_done();
 }
@@ -125,6 +148,7 @@ static void bad_inventories_are_refused_with_the_field(void **state)
         {INV("{'i':0,'uuid':'u','mib':1073741825,'health':'ok'}", ""),
          "cards[0]: mib: must be an integer from 1 to 1073741824"},
         {INV("{'i':0,'uuid':'u','mib':1}", ""), "cards[0]: health: must be ok or sick: ''"},
+        {ONE("'why':7"), "cards[0]: why: must be a string, not number"},
         {INV("{'i':0,'uuid':'u','mib':1,'health':'dead'}", ""),
          "cards[0]: health: must be ok or sick: 'dead'"},
         {ONE("'numa':-2"), "cards[0]: numa: must be an integer from -1 to 1023"},
@@ -240,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_inventory_is_read),
         TEST(an_inventory_survives_the_way_there_and_back),
+        TEST(what_is_wrong_with_a_card),
         TEST(what_may_be_missing_may_be_missing),
         TEST(bad_inventories_are_refused_with_the_field),
         TEST(sizes_are_bounded),
