@@ -151,6 +151,15 @@ void gpu_prices_node_changed(struct cluster *c, struct cluster_node *cn)
     g->nodes_changed = true;
 }
 
+static int64_t mean_gib(const struct cluster_node *cn)
+{
+    int64_t sum = 0;
+    size_t n = cn->ledger.inventory.cards_len;
+    for (size_t i = 0; i < n; i++)
+        sum += num_min(gpu_card_gib(&cn->ledger.inventory.cards[i]), LEDGER_MAX);
+    return n > 0 ? sum / (int64_t)n : 0;
+}
+
 static void describe(const struct cluster *c, const struct cluster_node *cn,
                      struct prices_node *out)
 {
@@ -161,21 +170,16 @@ static void describe(const struct cluster *c, const struct cluster_node *cn,
         (void)amounts_get(&cn->used, c->gpu_prices->whole_id, &held);
         idle = num_min(num_max(num_sub_sat(cn->cards, held), 0), LEDGER_MAX) * DEMAND_CARD;
     }
+    int64_t gib = mean_gib(cn), mean = c->gpu_prices->card_gib;
     *out = (struct prices_node){
+        .size_milli = gib > 0 && mean > 0 && gib != mean
+                          ? num_min(gib * DEMAND_CARD / mean, PRICES_SIZE_MAX)
+                          : 0,
         .cpu_milli = cn->allocatable.cpu_milli,
         .cards = cn->cards,
         .free_cpu_milli = num_max(num_sub_sat(cn->allocatable.cpu_milli, cn->used.cpu_milli), 0),
         .idle_milli = idle,
         .model = cn->gpu_model};
-}
-
-static int64_t mean_gib(const struct cluster_node *cn)
-{
-    int64_t sum = 0;
-    size_t n = cn->ledger.inventory.cards_len;
-    for (size_t i = 0; i < n; i++)
-        sum += num_min(gpu_card_gib(&cn->ledger.inventory.cards[i]), LEDGER_MAX);
-    return n > 0 ? sum / (int64_t)n : 0;
 }
 
 int64_t gpu_prices_score(const struct cluster *c, const struct cluster_pod *cp,
@@ -225,8 +229,13 @@ static void survey_node(const struct cluster *c, const struct cluster_node *cn, 
     s->idle.cpu_milli = num_add_sat(s->idle.cpu_milli, n.free_cpu_milli);
     if (n.model < DEMAND_MODELS_MAX) {
         int64_t *sum = &s->idle.milli_cards[n.model];
-        *sum = num_add_sat(*sum, n.idle_milli);
+        int64_t size = n.size_milli > 0 ? n.size_milli : DEMAND_CARD;
+        *sum = num_add_sat(*sum, n.idle_milli * size / DEMAND_CARD);
     }
+}
+
+static void survey_sizes(const struct cluster_node *cn, struct survey *s)
+{
     for (size_t i = 0; has_ledger(cn) && i < cn->ledger.inventory.cards_len; i++) {
         int64_t gib = num_min(gpu_card_gib(&cn->ledger.inventory.cards[i]), LEDGER_MAX);
         note_capacity(s, gib);
@@ -235,23 +244,35 @@ static void survey_node(const struct cluster *c, const struct cluster_node *cn, 
     }
 }
 
+/* Sizes first: what is idle is counted in cards of the mean size. */
+static void survey_all(struct cluster *c, struct survey *s)
+{
+    const char *name;
+    void *value;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; map_next(&c->nodes, &i, &name, &value);) {
+            const struct cluster_node *cn = value;
+            if (cn->node == NULL || cn->cards == 0)
+                continue;
+            if (pass == 0)
+                survey_sizes(cn, s);
+            else
+                survey_node(c, cn, s);
+        }
+        c->gpu_prices->card_gib = s->cards > 0 ? s->gib / s->cards : 0;
+    }
+}
+
 void gpu_prices_refresh(struct cluster *c)
 {
     struct gpu_prices *g = c->gpu_prices;
     bool take = prices_are_due(g->demand.seen, g->taken) || g->nodes_changed;
-    const char *name;
-    void *value;
     if (g->demand.seen == 0 || (!take && g->changes - g->looked < GPU_PRICES_LOOK_EVERY))
         return;
     struct survey s = {0};
-    for (size_t i = 0; map_next(&c->nodes, &i, &name, &value);) {
-        const struct cluster_node *cn = value;
-        if (cn->node != NULL && cn->cards > 0)
-            survey_node(c, cn, &s);
-    }
-    g->card_gib = s.cards > 0 ? s.gib / s.cards : 0;
+    survey_all(c, &s);
     if (take) {
-        prices_take(&g->prices, &g->demand, s.capacities, s.len);
+        prices_take(&g->prices, &g->demand, s.capacities, s.len, g->card_gib);
         g->taken = g->demand.seen;
         g->nodes_changed = false;
     }

@@ -78,7 +78,7 @@ struct ledger_why {
  * reserve both ask here (I3). out may be NULL. */
 bool ledger_choose(const struct ledger *l, const struct ledger_request *r, struct arena *a,
                    struct claim *out, struct ledger_why *why);
-/* What the shares of the cards that ledger_choose would take cost (prices.h); 0 for whole cards, which cost the same everywhere. false: nothing is known of that, or it does not fit. */
+/* What the shares of the cards that ledger_choose would take cost (prices.h); of whole cards, by their links (ledger_links.h). false: nothing is known of that, or it does not fit. */
 bool ledger_cost(const struct ledger *l, const struct ledger_request *r, int64_t *cost);
 /* How much of all healthy cards is free for pods, in thousandths of a card. */
 int64_t ledger_idle_milli(const struct ledger *l);

@@ -16,6 +16,7 @@
 #include "lib/base/num.h"
 #include "lib/model/links.h"
 #include "scheduler/ledger.h"
+#include "scheduler/ledger_links.h"
 
 struct share {
     int64_t gib;
@@ -407,8 +408,11 @@ bool ledger_cost(const struct ledger *l, const struct ledger_request *r, int64_t
     if (!l->known || l->prices == NULL || l->inventory.switching ||
         !mode_serves(l->inventory.mode, r))
         return false;
-    if (r->whole_cards > 0)
+    if (r->whole_cards > 0) {
+        *cost =
+            has_unplaced(l) ? 0 : ledger_links_cost(&l->inventory, free_cards(l), r->whole_cards);
         return true;
+    }
     if (r->one_card)
         return one_card(l, r, cost) < l->inventory.cards_len;
     struct trial t = {0};

@@ -61,19 +61,28 @@ static const struct prices_table *table_for(const struct prices *p, int64_t capa
     return NULL;
 }
 
-int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t before, int64_t after,
+/* In cards of that capacity. */
+static int64_t of_share(const struct prices *p, int64_t capacity, int64_t before, int64_t after,
                         bool untouched)
 {
     const struct prices_table *t = table_for(p, capacity);
     int64_t cost = untouched ? PRICES_UNTOUCHED * PRICES_POINT : 0;
-    if (capacity <= 0 || capacity > PRICES_CAPACITY_MAX || after < 0 || after > before ||
-        before > capacity)
+    if (after < 0 || after > before || before > capacity)
         return cost;
     if (t == NULL) /* not a size that prices were taken for: the fullest card */
         return cost + before * PRICES_CARD / capacity;
     int32_t worth = t->value[down(before, t->units, capacity)];
     int32_t rest = t->value[down(after, t->units, capacity)];
     return cost + (int64_t)(worth - rest) * (PRICES_CARD / CARD_VALUE_ONE);
+}
+
+int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t before, int64_t after,
+                        bool untouched)
+{
+    if (capacity <= 0 || capacity > PRICES_CAPACITY_MAX)
+        return untouched ? PRICES_UNTOUCHED * PRICES_POINT : 0;
+    int64_t cost = of_share(p, capacity, before, after, untouched);
+    return p->reference > 0 && p->reference != capacity ? cost * capacity / p->reference : cost;
 }
 
 /* ---- the node ---- */
@@ -85,6 +94,11 @@ static int64_t stranded(int64_t idle_milli, int64_t cpu_per_card, int64_t free_c
     return lacks > 0 ? lacks * (PRICES_CARD / DEMAND_CARD) / cpu_per_card : 0;
 }
 
+static int64_t size_of(const struct prices_node *n)
+{
+    return n->size_milli > 0 ? num_min(n->size_milli, PRICES_SIZE_MAX) : DEMAND_CARD;
+}
+
 static int64_t cpu_cost(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,
                         int64_t milli_cards)
 {
@@ -92,11 +106,13 @@ static int64_t cpu_cost(const struct prices *p, const struct prices_node *n, int
         return 0;
     int64_t total = num_min(n->cpu_milli, CPU_MAX), left = num_min(n->free_cpu_milli, CPU_MAX);
     int64_t idle = num_min(n->idle_milli, CARDS_MAX);
-    int64_t per_card = num_min(p->cpu_per_card, total * PRICES_CPU_PERCENT / 100 / n->cards);
+    int64_t wanted = num_min(p->cpu_per_card, CPU_MAX) * size_of(n) / DEMAND_CARD;
+    int64_t per_card = num_min(wanted, total * PRICES_CPU_PERCENT / 100 / n->cards);
     if (per_card <= 0)
         return 0;
-    return stranded(idle - milli_cards, per_card, left - num_min(cpu_milli, CPU_MAX)) -
-           stranded(idle, per_card, left);
+    int64_t more = stranded(idle - milli_cards, per_card, left - num_min(cpu_milli, CPU_MAX)) -
+                   stranded(idle, per_card, left);
+    return more * size_of(n) / DEMAND_CARD;
 }
 
 int64_t prices_of_node(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,
@@ -105,14 +121,17 @@ int64_t prices_of_node(const struct prices *p, const struct prices_node *n, int6
     milli_cards = num_min(milli_cards, CARDS_MAX);
     int64_t cost = cpu_cost(p, n, cpu_milli, milli_cards);
     if (n->model < DEMAND_MODELS_MAX)
-        cost += p->model[n->model] * milli_cards / DEMAND_CARD * PRICES_MODEL_PERCENT / 100;
+        cost += p->model[n->model] * milli_cards / DEMAND_CARD * PRICES_MODEL_PERCENT / 100 *
+                size_of(n) / DEMAND_CARD;
     return cost;
 }
 
 /* ---- taking them ---- */
 
-void prices_take(struct prices *p, const struct demand *d, const int64_t *capacities, size_t len)
+void prices_take(struct prices *p, const struct demand *d, const int64_t *capacities, size_t len,
+                 int64_t reference)
 {
+    p->reference = num_min(reference, PRICES_CAPACITY_MAX);
     free(p->tables);
     p->tables_len = len < PRICES_CAPACITIES ? len : PRICES_CAPACITIES;
     p->tables = p->tables_len > 0 ? mem_new(struct prices_table, p->tables_len) : NULL;

@@ -246,7 +246,7 @@ static inline int32_t openb_ours(const struct openb_run *r, const struct openb_s
 static inline void openb_take_prices(struct openb_run *r)
 {
     static const int64_t capacity = OPENB_CARD;
-    prices_take(&r->prices, &r->demand, &capacity, 1);
+    prices_take(&r->prices, &r->demand, &capacity, 1, capacity);
     (void)prices_set_idle(&r->prices, &r->idle);
     r->taken = r->demand.seen;
 }

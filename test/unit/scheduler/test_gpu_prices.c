@@ -146,6 +146,65 @@ static void a_small_card_is_not_spared_at_the_cost_of_a_large_one(void **state)
     expect_done();
 }
 
+/* The same between nodes: 8 of 80 GiB are a tenth of a card, 8 of 16 half of one, and both are 8 GiB. */
+static void between_nodes_gib_count_and_not_cards(void **state)
+{
+    (void)state;
+    put_node("n1", "80", NULL, "a", 64000);
+    put_node("n2", "16", NULL, "b", 64000);
+    struct cluster_pod *large = put_pod("large", 80, NULL);
+    expect_str("small ones to the small card", "n2/0", place(put_pod("p1", 8, NULL)));
+    expect_str("as long as it has room", "n2/0", place(put_pod("p2", 8, NULL)));
+    expect_str("so the large one finds its card", "n1/0", place(large));
+    expect_done();
+}
+
+static const char *links_of_four(const char *near, const char *far)
+{
+    AUTO_STRBUF b = {0};
+    strbuf_adds(&b, "{\"v\":1,\"mode\":\"topology\",\"cards\":[");
+    for (int i = 0; i < 4; i++)
+        strbuf_addf(&b, "%s{\"i\":%d,\"uuid\":\"u%d\",\"mib\":16384,\"health\":\"ok\"}",
+                    i > 0 ? "," : "", i, i);
+    strbuf_adds(&b, "],\"links\":[");
+    for (int i = 0; i < 16; i++)
+        strbuf_addf(&b, "%s\"%s\"%s",
+                    i % 4 > 0 ? ","
+                    : i > 0   ? ",["
+                              : "[",
+                    i / 4 == i % 4       ? "X"
+                    : i / 8 == i % 4 / 2 ? near
+                                         : far,
+                    i % 4 == 3 ? "]" : "");
+    strbuf_adds(&b, "]}");
+    return arena_strdup(&arena, strbuf_str(&b));
+}
+
+static const char *place_whole(const char *name, int64_t cards)
+{
+    (void)cluster_put_pod(&c, POD(.name = name, .c = {{.cards = cards, .cpu_milli = 100}}), NULL);
+    return place(cluster_find_pod(&c, arena_printf(&arena, "d/%s", name)));
+}
+
+/* A pod alone, that is: the pods of a job are placing_job's. */
+static void whole_cards_go_where_the_links_are_best(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *near, *far;
+    } nodes[] = {{"n1", "PIX", "SYS"}, {"n2", "NV4", "SYS"}, {"n3", "NV2", "NV2"}};
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++)
+        (void)cluster_put_node(&c, NODE(.name = nodes[i].name, .cpu_milli = 64000, .cards = 4,
+                                        .memory_bytes = INT64_C(1) << 40,
+                                        .inventory = links_of_four(nodes[i].near, nodes[i].far)));
+    expect_str("a pair: four NVLinks", "n2", place_whole("pair", 2));
+    expect_str("three: all of them with two", "n3", place_whole("three", 3));
+    expect_str("the next pair: the other one with four", "n2", place_whole("pair2", 2));
+    expect_str("one: where one is left over", "n3", place_whole("one", 1));
+    expect_str("two: what is left", "n1", place_whole("pair3", 2));
+    expect_done();
+}
+
 static void spares_the_model_that_others_insist_on(void **state)
 {
     (void)state;
@@ -189,6 +248,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_label_decides_the_card, setup, teardown),
         cmocka_unit_test_setup_teardown(a_small_card_is_not_spared_at_the_cost_of_a_large_one,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(between_nodes_gib_count_and_not_cards, setup, teardown),
+        cmocka_unit_test_setup_teardown(whole_cards_go_where_the_links_are_best, setup, teardown),
         cmocka_unit_test_setup_teardown(spares_the_model_that_others_insist_on, setup, teardown),
         cmocka_unit_test_setup_teardown(leaves_cards_their_cpu, setup, teardown),
     };

@@ -28,7 +28,7 @@ static void of_cards(void **state)
                 prices_of_share(&p, 1000, 400, 100, false) <
                     prices_of_share(&p, 1000, 900, 600, false));
     learn(&d);
-    prices_take(&p, &d, capacities, 2);
+    prices_take(&p, &d, capacities, 2, 0);
     expect_int("the small one beside a large one costs nothing else", 0,
                prices_of_share(&p, 1000, 299, 10, false));
     expect_true("into the rest that it fits costs less than from one that the large one fits",
@@ -53,25 +53,29 @@ static void of_cpu(void **state)
         struct prices_node n;
         int64_t cpu, cards, points;
     } rows[] = {
-        {"enough CPU for all cards", {96000, 8, 96000, 8000, 0}, 10000, 0, 0},
-        {"just enough is left", {96000, 8, 90000, 8000, 0}, 10000, 0, 0},
-        {"one CPU too few is a tenth of a card", {96000, 8, 90000, 8000, 0}, 11000, 0, 100},
-        {"all of it is too few", {96000, 8, 80000, 8000, 0}, 10000, 0, 1000},
-        {"with its share of CPU a card costs nothing", {96000, 8, 60000, 8000, 0}, 10000, 1000, 0},
-        {"with less it frees cards that had none", {96000, 8, 60000, 8000, 0}, 1000, 1000, -900},
+        {"enough CPU for all cards", {96000, 8, 96000, 8000, 0, 0}, 10000, 0, 0},
+        {"just enough is left", {96000, 8, 90000, 8000, 0, 0}, 10000, 0, 0},
+        {"one CPU too few is a tenth of a card", {96000, 8, 90000, 8000, 0, 0}, 11000, 0, 100},
+        {"all of it is too few", {96000, 8, 80000, 8000, 0, 0}, 10000, 0, 1000},
+        {"with its share of CPU a card costs nothing",
+         {96000, 8, 60000, 8000, 0, 0},
+         10000,
+         1000,
+         0},
+        {"with less it frees cards that had none", {96000, 8, 60000, 8000, 0, 0}, 1000, 1000, -900},
         {"a node has no more CPU for a card than it has",
-         {80000, 10, 80000, 10000, 0},
+         {80000, 10, 80000, 10000, 0, 0},
          7600,
          0,
          474},
-        {"no cards, no cost", {96000, 0, 60000, 0, 0}, 10000, 0, 0},
-        {"no idle cards, no cost", {96000, 8, 60000, 0, 0}, 10000, 0, 0},
+        {"no cards, no cost", {96000, 0, 60000, 0, 0, 0}, 10000, 0, 0},
+        {"no idle cards, no cost", {96000, 8, 60000, 0, 0, 0}, 10000, 0, 0},
     };
     struct prices p;
     struct demand d = {0};
     prices_init(&p);
     learn(&d);
-    prices_take(&p, &d, NULL, 0);
+    prices_take(&p, &d, NULL, 0, 0);
     expect_int("CPU for a card", 10000, p.cpu_per_card);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_int(rows[i].row, rows[i].points,
@@ -89,12 +93,12 @@ static void of_models(void **state)
     struct prices p;
     struct demand d = {0};
     struct prices_idle idle = {.milli_cards = {9000, 1000}, .cpu_milli = 1000000};
-    struct prices_node common = {1, 1, 1, 0, 0}, rare = {1, 1, 1, 0, 1},
-                       unknown = {1, 1, 1, 0, DEMAND_MODELS_MAX};
+    struct prices_node common = {1, 1, 1, 0, 0, 0}, rare = {1, 1, 1, 0, 1},
+                       unknown = {1, 1, 1, 0, DEMAND_MODELS_MAX, 0};
     prices_init(&p);
     expect_true("nothing known, nothing set", !prices_set_idle(&p, &idle));
     learn(&d); /* half of the demand insists on model 1, which is a tenth of what is idle */
-    prices_take(&p, &d, NULL, 0);
+    prices_take(&p, &d, NULL, 0, 0);
     uint64_t version = p.version;
     expect_true("set", prices_set_idle(&p, &idle));
     expect_true("that is another version", p.version != version);
@@ -118,6 +122,44 @@ static void of_models(void **state)
     expect_done();
 }
 
+static void of_cards_that_differ_in_size(void **state)
+{
+    (void)state;
+    struct prices p;
+    struct demand d = {0};
+    struct prices_idle idle = {.milli_cards = {10000}, .cpu_milli = 200000};
+    static const int64_t sizes[] = {16, 80};
+    prices_init(&p);
+    learn(&d);
+    prices_take(&p, &d, sizes, 2, 48);
+    (void)prices_set_idle(&p, &idle);
+    expect_int("a small card that was not touched: a third of the mean",
+               PRICES_UNTOUCHED * PRICES_POINT / 3, prices_of_share(&p, 16, 16, 16, true));
+    expect_int("a large one: five times that", PRICES_UNTOUCHED * PRICES_POINT * 80 / 48,
+               prices_of_share(&p, 80, 80, 80, true));
+    p.reference = 0;
+    expect_int("no mean: by the card", PRICES_UNTOUCHED * PRICES_POINT,
+               prices_of_share(&p, 80, 80, 80, true));
+    struct prices_node n = {.cpu_milli = 40000,
+                            .cards = 4,
+                            .free_cpu_milli = 40000,
+                            .idle_milli = 4000,
+                            .model = DEMAND_MODELS_MAX};
+    int64_t same = prices_of_node(&p, &n, 20000, 0);
+    n.size_milli = 1000;
+    expect_int("a card of the mean size", same, prices_of_node(&p, &n, 20000, 0));
+    n.size_milli = 500;
+    expect_true("half as large: half as much CPU goes with it",
+                prices_of_node(&p, &n, 20000, 0) < same);
+    n.size_milli = 2000;
+    expect_true("twice as large: no more CPU than there is, and twice the loss",
+                prices_of_node(&p, &n, 20000, 0) >= same);
+    n.size_milli = INT64_MAX;
+    expect_true("a size that cannot be", prices_of_node(&p, &n, INT64_MAX, INT64_MAX) < INT64_MAX);
+    prices_deinit(&p);
+    expect_done();
+}
+
 static void of_scarce_cpu(void **state)
 {
     (void)state;
@@ -126,7 +168,7 @@ static void of_scarce_cpu(void **state)
     struct prices_idle idle = {.milli_cards = {10000}, .cpu_milli = 200000};
     prices_init(&p);
     learn(&d);
-    prices_take(&p, &d, NULL, 0);
+    prices_take(&p, &d, NULL, 0, 0);
     (void)prices_set_idle(&p, &idle);
     expect_int("twice as much as pods ask for: that much", 10000, p.cpu_per_card);
     idle.cpu_milli = 100000;
@@ -167,9 +209,9 @@ static void when_to_take_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_cards),          cmocka_unit_test(of_cpu),
-        cmocka_unit_test(of_models),         cmocka_unit_test(of_scarce_cpu),
-        cmocka_unit_test(when_to_take_them),
+        cmocka_unit_test(of_cards),      cmocka_unit_test(of_cpu),
+        cmocka_unit_test(of_models),     cmocka_unit_test(of_cards_that_differ_in_size),
+        cmocka_unit_test(of_scarce_cpu), cmocka_unit_test(when_to_take_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
