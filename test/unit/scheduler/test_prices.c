@@ -80,7 +80,7 @@ static void of_cpu(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_int(rows[i].row, rows[i].points,
                    -prices_score(prices_of_node(&p, &rows[i].n, rows[i].cpu, rows[i].cards)));
-    struct prices_node hostile = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, 0};
+    struct prices_node hostile = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, 0, 0};
     expect_int("amounts without sense are no overflow", 0,
                prices_of_node(&p, &hostile, INT64_MAX, 0));
     prices_deinit(&p);
@@ -93,7 +93,7 @@ static void of_models(void **state)
     struct prices p;
     struct demand d = {0};
     struct prices_idle idle = {.milli_cards = {9000, 1000}, .cpu_milli = 1000000};
-    struct prices_node common = {1, 1, 1, 0, 0, 0}, rare = {1, 1, 1, 0, 1},
+    struct prices_node common = {1, 1, 1, 0, 0, 0}, rare = {1, 1, 1, 0, 1, 0},
                        unknown = {1, 1, 1, 0, DEMAND_MODELS_MAX, 0};
     prices_init(&p);
     expect_true("nothing known, nothing set", !prices_set_idle(&p, &idle));
