@@ -27,6 +27,7 @@
 #include "webhook/world.h"
 
 #define PROGRAM "cosched-webhook"
+enum { DRAIN_MS = 1000 };
 
 struct main_options {
     const char *scheduler;
@@ -95,7 +96,8 @@ static const struct option_program program = {
         "namespaces labelled " NAME_INJECT "=disabled.",
     .trailer =
         "SIGNALS\n"
-        "    SIGTERM, SIGINT  finish running requests and exit, within 2 seconds\n"
+        "    SIGTERM, SIGINT  go on for a second, in which every answer ends its connection; then finish\n"
+        "                     running requests and exit, within 2 seconds altogether\n"
         "\n"
         "EXAMPLES\n"
         "    In a cluster, as deploy/manifests/webhook.yaml runs it:\n"
@@ -118,7 +120,8 @@ struct app {
     struct log_options log;
     struct loop *loop;
     struct probes probes;
-    unsigned need_certificate, need_bundle, need_namespaces;
+    unsigned need_certificate, need_bundle, need_namespaces, need_serving;
+    struct loop_timer end;
     struct kube_config *config;
     struct arena arena; /* the options, parsed */
     struct rules_config rules;
@@ -127,11 +130,22 @@ struct app {
     struct keeper *certs;
 };
 
+static void end(void *arg)
+{
+    struct app *app = arg;
+    loop_stop(app->loop);
+}
+
+/* The API server keeps connections, and one that closes under a request is a pod that is not created: for a moment
+ * each answer says that it is the last on its connection. */
 static void on_signal(void *arg, int signo)
 {
     struct app *app = arg;
     log_info("stopping", kv("signal", strsignal(signo)));
-    loop_stop(app->loop);
+    probes_met(&app->probes, app->need_serving, false);
+    if (app->http)
+        server_drain(app->http);
+    loop_timer_set(app->loop, &app->end, DRAIN_MS, end, app);
 }
 
 static void on_namespaces(void *arg)
@@ -160,6 +174,8 @@ static int start_probes(struct app *app, struct error *err)
     app->need_certificate = probes_need(&app->probes, "certificate usable");
     app->need_bundle = probes_need(&app->probes, "caBundle written");
     app->need_namespaces = probes_need(&app->probes, "namespaces listed");
+    app->need_serving = probes_need(&app->probes, "not stopping");
+    probes_met(&app->probes, app->need_serving, true);
     return probes_start(&app->probes, &app->probe, NULL, NULL, err);
 }
 

@@ -4,14 +4,17 @@
  */
 #include "webhook/server.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/resource.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/httpd.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
+#include "lib/base/num.h"
 
 #define PATH_MUTATE "/mutate"
 #define PATH_VALIDATE "/validate"
@@ -91,6 +94,7 @@ static struct metric durations = {
     .help = "Time from the whole request to the whole reply, without TLS."};
 
 struct server {
+    atomic_bool draining;
     struct httpd *httpd;
     struct review_config config;
 };
@@ -134,9 +138,56 @@ static bool is_json(const char *content_type)
            (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
 }
 
+/* "5s", "500ms", "1m30s", as the API server writes its deadline; 0: there is none; -1: not a time. */
+static int64_t read_timeout_us(const char *text)
+{
+    static const struct {
+        const char *unit;
+        int64_t us;
+    } units[] = {
+        {"ms", 1000}, {"us", 1}, {"h", INT64_C(3600000000)}, {"m", 60000000}, {"s", 1000000}};
+    int64_t sum = 0;
+    if (!text)
+        return 0;
+    if (*text == '\0' || strlen(text) > 20)
+        return -1;
+    while (*text != '\0') {
+        int64_t n = 0, part = 0;
+        size_t digits = strspn(text, "0123456789");
+        if (digits == 0 || num_parse(text, digits, &n, NULL) < 0)
+            return -1;
+        text += digits;
+        size_t u = 0;
+        while (u < sizeof units / sizeof units[0] && !str_starts(text, units[u].unit))
+            u++;
+        if (u == sizeof units / sizeof units[0] || !num_mul(n, units[u].us, &part) ||
+            !num_add(sum, part, &sum))
+            return -1;
+        text += strlen(units[u].unit);
+    }
+    return sum;
+}
+
+/* Who asked is not listening any more: no work is done for nobody. */
+static bool is_in_time(const struct httpd_request *request, struct httpd_response *reply)
+{
+    const char *text = httpd_query(request, "timeout");
+    int64_t timeout_us = read_timeout_us(text);
+    if (timeout_us < 0) {
+        reject(reply, 400, "BadRequest", "timeout: must be a time such as 5s");
+        return false;
+    }
+    if (timeout_us > 0 && clock_mono_us() - request->began_us > timeout_us) {
+        reject(reply, 504, "Timeout", "the review was longer on its way than its timeout");
+        return false;
+    }
+    return true;
+}
+
 static void handle(void *arg, const struct httpd_request *request, struct httpd_response *reply)
 {
     const struct server *s = arg;
+    reply->close = atomic_load(&s->draining);
     int64_t began_us = clock_mono_us();
     bool mutate = str_eq(request->path, PATH_MUTATE);
     if (!mutate && !str_eq(request->path, PATH_VALIDATE)) {
@@ -152,6 +203,8 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
         reject(reply, 415, "UnsupportedMediaType", "reviews are application/json");
         return;
     }
+    if (!is_in_time(request, reply))
+        return;
     struct arena arena;
     struct review_outcome outcome;
     arena_init(&arena, 16 * 1024);
@@ -162,6 +215,22 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
     report(&outcome);
     arena_deinit(&arena);
     metrics_observe_us(&durations, NULL, clock_mono_us() - began_us);
+}
+
+/* Beside the connections: watches, certificates, probes, logs. */
+enum { OTHER_FILES = 64 };
+
+/* A connection that cannot be accepted is a pod that nobody looks at: as many files as connections, where we are allowed. */
+static void allow_files(int64_t connections)
+{
+    struct rlimit files;
+    rlim_t need = (rlim_t)connections + OTHER_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
+        return;
+    files.rlim_cur = files.rlim_max < need ? files.rlim_max : need;
+    if (setrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < need)
+        log_warn("the limit of open files is below --max-connections",
+                 kv("files", (int64_t)files.rlim_cur), kv("connections", connections));
 }
 
 int server_start(struct server **out, const struct server_options *o,
@@ -178,6 +247,7 @@ int server_start(struct server **out, const struct server_options *o,
                                 .tls = true,
                                 .handler = handle,
                                 .arg = s};
+    allow_files(o->max_connections);
     metrics_register(&requests);
     metrics_register(&kinds);
     metrics_register(&injections);
@@ -189,6 +259,11 @@ int server_start(struct server **out, const struct server_options *o,
     }
     *out = s;
     return 0;
+}
+
+void server_drain(struct server *s)
+{
+    atomic_store(&s->draining, true);
 }
 
 void server_stop(struct server *s)

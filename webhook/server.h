@@ -26,6 +26,8 @@ struct server;
 int server_start(struct server **out, const struct server_options *o,
                  const struct review_config *config, struct error *err);
 /* Requests that have begun are answered. NULL is fine. */
+/* From now on every reply ends its connection, so that peers come back elsewhere: called some time before server_stop. Any thread. */
+void server_drain(struct server *s);
 void server_stop(struct server *s);
 uint16_t server_port(const struct server *s);
 /* Any thread. Running connections keep the certificate that they began with. */

@@ -76,6 +76,7 @@ struct request {
     struct httpd *server;
     struct connection *connection;
     char *query;
+    int64_t began_us;
     struct strbuf body;
     size_t discarded;
     bool begun;
@@ -318,6 +319,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     const char *mark = strchr(uri, '?');
     r->query = mem_strdup(mark != NULL ? mark + 1 : "");
     r->server = h;
+    r->began_us = clock_mono_us();
     strbuf_init(&r->body);
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -381,7 +383,7 @@ static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
         abort();
     MHD_add_response_header(out, MHD_HTTP_HEADER_CONTENT_TYPE, response->content_type);
     pthread_mutex_lock(&r->server->lock);
-    bool closing = r->server->stopping;
+    bool closing = r->server->stopping || response->close;
     if (r->connection != NULL)
         r->connection->since_ms = clock_mono_ms();
     pthread_mutex_unlock(&r->server->lock);
@@ -447,6 +449,7 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
         .body = r->body.ptr,
         .body_len = n,
         .body_insitu = r->body.ptr,
+        .began_us = r->began_us,
         .connection_ = mhd,
     };
     struct httpd_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};

@@ -29,6 +29,7 @@ struct httpd_request {
     size_t body_len;
     char *body_insitu; /* the same bytes, for json_parse_insitu: writable, with JSON_PADDING more
                           behind them */
+    int64_t began_us;  /* on clock_mono_us: when the request line was here */
     void *connection_;
 };
 /* Value of a query argument, decoded; "" when it has none, NULL when it is absent. Borrowed for the
@@ -41,6 +42,7 @@ struct httpd_response {
     int status;               /* 200 unless set */
     const char *content_type; /* static string; "text/plain; charset=utf-8" unless set */
     struct strbuf body; /* left empty with a status from 400 on: the status' own name in one line */
+    bool close;         /* the connection ends with this reply */
 };
 
 typedef void (*httpd_handler)(void *arg, const struct httpd_request *request,

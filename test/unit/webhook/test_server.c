@@ -145,6 +145,19 @@ static void requests_get_the_right_answer(void **state)
          "\"allowed\":true,\"patchType\":\"JSONPatch\""},
         {"with a charset", "POST", "/mutate", "application/json; charset=utf-8", review.ptr, 200,
          "\"allowed\":true"},
+        {"the other path has no patch", "POST", "/validate?timeout=1m30s", "application/json",
+         review.ptr, 200, "\"allowed\":true}}"},
+        {"a deadline that is over", "POST", "/mutate?timeout=0ms1us", "application/json",
+         review.ptr, 504, "longer on its way than its timeout"},
+        {"a deadline that is none", "POST", "/mutate?timeout=soon", "application/json", review.ptr,
+         400, "timeout: must be a time such as 5s"},
+        {"a deadline without a unit", "POST", "/mutate?timeout=5", "application/json", review.ptr,
+         400, "timeout: must be a time such as 5s"},
+        {"a deadline beyond all time", "POST", "/mutate?timeout=9223372036854775807h",
+         "application/json", review.ptr, 400, "timeout: must be a time such as 5s"},
+        {"another version of the review", "POST", "/mutate", "application/json",
+         "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1beta1\"}", 400,
+         "only admission.k8s.io/v1 is spoken here, got 'admission.k8s.io/v1beta1'"},
         {"no JSON", "POST", "/mutate", "application/json", "x", 400, "body: not JSON"},
         {"no body", "POST", "/mutate", "application/json", "", 400, "body: not JSON"},
         {"another type", "POST", "/mutate", "text/plain", review.ptr, 415,
@@ -180,7 +193,9 @@ static void requests_get_the_right_answer(void **state)
                 strstr(metrics.ptr, "cosched_webhook_injections_total{trigger=\"gpu-mem\"} 3") !=
                     NULL);
     expect_true("with their time",
-                strstr(metrics.ptr, "cosched_webhook_request_duration_seconds_count 5") != NULL);
+                strstr(metrics.ptr, "cosched_webhook_request_duration_seconds_count 7") != NULL);
+    expect_true("by kind",
+                strstr(metrics.ptr, "cosched_webhook_objects_total{kind=\"Pod\"} 4") != NULL);
     expect_done();
 }
 
