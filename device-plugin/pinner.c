@@ -328,18 +328,50 @@ static void all(struct pinner *p)
         pinner_hurry(p, PINNER_HURRY_MS);
 }
 
-static void on_tick(void *arg)
+static bool has_pods(const struct pinner *p)
 {
-    struct pinner *p = arg;
-    pthread_mutex_lock(&p->lock);
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
+        const struct pinner_pod *x = value;
+        if (x->wants || x->held.len > 0)
+            return true;
+    }
+    return false;
+}
+
+static void look(struct pinner *p)
+{
     if (!p->open)
         open_cgroups(p);
     if (p->open)
         pinner_groups_look(p);
     p->is_static =
         p->config.cpu_manager_state != NULL && cpumanager_is_static(p->config.cpu_manager_state);
+}
+
+/* Most nodes have no pod that is pinned: there nobody is woken every second. */
+static void on_tick(void *arg)
+{
+    struct pinner *p = arg;
+    pthread_mutex_lock(&p->lock);
+    look(p);
     all(p);
+    p->resting = !has_pods(p);
     pthread_mutex_unlock(&p->lock);
+    if (p->resting)
+        loop_timer_beat(p->config.loop, &p->tick, PINNER_REST_MS, on_tick, p);
+    else
+        loop_timer_set(p->config.loop, &p->tick, PINNER_TICK_MS, on_tick, p);
+}
+
+/* Before the first pod that asks is taken in: what was seen last may be old. */
+static void rise(struct pinner *p, const struct pod *pod)
+{
+    if (!p->resting || !asks(pod))
+        return;
+    p->resting = false;
+    look(p);
     loop_timer_set(p->config.loop, &p->tick, PINNER_TICK_MS, on_tick, p);
 }
 
@@ -367,6 +399,7 @@ void pinner_machine(struct pinner *p, const struct cpu_topology *machine)
 void pinner_pod_put(struct pinner *p, const struct pod *pod)
 {
     pthread_mutex_lock(&p->lock);
+    rise(p, pod);
     struct pinner_pod *x = store(p, pod);
     decide(p, x);
     work(p, x);
@@ -390,8 +423,10 @@ void pinner_pods_reset(struct pinner *p, struct pod *const *pods, size_t len)
     const char *key;
     void *value;
     pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
+        rise(p, pods[i]);
         store(p, pods[i])->dirty = true;
+    }
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
         if (!((struct pinner_pod *)value)->dirty) {
             (void)map_remove(&p->pods, key);

@@ -17,7 +17,8 @@
 
 enum {
     PINNER_TICK_MS = 1000, /* everything is looked at again, whether anything was heard or not */
-    PINNER_HURRY_MS = 20,  /* a group whose files are not there yet */
+    PINNER_REST_MS = 10 * 1000,    /* the same while no pod of the node has to do with it */
+    PINNER_HURRY_MS = 20,          /* a group whose files are not there yet */
     PINNER_MISSING_MS = 10 * 1000, /* a container that runs and has no group is told */
     PINNER_ANSWER_MS = 5 * 1000,   /* an answer that the watch does not show is given again */
 };

@@ -71,6 +71,7 @@ struct pinner {
     int inotify;
     int class_wd[CGROUPS_PLACES];
     struct loop_timer tick, hurry;
+    bool resting; /* no pod has to do with it */
     char complaint[ERROR_TEXT_SIZE];
 };
 

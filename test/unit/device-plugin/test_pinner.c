@@ -343,6 +343,22 @@ static void the_static_policy(void **state)
     expect_done();
 }
 
+static void the_first_pod_after_a_rest(void **state)
+{
+    (void)state;
+    box(POD, "0-3\n");
+    box(POD "/" ID(1), "0-3\n");
+    start();
+    put("q", UID2, "", "");
+    tree_put(&f.tree, "", "state", "{\"policyName\":\"static\"}");
+    put("p", UID, ASKS CLAIM(ONE), "");
+    expect_str("what has changed during the rest is seen before", "0-3\n", cpus(POD "/" ID(1)));
+    expect_str("and told", "CpusetRefused", f.reason);
+    tree_put(&f.tree, "", "state", "{\"policyName\":\"none\"}");
+    wait_cpus("then it is looked at every second", POD "/" ID(1), "1");
+    expect_done();
+}
+
 static void memory_and_the_shared_pool(void **state)
 {
     (void)state;
@@ -423,6 +439,7 @@ int main(void)
         TEST(pods_that_are_left_alone),
         TEST(shared_cpus),
         TEST(the_static_policy),
+        TEST(the_first_pod_after_a_rest),
         TEST(memory_and_the_shared_pool),
         TEST(a_group_that_does_not_obey),
         TEST(metrics_of_containers),
