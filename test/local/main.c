@@ -39,7 +39,11 @@
 #include "test/local/server.h"
 #include "test/local/store.h"
 
-enum { EXIT_USAGE = 2, STOP_MS = 1500, FILE_MAX = 64 * 1024 * 1024 };
+enum {
+    EXIT_USAGE = 2,
+    STOP_MS = 8000 /* for nodes to end, each with its plugin */,
+    FILE_MAX = 64 * 1024 * 1024
+};
 
 struct local_options {
     const char *address, *state_dir, *nodes, *plugin, *fault_script, *hollow_template;

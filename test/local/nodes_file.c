@@ -22,7 +22,7 @@
  *                                 SYS between two
  *     "isolation": "none",        option of the device plugin
  *     "pluginArgs": ["--log-level=debug"],
- *     "plugin": true,             by default: where there are cards
+ *     "plugin": true,             by default: where there are cards or a topology
  *     "reorderMs": 50,            new pods are collected for so long, then admitted in random order
  *     "virtual": true,            no kubelet, no device plugin; label type=virtual-kubelet, taint
  *                                 virtual-kubelet.io/provider=alibabacloud:NoSchedule
@@ -139,6 +139,7 @@ static int read_topology(json *j, const char *base_dir, struct nodes_spec *s, st
     bool xml = str_ends(text, ".xml");
     s->topology =
         xml && text[0] != '/' ? arena_printf(a, "%s/%s", base_dir, text) : arena_strdup(a, text);
+    s->topology_is_xml = xml;
     struct cpucount count;
     if (cpucount_of(s->topology, xml, &count, err) < 0)
         return error_wrap(err, "topology");
@@ -307,7 +308,7 @@ static int read_plugin(json *j, struct nodes_spec *s, struct arena *a, struct er
     if (json_get(j, "isolation") != NULL && isolation == NULL)
         return error_set(err, ERROR_INVALID, "isolation: must be a string");
     s->isolation = isolation != NULL ? arena_strdup(a, isolation) : NULL;
-    bool wanted = json_get_bool(j, "plugin", s->cards.cards_len > 0);
+    bool wanted = json_get_bool(j, "plugin", s->cards.cards_len > 0 || s->topology != NULL);
     s->plugin = wanted && s->role == NODES_FILE_KUBELET;
     if (json_get(j, "reorderMs") != NULL && (!json_get_int(j, "reorderMs", &s->reorder_ms) ||
                                              s->reorder_ms < 0 || s->reorder_ms > REORDER_MAX_MS))

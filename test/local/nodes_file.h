@@ -22,7 +22,7 @@ enum {
 };
 
 enum nodes_file_role {
-    NODES_FILE_KUBELET, /* a twin of the kubelet; a device plugin where there are cards */
+    NODES_FILE_KUBELET, /* a twin of the kubelet; a device plugin where there are cards or a topology */
     NODES_FILE_VIRTUAL, /* as virtual-kubelet's nodes: no kubelet, label and taint */
     NODES_FILE_HOLLOW,  /* only an API object; its pods run by themselves */
 };
@@ -37,8 +37,9 @@ struct nodes_spec {
     uint32_t number;     /* from 0, in the order of the file: pods' addresses are made from it */
     struct resources amounts;
     const char *topology; /* a synthetic hwloc description or the path of an XML file; NULL: none */
-    unsigned cpus, numa;  /* of the topology; without one, of amounts and 1 */
-    bool plugin;          /* runs cosched-device-plugin */
+    bool topology_is_xml;
+    unsigned cpus, numa; /* of the topology; without one, of amounts and 1 */
+    bool plugin;         /* runs cosched-device-plugin */
     const char *isolation;
     const char **plugin_args; /* further ones, NULL-terminated */
     struct gpu_inventory cards;

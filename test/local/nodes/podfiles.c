@@ -103,7 +103,7 @@ int podfiles_prepare(const struct podfiles *f, struct error *err)
                                         "/kubepods/burstable"};
     char path[PODFILES_PATH];
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (!str_format(path, sizeof path, "%s/cgroup%s", f->node_dir, parts[i]))
+        if (!str_format(path, sizeof path, "%s/cgroup/cpuset%s", f->node_dir, parts[i]))
             return error_set(err, ERROR_INVALID, "%s: the name is too long", f->node_dir);
         if (make_cgroup(f, path, err) < 0)
             return -1;
@@ -127,12 +127,12 @@ int podfiles_cgroup(const struct podfiles *f, const struct podview *v, const cha
                     struct error *err)
 {
     char path[PODFILES_PATH];
-    if (!str_format(path, sizeof path, "%s/cgroup/kubepods%s/pod%s", f->node_dir, qos_dir(v),
+    if (!str_format(path, sizeof path, "%s/cgroup/cpuset/kubepods%s/pod%s", f->node_dir, qos_dir(v),
                     v->model->uid) ||
         make_cgroup(f, path, err) < 0)
         return -1;
-    if (!str_format(path, sizeof path, "%s/cgroup/kubepods%s/pod%s/%s", f->node_dir, qos_dir(v),
-                    v->model->uid, container_id))
+    if (!str_format(path, sizeof path, "%s/cgroup/cpuset/kubepods%s/pod%s/%s", f->node_dir,
+                    qos_dir(v), v->model->uid, container_id))
         return error_set(err, ERROR_INVALID, "%s: the name is too long", f->node_dir);
     return make_cgroup(f, path, err);
 }
@@ -141,15 +141,16 @@ void podfiles_end_container(const struct podfiles *f, const struct podview *v,
                             const char *container_id)
 {
     char path[PODFILES_PATH];
-    if (container_id[0] != '\0' && str_format(path, sizeof path, "%s/cgroup/kubepods%s/pod%s/%s",
-                                              f->node_dir, qos_dir(v), v->model->uid, container_id))
+    if (container_id[0] != '\0' &&
+        str_format(path, sizeof path, "%s/cgroup/cpuset/kubepods%s/pod%s/%s", f->node_dir,
+                   qos_dir(v), v->model->uid, container_id))
         podfiles_remove(path);
 }
 
 void podfiles_end_pod(const struct podfiles *f, const struct podview *v)
 {
     char path[PODFILES_PATH];
-    if (str_format(path, sizeof path, "%s/cgroup/kubepods%s/pod%s", f->node_dir, qos_dir(v),
+    if (str_format(path, sizeof path, "%s/cgroup/cpuset/kubepods%s/pod%s", f->node_dir, qos_dir(v),
                    v->model->uid))
         podfiles_remove(path);
     if (str_format(path, sizeof path, "%s/pods/%s", f->node_dir, v->model->uid))

@@ -8,7 +8,7 @@
  *   NODE/cards.json, NODE/device-plugin.log
  *   NODE/pods/UID/CONTAINER/env                      KEY=VALUE lines from Allocate
  *   NODE/pods/UID/CONTAINER/devices                  mounts, device files and CDI names from Allocate
- *   NODE/cgroup/kubepods/[besteffort|burstable]/podUID/CONTAINERID/{cpuset.cpus,cpuset.mems,tasks}
+ *   NODE/cgroup/cpuset/kubepods/[besteffort|burstable]/podUID/CONTAINERID/{cpuset.cpus,cpuset.mems,tasks}
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct podfiles {
     const char *node_dir;
     unsigned cpus, numa; /* of the node */
 };
-/* cgroup/ and cgroup/kubepods/, where there are none yet. */
+/* cgroup/cpuset/ and cgroup/cpuset/kubepods/, where there are none yet. */
 int podfiles_prepare(const struct podfiles *f, struct error *err);
 /* name: "env", "devices". */
 int podfiles_container(const struct podfiles *f, const char *uid, const char *container,

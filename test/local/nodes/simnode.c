@@ -141,6 +141,15 @@ static void on_plugin_end(void *arg, uint32_t events)
     n->plugin_backoff_ms = num_min(n->plugin_backoff_ms * 2, BACKOFF_MAX_MS);
 }
 
+/* This machine's CPUs are not the node's. */
+static const char *cpu_topology(const struct nodes_spec *s, struct arena *a)
+{
+    if (s->topology == NULL)
+        return "--cpu-topology=off";
+    return arena_printf(a, "--cpu-topology=%s:%s", s->topology_is_xml ? "xml" : "synthetic",
+                        s->topology);
+}
+
 static void plugin_start(void *arg)
 {
     struct simnode *n = arg;
@@ -154,7 +163,7 @@ static void plugin_start(void *arg)
     const char **argv = arena_new(&a, const char *, ARGS_FIXED + NODES_FILE_ARGS_MAX + 1);
     argv[k++] = n->c.plugin_binary;
     argv[k++] = arena_printf(&a, "--node-name=%s", s->name);
-    argv[k++] = "--backend=sim";
+    argv[k++] = s->cards.cards_len > 0 ? "--backend=sim" : "--backend=none";
     argv[k++] = arena_printf(&a, "--sim-file=%s", n->cards);
     argv[k++] = "--scan-interval=500ms";
     argv[k++] = "--recovery-hold=500ms"; /* a fault that ends is seen to end */
@@ -162,7 +171,8 @@ static void plugin_start(void *arg)
     argv[k++] = arena_printf(&a, "--state-dir=%s/state", n->dir);
     argv[k++] = "--http-address=127.0.0.1"; /* several nodes, one machine: nobody outside asks */
     argv[k++] = "--http-port=0";
-    argv[k++] = "--cpu-topology=off"; /* this machine's CPUs are not the node's */
+    argv[k++] = cpu_topology(s, &a);
+    argv[k++] = arena_printf(&a, "--cgroup-root=%s/cgroup", n->dir);
     if (n->c.kubeconfig_path != NULL)
         argv[k++] = arena_printf(&a, "--kubeconfig=%s", n->c.kubeconfig_path);
     if (s->isolation != NULL)
