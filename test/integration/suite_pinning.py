@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CPUs of a node: what is published of them, and that containers are where their pod's annotation says.
+
+The pods are bound by hand, with the annotation in the Binding as the scheduler writes it. On the real node the cgroups are the kernel's (v1, cgroupfs); the other layouts are in the
+unit tests, on directory trees.
+"""
+import json
+import os
+import signal
+import time
+
+from harness import MERGE, Failed, case, check, check_equal, free_port, http_get, wait_until
+from suite_device_plugin import TOLERATE_ALL, wait_running
+from suite_hardware import metric
+
+TOPOLOGY = "cosched.io/cpu-topology"
+APPLIED = "cosched.io/cpuset-applied"
+
+
+def claim(**containers):
+    """claim(main=(0, [1])): container main has CPU 1 of NUMA node 0."""
+    return json.dumps({name: {str(numa): {"elems": {str(cpu): {} for cpu in cpus}}} for name, (numa, cpus) in containers.items()}, separators=(",", ":"))
+
+
+def start_plugin(suite, *args, ready=True):
+    """On the real node, without cards: what is left is the CPUs."""
+    c, port = suite.cluster, free_port()
+    p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", f"--node-name={c.env['K8S_NODE']}", "--backend=none",
+                      f"--device-plugin-dir={c.env['KUBELET_DEVICE_PLUGIN_DIR']}", f"--pod-resources-socket={c.env['KUBELET_POD_RESOURCES_SOCKET']}",
+                      f"--state-dir={suite.directory}/cpu-state", f"--kubelet-cgroup-root={cgroup_root(c)}", "--http-address=127.0.0.1", f"--http-port={port}", *args)
+    p.port = port
+    if ready:
+        wait_until(lambda: http_get(port, "/readyz")[0] == 200, "the plugin is ready")
+    return p
+
+
+def cgroup_root(c):
+    """The kubelet's own cgroupRoot: what is before /kubepods."""
+    return c.env["KUBELET_CGROUP_ROOT"].removesuffix("/kubepods") or "/"
+
+
+def bound_pod(c, ns, name, cpuset, containers=("main",), command="sleep 3600", asks="true", limits=True, **spec):
+    """A pod with limits.cpu 1 in each container, bound to the real node with this claim."""
+    amounts = {"limits": {"cpu": "1", "memory": "64Mi"}, "requests": {"cpu": "10m"}} if limits else {}
+    boxes = [{"name": n, "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", command], "resources": amounts} for n in containers]
+    c.do("POST", f"/api/v1/namespaces/{ns}/pods",
+         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {"cpuset-scheduler": asks} if asks else {}},
+          "spec": {"containers": boxes, "hostNetwork": True, "terminationGracePeriodSeconds": 0, "tolerations": TOLERATE_ALL, "schedulerName": "by-hand", **spec}})
+    c.do("POST", f"/api/v1/namespaces/{ns}/pods/{name}/binding",
+         {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "annotations": {"cpuset": cpuset}},
+          "target": {"apiVersion": "v1", "kind": "Node", "name": c.env["K8S_NODE"]}})
+
+
+def groups(c, pod):
+    """The cgroups of the pod's containers and sandbox, by id."""
+    for qos in ("", "burstable/", "besteffort/"):
+        top = f"/sys/fs/cgroup/cpuset{c.env['KUBELET_CGROUP_ROOT']}/{qos}pod{pod['metadata']['uid']}"
+        if os.path.isdir(top):
+            return {d: os.path.join(top, d) for d in os.listdir(top) if os.path.isdir(os.path.join(top, d))}
+    return {}
+
+
+def container_id(c, ns, name, container="main"):
+    """Of the container that runs now."""
+    for status in c.pod(ns, name)["status"].get("containerStatuses", []):
+        if status["name"] == container and "running" in status["state"]:
+            return status["containerID"].split("://")[1]
+    raise Failed(f"{container} of {name} does not run")
+
+
+def read(*parts):
+    with open(os.path.join(*parts), encoding="ascii") as f:
+        return f.read()
+
+
+def seen(group):
+    """cpuset.cpus, and what each process in it may use."""
+    allowed = set()
+    for pid in read(group, "cgroup.procs").split():
+        for line in read("/proc", pid, "status").splitlines():
+            if line.startswith("Cpus_allowed_list:"):
+                allowed.add(line.split()[1])
+    return read(group, "cpuset.cpus").strip(), allowed
+
+
+def wait_pinned(c, ns, name, cpus, what, container="main", seconds=10.0):
+    """All processes of the container that runs now have these CPUs."""
+
+    def ask():
+        group = groups(c, c.pod(ns, name))[container_id(c, ns, name, container)]
+        return group if seen(group) == (cpus, {cpus}) else None
+
+    return wait_until(ask, f"{what}: {container} of {name} is on CPU {cpus}", seconds, 0.02)
+
+
+@case("the layout of a simulated machine is published on its node, with the CPUs that are reserved, by a plugin that has no cards")
+def published(suite):
+    c = suite.cluster
+    suite.node("cpus-1")
+    port = free_port()
+    p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", "--node-name=cpus-1", "--backend=none", f"--kubelet-dir={suite.directory}",
+                      f"--state-dir={suite.directory}/cpus-1", "--cpu-topology=synthetic:pack:2 [numa] l3:2 core:2 pu:2(indexes=core:pu)", "--reserved-cpus=0,8",
+                      "--http-address=127.0.0.1", f"--http-port={port}")
+    text = wait_until(lambda: c.get("/api/v1/nodes/cpus-1")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published")
+    check_equal(json.loads(text), {"v": 1, "sockets": ["0-3,8-11", "4-7,12-15"], "numa": ["0-3,8-11", "4-7,12-15"],
+                                   "l3": ["0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15"], "cores": "smt2:8", "offline": "", "reserved": "0,8"}, TOPOLOGY)
+    wait_until(lambda: http_get(port, "/readyz")[0] == 200, "it is ready without cards")
+    c.do("PATCH", "/api/v1/nodes/cpus-1", {"metadata": {"annotations": {TOPOLOGY: "{}"}}}, MERGE)
+    wait_until(lambda: c.get("/api/v1/nodes/cpus-1")["metadata"]["annotations"][TOPOLOGY] == text, "what somebody else writes there is put right")
+    p.stop()
+
+
+@case("a real container is on the CPU of its claim from its start, after its restart and the kubelet's, after the plugin was killed and came back, and after somebody moved it",
+      needs={"kubelet", "alone"})
+def pinned(suite):
+    c, ns = suite.cluster, suite.namespace()
+    p = start_plugin(suite)
+    node = c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")
+    layout = json.loads(wait_until(lambda: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published"))
+    check_equal(sum(len(expand(s)) for s in layout["numa"]), int(node["status"]["capacity"]["cpu"]), "CPUs of the machine")
+    cpu = max(expand(layout["numa"][0]))
+    wanted = claim(main=(0, [cpu]))
+    bound_pod(c, ns, "one", wanted)
+    wait_running(c, ns, "one")
+    started = time.monotonic()
+    group = wait_pinned(c, ns, "one", str(cpu), "after its start", seconds=1.0)
+    check(time.monotonic() - started <= 1.0, "pinned later than 1 s after it was seen to run")
+    wait_until(lambda: c.pod(ns, "one")["metadata"]["annotations"].get(APPLIED) == wanted, "the answer")
+
+    os.kill(int(read(group, "cgroup.procs").split()[0]), signal.SIGKILL)
+    wait_until(lambda: c.pod(ns, "one")["status"]["containerStatuses"][0]["restartCount"] == 1, "the container is restarted", 60)
+    wait_running(c, ns, "one")
+    again = wait_pinned(c, ns, "one", str(cpu), "after its restart")
+    check(again != group, "the restarted container is another one")
+
+    with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
+        f.write(layout["numa"][0])
+    wait_pinned(c, ns, "one", str(cpu), "somebody wrote its cpuset.cpus", seconds=2.0)
+
+    c.k8s("stop", "kubelet")
+    c.k8s("start", "kubelet")
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/one", {"metadata": {"labels": {"seen": "again"}}}, MERGE)
+    bound_pod(c, ns, "after", "", asks=None)
+    wait_running(c, ns, "after")  # the new kubelet has been over all pods
+    check_equal(seen(again), (str(cpu), {str(cpu)}), "after the kubelet's restart")
+
+    p.kill()
+    with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
+        f.write(layout["numa"][0])
+    p = start_plugin(suite)
+    wait_pinned(c, ns, "one", str(cpu), "after the plugin was killed and came back")
+    with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
+        f.write(layout["numa"][0])
+    wait_pinned(c, ns, "one", str(cpu), "the new plugin hears it too", seconds=2.0)
+    check_equal(metric(p.port, "pinned_cpus", pod="one", container="main"), 1, "metric")
+
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/one", {"metadata": {"annotations": {"cpuset": None}}}, MERGE)
+    wait_until(lambda: seen(again)[0] == layout["numa"][0], "without the annotation it has all CPUs")
+    wait_until(lambda: c.pod(ns, "one")["metadata"]["annotations"].get(APPLIED) == "", "and the answer says so")
+    top = os.path.dirname(again)
+    c.delete_pod(ns, "one")
+    wait_until(lambda: not os.path.exists(top), "the pod's cgroup goes with it", 60)
+    p.stop()
+
+
+@case("each container of a pod is on its own CPU, in any QoS class; a claim edited by hand moves nobody, with an Event; nobody else is touched", needs={"kubelet"})
+def containers(suite):
+    c, ns = suite.cluster, suite.namespace()
+    p = start_plugin(suite)
+    layout = json.loads(wait_until(lambda: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published"))
+    cpus = sorted(expand(layout["numa"][0]))[:2]
+    check_equal(len(cpus), 2, "this machine has two CPUs or more")
+    bound_pod(c, ns, "free", "", asks=None)
+    bound_pod(c, ns, "two", claim(a=(0, [cpus[0]]), b=(0, [cpus[1]])), containers=("a", "b"), limits=False)
+    for name in ("two", "free"):
+        wait_running(c, ns, name)
+    wait_pinned(c, ns, "two", str(cpus[0]), "best effort", "a")
+    wait_pinned(c, ns, "two", str(cpus[1]), "best effort", "b")
+    check_equal(seen(groups(c, c.pod(ns, "free"))[container_id(c, ns, "free")])[0], layout["numa"][0], "the CPUs of a pod that does not ask")
+
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/two", {"metadata": {"annotations": {"cpuset": claim(a=(0, [cpus[1]]), b=(0, [cpus[1]]))}}}, MERGE)
+    wait_until(lambda: [e for e in c.events(ns, "two", "CpusetRefused") if "goes beyond" in e["message"]], "an Event about the edit")
+    wait_pinned(c, ns, "two", str(cpus[0]), "after the edit", "a")
+    bound_pod(c, ns, "thief", claim(main=(0, [cpus[0]])))
+    wait_until(lambda: [e for e in c.events(ns, "thief", "CpusetRefused") if f"CPUs {cpus[0]} are bound to another pod" in e["message"]], "an Event about the conflict")
+    bound_pod(c, ns, "dreamer", claim(main=(0, [1000])))
+    wait_until(lambda: [e for e in c.events(ns, "dreamer", "CpusetRefused") if "the node has no CPU 1000" in e["message"]], "an Event about the CPU")
+    for name in ("thief", "dreamer"):
+        wait_running(c, ns, name)
+        check_equal(seen(groups(c, c.pod(ns, name))[container_id(c, ns, name)])[0], layout["numa"][0], f"the CPUs of {name}")
+        check(not c.pod(ns, name)["metadata"]["annotations"].get(APPLIED), f"an answer for {name}")
+    check_equal(metric(p.port, "pins_total", result="refused"), 3, "refusals")
+    p.stop()
+
+
+def expand(text):
+    """The numbers of a CPU list."""
+    ends = [part.split("-") for part in text.split(",") if part]
+    return {cpu for e in ends for cpu in range(int(e[0]), int(e[-1]) + 1)}
