@@ -29,7 +29,7 @@
 #include "device-plugin/runtime.h"
 #include "device-plugin/service.h"
 #include "device-plugin/settings.h"
-#include "device-plugin/slim.h"
+#include "lib/base/slim.h"
 #include "device-plugin/tend.h"
 #include "lib/base/log.h"
 #include "lib/base/loop.h"

@@ -16,6 +16,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/options.h"
 #include "lib/base/probes.h"
+#include "lib/base/slim.h"
 #include "lib/kube/api.h"
 #include "lib/kube/config.h"
 #include "lib/kube/http.h"
@@ -122,6 +123,7 @@ struct app {
     struct probes probes;
     unsigned need_certificate, need_bundle, need_namespaces, need_serving;
     struct loop_timer end;
+    struct slim slim;
     struct kube_config *config;
     struct arena arena; /* the options, parsed */
     struct rules_config rules;
@@ -205,6 +207,7 @@ static int start(struct app *app, struct error *err)
         .rules = app->rules, .enter = world_enter, .leave = world_leave, .arg = app->world};
     if (server_start(&app->http, &app->server, &review, err) < 0 || start_certs(app, ns, err) < 0)
         return -1;
+    slim_start(&app->slim, app->loop);
     log_info("started", kv("version", options_version()), kv("address", app->server.address),
              kv("port", server_port(app->http)), kv("namespace", ns));
     return 0;
@@ -212,6 +215,7 @@ static int start(struct app *app, struct error *err)
 
 static void stop(struct app *app)
 {
+    slim_stop(&app->slim);
     keeper_stop(app->certs);
     server_stop(app->http);
     world_stop(app->world);
@@ -297,6 +301,7 @@ int main(int argc, char **argv)
                                           {log_option_rows, &app.log},
                                           {0}};
     loop_block_signals();
+    slim_init();
     switch (options_parse(&program, tables, argc, argv, &files, &err)) {
     case OPTIONS_EXIT:
         return 0;

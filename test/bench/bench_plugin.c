@@ -8,7 +8,7 @@
  * the figures are medians of the rounds.
  *
  *   1. A minute in which the kubelet and the API server are connected and nothing happens: CPU of all threads, memory at its end. It begins when the plugin
- *      has let go of what only its start has needed (device-plugin/slim).
+ *      has let go of what only its start has needed (lib/base/slim).
  *   2. The rounds. Private memory after a tenth of them against that at their end shows growth. (The total also moves with code that comes back when it is used, such
  *      as the TLS library's when a watch brings a bookmark.)
  *   3. The kubelet restarts: from there to the list of all ids.
@@ -21,7 +21,7 @@
 #include <dirent.h>
 
 #include "device-plugin/rpc.h"
-#include "device-plugin/slim.h"
+#include "lib/base/slim.h"
 #include "device-plugin/wire.h"
 #include "lib/base/arena.h"
 #include "lib/base/options.h"

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "device-plugin/rpc.h"
-#include "device-plugin/slim.h"
+#include "lib/base/slim.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/num.h"

@@ -19,7 +19,7 @@
  * block of 64 KiB or more (libcurl's buffers, lists of pods) is mapped on its own: of a buffer only the pages that were used
  * count, and all of it is given back when it is freed.
  */
-#include "device-plugin/slim.h"
+#include "lib/base/slim.h"
 
 #include <link.h>
 #include <malloc.h>
