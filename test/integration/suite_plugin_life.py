@@ -7,6 +7,7 @@ times that were promised are checked as well, and not only printed: elsewhere th
 """
 import base64
 import collections
+import datetime
 import json
 import os
 import random
@@ -378,13 +379,26 @@ def heartbeat(c):
     return ready["lastHeartbeatTime"]
 
 
+def registrations(log):
+    """Milliseconds from each new socket of the kubelet's to the registration."""
+    at = lambda line: datetime.datetime.fromisoformat(re.match(r"ts=(\S+)Z", line)[1]).timestamp() * 1000
+    started, found = None, []
+    for line in log.splitlines():
+        if "the kubelet has started" in line:
+            started = at(line)
+        elif started and re.search("registered with the kubelet.*aliyun.com/gpu-mem", line):
+            found.append(at(line) - started)
+            started = None
+    return found
+
+
 class RealLife:
     """The plugin on the real kubelet, which is killed and comes back at once, as by a supervisor."""
 
     def __init__(self, suite, *args):
         self.suite, self.c, self.args = suite, suite.cluster, args
         self.cards = Cards(suite, "count=4")
-        self.before = 0
+        self.before, self.took_ms = 0, []
         self.plugin = self.start()
         set_mode(self.c, "share")
         wait_until(lambda: real_memory(self.c) == "60", "60 GiB are allocatable", 60)
@@ -398,6 +412,7 @@ class RealLife:
     def kill_plugin(self):
         """Returns when it was started again."""
         self.plugin.kill()
+        self.took_ms += registrations(self.plugin.output())
         began = time.monotonic()
         self.plugin = self.start()
         self.before = 0
@@ -458,6 +473,8 @@ def real_kills(suite):
         burst.remove()
     print(f"     {rounds} kills of the plugin: right again after {max(back['plugin']):.1f} s at most; {rounds} restarts of the kubelet: after "
           f"{max(back['kubelet']):.1f} s at most, from its start", flush=True)
+    took_ms = life.took_ms + registrations(life.plugin.output())
+    print(f"     registered {max(took_ms):.0f} ms after the kubelet's socket at most, {sorted(took_ms)[len(took_ms) // 2]:.0f} ms in the middle", flush=True)
     print(f"     {sum(rules.values())} pods refused{': ' if rules else ''}{', '.join(f'{n} because {rule}' for rule, n in sorted(rules.items()))}; "
           f"the last replacement ran {max(replaced, default=0):.1f} s after its refusal at most", flush=True)
     # Every card has what it had: 8 GiB are out on three of them.
