@@ -256,7 +256,7 @@ static void write_cdi(struct agent *g)
     struct error err = ERROR_INIT;
     AUTO_STRBUF text;
     strbuf_init(&text);
-    if (g->config.cdi_dir == NULL || g->config.list == AGENT_ENVVAR ||
+    if (g->config.cdi_dir == NULL || g->config.cdi_nvidia || g->config.list == AGENT_ENVVAR ||
         g->config.list == AGENT_DEVICE_SPECS)
         return;
     if (g->config.list == AGENT_AUTO && access(g->config.cdi_dir, F_OK) < 0)
@@ -280,6 +280,10 @@ static void set_answer(struct agent *g)
     struct service_answer w = {.engine = g->engine, .isolation = &g->config.isolation};
     if (g->config.list == AGENT_DEVICE_SPECS)
         w.list = RESPONSE_DEVICE_SPECS;
+    else if (g->config.cdi_nvidia && (g->config.list == AGENT_CDI ||
+                                      (g->config.list == AGENT_AUTO && g->config.cdi_dir != NULL &&
+                                       access(g->config.cdi_dir, F_OK) == 0)))
+        w.list = RESPONSE_CDI_NVIDIA;
     else if (g->cdi_written.len > 0)
         w.list = RESPONSE_CDI;
     service_set_answer(g->config.service, &w);

@@ -36,6 +36,7 @@ struct agent_config {
         *mps_log;         /* --mps-control: the daemon that we run; NULL: somebody else's */
     enum agent_list list; /* --device-list */
     const char *cdi_dir;  /* where the CDI spec goes */
+    bool cdi_nvidia;      /* NVIDIA's spec names the cards: none is written */
     bool exclusive;       /* --exclusive-resource: nvidia.com/gpu is ours in mode default */
     int64_t foreign_ms;   /* 0: AGENT_FOREIGN_MS */
     /* Each may be NULL. */

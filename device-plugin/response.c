@@ -50,14 +50,15 @@ static void list_cards(const struct gpu_inventory *inv, enum response_list list,
     size_t n = grant->whole ? grant->visible_len : grant->shares_len;
     if (list == RESPONSE_ENVVAR)
         return;
+    bool cdi = list == RESPONSE_CDI || list == RESPONSE_CDI_NVIDIA;
+    const char *kind = list == RESPONSE_CDI ? RESPONSE_CDI_KIND : RESPONSE_CDI_KIND_NVIDIA;
     const char **items = arena_new(a, const char *, n + COMMON);
     for (size_t i = 0; i < n; i++) {
         const struct gpu_card *c =
             &inv->cards[grant->whole ? grant->visible[i] : grant->shares[i].card];
-        items[i] = list == RESPONSE_CDI ? arena_printf(a, RESPONSE_CDI_KIND "=%s", c->uuid)
-                                        : response_device(c, a);
+        items[i] = cdi ? arena_printf(a, "%s=%s", kind, c->uuid) : response_device(c, a);
     }
-    if (list == RESPONSE_CDI) {
+    if (cdi) {
         out->cdi = items;
         out->cdi_len = n;
         return;

@@ -15,11 +15,13 @@
 enum { RESPONSE_ENVS_MAX = 16, RESPONSE_MOUNTS_MAX = 4 };
 
 #define RESPONSE_CDI_KIND "cosched.io/gpu"
+#define RESPONSE_CDI_KIND_NVIDIA "nvidia.com/gpu"
 
 /* How the container runtime is told about the cards, beside the environment that every container gets. */
 enum response_list {
     RESPONSE_ENVVAR,      /* NVIDIA's runtime reads NVIDIA_VISIBLE_DEVICES */
     RESPONSE_CDI,         /* names of our CDI spec */
+    RESPONSE_CDI_NVIDIA,  /* names of the one that NVIDIA's toolkit makes */
     RESPONSE_DEVICE_SPECS /* the device files themselves */
 };
 
@@ -39,7 +41,7 @@ struct response {
     size_t mounts_len;
     const char **devices; /* files, the same inside and outside */
     size_t devices_len;
-    const char **cdi; /* "cosched.io/gpu=GPU-…" */
+    const char **cdi; /* "cosched.io/gpu=GPU-…", "nvidia.com/gpu=GPU-…" */
     size_t cdi_len;
 };
 

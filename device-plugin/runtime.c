@@ -7,6 +7,7 @@
 #include "lib/model/names.h"
 
 enum { ISOLATION_AUTO, ISOLATION_NONE };
+enum { CDI_OWN, CDI_NVIDIA };
 
 #define OFFSET(field) offsetof(struct runtime_options, field)
 
@@ -68,6 +69,14 @@ const struct option_row runtime_option_rows[] = {
      .meta = "DIR",
      .help =
          "Where the container runtime looks for CDI specs. With --device-list=cdi it is made if its parent exists."},
+    {.name = "cdi-spec",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(cdi_spec),
+     .choices = "own|nvidia",
+     .fallback = "own",
+     .help =
+         "Whose CDI spec names the cards. own: ours, written here, with the device files and nothing else. nvidia: the one of "
+         "NVIDIA's toolkit (nvidia-ctk cdi generate, with names by uuid), which also brings the driver's libraries."},
     {0}};
 
 void runtime_apply(const struct runtime_options *o, struct agent_config *c)
@@ -80,4 +89,5 @@ void runtime_apply(const struct runtime_options *o, struct agent_config *c)
     c->mps_log = o->mps_log;
     c->list = (enum agent_list)o->device_list;
     c->cdi_dir = o->cdi_dir;
+    c->cdi_nvidia = o->cdi_spec == CDI_NVIDIA;
 }

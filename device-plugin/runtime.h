@@ -13,6 +13,7 @@ struct runtime_options { /* rows: runtime_option_rows */
     const char *mps_control, *mps_pipe, *mps_log, *mps_shm, *cgpu_dir;
     int device_list; /* enum agent_list */
     const char *cdi_dir;
+    int cdi_spec; /* own, nvidia */
 };
 extern const struct option_row runtime_option_rows[];
 

@@ -289,8 +289,9 @@ def device_list(suite):
     place = tempfile.mkdtemp(prefix="cl", dir="/tmp")
     suite.stack.callback(shutil.rmtree, place)
     os.mkdir(f"{place}/auto")
-    how = {"cdi": "cdi", "auto": "auto", "missing": "auto", "files": "device-specs", "env": "envvar"}
-    nodes = Nodes(suite, [gpu_node(f"list-{name}", "share", T4, 2, pluginArgs=[f"--device-list={value}", f"--cdi-dir={place}/{name}"])
+    how = {"cdi": "cdi", "auto": "auto", "missing": "auto", "files": "device-specs", "env": "envvar", "nvidia": "cdi"}
+    nodes = Nodes(suite, [gpu_node(f"list-{name}", "share", T4, 2, pluginArgs=[f"--device-list={value}", f"--cdi-dir={place}/{name}",
+                                                                                f"--cdi-spec={'nvidia' if name == 'nvidia' else 'own'}"])
                           for name, value in how.items()])
     suite.scheduler()
     for name in how:
@@ -302,6 +303,7 @@ def device_list(suite):
         env = check_environment(nodes, pod)
         index, uuid = env["ALIYUN_COM_GPU_MEM_IDX"], env["NVIDIA_VISIBLE_DEVICES"]
         expected = {"cdi": [f"cdi cosched.io/gpu={uuid}"], "auto": [f"cdi cosched.io/gpu={uuid}"],
+                    "nvidia": [f"cdi nvidia.com/gpu={uuid}"],
                     "files": [f"device /dev/nvidia{index} /dev/nvidia{index} rw", *common]}
         check_equal(nodes.devices(pod, "main"), expected.get(name, []), f"what the container of {name} gets beside its environment")
         if name not in ("cdi", "auto"):

@@ -207,6 +207,9 @@ static void how_the_runtime_is_told(void **state)
     expect_int("by CDI: each card", 2, (int64_t)r.cdi_len);
     expect_str("by its uuid", "cosched.io/gpu=GPU-c", r.cdi[1]);
     expect_str("with the same environment", "GPU-a,GPU-c", r.envs[0].value);
+    response_build(&f->inv, GPU_MODE_TOPOLOGY, RESPONSE_CDI_NVIDIA, &whole, &f->a, &r);
+    expect_str("by NVIDIA's names for them",
+               "NVIDIA_VISIBLE_DEVICES=GPU-b; cdi nvidia.com/gpu=GPU-b; ", print(&f->a, &r));
     response_build(&f->inv, GPU_MODE_TOPOLOGY, RESPONSE_DEVICE_SPECS, &whole, &f->a, &r);
     expect_str("by files: the card's and the common ones",
                "NVIDIA_VISIBLE_DEVICES=GPU-b; device /dev/nvidia1; device /dev/nvidiactl; "
