@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 from harness import BUILD, MERGE, case, check, check_equal, free_port, http_get, wait_until
 from suite_device_plugin import environment, gpu_pod, set_mode, start_plugin
@@ -117,7 +118,10 @@ def xids(suite):
     claims = by_card([wait_pod(c, ns, f"p{i}") for i in range(3)])
     check(1 not in claims and sum(claims.values()) == 15, f"GiB by card while card 1 is sick: {claims}")
     memory_pod(c, ns, "later", 15, "xid-1")
-    c.wait_refused(ns, "later", "gpu-mem|GiB")
+    c.wait_refused(ns, "later", r"1 has GPU1 unhealthy \(XID 48\) and too little free beside it \(on xid-1\)")
+    done = subprocess.run([f"{BUILD}/bin/kubectl-inspect-cgpu", f"--kubeconfig={c.kubeconfig}", "why", "later", "-n", ns], capture_output=True, text=True, timeout=60,
+                          check=True)
+    check(re.search(r"^xid-1 +GPU1 +unhealthy \(XID 48\)$", done.stdout, re.M), done.stdout)
     check_equal(c.pod(ns, "elsewhere")["status"]["phase"], "Running", "the pod on another card")
     cards.say("count=3")
     nodes.wait_event("GpuRecovered", "card 1 ")

@@ -511,7 +511,7 @@ def faults(suite):
         memory_pod(c, ns, "third", 5, "ill-1")
         check_equal(by_card([wait_pod(c, ns, "third")]), {1 - card: 5}, "claim while a card is ill")
         memory_pod(c, ns, "fourth", 5, "ill-1")
-        c.wait_refused(ns, "fourth", r"too little aliyun.com/gpu-mem \(asked: 5, largest free: 0 on ill-1\)|no card with 5 GiB free")
+        c.wait_refused(ns, "fourth", rf"too little aliyun.com/gpu-mem \(asked: 5, largest free: 0 on ill-1\)|no card with 5 GiB free|GPU{card} unhealthy \(it says so itself\)")
         nodes.fault(fault="card", node="ill-1", card=card, bad=False)
         check_equal(by_card([wait_pod(c, ns, "fourth")]), {card: 5}, "claim when it has recovered")
         pod = c.pod(ns, "first")
