@@ -65,7 +65,7 @@ const struct option_row settings_rows[] = {
 const struct option_program settings_program = {
     .name = PROGRAM,
     .summary =
-        "offers a node's GPUs to the kubelet, whole or in shares, and tells the layout of its CPUs",
+        "offers a node's GPUs to the kubelet, whole or in shares, and keeps pinned containers on their CPUs",
     .synopsis = "--node-name=NAME [OPTION]...",
     .description =
         "Runs on every node, as root. The node's label " NAME_LABEL_GPU_MODE " chooses the mode:\n"
@@ -78,7 +78,9 @@ const struct option_program settings_program = {
         "A mode is left only when no container holds a GPU, and stays when the label is removed. Each container gets the "
         "cards that the scheduler wrote into its pod's annotations; a pod that came by another way gets cards by label " NAME_LABEL_GPU_PLACEMENT
         ", which are written there. A request that cannot be served is refused with a sentence. The node's cards are published in annotation " NAME_ANN_GPU_INVENTORY
-        ".",
+        ", its CPUs in " NAME_ANN_CPU_TOPOLOGY
+        ". Containers of pods that ask for it (" NAME_ANN_CPUSET_SCHEDULER
+        ") are kept on the CPUs that the scheduler wrote into annotation " NAME_ANN_CPUSET ".",
     .trailer =
         "SIGNALS\n"
         "    SIGTERM, SIGINT  close the sockets and exit, within 2 seconds\n"
