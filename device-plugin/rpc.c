@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rpc - gRPC core from C.
+ * rpc - gRPC core from C: the server. Calls to others are rpc_channel's.
  *
  * A server has one completion queue and RPC_THREADS threads on it. Everything that happens is a tag coming
  * out of that queue; a tag is a function and a call:
@@ -18,7 +18,7 @@
  * Stopping follows gRPC's rules: end the streams, shutdown_and_notify, wait, cancel what is left, destroy the
  * server (this is what unlinks the socket), shut the queue, drain it, join.
  */
-#include "device-plugin/rpc.h"
+#include "device-plugin/rpc_inside.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,7 +38,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-enum { RPC_THREADS = 2, GREETING_MS = 5000 /* to be connected; a call may end before */ };
+enum { RPC_THREADS = 2 };
 
 struct call;
 
@@ -86,10 +86,6 @@ struct rpc_server {
     struct call shut_call;
 };
 
-struct rpc_channel {
-    grpc_channel *channel;
-};
-
 /* gRPC's own lines, in our form. Our caller gets what they say as an error; a broken rule inside gRPC aborts next. */
 static void on_log(gpr_log_func_args *args)
 {
@@ -119,6 +115,16 @@ void rpc_abandon_when(bool (*when)(void *arg), void *arg)
     abandon_arg = arg;
 }
 
+bool rpc_may_abandon(void)
+{
+    return abandon != NULL;
+}
+
+bool rpc_is_abandoned(void)
+{
+    return abandon != NULL && abandon(abandon_arg);
+}
+
 static void *zeroed(size_t n)
 {
     void *p = calloc(1, n);
@@ -135,14 +141,9 @@ static struct tag *hand_over(struct tag *tag, void (*fn)(struct call *c, bool ok
     return tag;
 }
 
-static grpc_arg integer(char *key, int value)
-{
-    return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = key, .value.integer = value};
-}
-
 /* ---- bytes ---- */
 
-static grpc_byte_buffer *buffer_of(const void *bytes, size_t n)
+grpc_byte_buffer *rpc_buffer_of(const void *bytes, size_t n)
 {
     grpc_slice slice = grpc_slice_from_copied_buffer(bytes != NULL ? (const char *)bytes : "", n);
     grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&slice, 1);
@@ -151,7 +152,7 @@ static grpc_byte_buffer *buffer_of(const void *bytes, size_t n)
 }
 
 /* gRPC has bounded the message already (4 MiB). */
-static int bytes_of(grpc_byte_buffer *buffer, struct strbuf *out, struct error *err)
+int rpc_bytes_of(grpc_byte_buffer *buffer, struct strbuf *out, struct error *err)
 {
     grpc_byte_buffer_reader reader;
     if (buffer == NULL || !grpc_byte_buffer_reader_init(&reader, buffer))
@@ -186,7 +187,7 @@ static grpc_status_code status_of(enum error_code code)
     return GRPC_STATUS_INTERNAL;
 }
 
-static enum error_code code_of(grpc_status_code status)
+enum error_code rpc_code_of(grpc_status_code status)
 {
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
         if (statuses[i].status == status)
@@ -241,7 +242,7 @@ static void answer(struct call *c, const struct strbuf *reply, grpc_status_code 
     ops[2].data.send_status_from_server.status_details = &details;
     size_t n = 3;
     if (status == GRPC_STATUS_OK) {
-        message = buffer_of(reply->ptr, reply->len);
+        message = rpc_buffer_of(reply->ptr, reply->len);
         ops[n++] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = message};
     }
     start_batch(c, ops, n, &c->done, unary_done);
@@ -256,7 +257,7 @@ static void run_unary(struct call *c)
     strbuf_init(&request);
     strbuf_init(&reply);
     struct error err = ERROR_INIT;
-    int result = bytes_of(c->payload, &request, &err);
+    int result = rpc_bytes_of(c->payload, &request, &err);
     if (result == 0)
         result = c->method->unary(c->server->config.arg, strbuf_str(&request), request.len, &reply,
                                   &err);
@@ -288,7 +289,7 @@ static void stream_advance(struct call *c)
         if (c->sent_any && generation == c->generation)
             return;
         c->generation = generation;
-        buffer = buffer_of(message.ptr, message.len);
+        buffer = rpc_buffer_of(message.ptr, message.len);
         ops[0].data.send_message.send_message = buffer;
     }
     size_t n = c->sent_any ? 1 : 2; /* the first batch carries the initial metadata */
@@ -416,7 +417,7 @@ static void *serve(void *arg)
 
 /* ---- server: life ---- */
 
-static int check_path(const char *path, struct error *err)
+int rpc_check_path(const char *path, struct error *err)
 {
     if (path[0] != '/' || strlen(path) > RPC_PATH_MAX)
         return error_set(err, ERROR_INVALID, "socket %s: must be absolute and at most %d bytes",
@@ -437,7 +438,7 @@ static void server_shut(struct call *c, bool ok)
 int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c, struct error *err)
 {
     assert(c->methods_len <= RPC_METHODS_MAX);
-    if (check_path(c->path, err) < 0)
+    if (rpc_check_path(c->path, err) < 0)
         return -1;
     if (unlink(c->path) < 0 && errno != ENOENT)
         return error_errno(err, errno, "socket %s: remove what is there", c->path);
@@ -445,7 +446,7 @@ int rpc_server_start(struct rpc_server **out, const struct rpc_server_config *c,
     s->config = *c;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    grpc_arg no_probes = integer((char[]){GRPC_ARG_HTTP2_BDP_PROBE}, 0);
+    grpc_arg no_probes = rpc_integer((char[]){GRPC_ARG_HTTP2_BDP_PROBE}, 0);
     grpc_channel_args args = {.num_args = 1, .args = &no_probes};
     s->server = grpc_server_create(&args, NULL);
     s->cq = grpc_completion_queue_create_for_next(NULL);
@@ -524,102 +525,4 @@ void rpc_server_stop(struct rpc_server *s, int64_t grace_ms)
     grpc_completion_queue_destroy(s->cq);
     pthread_cond_destroy(&s->changed), pthread_mutex_destroy(&s->lock);
     free(s);
-}
-
-/* ---- client ---- */
-
-int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *err)
-{
-    if (check_path(path, err) < 0)
-        return -1;
-    AUTO_STRBUF target;
-    strbuf_init(&target);
-    strbuf_addf(&target, "unix:%s", path);
-    grpc_arg args[] = {
-        integer((char[]){GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS}, 100),
-        integer((char[]){GRPC_ARG_MIN_RECONNECT_BACKOFF_MS}, GREETING_MS),
-        integer((char[]){GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}, 100),
-        integer((char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, 0),
-        integer((char[]){GRPC_ARG_HTTP2_BDP_PROBE}, 0),
-        /* gRPC 1.51 may lose a cancelled call in its retries; the callers have their own. */
-        integer((char[]){GRPC_ARG_ENABLE_RETRIES}, 0),
-        integer((char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, 1)};
-    grpc_channel_args all = {.num_args = sizeof args / sizeof args[0], .args = args};
-    struct rpc_channel *c = zeroed(sizeof *c);
-    grpc_channel_credentials *creds = grpc_insecure_credentials_create();
-    c->channel = grpc_channel_create(strbuf_str(&target), creds, &all);
-    grpc_channel_credentials_release(creds);
-    *out = c;
-    return 0;
-}
-
-void rpc_channel_free(struct rpc_channel *c)
-{
-    if (c == NULL)
-        return;
-    grpc_channel_destroy(c->channel);
-    free(c);
-}
-
-/* Until the one batch of the call is done. The call's own deadline ends this wait, or whoever wants to end before. */
-static void await_batch(grpc_completion_queue *cq, grpc_call *call, void *tag)
-{
-    gpr_timespec look = gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    do {
-        if (abandon != NULL && abandon(abandon_arg)) {
-            (void)grpc_call_cancel(call, NULL);
-            look = gpr_inf_future(GPR_CLOCK_MONOTONIC); /* a cancelled batch is done at once */
-        } else if (abandon != NULL) {
-            look = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                gpr_time_from_millis(RPC_LOOK_MS, GPR_TIMESPAN));
-        }
-    } while (grpc_completion_queue_pluck(cq, tag, look, NULL).type == GRPC_QUEUE_TIMEOUT);
-}
-
-int rpc_channel_call(struct rpc_channel *c, const char *method, const void *request, size_t n,
-                     int64_t timeout_ms, bool wait_for_ready, struct strbuf *reply,
-                     struct error *err)
-{
-    grpc_completion_queue *cq = grpc_completion_queue_create_for_pluck(NULL);
-    gpr_timespec deadline =
-        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
-    grpc_slice name = grpc_slice_from_copied_string(method);
-    grpc_call *call = grpc_channel_create_call(c->channel, NULL, GRPC_PROPAGATE_DEFAULTS, cq, name,
-                                               NULL, deadline, NULL);
-    grpc_slice_unref(name);
-    grpc_byte_buffer *message = buffer_of(request, n), *answered = NULL;
-    grpc_metadata_array initial, trailing;
-    grpc_metadata_array_init(&initial), grpc_metadata_array_init(&trailing);
-    grpc_status_code status = GRPC_STATUS_UNKNOWN;
-    grpc_slice details = grpc_empty_slice();
-    grpc_op ops[6] = {{.op = GRPC_OP_SEND_INITIAL_METADATA},
-                      {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = message},
-                      {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
-                      {.op = GRPC_OP_RECV_INITIAL_METADATA},
-                      {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &answered},
-                      {.op = GRPC_OP_RECV_STATUS_ON_CLIENT}};
-    if (wait_for_ready)
-        ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY |
-                       GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET;
-    ops[3].data.recv_initial_metadata.recv_initial_metadata = &initial;
-    ops[5].data.recv_status_on_client.trailing_metadata = &trailing;
-    ops[5].data.recv_status_on_client.status = &status;
-    ops[5].data.recv_status_on_client.status_details = &details;
-    int tag = 0, result = 0;
-    if (grpc_call_start_batch(call, ops, 6, &tag, NULL) != GRPC_CALL_OK)
-        abort();
-    await_batch(cq, call, &tag);
-    if (status != GRPC_STATUS_OK) {
-        char *text = grpc_slice_to_c_string(details);
-        result = error_set(err, code_of(status), "%s: %s", method, text);
-        gpr_free(text);
-    } else {
-        result = bytes_of(answered, reply, err) < 0 ? error_wrap(err, "%s", method) : 0;
-    }
-    grpc_slice_unref(details);
-    grpc_metadata_array_destroy(&initial), grpc_metadata_array_destroy(&trailing);
-    grpc_byte_buffer_destroy(message), grpc_byte_buffer_destroy(answered);
-    grpc_call_unref(call);
-    grpc_completion_queue_shutdown(cq), grpc_completion_queue_destroy(cq);
-    return result;
 }
