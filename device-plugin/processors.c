@@ -208,8 +208,8 @@ static void on_look(void *arg)
     struct error err = ERROR_INIT;
     if (look(p, &err) < 0)
         complain(p, "the layout of the CPUs cannot be read", &err);
-    loop_timer_set(p->config.loop, &p->look,
-                   p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_look, p);
+    loop_timer_beat(p->config.loop, &p->look,
+                    p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_look, p);
 }
 
 /* An option's path, or its usual place below the kubelet's directory. */
