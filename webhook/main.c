@@ -7,6 +7,7 @@
  *   keeper (thread) ─────────┘     world (threads) ◄── watches
  *   loop (this thread): signals, and the beat behind /healthz
  */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@
 #include "webhook/world.h"
 
 #define PROGRAM "cosched-webhook"
-enum { DRAIN_MS = 1000 };
+enum { DRAIN_MS = 1000, HEAPS = 4, LARGE_BYTES = 512 * 1024 };
 
 struct main_options {
     const char *scheduler;
@@ -302,6 +303,10 @@ int main(int argc, char **argv)
                                           {0}};
     loop_block_signals();
     slim_init();
+    /* slim has one heap, for which the server's threads would wait, and gives larger blocks back at once, as each request's are. */
+    (void)mallopt(M_ARENA_MAX, HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BYTES);
     switch (options_parse(&program, tables, argc, argv, &files, &err)) {
     case OPTIONS_EXIT:
         return 0;
