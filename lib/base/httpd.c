@@ -91,11 +91,13 @@ struct httpd {
     bool has_sweeper;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* monotonic; requests == 0, or stopping */
+    pthread_cond_t
+        changed; /* monotonic; requests == 0, stopping, or a connection for a sweeper that rests */
     struct connection *connections;
     size_t requests;
     bool stopping;
     bool sweeper_ends;
+    bool sweeper_rests; /* there is no connection */
     struct certificate *certificate;
 };
 
@@ -265,6 +267,8 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
         if (c->next != NULL)
             c->next->prev = c;
         h->connections = c;
+        if (h->sweeper_rests)
+            pthread_cond_broadcast(&h->changed);
         pthread_mutex_unlock(&h->lock);
         *context = c;
         return;
@@ -304,6 +308,10 @@ static void *sweeper_main(void *arg)
         int64_t until_ms = now_ms + timeout_ms(h) / 2;
         while (!h->sweeper_ends && clock_mono_ms() < until_ms)
             wait_changed(h, until_ms);
+        h->sweeper_rests = true;
+        while (!h->sweeper_ends && h->connections == NULL)
+            pthread_cond_wait(&h->changed, &h->lock);
+        h->sweeper_rests = false;
     }
     pthread_mutex_unlock(&h->lock);
     return NULL;
