@@ -37,7 +37,7 @@ static bool is_of_domain(const char *key, const char *domain)
     const char *slash = strchr(key, '/');
     size_t n = slash ? (size_t)(slash - key) : 0;
     size_t d = strlen(domain);
-    return n >= d && strncmp(slash - d, domain, d) == 0 &&
+    return slash && n >= d && strncmp(slash - d, domain, d) == 0 &&
            (n == d || slash[-(ptrdiff_t)d - 1] == '.');
 }
 
