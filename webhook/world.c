@@ -277,7 +277,7 @@ bool world_put(struct world *w, json *object)
         of = POLICIES;
     else
         return false;
-    if (decode_as(of, object, &fact, NULL) < 0)
+    if (decode_as(of, object, &fact, NULL) < 0 || !fact)
         return false;
     pthread_rwlock_wrlock(&w->lock);
     put(&w->shelves[of], fact);
