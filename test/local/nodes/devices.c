@@ -154,7 +154,8 @@ static int open_stream(struct devices *d, const struct kwire_register *r, const 
     struct devices_plugin *p = devices_plugin_of(d, r->resource, true);
     struct stream *old = p->stream;
     p->stream = NULL;
-    p->epoch = l->epoch = ++d->epochs;
+    uint64_t epoch = ++d->epochs;
+    p->epoch = l->epoch = epoch;
     p->connected = p->was_listed = false;
     p->options = *options;
     free(p->socket);
@@ -162,9 +163,13 @@ static int open_stream(struct devices *d, const struct kwire_register *r, const 
     pthread_mutex_unlock(&d->lock);
     stream_close(old);
     struct stream *s = stream_open(socket, WIRE_LIST_AND_WATCH, on_list, l);
+    /* Somebody may have registered the same resource meanwhile: then his stream is the one. */
     pthread_mutex_lock(&d->lock);
-    p->stream = s;
+    struct stream *late = p->epoch == epoch ? NULL : s;
+    if (late == NULL)
+        p->stream = s;
     pthread_mutex_unlock(&d->lock);
+    stream_close(late);
     devices_checkpoint_write(d);
     return 0;
 }
