@@ -66,6 +66,7 @@ void cluster_pod_free(struct cluster_pod *cp)
 {
     arena_deinit(&cp->claim_arena);
     pod_free(cp->pod);
+    free(cp->giving);
     free(cp->volumes);
     free(cp);
 }
@@ -235,68 +236,6 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     nominations_touch(c, cp);
 }
 
-static void claim_clear(struct cluster_pod *cp)
-{
-    arena_reset(&cp->claim_arena);
-    cp->claim = (struct claim){0};
-    cp->claim_trusted = false;
-}
-
-static void *copy_of(struct arena *a, const void *from, size_t bytes)
-{
-    return bytes > 0 ? memcpy(arena_alloc(a, bytes), from, bytes) : NULL;
-}
-
-static void claim_copy(struct cluster_pod *cp, const struct claim *from)
-{
-    claim_clear(cp);
-    struct arena *a = &cp->claim_arena;
-    struct claim *to = &cp->claim;
-    *to = *from;
-    to->shares = copy_of(a, from->shares, from->shares_len * sizeof *to->shares);
-    to->group = copy_of(a, from->group, from->group_len * sizeof *to->group);
-    to->visible = copy_of(a, from->visible, from->visible_len * sizeof *to->visible);
-    cpuclaim_copy(&to->cpus, &from->cpus, a);
-    cp->claim_trusted = cp->gpu.any;
-}
-
-/* What the pod's annotations say it was given. A claim that does not add up to the request is not believed (contract, section 2). Which cards exist is the
- * ledger's business: the inventory may arrive later than the pod. */
-static void claim_read_cards(struct cluster_pod *cp)
-{
-    struct error err = ERROR_INIT;
-    if (!cp->gpu.any)
-        return;
-    cp->claim_trusted = claim_decode(cp->pod, &cp->claim_arena, &cp->claim, &err) == 0 &&
-                        ledger_request_is_met(&cp->gpu, &cp->claim, &cp->claim_arena);
-    if (!cp->claim_trusted)
-        claim_clear(cp);
-}
-
-/* CPUs are believed as they are written: the node agent binds to nothing else. Text that it cannot read binds nobody. */
-static void claim_read_cpus(struct cluster_pod *cp)
-{
-    if (cp->cpu != NULL)
-        (void)cpuclaim_decode(labels_get(&cp->pod->annotations, NAME_ANN_CPUSET), cp->pod,
-                              &cp->claim_arena, &cp->claim.cpus, NULL);
-}
-
-static void claim_read(struct cluster_pod *cp)
-{
-    claim_clear(cp);
-    claim_read_cards(cp);
-    claim_read_cpus(cp);
-}
-
-/* Did the node's device plugin make or correct this very claim? (A pod that came by another way, a card other than the one that was chosen.) Nobody else's
- * edit of a bound pod's claim counts. */
-static bool is_confirmed(const struct pod *p)
-{
-    const char *claim = labels_get(&p->annotations, NAME_ANN_ALLOCATION);
-    return claim != NULL && claim[0] != '\0' &&
-           str_eq(labels_get(&p->annotations, NAME_ANN_GPU_CONFIRMED), claim);
-}
-
 /* ---- pods ---- */
 
 static bool is_ours(const struct cluster *c, const struct pod *p)
@@ -342,7 +281,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
         cp->state = CLUSTER_BOUND;
-        claim_read(cp);
+        cluster_claim_read(cp);
         events = hold(c, cluster_nodes_get(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
     }
     if (cp->state != CLUSTER_FINISHED)
@@ -379,13 +318,15 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     if (pod_is_finished(p) || p->node != NULL)
         volumes_held_withdraw(c, cp);
     if (pod_is_finished(p)) {
-        claim_clear(cp);
+        cluster_claim_clear(cp);
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
         bool known = cp->state == CLUSTER_BOUND && was_on != NULL &&
                      str_eq(was_on->name, p->node) && old->unreadable == NULL;
-        if (!known || is_confirmed(p))
-            claim_read(cp);
+        if (!known)
+            cluster_claim_read(cp);
+        else
+            cluster_claim_follow(cp);
         cp->state = CLUSTER_BOUND;
         counted = hold(c, cluster_nodes_get(c, p->node), cp);
     } else if (was_on != NULL) {
@@ -396,6 +337,11 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
     if (was_on != NULL && (cp->on != was_on || cluster_digest_claim(cp) != claimed ||
                            amounts_grew(&cp->request, &held) || old->unreadable != NULL))
+        events |= EVENT_POD_GONE;
+    /* Only from those that the node agent has answered for can CPUs be called back. */
+    if (cp->cpu != NULL && cp->cpu->burst &&
+        !str_eq(labels_get(&old->annotations, NAME_ANN_CPUSET_APPLIED),
+                labels_get(&p->annotations, NAME_ANN_CPUSET_APPLIED)))
         events |= EVENT_POD_GONE;
     if (was_on != NULL && cp->on != was_on)
         cluster_nodes_drop_if_unused(c, was_on);
@@ -495,7 +441,7 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
                         const struct claim *claim)
 {
     assert(cp->state == CLUSTER_PENDING);
-    claim_copy(cp, claim);
+    cluster_claim_copy(cp, claim);
     volumes_held_promise(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
@@ -511,7 +457,7 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     struct cluster_node *cn = cp->on;
     assert(cp->state == CLUSTER_ASSUMED);
     release(c, cp);
-    claim_clear(cp);
+    cluster_claim_clear(cp);
     volumes_held_withdraw(c, cp);
     cp->state = CLUSTER_PENDING;
     cluster_nodes_drop_if_unused(c, cn);

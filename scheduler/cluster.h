@@ -100,6 +100,9 @@ struct cluster_pod {
     struct claim claim;
     bool
         claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
+    struct cpuset
+        *giving;       /* called back of its loan and not confirmed yet (loans.h), heap; or NULL */
+    int64_t giving_ms; /* the shell's: when that was last written */
     struct volumes_promises *volumes; /* assumed, and has claims that are bound first; or NULL */
     struct gang *gang;                /* ours only (our schedulerName), and not a lone bound one */
     struct gang_ref said;             /* gangs.c's: what it says of its gang, of ours only */
@@ -280,6 +283,10 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp);
 /* For a trial: the placed pod leaves its node and comes back, in any order with others, before anything else happens. It keeps its state; `on` is NULL meanwhile. */
 void cluster_lift(struct cluster *c, struct cluster_pod *cp);
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on);
+/* CPUs that the pod has on loan are called back. The books follow when the node agent has confirmed it. */
+void cluster_claim_call_back(struct cluster_pod *cp, const struct cpuset *cpus);
+/* The CPUs that a pod's annotations say it is bound to: what the node agent has confirmed, where the annotation has been made smaller since. */
+void cluster_claim_cpus(const struct pod *p, struct arena *a, struct cpuclaim *out);
 /* A placed pod was told to go for a more important one, or was not after all. */
 void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away);
 /* Whether any placed pod has a lower priority. */

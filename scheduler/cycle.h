@@ -37,6 +37,12 @@ struct cycle_victim {
     struct cluster_pod *for_pod;
 };
 
+/* CPUs that a placed pod has on loan and that are called back (loans.h). */
+struct cycle_recall {
+    struct cluster_pod *pod;
+    struct cpuset cpus;
+};
+
 /* All in the arena. A pod that is in no nomination keeps the one that it has. */
 struct cycle_result {
     enum cycle_verdict verdict;
@@ -47,6 +53,8 @@ struct cycle_result {
     size_t nominations_len;
     struct cycle_victim *victims;
     size_t victims_len;
+    struct cycle_recall *recalls;
+    size_t recalls_len;
     struct gang **others; /* placed together with this one: to be looked at again */
     size_t others_len;
     /* Pods are leaving for it, or have to: it is to be tried the moment that they are gone. */

@@ -13,12 +13,14 @@
 #include "scheduler/classes.h"
 #include "scheduler/cycle.h"
 #include "scheduler/gangs.h"
+#include "scheduler/loans.h"
 #include "scheduler/nominations.h"
 #include "scheduler/plan.h"
 
 enum {
     DRIVE_RESULTS = 4096,
-    DRIVE_SLICE_MS = 20 /* of cycles in a row, then the loop looks at its letters again */
+    DRIVE_LOANS_MS = 5000, /* then CPUs are called back again that were not given back */
+    DRIVE_SLICE_MS = 20    /* of cycles in a row, then the loop looks at its letters again */
 };
 
 static struct metric attempts = {
@@ -47,6 +49,10 @@ static struct metric preemptions = {.kind = METRIC_COUNTER,
                                     .name = "cosched_scheduler_preemptions_total",
                                     .help =
                                         "Times that less important pods were sent away for a pod."};
+
+static struct metric recalls = {.kind = METRIC_COUNTER,
+                                .name = "cosched_scheduler_cpu_recalls_total",
+                                .help = "Times that CPUs on loan were called back from a pod."};
 
 static struct metric disagreed = {
     .kind = METRIC_GAUGE,
@@ -205,6 +211,36 @@ struct volumes_config drive_volumes_config(struct drive *d, struct binder *b)
                                    .arg = d};
 }
 
+/* A write may have been lost: what is still needed is then called back again. */
+static void look_at_loans(void *arg)
+{
+    struct drive *d = arg;
+    queue_wake(&d->queue, EVENT_POD_GONE, loop_now_ms(d->loop));
+    drive_poke(d);
+}
+
+static void call_back(struct drive *d, const struct cycle_result *r)
+{
+    int64_t now_ms = loop_now_ms(d->loop);
+    for (size_t i = 0; i < r->recalls_len; i++) {
+        struct cluster_pod *cp = r->recalls[i].pod;
+        struct cpuclaim left;
+        AUTO_STRBUF text = {0};
+        bool known = cp->giving != NULL && cpuset_is_subset(&r->recalls[i].cpus, cp->giving);
+        if (known && now_ms - cp->giving_ms < DRIVE_LOANS_MS)
+            continue;
+        cluster_claim_call_back(cp, &r->recalls[i].cpus);
+        cp->giving_ms = now_ms;
+        loans_left(cp, &d->arena, &left);
+        cpuclaim_encode(&left, cp->pod, &text);
+        log_info("CPUs on loan are called back", kv("pod", cp->pod->key),
+                 kv("left", strbuf_str(&text)));
+        metrics_inc(&recalls, NULL);
+        status_write_cpuset(d->status, cp->pod, strbuf_str(&text));
+        loop_timer_set(d->loop, &d->loans, DRIVE_LOANS_MS, look_at_loans, d);
+    }
+}
+
 /* Sends away whom the cycle chose. A promise that nobody's leaving can keep any more is taken back. */
 static void make_room(struct drive *d, const struct gang *g, const struct cycle_result *r)
 {
@@ -212,6 +248,7 @@ static void make_room(struct drive *d, const struct gang *g, const struct cycle_
         const struct cycle_nomination *n = &r->nominations[i];
         nominate(d, n->pod, n->node != NULL ? n->node->name : NULL);
     }
+    call_back(d, r);
     if (r->victims_len == 0)
         return;
     metrics_inc(&preemptions, NULL);
@@ -415,8 +452,8 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     queue_init(&d->queue);
     reserving_init(&d->reserving, loop, &d->cluster, &d->queue, poked, d);
     arena_init(&d->arena, 64 * 1024);
-    struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge,
-                            &nodes_gauge, &queue_gauge,   &preemptions, &disagreed};
+    struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge, &nodes_gauge,
+                            &queue_gauge, &preemptions,   &disagreed,   &recalls};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         metrics_register(all[i]);
     if (mailbox_new(&d->evictions, loop, DRIVE_RESULTS, take_eviction, evictor_result_free, d,
@@ -492,6 +529,7 @@ void drive_pause(struct drive *d)
     d->running = false;
     loop_timer_cancel(d->loop, &d->tick);
     loop_timer_cancel(d->loop, &d->tell);
+    loop_timer_cancel(d->loop, &d->loans);
     podgroups_free(d->podgroups);
     d->podgroups = NULL;
     reserving_pause(&d->reserving);

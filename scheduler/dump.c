@@ -53,8 +53,7 @@ static bool cpus_hold(const struct cluster_pod *cp, struct arena *a)
     struct cpuclaim said = {0};
     if (cp->cpu == NULL)
         return true;
-    (void)cpuclaim_decode(labels_get(&cp->pod->annotations, NAME_ANN_CPUSET), cp->pod, a, &said,
-                          NULL);
+    cluster_claim_cpus(cp->pod, a, &said);
     return cpuclaim_equal(&said, &cp->claim.cpus);
 }
 

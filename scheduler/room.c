@@ -6,6 +6,7 @@
 
 #include "lib/base/num.h"
 #include "scheduler/classes.h"
+#include "scheduler/loans.h"
 #include "scheduler/preempt.h"
 
 enum {
@@ -383,14 +384,15 @@ void room_make(struct placing *p, struct cycle_result *out)
     if (out->awaits)
         return;
     out->nominations = arena_new(p->arena, struct cycle_nomination, p->members_len);
-    if (!may_send_away(p))
+    bool called = loans_call(p, out);
+    if (called || !may_send_away(p))
         ;
     else if (p->members_len > 1 && lacks_quorum(p))
         for_all(p, out);
     else
         for_one(p, p->stuck->pod, out); /* beyond the quorum each is on its own */
     out->awaits = out->nominations_len > 0;
-    if (out->awaits)
+    if (out->awaits && !called)
         say(p, out);
     room_withdraw(p, out);
 }

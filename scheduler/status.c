@@ -43,8 +43,9 @@ struct status_job {
     char *reason, *sentence;
     bool turns_false; /* the condition was not False before */
     char *nominated;  /* not a condition but this node's name; "": none any more */
-    char *satisfied;  /* not a condition but the gang that had its quorum (gangs.h) */
-    char *group;      /* not a pod but a PodGroup: the patch */
+    char *annotation; /* not a condition but this, of that key */
+    const char *key;
+    char *group; /* not a pod but a PodGroup: the patch */
     enum pod_group_api api;
 };
 
@@ -58,7 +59,7 @@ static void job_free(void *p)
     free(job->reason);
     free(job->sentence);
     free(job->nominated);
-    free(job->satisfied);
+    free(job->annotation);
     free(job->group);
     free(job);
 }
@@ -96,8 +97,8 @@ static int patch(struct status *s, const struct status_job *job, struct error *e
     AUTO_STRBUF body = {0};
     if (job->nominated != NULL)
         pod_patch_nominated(&body, job->uid, job->nominated);
-    else if (job->satisfied != NULL)
-        pod_patch_annotation(&body, job->uid, NAME_ANN_GANG_SATISFIED, job->satisfied);
+    else if (job->annotation != NULL)
+        pod_patch_annotation(&body, job->uid, job->key, job->annotation);
     else
         print_condition(job, &body);
     return kube_patch(s->client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
@@ -319,7 +320,21 @@ void status_record_satisfied(struct status *s, const struct pod *p, const char *
                                .name = mem_strdup(p->name),
                                .uid = mem_strdup(p->uid),
                                .version = mem_strdup(""),
-                               .satisfied = mem_strdup(gang)};
+                               .annotation = mem_strdup(gang),
+                               .key = NAME_ANN_GANG_SATISFIED};
+    if (!workers_submit(s->workers, job))
+        metrics_inc(&writes, "dropped");
+}
+
+void status_write_cpuset(struct status *s, const struct pod *p, const char *text)
+{
+    struct status_job *job = mem_new(struct status_job, 1);
+    *job = (struct status_job){.ns = mem_strdup(p->ns),
+                               .name = mem_strdup(p->name),
+                               .uid = mem_strdup(p->uid),
+                               .version = mem_strdup(""),
+                               .annotation = mem_strdup(text),
+                               .key = NAME_ANN_CPUSET};
     if (!workers_submit(s->workers, job))
         metrics_inc(&writes, "dropped");
 }

@@ -47,6 +47,8 @@ void status_tell_bind_failed(struct status *s, const struct pod *p, const char *
 void status_tell_nominated(struct status *s, const struct pod *p, const char *node);
 /* Writes NAME_ANN_GANG_SATISFIED into a bound pod, in its turn. */
 void status_record_satisfied(struct status *s, const struct pod *p, const char *gang);
+/* Writes the annotation cpuset of a bound pod, in its turn: CPUs on loan are called back. */
+void status_write_cpuset(struct status *s, const struct pod *p, const char *text);
 void status_tell_preempted(struct status *s, const struct pod *victim, const struct pod *by,
                            const char *node);
 /* Writes the PodGroup's status, as long as it is that very object. */

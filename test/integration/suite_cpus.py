@@ -91,3 +91,32 @@ def preemption(suite):
         check_equal(cpuset_of(c, ns, "high"), on(0, 0, 3), "its CPUs")
     finally:
         c.do("DELETE", f"/apis/scheduling.k8s.io/v1/priorityclasses/{ns}-high")
+
+
+@case("CPUs on loan are called back in two phases: the annotation gets smaller, the node agent confirms, and only then is the other pod bound")
+def loans(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    node = cpu_node(suite, "loans-1", {**TOPOLOGY, "sockets": ["0-7"], "numa": ["0-7"], "l3": ["0-7"], "cores": "smt1:8"})
+    pinned(c, ns, "borrower", node, 4, {"cpu-policy": "static-burst"})
+    c.wait_bound(ns, "borrower")
+    check_equal(cpuset_of(c, ns, "borrower"), on(0, 0, 7), "the whole group")
+
+    def confirm():
+        """As the node agent does it."""
+        text = c.pod(ns, "borrower")["metadata"]["annotations"]["cpuset"]
+        c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/borrower", {"metadata": {"annotations": {"cosched.io/cpuset-applied": text}}}, MERGE)
+
+    pinned(c, ns, "needs", node, 2)
+    c.wait_refused(ns, "needs", r"1 has CPUs to pin only when those on loan are given back \(asked: 2, most free: 0 on loans-1\)$")
+    confirm()
+    wait_until(lambda: cpuset_of(c, ns, "borrower") != on(0, 0, 7), "the annotation gets smaller")
+    left = cpuset_of(c, ns, "borrower")["main"]["0"]["elems"]
+    check_equal(len(left), 6, "CPUs that are left")
+    c.wait_refused(ns, "needs", r"; CPUs on loan are called back on loans-1 for it$")
+    check_equal(c.node_of(ns, "needs"), None, "not bound before the node agent has confirmed it")
+    confirm()
+    c.wait_bound(ns, "needs")
+    given = cpuset_of(c, ns, "needs")["main"]["0"]["elems"]
+    check_equal(sorted(set(left) | set(given), key=int), [str(i) for i in range(8)], "all CPUs, each once")
+    check_equal(len(given), 2, "its CPUs")

@@ -67,6 +67,7 @@ static void accounting_equals_a_recount_after_every_operation(void **state)
             sum.refused += w.refused;
             sum.confirmed += w.confirmed;
             sum.made_room += w.made_room;
+            sum.recalled += w.recalled;
             sum.foreign += w.foreign;
         }
         world_deinit(&w);

@@ -39,7 +39,7 @@ struct world {
     struct world_slot slots[WORLD_PODS];
     const char *said; /* what the last step did, for messages */
     uint64_t story;   /* hash of all placements and sentences so far */
-    uint64_t placed, refused, confirmed, foreign, made_room, made_room_for_gangs;
+    uint64_t placed, refused, confirmed, foreign, made_room, made_room_for_gangs, recalled;
 };
 
 /* 0 .. n-1 */

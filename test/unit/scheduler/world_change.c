@@ -69,8 +69,26 @@ static void confirm(struct world *w, struct world_slot *s, const struct cluster_
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].key);
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].value);
     }
+    if (cp->claim.cpus.len > 0 && world_chance(w, 70)) { /* the node agent was quick */
+        s->annotations[n++] = NAME_ANN_CPUSET_APPLIED;
+        s->annotations[n++] = arena_strdup(&w->specs, labels_get(&written, NAME_ANN_CPUSET));
+    }
     s->annotations[n] = NULL;
     w->confirmed++;
+}
+
+void world_give_back(struct world *w, struct cluster_pod *cp, const char *text, bool confirmed)
+{
+    for (uint64_t i = 0; i < WORLD_PODS; i++) {
+        struct world_slot *s = &w->slots[i];
+        if (!str_eq(s->uid, cp->pod->uid))
+            continue;
+        for (size_t k = 0; s->annotations[k] != NULL; k += 2)
+            if (str_eq(s->annotations[k], NAME_ANN_CPUSET) ||
+                (confirmed && str_eq(s->annotations[k], NAME_ANN_CPUSET_APPLIED)))
+                s->annotations[k + 1] = arena_strdup(&w->specs, text);
+        world_put_pod(w, i);
+    }
 }
 
 void world_update_pod(struct world *w, uint64_t i)

@@ -37,6 +37,8 @@ void world_put_node(struct world *w, uint64_t i)
             fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2),
                              1 + (unsigned)world_random(w, 2), 1 + (unsigned)world_random(w, 2),
                              1 + (unsigned)world_random(w, 2), world_chance(w, 20) ? "0" : NULL);
+    if (f.topology != NULL && world_chance(w, 50))
+        f.cpu_milli = 16000; /* then it is CPUs to pin that are scarce */
     if (world_chance(w, 2))
         f.topology = "{\"v\":1}";
     if (world_chance(w, 30))

@@ -27,6 +27,8 @@ void world_spread_events(struct world *w, uint32_t events);
 void world_fill_claim(struct world *w, struct world_slot *s);
 
 /* world_change.c, world_try.c: the operations */
+/* The annotation cpuset of a bound pod gets smaller; confirmed: the node agent has done it. */
+void world_give_back(struct world *w, struct cluster_pod *cp, const char *text, bool confirmed);
 void world_remove_node(struct world *w, uint64_t i);
 void world_new_pod(struct world *w, uint64_t i);
 void world_update_pod(struct world *w, uint64_t i);

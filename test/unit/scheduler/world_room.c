@@ -5,6 +5,7 @@
 #include "test/unit/scheduler/world_inside.h"
 
 #include "scheduler/gangs.h"
+#include "scheduler/loans.h"
 #include "scheduler/pipeline.h"
 #include "scheduler/plan.h"
 #include "scheduler/preempt.h"
@@ -95,11 +96,41 @@ static int32_t place_without_leaving(struct world *w, const struct gang *g,
     return promised;
 }
 
+/* Only CPUs on loan are called back, and the node agent does as it is told: first the annotation gets smaller, which changes nothing; then it is confirmed, and they are free. */
+static void check_recalls(struct world *w, const struct cycle_result *r)
+{
+    for (size_t i = 0; i < r->recalls_len; i++) {
+        struct cluster_pod *cp = r->recalls[i].pod;
+        struct cpuset owned, lent;
+        struct cpuclaim left;
+        AUTO_STRBUF text = {0};
+        cpu_book_split(cp->on->cpus.shape, &cp->claim.cpus, cp->cpu, &owned, &lent);
+        MUST(w, cpuset_is_subset(&r->recalls[i].cpus, &lent), "%s", cp->pod->key);
+        cluster_claim_call_back(cp, &r->recalls[i].cpus);
+        loans_left(cp, &w->arena, &left);
+        MUST(w, cpuclaim_is_within(&left, &cp->claim.cpus), "%s", cp->pod->key);
+        cpuclaim_encode(&left, cp->pod, &text);
+        uint64_t before = cpu_book_digest(&cp->on->cpus);
+        world_give_back(w, cp, strbuf_str(&text), false);
+        MUST(w, cpu_book_digest(&cp->on->cpus) == before, "%s", cp->pod->key);
+        world_give_back(w, cp, strbuf_str(&text), true);
+        MUST(w, cpuclaim_equal(&left, &cp->claim.cpus), "%s", cp->pod->key);
+        MUST(w, cp->giving == NULL, "%s", cp->pod->key);
+        w->recalled++;
+    }
+}
+
 /* A gang is promised its places for when all that are leaving are gone; a lone pod for when they are gone from its node, as kube-scheduler does it: who is leaving elsewhere may still
  * be the one that it has to be near. */
 void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r)
 {
     check_victims(w, g, r);
+    if (r->recalls_len > 0) {
+        MUST(w, r->awaits && r->victims_len == 0 && count_promised(r) == 1, "%s", g->key);
+        check_recalls(w, r);
+        MUST(w, place_promised(w, g, r) == 1, "%s", g->key);
+        return;
+    }
     if (!r->awaits || r->nominations_len == 0)
         return;
     uint64_t before = cluster_digest(&w->cluster);

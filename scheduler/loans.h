@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * loans - CPUs on loan (static-burst) that are called back for a pod that finds no place without them: a part of a cycle's result. Pure.
+ *
+ * Two phases, so that no CPU ever has two containers bound to it that both believe that it is theirs:
+ *
+ *     1  the borrower's annotation cpuset is written without them (drive.c, as cycle_result.recalls says); the books stay as they are
+ *     2  the node agent takes its containers off them and says so in cosched.io/cpuset-applied; now the books follow (cluster.c), and the pod that waits is placed
+ *
+ * The pod is nominated meanwhile, so that nobody takes what comes free. CPUs are called back only from pods that the node agent has answered for: of others nobody knows yet where they are.
+ */
+#pragma once
+
+#include "scheduler/cycle.h"
+#include "scheduler/placing.h"
+
+/* For the pod that is stuck. false: no loan helps. */
+bool loans_call(struct placing *p, struct cycle_result *out);
+/* What is left of a borrower's claim, in a: without those that are called back, now or before. */
+void loans_left(const struct cluster_pod *borrower, struct arena *a, struct cpuclaim *out);

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A story in steps: who borrows, who needs it back, what is written and when the books follow.
+ */
+#include "scheduler/loans.h"
+
+#include "lib/model/names.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+#define BURST "cpuset-scheduler", "true", "cpu-policy", "static-burst"
+#define WHOLE "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{},\"3\":{}}}}}"
+#define LEFT "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{}}}}}"
+#define WANTS \
+    .name = "p", .annotations = PAIRS("cpuset-scheduler", "true"), .c = {{.cpu_milli = 2000}}
+
+static struct cluster cluster;
+static struct arena arena, specs;
+static const struct cluster_hooks *const hooks = NULL; /* nobody is told */
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, NAME_SCHEDULER);
+    arena_init(&arena, 0);
+    arena_init(&specs, 0);
+    /* One L3 group of four CPUs. */
+    cluster_put_node(&cluster,
+                     NODE(.name = "n", .topology = fixture_topology(&specs, 1, 1, 4, 1, NULL)));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&cluster);
+    arena_deinit(&arena);
+    arena_deinit(&specs);
+    return 0;
+}
+
+static void put_borrower(const char *cpuset, const char *applied)
+{
+    cluster_put_pod(
+        &cluster,
+        POD(.name = "b", .node = "n",
+            .annotations = PAIRS(BURST, NAME_ANN_CPUSET, cpuset, NAME_ANN_CPUSET_APPLIED, applied),
+            .c = {{.cpu_milli = 2000}}),
+        hooks);
+}
+
+/* The pod's attempt. */
+static struct cycle_result run(void)
+{
+    struct plan plan;
+    struct cycle_result r;
+    arena_reset(&arena);
+    plan_begin(&plan, &cluster);
+    cycle_run(&cluster, cluster_find_pod(&cluster, "d/p")->gang, &plan, &arena, &r);
+    plan_end(&plan);
+    return r;
+}
+
+static void called_back_in_two_phases(void **state)
+{
+    (void)state;
+    AUTO_STRBUF text = {0};
+    struct cpuclaim left;
+    put_borrower(WHOLE, WHOLE);
+    cluster_put_pod(&cluster, POD(WANTS), hooks);
+    struct cycle_result r = run();
+    expect_int("no room yet", CYCLE_NO_ROOM, r.verdict);
+    expect_str("why",
+               "0/1 nodes fit: 1 has CPUs to pin only when those on loan are given back (asked: 2, "
+               "most free: 0 on n); CPUs on loan are called back on n for it",
+               r.sentence);
+    assert_int_equal(r.recalls_len, 1);
+    expect_str("from", "d/b", r.recalls[0].pod->pod->key);
+    cpuset_print(&r.recalls[0].cpus, &text);
+    expect_str("what is beyond limits.cpu", "2-3", strbuf_str(&text));
+    assert_int_equal(r.nominations_len, 1);
+    expect_str("where it waits", "n", r.nominations[0].node->name);
+    expect_true("it goes the moment that they are given back", r.awaits);
+
+    struct cluster_pod *b = r.recalls[0].pod;
+    cluster_claim_call_back(b, &r.recalls[0].cpus);
+    loans_left(b, &arena, &left);
+    strbuf_reset(&text);
+    cpuclaim_encode(&left, b->pod, &text);
+    expect_str("what is written", LEFT, strbuf_str(&text));
+
+    put_borrower(LEFT, WHOLE); /* the watch shows the first phase */
+    expect_int("still not", CYCLE_NO_ROOM, run().verdict);
+    put_borrower(LEFT, LEFT); /* and the second */
+    r = run();
+    expect_int("placed", CYCLE_PLACED, r.verdict);
+    strbuf_reset(&text);
+    struct cluster_pod *p = cluster_find_pod(&cluster, "d/p");
+    cpuclaim_encode(&p->claim.cpus, p->pod, &text);
+    expect_str("on those", "{\"c0\":{\"0\":{\"elems\":{\"2\":{},\"3\":{}}}}}", strbuf_str(&text));
+    expect_done();
+}
+
+static void what_is_not_called_back(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row, *cpuset, *applied;
+        struct fixture_pod pod;
+    } rows[] = {
+        {"nobody knows yet where the borrower is", WHOLE, "", {WANTS}},
+        {"the node agent says something else", WHOLE, LEFT, {WANTS}},
+        {"more than the loan",
+         WHOLE,
+         WHOLE,
+         {.name = "p",
+          .annotations = PAIRS("cpuset-scheduler", "true"),
+          .c = {{.cpu_milli = 3000}}}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_borrower(rows[i].cpuset, rows[i].applied);
+        cluster_put_pod(&cluster, fixture_make_pod(&rows[i].pod), hooks);
+        struct cycle_result r = run();
+        expect_int(rows[i].row, CYCLE_NO_ROOM, r.verdict);
+        expect_int(rows[i].row, 0, (int64_t)r.recalls_len);
+        cluster_remove_pod(&cluster, "d/p", NULL, hooks);
+        cluster_remove_pod(&cluster, "d/b", NULL, hooks);
+    }
+    expect_done();
+}
+
+static void after_a_restart_unconfirmed_cpus_are_still_taken(void **state)
+{
+    (void)state;
+    put_borrower(LEFT, WHOLE); /* first seen in the middle of it */
+    cluster_put_pod(&cluster, POD(WANTS), hooks);
+    struct cycle_result r = run();
+    expect_int("not yet", CYCLE_NO_ROOM, r.verdict);
+    for (size_t i = 0; i < r.recalls_len; i++) {
+        struct cpuclaim left;
+        AUTO_STRBUF text = {0};
+        cluster_claim_call_back(r.recalls[i].pod, &r.recalls[i].cpus);
+        loans_left(r.recalls[i].pod, &arena, &left);
+        cpuclaim_encode(&left, r.recalls[i].pod->pod, &text);
+        expect_str("nothing is given back to it", LEFT, strbuf_str(&text));
+    }
+    put_borrower(LEFT, LEFT);
+    expect_int("confirmed", CYCLE_PLACED, run().verdict);
+    expect_done();
+}
+
+static void an_edited_annotation_moves_nobody(void **state)
+{
+    (void)state;
+    put_borrower(LEFT, LEFT);
+    uint64_t before = cpu_book_digest(&cluster_find_node(&cluster, "n")->cpus);
+    put_borrower("{\"c0\":{\"0\":{\"elems\":{\"2\":{},\"3\":{}}}}}", LEFT);
+    expect_true("elsewhere", cpu_book_digest(&cluster_find_node(&cluster, "n")->cpus) == before);
+    put_borrower(WHOLE, LEFT);
+    expect_true("more", cpu_book_digest(&cluster_find_node(&cluster, "n")->cpus) == before);
+    put_borrower(WHOLE, WHOLE);
+    expect_true("more, confirmed",
+                cpu_book_digest(&cluster_find_node(&cluster, "n")->cpus) == before);
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(called_back_in_two_phases, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_called_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(after_a_restart_unconfirmed_cpus_are_still_taken, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_edited_annotation_moves_nobody, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
