@@ -113,7 +113,6 @@ def loans(suite):
     wait_until(lambda: cpuset_of(c, ns, "borrower") != on(0, 0, 7), "the annotation gets smaller")
     left = cpuset_of(c, ns, "borrower")["main"]["0"]["elems"]
     check_equal(len(left), 6, "CPUs that are left")
-    c.wait_refused(ns, "needs", r"; CPUs on loan are called back on loans-1 for it$")
     check_equal(c.node_of(ns, "needs"), None, "not bound before the node agent has confirmed it")
     confirm()
     c.wait_bound(ns, "needs")
