@@ -47,12 +47,6 @@ static void check_policy(struct look *l, const char *wish)
                   "]: '%s' means nothing without annotation " NAME_ANN_CPUSET_SCHEDULER
                   ": \"true\"",
                   policy);
-    else if (str_eq(wish, "required"))
-        look_refuse(l,
-                    "metadata.annotations[" NAME_ANN_CPU_POLICY
-                    "]: 'static-burst' takes whole L3 groups where they are free and does not go "
-                    "together with " NAME_ANN_CPUSET_SCHEDULER
-                    " \"required\"; remove it, or write \"true\" there");
 }
 
 static bool is_word(json *v, const char *const *words)
