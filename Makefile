@@ -150,8 +150,9 @@ scenario: $(B)/bin/cosched-replay ## cosched-replay on the clusters in test/scen
 local-run: $(BINS) $(FAKES) $(TOOLS)
 	@BUILD_DIR=$(B) test/tools/run-tests --timeout 1200 "$(RUN)"
 
+# Two clusters side by side: most of a case is waiting, and it must stay under 12 minutes.
 e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build (ARGS=...)
-	@$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(ARGS)'
+	@$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(or $(ARGS),--jobs 2)'
 
 soak: | $(call deps,e2e) ## the large counts, for hours if need be; not in CI (ARGS=...)
 	@$(MAKE) script-run VARIANT=asan RUN='test/soak/run $(ARGS)'
