@@ -515,8 +515,8 @@ class Churn:
             check_equal(got, want, f"kubectl inspect cgpu: {node['name']}")
 
     def fill(self):
-        """Everything goes; then every card can be filled to the last: nobody remembers a pod that is gone."""
-        wait_until(lambda: self.cluster.do("DELETE", self.pods_path + "?gracePeriodSeconds=0") and not self.pods(), "all pods are gone", 60)
+        """Everything goes; then every card can be filled to the last: nobody remembers a pod that is gone. At the end everything goes again, for the next round."""
+        self.clear()
         names = []
         for node, mode in MODES.items():
             cards = [gib for (n, _card), gib in SIZES.items() if n == node]
@@ -537,6 +537,10 @@ class Churn:
         for (node, card), gib in SIZES.items():
             if MODES[node] != "default":
                 check_equal(used[node, card], [0, 0, 1] if MODES[node] == "topology" else [gib, 100 if MODES[node] == "core_mem" else 0, 0], f"{node} card {card}")
+        self.clear()
+
+    def clear(self):
+        wait_until(lambda: self.cluster.do("DELETE", self.pods_path + "?gracePeriodSeconds=0") and not self.pods(), "all pods are gone", 60)
 
 
 @case("random GPU pods under faults, with scheduler and plugins killed: no card is ever beyond its size, and all books agree when it is quiet",
