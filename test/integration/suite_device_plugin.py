@@ -68,7 +68,8 @@ def wait_running(c, ns, name, seconds=60):
 
 
 def environment(c, ns, name, container="main"):
-    text = c.kubectl("logs", "-n", ns, name, "-c", container)
+    """What the container printed. A kubelet that has just restarted knows nothing of its pods' logs for a moment."""
+    text = wait_until(lambda: c.kubectl("logs", "-n", ns, name, "-c", container), f"the log of {name} can be read")
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
