@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPUs of their own: what the scheduler writes into the annotation cpuset, on nodes that are only API objects and publish a topology."""
+"""CPUs of their own: what the scheduler writes into the annotation cpuset, on nodes that are only API objects and publish a topology; and the documents' walk-through on a simulated node
+whose pinner is the real one, with all three programs. suite_pinning has the real kubelet."""
+import glob
 import json
+import os
 
-from harness import MERGE, SCHEDULER, case, check_equal, wait_until
+from harness import MERGE, SCHEDULER, case, check, check_equal, wait_until
+from suite_nodes import Nodes, apply, document, gone, hook, labelled, wait_pod, wait_running
+
+APPLIED = "cosched.io/cpuset-applied"
 
 # Two NUMA nodes, two L3 groups of 8 CPUs in each, no second threads: as the CPU document's machine counts.
 TOPOLOGY = {"v": 1, "sockets": ["0-31"], "numa": ["0-15", "16-31"], "l3": ["0-7", "8-15", "16-23", "24-31"], "cores": "smt1:32", "offline": "", "reserved": ""}
@@ -26,29 +32,74 @@ def on(numa, first, last):
     return {"main": {str(numa): {"elems": {str(cpu): {} for cpu in range(first, last + 1)}}}}
 
 
-def nginx(node, annotations):
-    """The CPU document's Deployment: no key and no value is another one; the node selector, which it recommends instead of nodeName, and the scheduler's name are added."""
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "nginx-deployment", "labels": {"app": "nginx"}},
-            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "nginx"}},
-                     "template": {"metadata": {"annotations": annotations, "labels": {"app": "nginx"}},
-                                  "spec": {"schedulerName": SCHEDULER, "nodeSelector": {"pool": node},
-                                           "containers": [{"name": "nginx", "image": "nginx_optimized:20240221-1.20.1-2.3.0",
-                                                           "ports": [{"containerPort": 80}], "command": ["sleep", "infinity"],
-                                                           "resources": {"requests": {"cpu": 4, "memory": "8Gi"}, "limits": {"cpu": 4, "memory": "8Gi"}}}]}}}}
+def check_pinned(nodes, pod):
+    """Each container's group has just the CPUs of the annotation, and the node agent says so. All CPUs of the pod."""
+    claim = json.loads(pod["metadata"]["annotations"]["cpuset"])
+    all_cpus = set()
+    for status in pod["status"]["containerStatuses"]:
+        cpus = {int(cpu) for numa in claim[status["name"]].values() for cpu in numa["elems"]}
+        identity = status["containerID"].rpartition("/")[2]
+
+        def ask(identity=identity, cpus=cpus):
+            path, = glob.glob(f"{nodes.directory}/{pod['spec']['nodeName']}/cgroup/cpuset/kubepods/**/pod{pod['metadata']['uid']}/{identity}/cpuset.cpus", recursive=True)
+            with open(path, encoding="ascii") as f:
+                seen = parse_cpus(f.read())
+            if seen != cpus:
+                raise KeyError(f"{path}: {seen} instead of {cpus}")
+            return True
+
+        wait_until(ask, f"{pod['metadata']['name']}: its group has the CPUs of its annotation")
+        check(not cpus & all_cpus, f"two containers share CPUs: {claim}")
+        all_cpus |= cpus
+    path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+    wait_until(lambda: nodes.cluster.get(path)["metadata"]["annotations"].get("cosched.io/cpuset-applied"), "the node agent answers")
+    return all_cpus
 
 
-@case("the CPU document's walk-through: four CPUs of one NUMA node, and a whole L3 group with static-burst, in exactly that form")
+def parse_cpus(text):
+    """The kernel's list, 0-3,8."""
+    ends = [part.partition("-") for part in text.strip().split(",") if part]
+    return {cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)}
+
+
+def check_form(c, pod, cpus):
+    """The annotation, as the document shows it, and in the node's cgroup what the document finds there."""
+    expected = '{"nginx":{"0":{"elems":{' + ",".join(f'"{cpu}":{{}}' for cpu in range(cpus)) + "}}}}"
+    check_equal(pod["metadata"]["annotations"].get("cpuset"), expected, "annotation cpuset")
+    shown = c.kubectl("get", "pod", pod["metadata"]["name"], "-n", "default", "-o", "yaml")
+    check(f"    cpuset: '{expected}'\n" in shown, f"the document's line is not in:\n{shown}")
+    wait_until(lambda: c.pod("default", pod["metadata"]["name"])["metadata"]["annotations"].get(APPLIED) == expected, "the node agent answers in the same form")
+
+
+@case("the CPU documents' Deployments as they are: injected, placed, four CPUs or a whole L3 group in exactly the documents' form, pinned; an update replaces the pod")
 def walk_through(suite):
-    c = suite.cluster
+    c, ns = suite.cluster, suite.namespace()
+    hook(suite, "default")
     suite.scheduler()
-    for number, (annotations, expected) in enumerate((
-            ({"cpuset-scheduler": "true"}, '{"nginx":{"0":{"elems":{"0":{},"1":{},"2":{},"3":{}}}}}'),
-            ({"cpuset-scheduler": "true", "cpu-policy": "static-burst"},
-             '{"nginx":{"0":{"elems":{"0":{},"1":{},"2":{},"3":{},"4":{},"5":{},"6":{},"7":{}}}}}'))):
-        ns, node = suite.namespace(), cpu_node(suite, f"walk-{number}")
-        c.do("POST", f"/apis/apps/v1/namespaces/{ns}/deployments", nginx(node, annotations))
-        pod = wait_until(lambda n=ns: next((p for p in c.pods(n) if p["spec"].get("nodeName")), None), "the pod is bound")
-        check_equal(pod["metadata"]["annotations"].get("cpuset"), expected, f"the annotation with {annotations}")
+    nodes = Nodes(suite, [{"name": "cpu-1", "topology": "pack:2 [numa] l3:4 core:8 pu:1", "memory": "256Gi"}])
+    check_equal(c.get("/api/v1/nodes/cpu-1")["status"]["allocatable"]["cpu"], "64", "CPUs of the topology")
+    apply(suite, "default", "cpuset-general.yaml")
+    general, = wait_running(c, "default", "app=nginx", 1)
+    check_equal(general["spec"]["schedulerName"], SCHEDULER, "injected")
+    check_form(c, general, 4)
+    check_equal(check_pinned(nodes, general), set(range(4)), "the container's CPUs")
+    apply(suite, ns, "co-scheduler-cpuset.yaml")
+    pinned_cpus = [check_pinned(nodes, p) for p in (general, *wait_running(c, ns, "app=nginx-numa", 2))]
+    check_equal(sorted(map(len, pinned_cpus)), [4, 4, 4], "CPUs of each pod")
+    check_equal(len(set.union(*pinned_cpus)), 12, f"no CPU is two pods': {pinned_cpus}")
+    c.kubectl("apply", "-f", document("cpuset-automatic.yaml"))
+    wait_until(lambda: labelled(c, "default", "app=nginx")[0]["metadata"]["uid"] != general["metadata"]["uid"], "a new pod")
+    automatic, = wait_running(c, "default", "app=nginx", 1)
+    check_equal(automatic["metadata"]["annotations"].get("cpu-policy"), "static-burst", "annotation of the new pod")
+    check_equal(len(check_pinned(nodes, automatic)), 8, "static-burst: a whole L3 group")
+    # The document's own picture: the node is empty.
+    gone(c, ns, "co-scheduler-cpuset.yaml")
+    gone(c, "default", "cpuset-automatic.yaml")
+    wait_until(lambda: not [p for space in (ns, "default") for p in c.pods(space) if p["spec"].get("nodeName") == "cpu-1"], "the node is empty")
+    c.kubectl("apply", "-f", document("cpuset-automatic.yaml"))
+    automatic, = wait_running(c, "default", "app=nginx", 1)
+    check_form(c, automatic, 8)
+    check_equal(check_pinned(nodes, automatic), set(range(8)), "the container's CPUs")
 
 
 @case("pinned pods have CPUs of their own, also after a restart of the scheduler, and say what is missing; a topology that comes late is enough")
@@ -119,3 +170,37 @@ def loans(suite):
     given = cpuset_of(c, ns, "needs")["main"]["0"]["elems"]
     check_equal(sorted(set(left) | set(given), key=int), [str(i) for i in range(8)], "all CPUs, each once")
     check_equal(len(given), 2, "its CPUs")
+
+
+def group_of(nodes, pod):
+    """The directory that stands for the cgroup of the pod's one container."""
+    found, = glob.glob(f"{nodes.directory}/{pod['spec']['nodeName']}/cgroup/cpuset/kubepods/**/pod{pod['metadata']['uid']}/{'[0-9a-f]' * 64}", recursive=True)
+    return found
+
+
+@case("the pinner takes a borrower's container off the CPUs that are called back before the pod that needs them is bound: at no instant are two containers on one CPU")
+def loans_pinned(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    nodes = Nodes(suite, [{"name": "lend-1", "topology": "pack:1 [numa] l3:1 core:8 pu:1", "labels": {"pool": "lend-1"}}])
+    version = c.get(f"/api/v1/namespaces/{ns}/pods")["metadata"]["resourceVersion"]
+    pinned(c, ns, "borrower", "lend-1", 4, {"cpu-policy": "static-burst"})
+    check_equal(check_pinned(nodes, wait_pod(c, ns, "borrower")), set(range(8)), "the whole group")
+    pinned(c, ns, "needs", "lend-1", 4)
+    needs = wait_pod(c, ns, "needs")
+    pods = [c.pod(ns, "borrower"), needs]
+    mine, theirs = (check_pinned(nodes, pod) for pod in pods)
+    check_equal((len(mine), len(theirs), mine & theirs), (4, 4, set()), "CPUs of the two")
+    # The API server's order of things.
+    steps = []
+    for pod in c.watch(f"/api/v1/namespaces/{ns}/pods", version):
+        annotations = pod["metadata"]["annotations"]
+        name, text = pod["metadata"]["name"], pods[0]["metadata"]["annotations"]["cpuset"]
+        steps += ["shrunk"] if name == "borrower" and annotations.get("cpuset") == text and "shrunk" not in steps else []
+        steps += ["confirmed"] if name == "borrower" and annotations.get(APPLIED) == text and "confirmed" not in steps else []
+        steps += ["bound"] if name == "needs" and pod["spec"].get("nodeName") and "bound" not in steps else []
+    check_equal(steps, ["shrunk", "confirmed", "bound"], "what was seen one after the other")
+    # And the file system's: the borrower's group was written for the last time before the other one was made.
+    groups = [group_of(nodes, pod) for pod in pods]
+    shrunk, made = os.stat(f"{groups[0]}/cpuset.cpus").st_mtime_ns, os.stat(f"{groups[1]}/tasks").st_mtime_ns
+    check(shrunk < made, f"the borrower left its CPUs at {shrunk}, the other container was there at {made}")

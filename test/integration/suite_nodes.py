@@ -5,7 +5,6 @@ Each case starts the nodes that it needs (`cosched-local nodes`), under names of
 choose their nodes by what they ask for. What a container got is in the file that its node wrote: NODE/pods/UID/CONTAINER/env.
 """
 import contextlib
-import glob
 import json
 import os
 import re
@@ -569,54 +568,3 @@ def stray(suite):
     c.wait_refused(ns, "more", r"too little aliyun.com/gpu-mem \(asked: 9, largest free: 8 on stray-1\)|no card with 9 GiB free")
     memory_pod(c, ns, "rest", 8, "stray-1")
     check_environment(nodes, wait_pod(c, ns, "rest"))
-
-
-def check_pinned(nodes, pod):
-    """Each container's group has just the CPUs of the annotation, and the node agent says so. All CPUs of the pod."""
-    claim = json.loads(pod["metadata"]["annotations"]["cpuset"])
-    all_cpus = set()
-    for status in pod["status"]["containerStatuses"]:
-        cpus = {int(cpu) for numa in claim[status["name"]].values() for cpu in numa["elems"]}
-        identity = status["containerID"].rpartition("/")[2]
-
-        def ask(identity=identity, cpus=cpus):
-            path, = glob.glob(f"{nodes.directory}/{pod['spec']['nodeName']}/cgroup/cpuset/kubepods/**/pod{pod['metadata']['uid']}/{identity}/cpuset.cpus", recursive=True)
-            with open(path, encoding="ascii") as f:
-                seen = parse_cpus(f.read())
-            if seen != cpus:
-                raise KeyError(f"{path}: {seen} instead of {cpus}")
-            return True
-
-        wait_until(ask, f"{pod['metadata']['name']}: its group has the CPUs of its annotation")
-        check(not cpus & all_cpus, f"two containers share CPUs: {claim}")
-        all_cpus |= cpus
-    path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-    wait_until(lambda: nodes.cluster.get(path)["metadata"]["annotations"].get("cosched.io/cpuset-applied"), "the node agent answers")
-    return all_cpus
-
-
-def parse_cpus(text):
-    """The kernel's list, 0-3,8."""
-    ends = [part.partition("-") for part in text.strip().split(",") if part]
-    return {cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)}
-
-
-@case("the CPU documents' Deployments are injected, placed, pinned and run, and an update of one replaces its pod")
-def cpuset(suite):
-    c, ns = suite.cluster, suite.namespace()
-    hook(suite, "default")
-    suite.scheduler()
-    nodes = Nodes(suite, [{"name": "cpu-1", "topology": "pack:2 [numa] l3:4 core:8 pu:1", "memory": "256Gi"}])
-    check_equal(c.get("/api/v1/nodes/cpu-1")["status"]["allocatable"]["cpu"], "64", "CPUs of the topology")
-    apply(suite, ns, "co-scheduler-cpuset.yaml")
-    apply(suite, "default", "cpuset-general.yaml")
-    first, second = wait_running(c, ns, "app=nginx-numa", 2)
-    general, = wait_running(c, "default", "app=nginx", 1)
-    pinned = [check_pinned(nodes, p) for p in (first, second, general)]
-    check_equal(len(set.union(*pinned)), sum(len(cpus) for cpus in pinned), f"no CPU is two pods': {pinned}")
-    check_equal(general["spec"]["schedulerName"], "ack-co-scheduler", "injected")
-    c.kubectl("apply", "-f", document("cpuset-automatic.yaml"))
-    wait_until(lambda: labelled(c, "default", "app=nginx")[0]["metadata"]["uid"] != general["metadata"]["uid"], "a new pod")
-    automatic, = wait_running(c, "default", "app=nginx", 1)
-    check_equal(automatic["metadata"]["annotations"].get("cpu-policy"), "static-burst", "annotation of the new pod")
-    check_equal(len(check_pinned(nodes, automatic)), 8, "static-burst: a whole L3 group")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CPUs of a node: what is published of them, and that containers are where their pod's annotation says.
 
-The pods are bound by hand, with the annotation in the Binding as the scheduler writes it. On the real node the cgroups are the kernel's (v1, cgroupfs); the other layouts are in the
-unit tests, on directory trees.
+One case has all three programs on the real node; in the others pods are bound by hand, with the annotation in the Binding as the scheduler writes it. On the real node the cgroups are
+the kernel's (v1, cgroupfs); the other layouts are in the unit tests, on directory trees.
 """
 import json
 import os
@@ -12,6 +12,7 @@ import time
 from harness import MERGE, Failed, case, check, check_equal, free_port, http_get, wait_until
 from suite_device_plugin import TOLERATE_ALL, wait_running
 from suite_hardware import metric
+from suite_webhook import start_webhook
 
 TOPOLOGY = "cosched.io/cpu-topology"
 APPLIED = "cosched.io/cpuset-applied"
@@ -39,13 +40,18 @@ def cgroup_root(c):
     return c.env["KUBELET_CGROUP_ROOT"].removesuffix("/kubepods") or "/"
 
 
-def bound_pod(c, ns, name, cpuset, containers=("main",), command="sleep 3600", asks="true", limits=True, **spec):
-    """A pod with limits.cpu 1 in each container, bound to the real node with this claim."""
+def make_pod(c, ns, name, containers=("main",), command="sleep 3600", asks="true", limits=True, **spec):
+    """A pod with limits.cpu 1 in each container."""
     amounts = {"limits": {"cpu": "1", "memory": "64Mi"}, "requests": {"cpu": "10m"}} if limits else {}
     boxes = [{"name": n, "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", command], "resources": amounts} for n in containers]
     c.do("POST", f"/api/v1/namespaces/{ns}/pods",
          {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {"cpuset-scheduler": asks} if asks else {}},
           "spec": {"containers": boxes, "hostNetwork": True, "terminationGracePeriodSeconds": 0, "tolerations": TOLERATE_ALL, "schedulerName": "by-hand", **spec}})
+
+
+def bound_pod(c, ns, name, cpuset, **what):
+    """The same, bound to the real node with this claim."""
+    make_pod(c, ns, name, **what)
     c.do("POST", f"/api/v1/namespaces/{ns}/pods/{name}/binding",
          {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "annotations": {"cpuset": cpuset}},
           "target": {"apiVersion": "v1", "kind": "Node", "name": c.env["K8S_NODE"]}})
@@ -110,48 +116,52 @@ def published(suite):
     p.stop()
 
 
-@case("a real container is on the CPU of its claim from its start, after its restart and the kubelet's, after the plugin was killed and came back, and after somebody moved it",
-      needs={"kubelet", "alone"})
+@case("injected, placed and pinned: a real container is on the CPU that the scheduler gave it within 1 s of its start, after its restart and the kubelet's, after the plugin was killed "
+      "and came back, and within 2 s after somebody moved it", needs={"kubelet", "alone"})
 def pinned(suite):
-    c, ns = suite.cluster, suite.namespace()
+    c = suite.cluster
+    _webhook, ns = start_webhook(suite)
+    suite.scheduler()
     p = start_plugin(suite)
     node = c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")
     layout = json.loads(wait_until(lambda: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published"))
     check_equal(sum(len(expand(s)) for s in layout["numa"]), int(node["status"]["capacity"]["cpu"]), "CPUs of the machine")
-    cpu = max(expand(layout["numa"][0]))
-    wanted = claim(main=(0, [cpu]))
-    bound_pod(c, ns, "one", wanted)
+    make_pod(c, ns, "one", schedulerName=None, nodeSelector={"kubernetes.io/hostname": c.env["K8S_NODE"]})
     wait_running(c, ns, "one")
     started = time.monotonic()
-    group = wait_pinned(c, ns, "one", str(cpu), "after its start", seconds=1.0)
+    metadata = c.pod(ns, "one")["metadata"]
+    wanted = metadata["annotations"]["cpuset"]
+    (cpu,), = [part["elems"] for part in json.loads(wanted)["main"].values()]
+    check(int(cpu) in expand(layout["numa"][0]), f"the scheduler gave it a CPU of the machine: {wanted}")
+    group = wait_pinned(c, ns, "one", cpu, "after its start", seconds=1.0)
     check(time.monotonic() - started <= 1.0, "pinned later than 1 s after it was seen to run")
     wait_until(lambda: c.pod(ns, "one")["metadata"]["annotations"].get(APPLIED) == wanted, "the answer")
 
     os.kill(int(read(group, "cgroup.procs").split()[0]), signal.SIGKILL)
     wait_until(lambda: c.pod(ns, "one")["status"]["containerStatuses"][0]["restartCount"] == 1, "the container is restarted", 60)
     wait_running(c, ns, "one")
-    again = wait_pinned(c, ns, "one", str(cpu), "after its restart")
+    again = wait_pinned(c, ns, "one", cpu, "after its restart")
     check(again != group, "the restarted container is another one")
 
     with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
         f.write(layout["numa"][0])
-    wait_pinned(c, ns, "one", str(cpu), "somebody wrote its cpuset.cpus", seconds=2.0)
+    wait_pinned(c, ns, "one", cpu, "somebody wrote its cpuset.cpus", seconds=2.0)
 
     c.k8s("stop", "kubelet")
     c.k8s("start", "kubelet")
     c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/one", {"metadata": {"labels": {"seen": "again"}}}, MERGE)
     bound_pod(c, ns, "after", "", asks=None)
     wait_running(c, ns, "after")  # the new kubelet has been over all pods
-    check_equal(seen(again), (str(cpu), {str(cpu)}), "after the kubelet's restart")
+    check_equal(seen(again), (cpu, {cpu}), "after the kubelet's restart")
 
     p.kill()
     with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
         f.write(layout["numa"][0])
     p = start_plugin(suite)
-    wait_pinned(c, ns, "one", str(cpu), "after the plugin was killed and came back")
+    wait_pinned(c, ns, "one", cpu, "after the plugin was killed and came back")
     with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
         f.write(layout["numa"][0])
-    wait_pinned(c, ns, "one", str(cpu), "the new plugin hears it too", seconds=2.0)
+    wait_pinned(c, ns, "one", cpu, "the new plugin hears it too", seconds=2.0)
     check_equal(metric(p.port, "pinned_cpus", pod="one", container="main"), 1, "metric")
 
     c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/one", {"metadata": {"annotations": {"cpuset": None}}}, MERGE)
