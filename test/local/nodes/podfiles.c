@@ -64,8 +64,8 @@ void podfiles_remove(const char *path)
     (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A directory and the files that a cpuset cgroup has in it. */
-static int make_cgroup(const struct podfiles *f, const char *path, struct error *err)
+/* The files that a cpuset cgroup has, those that are not there. */
+static int fill_cgroup(const struct podfiles *f, const char *path, struct error *err)
 {
     char name[PODFILES_PATH], cpus[32], mems[32];
     (void)str_format(cpus, sizeof cpus, f->cpus > 1 ? "0-%u\n" : "%u\n",
@@ -82,12 +82,28 @@ static int make_cgroup(const struct podfiles *f, const char *path, struct error 
             return error_set(err, ERROR_INVALID, "%s: the name is too long", path);
         if (access(name, F_OK) == 0)
             continue;
-        /* Written in place: a cgroup's file cannot be replaced by another. */
         AUTO_CLOSE int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
         if (fd < 0 || write_all(fd, files[i].text, strlen(files[i].text)) < 0)
             return error_errno(err, errno, "%s", name);
     }
     return 0;
+}
+
+/* A cgroup is there with all its files or not at all: a node agent that hears of it may write to it at once, and what we wrote after that would be mixed with it. So it is made elsewhere and
+ * moved to its place. */
+static int make_cgroup(const struct podfiles *f, const char *path, struct error *err)
+{
+    char made[PODFILES_PATH], above[PODFILES_PATH];
+    const char *slash = strrchr(path, '/');
+    if (access(path, F_OK) == 0)
+        return fill_cgroup(f, path, err);
+    if (!str_format(made, sizeof made, "%s/cgroup-new", f->node_dir) || slash == NULL ||
+        !str_format(above, sizeof above, "%.*s", (int)(slash - path), path))
+        return error_set(err, ERROR_INVALID, "%s: the name is too long", path);
+    podfiles_remove(made);
+    if (podfiles_mkdir(above, err) < 0 || fill_cgroup(f, made, err) < 0)
+        return -1;
+    return rename(made, path) < 0 ? error_errno(err, errno, "%s", path) : 0;
 }
 
 static const char *qos_dir(const struct podview *v)
