@@ -118,12 +118,12 @@ class Maker(threading.Thread):
             self.left -= self.request("POST", self.churn.pods_path, pod) == 201
             self.churn.created += 1
         self.made += 1
-        time.sleep(self.dice.uniform(0, 0.1))  # so that most live long enough to be placed
+        time.sleep(self.dice.uniform(0, self.churn.pause_s))  # so that most live long enough to be placed
 
 
 class Churn:
-    """Of a suite: specs of the nodes, pods_at_once, faults_of (kind → weight), and the methods below that do nothing here."""
-    specs, pods_at_once, faults_of, settings = [], 90, {}, ("--request-timeout=3s",)
+    """Of a suite: specs of the nodes, pods_at_once, a maker's pause after a pod, faults_of (kind → weight), and the methods below that do nothing here."""
+    specs, pods_at_once, pause_s, faults_of, settings = [], 90, 0.1, {}, ("--request-timeout=3s",)
 
     def __init__(self, suite, seed):
         self.dice = random.Random(f"{seed}-faults")

@@ -234,7 +234,7 @@ class Following(Auditor):
 
 
 class Churn(churn.Churn):
-    specs, pods_at_once = NODES, 36
+    specs, pods_at_once, pause_s = NODES, 30, 0.2
     faults_of = {"kill_scheduler": 3, "kill_plugin": 3, "kubelet": 2, "rule": 7, "cut": 2, "forget": 1, "away": 1}
 
     def __init__(self, suite, seed):
