@@ -99,6 +99,13 @@
 #define NAME_LABEL_ECI "alibabacloud.com/eci"
 #define NAME_GROUP_POLICY "scheduling.alibabacloud.com"
 #define NAME_KIND_POLICY "ResourcePolicy"
+/* A result: in which unit of which policy the pod was placed; see scheduler/policies.h. */
+#define NAME_ANN_UNIT "cosched.io/resource-unit"
+#define NAME_ANN_DELETION_COST "controller.kubernetes.io/pod-deletion-cost"
+/* A result: the deletion cost that we wrote. Another value is a user's, and stays. */
+#define NAME_ANN_DELETION_COST_OURS "cosched.io/deletion-cost"
+/* In a unit's podLabels: the unit is waited for though it has no limit. Never given to pods. */
+#define NAME_LABEL_WAIT_SCALING "k8s.aliyun.com/resource-policy-wait-for-ecs-scaling"
 
 /* Injection: namespace label enabled|disabled, pod annotation "false". */
 #define NAME_INJECT "cosched.io/inject"
