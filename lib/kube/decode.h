@@ -42,7 +42,7 @@ int decode_volume_attachment(json *j, struct volume_attachment **out, struct err
 int decode_pdb(json *j, struct pdb **out, struct error *err);
 int decode_device_class(json *j, struct device_class **out, struct error *err);
 /* One whose spec is wrong is none that is in force: see policy.invalid. */
-int decode_policy(json *j, struct policy **out, struct error *err);
+int decode_resource_policy(json *j, struct policy **out, struct error *err);
 
 /* metadata.namespace/name, uid and resourceVersion of any object; "" when absent. Borrowed from j. */
 struct object_meta {

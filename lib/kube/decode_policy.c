@@ -235,4 +235,4 @@ static int fill_policy(json *j, struct object *o, struct arena *a, struct error 
     return 0;
 }
 
-DECODE_KIND(decode_policy, struct policy, "resourcepolicy", true, fill_policy)
+DECODE_KIND(decode_resource_policy, struct policy, "resourcepolicy", true, fill_policy)
