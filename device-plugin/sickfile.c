@@ -8,16 +8,14 @@
  */
 #include "device-plugin/sickfile.h"
 
-#include <unistd.h>
-
 #include "device-plugin/statefile.h"
-#include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
-static int recall_one(json *j, struct health *h, struct error *err)
+static int recall(json *j, void *user, struct error *err)
 {
+    struct health *h = user;
     struct health_memory m = {.ecc = -1};
     const char *uuid = json_get_str(j, "uuid"), *why = json_get_str(j, "why");
     if (uuid == NULL || uuid[0] == '\0' || !str_format(m.uuid, sizeof m.uuid, "%s", uuid))
@@ -36,40 +34,17 @@ static int recall_one(json *j, struct health *h, struct error *err)
     return 0;
 }
 
-static int recall(const char *text, size_t n, struct health *h, struct error *err)
-{
-    AUTO_JSON *doc = NULL;
-    int64_t version = 0;
-    if (json_parse(&doc, text, n, err) < 0)
-        return -1;
-    if (!json_get_int(json_root(doc), "v", &version) || version != 1)
-        return error_set(err, ERROR_INVALID, "v: must be 1");
-    json *sick = json_get(json_root(doc), "sick");
-    if (!json_is_array(sick) || json_len(sick) > GPU_CARDS_MAX)
-        return error_set(err, ERROR_INVALID, "sick: must be an array of at most %d", GPU_CARDS_MAX);
-    size_t i = 0;
-    for (struct json_iter it = json_iter(sick); json_next(&it); i++) {
-        struct error why = ERROR_INIT;
-        if (recall_one(it.value, h, &why) < 0)
-            log_warn("a remembered card is left out", kv("at", i), kv("error", why.text));
-    }
-    return 0;
-}
-
 void sickfile_load(const char *dir, struct health *h)
 {
-    AUTO_STRBUF path;
-    AUTO_STRBUF text;
+    const struct statefile_list file = {.dir = dir,
+                                        .name = SICKFILE,
+                                        .list = "sick",
+                                        .bytes_max = SICKFILE_BYTES_MAX,
+                                        .max = GPU_CARDS_MAX};
     struct error err = ERROR_INIT;
-    strbuf_init(&path);
-    strbuf_init(&text);
-    strbuf_addf(&path, "%s/%s", dir, SICKFILE);
-    if (access(strbuf_str(&path), F_OK) < 0)
-        return;
-    if (file_read(strbuf_str(&path), SICKFILE_BYTES_MAX, &text, &err) < 0 ||
-        recall(strbuf_str(&text), text.len, h, &err) < 0)
+    if (statefile_read(&file, recall, h, &err) < 0)
         log_warn("state file ignored, every card that answers counts as well",
-                 kv("file", strbuf_str(&path)), kv("error", err.text));
+                 kv("error", err.text));
 }
 
 void sickfile_save(const char *dir, const struct health *h)

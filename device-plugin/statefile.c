@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 
 static int write_all(int fd, const char *bytes, size_t n)
@@ -40,4 +42,49 @@ int statefile_write(const char *dir, const char *name, const char *bytes, size_t
     if (parent < 0 || fsync(parent) < 0)
         return error_errno(err, errno, "state directory %s", dir);
     return 0;
+}
+
+static int take_all(const struct statefile_list *f, const struct strbuf *text, statefile_take *take,
+                    void *user, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    int64_t version = 0;
+    if (json_parse(&doc, strbuf_str(text), text->len, err) < 0)
+        return -1;
+    if (!json_get_int(json_root(doc), "v", &version) || version != 1)
+        return error_set(err, ERROR_INVALID, "v: must be 1");
+    json *list = json_get(json_root(doc), f->list);
+    if (!json_is_array(list) || json_len(list) > f->max)
+        return error_set(err, ERROR_INVALID, "%s: must be an array of at most %zu", f->list,
+                         f->max);
+    int taken = 0;
+    size_t at = 0;
+    for (struct json_iter it = json_iter(list); json_next(&it); at++) {
+        struct error why = ERROR_INIT;
+        if (take(it.value, user, &why) == 0)
+            taken++;
+        else
+            log_warn("a part of the state file is left out", kv("file", f->name),
+                     kv("list", f->list), kv("at", at), kv("error", why.text));
+    }
+    return taken;
+}
+
+int statefile_read(const struct statefile_list *f, statefile_take *take, void *user,
+                   struct error *err)
+{
+    AUTO_STRBUF path;
+    AUTO_STRBUF text;
+    strbuf_init(&path);
+    strbuf_init(&text);
+    strbuf_addf(&path, "%s/%s", f->dir, f->name);
+    if (access(strbuf_str(&path), F_OK) < 0)
+        return 0;
+    struct error why = ERROR_INIT;
+    int taken = file_read(strbuf_str(&path), f->bytes_max, &text, &why);
+    if (taken == 0)
+        taken = take_all(f, &text, take, user, &why);
+    if (taken < 0)
+        return error_set(err, ERROR_INVALID, "state file %s: %s", strbuf_str(&path), why.text);
+    return taken;
 }

@@ -21,7 +21,6 @@
 
 #include "device-plugin/statefile.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -42,46 +41,30 @@ struct tend {
     char save_error[ERROR_TEXT_SIZE], list_error[ERROR_TEXT_SIZE]; /* said once */
 };
 
-static int restore(struct tend *t, const char *text, size_t n, struct error *err)
+static int restore(json *j, void *user, struct error *err)
 {
-    AUTO_JSON *doc = NULL;
-    int64_t version = 0;
-    if (json_parse(&doc, text, n, err) < 0)
+    struct tend *t = user;
+    struct pod *p = NULL;
+    if (decode_pod(j, &p, err) < 0)
         return -1;
-    if (!json_get_int(json_root(doc), "v", &version) || version != 1)
-        return error_set(err, ERROR_INVALID, "v: must be 1");
-    json *pods = json_get(json_root(doc), "pods");
-    if (!json_is_array(pods) || json_len(pods) > TEND_PODS_MAX)
-        return error_set(err, ERROR_INVALID, "pods: must be an array of at most %d", TEND_PODS_MAX);
-    size_t i = 0, taken = 0;
-    for (struct json_iter it = json_iter(pods); json_next(&it); i++) {
-        struct pod *p = NULL;
-        struct error why = ERROR_INIT;
-        if (decode_pod(it.value, &p, &why) < 0) {
-            log_warn("a remembered pod is left out", kv("at", i), kv("error", why.text));
-            continue;
-        }
-        service_put_pod(t->service, p);
-        taken++;
-    }
-    log_info("pods remembered", kv("pods", taken));
+    service_put_pod(t->service, p);
     return 0;
 }
 
 static void load(struct tend *t)
 {
-    AUTO_STRBUF path;
-    AUTO_STRBUF text;
+    const struct statefile_list file = {.dir = t->dir,
+                                        .name = TEND_FILE,
+                                        .list = "pods",
+                                        .bytes_max = TEND_BYTES_MAX,
+                                        .max = TEND_PODS_MAX};
     struct error err = ERROR_INIT;
-    strbuf_init(&path);
-    strbuf_init(&text);
-    strbuf_addf(&path, "%s/%s", t->dir, TEND_FILE);
-    if (access(strbuf_str(&path), F_OK) < 0)
-        return;
-    if (file_read(strbuf_str(&path), TEND_BYTES_MAX, &text, &err) < 0 ||
-        restore(t, strbuf_str(&text), text.len, &err) < 0)
+    int taken = statefile_read(&file, restore, t, &err);
+    if (taken < 0)
         log_warn("state file ignored, the API server and the kubelet know the pods",
-                 kv("file", strbuf_str(&path)), kv("error", err.text));
+                 kv("error", err.text));
+    else
+        log_info("pods remembered", kv("pods", taken));
 }
 
 /* Is this text another than the one remembered? Then it is remembered. "": all is well again. */
