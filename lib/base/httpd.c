@@ -29,9 +29,7 @@
 #include "lib/base/httpd.h"
 
 #include <errno.h>
-#include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,6 +40,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/httpd_cert.h"
 #include "lib/base/json.h"
 #include "lib/base/listener.h"
 #include "lib/base/log.h"
@@ -49,19 +48,10 @@
 #include "lib/base/num.h"
 
 enum {
-    CHAIN_MAX = 16,
     DISCARD_BYTES = 4 * 1024 * 1024,
     DRAIN_MS = 1000,
     DEFAULT_CONNECTIONS = 256,
     DEFAULT_TIMEOUT_S = 30,
-    KEY_ID_MAX = 64,
-};
-
-struct certificate {
-    size_t references; /* under the server's lock */
-    gnutls_pcert_st chain[CHAIN_MAX];
-    unsigned chain_len;
-    gnutls_privkey_t key;
 };
 
 struct connection {
@@ -69,7 +59,7 @@ struct connection {
     struct connection *prev, *next;
     int fd;
     int64_t since_ms; /* when this phase began; INT64_MAX: it is our turn, not the peer's */
-    struct certificate *certificate;
+    struct httpd_cert *certificate;
 };
 
 struct request {
@@ -98,7 +88,7 @@ struct httpd {
     bool stopping;
     bool sweeper_ends;
     bool sweeper_rests; /* there is no connection */
-    struct certificate *certificate;
+    struct httpd_cert *certificate;
 };
 
 static int64_t timeout_ms(const struct httpd *h)
@@ -115,107 +105,18 @@ static void wait_changed(struct httpd *h, int64_t until_ms)
 
 /* --- certificates --- */
 
-static void free_certificate(struct certificate *c)
-{
-    for (unsigned i = 0; i < c->chain_len; i++)
-        gnutls_pcert_deinit(&c->chain[i]);
-    if (c->key != NULL)
-        gnutls_privkey_deinit(c->key);
-    free(c);
-}
-
-/* Under the lock. */
-static void release_certificate(struct certificate *c)
-{
-    if (c != NULL && --c->references == 0)
-        free_certificate(c);
-}
-
-static int check_key(struct certificate *c, gnutls_x509_crt_t leaf, struct error *err)
-{
-    unsigned char of_leaf[KEY_ID_MAX], of_key[KEY_ID_MAX];
-    size_t leaf_len = sizeof of_leaf, key_len = sizeof of_key;
-    gnutls_pubkey_t public_key;
-    int rc = gnutls_pubkey_init(&public_key);
-    if (rc < 0)
-        return error_set(err, ERROR_INTERNAL, "private key: %s", gnutls_strerror(rc));
-    rc = gnutls_pubkey_import_privkey(public_key, c->key, 0, 0);
-    if (rc >= 0)
-        rc = gnutls_pubkey_get_key_id(public_key, 0, of_key, &key_len);
-    if (rc >= 0)
-        rc = gnutls_x509_crt_get_key_id(leaf, 0, of_leaf, &leaf_len);
-    gnutls_pubkey_deinit(public_key);
-    if (rc < 0)
-        return error_set(err, ERROR_INVALID, "private key: %s", gnutls_strerror(rc));
-    if (leaf_len != key_len || memcmp(of_leaf, of_key, key_len) != 0)
-        return error_set(err, ERROR_INVALID, "private key: does not belong to the certificate");
-    return 0;
-}
-
-static int load_certificate(struct certificate *c, const char *cert_pem, const char *key_pem,
-                            struct error *err)
-{
-    size_t cert_len = strlen(cert_pem), key_len = strlen(key_pem);
-    if (cert_len > UINT32_MAX || key_len > UINT32_MAX)
-        return error_set(err, ERROR_TOO_LARGE, "certificate: too large");
-    /* Copies, as GnuTLS' type for bytes cannot say that it only reads them. */
-    AUTO_STRBUF cert_copy = {0}, key_copy = {0};
-    strbuf_adds(&cert_copy, cert_pem);
-    strbuf_reserve(&key_copy,
-                   key_len); /* in one piece: growing would leave parts of it in freed memory */
-    strbuf_adds(&key_copy, key_pem);
-    gnutls_datum_t cert = {.data = (unsigned char *)cert_copy.ptr, .size = (unsigned)cert_len};
-    gnutls_datum_t key = {.data = (unsigned char *)key_copy.ptr, .size = (unsigned)key_len};
-
-    int rc = gnutls_privkey_init(&c->key);
-    if (rc >= 0)
-        rc = gnutls_privkey_import_x509_raw(c->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
-    if (key_len > 0)
-        mem_wipe(key_copy.ptr, key_len);
-    if (rc < 0)
-        return error_set(err, ERROR_INVALID, "private key: %s", gnutls_strerror(rc));
-
-    gnutls_x509_crt_t *list = NULL;
-    unsigned n = 0;
-    rc = gnutls_x509_crt_list_import2(&list, &n, &cert, GNUTLS_X509_FMT_PEM,
-                                      GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
-    if (rc < 0)
-        return error_set(err, ERROR_INVALID, "certificate: %s", gnutls_strerror(rc));
-    int result = 0;
-    if (n == 0 || n > CHAIN_MAX)
-        result =
-            error_set(err, ERROR_INVALID, "certificate: a chain of %u, must be between 1 and %d", n,
-                      (int)CHAIN_MAX);
-    else
-        result = check_key(c, list[0], err);
-    for (unsigned i = 0; i < n && result == 0; i++) {
-        rc = gnutls_pcert_import_x509(&c->chain[i], list[i], 0);
-        if (rc < 0)
-            result = error_set(err, ERROR_INVALID, "certificate: %s", gnutls_strerror(rc));
-        else
-            c->chain_len++;
-    }
-    for (unsigned i = 0; i < n; i++)
-        gnutls_x509_crt_deinit(list[i]);
-    gnutls_free(list);
-    return result;
-}
-
 int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key_pem,
                           struct error *err)
 {
     if (!h->config.tls)
         return error_set(err, ERROR_INVALID, "certificate: the server speaks no TLS");
-    struct certificate *c = mem_new(struct certificate, 1);
-    c->references = 1;
-    if (load_certificate(c, cert_pem, key_pem, err) < 0) {
-        free_certificate(c);
+    struct httpd_cert *c = httpd_cert_new(cert_pem, key_pem, err);
+    if (c == NULL)
         return -1;
-    }
     pthread_mutex_lock(&h->lock);
-    struct certificate *old = h->certificate;
+    struct httpd_cert *old = h->certificate;
     h->certificate = c;
-    release_certificate(old);
+    httpd_cert_release(old);
     pthread_mutex_unlock(&h->lock);
     return 0;
 }
@@ -284,7 +185,7 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
         h->connections = c->next;
     if (c->next != NULL)
         c->next->prev = c->prev;
-    release_certificate(c->certificate);
+    httpd_cert_release(c->certificate);
     pthread_mutex_unlock(&h->lock);
     free(c);
 }
@@ -521,8 +422,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
 /* Not started, or stopped: no thread of the server runs. */
 static void free_server(struct httpd *h)
 {
-    if (h->certificate != NULL)
-        release_certificate(h->certificate);
+    httpd_cert_release(h->certificate);
     pthread_cond_destroy(&h->changed);
     pthread_mutex_destroy(&h->lock);
     free(h);

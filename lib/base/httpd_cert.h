@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * httpd_cert - a certificate chain with its key, as httpd shows it to its peers. Counted: connections that began with it keep it when another takes its place.
+ * Only httpd.c includes it; the count is guarded by that server's lock.
+ */
+#pragma once
+
+#include <gnutls/abstract.h>
+#include <stddef.h>
+
+#include "lib/base/error.h"
+
+enum { HTTPD_CHAIN_MAX = 16 };
+
+struct httpd_cert {
+    size_t references;
+    gnutls_pcert_st chain[HTTPD_CHAIN_MAX];
+    unsigned chain_len;
+    gnutls_privkey_t key;
+};
+
+/* From PEM, with one reference. NULL: err says which of the two is wrong, and never shows the key. */
+struct httpd_cert *httpd_cert_new(const char *cert_pem, const char *key_pem, struct error *err);
+/* NULL is fine. */
+void httpd_cert_release(struct httpd_cert *c);
