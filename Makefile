@@ -175,6 +175,10 @@ install: $(BINS) ## install the programs below DESTDIR/PREFIX (release)
 	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin/
 	@install -m 644 LICENSE $(wildcard README.md) $(DESTDIR)$(PREFIX)/share/doc/cosched/
 
+.PHONY: images
+images: $(BINS) ## the three container images as OCI archives in build/VARIANT/images, without a Docker daemon; prints their sizes
+	@deploy/images $(B) $(B)/images
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 

@@ -2,21 +2,24 @@
 # Finds or builds etcd and the Kubernetes programs.
 #
 # usage: build.sh [PROGRAM...]      default: all six
+#        build.sh helm              helm alone, for the cases that install the chart
 # Progress goes to stderr; the last line of stdout is the directory with the programs.
 #
 # With KUBEBUILDER_ASSETS set the programs there are used and nothing is built. Otherwise they are
 # built from the Go module proxy once per version and kept outside the checkout, in
 # ${COSCHED_CACHE:-${XDG_CACHE_HOME:-~/.cache}/cosched}/k8s-VERSION/bin. A program appears there only
-# when it is complete, and a lock keeps two builds from running at once.
+# when it is complete, and a lock keeps two builds from running at once. helm has a version and a directory
+# of its own (helm-VERSION/bin); with KUBEBUILDER_ASSETS set it is taken from there if it is there.
 set -euo pipefail
 
 VERSION=v1.36.4
+HELM_VERSION=v3.22.0
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${COSCHED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cosched}
 BIN=$CACHE/k8s-$VERSION/bin
 ALL=(etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kubelet)
 # Seconds of a cold build on two cores, measured; each profits from the ones before it.
-declare -A SECONDS_COLD=([etcd]=70 [kube-apiserver]=280 [kubectl]=30 [kube-controller-manager]=80 [kube-scheduler]=10 [kubelet]=25)
+declare -A SECONDS_COLD=([etcd]=70 [kube-apiserver]=280 [kubectl]=30 [kube-controller-manager]=80 [kube-scheduler]=10 [kubelet]=25 [helm]=100)
 
 say() { echo "k8s build: $*" >&2; }
 die() {
@@ -27,6 +30,7 @@ die() {
 version_of() { # version_of PATH
   case ${1##*/} in
   kubectl) "$1" version --client 2>/dev/null | sed -n 1p ;;
+  helm) "$1" version --short 2>/dev/null ;;
   *) "$1" --version 2>/dev/null | sed -n 1p ;;
   esac
 }
@@ -44,12 +48,16 @@ use_assets() {
 link_flags() {
   local v=k8s.io/component-base/version
   echo "-s -w -X $v.gitVersion=$VERSION -X $v.gitMajor=1 -X $v.gitMinor=36 -X $v.gitTreeState=clean" \
-    "-X $v.gitCommit=0000000000000000000000000000000000000000 -X $v.buildDate=1970-01-01T00:00:00Z"
+    "-X $v.gitCommit=0000000000000000000000000000000000000000 -X $v.buildDate=1970-01-01T00:00:00Z" \
+    "-X helm.sh/helm/v3/internal/version.version=$HELM_VERSION"
 }
 
 go_build() { # go_build PROGRAM OUT
   local module=kubernetes package=k8s.io/kubernetes/cmd/$1 toolchain=local
-  if [ "$1" = etcd ]; then module=etcd package=go.etcd.io/etcd/server/v3; fi
+  case $1 in
+  etcd) module=etcd package=go.etcd.io/etcd/server/v3 ;;
+  helm) module=helm package=helm.sh/helm/v3/cmd/helm ;;
+  esac
   # An older Go fetches the one that go.mod names from the module proxy.
   if ! "$GO" version | grep -Eq 'go1\.(2[6-9]|[3-9][0-9])'; then toolchain=auto; fi
   cd "$HERE/build/$module"
@@ -109,15 +117,17 @@ main() {
   local programs=("$@") program
   [ "$#" -gt 0 ] || programs=("${ALL[@]}")
   for program in "${programs[@]}"; do
+    if [ "$program" = helm ] && [ "$#" -gt 1 ]; then die "helm is built alone"; fi
     [ -n "${SECONDS_COLD[$program]:-}" ] || die "no such program: $program (there are ${ALL[*]})"
   done
-  if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+  if [ -n "${KUBEBUILDER_ASSETS:-}" ] && { [ "${programs[*]}" != helm ] || [ -x "$KUBEBUILDER_ASSETS/helm" ]; }; then
     use_assets "${programs[@]}"
     return
   fi
+  if [ "${programs[*]}" = helm ]; then BIN=$CACHE/helm-$HELM_VERSION/bin; fi
   if [ -n "$(missing "${programs[@]}")" ]; then
     mkdir -p "$BIN"
-    exec 9>"$CACHE/k8s-$VERSION/lock"
+    exec 9>"${BIN%/bin}/lock"
     if ! flock -n 9; then
       say "another build runs: waiting for it"
       flock 9
