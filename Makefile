@@ -179,6 +179,10 @@ install: $(BINS) ## install the programs below DESTDIR/PREFIX (release)
 images: $(BINS) ## the three container images as OCI archives in build/VARIANT/images, without a Docker daemon; prints their sizes
 	@deploy/images $(B) $(B)/images
 
+.PHONY: manifests
+manifests: $(BINS) ## deploy/manifests and the chart's schema, from deploy/chart and the programs' options
+	@BUILD_DIR=$(B) deploy/generate
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 
@@ -193,13 +197,14 @@ $(BUILD)/deps/%-$(KEY):
 	@DEPS_STAMPS=$(BUILD)/deps test/tools/deps $*
 
 # ---- quality ------------------------------------------------------------------------------------
-lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang-format, clang-tidy, shellcheck, layers
+lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang-format, clang-tidy, shellcheck, chart and manifests, layers
 	@test/tools/steps --brief \
 		"gcc -Werror" "$(MAKE) objects all VARIANT=lint-gcc CC=gcc WERROR=1" \
 		"clang -Werror" "$(MAKE) objects all VARIANT=lint-clang CC=clang WERROR=1" \
 		"clang-format" "$(MAKE) lint-format" \
 		"clang-tidy" "$(MAKE) -k lint-tidy VARIANT=lint-clang CC=clang WERROR=1" \
 		"shellcheck" "$(MAKE) lint-shell" \
+		"chart and manifests" "BUILD_DIR=$(BUILD)/lint-gcc deploy/generate --check" \
 		"layers" "test/tools/layers"
 
 objects: $(OBJS)

@@ -1,0 +1,157 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+
+{{/* cosched.labels (dict "root" $ "part" NAME) */}}
+{{- define "cosched.labels" -}}
+app.kubernetes.io/name: cosched-{{ .part }}
+app.kubernetes.io/part-of: cosched
+{{- if not .root.Values.plain }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- end }}
+{{- end }}
+
+{{/* cosched.image (dict "root" $ "part" NAME) */}}
+{{- define "cosched.image" -}}
+{{ .root.Values.image.registry }}cosched-{{ .part }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
+{{- end }}
+
+{{/* cosched.options (dict NAME VALUE ...): command-line options, sorted. A number of YAML is a float to Helm: 1000000 must not become 1e+06. */}}
+{{- define "cosched.options" -}}
+{{- range $name, $value := . }}
+{{- if kindIs "bool" $value }}
+- --{{ if not $value }}no-{{ end }}{{ $name }}
+{{- else if kindIs "float64" $value }}
+- --{{ $name }}={{ if eq (floor $value) $value }}{{ int64 $value }}{{ else }}{{ $value }}{{ end }}
+{{- else }}
+- {{ printf "--%s=%v" $name $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* cosched.env (dict "root" $ "own" LIST): how the API server is reached, and the user's own variables. */}}
+{{- define "cosched.env" -}}
+{{- if .root.Values.apiServer.host }}
+- name: KUBERNETES_SERVICE_HOST
+  value: {{ .root.Values.apiServer.host | quote }}
+- name: KUBERNETES_SERVICE_PORT
+  value: {{ .root.Values.apiServer.port | default 443 | toString | quote }}
+{{- end }}
+{{- with .own }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* cosched.podMeta (dict "root" $ "part" NAME "own" VALUES "port" N): annotations and labels of a pod template. */}}
+{{- define "cosched.podMeta" -}}
+labels:
+  {{- include "cosched.labels" . | nindent 2 }}
+  {{- with .own.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- if or .root.Values.metrics.annotations .own.podAnnotations }}
+annotations:
+  {{- if .root.Values.metrics.annotations }}
+  prometheus.io/scrape: "true"
+  prometheus.io/port: {{ .port | toString | quote }}
+  prometheus.io/path: /metrics
+  {{- end }}
+  {{- with .own.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* cosched.podPlace VALUES: where a pod goes. */}}
+{{- define "cosched.podPlace" -}}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+{{ toYaml . }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- if .hostNetwork }}
+hostNetwork: true
+dnsPolicy: ClusterFirstWithHostNet
+{{- end }}
+{{- end }}
+
+{{/* cosched.spreadOut NAME: replicas on different nodes where there are several. */}}
+{{- define "cosched.spreadOut" -}}
+podAntiAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+  - weight: 100
+    podAffinityTerm:
+      topologyKey: kubernetes.io/hostname
+      labelSelector:
+        matchLabels:
+          app.kubernetes.io/name: {{ . }}
+{{- end }}
+
+{{/* cosched.account (dict "root" $ "part" NAME) */}}
+{{- define "cosched.account" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: cosched-{{ .part }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "cosched.labels" . | nindent 4 }}
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* cosched.binding (dict "root" $ "part" NAME "kind" Role|ClusterRole "namespace" NAME) */}}
+{{- define "cosched.binding" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ .kind }}Binding
+metadata:
+  name: cosched-{{ .part }}
+  {{- if eq .kind "Role" }}
+  namespace: {{ .namespace | default .root.Release.Namespace }}
+  {{- end }}
+  labels:
+    {{- include "cosched.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ .kind }}
+  name: cosched-{{ .part }}
+subjects:
+- kind: ServiceAccount
+  name: cosched-{{ .part }}
+  namespace: {{ .root.Release.Namespace }}
+{{- end }}
+
+{{/* cosched.probes: the same for all programs. */}}
+{{- define "cosched.probes" -}}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: http
+  periodSeconds: 10
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: http
+  periodSeconds: 2
+{{- end }}
+
+{{/* cosched.clientConfig (dict "root" $ "path" PATH): how the API server reaches the webhook. */}}
+{{- define "cosched.clientConfig" -}}
+{{- if .root.Values.webhook.url -}}
+url: {{ printf "%s%s" (trimSuffix "/" .root.Values.webhook.url) .path | quote }}
+{{- else -}}
+service:
+  name: cosched-webhook
+  namespace: {{ .root.Release.Namespace }}
+  path: {{ .path }}
+  port: 443
+{{- end }}
+{{- end }}
