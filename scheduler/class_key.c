@@ -189,8 +189,10 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
     put_volumes(out, p);
     strbuf_addc(out, 'F');
     put_number(out, p->features);
+    enum burst_policy burst = burst_policy_of(c, cp);
     strbuf_addc(out, 'B');
-    put_number(out, burst_policy_of(p));
+    put_number(out, burst);
+    put_number(out, burst == BURST_REAL_FIRST ? c->side : CLUSTER_SIDE_BOTH);
     for (const char *const *key = compute_labels; *key != NULL; key++) {
         strbuf_addc(out, 'C');
         put_text(out, labels_get(&p->labels, *key));

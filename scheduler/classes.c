@@ -7,6 +7,7 @@
 #include "lib/base/mem.h"
 #include "scheduler/class_key.h"
 #include "scheduler/pipeline.h"
+#include "scheduler/plugins/burst.h"
 
 struct classes *classes_new(void)
 {
@@ -117,6 +118,7 @@ static struct pod_class *class_new(struct cluster *c, struct cluster_pod *cp)
     k->serial = ++cs->serials;
     k->slot = free_slot(cs);
     cs->slots.items[k->slot] = k;
+    k->burst = burst_policy_of(c, cp);
     choose_plugins(k, cp);
     k->domains = domains_new(c, cp);
     map_put(&cs->by_text, k->text, k);
@@ -126,10 +128,11 @@ static struct pod_class *class_new(struct cluster *c, struct cluster_pod *cp)
     return k;
 }
 
-/* Of what decides beside the pod in which class it is; the packing may be another one for a while (placing.c). */
+/* Of what decides beside the pod in which class it is; packing and side may be others for a while (placing.c). Versions only rise, so their sum says whether any has changed. */
 static uint64_t version_of_text(const struct cluster *c)
 {
-    return 4 * c->index.version + (uint64_t)c->packing;
+    uint64_t versions = c->index.version + c->objects.generation[OBJECTS_NAMESPACES];
+    return (versions * 4 + (uint64_t)c->packing) * 4 + (uint64_t)c->side;
 }
 
 static struct pod_class *find_or_make(struct cluster *c, struct cluster_pod *cp)

@@ -37,6 +37,7 @@ struct pod_class {
     char *text;
     uint32_t slot;
     uint64_t serial;                 /* which class was in the slot when a pod noted it */
+    int burst;                       /* enum burst_policy of its pods */
     struct pod_class *newer, *older; /* by last use */
     size_t bytes;
     const struct plugin *fixed[CLASSES_PLUGINS_MAX]; /* that apply, NULL-terminated: PLUGIN_NODE */

@@ -46,6 +46,7 @@
 void cluster_init(struct cluster *c, const char *scheduler_name)
 {
     *c = (struct cluster){.scheduler_name = scheduler_name};
+    virtuals_init(&c->virtuals);
     map_init(&c->nodes);
     map_init(&c->pods);
     map_init(&c->gangs);
@@ -84,6 +85,7 @@ void cluster_deinit(struct cluster *c)
     gangs_deinit(c);
     map_deinit(&c->pods);
     map_deinit(&c->nodes);
+    virtuals_deinit(&c->virtuals);
     vec_deinit(&c->placed);
     rejections_deinit(c);
     failures_deinit(&c->failures);

@@ -29,6 +29,7 @@
 #include "scheduler/reservation.h"
 #include "scheduler/slots.h"
 #include "scheduler/table.h"
+#include "scheduler/virtuals.h"
 #include "scheduler/volumes_held.h"
 
 struct classes;
@@ -69,6 +70,7 @@ struct cluster_node {
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
     struct VEC(struct cluster_port) ports; /* host ports that they have */
     int32_t place;                         /* in the table, or TABLE_NOWHERE */
+    bool is_virtual;                       /* virtuals.h */
     uint32_t slot;                         /* in the index' counters, as long as the node lives */
     struct preempt_list *preempt;          /* preempt.c's memory, or NULL */
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
@@ -112,7 +114,7 @@ struct cluster_pod {
     struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
     uint32_t class_slot;         /* classes.c's: the class it was last found in */
     uint64_t class_serial;       /* 0: none yet */
-    uint64_t class_version;      /* of the index and the packing, when it was found there */
+    uint64_t class_version;      /* of all that decides beside the pod, when it was found there */
     /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
      * class of the reason last told to the user, so that amounts alone cause no write. */
     int64_t seen_us;
@@ -203,6 +205,15 @@ enum cluster_packing {
 #define CLUSTER_EMPTIEST_NAME "least-allocated"
 #define CLUSTER_FULLEST_NAME "most-allocated"
 
+/* Which nodes a pod may use that has real nodes first (plugins/burst.h); narrowed for a while where a gang is to stay together. */
+enum cluster_side { CLUSTER_SIDE_BOTH, CLUSTER_SIDE_REAL, CLUSTER_SIDE_VIRTUAL };
+
+/* How gangs burst: on one kind of nodes if that is possible, only so, or each member for itself. The names are those of the option and of dumps, in this order. */
+enum cluster_gang_burst { CLUSTER_BURST_TOGETHER, CLUSTER_BURST_WHOLE, CLUSTER_BURST_MEMBER };
+#define CLUSTER_BURST_TOGETHER_NAME "together"
+#define CLUSTER_BURST_WHOLE_NAME "whole"
+#define CLUSTER_BURST_MEMBER_NAME "member"
+
 /* A node whose kubelet sent a pod back: rejections.h. */
 struct cluster_rejection {
     char *node;
@@ -219,9 +230,13 @@ struct cluster_placed {
 struct cluster {
     const char *scheduler_name;
     enum cluster_packing packing; /* set once; a gang that does not fit is also tried otherwise */
-    struct map nodes;             /* name -> struct cluster_node */
-    struct map pods;              /* "ns/name" -> struct cluster_pod */
-    struct map gangs;             /* key -> struct gang, lone pods among them */
+    enum cluster_side side;       /* BOTH, but while placing.c tries otherwise */
+    enum cluster_gang_burst gang_burst;
+    struct virtuals virtuals;
+    size_t virtual_nodes;                     /* that the API server has */
+    struct map nodes;                         /* name -> struct cluster_node */
+    struct map pods;                          /* "ns/name" -> struct cluster_pod */
+    struct map gangs;                         /* key -> struct gang, lone pods among them */
     struct VEC(struct gang *) several;        /* those that are not of one lone pod, in no order */
     struct map pod_groups;                    /* "ns/name" -> struct cluster_groups */
     struct map gangs_named;                   /* gangs_bundle.c's: "ns/name" -> who names it */
@@ -266,6 +281,10 @@ uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
                                const struct cluster_hooks *hooks);
 uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, enum pod_group_api api,
                                   const struct cluster_hooks *hooks);
+
+/* Which nodes are virtual: virtuals_set, for those that are there too. */
+int cluster_set_virtuals(struct cluster *c, const char *labels, const char *taints,
+                         struct error *err);
 
 /* Borrowed until the next change. */
 struct cluster_node *cluster_find_node(const struct cluster *c, const char *name);

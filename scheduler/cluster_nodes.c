@@ -129,6 +129,26 @@ static bool is_as_before(const struct node *a, const struct node *b, const struc
            cluster_labels_equal(&a->annotations, &b->annotations);
 }
 
+static void note_virtual(struct cluster *c, struct cluster_node *cn)
+{
+    bool now = cn->node != NULL && virtuals_have(&c->virtuals, cn->node);
+    c->virtual_nodes += (size_t)now - (size_t)cn->is_virtual;
+    cn->is_virtual = now;
+}
+
+int cluster_set_virtuals(struct cluster *c, const char *labels, const char *taints,
+                         struct error *err)
+{
+    const char *key;
+    void *value;
+    if (virtuals_set(&c->virtuals, labels, taints, err) < 0)
+        return -1;
+    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
+        note_virtual(c, value);
+    table_set_stale(&c->table);
+    return 0;
+}
+
 uint32_t cluster_put_node(struct cluster *c, struct node *n)
 {
     struct cluster_node *cn = cluster_nodes_get(c, n->name);
@@ -137,6 +157,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     uint32_t events = 0;
 
     cn->node = n;
+    note_virtual(c, cn);
     amounts_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
     if (old == NULL) {
         ledger_rebuild(cn);
@@ -179,6 +200,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
         return 0;
     struct node *old = cn->node;
     cn->node = NULL;
+    note_virtual(c, cn);
     cn->allocatable = (struct amounts){0};
     ledger_rebuild(cn);
     cpus_rebuild(c, cn);

@@ -9,6 +9,7 @@
 #include "scheduler/peers.h"
 #include "scheduler/placing.h"
 #include "scheduler/placing_domains.h"
+#include "scheduler/plugins/burst.h"
 #include "scheduler/room.h"
 
 /* What is wrong with the pod itself: no node and no event can help, only another pod. */
@@ -137,6 +138,21 @@ static const char *explain(const struct placing *p, const struct gang *g, bool q
                : arena_printf(p->arena, "%s waits for the gangs of its group: %s", g->key, why);
 }
 
+/* As the real nodes are with all members placed: there is no more room on them than the first of those that burst found. */
+static void note_bursts(const struct placing *p, struct cycle_result *out)
+{
+    const struct plan *plan = p->plan;
+    if (p->cluster->virtual_nodes == 0)
+        return;
+    out->bursts = arena_new(p->arena, struct cycle_burst, plan->steps.len);
+    for (size_t i = 0; i < plan->steps.len; i++) {
+        struct cluster_pod *cp = plan->steps.items[i].pod;
+        const char *why = burst_explain(p->cluster, cp, plan->steps.items[i].node, p->arena);
+        if (why != NULL)
+            out->bursts[out->bursts_len++] = (struct cycle_burst){.pod = cp, .sentence = why};
+    }
+}
+
 static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *out)
 {
     bool partly = has_waiting(g);
@@ -148,6 +164,7 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
     for (size_t i = 0; i < p->gangs_len; i++)
         if (p->gangs[i].gang != g)
             out->others[out->others_len++] = p->gangs[i].gang;
+    note_bursts(p, out);
     peers_show(p->plan);
     plan_commit(p->plan);
 }
@@ -178,7 +195,9 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
     } else {
         uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
         refuse(out, CYCLE_NO_ROOM, explain(&p, g, quorum), reasons_class(p.why), p.wakes | again);
+        c->side = p.side; /* a gang that is to stay on one kind of nodes is made room for there */
         room_make(&p, out);
+        c->side = CLUSTER_SIDE_BOTH;
     }
     placing_deinit(&p);
 }

@@ -37,6 +37,12 @@ struct cycle_victim {
     struct cluster_pod *for_pod;
 };
 
+/* A pod that goes to a virtual node because no real one fits. */
+struct cycle_burst {
+    const struct cluster_pod *pod;
+    const char *sentence;
+};
+
 /* CPUs that a placed pod has on loan and that are called back (loans.h). */
 struct cycle_recall {
     struct cluster_pod *pod;
@@ -55,6 +61,8 @@ struct cycle_result {
     size_t victims_len;
     struct cycle_recall *recalls;
     size_t recalls_len;
+    struct cycle_burst *bursts;
+    size_t bursts_len;
     struct gang **others; /* placed together with this one: to be looked at again */
     size_t others_len;
     /* Pods are leaving for it, or have to: it is to be tried the moment that they are gone. */

@@ -175,6 +175,14 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
     json_kv_str(&w, "schedulerName", c->scheduler_name);
     if (c->packing == CLUSTER_FULLEST_FIRST)
         json_kv_str(&w, "scoring", CLUSTER_FULLEST_NAME);
+    if (!virtuals_are_default(&c->virtuals)) {
+        json_kv_str(&w, "virtualNodeLabels", c->virtuals.labels_text);
+        json_kv_str(&w, "virtualNodeTaints", c->virtuals.taints_text);
+    }
+    if (c->gang_burst != CLUSTER_BURST_TOGETHER)
+        json_kv_str(&w, "gangBurst",
+                    c->gang_burst == CLUSTER_BURST_WHOLE ? CLUSTER_BURST_WHOLE_NAME
+                                                         : CLUSTER_BURST_MEMBER_NAME);
     dump_kept_print(c, list, &w);
     dump_demand_print(c->gpu_prices, &w);
     json_object_end(&w);

@@ -42,6 +42,8 @@ struct scheduler_options {
     int stale_gang; /* keep, evict */
     bool gang_dry_run;
     bool debug_cluster;
+    const char *virtual_labels, *virtual_taints;
+    int gang_burst;
 };
 
 struct scheduler {
@@ -115,6 +117,28 @@ static const struct option_row rows[] = {
          "What becomes of the members of a gang that has fallen below its minMember and could not be "
          "healed within scheduleTimeoutSeconds: they stay, or they are sent away so that the gang begins "
          "anew. Both with an Event."},
+    {.name = "virtual-node-labels",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct scheduler_options, virtual_labels),
+     .fallback = VIRTUALS_LABELS,
+     .meta = "KEY=VALUE,...",
+     .help = "Nodes with any of these labels are virtual: only pods that burst go there."},
+    {.name = "virtual-node-taints",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct scheduler_options, virtual_taints),
+     .fallback = VIRTUALS_TAINTS,
+     .meta = "KEY=VALUE,...",
+     .help = "The NoSchedule taints of virtual nodes that pods that burst need not tolerate."},
+    {.name = "gang-burst",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct scheduler_options, gang_burst),
+     .fallback = CLUSTER_BURST_TOGETHER_NAME,
+     .choices =
+         CLUSTER_BURST_TOGETHER_NAME "|" CLUSTER_BURST_WHOLE_NAME "|" CLUSTER_BURST_MEMBER_NAME,
+     .meta = "HOW",
+     .help = "Where a gang of pods with real nodes first goes: together on real nodes, else "
+             "together on virtual ones, else on both; or whole, and never on both; or each member "
+             "for itself."},
     {.name = "debug-cluster",
      .kind = OPTION_BOOL,
      .offset = offsetof(struct scheduler_options, debug_cluster),
@@ -307,7 +331,11 @@ static int set_up(struct scheduler *s, struct error *err)
         mailbox_new(&s->control, s->loop, 4, take_control, control_dispose, s, err) < 0)
         return -1;
     s->drive.cluster.packing = (enum cluster_packing)s->options.packing;
+    s->drive.cluster.gang_burst = (enum cluster_gang_burst)s->options.gang_burst;
     s->intake.node_gone = node_gone;
+    if (cluster_set_virtuals(&s->drive.cluster, s->options.virtual_labels,
+                             s->options.virtual_taints, err) < 0)
+        return -1;
     reserving_configure(&s->drive.reserving, &s->reserving_options);
     if (!s->lease_options.enabled)
         return start_leading(s, err);

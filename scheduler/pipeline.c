@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "scheduler/classes.h"
+#include "scheduler/plugins/burst.h"
 
-/* Volumes first: what is wrong with a claim is wrong on every node, and is what the user wants to know. */
-const struct plugin *const pipeline_plugins[] = {&plugin_volumes,
+/* Burst first: nodes of a kind that the pod does not go to are out of the question, whatever else there is to say of them. Then volumes: what is wrong with a claim is wrong on every node, and is what
+ * the user wants to know. */
+const struct plugin *const pipeline_plugins[] = {&plugin_burst,
+                                                 &plugin_volumes,
                                                  &plugin_taints,
-                                                 &plugin_burst,
                                                  &plugin_affinity,
                                                  &plugin_compute,
                                                  &plugin_features,
@@ -71,6 +73,13 @@ static void clear(struct pipeline_choice *out)
     reasons_init(&out->why);
 }
 
+/* That there is no virtual node is a reason of its own. */
+static bool lacks_virtual(const struct plugin_ask *ask)
+{
+    return ask->cluster->virtual_nodes == 0 &&
+           (ask->class->burst == BURST_REAL_FIRST || ask->class->burst == BURST_VIRTUAL_ONLY);
+}
+
 static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_choice *out)
 {
     const struct table *t = &ask->cluster->table;
@@ -91,6 +100,7 @@ static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_
             best = score;
         }
     }
+    out->why.lacks_virtual = lacks_virtual(ask);
 }
 
 void pipeline_scan(struct cluster *c, struct cluster_pod *pod, struct arena *a,
@@ -105,8 +115,10 @@ void pipeline_scan(struct cluster *c, struct cluster_pod *pod, struct arena *a,
 static void refuse(const struct plugin_ask *ask, struct pod_class *class, struct arena *a,
                    struct pipeline_choice *out)
 {
-    if (classes_tally(ask, class, a, &out->why, &out->wakes))
+    if (classes_tally(ask, class, a, &out->why, &out->wakes)) {
+        out->why.lacks_virtual = lacks_virtual(ask);
         return;
+    }
     scan(ask, a, out);
     if (out->node == NULL)
         return;

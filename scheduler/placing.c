@@ -13,6 +13,9 @@
  *     backwards    the easiest first: a quorum may not need its hardest members
  *     in a domain  all in one zone, or on one host: placing_domains.c
  *
+ * A gang whose pods have real nodes first (plugins/burst.h) is tried in all these ways on real nodes alone, then on virtual nodes alone, and then on both; with --gang-burst=whole not on both,
+ * with =member on both at once. One whose members are already on virtual nodes alone stays there if it can. Members beyond the quorum go wherever they fit, real nodes first.
+ *
  * All but one of them stop as soon as a gang cannot reach its quorum any more. Where all members ask for the same, and for nothing but room, it does not matter which goes where: the first
  * attempt is the answer. Such members also share the refusal: the second one is not asked for again.
  */
@@ -27,6 +30,7 @@
 #include "scheduler/gangs.h"
 #include "scheduler/placing_domains.h"
 #include "scheduler/placing_job.h"
+#include "scheduler/plugins/burst.h"
 
 enum {
     SHARE_ONE = 1 << 20,
@@ -40,6 +44,12 @@ struct way {
     bool backwards;
     bool hurried;
     const struct placing_domain *within;
+};
+
+/* The kinds of nodes in the order in which they are tried. */
+struct sides {
+    enum cluster_side of[3];
+    size_t len;
 };
 
 /* ---- who, and in which order ---- */
@@ -302,9 +312,21 @@ static void explain(struct placing *p)
     }
 }
 
+/* Beyond the quorum any kind of node is right: who was refused on one kind may be asked for again. */
+static void open_sides(struct placing *p)
+{
+    if (p->cluster->side == CLUSTER_SIDE_BOTH || p->cluster->gang_burst == CLUSTER_BURST_WHOLE)
+        return;
+    p->cluster->side = CLUSTER_SIDE_BOTH;
+    p->refused.len = 0;
+    for (size_t i = 0; i < p->members_len; i++)
+        p->members[i].hopeless = false;
+}
+
 static bool attempt(struct placing *p, const struct way *w)
 {
     enum cluster_packing packing = p->cluster->packing;
+    enum cluster_side side = p->cluster->side;
     size_t mark = plan_mark(p->plan);
     enum pass last = PASS_PLACED;
     p->cluster->packing = w->packing;
@@ -313,6 +335,7 @@ static bool attempt(struct placing *p, const struct way *w)
         last = pass(p, w, false);
     if (placing_has_quorum(p)) {
         last = PASS_PLACED;
+        open_sides(p);
         for (int i = 0; i < PASSES && last == PASS_PLACED; i++)
             last = pass(p, w, true);
         explain(p);
@@ -322,6 +345,7 @@ static bool attempt(struct placing *p, const struct way *w)
             p->gangs[i].room = p->gangs[i].placed;
     }
     p->cluster->packing = packing;
+    p->cluster->side = side;
     if (placing_has_quorum(p))
         return true;
     plan_rollback(p->plan, mark);
@@ -359,7 +383,8 @@ static bool as_one_job(struct placing *p)
     return false;
 }
 
-bool placing_run(struct placing *p, bool thorough)
+/* hurried: whatever is said at the end, it is not of this kind of nodes. */
+static bool try_ways(struct placing *p, bool thorough, bool hurried)
 {
     enum cluster_packing set = p->cluster->packing;
     struct way w = {.packing = set, .promised = true, .hurried = true};
@@ -367,7 +392,7 @@ bool placing_run(struct placing *p, bool thorough)
         return true;
     if (as_one_job(p))
         return true;
-    if (attempt(p, &(struct way){.packing = set}))
+    if (attempt(p, &(struct way){.packing = set, .hurried = hurried}))
         return true;
     if (p->exact || !thorough || !placing_domains_could_fit(p))
         return false;
@@ -380,4 +405,75 @@ bool placing_run(struct placing *p, bool thorough)
         if (attempt(p, &others[i]))
             return true;
     return in_some_domain(p);
+}
+
+/* ---- on which kind of nodes ---- */
+
+/* Whether all members that are placed and have real nodes first are on virtual ones. */
+static bool is_on_virtual(const struct placing *p)
+{
+    size_t real = 0, virtual = 0;
+    for (size_t i = 0; i < p->gangs_len; i++)
+        for (size_t k = 0; k < p->gangs[i].gang->members.len; k++) {
+            const struct cluster_pod *cp = p->gangs[i].gang->members.items[k];
+            if (cp->on == NULL || burst_policy_of(p->cluster, cp) != BURST_REAL_FIRST)
+                continue;
+            real += !cp->on->is_virtual;
+            virtual += cp->on->is_virtual;
+        }
+    return virtual > 0 && real == 0;
+}
+
+/* A lone pod has nobody to stay together with; nor has a gang that has its quorum. */
+static bool stays_together(const struct placing *p)
+{
+    bool several = false, bursts = false;
+    if (p->cluster->virtual_nodes == 0 || p->cluster->gang_burst == CLUSTER_BURST_MEMBER)
+        return false;
+    for (size_t i = 0; i < p->gangs_len; i++)
+        several |= p->gangs[i].missing > 0 && !gangs_is_lone(p->gangs[i].gang);
+    for (size_t i = 0; several && i < p->members_len && !bursts; i++)
+        bursts = burst_policy_of(p->cluster, p->members[i].pod) == BURST_REAL_FIRST;
+    return bursts;
+}
+
+static struct sides sides_of(const struct placing *p)
+{
+    struct sides s = {.len = 1}; /* both */
+    if (!stays_together(p))
+        return s;
+    s.len = 0;
+    if (!is_on_virtual(p))
+        s.of[s.len++] = CLUSTER_SIDE_REAL;
+    s.of[s.len++] = CLUSTER_SIDE_VIRTUAL;
+    if (p->cluster->gang_burst == CLUSTER_BURST_TOGETHER)
+        s.of[s.len++] = CLUSTER_SIDE_BOTH;
+    return s;
+}
+
+/* What could help on either kind of nodes helps; what is said is of the first, which is asked last. true: it fits after all, since the question itself may place the last one. */
+static bool explain_whole(struct placing *p, const struct sides *s)
+{
+    uint32_t wakes = 0;
+    bool found = false;
+    for (size_t i = s->len; i-- > 0 && !found;) {
+        p->side = p->cluster->side = s->of[i];
+        found = attempt(p, &(struct way){.packing = p->cluster->packing});
+        wakes |= p->wakes;
+    }
+    p->wakes = wakes;
+    p->cluster->side = CLUSTER_SIDE_BOTH;
+    return found;
+}
+
+bool placing_run(struct placing *p, bool thorough)
+{
+    struct sides s = sides_of(p);
+    bool found = false;
+    for (size_t i = 0; i < s.len && !found; i++) {
+        p->side = p->cluster->side = s.of[i];
+        found = try_ways(p, thorough, s.of[i] != CLUSTER_SIDE_BOTH);
+        p->cluster->side = CLUSTER_SIDE_BOTH;
+    }
+    return found || (p->side != CLUSTER_SIDE_BOTH && explain_whole(p, &s));
 }

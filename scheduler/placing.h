@@ -43,6 +43,7 @@ struct placing {
     bool
         exact; /* one member, or all ask for the same, and for nothing but room: no other way finds more */
     bool promised;                  /* some have a nomination */
+    enum cluster_side side;         /* on which kind of nodes it was placed, or was to be */
     bool patient;                   /* no way stops early: for tests, nothing else comes of it */
     struct pipeline_choice *choice; /* of the last question */
     struct VEC(uint64_t) refused;   /* serials of classes that no more room can come for */

@@ -10,6 +10,8 @@ void reasons_init(struct reasons *t)
     t->len = 0;
     t->nodes = 0;
     t->others = 0;
+    t->of = NULL;
+    t->lacks_virtual = false;
 }
 
 /* Enough memory comes first; then, where percent is asked, the card with the most of that is the nearest. */
@@ -248,6 +250,12 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_NOT_VIRTUAL:
         strbuf_addf(b, "%s not virtual and the pod asks for virtual nodes only", be);
         break;
+    case REASON_SIDE_REAL:
+        strbuf_addf(b, "%s virtual and the gang is to stay on real nodes", be);
+        break;
+    case REASON_SIDE_VIRTUAL:
+        strbuf_addf(b, "%s not virtual and the gang is to stay on virtual nodes", be);
+        break;
     case REASON_UNREADABLE:
         strbuf_addf(b, "%s a pod that cannot be read (on %s: %s)", one ? "runs" : "run",
                     row->best_node, r->detail);
@@ -332,32 +340,56 @@ static void order(const struct reasons *t, size_t *at)
     }
 }
 
+/* What no node has anything to do with: the only reason beside that of nodes that are of the wrong kind for the pod anyway. */
+static const char *of_pod(const struct reasons *t)
+{
+    const char *what = NULL;
+    for (size_t i = 0; i < t->len; i++) {
+        const struct reason *r = &t->rows[i].reason;
+        if (r->kind == REASON_CLAIM && what == NULL)
+            what = r->what;
+        else if (r->kind != REASON_VIRTUAL && r->kind != REASON_NOT_VIRTUAL)
+            return NULL;
+    }
+    return t->others == 0 ? what : NULL;
+}
+
+static void print_rows(struct strbuf *b, const struct reasons *t)
+{
+    size_t at[REASONS_MAX];
+    order(t, at);
+    for (size_t i = 0; i < t->len; i++) {
+        if (i > 0)
+            strbuf_adds(b, ", ");
+        print_row(b, &t->rows[at[i]]);
+    }
+    if (t->others > 0)
+        strbuf_addf(b, ", %lld for other reasons", (long long)t->others);
+}
+
 char *reasons_sentence(const struct reasons *t, struct arena *a)
 {
     AUTO_STRBUF b = {0};
-    if (t->nodes == 0) {
-        strbuf_adds(&b, "0/0 nodes fit: the cluster has no nodes");
-    } else {
-        size_t at[REASONS_MAX];
-        order(t, at);
-        strbuf_addf(&b, "0/%lld nodes fit: ", (long long)t->nodes);
-        bool of_pod = t->len == 1 && t->rows[0].reason.kind == REASON_CLAIM && t->others == 0;
-        if (of_pod) /* no node has anything to do with it */
-            strbuf_adds(&b, t->rows[0].reason.what);
-        for (size_t i = 0; i < t->len && !of_pod; i++) {
-            if (i > 0)
-                strbuf_adds(&b, ", ");
-            print_row(&b, &t->rows[at[i]]);
-        }
-        if (t->others > 0)
-            strbuf_addf(&b, ", %lld for other reasons", (long long)t->others);
-    }
+    const char *pods = of_pod(t), *of = t->of != NULL ? t->of : "nodes";
+    bool only_virtual =
+        t->lacks_virtual && t->len == 1 && t->rows[0].reason.kind == REASON_NOT_VIRTUAL;
+    strbuf_addf(&b, "0/%lld %s fit: ", (long long)t->nodes, of);
+    if (t->nodes == 0)
+        strbuf_addf(&b, "the cluster has no %s", of);
+    else if (pods != NULL)
+        strbuf_adds(&b, pods);
+    else if (only_virtual)
+        strbuf_adds(&b, "the pod asks for virtual nodes only, and the cluster has none");
+    else
+        print_rows(&b, t);
+    if (t->lacks_virtual && !only_virtual && t->nodes > 0)
+        strbuf_adds(&b, "; the cluster has no virtual node to burst to");
     return arena_strdup(a, strbuf_str(&b));
 }
 
 uint64_t reasons_class(const struct reasons *t)
 {
-    uint64_t sum = t->nodes == 0 ? 1 : 2;
+    uint64_t sum = (t->nodes == 0 ? 1U : 2U) + (t->lacks_virtual ? 4U : 0U);
     for (size_t i = 0; i < t->len; i++) {
         const char *what = str_or_empty(t->rows[i].reason.what);
         sum += str_hash(what, strlen(what)) * (uint64_t)(2 * t->rows[i].reason.kind + 3);

@@ -34,6 +34,8 @@ enum reason_kind {
     REASON_CARD_SICK,     /* what: "GPU0 unhealthy (XID 79)"; it would have the room */
     REASON_VIRTUAL,       /* a virtual node, and the pod does not burst */
     REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
+    REASON_SIDE_REAL,     /* a virtual node, and the gang is to stay on real ones */
+    REASON_SIDE_VIRTUAL,  /* a real node, and the gang is to stay on virtual ones */
     REASON_UNREADABLE,    /* a pod there holds nobody knows how much; detail: which, and why */
     REASON_PORT,          /* what: "8080/TCP" or "10.0.0.1:8080/TCP" */
     REASON_FEATURE,       /* what: name of the feature that the node does not declare */
@@ -87,8 +89,10 @@ struct reasons_row {
 struct reasons {
     struct reasons_row rows[REASONS_MAX];
     size_t len;
-    int64_t nodes;  /* looked at */
-    int64_t others; /* nodes whose reason found no row */
+    int64_t nodes;      /* looked at */
+    int64_t others;     /* nodes whose reason found no row */
+    const char *of;     /* which nodes these are: "real nodes"; NULL: all */
+    bool lacks_virtual; /* it could go to virtual nodes, and there are none */
 };
 
 void reasons_init(struct reasons *t);

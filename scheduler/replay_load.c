@@ -22,6 +22,7 @@
 #include "scheduler/dump.h"
 #include "scheduler/dump_demand.h"
 #include "scheduler/nominations.h"
+#include "scheduler/replay_head.h"
 #include "scheduler/replay_kept.h"
 
 void replay_load_init(struct replay_load *l, struct cluster *c, const struct cluster_hooks *hooks)
@@ -452,26 +453,11 @@ static void read_kept(struct replay_load *l, const struct replay_load_kept *k)
     replay_kept_read(l, json_root(doc), k->where);
 }
 
-/* A dump says whose scheduler's it is, which nodes that one fills first, and in which form it is. */
 static bool read_head(struct replay_load *l, json *list, const char *where)
 {
     json *own = json_get(list, "cosched");
-    const char *name = json_get_str(own, "schedulerName");
-    int64_t version = DUMP_VERSION;
-    if (json_get_int(own, "dump", &version) && version != DUMP_VERSION) {
-        struct error err = ERROR_INIT;
-        error_set(&err, ERROR_UNSUPPORTED,
-                  "cosched.dump: version %lld of the dump, this program reads %d",
-                  (long long)version, DUMP_VERSION);
-        replay_load_refuse(l, where, &err);
+    if (!replay_head_read(l, own, where))
         return false;
-    }
-    if (!l->scored && str_eq(json_get_str(own, "scoring"), CLUSTER_FULLEST_NAME))
-        l->cluster->packing = CLUSTER_FULLEST_FIRST;
-    if (name != NULL && !l->named) {
-        l->cluster->scheduler_name = arena_strdup(&l->arena, name);
-        l->named = true;
-    }
     if (replay_kept_is_in(own) || json_get(own, "gpuDemand") != NULL)
         put_by(l, own, where);
     return true;

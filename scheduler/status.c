@@ -347,6 +347,11 @@ void status_tell_preempted(struct status *s, const struct pod *victim, const str
     emit(s, victim, false, "Preempted", strbuf_str(&b));
 }
 
+void status_tell_burst(struct status *s, const struct pod *p, const char *sentence)
+{
+    emit(s, p, false, "Bursting", sentence);
+}
+
 /* ---- gangs ---- */
 
 static void print_group(const struct pod_group *g, const struct progress *now, struct strbuf *out)

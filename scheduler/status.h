@@ -51,6 +51,8 @@ void status_record_satisfied(struct status *s, const struct pod *p, const char *
 void status_write_cpuset(struct status *s, const struct pod *p, const char *text);
 void status_tell_preempted(struct status *s, const struct pod *victim, const struct pod *by,
                            const char *node);
+/* The pod goes to a virtual node (burst_explain). */
+void status_tell_burst(struct status *s, const struct pod *p, const char *sentence);
 /* Writes the PodGroup's status, as long as it is that very object. */
 void status_tell_group(struct status *s, const struct pod_group *group, const struct progress *now);
 /* One Event for the PodGroup, if there is one, and one for each of the gang's waiting (or else placed) members, at most STATUS_MEMBERS of them, by name. */

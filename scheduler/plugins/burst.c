@@ -1,28 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Not set: never on a virtual node, even if the pod tolerates everything, unless its own nodeSelector asks for one. eci: real nodes score above every
- * virtual one. eci_only (or the label alibabacloud.com/eci): virtual nodes only.
+ * Not set: never on a virtual node, even if the pod tolerates everything, unless it asks for one itself: by nodeSelector or required node affinity, which name the label of virtual nodes or that
+ * very node. eci: real nodes score above every virtual one, so that a virtual one wins only where no real node passes the filters. eci_only, or the label alibabacloud.com/eci at the pod or its
+ * namespace: virtual nodes only.
+ *
+ * Which of the two kinds a gang's members may use is narrowed for a while when the gang is to stay together (cluster.side, set by placing.c); only pods with real nodes first care.
+ *
+ * Preemption: a pod that can burst does, and nobody is sent away for it: victims are looked for only where no node fits, virtual ones included. What is owned is used first, but not by
+ * ending the work of others while elastic room is to be had.
  */
 #include "scheduler/plugins/burst.h"
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/plugin.h"
+#include "scheduler/classes.h"
+#include "scheduler/pipeline.h"
 
-enum burst_policy burst_policy_of(const struct pod *p)
+enum burst_policy burst_policy_of(const struct cluster *c, const struct cluster_pod *cp)
 {
+    const struct pod *p = cp->pod;
+    const struct labels *of_namespace = objects_namespace_labels(&c->objects, p->ns);
     const char *wish = labels_get(&p->annotations, NAME_ANN_BURST);
-    if (str_eq(wish, "eci_only") || str_eq(labels_get(&p->labels, NAME_LABEL_ECI), "true"))
+    if (str_eq(wish, "eci_only") || str_eq(labels_get(&p->labels, NAME_LABEL_ECI), "true") ||
+        (of_namespace != NULL && str_eq(labels_get(of_namespace, NAME_LABEL_ECI), "true")))
         return BURST_VIRTUAL_ONLY;
     return str_eq(wish, "eci") ? BURST_REAL_FIRST : BURST_REAL_ONLY;
 }
 
-bool burst_tolerates(const struct pod *p, const struct node *n, const struct taint *t)
+bool burst_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
+                     const struct taint *t)
 {
-    return burst_policy_of(p) != BURST_REAL_ONLY && node_is_virtual(n) &&
-           t->effect == TAINT_NO_SCHEDULE && str_eq(t->key, NAME_TAINT_VIRTUAL) &&
-           str_eq(t->value, NAME_TAINT_VIRTUAL_VALUE);
+    return node->is_virtual && ask->class->burst != BURST_REAL_ONLY &&
+           virtuals_cover(&ask->cluster->virtuals, t);
 }
+
+/* ---- does the pod itself ask for a virtual node? ---- */
+
+static bool names_it(const struct plugin_ask *ask, const struct cluster_node *node, const char *key,
+                     const char *value)
+{
+    if (virtuals_know(&ask->cluster->virtuals, key, value))
+        return true;
+    return str_eq(key, NAME_LABEL_HOSTNAME) &&
+           str_eq(value, labels_get(&node->node->labels, NAME_LABEL_HOSTNAME));
+}
+
+static bool term_names_it(const struct plugin_ask *ask, const struct cluster_node *node,
+                          const struct node_term *t)
+{
+    for (size_t i = 0; i < t->fields.len; i++) /* metadata.name is the only field */
+        if (t->fields.reqs[i].op == SELECTOR_IN)
+            return true;
+    for (size_t i = 0; i < t->labels.len; i++)
+        for (size_t k = 0; k < t->labels.reqs[i].values_len; k++)
+            if (t->labels.reqs[i].op == SELECTOR_IN &&
+                names_it(ask, node, t->labels.reqs[i].key, t->labels.reqs[i].values[k]))
+                return true;
+    return false;
+}
+
+static bool asks_for(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    const struct pod *p = ask->pod->pod;
+    for (size_t i = 0; i < p->node_selector.len; i++)
+        if (names_it(ask, node, p->node_selector.items[i].key, p->node_selector.items[i].value))
+            return true;
+    for (size_t i = 0; p->has_required_affinity && i < p->required_affinity.len; i++) {
+        const struct node_term *t = &p->required_affinity.terms[i];
+        if (node_term_matches(t, &node->node->labels, node->name) && term_names_it(ask, node, t))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the plugin ---- */
 
 static bool refuse(struct reason *why, enum reason_kind kind)
 {
@@ -35,26 +86,73 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
                    struct reason *why)
 {
     (void)a;
-    const struct pod *p = ask->pod->pod;
-    bool is_virtual = node_is_virtual(node->node);
-    enum burst_policy policy = burst_policy_of(p);
-    if (!is_virtual && policy == BURST_VIRTUAL_ONLY)
-        return refuse(why, REASON_NOT_VIRTUAL);
-    bool asked =
-        str_eq(labels_get(&p->node_selector, NAME_LABEL_NODE_TYPE), NAME_NODE_TYPE_VIRTUAL);
-    return !is_virtual || policy != BURST_REAL_ONLY || asked || refuse(why, REASON_VIRTUAL);
+    enum cluster_side side = ask->cluster->side;
+    switch (ask->class->burst) {
+    case BURST_REAL_ONLY:
+        return !node->is_virtual || asks_for(ask, node) || refuse(why, REASON_VIRTUAL);
+    case BURST_REAL_FIRST:
+        if (side == CLUSTER_SIDE_REAL && node->is_virtual)
+            return refuse(why, REASON_SIDE_REAL);
+        if (side == CLUSTER_SIDE_VIRTUAL && !node->is_virtual)
+            return refuse(why, REASON_SIDE_VIRTUAL);
+        return true;
+    case BURST_VIRTUAL_ONLY:
+        return node->is_virtual || refuse(why, REASON_NOT_VIRTUAL);
+    case BURST_BY_POLICY:
+        break;
+    }
+    return true;
 }
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    (void)ask;
-    return node_is_virtual(node->node) ? 0 : PLUGIN_SCORE_MAX;
+    if (ask->class->burst == BURST_BY_POLICY)
+        return 0;
+    return node->is_virtual ? 0 : PLUGIN_SCORE_MAX;
 }
 
 const struct plugin plugin_burst = {.name = "burst",
-                                    .wakes = EVENT_NODE_LABELS,
+                                    .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE,
                                     .depends = PLUGIN_NODE,
                                     .score_depends = PLUGIN_NODE,
                                     .filter = filter,
                                     .score = score,
                                     .weight = 1000 /* above all others together */};
+
+/* ---- why it bursts ---- */
+
+/* What the real nodes said; those that were left out are not among them. */
+static void keep_real(struct reasons *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->len; i++) {
+        if (t->rows[i].reason.kind == REASON_SIDE_REAL)
+            t->nodes -= t->rows[i].nodes;
+        else
+            t->rows[kept++] = t->rows[i];
+    }
+    t->len = kept;
+    t->of = "real nodes";
+}
+
+const char *burst_explain(struct cluster *c, struct cluster_pod *cp,
+                          const struct cluster_node *node, struct arena *a)
+{
+    if (!node->is_virtual || burst_policy_of(c, cp) != BURST_REAL_FIRST)
+        return NULL;
+    struct pipeline_choice choice;
+    struct cluster_node *on = cp->on;
+    enum cluster_side side = c->side;
+    if (on != NULL) /* as if it were not there yet: it may be near itself, or in its own way */
+        cluster_lift(c, cp);
+    c->side = CLUSTER_SIDE_REAL;
+    pipeline_choose(c, cp, a, &choice);
+    c->side = side;
+    if (on != NULL)
+        cluster_set_down(c, cp, on);
+    if (choice.node != NULL) /* a gang that stays together */
+        return arena_printf(a, "bursting to virtual node %s with its gang", node->name);
+    keep_real(&choice.why);
+    return arena_printf(a, "bursting to virtual node %s: %s", node->name,
+                        reasons_sentence(&choice.why, a));
+}

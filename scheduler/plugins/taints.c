@@ -12,10 +12,13 @@ static const char *effect_name(enum taint_effect e)
     return e == TAINT_NO_EXECUTE ? "NoExecute" : "NoSchedule";
 }
 
-static const struct taint *first_against(const struct node *n, const struct pod *p)
+static const struct taint *first_against(const struct plugin_ask *ask,
+                                         const struct cluster_node *node)
 {
+    const struct pod *p = ask->pod->pod;
+    const struct node *n = node->node;
     const struct taint *t = node_untolerated(n, p);
-    while (t != NULL && burst_tolerates(p, n, t)) { /* on with the taints behind it */
+    while (t != NULL && burst_tolerates(ask, node, t)) { /* on with the taints behind it */
         struct node rest = *n;
         rest.taints_len = n->taints_len - (size_t)(t - n->taints) - 1;
         rest.taints = &n->taints[t - n->taints + 1];
@@ -27,7 +30,7 @@ static const struct taint *first_against(const struct node *n, const struct pod 
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
-    const struct taint *t = first_against(node->node, ask->pod->pod);
+    const struct taint *t = first_against(ask, node);
     if (t == NULL || why == NULL)
         return t == NULL;
     if (str_eq(t->key, "node.kubernetes.io/unschedulable"))
