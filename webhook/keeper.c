@@ -19,6 +19,12 @@
  *
  * No request fails on the way: an API server that has not seen the new bundle yet meets a leaf of the old CA, and a replica that
  * has not seen the new leaf yet meets an API server which trusts both. A pass that fails changes nothing that is served.
+ *
+ * Nor does one fail when the Secret is deleted or spoiled: the replica that sees it first still has the leaf and the bundle that
+ * are in use (recover), and goes on as if only the CA's key were lost, by KEEPER_CA above.
+ *
+ * A replica may be held up for minutes between two calls. Its write of the Secret then fails by the resourceVersion; its write of caBundle
+ * must not undo a newer one, so vault_publish looks at the Secret once more after it has read the configuration, whose resourceVersion the write carries.
  */
 #include "webhook/keeper.h"
 
@@ -56,10 +62,10 @@ struct keeper {
     bool stopping; /* under lock */
 
     /* the thread's own */
-    char *served;            /* PEM of the certificate that is installed; NULL: none */
-    int64_t ends_s;          /* of it */
-    char *bundle;            /* as last seen in the source */
-    int64_t bundle_since_ms; /* when that bundle was published; -1: not yet */
+    struct certs_pair served; /* what is installed; NULL: nothing */
+    int64_t ends_s;           /* of it */
+    char *bundle;             /* as last seen in the source */
+    int64_t bundle_since_ms;  /* when that bundle was published; -1: not yet */
     bool published;
     int64_t next_due_s; /* when the next renewal is due; 0: not known */
 };
@@ -80,6 +86,19 @@ static bool is_of_newest(const struct vault_content *c, int64_t now_s)
            certs_check(strbuf_str(&first), &c->leaf, NULL, 0, now_s, NULL) == 0;
 }
 
+static bool is_usable_ca(const struct vault_content *c, int64_t now_s)
+{
+    struct certs_pair ca = {.cert_pem = c->ca_bundle, .key_pem = c->ca_key};
+    return c->ca_bundle && c->ca_key && certs_check_ca(&ca, now_s, NULL) == 0;
+}
+
+/* By whoever trusts the bundle, under every name. */
+static bool is_accepted(const struct keeper_policy *p, const struct vault_content *c, int64_t now_s)
+{
+    return c->ca_bundle && c->leaf.cert_pem && c->leaf.key_pem &&
+           certs_check(c->ca_bundle, &c->leaf, p->names, p->names_len, now_s, NULL) == 0;
+}
+
 static bool is_due(const char *cert_pem, int64_t now_s)
 {
     struct certs_life life;
@@ -89,18 +108,18 @@ static bool is_due(const char *cert_pem, int64_t now_s)
 enum keeper_need keeper_judge(const struct keeper_policy *p, const struct vault_content *c,
                               int64_t now_s, bool settled, const char **why)
 {
-    struct certs_pair ca = {.cert_pem = c->ca_bundle, .key_pem = c->ca_key};
+    bool has_leaf = is_accepted(p, c, now_s);
     if (!c->ca_bundle || !c->ca_key)
-        return need_of(KEEPER_ALL, "there is no CA yet", why);
-    if (certs_check_ca(&ca, now_s, NULL) < 0)
-        return need_of(KEEPER_ALL, "the CA cannot be used", why);
-    if (!c->leaf.cert_pem || !c->leaf.key_pem ||
-        certs_check(c->ca_bundle, &c->leaf, p->names, p->names_len, now_s, NULL) < 0)
+        return need_of(has_leaf ? KEEPER_CA : KEEPER_ALL, "there is no CA yet", why);
+    if (!is_usable_ca(c, now_s))
+        return need_of(has_leaf ? KEEPER_CA : KEEPER_ALL, "the CA cannot be used", why);
+    if (!has_leaf)
         return need_of(KEEPER_LEAF, "the certificate cannot be used", why);
-    if (settled && !is_of_newest(c, now_s))
+    bool of_newest = is_of_newest(c, now_s);
+    if (settled && !of_newest)
         return need_of(KEEPER_LEAF, "the certificate is of an older CA", why);
-    /* Before the CA: a fresh leaf outlasts the time in which the next CA settles. */
-    if (settled && is_due(c->leaf.cert_pem, now_s))
+    /* Before the CA: a fresh leaf outlasts the time in which the next CA settles. Who trusts the leaf before it trusts this one. */
+    if (of_newest && is_due(c->leaf.cert_pem, now_s))
         return need_of(KEEPER_LEAF, "the certificate is near its end", why);
     if (is_due(c->ca_bundle, now_s))
         return need_of(KEEPER_CA, "the CA is near its end", why);
@@ -176,6 +195,20 @@ static void note_bundle(struct keeper *k, const char *bundle)
     k->bundle_since_ms = publishes(k) ? -1 : clock_mono_ms();
 }
 
+/* A Secret without a CA that can be used, while we serve a certificate that is trusted: what was lost is put back, but for the CA's key. */
+static void recover(const struct keeper *k, struct vault_content *c, int64_t now_s)
+{
+    struct vault_content known = {.ca_bundle = k->bundle, .leaf = k->served};
+    if (is_usable_ca(c, now_s) || !is_accepted(&k->policy, &known, now_s))
+        return;
+    free(c->ca_bundle);
+    certs_wipe(c->ca_key);
+    certs_pair_deinit(&c->leaf);
+    c->ca_bundle = mem_strdup(k->bundle);
+    c->ca_key = NULL;
+    c->leaf = (struct certs_pair){mem_strdup(k->served.cert_pem), mem_strdup(k->served.key_pem)};
+}
+
 /* The Secret as it should be: read, and renewed where needed. Others may write at the same time. */
 static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
 {
@@ -184,8 +217,9 @@ static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
         vault_content_deinit(c);
         if (vault_read(&k->vault, c, err) < 0)
             return -1;
-        note_bundle(k, c->ca_bundle);
         int64_t now_s = now_seconds();
+        recover(k, c, now_s);
+        note_bundle(k, c->ca_bundle);
         enum keeper_need need = keeper_judge(&k->policy, c, now_s, is_settled(k), &why);
         if (need == KEEPER_NOTHING)
             return 0;
@@ -217,12 +251,12 @@ static int install(struct keeper *k, const struct certs_pair *leaf, struct error
     if (certs_life(leaf->cert_pem, &life, err) < 0)
         return -1;
     k->next_due_s = life.renew_s;
-    if (str_eq(k->served, leaf->cert_pem))
+    if (str_eq(k->served.cert_pem, leaf->cert_pem))
         return 0;
     if (k->cb.install(k->cb.arg, leaf->cert_pem, leaf->key_pem, err) < 0)
         return error_wrap(err, "install certificate");
-    free(k->served);
-    k->served = mem_strdup(leaf->cert_pem);
+    certs_pair_deinit(&k->served);
+    k->served = (struct certs_pair){mem_strdup(leaf->cert_pem), mem_strdup(leaf->key_pem)};
     k->ends_s = life.not_after_s;
     metrics_set(&expiry, NULL, life.not_after_s);
     log_info("certificate installed", kv("not_after_s", life.not_after_s));
@@ -236,13 +270,11 @@ static int publish(struct keeper *k, const char *bundle, struct error *err)
         k->published = true;
         return 0;
     }
-    int rc = vault_publish(&k->vault, bundle, &changed, err);
-    for (int i = 1; rc < 0 && err->code == ERROR_CONFLICT && i < CONFLICTS_MAX; i++) {
-        error_clear(err); /* another replica, or the installer: look again */
-        rc = vault_publish(&k->vault, bundle, &changed, err);
-    }
-    if (rc < 0)
+    if (vault_publish(&k->vault, bundle, k->options.cert_file == NULL, &changed, err) < 0) {
+        k->bundle_since_ms =
+            changed ? -1 : k->bundle_since_ms; /* one of the two: it settles anew */
         return -1;
+    }
     if (changed)
         log_info("caBundle written", kv("webhook_config", str_or_empty(k->vault.webhook_config)),
                  kv("validating_config", str_or_empty(k->vault.validating_config)));
@@ -300,6 +332,17 @@ static int pass_files(struct keeper *k, struct error *err)
     return rc;
 }
 
+/* Another replica, or the installer, writes at the same time: everything is looked at again. */
+static int pass(struct keeper *k, struct error *err)
+{
+    for (int i = 1;; i++) {
+        int rc = k->options.cert_file ? pass_files(k, err) : pass_secret(k, err);
+        if (rc == 0 || err->code != ERROR_CONFLICT || i == CONFLICTS_MAX)
+            return rc;
+        error_clear(err);
+    }
+}
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Until the next look: the interval, or sooner when a renewal is due or the last pass failed. */
@@ -339,13 +382,13 @@ static void *worker_main(void *arg)
     char last[ERROR_TEXT_SIZE] = "";
     do {
         struct error err = ERROR_INIT;
-        int rc = k->options.cert_file ? pass_files(k, &err) : pass_secret(k, &err);
+        int rc = pass(k, &err);
         failures = rc == 0 ? 0 : failures + 1;
         /* One line per new reason, not one per attempt. */
         if (rc < 0 && err.code != ERROR_CANCELLED && !str_eq(last, err.text))
             log_warn("certificates wait", kv("error", err.text));
         (void)str_format(last, sizeof last, "%s", rc < 0 ? err.text : "");
-        k->cb.state(k->cb.arg, k->served && now_seconds() < k->ends_s, k->published);
+        k->cb.state(k->cb.arg, k->served.cert_pem && now_seconds() < k->ends_s, k->published);
     } while (sleep_ms(k, pause_ms(k, failures)));
     return NULL;
 }
@@ -403,7 +446,7 @@ static void destroy(struct keeper *k)
     pthread_cond_destroy(&k->wake);
     kube_client_free(k->vault.client);
     arena_deinit(&k->arena);
-    free(k->served);
+    certs_pair_deinit(&k->served);
     free(k->bundle);
     free(k);
 }

@@ -34,8 +34,8 @@ extern const struct option_row keeper_option_rows[];
  */
 enum keeper_need {
     KEEPER_NOTHING,
-    KEEPER_ALL,  /* no usable CA: make CA and leaf */
-    KEEPER_CA,   /* the CA is two thirds through its life: put a new one in front, keep the leaf */
+    KEEPER_ALL, /* no usable CA: make CA and leaf */
+    KEEPER_CA, /* two thirds through its life, or lost while the leaf is good: a new CA in front, the leaf stays */
     KEEPER_LEAF, /* not usable, due, or still of an older CA: make a leaf of the newest CA */
 };
 struct keeper_policy {

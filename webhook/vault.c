@@ -149,8 +149,31 @@ static const struct kube_kind validating_kind = {.group = "admissionregistration
                                                  .resource = "validatingwebhookconfigurations",
                                                  .kind = "ValidatingWebhookConfiguration"};
 
+/* A bundle, and where it comes from. */
+struct source {
+    const char *pem;
+    const char *base64;
+    bool of_secret;
+};
+
+/* The configuration was read before this, and is written with its resourceVersion: what another replica published since then makes the write fail,
+ * and what it published earlier was in the Secret before, where it is seen now. */
+static int check_source(const struct vault *v, const struct source *s, struct error *err)
+{
+    struct vault_content c;
+    if (!s->of_secret)
+        return 0;
+    if (vault_read(v, &c, err) < 0)
+        return -1;
+    bool same = str_eq(c.ca_bundle, s->pem);
+    vault_content_deinit(&c);
+    return same ? 0
+                : error_set(err, ERROR_CONFLICT, "secret %s/%s: has other CAs meanwhile", v->ns,
+                            v->secret);
+}
+
 static int publish_one(const struct vault *v, const struct kube_kind *kind, const char *name,
-                       const char *base64, bool *changed, struct error *err)
+                       const struct source *s, bool *changed, struct error *err)
 {
     AUTO_JSON *doc = NULL;
     AUTO_STRBUF body = {0};
@@ -158,8 +181,10 @@ static int publish_one(const struct vault *v, const struct kube_kind *kind, cons
         return 0;
     if (kube_get(v->client, kind, NULL, name, &doc, err) < 0)
         return error_wrap(err, "webhook configuration %s", name);
-    if (print_publish(json_root(doc), base64, &body) == 0)
+    if (print_publish(json_root(doc), s->base64, &body) == 0)
         return 0;
+    if (check_source(v, s, err) < 0)
+        return -1;
     if (kube_patch(v->client, kind, NULL, name, NULL, KUBE_PATCH_JSON, body.ptr, body.len, NULL,
                    err) < 0)
         return error_wrap(err, "webhook configuration %s: caBundle", name);
@@ -167,14 +192,14 @@ static int publish_one(const struct vault *v, const struct kube_kind *kind, cons
     return 0;
 }
 
-int vault_publish(const struct vault *v, const char *ca_bundle, bool *changed, struct error *err)
+int vault_publish(const struct vault *v, const char *ca_bundle, bool of_secret, bool *changed,
+                  struct error *err)
 {
     *changed = false;
     AUTO_STRBUF base64 = {0};
     base64_encode(ca_bundle, strlen(ca_bundle), &base64);
-    if (publish_one(v, &kube_mutating_webhooks, v->webhook_config, strbuf_str(&base64), changed,
-                    err) < 0)
+    struct source s = {.pem = ca_bundle, .base64 = strbuf_str(&base64), .of_secret = of_secret};
+    if (publish_one(v, &kube_mutating_webhooks, v->webhook_config, &s, changed, err) < 0)
         return -1;
-    return publish_one(v, &validating_kind, v->validating_config, strbuf_str(&base64), changed,
-                       err);
+    return publish_one(v, &validating_kind, v->validating_config, &s, changed, err);
 }

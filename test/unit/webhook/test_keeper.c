@@ -65,7 +65,7 @@ static void two_years_pass_and_both_sides_agree_every_other_day(void **state)
 static void what_is_needed_and_why(void **state)
 {
     (void)state;
-    enum { ABSENT, GOOD, OTHER, RUBBISH };
+    enum { ABSENT, GOOD, OTHER, RUBBISH, NEXT };
     static const int64_t begin = 1800000000;
     static const struct {
         const char *row;
@@ -77,11 +77,15 @@ static void what_is_needed_and_why(void **state)
     } rows[] = {
         {"nothing there", ABSENT, ABSENT, ABSENT, ABSENT, 0, true, KEEPER_ALL,
          "there is no CA yet"},
-        {"no CA key", GOOD, ABSENT, GOOD, GOOD, 0, true, KEEPER_ALL, "there is no CA yet"},
+        {"no CA key, but a certificate that is trusted", GOOD, ABSENT, GOOD, GOOD, 0, true,
+         KEEPER_CA, "there is no CA yet"},
+        {"no CA key, and a certificate of another", GOOD, ABSENT, OTHER, OTHER, 0, true, KEEPER_ALL,
+         "there is no CA yet"},
         {"all is well", GOOD, GOOD, GOOD, GOOD, 0, true, KEEPER_NOTHING, ""},
         {"a CA that cannot be read", RUBBISH, GOOD, GOOD, GOOD, 0, true, KEEPER_ALL,
          "the CA cannot be used"},
-        {"another CA's key", GOOD, OTHER, GOOD, GOOD, 0, true, KEEPER_ALL, "the CA cannot be used"},
+        {"another CA's key, but a certificate that is trusted", GOOD, OTHER, GOOD, GOOD, 0, true,
+         KEEPER_CA, "the CA cannot be used"},
         {"no certificate", GOOD, GOOD, ABSENT, GOOD, 0, true, KEEPER_LEAF,
          "the certificate cannot be used"},
         {"no key", GOOD, GOOD, GOOD, ABSENT, 0, true, KEEPER_LEAF,
@@ -93,7 +97,12 @@ static void what_is_needed_and_why(void **state)
         {"before two thirds", GOOD, GOOD, GOOD, GOOD, 19 * DAY, true, KEEPER_NOTHING, ""},
         {"after two thirds", GOOD, GOOD, GOOD, GOOD, 20 * DAY, true, KEEPER_LEAF,
          "the certificate is near its end"},
-        {"not while a CA settles", GOOD, GOOD, GOOD, GOOD, 20 * DAY, false, KEEPER_NOTHING, ""},
+        {"of the same CA at any time", GOOD, GOOD, GOOD, GOOD, 20 * DAY, false, KEEPER_LEAF,
+         "the certificate is near its end"},
+        {"not while the next CA settles", NEXT, NEXT, GOOD, GOOD, 20 * DAY, false, KEEPER_NOTHING,
+         ""},
+        {"and then of that one", NEXT, NEXT, GOOD, GOOD, 1 * DAY, true, KEEPER_LEAF,
+         "the certificate is of an older CA"},
         {"but when it has ended", GOOD, GOOD, GOOD, GOOD, 31 * DAY, false, KEEPER_LEAF,
          "the certificate cannot be used"},
         {"the CA has ended", GOOD, GOOD, GOOD, GOOD, 301 * DAY, true, KEEPER_ALL,
@@ -104,11 +113,13 @@ static void what_is_needed_and_why(void **state)
     struct vault_content other = {0};
     assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &good, begin, &err));
     assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &other, begin, &err));
+    struct vault_content next = {.ca_bundle = strdup(good.ca_bundle)};
+    assert_int_equal(0, keeper_renew(&policy, KEEPER_CA, &next, begin, &err));
     char rubbish[] = "rubbish";
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *why = NULL;
-        char *const ca[] = {NULL, good.ca_bundle, other.ca_bundle, rubbish};
-        char *const ca_key[] = {NULL, good.ca_key, other.ca_key, rubbish};
+        char *const ca[] = {NULL, good.ca_bundle, other.ca_bundle, rubbish, next.ca_bundle};
+        char *const ca_key[] = {NULL, good.ca_key, other.ca_key, rubbish, next.ca_key};
         char *const cert[] = {NULL, good.leaf.cert_pem, other.leaf.cert_pem, rubbish};
         char *const key[] = {NULL, good.leaf.key_pem, other.leaf.key_pem, rubbish};
         struct vault_content c = {.ca_bundle = ca[rows[i].ca],
@@ -121,6 +132,7 @@ static void what_is_needed_and_why(void **state)
     }
     vault_content_deinit(&good);
     vault_content_deinit(&other);
+    vault_content_deinit(&next);
     expect_done();
 }
 
@@ -136,6 +148,9 @@ struct api {
     char *bundles[2]; /* caBundle of the two webhooks, base64 */
     int config_version;
     int conflicts; /* answer so many writes with 409 first */
+    /* another replica, which is quicker: puts this in the Secret and publishes it, when the configuration is read next */
+    const struct vault_content *quicker;
+    int undone; /* writes of caBundle that took the quicker one's CA out again */
 };
 
 static const struct kube_options kube = {
@@ -187,6 +202,40 @@ static void answer_secret(struct api *api, const struct httpd_request *r,
     answer(reply, create ? 201 : 200, "{}");
 }
 
+static void put_base64(struct json_writer *w, const char *key, const char *value)
+{
+    AUTO_STRBUF text = {0};
+    base64_encode(value, strlen(value), &text);
+    json_kv_str(w, key, strbuf_str(&text));
+}
+
+static void put_secret(struct api *api, const struct vault_content *c)
+{
+    struct json_writer w;
+    strbuf_reset(&api->secret);
+    json_writer_init(&w, &api->secret);
+    json_object_begin(&w);
+    put_base64(&w, "ca.crt", c->ca_bundle);
+    put_base64(&w, "ca.key", c->ca_key);
+    put_base64(&w, "tls.crt", c->leaf.cert_pem);
+    put_base64(&w, "tls.key", c->leaf.key_pem);
+    json_object_end(&w);
+    api->secret_version++;
+}
+
+static void be_quicker(struct api *api)
+{
+    AUTO_STRBUF text = {0};
+    base64_encode(api->quicker->ca_bundle, strlen(api->quicker->ca_bundle), &text);
+    put_secret(api, api->quicker);
+    for (int i = 0; i < 2; i++) {
+        free(api->bundles[i]);
+        api->bundles[i] = strdup(text.ptr);
+    }
+    api->config_version++;
+    api->quicker = NULL;
+}
+
 static void patch_config(struct api *api, const struct httpd_request *r)
 {
     AUTO_JSON *doc = NULL;
@@ -200,6 +249,9 @@ static void patch_config(struct api *api, const struct httpd_request *r)
                                                                     : -1;
         if (i < 0)
             continue;
+        /* A bundle only ever grows here: one that is shorter lacks a CA. */
+        api->undone +=
+            strlen(str_or_empty(json_get_str(it.value, "value"))) < strlen(api->bundles[i]);
         free(api->bundles[i]);
         api->bundles[i] = strdup(str_or_empty(json_get_str(it.value, "value")));
     }
@@ -215,6 +267,8 @@ static void answer_config(struct api *api, const struct httpd_request *r,
     }
     if (str_eq(r->method, "PATCH"))
         patch_config(api, r);
+    else if (api->quicker)
+        be_quicker(api);
     reply->content_type = "application/json";
     strbuf_addf(
         &reply->body,
@@ -467,6 +521,88 @@ static void a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew(void **stat
     expect_done();
 }
 
+/* The CAs that are published, and the certificate that a replica serves, at any moment. */
+static void expect_trusted(const char *row, struct api *api, struct replica *r)
+{
+    AUTO_STRBUF bundle = {0};
+    struct error err = ERROR_INIT;
+    published_bundle(api, &bundle);
+    pthread_mutex_lock(&r->lock);
+    if (certs_check(strbuf_str(&bundle), &r->served, names, 1, now_seconds(), &err) < 0)
+        expect_str(row, "", err.text);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void a_secret_that_is_deleted_costs_no_trust(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct replica b;
+    struct keeper_options o = usual;
+    o.settle_ms = o.leaf_life_ms / 3; /* so long that nothing of the next CA is served */
+    api_start(&api);
+    api.has_config = true;
+    replica_start(&a, &o, &api);
+    replica_start(&b, &o, &api);
+    wait_for("the first", &a, 1, true, true);
+    wait_for("the second", &b, 1, true, true);
+    for (int spoiled = 0; spoiled < 2; spoiled++) {
+        pthread_mutex_lock(&api.lock);
+        strbuf_reset(&api.secret);
+        strbuf_adds(&api.secret, spoiled ? "{\"ca.crt\":\"aGVsbG8=\"}" : "");
+        pthread_mutex_unlock(&api.lock);
+        wait_for_pass(&a);
+        wait_for_pass(&b);
+        expect_trusted("the first is trusted", &api, &a);
+        expect_trusted("the second is trusted", &api, &b);
+    }
+    pthread_mutex_lock(&api.lock);
+    expect_int("it is made again, by one of them", 4, api.secret_version);
+    expect_int("nothing that was trusted is taken back", 0, api.undone);
+    pthread_mutex_unlock(&api.lock);
+    expect_int("the first serves what it served", 1, a.installs);
+    expect_int("so does the second", 1, b.installs);
+    replica_stop(&a);
+    replica_stop(&b);
+    api_stop(&api);
+    expect_done();
+}
+
+static void a_replica_that_was_held_up_undoes_nothing(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct error err = ERROR_INIT;
+    struct vault_content newer = {0};
+    static const char *const all[] = {"hook.ns.svc", "hook.ns.svc.cluster.local",
+                                      "hook.ns",     "hook",
+                                      "127.0.0.1",   "extra.example"};
+    struct keeper_policy of_usual = {
+        .names = all, .names_len = 6, .ca_life_s = 3600 * 24, .leaf_life_s = 3600};
+    api_start(&api);
+    api.has_config = true;
+    /* [CA1 | leaf of CA1] is in the Secret; while the replica is on its way to the configuration, another one goes on to [CA2 CA1 | leaf of CA2]. */
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_ALL, &newer, now_seconds(), &err));
+    put_secret(&api, &newer);
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_CA, &newer, now_seconds(), &err));
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_LEAF, &newer, now_seconds(), &err));
+    api.quicker = &newer;
+    replica_start(&a, &usual, &api);
+    wait_for("it takes what the other one made", &a, 2, true, true);
+    wait_for_pass(&a);
+    expect_trusted("which is trusted", &api, &a);
+    expect_str("the other one's", newer.leaf.cert_pem, a.served.cert_pem);
+    pthread_mutex_lock(&api.lock);
+    expect_int("and never was not", 0, api.undone);
+    pthread_mutex_unlock(&api.lock);
+    replica_stop(&a);
+    vault_content_deinit(&newer);
+    api_stop(&api);
+    expect_done();
+}
+
 static void write_file(const char *path, const char *text)
 {
     AUTO_STRBUF temporary;
@@ -584,6 +720,8 @@ int main(void)
         cmocka_unit_test(replicas_share_one_ca),
         cmocka_unit_test(readiness_waits_for_the_configuration),
         cmocka_unit_test(a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew),
+        cmocka_unit_test(a_secret_that_is_deleted_costs_no_trust),
+        cmocka_unit_test(a_replica_that_was_held_up_undoes_nothing),
         cmocka_unit_test(files_are_read_again_when_they_fit_together),
         cmocka_unit_test(options_that_do_not_go_together),
     };
