@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rule in artificial time; then the thread against a small API server that knows one Secret and one configuration. */
+/* The keeper's thread against a small API server that knows one Secret and one configuration; the rule is in test_keeper_rule.c. */
 #include "webhook/keeper.h"
 
 #include "test/unit/lib/base/expect.h"
@@ -27,113 +27,6 @@ static const struct keeper_policy policy = {.names = names,
 static int64_t now_seconds(void)
 {
     return clock_wall_ns() / 1000000000;
-}
-
-static void two_years_pass_and_both_sides_agree_every_other_day(void **state)
-{
-    (void)state;
-    struct vault_content c = {0};
-    struct error err = ERROR_INIT;
-    const char *why = "";
-    int made[4] = {0};
-    AUTO_STRBUF trusted; /* by an API server that is two days behind */
-    strbuf_init(&trusted);
-    int64_t begin = 1800000000;
-    bool settled = true;
-    for (int64_t now = begin; now < begin + 730 * (int64_t)DAY; now += 2 * DAY) {
-        AUTO_STRBUF before;
-        strbuf_init(&before);
-        strbuf_adds(&before, str_or_empty(c.ca_bundle));
-        enum keeper_need need = keeper_judge(&policy, &c, now, settled, &why);
-        made[need]++;
-        if (keeper_renew(&policy, need, &c, now, &err) < 0)
-            fail_msg("day %lld: %s", (long long)((now - begin) / DAY), err.text);
-        if (now > begin && certs_check(trusted.ptr, &c.leaf, names, 1, now, &err) < 0)
-            fail_msg("day %lld: %s", (long long)((now - begin) / DAY), err.text);
-        settled = str_eq(strbuf_str(&before), c.ca_bundle);
-        strbuf_reset(&trusted);
-        strbuf_adds(&trusted, c.ca_bundle);
-    }
-    expect_int("one beginning", 1, made[KEEPER_ALL]);
-    expect_int("a CA after each 200 days", 3, made[KEEPER_CA]);
-    expect_true("a leaf after each 20 days, and with each CA",
-                made[KEEPER_LEAF] >= 33 && made[KEEPER_LEAF] <= 40);
-    vault_content_deinit(&c);
-    expect_done();
-}
-
-static void what_is_needed_and_why(void **state)
-{
-    (void)state;
-    enum { ABSENT, GOOD, OTHER, RUBBISH, NEXT };
-    static const int64_t begin = 1800000000;
-    static const struct {
-        const char *row;
-        int ca, ca_key, cert, key;
-        int64_t after_s;
-        bool settled;
-        enum keeper_need need;
-        const char *why;
-    } rows[] = {
-        {"nothing there", ABSENT, ABSENT, ABSENT, ABSENT, 0, true, KEEPER_ALL,
-         "there is no CA yet"},
-        {"no CA key, but a certificate that is trusted", GOOD, ABSENT, GOOD, GOOD, 0, true,
-         KEEPER_CA, "there is no CA yet"},
-        {"no CA key, and a certificate of another", GOOD, ABSENT, OTHER, OTHER, 0, true, KEEPER_ALL,
-         "there is no CA yet"},
-        {"all is well", GOOD, GOOD, GOOD, GOOD, 0, true, KEEPER_NOTHING, ""},
-        {"a CA that cannot be read", RUBBISH, GOOD, GOOD, GOOD, 0, true, KEEPER_ALL,
-         "the CA cannot be used"},
-        {"another CA's key, but a certificate that is trusted", GOOD, OTHER, GOOD, GOOD, 0, true,
-         KEEPER_CA, "the CA cannot be used"},
-        {"no certificate", GOOD, GOOD, ABSENT, GOOD, 0, true, KEEPER_LEAF,
-         "the certificate cannot be used"},
-        {"no key", GOOD, GOOD, GOOD, ABSENT, 0, true, KEEPER_LEAF,
-         "the certificate cannot be used"},
-        {"another's certificate", GOOD, GOOD, OTHER, OTHER, 0, true, KEEPER_LEAF,
-         "the certificate cannot be used"},
-        {"another's key", GOOD, GOOD, GOOD, OTHER, 0, true, KEEPER_LEAF,
-         "the certificate cannot be used"},
-        {"before two thirds", GOOD, GOOD, GOOD, GOOD, 19 * DAY, true, KEEPER_NOTHING, ""},
-        {"after two thirds", GOOD, GOOD, GOOD, GOOD, 20 * DAY, true, KEEPER_LEAF,
-         "the certificate is near its end"},
-        {"of the same CA at any time", GOOD, GOOD, GOOD, GOOD, 20 * DAY, false, KEEPER_LEAF,
-         "the certificate is near its end"},
-        {"not while the next CA settles", NEXT, NEXT, GOOD, GOOD, 20 * DAY, false, KEEPER_NOTHING,
-         ""},
-        {"and then of that one", NEXT, NEXT, GOOD, GOOD, 1 * DAY, true, KEEPER_LEAF,
-         "the certificate is of an older CA"},
-        {"but when it has ended", GOOD, GOOD, GOOD, GOOD, 31 * DAY, false, KEEPER_LEAF,
-         "the certificate cannot be used"},
-        {"the CA has ended", GOOD, GOOD, GOOD, GOOD, 301 * DAY, true, KEEPER_ALL,
-         "the CA cannot be used"},
-    };
-    struct error err = ERROR_INIT;
-    struct vault_content good = {0};
-    struct vault_content other = {0};
-    assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &good, begin, &err));
-    assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &other, begin, &err));
-    struct vault_content next = {.ca_bundle = strdup(good.ca_bundle)};
-    assert_int_equal(0, keeper_renew(&policy, KEEPER_CA, &next, begin, &err));
-    char rubbish[] = "rubbish";
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *why = NULL;
-        char *const ca[] = {NULL, good.ca_bundle, other.ca_bundle, rubbish, next.ca_bundle};
-        char *const ca_key[] = {NULL, good.ca_key, other.ca_key, rubbish, next.ca_key};
-        char *const cert[] = {NULL, good.leaf.cert_pem, other.leaf.cert_pem, rubbish};
-        char *const key[] = {NULL, good.leaf.key_pem, other.leaf.key_pem, rubbish};
-        struct vault_content c = {.ca_bundle = ca[rows[i].ca],
-                                  .ca_key = ca_key[rows[i].ca_key],
-                                  .leaf = {cert[rows[i].cert], key[rows[i].key]}};
-        expect_int(
-            rows[i].row, (int64_t)rows[i].need,
-            (int64_t)keeper_judge(&policy, &c, begin + rows[i].after_s, rows[i].settled, &why));
-        expect_str(rows[i].row, rows[i].why, why);
-    }
-    vault_content_deinit(&good);
-    vault_content_deinit(&other);
-    vault_content_deinit(&next);
-    expect_done();
 }
 
 /* ---- a small API server ----------------------------------------------------------------------- */
@@ -656,47 +549,6 @@ static void files_are_read_again_when_they_fit_together(void **state)
     expect_done();
 }
 
-static void options_that_do_not_go_together(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *row;
-        struct keeper_options o;
-        const char *error;
-    } rows[] = {
-        {"a certificate without a key",
-         {.service = "s", .cert_file = "a"},
-         "--cert-file and --key-file go together"},
-        {"a CA alone",
-         {.service = "s", .ca_file = "a", .ca_life_ms = 1, .leaf_life_ms = 1},
-         "--ca-file goes with --cert-file and --key-file"},
-        {"files and a configuration without a CA",
-         {.service = "s", .cert_file = "a", .key_file = "b", .webhook_config = "w"},
-         "--webhook-config with --cert-file needs --ca-file: what should caBundle be?"},
-        {"a leaf longer than its CA",
-         {.service = "s", .ca_life_ms = 1, .leaf_life_ms = 2},
-         "--cert-lifetime is longer than --ca-lifetime"},
-        {"a leaf that ends while a CA settles",
-         {.service = "s", .ca_life_ms = 9000, .leaf_life_ms = 9000, .settle_ms = 3001},
-         "--ca-settle is longer than a third of --cert-lifetime: the certificate could end while a new "
-         "CA settles"},
-        {"too many names",
-         {.service = "s",
-          .san = "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a",
-          .ca_life_ms = 9000,
-          .leaf_life_ms = 9000},
-         "--san: at most 28 names"},
-    };
-    struct keeper_callbacks cb = {.install = install, .state = note_state};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct keeper *k = NULL;
-        struct error err = ERROR_INIT;
-        expect_int(rows[i].row, -1, keeper_start(&k, &rows[i].o, "ns", NULL, &cb, &err));
-        expect_str(rows[i].row, rows[i].error, err.text);
-    }
-    expect_done();
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -715,15 +567,12 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_years_pass_and_both_sides_agree_every_other_day),
-        cmocka_unit_test(what_is_needed_and_why),
         cmocka_unit_test(replicas_share_one_ca),
         cmocka_unit_test(readiness_waits_for_the_configuration),
         cmocka_unit_test(a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew),
         cmocka_unit_test(a_secret_that_is_deleted_costs_no_trust),
         cmocka_unit_test(a_replica_that_was_held_up_undoes_nothing),
         cmocka_unit_test(files_are_read_again_when_they_fit_together),
-        cmocka_unit_test(options_that_do_not_go_together),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
