@@ -49,6 +49,17 @@ static int read_input(const char *path, struct strbuf *out, struct error *err)
     }
 }
 
+/* err names the file already. */
+static void note_error(struct run *r, const char *path, const struct error *err)
+{
+    const char *text = err->text;
+    size_t n = strlen(path);
+    if (str_starts(text, path) && str_starts(text + n, ": "))
+        text += n + 2;
+    strbuf_addf(r->out, "%s: error: %s\n", path, text);
+    r->sum->errors++;
+}
+
 /* JSON is YAML, so one way serves both. */
 static int read_pages(struct run *r, const char *path, struct error *err)
 {
@@ -91,8 +102,7 @@ static int judge(struct run *r, const char *path, json *object, struct error *er
     const char *kind = json_get_str(object, "kind");
     if (!api || !kind)
         return error_set(err, ERROR_INVALID,
-                         "%s: an object without apiVersion and kind, which every manifest has",
-                         path);
+                         "an object without apiVersion and kind, which every manifest has");
     const char *slash = strchr(api, '/');
     struct arena a;
     struct rules_verdict v;
@@ -104,7 +114,7 @@ static int judge(struct run *r, const char *path, json *object, struct error *er
                               .object = object};
     int rc = review_judge(&r->review, &s, ns_of(r, object), &a, &v, err);
     if (rc < 0) {
-        rc = error_wrap(err, "%s: %s", path, kind);
+        rc = error_wrap(err, "%s", kind);
     } else {
         say(r, path, object, "refused", &v.refusals);
         say(r, path, object, "warning", &v.warnings);
@@ -123,8 +133,9 @@ static bool is_list(json *root)
 }
 
 /* A copy with the namespace that the object would get. */
-static void remember(struct run *r, json *object)
+static void remember(struct run *r, const char *path, json *object)
 {
+    (void)path;
     const char *kind = json_get_str(object, "kind");
     json *metadata = json_get(object, "metadata");
     AUTO_JSON *copy = NULL;
@@ -150,34 +161,28 @@ static void remember(struct run *r, json *object)
         (void)world_put(r->review.arg, json_root(copy));
 }
 
-static int run(struct run *r, const char *const *paths, size_t n, struct error *err)
+/* Each object of a page: itself, or the items of a List. */
+static void each(struct run *r, const struct page *p,
+                 void (*what)(struct run *r, const char *path, json *object))
 {
-    for (size_t i = 0; i < n; i++)
-        if (read_pages(r, paths[i], err) < 0)
-            return -1;
-    for (size_t i = 0; i < r->pages.len; i++) {
-        json *root = json_root(r->pages.items[i].doc);
-        if (is_list(root))
-            for (struct json_iter it = json_iter(json_get(root, "items")); json_next(&it);)
-                remember(r, it.value);
-        else
-            remember(r, root);
+    json *root = json_root(p->doc);
+    if (!is_list(root)) {
+        what(r, p->path, root);
+        return;
     }
-    for (size_t i = 0; i < r->pages.len; i++) {
-        const struct page *p = &r->pages.items[i];
-        json *root = json_root(p->doc);
-        if (!is_list(root) && judge(r, p->path, root, err) < 0)
-            return -1;
-        if (is_list(root))
-            for (struct json_iter it = json_iter(json_get(root, "items")); json_next(&it);)
-                if (judge(r, p->path, it.value, err) < 0)
-                    return -1;
-    }
-    return 0;
+    for (struct json_iter it = json_iter(json_get(root, "items")); json_next(&it);)
+        what(r, p->path, it.value);
 }
 
-int check_files(const struct rules_config *rules, const char *ns, const char *const *paths,
-                size_t n, struct strbuf *out, struct check_summary *sum, struct error *err)
+static void judge_one(struct run *r, const char *path, json *object)
+{
+    struct error err = ERROR_INIT;
+    if (judge(r, path, object, &err) < 0)
+        note_error(r, path, &err);
+}
+
+void check_files(const struct rules_config *rules, const char *ns, const char *const *paths,
+                 size_t n, struct strbuf *out, struct check_summary *sum)
 {
     struct world *world = world_new();
     struct run r = {
@@ -186,10 +191,17 @@ int check_files(const struct rules_config *rules, const char *ns, const char *co
         .out = out,
         .sum = sum};
     *sum = (struct check_summary){.objects = 0};
-    int rc = run(&r, paths, n, err);
+    for (size_t i = 0; i < n; i++) {
+        struct error err = ERROR_INIT;
+        if (read_pages(&r, paths[i], &err) < 0)
+            note_error(&r, paths[i], &err);
+    }
+    for (size_t i = 0; i < r.pages.len; i++)
+        each(&r, &r.pages.items[i], remember);
+    for (size_t i = 0; i < r.pages.len; i++)
+        each(&r, &r.pages.items[i], judge_one);
     for (size_t i = 0; i < r.pages.len; i++)
         json_free(r.pages.items[i].doc);
     vec_deinit(&r.pages);
     world_stop(world);
-    return rc;
 }

@@ -12,6 +12,7 @@
 
 #define KUBE_SYSTEM "kube-system"
 #define KUBE_DEFAULT_SCHEDULER "default-scheduler"
+#define SUBRESOURCE_DEBUG "ephemeralcontainers"
 
 /* ---- is it ours? ---------------------------------------------------------------------------- */
 
@@ -175,9 +176,10 @@ static void fill_one(struct look *l, const struct look_container *c, const char 
     if (!value || json_get(around, resource) || (around && !json_is_object(around)))
         return;
     bool make = !around;
-    for (size_t i = 0; i < v->fill_len; i++)
-        if (str_eq(v->fill[i].list, c->list) && v->fill[i].index == c->index &&
-            str_eq(v->fill[i].missing, missing))
+    /* Those of one container stand together: a pod of ten thousand of them, which the API server refuses only after us, must not cost their square. */
+    for (size_t i = v->fill_len;
+         i > 0 && v->fill[i - 1].index == c->index && str_eq(v->fill[i - 1].list, c->list); i--)
+        if (str_eq(v->fill[i - 1].missing, missing))
             make = false; /* an earlier one brings it */
     v->fill[v->fill_len++] = (struct rules_fill){.list = c->list,
                                                  .index = c->index,
@@ -222,15 +224,25 @@ int rules_pod(const struct rules_config *config, const struct rules_context *con
 
 /* ---- any object ------------------------------------------------------------------------------ */
 
-/* Its resources change in place: pods/resize, or a plain update where the server allows that. */
+/* Its resources change in place: pods/resize, or a plain update where the server allows that. Or somebody debugs it. */
 static int change_pod(struct look *l, const struct rules_subject *s, struct error *err)
 {
     if (!s->old)
         return 0;
     if (look_init(l, s->old, err) < 0)
         return error_wrap(err, "oldObject");
-    rules_cpuset_resize(l, s->object);
+    rules_decide(l);
+    if (str_eq(s->subresource, SUBRESOURCE_DEBUG))
+        rules_env_debug(l, s->object);
+    else
+        rules_cpuset_resize(l, s->object);
     return 0;
+}
+
+static bool is_change_of_pod(const struct rules_subject *s)
+{
+    return *s->subresource == '\0' || str_eq(s->subresource, "resize") ||
+           str_eq(s->subresource, SUBRESOURCE_DEBUG);
 }
 
 static int check_object(struct look *l, const struct rules_subject *s, struct error *err)
@@ -267,7 +279,7 @@ int rules_object(const struct rules_config *config, const struct rules_context *
         return rules_pod(config, context, s->object, a, out, err);
     struct look l = {.config = config, .context = context, .arena = a, .verdict = out, .at = ""};
     int rc = 0;
-    if (is_pod && !create && (*s->subresource == '\0' || str_eq(s->subresource, "resize")))
+    if (is_pod && !create && is_change_of_pod(s))
         rc = change_pod(&l, s, err);
     else if (!is_pod && *s->subresource == '\0' &&
              !json_get(json_get(s->object, "metadata"), "deletionTimestamp"))

@@ -141,25 +141,35 @@ void rules_cpuset_check(struct look *l)
 
 /* ---- resize ---------------------------------------------------------------------------------- */
 
-static json *same_container(json *pod, const char *list, const char *name)
+/* Two lists of containers side by side: the API server lets nobody add, remove or move one. */
+static json *same_container(struct json_iter *later, const char *name)
 {
-    json *containers = json_get(json_get(pod, "spec"), list);
-    for (struct json_iter it = json_iter(containers); json_next(&it);)
-        if (str_eq(json_get_str(it.value, "name"), name))
-            return it.value;
-    return NULL;
+    if (!json_next(later) || !str_eq(json_get_str(later->value, "name"), name))
+        return NULL;
+    return later->value;
+}
+
+/* Somebody who removes the request (it is for new pods) leaves the CPUs that the pod has. */
+static bool has_cpus(const struct look *own)
+{
+    return is_pinned(look_annotation(own, NAME_ANN_CPUSET_SCHEDULER)) ||
+           *str_or_empty(look_annotation(own, NAME_ANN_CPUSET)) != '\0';
 }
 
 void rules_cpuset_resize(struct look *own, json *later)
 {
-    if (!is_pinned(look_annotation(own, NAME_ANN_CPUSET_SCHEDULER)) ||
-        !str_eq(json_get_str(own->spec, "schedulerName"), own->config->scheduler))
+    struct json_iter after_it = {0};
+    const char *list = NULL;
+    if (!has_cpus(own) || !str_eq(json_get_str(own->spec, "schedulerName"), own->config->scheduler))
         return;
     for (struct look_container c = {0}; look_next_container(own, &c);) {
         const char *name = json_get_str(c.value, "name");
-        json *after = name && !c.init ? same_container(later, c.list, name) : NULL;
         int64_t was = 0, will = 0;
-        if (!after)
+        if (!str_eq(list, c.list))
+            after_it = json_iter(json_get(json_get(later, "spec"), c.list));
+        list = c.list;
+        json *after = same_container(&after_it, name);
+        if (!after || c.init)
             continue;
         json *cpus = look_amount(after, "limits", "cpu");
         bool had = look_read_milli(look_amount(c.value, "limits", "cpu"), &was);

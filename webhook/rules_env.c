@@ -2,7 +2,8 @@
 /*
  * rules_env - variables that the device plugin sets. A pod's own environment wins over the plugin's, so a pod that sets them itself has found a way out of
  * its share. Except at home, where the device plugin itself
- * runs, it is judged whatever scheduler or opt-out the pod names, when it asks for a resource that only our plugin serves.
+ * runs, it is judged whatever scheduler or opt-out the pod names, when it asks for a resource that only our plugin serves. A container that is added later for
+ * debugging gets nothing from the plugin; the container runtime gives it the cards that it names, which is the same way out.
  */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
@@ -53,10 +54,38 @@ static void check_variable(struct look *l, const struct look_container *c, json 
                   c->list, c->index, value_of(l, variable));
 }
 
+/* Has it cards from our plugin? */
+static bool is_served(const struct look *l)
+{
+    return l->asks[LOOK_MEM] || l->asks[LOOK_CORE] || l->asks[LOOK_GPU] ||
+           (l->ours && l->asks[LOOK_NVIDIA]);
+}
+
+void rules_env_debug(struct look *own, json *later)
+{
+    size_t known = json_len(json_get(own->spec, "ephemeralContainers")); /* they are only added */
+    bool served = is_served(own);
+    json *list = json_get(json_get(later, "spec"), "ephemeralContainers");
+    size_t index = 0;
+    if (own->home || (!served && !own->config->guard_variables))
+        return;
+    for (struct json_iter c = json_iter(list); json_next(&c); index++) {
+        json *env = index < known ? NULL : json_get(c.value, "env");
+        for (struct json_iter it = json_iter(env); json_next(&it);) {
+            const char *name = json_get_str(it.value, "name");
+            bool guarded = served ? name && is_plugin_env(name) : str_eq(name, NAME_ENV_VISIBLE);
+            if (guarded && !is_harmless(json_get_str(it.value, "value")))
+                look_refuse(own,
+                            "spec.ephemeralContainers[%zu].env[%.80s]: %s reaches for cards that "
+                            "were not given to the pod; remove it",
+                            index, name, value_of(own, it.value));
+        }
+    }
+}
+
 void rules_env_check(struct look *l)
 {
-    bool served = l->asks[LOOK_MEM] || l->asks[LOOK_CORE] || l->asks[LOOK_GPU] ||
-                  (l->ours && l->asks[LOOK_NVIDIA]);
+    bool served = is_served(l);
     if (l->home || (!served && !l->config->guard_variables))
         return;
     for (struct look_container c = {0}; look_next_container(l, &c);) {

@@ -44,7 +44,8 @@ void rules_group_check(struct look *own, const struct rules_subject *s)
         json_equal(json_get(own->metadata, "annotations"),
                    json_get(json_get(s->old, "metadata"), "annotations")))
         return;
-    if (!json_is_object(spec) || !json_get(spec, "minMember"))
+    json *least = json_get(spec, "minMember");
+    if (!least || json_is_null(least))
         look_refuse(own, "spec.minMember: is missing; write how many pods must start together");
     (void)rules_field_int(own, json_get(spec, "minMember"), "spec.minMember", 1, GANG_MIN_MAX, &n);
     (void)rules_field_int(own, json_get(spec, "scheduleTimeoutSeconds"),

@@ -24,8 +24,10 @@ struct rules_quorum {
 };
 bool rules_gang_quorum(const struct look *l, struct rules_quorum *out);
 
-/* A change of a pod that runs: limits.cpu of pinned containers stay. own: the pod as it is; later: as it shall be. */
+/* A change of a pod that runs: limits.cpu of pinned containers stay; a container for debugging has no variables of the device plugin. own: the pod as it is,
+ * decided; later: as it shall be. */
 void rules_cpuset_resize(struct look *own, json *later);
+void rules_env_debug(struct look *own, json *later);
 
 /* The policy that selects the pod, the first by its key; or NULL. */
 const struct rules_policy *rules_burst_policy(const struct look *l);

@@ -80,9 +80,10 @@ static void check_unit(struct look *l, json *unit, const char *path)
         return;
     }
     const char *of = arena_printf(l->arena, "%s.resource", path);
-    if (!json_get(unit, "resource"))
+    json *resource = json_get(unit, "resource");
+    if (!resource || json_is_null(resource))
         look_refuse(l, "%s: is missing; write ecs, eci, elastic or acs", of);
-    rules_field_word(l, json_get(unit, "resource"), of, resources, "ecs, eci, elastic or acs");
+    rules_field_word(l, resource, of, resources, "ecs, eci, elastic or acs");
     check_labels(l, json_get(unit, "nodeSelector"),
                  arena_printf(l->arena, "%s.nodeSelector", path));
     if (rules_field_int(l, json_get(unit, "max"), arena_printf(l->arena, "%s.max", path), 0,

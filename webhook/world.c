@@ -131,12 +131,23 @@ static struct map *index_of(struct world *w, enum collection of)
     return of == NAMESPACES ? NULL : of == POLICIES ? &w->policies : &w->groups;
 }
 
+/* The PodGroup of the same name in the other API group, or NULL. */
+static struct fact *twin_of(const struct shelf *s, const struct fact *f)
+{
+    enum collection other = s->of == GROUPS ? GROUPS_X : GROUPS;
+    return s->of == POLICIES ? NULL : map_get(&s->world->shelves[other].facts, f->key);
+}
+
 /* Out of the index, if it is this one's value that stands there. */
 static void forget(struct shelf *s, struct fact *f)
 {
     struct map *index = index_of(s->world, s->of);
-    if (f && index && map_get(index, f->key) == value_of(f))
+    if (f && index && map_get(index, f->key) == value_of(f)) {
+        struct fact *twin = twin_of(s, f);
         map_remove(index, f->key);
+        if (twin)
+            map_put(index, twin->key, value_of(twin));
+    }
     free_fact(f);
 }
 
@@ -251,10 +262,10 @@ void world_stop(struct world *w)
     for (int i = 0; i < COLLECTIONS; i++)
         if (w->shelves[i].reflector)
             reflector_stop(w->shelves[i].reflector);
-    for (int i = 0; i < COLLECTIONS; i++) {
+    for (int i = 0; i < COLLECTIONS; i++)
         clear(&w->shelves[i]);
+    for (int i = 0; i < COLLECTIONS; i++)
         map_deinit(&w->shelves[i].facts);
-    }
     map_deinit(&w->groups);
     map_deinit(&w->policies);
     pthread_rwlock_destroy(&w->lock);

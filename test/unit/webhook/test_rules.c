@@ -4,6 +4,8 @@
 
 #include "test/unit/lib/base/expect.h"
 
+#include <time.h>
+
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
@@ -375,6 +377,39 @@ static void what_is_no_pod_is_an_error(void **state)
     expect_done();
 }
 
+/* CPU time that the rules spend on a pod of so many containers. */
+static int64_t cost_ns(size_t containers)
+{
+    struct answer a;
+    struct timespec before, after;
+    AUTO_STRBUF spec = {0};
+    strbuf_adds(&spec, "\"containers\":[");
+    for (size_t i = 0; i < containers; i++)
+        strbuf_addf(&spec,
+                    "%s{\"name\":\"a\",\"resources\":{\"limits\":{\"" NAME_RES_GPU_MEM "\":1}}}",
+                    i ? "," : "");
+    strbuf_adds(&spec, "]");
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    ask(&a, &usual, "default", NULL, "", spec.ptr);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    expect_int("each is completed", (int64_t)containers, (int64_t)a.verdict.fill_len);
+    done(&a);
+    return (after.tv_sec - before.tv_sec) * INT64_C(1000000000) + after.tv_nsec - before.tv_nsec;
+}
+
+/* The API server refuses such a pod after it has asked us. Twenty times the containers cost twenty times as much, not four hundred times. */
+static void a_hostile_pod_costs_no_more_than_its_size(void **state)
+{
+    (void)state;
+    int64_t small = cost_ns(1000);
+    int64_t large = cost_ns(20000);
+    if (large >= 70 * small)
+        print_error("1000 containers: %lld us, 20000: %lld us\n", (long long)small / 1000,
+                    (long long)large / 1000);
+    expect_true("linear", large < 70 * small);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +421,7 @@ int main(void)
         cmocka_unit_test(variables_are_guarded_in_every_pod_by_option),
         cmocka_unit_test(a_users_value_cannot_forge_a_line),
         cmocka_unit_test(what_is_no_pod_is_an_error),
+        cmocka_unit_test(a_hostile_pod_costs_no_more_than_its_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

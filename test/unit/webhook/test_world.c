@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/httpd.h"
+#include "lib/base/map.h"
 #include "lib/base/str.h"
 #include "lib/kube/http.h"
 
@@ -65,9 +66,14 @@ static void look(struct world *w, const char *ns, const char *key, char out[64])
     world_leave(w);
 }
 
-static void labels_follow_the_api_server(void **state)
+struct fixture {
+    struct httpd *api;
+    struct kube_config *config;
+    struct world *world;
+};
+
+static void open_world(struct fixture *f, const struct httpd_config *http, atomic_int *listed)
 {
-    (void)state;
     static const struct kube_options kube = {.max_list_bytes = 1 << 20,
                                              .max_line_bytes = 1 << 20,
                                              .max_reply_bytes = 1 << 20,
@@ -76,6 +82,33 @@ static void labels_follow_the_api_server(void **state)
                                              .request_timeout_ms = 10000,
                                              .watch_timeout_ms = 10000,
                                              .watch_idle_ms = 10000};
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF text = {0};
+    *f = (struct fixture){.api = NULL};
+    kube_http_global_init();
+    assert_int_equal(0, httpd_start(&f->api, http, &err));
+    strbuf_addf(&text,
+                "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                "clusters: [{name: k, cluster: {server: \"http://127.0.0.1:%u\"}}]\n"
+                "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
+                "users: [{name: u, user: {token: t}}]\n",
+                (unsigned)httpd_port(f->api));
+    if (kube_config_parse(&f->config, text.ptr, text.len, NULL, "", false, &err) < 0 ||
+        world_start(&f->world, f->config, &kube, listed ? note_listed : NULL, listed, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void close_world(struct fixture *f)
+{
+    world_stop(f->world);
+    httpd_stop(f->api);
+    kube_config_free(f->config);
+    kube_http_global_cleanup();
+}
+
+static void labels_follow_the_api_server(void **state)
+{
+    (void)state;
     static const struct {
         const char *row, *ns, *key, *expected;
     } rows[] = {
@@ -88,25 +121,11 @@ static void labels_follow_the_api_server(void **state)
         {"what cannot be decoded is not known", "spoiled", "a", "(unknown)"},
         {"never heard of", "other", "a", "(unknown)"},
     };
-    struct error err = ERROR_INIT;
-    struct httpd *api = NULL;
-    struct kube_config *config = NULL;
-    struct world *n = NULL;
+    struct fixture f;
     atomic_int listed = 0;
-    AUTO_STRBUF text;
-    strbuf_init(&text);
-    kube_http_global_init();
     struct httpd_config http = {.address = "127.0.0.1", .handler = handle};
-    assert_int_equal(0, httpd_start(&api, &http, &err));
-    strbuf_addf(&text,
-                "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-                "clusters: [{name: k, cluster: {server: \"http://127.0.0.1:%u\"}}]\n"
-                "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
-                "users: [{name: u, user: {token: t}}]\n",
-                (unsigned)httpd_port(api));
-    if (kube_config_parse(&config, text.ptr, text.len, NULL, "", false, &err) < 0 ||
-        world_start(&n, config, &kube, note_listed, &listed, &err) < 0)
-        fail_msg("%s", err.text);
+    open_world(&f, &http, &listed);
+    struct world *n = f.world;
     char got[64] = "";
     for (int64_t end = clock_mono_ms() + 20000; clock_mono_ms() < end && !str_eq(got, "y");) {
         clock_sleep_ms(5);
@@ -117,16 +136,75 @@ static void labels_follow_the_api_server(void **state)
         expect_str(rows[i].row, rows[i].expected, got);
     }
     expect_true("listed", atomic_load(&listed) > 0);
-    world_stop(n);
     world_stop(NULL);
-    httpd_stop(api);
-    kube_config_free(config);
-    kube_http_global_cleanup();
+    close_world(&f);
+    expect_done();
+}
+
+/* ---- two PodGroups of one name, one in each API group ---------------------------------------- */
+
+#define GROUP(name, members)                                                              \
+    "{\"apiVersion\":\"x/v1alpha1\",\"kind\":\"PodGroup\",\"metadata\":{\"name\":\"" name \
+    "\",\"namespace\":\"default\",\"uid\":\"u-" name                                      \
+    "\",\"resourceVersion\":\"11\"},\"spec\":{\"minMember\":" members "}}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+
+static atomic_bool first_is_known;
+
+static void handle_twins(void *arg, const struct httpd_request *r, struct httpd_response *reply)
+{
+    (void)arg;
+    bool x = str_starts(r->path, "/apis/scheduling.x-k8s.io/");
+    reply->content_type = "application/json";
+    if (!x && !str_starts(r->path, "/apis/scheduling.sigs.k8s.io/")) {
+        reply->status = 404;
+    } else if (!httpd_query(r, "watch")) {
+        strbuf_addf(&reply->body, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[%s]}",
+                    x ? "" : GROUP("g", "3"));
+    } else if (x) {
+        for (int64_t end = clock_mono_ms() + 20000;
+             clock_mono_ms() < end && !atomic_load(&first_is_known);)
+            clock_sleep_ms(5);
+        strbuf_adds(&reply->body, EVENT("ADDED", GROUP("g", "7")) EVENT("DELETED", GROUP("g", "7"))
+                                      EVENT("ADDED", GROUP("last", "1")));
+    }
+}
+
+static int32_t members_of(struct world *w, const char *key)
+{
+    struct rules_context context;
+    world_enter(w, "default", &context);
+    const struct rules_group *g = map_get(context.groups, key);
+    int32_t n = g ? g->min_member : -1;
+    world_leave(w);
+    return n;
+}
+
+static void wait_for_group(struct world *w, const char *key)
+{
+    for (int64_t end = clock_mono_ms() + 20000; clock_mono_ms() < end && members_of(w, key) < 0;)
+        clock_sleep_ms(5);
+}
+
+static void of_two_groups_with_one_name_the_other_stays(void **state)
+{
+    (void)state;
+    struct httpd_config http = {.address = "127.0.0.1", .threads = 8, .handler = handle_twins};
+    struct fixture f;
+    open_world(&f, &http, NULL);
+    wait_for_group(f.world, "default/g");
+    expect_int("the first", 3, members_of(f.world, "default/g"));
+    atomic_store(&first_is_known, true);
+    wait_for_group(f.world, "default/last");
+    expect_int("the second came and went", 3, members_of(f.world, "default/g"));
+    close_world(&f);
     expect_done();
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(labels_follow_the_api_server)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_follow_the_api_server),
+        cmocka_unit_test(of_two_groups_with_one_name_the_other_stays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
