@@ -16,19 +16,19 @@ HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}]
 
 
-def shipped_webhooks(c, port, failure_policy):
-    """Those of deploy/manifests/webhook.yaml that change or judge before the API server does, reached by URL, in namespaces labelled hook=yes."""
-    text = c.kubectl("annotate", "--local", "-f", os.path.join(ROOT, "deploy/manifests/webhook.yaml"), "-o", "json", "cosched-test=1")
+def shipped_webhooks(c, port, failure_policy=None, kind="MutatingWebhookConfiguration", manifest="webhook.yaml"):
+    """Those of deploy/manifests that change or judge before the API server does (or the validating ones), reached by URL, in namespaces labelled hook=yes."""
+    text = c.kubectl("annotate", "--local", "-f", os.path.join(ROOT, "deploy/manifests", manifest), "-o", "json", "cosched-test=1")
     decoder, hooks = json.JSONDecoder(), []
     while text.strip():
         obj, end = decoder.raw_decode(text.lstrip())
         text = text.lstrip()[end:]
         for item in obj.get("items", [obj]):
-            hooks += item["webhooks"] if item["kind"] == "MutatingWebhookConfiguration" else []
-    check(len(hooks) >= 7, f"only {len(hooks)} webhooks in the manifest")
+            hooks += item["webhooks"] if item["kind"] == kind else []
+    check(len(hooks) >= (9 if kind.startswith("Mutating") else 1), f"only {len(hooks)} webhooks in the manifest")
     for hook in hooks:
         hook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{hook['clientConfig']['service']['path']}"}
-        hook["failurePolicy"] = failure_policy
+        hook["failurePolicy"] = failure_policy or hook["failurePolicy"]
         if "namespaceSelector" in hook:
             hook["namespaceSelector"].setdefault("matchLabels", {})["hook"] = "yes"
     return hooks
