@@ -416,21 +416,6 @@ def tfjob(suite):
     check_equal((where.count("tf-small"), where.count("tf-large")), (1, 4), "pods of 10 CPUs on 16 and 40 CPUs")
 
 
-@case("the burst document: four replicas run on real nodes; scaled beyond these, the rest run on the virtual node")
-def burst(suite):
-    c, ns = suite.cluster, suite.namespace()
-    suite.scheduler()
-    Nodes(suite, [{"name": "burst-1", "cpu": "4"}, {"name": "burst-2", "cpu": "5"}, {"name": "burst-virtual", "virtual": True, "cpu": "100"}])
-    apply(suite, ns, "co-scheduler-burst.yaml")
-    where = lambda pods: sorted(p["spec"]["nodeName"] for p in pods)
-    check_equal(where(wait_running(c, ns, "app=nginx", 4)), ["burst-1"] * 2 + ["burst-2"] * 2, "nodes of four replicas")
-    c.kubectl("scale", "-n", ns, "deployment/nginx", "--replicas=7")
-    check_equal(where(wait_running(c, ns, "app=nginx", 7)), ["burst-1"] * 2 + ["burst-2"] * 2 + ["burst-virtual"] * 3, "nodes of seven replicas")
-    # Without the annotation a pod waits for a real node.
-    c.create_pod(ns, "real-only", requests={"cpu": "2"})
-    c.wait_refused(ns, "real-only", r"too little cpu \(asked: 2, largest free: 1 on burst-2\)")
-
-
 @case("a pod with aliyun.com/gpu: 2 gets both cards of the topology node, which takes no other GPU pod")
 def topology(suite):
     c, ns = suite.cluster, suite.namespace()
