@@ -62,8 +62,8 @@ const struct option_row hardware_option_rows[] = {
      .fallback = "/proc",
      .meta = "DIR",
      .help =
-         "Where the cgroups of processes on the cards are read, to name their pods: the host's processes, so the plugin's pod "
-         "needs hostPID."},
+         "Where the cgroups of processes on the cards are read, to name their pods, and the mounts of new containers, to know "
+         "which they are before they begin: the host's processes, so the plugin's pod needs hostPID."},
     {.name = "scan-interval",
      .kind = OPTION_DURATION,
      .offset = OFFSET(scan_interval_ms),

@@ -413,6 +413,8 @@ static int start_processors(struct app *app, struct error *err)
                                   .kubelet_dir = app->main.kubelet_dir,
                                   .sysfs = app->cards.sysfs,
                                   .cpu_manager_state = app->cards.cpu_manager_state,
+                                  .state_dir = app->main.state_dir,
+                                  .proc = app->cards.proc,
                                   .publish = on_cpus,
                                   .pod_event = on_pod_event,
                                   .applied = on_applied,

@@ -4,8 +4,8 @@
  *
  *   pod ──put──► asked ──pinner_plan──► held ──pinner_groups_work──► cgroups ──► answer: cosched.io/cpuset-applied
  *
- * The answer doubles as memory: after a restart of the pinner it says what was confirmed, so that an annotation that was edited meanwhile is still recognised. When a list of pods comes, all
- * answers are read before anything is decided, or a pod edited onto the CPUs of another one could win by standing earlier in the list.
+ * After a restart of the pinner its memory (pinner_memory) says what was confirmed, so that an annotation that was edited meanwhile is still recognised; without one, the answer has to do.
+ * When a list of pods comes, all of that is read before anything is decided, or a pod edited onto the CPUs of another one could win by standing earlier in the list.
  *
  * A claim is answered once every group that the pod has obeys it, also when it has none yet: whatever starts later is pinned as it appears, and the scheduler, who calls back a loan, need
  * not wait for a container that cannot start.
@@ -87,16 +87,21 @@ static const char *canonical(const struct cpuclaim *c, const struct pod *pod, st
     return arena_strdup(a, strbuf_str(&text));
 }
 
-/* What the pod holds, by the answer that an earlier pinner has left. */
-static void recall(struct pinner_pod *x, const struct pod *pod)
+/* What the pod holds, as an earlier pinner has written it down; where nothing was written, by the answer that it left on the pod. */
+static void recall(struct pinner *p, struct pinner_pod *x, const struct pod *pod)
 {
+    const struct pinner_remembered *r = pinner_memory_find(p, x->uid);
+    const char *text = r != NULL ? r->text : p->memory.known || !x->wants ? NULL : x->answered;
     struct cpuclaim c;
     struct arena a;
-    if (x->held.len > 0 || x->answered == NULL)
+    if (x->held.len > 0 || text == NULL)
         return;
     arena_init(&a, 0);
-    if (cpuclaim_decode(x->answered, pod, &a, &c, NULL) == 0 && c.len > 0)
+    if (cpuclaim_decode(text, pod, &a, &c, NULL) == 0 && c.len > 0) {
         hold(x, &c, canonical(&c, pod, &a));
+        x->released = r != NULL && r->released;
+        p->memory.unsaved = p->memory.unsaved || r == NULL;
+    }
     arena_deinit(&a);
 }
 
@@ -164,8 +169,7 @@ static struct pinner_pod *store(struct pinner *p, const struct pod *pod)
         x->unreadable = arena_strdup(&x->arena, err.text);
     x->asked_text = canonical(&x->asked, pod, &x->arena);
     take_containers(x, pod);
-    if (x->wants)
-        recall(x, pod);
+    recall(p, x, pod);
     look_for_resize(p, x, limits, limits_len);
     (void)map_put(&p->pods, x->key, x);
     arena_deinit(&old);
@@ -195,6 +199,18 @@ static void taken_by_others(struct pinner *p, const struct pinner_pod *x, struct
     }
 }
 
+/* --shared-pool: others make room at once, or get it. */
+static void pool_changed(struct pinner *p)
+{
+    const char *key;
+    void *value;
+    if (!p->config.shared_pool)
+        return;
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
+        ((struct pinner_pod *)value)->dirty = true;
+    pinner_hurry(p, 0);
+}
+
 static void decide(struct pinner *p, struct pinner_pod *x)
 {
     AUTO_STRBUF why;
@@ -217,12 +233,16 @@ static void decide(struct pinner *p, struct pinner_pod *x)
     switch (verdict) {
     case PINNER_TAKE:
         hold(x, &x->asked, x->asked_text);
+        p->memory.unsaved = true;
+        pool_changed(p);
         log_info("pod is pinned", kv("pod", x->key), kv("cpus", x->held_text));
         pinner_metrics_count("taken");
         break;
     case PINNER_RELEASE:
         x->released = true;
         x->obeyed = false;
+        p->memory.unsaved = true;
+        pool_changed(p);
         log_info("pod is no longer pinned", kv("pod", x->key));
         pinner_metrics_count("released");
         break;
@@ -247,6 +267,7 @@ static void answer(struct pinner *p, struct pinner_pod *x, const char *text)
             ? now_ms - x->sent_ms < PINNER_ANSWER_MS || str_eq(str_or_empty(x->answered), text)
             : x->sent == NULL && str_eq(str_or_empty(x->answered), text))
         return;
+    pinner_memory_save(p);
     json_writer_init(&w, &patch);
     json_object_begin(&w);
     json_key(&w, "metadata");
@@ -326,6 +347,11 @@ static void all(struct pinner *p)
     }
     if (again)
         pinner_hurry(p, PINNER_HURRY_MS);
+    if (p->give_back && p->listed && p->open && p->known && !p->is_static) {
+        p->give_back = false;
+        p->memory.unsaved = true;
+        pinner_memory_save(p);
+    }
 }
 
 static bool has_pods(const struct pinner *p)
@@ -357,12 +383,14 @@ static void on_tick(void *arg)
     pthread_mutex_lock(&p->lock);
     look(p);
     all(p);
+    if (p->listed)
+        pinner_memory_save(p);
     p->resting = !has_pods(p);
     pthread_mutex_unlock(&p->lock);
     if (p->resting)
         loop_timer_beat(p->config.loop, &p->tick, PINNER_REST_MS, on_tick, p);
     else
-        loop_timer_set(p->config.loop, &p->tick, PINNER_TICK_MS, on_tick, p);
+        loop_timer_set(p->config.loop, &p->tick, p->config.tick_ms, on_tick, p);
 }
 
 /* Before the first pod that asks is taken in: what was seen last may be old. */
@@ -372,7 +400,7 @@ static void rise(struct pinner *p, const struct pod *pod)
         return;
     p->resting = false;
     look(p);
-    loop_timer_set(p->config.loop, &p->tick, PINNER_TICK_MS, on_tick, p);
+    loop_timer_set(p->config.loop, &p->tick, p->config.tick_ms, on_tick, p);
 }
 
 void pinner_machine(struct pinner *p, const struct cpu_topology *machine)
@@ -409,12 +437,23 @@ void pinner_pod_put(struct pinner *p, const struct pod *pod)
         pinner_hurry(p, PINNER_HURRY_MS);
 }
 
+/* Its CPUs are free, and it need not be remembered: at the next writing is soon enough. */
+static void gone(struct pinner *p, const struct pinner_pod *x)
+{
+    if (x->held.len == 0)
+        return;
+    p->memory.unsaved = true;
+    pool_changed(p);
+}
+
 void pinner_pod_delete(struct pinner *p, const char *key)
 {
     pthread_mutex_lock(&p->lock);
     struct pinner_pod *x = map_remove(&p->pods, key);
-    if (x != NULL)
+    if (x != NULL) {
+        gone(p, x);
         drop(p, x);
+    }
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -423,15 +462,20 @@ void pinner_pods_reset(struct pinner *p, struct pod *const *pods, size_t len)
     const char *key;
     void *value;
     pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
+        ((struct pinner_pod *)value)->listed = false;
     for (size_t i = 0; i < len; i++) {
         rise(p, pods[i]);
-        store(p, pods[i])->dirty = true;
+        store(p, pods[i])->listed = true;
     }
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
-        if (!((struct pinner_pod *)value)->dirty) {
+        if (!((struct pinner_pod *)value)->listed) {
             (void)map_remove(&p->pods, key);
+            gone(p, value);
             drop(p, value);
         }
+    pinner_memory_forget(p);
+    p->listed = true;
     all(p);
     pthread_mutex_unlock(&p->lock);
 }
@@ -440,9 +484,14 @@ int pinner_start(struct pinner **out, const struct pinner_config *c, struct erro
 {
     struct pinner *p = mem_new(struct pinner, 1);
     p->config = *c;
+    if (c->tick_ms == 0)
+        p->config.tick_ms = PINNER_TICK_MS;
     map_init(&p->pods);
     arena_init(&p->machine_arena, 0);
     pthread_mutex_init(&p->lock, NULL);
+    pinner_memory_load(p);
+    p->memory.unsaved = p->memory.pool != c->shared_pool;
+    p->give_back = p->memory.pool && !c->shared_pool;
     *out = p;
     if (pinner_groups_start(p, err) < 0)
         return -1;
@@ -465,6 +514,7 @@ void pinner_stop(struct pinner *p)
     }
     pinner_groups_stop(p);
     map_deinit(&p->pods);
+    pinner_memory_deinit(p);
     arena_deinit(&p->machine_arena);
     pthread_mutex_destroy(&p->lock);
     free(p);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/error.h"
 #include "lib/base/loop.h"
@@ -28,6 +29,9 @@ struct pinner_config {
     const char *cgroup_mount;      /* "/sys/fs/cgroup" */
     const char *cgroup_root;       /* the kubelet's cgroupRoot, "" for none */
     const char *cpu_manager_state; /* of the kubelet; NULL: not looked at */
+    const char *state_dir;         /* remembers what was confirmed; NULL: nothing is remembered */
+    const char *proc;              /* "/proc", of the host's processes; NULL: not looked at */
+    int64_t tick_ms;               /* 0: PINNER_TICK_MS */
     bool memory;                   /* cpuset.mems as well, for a pod on one NUMA node */
     bool shared_pool;              /* all other containers stay off the CPUs of pinned ones */
     void (*pod_event)(void *arg, const char *ns, const char *name, const char *uid, bool warning,

@@ -5,8 +5,9 @@
  * Heard by inotify: a pod's group appears (in the six places where the kubelet makes them), a container's group appears in it, somebody writes a container's cpuset.cpus. Each watch is set
  * before the directory is listed, so nothing is missed in between; and once in a second everything is looked at anyway (pinner), so that a lost message costs a second and not a container.
  *
- * The pod's status says which container a group belongs to, but only a second or so after the container has started. Until then, a group that nobody knows gets the CPUs of all of the pod's
- * containers together. In a pod of one container that is exactly its own; in others it is never a CPU of somebody else. The pod's sandbox, which does nothing but exist, stays there.
+ * The pod's status says which container a group belongs to, but only a second or so after the container has started. The mounts of a process in the group say it before the container's own
+ * program runs (podmounts); the status counts where the two differ. Until one of them says it, and in a pod of one container that is soon enough, the group gets the CPUs of all of the pod's
+ * containers together: never a CPU of somebody else. The pod's sandbox, which does nothing but exist, and containers that somebody debugs it with stay there.
  */
 #include "device-plugin/pinner_inside.h"
 
@@ -18,10 +19,20 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "device-plugin/podmounts.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/num.h"
 
-enum { SETTLE_MS = 1000, BOXES_MAX = 1024, EVENT_BYTES = 16 * 1024, TRIES_MAX = 100 };
+enum {
+    SETTLE_MS = 1000,
+    BOXES_MAX = 1024,
+    EVENT_BYTES = 16 * 1024,
+    TRIES_MAX = 100,
+    LOOKS_MAX = 100, /* for 2 s: the status says it then, or it is the sandbox */
+    PROCS_BYTES_MAX = 1024 * 1024,
+};
 
 /* ---- watches ---- */
 
@@ -144,6 +155,47 @@ static uint32_t container_of_id(const struct pinner_pod *x, const char *id)
     return PINNER_ANY;
 }
 
+static uint32_t container_of_name(const struct pinner_pod *x, const char *name)
+{
+    for (size_t i = 0; i < x->containers_len; i++)
+        if (str_eq(x->names[i], name))
+            return (uint32_t)i;
+    return PINNER_ANY;
+}
+
+/* By the mounts of the first process in it. */
+static uint32_t container_of_mounts(const struct pinner *p, const struct pinner_pod *x,
+                                    const struct pinner_box *b)
+{
+    char path[CGROUPS_PATH_SIZE], name[PODMOUNTS_NAME_SIZE];
+    AUTO_STRBUF text;
+    int64_t pid;
+    strbuf_init(&text);
+    if (!cgroups_full(&p->cgroups, b->path, "cgroup.procs", path) ||
+        file_read(path, PROCS_BYTES_MAX, &text, NULL) < 0 ||
+        num_parse(strbuf_str(&text), strcspn(strbuf_str(&text), "\n"), &pid, NULL) < 0 ||
+        !str_format(path, sizeof path, "%s/%lld/mountinfo", p->config.proc, (long long)pid))
+        return PINNER_ANY;
+    strbuf_reset(&text);
+    if (file_read(path, PODMOUNTS_BYTES_MAX, &text, NULL) < 0 ||
+        !podmounts_parse(strbuf_str(&text), text.len, x->uid, name))
+        return PINNER_ANY;
+    return container_of_name(x, name);
+}
+
+/* Only where it matters which container it is. */
+static void identify(const struct pinner *p, struct pinner_pod *x, struct pinner_box *b)
+{
+    if (b->container != PINNER_ANY || x->containers_len < 2 || p->config.proc == NULL)
+        return;
+    if (b->mounted == PINNER_ANY && b->looks < LOOKS_MAX) {
+        b->looks++;
+        b->mounted = container_of_mounts(p, x, b);
+        x->hurry = x->hurry || b->mounted == PINNER_ANY;
+    }
+    b->container = b->mounted;
+}
+
 static struct pinner_box *box_of(struct pinner_pod *x, const char *name, const char *id)
 {
     for (struct pinner_box *b = x->boxes; b != NULL; b = b->next)
@@ -151,6 +203,7 @@ static struct pinner_box *box_of(struct pinner_pod *x, const char *name, const c
             return b;
     struct pinner_box *b = mem_new(struct pinner_box, 1);
     b->wd = -1;
+    b->mounted = PINNER_ANY;
     (void)str_format(b->id, sizeof b->id, "%s", id);
     if (!str_format(b->path, sizeof b->path, "%s/%s", x->dir, name)) {
         free(b);
@@ -250,14 +303,43 @@ static int pin(struct pinner *p, struct pinner_pod *x, struct pinner_box *b,
     return 0;
 }
 
+/* --shared-pool: what no pinned container has. */
+static bool pool(struct pinner *p, struct cpuset *out)
+{
+    const char *key;
+    void *value;
+    cpuset_clear(out);
+    for (size_t i = 0; i < p->machine.l3_len; i++)
+        cpuset_union(out, &p->machine.l3[i]);
+    cpuset_subtract(out, &p->machine.offline);
+    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
+        const struct pinner_pod *y = value;
+        struct cpuset theirs;
+        if (y->held.len == 0 || y->released || y->finished)
+            continue;
+        pinner_plan_all(&y->held, &theirs);
+        cpuset_subtract(out, &theirs);
+    }
+    return !cpuset_is_empty(out);
+}
+
+/* A group that has no CPUs of its own. */
+static int leave(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, struct error *err)
+{
+    struct cpuset rest;
+    return p->config.shared_pool && pool(p, &rest) ? pin(p, x, b, &rest, -1, err)
+                                                   : let_go(p, x, b, err);
+}
+
 /* What one group should have, and making it so. */
 static int settle(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, struct error *err)
 {
     struct cpuset cpus;
+    identify(p, x, b);
     if (b->container != PINNER_ANY) {
         cpuclaim_of(&x->held, b->container, &cpus);
-        if (cpuset_is_empty(&cpus)) /* it was given none of its own */
-            return let_go(p, x, b, err);
+        if (cpuset_is_empty(&cpus))
+            return leave(p, x, b, err);
     }
     if (!pinner_plan_cpus(&x->held, b->container, &p->machine, &cpus))
         return error_set(err, ERROR_CONFLICT, "all of its CPUs are offline");
@@ -334,35 +416,12 @@ static void release_all(struct pinner *p, struct pinner_pod *x)
     x->obeyed = good;
 }
 
-/* --shared-pool: what no pinned container has. */
-static bool pool(struct pinner *p, struct cpuset *out)
-{
-    const char *key;
-    void *value;
-    cpuset_clear(out);
-    for (size_t i = 0; i < p->machine.l3_len; i++)
-        cpuset_union(out, &p->machine.l3[i]);
-    cpuset_subtract(out, &p->machine.offline);
-    for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
-        const struct pinner_pod *y = value;
-        struct cpuset theirs;
-        if (y->held.len == 0 || y->released || y->finished)
-            continue;
-        pinner_plan_all(&y->held, &theirs);
-        cpuset_subtract(out, &theirs);
-    }
-    return !cpuset_is_empty(out);
-}
-
 static void keep_off(struct pinner *p, struct pinner_pod *x)
 {
-    struct cpuset rest;
-    bool any = pool(p, &rest);
     (void)list(p, x);
     for (struct pinner_box *b = x->boxes; b != NULL; b = b->next) {
         struct error err = ERROR_INIT;
-        if ((any ? pin(p, x, b, &rest, -1, &err) : let_go(p, x, b, &err)) < 0 &&
-            !is_early(x, b, &err))
+        if (leave(p, x, b, &err) < 0 && !is_early(x, b, &err))
             log_debug("container is not in the shared pool", kv("pod", x->key),
                       kv("error", err.text));
     }
@@ -378,5 +437,8 @@ void pinner_groups_work(struct pinner *p, struct pinner_pod *x)
         release_all(p, x);
     } else if (p->config.shared_pool) {
         keep_off(p, x);
+    } else if (p->give_back) {
+        release_all(p, x);
+        pinner_groups_forget(p, x);
     }
 }

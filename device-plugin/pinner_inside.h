@@ -18,6 +18,8 @@ struct pinner_box {
     char id[CGROUPS_ID_SIZE];
     char path[CGROUPS_PATH_SIZE]; /* below the hierarchy's top */
     uint32_t container;           /* PINNER_ANY: which one it is, is not known */
+    uint32_t mounted;             /* as its mounts say; PINNER_ANY: they say nothing (yet) */
+    unsigned looks;               /* at its mounts */
     int wd;                       /* of cpuset.cpus; -1: none */
     bool seen;                    /* by the listing in hand */
     struct cpuset cpus;           /* what it was given; empty: not ours to say */
@@ -51,11 +53,27 @@ struct pinner_pod {
     int wd;
     struct pinner_box *boxes;
     bool dirty, hurry;
+    bool listed;        /* by the list in hand */
     int64_t missing_ms; /* since when a container has no group; 0: none lacks one */
     char *sent;         /* the answer given last */
     int64_t sent_ms;
     /* The Events sent last, so that each is sent once; "": all is well. */
     char refused[ERROR_TEXT_SIZE], failed[ERROR_TEXT_SIZE];
+};
+
+/* What was confirmed before a restart. */
+struct pinner_remembered {
+    const char *text; /* the claim */
+    bool released;
+};
+
+struct pinner_memory {
+    struct arena arena;
+    struct map claims; /* uid → struct pinner_remembered, of pods that have not been seen yet */
+    bool known;        /* there is a file that can be read: who is not in it was never confirmed */
+    bool pool;         /* it says that other containers were kept off pinned CPUs */
+    bool unsaved;      /* something has changed since it was written */
+    char complaint[ERROR_TEXT_SIZE];
 };
 
 struct pinner {
@@ -72,6 +90,9 @@ struct pinner {
     int class_wd[CGROUPS_PLACES];
     struct loop_timer tick, hurry;
     bool resting; /* no pod has to do with it */
+    bool listed;  /* a list of all pods has come */
+    struct pinner_memory memory;
+    bool give_back; /* --shared-pool is off, and was on: others have CPUs to get back */
     char complaint[ERROR_TEXT_SIZE];
 };
 
@@ -88,6 +109,16 @@ int pinner_groups_start(struct pinner *p, struct error *err);
 void pinner_groups_stop(struct pinner *p);
 /* The places where pods appear are watched, as far as they exist. */
 void pinner_groups_look(struct pinner *p);
+
+/* pinner_memory: the state file. */
+void pinner_memory_load(struct pinner *p);
+/* Where there is something new. A claim is answered only after that. */
+void pinner_memory_save(struct pinner *p);
+/* NULL: it was never confirmed, or the pod has been seen since. Borrowed. */
+const struct pinner_remembered *pinner_memory_find(const struct pinner *p, const char *uid);
+/* All pods are known: whoever is not among them is gone. */
+void pinner_memory_forget(struct pinner *p);
+void pinner_memory_deinit(struct pinner *p);
 
 /* pinner_metrics */
 void pinner_metrics_register(struct pinner *p);

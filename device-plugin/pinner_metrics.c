@@ -26,8 +26,13 @@ static void collect(struct pinner *p, struct metric_samples *out,
     pthread_mutex_lock(&p->lock);
     for (size_t i = 0; map_next(&p->pods, &i, &key, &at);) {
         const struct pinner_pod *x = at;
-        for (const struct pinner_box *b = x->boxes; b != NULL && x->held.len > 0; b = b->next) {
+        bool holds = x->held.len > 0 && !x->released;
+        for (const struct pinner_box *b = x->boxes; b != NULL && holds; b = b->next) {
+            struct cpuset own;
             if (b->container == PINNER_ANY || cpuset_is_empty(&b->cpus))
+                continue;
+            cpuclaim_of(&x->held, b->container, &own);
+            if (cpuset_is_empty(&own)) /* it is in the shared pool */
                 continue;
             const struct metric_label labels[] = {
                 {"namespace", x->ns}, {"pod", x->name}, {"container", x->names[b->container]}};

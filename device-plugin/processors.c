@@ -66,7 +66,7 @@ const struct option_row processors_option_rows[] = {
      .kind = OPTION_BOOL,
      .offset = OFFSET(shared_pool),
      .help =
-         "Containers of all other pods stay off the CPUs of pinned ones. When it is turned off again, containers that run stay where they are."},
+         "All other containers stay off the CPUs of pinned ones. A plugin that starts without it gives them back what they lost, if --state-dir remembers it."},
     {0}};
 
 struct processors {
@@ -239,6 +239,8 @@ static int start_pinner(struct processors *p, struct error *err)
                                 .cgroup_mount = c->options->cgroup_mount,
                                 .cgroup_root = p->cgroup_root,
                                 .cpu_manager_state = p->cpu_manager_state,
+                                .state_dir = c->state_dir,
+                                .proc = c->proc,
                                 .memory = c->options->pin_memory,
                                 .shared_pool = c->options->shared_pool,
                                 .pod_event = c->pod_event,

@@ -34,6 +34,7 @@ struct processors_config {
     const char *kubelet_dir;
     const char *sysfs;
     const char *cpu_manager_state; /* NULL: KUBELET-DIR/cpu_manager_state */
+    const char *state_dir, *proc;  /* as in pinner_config */
     int64_t look_ms;               /* 0: PROCESSORS_LOOK_MS */
     /* The text of cosched.io/cpu-topology, whenever it may have changed. */
     void (*publish)(void *arg, const char *topology);

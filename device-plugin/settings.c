@@ -24,7 +24,7 @@ const struct option_row settings_rows[] = {
      .fallback = "/var/lib/cosched",
      .meta = "DIR",
      .help =
-         "Remembers the node's mode, its pods and its sick cards over restarts and reboots. Made if its parent exists."},
+         "Remembers the node's mode, its pods, their CPUs and its sick cards over restarts and reboots. Made if its parent exists."},
     {.section = "MODES"},
     {.name = "exclusive-resource",
      .kind = OPTION_CHOICE,

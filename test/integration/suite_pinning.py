@@ -68,7 +68,8 @@ def groups(c, pod):
 
 def container_id(c, ns, name, container="main"):
     """Of the container that runs now."""
-    for status in c.pod(ns, name)["status"].get("containerStatuses", []):
+    status = c.pod(ns, name)["status"]
+    for status in status.get("containerStatuses", []) + status.get("initContainerStatuses", []):
         if status["name"] == container and "running" in status["state"]:
             return status["containerID"].split("://")[1]
     raise Failed(f"{container} of {name} does not run")
@@ -103,15 +104,15 @@ def wait_pinned(c, ns, name, cpus, what, container="main", seconds=10.0):
 TELL = "for i in $(seq 100); do echo $(grep Cpus_allowed_list: /proc/self/status); sleep 0.02; done; sleep 3600"
 
 
-def told(c, ns, name, cpus):
+def told(c, ns, name, cpus, container="main"):
     """How long after its first word the container was on these CPUs and no others, in seconds."""
 
     def ask():
-        lines = [line.split() for line in c.kubectl("logs", "-n", ns, name, "--timestamps").splitlines()]
+        lines = [line.split() for line in c.kubectl("logs", "-n", ns, name, "-c", container, "--timestamps").splitlines()]
         times = [datetime.datetime.fromisoformat(line[0][:26]) for line in lines if line[2] == cpus]
         return [(times[0] - datetime.datetime.fromisoformat(lines[0][0][:26])).total_seconds()]
 
-    return wait_until(ask, f"{name} tells that it is on CPU {cpus}")[0]
+    return wait_until(ask, f"{container} of {name} tells that it is on CPU {cpus}")[0]
 
 
 @case("the layout of a simulated machine is published on its node, with the CPUs that are reserved, by a plugin that has no cards")
@@ -189,26 +190,35 @@ def pinned(suite):
     p.stop()
 
 
-@case("each container of a pod is on its own CPU, in any QoS class; a claim edited by hand moves nobody, with an Event; nobody else is touched", needs={"kubelet"})
+@case("containers, init containers and sidecars of a pod are each on their own CPU within 1 s of their start, in any QoS class; a claim edited by hand moves nobody, with an Event, nor "
+      "while the plugin is away; nobody else is touched", needs={"kubelet"})
 def containers(suite):
     c, ns = suite.cluster, suite.namespace()
     p = start_plugin(suite)
     layout = json.loads(wait_until(lambda: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published"))
     cpus = sorted(expand(layout["numa"][0]))[:2]
     check_equal(len(cpus), 2, "this machine has two CPUs or more")
+    one, two = map(str, cpus)
     bound_pod(c, ns, "free", "", asks=None)
-    bound_pod(c, ns, "two", claim(a=(0, [cpus[0]]), b=(0, [cpus[1]])), containers=("a", "b"), limits=False)
+    first, side = ({"name": name, "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", command]}
+                   for name, command in (("first", TELL.partition(" sleep 3600")[0]), ("side", TELL)))
+    wanted = claim(a=(0, [cpus[0]]), first=(0, [cpus[1]]), side=(0, [cpus[1]]))
+    bound_pod(c, ns, "two", wanted, containers=("a",), limits=False, command=TELL, initContainers=[first, {**side, "restartPolicy": "Always"}])
     for name in ("two", "free"):
         wait_running(c, ns, name)
-    wait_pinned(c, ns, "two", str(cpus[0]), "best effort", "a")
-    wait_pinned(c, ns, "two", str(cpus[1]), "best effort", "b")
+    wait_pinned(c, ns, "two", one, "best effort", "a")
+    wait_pinned(c, ns, "two", two, "a sidecar", "side")
+    for container, cpu in (("a", one), ("side", two), ("first", two)):
+        took = told(c, ns, "two", cpu, container)
+        check(took <= 1.0, f"{container} ran elsewhere for {took} s")
     check_equal(seen(groups(c, c.pod(ns, "free"))[container_id(c, ns, "free")])[0], layout["numa"][0], "the CPUs of a pod that does not ask")
 
-    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/two", {"metadata": {"annotations": {"cpuset": claim(a=(0, [cpus[1]]), b=(0, [cpus[1]]))}}}, MERGE)
+    forged = claim(a=(0, [cpus[1]]), side=(0, [cpus[1]]))
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/two", {"metadata": {"annotations": {"cpuset": forged}}}, MERGE)
     wait_until(lambda: [e for e in c.events(ns, "two", "CpusetRefused") if "goes beyond" in e["message"]], "an Event about the edit")
-    wait_pinned(c, ns, "two", str(cpus[0]), "after the edit", "a")
+    wait_pinned(c, ns, "two", one, "after the edit", "a")
     bound_pod(c, ns, "thief", claim(main=(0, [cpus[0]])))
-    wait_until(lambda: [e for e in c.events(ns, "thief", "CpusetRefused") if f"CPUs {cpus[0]} are bound to another pod" in e["message"]], "an Event about the conflict")
+    wait_until(lambda: [e for e in c.events(ns, "thief", "CpusetRefused") if f"CPUs {one} are bound to another pod" in e["message"]], "an Event about the conflict")
     bound_pod(c, ns, "dreamer", claim(main=(0, [1000])))
     wait_until(lambda: [e for e in c.events(ns, "dreamer", "CpusetRefused") if "the node has no CPU 1000" in e["message"]], "an Event about the CPU")
     for name in ("thief", "dreamer"):
@@ -216,6 +226,14 @@ def containers(suite):
         check_equal(seen(groups(c, c.pod(ns, name))[container_id(c, ns, name)])[0], layout["numa"][0], f"the CPUs of {name}")
         check(not c.pod(ns, name)["metadata"]["annotations"].get(APPLIED), f"an answer for {name}")
     check_equal(metric(p.port, "pins_total", result="refused"), 3, "refusals")
+    check(metric(p.port, "pinned_cpu_microseconds_total", pod="two", container="a") > 0, "the CPU time that a pinned container has used")
+    check_equal(metric(p.port, "pinned_throttled_periods_total", pod="two", container="a"), 0, "without a limit it is never held back")
+
+    p.kill()
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/two", {"metadata": {"annotations": {"cpuset": forged, APPLIED: forged}}}, MERGE)
+    p = start_plugin(suite)
+    wait_until(lambda: c.pod(ns, "two")["metadata"]["annotations"].get(APPLIED) == wanted, "the forged answer is put right")
+    wait_pinned(c, ns, "two", one, "edited while the plugin was away", "a")
     p.stop()
 
 

@@ -1,166 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods and groups in, CPUs and answers out: on a directory tree instead of the kernel's. */
-#include "device-plugin/pinner.h"
-
-#include "test/unit/device-plugin/tree.h"
-
-#include "lib/base/clock.h"
-#include "lib/base/log.h"
-#include "lib/base/metrics.h"
-#include "lib/kube/decode.h"
-#include "test/unit/lib/kube/decode_kit.h"
-
-#define UID "11111111-0000-4000-8000-000000000000"
-#define UID2 "22222222-0000-4000-8000-000000000000"
-#define ID(x) #x "000000000000000000000000000000000000000000000000000000000000000"
-#define POD "kubepods/burstable/pod" UID
-#define POD2 "kubepods/pod" UID2
-#define CPU(n) "{\\\"elems\\\":{" n "}}"
-#define ON(x) "\\\"" #x "\\\":{}"
-#define ONE "{\\\"a\\\":{\\\"0\\\":" CPU(ON(1)) "}}"
-#define TWO "{\\\"a\\\":{\\\"0\\\":" CPU(ON(1)) "},\\\"b\\\":{\\\"1\\\":" CPU(ON(2)) "}}"
-
-struct fixture {
-    struct tree tree;
-    struct loop *loop;
-    struct pinner *pinner;
-    struct pinner_config config;
-    char state[SCRATCH_PATH + 32];
-    int events, answers;
-    char reason[64], message[512], answer[512], pod[64];
-};
-
-static struct fixture f;
-
-static void on_event(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                     const char *reason, const char *message)
-{
-    (void)arg, (void)warning;
-    f.events++;
-    (void)str_format(f.pod, sizeof f.pod, "%s/%s/%.4s", ns, name, uid);
-    (void)str_format(f.reason, sizeof f.reason, "%s", reason);
-    (void)str_format(f.message, sizeof f.message, "%s", message);
-}
-
-static void on_applied(void *arg, const char *ns, const char *name, const char *uid,
-                       const struct strbuf *patch)
-{
-    AUTO_JSON *doc = NULL;
-    (void)arg, (void)ns, (void)name;
-    f.answers++;
-    assert_int_equal(0, json_parse(&doc, strbuf_str(patch), patch->len, NULL));
-    json *meta = json_get(json_root(doc), "metadata");
-    expect_str("the uid is a precondition", uid, json_get_str(meta, "uid"));
-    (void)str_format(f.answer, sizeof f.answer, "%s",
-                     json_get_str(json_get(meta, "annotations"), "cosched.io/cpuset-applied"));
-}
-
-static void ignore(void *arg, const char *line, size_t n)
-{
-    (void)arg, (void)line, (void)n;
-}
-
-static void start(void)
-{
-    static const char text[] =
-        "{\"v\":1,\"sockets\":[\"0-3\"],\"numa\":[\"0-1\",\"2-3\"],\"l3\":[\"0-3\"],\"cores\":\"smt1:4\"}";
-    struct cpu_topology t;
-    struct arena a;
-    arena_init(&a, 0);
-    assert_int_equal(0, pinner_start(&f.pinner, &f.config, NULL));
-    assert_int_equal(0, cpu_topology_decode(text, sizeof text - 1, &a, &t, NULL));
-    pinner_machine(f.pinner, &t);
-    arena_deinit(&a);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    f = (struct fixture){.events = 0};
-    log_set_sink(ignore, NULL);
-    tree_make(&f.tree);
-    tree_group(&f.tree, "cpuset", "0-3\n");
-    tree_group(&f.tree, "cpuset/kubepods", "0-3\n");
-    tree_group(&f.tree, "cpuset/kubepods/burstable", "0-3\n");
-    assert_true(str_format(f.state, sizeof f.state, "%s/state", f.tree.top));
-    assert_int_equal(0, loop_new(&f.loop, NULL));
-    f.config = (struct pinner_config){.loop = f.loop,
-                                      .cgroup_mount = f.tree.top,
-                                      .cgroup_root = "",
-                                      .cpu_manager_state = f.state,
-                                      .pod_event = on_event,
-                                      .applied = on_applied};
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    pinner_stop(f.pinner);
-    metrics_reset();
-    loop_free(f.loop);
-    tree_remove(&f.tree, "");
-    log_set_sink(NULL, NULL);
-    return 0;
-}
-
-static struct pod *make(const char *name, const char *uid, const char *annotations,
-                        const char *more)
-{
-    AUTO_STRBUF text;
-    AUTO_JSON *doc = NULL;
-    struct pod *p;
-    struct error err = ERROR_INIT;
-    strbuf_init(&text);
-    strbuf_addf(
-        &text,
-        "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\",\"annotations\":{%s}},\"spec\":{\"nodeName\":\"n\","
-        "\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"}],\"initContainers\":[{\"name\":\"i\"}]}%s}",
-        name, uid, annotations, more);
-    assert_int_equal(0, json_parse(&doc, strbuf_str(&text), text.len, NULL));
-    if (decode_pod(json_root(doc), &p, &err) < 0)
-        fail_msg("%s", err.text);
-    decode_container_ids(json_root(doc), p);
-    return p;
-}
-
-#define ASKS "\"cpuset-scheduler\":\"true\","
-#define CLAIM(x) "\"cpuset\":\"" x "\""
-#define STATUS(name, id)                                    \
-    ",\"status\":{\"containerStatuses\":[{\"name\":\"" name \
-    "\",\"containerID\":\"containerd://" id "\",\"state\":{\"running\":{}}}]}"
-
-static void put(const char *name, const char *uid, const char *annotations, const char *more)
-{
-    struct pod *p = make(name, uid, annotations, more);
-    pinner_pod_put(f.pinner, p);
-    pod_free(p);
-}
-
-static const char *cpus(const char *group)
-{
-    char below[512];
-    assert_true(str_format(below, sizeof below, "cpuset/%s", group));
-    return tree_get(&f.tree, below, "cpuset.cpus");
-}
-
-/* Turns the loop until the group has these CPUs; at most limit_ms, or the test fails with what it has. */
-static void wait_cpus(const char *row, const char *group, const char *want)
-{
-    for (int64_t until = clock_mono_ms() + 10000; clock_mono_ms() < until;) {
-        if (str_eq(cpus(group), want))
-            return;
-        loop_once(f.loop, 20);
-    }
-    expect_str(row, want, cpus(group));
-}
-
-static void box(const char *group, const char *has)
-{
-    char below[512];
-    assert_true(str_format(below, sizeof below, "cpuset/%s", group));
-    tree_group(&f.tree, below, has);
-}
+#include "test/unit/device-plugin/pinner_kit.h"
 
 static void a_container_is_pinned_as_it_appears(void **state)
 {
@@ -382,6 +222,111 @@ static void memory_and_the_shared_pool(void **state)
     expect_done();
 }
 
+#define MOUNT(uid, name)                                           \
+    "174 159 254:0 /var/lib/kubelet/pods/" uid "/containers/" name \
+    "/a02e12c6 /dev/termination-log rw - ext4 /dev/vda rw\n"
+
+/* A process with these mounts in the group. */
+static void process(const char *group, const char *pid, const char *mounts)
+{
+    char below[512];
+    assert_true(str_format(below, sizeof below, "proc/%.2s", pid));
+    tree_dir(&f.tree, below);
+    tree_put(&f.tree, below, "mountinfo", mounts);
+    assert_true(str_format(below, sizeof below, "cpuset/%s", group));
+    tree_put(&f.tree, below, "cgroup.procs", pid);
+}
+
+static void mounts_tell_which_container_it_is(void **state)
+{
+    (void)state;
+    start();
+    box(POD, "0-3\n");
+    box(POD "/" ID(1), "0-3\n");
+    box(POD "/" ID(2), "0-3\n");
+    box(POD "/" ID(3), "0-3\n");
+    box(POD "/" ID(4), "0-3\n");
+    process(POD "/" ID(1), "11\n12\n", MOUNT(UID, "a"));
+    process(POD "/" ID(3), "13\n", "157 1 0:61 / / rw - overlay overlay rw\n");
+    process(POD "/" ID(4), "14\n", MOUNT(UID, "i"));
+    put("p", UID, ASKS CLAIM(TWO), "");
+    expect_str("no status is needed", "1", cpus(POD "/" ID(1)));
+    expect_str("no process yet: those of the pod", "1-2", cpus(POD "/" ID(2)));
+    expect_str("the sandbox too", "1-2", cpus(POD "/" ID(3)));
+    expect_str("an init container that was given none", "0-3\n", cpus(POD "/" ID(4)));
+    process(POD "/" ID(2), "15\n", MOUNT(UID, "b"));
+    wait_cpus("soon after its process is there", POD "/" ID(2), "2");
+    put("p", UID, ASKS CLAIM(TWO), STATUS("a", ID(2)));
+    expect_str("where they differ the status counts", "1", cpus(POD "/" ID(2)));
+    expect_int("no Event", 0, f.events);
+    expect_done();
+}
+
+static void a_list_without_pods_that_were_there(void **state)
+{
+    (void)state;
+    struct pod *next = make("next", "33333333-0000-4000-8000-000000000000", ASKS CLAIM(TWO), "");
+    f.config.shared_pool = true; /* each that is gone is a reason to look at all others again */
+    start();
+    put("p", UID, ASKS CLAIM(ONE), "");
+    put("q", UID2, ASKS CLAIM("{\\\"b\\\":{\\\"1\\\":" CPU(ON(2)) "}}"), "");
+    f.answers = 0;
+    pinner_pods_reset(f.pinner, &next, 1);
+    expect_int("all of them are gone", 0, f.events);
+    expect_int("the next has their CPUs", 1, f.answers);
+    pod_free(next);
+    expect_done();
+}
+
+static void a_container_without_cpus_of_its_own(void **state)
+{
+    (void)state;
+    f.config.shared_pool = true;
+    start();
+    box(POD, "0-3\n");
+    box(POD "/" ID(1), "0-3\n");
+    box(POD "/" ID(2), "0-3\n");
+    put("p", UID, ASKS CLAIM(ONE), STATUS("b", ID(2)));
+    expect_str("keeps off the CPUs of its own pod as well", "0,2-3", cpus(POD "/" ID(2)));
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    metrics_render(&text);
+    expect_true("and is no pinned container",
+                strstr(strbuf_str(&text),
+                       "pinned_cpus{namespace=\"ns\",pod=\"p\",container=\"b\"}") == NULL);
+    expect_done();
+}
+
+static void a_resize_that_happened_anyway(void **state)
+{
+    (void)state;
+#define SIZED                                                           \
+    "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"" UID \
+    "\",\"annotations\":{" ASKS                                         \
+    CLAIM(                                                              \
+        ONE) "}},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":{\"cpu\":\"%d\"}}}]}}"
+    start();
+    box(POD, "0-3\n");
+    box(POD "/" ID(1), "0-3\n");
+    for (int cpu = 1; cpu <= 2; cpu++) {
+        AUTO_STRBUF text;
+        AUTO_JSON *doc = NULL;
+        struct pod *p;
+        strbuf_init(&text);
+        strbuf_addf(&text, SIZED, cpu);
+        assert_int_equal(0, json_parse(&doc, strbuf_str(&text), text.len, NULL));
+        assert_int_equal(0, decode_pod(json_root(doc), &p, NULL));
+        pinner_pod_put(f.pinner, p);
+        pod_free(p);
+        expect_str("its CPU", "1", cpus(POD "/" ID(1)));
+        expect_int("Events", cpu - 1, f.events);
+    }
+    expect_str("the reason", "CpusetResized", f.reason);
+    expect_str("the sentence",
+               "limits.cpu of container a was changed; it keeps the CPUs that it has", f.message);
+    expect_done();
+}
+
 static void a_group_that_does_not_obey(void **state)
 {
     (void)state;
@@ -441,6 +386,10 @@ int main(void)
         TEST(the_static_policy),
         TEST(the_first_pod_after_a_rest),
         TEST(memory_and_the_shared_pool),
+        TEST(mounts_tell_which_container_it_is),
+        TEST(a_list_without_pods_that_were_there),
+        TEST(a_container_without_cpus_of_its_own),
+        TEST(a_resize_that_happened_anyway),
         TEST(a_group_that_does_not_obey),
         TEST(metrics_of_containers),
     };
