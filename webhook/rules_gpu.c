@@ -12,11 +12,12 @@
 static const struct {
     const char *unit; /* "a whole number of ..." */
     const char *sample;
+    int64_t most; /* beyond it a suffix was meant otherwise: 5Gi of a resource that counts GiB */
 } words[LOOK_GPUS] = {
-    [LOOK_MEM] = {"GiB", "3"},
-    [LOOK_CORE] = {"percent", "30"},
-    [LOOK_GPU] = {"cards", "2"},
-    [LOOK_NVIDIA] = {"cards", "1"},
+    [LOOK_MEM] = {"GiB", "3", GPU_CARDS_MAX * 1024LL},
+    [LOOK_CORE] = {"percent", "30", 100},
+    [LOOK_GPU] = {"cards", "2", GPU_CARDS_MAX},
+    [LOOK_NVIDIA] = {"cards", "1", GPU_CARDS_MAX},
 };
 
 /* ---- one amount ------------------------------------------------------------------------------ */
@@ -46,6 +47,10 @@ static void check_amount(struct look *l, const char *path, enum look_gpu resourc
                   words[resource].sample);
     else if (resource == LOOK_CORE)
         check_percent(l, path, whole);
+    else if (whole > words[resource].most)
+        look_warn(l, "%s: %s is %lld %s, more than any node has; write an integer such as %s", path,
+                  look_quote_json(l, value), (long long)whole, words[resource].unit,
+                  words[resource].sample);
 }
 
 static void check_both(struct look *l, const struct look_container *c, enum look_gpu resource)
