@@ -77,7 +77,7 @@ static struct cpuset without(const struct cpu_book *b, const struct cpu_request 
                              const struct cpuset *from, const uint16_t *others)
 {
     struct cpuset out = *from;
-    for (size_t i = 0; r->apart && i < b->shape->layout.numa_len; i++)
+    for (size_t i = 0; r->apart == CPU_REQUEST_APART && i < b->shape->layout.numa_len; i++)
         if (others[i] > 0)
             cpuset_subtract(&out, &b->shape->layout.numa[i]);
     return out;
@@ -95,7 +95,8 @@ static enum room room(const struct cpu_book *b, const struct cpu_request *r,
         return ROOM_SINGLE;
     *in = without(b, r, from, b->single);
     uint32_t nodes = fewest_nodes(l, in, r->cpus);
-    if (nodes == UINT32_MAX || nodes > nodes_allowed(l, r) || (r->apart && nodes == 1))
+    if (nodes == UINT32_MAX || nodes > nodes_allowed(l, r) ||
+        (r->apart == CPU_REQUEST_APART && nodes == 1))
         return ROOM_NONE; /* on one: that was tried before, without those where others are on several */
     return ROOM_SEVERAL;
 }
@@ -178,11 +179,9 @@ static int64_t tightest(const struct cpuset *groups, size_t len, const struct cp
     return best;
 }
 
-int64_t cpu_book_score(const struct cpu_book *b, const struct cpu_request *r)
+static int64_t score_of(const struct cpu_book *b, const struct cpu_request *r)
 {
     struct cpuset in;
-    if (b->shape == NULL || b->shape->problem != NULL)
-        return 0;
     const struct cpus_layout *l = &b->shape->layout;
     struct cpuset open = free_cpus(b);
     enum room where = room(b, r, &open, &in);
@@ -192,6 +191,26 @@ int64_t cpu_book_score(const struct cpu_book *b, const struct cpu_request *r)
         return PART / (int64_t)fewest_nodes(l, &in, r->cpus);
     return PART + tightest(l->numa, l->numa_len, &in, r->cpus, false) +
            tightest(l->l3, l->l3_len, &in, r->cpus, r->burst);
+}
+
+/* A preference, taken at its word. Nobody has to share for it. */
+static struct cpu_request insisting(const struct cpu_request *r)
+{
+    struct cpu_request out = *r;
+    out.apart = CPU_REQUEST_APART;
+    out.shared = false;
+    return out;
+}
+
+int64_t cpu_book_score(const struct cpu_book *b, const struct cpu_request *r)
+{
+    if (b->shape == NULL || b->shape->problem != NULL)
+        return 0;
+    if (r->apart != CPU_REQUEST_APART_PREFERRED)
+        return score_of(b, r);
+    struct cpu_request strict = insisting(r);
+    int64_t score = score_of(b, &strict);
+    return score > 0 ? score : score_of(b, r) / 2;
 }
 
 /* ---- CPUs ------------------------------------------------------------------------------------- */
@@ -292,8 +311,8 @@ static bool choose_shared(const struct cpu_book *b, const struct cpu_request *r,
     return best < UINT32_MAX;
 }
 
-/* The pod's own CPUs. */
-static bool choose_all(const struct cpu_book *b, const struct cpu_request *r,
+/* Near the pod's cards, untouched L3 groups, anywhere, shared. */
+static bool choose_own(const struct cpu_book *b, const struct cpu_request *r,
                        const struct cpu_book_near *near, const struct cpuset *open,
                        struct cpuset *out)
 {
@@ -310,6 +329,16 @@ static bool choose_all(const struct cpu_book *b, const struct cpu_request *r,
         groups = untouched(l, open);
     return (r->burst && choose_from(b, r, &groups, out)) || choose_from(b, r, open, out) ||
            (r->shared && choose_shared(b, r, out));
+}
+
+/* The pod's own CPUs. */
+static bool choose_all(const struct cpu_book *b, const struct cpu_request *r,
+                       const struct cpu_book_near *near, const struct cpuset *open,
+                       struct cpuset *out)
+{
+    struct cpu_request strict = insisting(r);
+    return (r->apart == CPU_REQUEST_APART_PREFERRED && choose_own(b, &strict, near, open, out)) ||
+           choose_own(b, r, near, open, out);
 }
 
 /* ---- containers ------------------------------------------------------------------------------- */

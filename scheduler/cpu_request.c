@@ -92,9 +92,11 @@ static const char *read_spec(const char *text, struct cpu_request *r, struct are
                             "annotation %s: numaTopologyPolicy must be SingleNUMANode, Restricted "
                             "or BestEffort",
                             NAME_ANN_NUMA_SPEC);
-    r->apart = str_eq(apart, "Required");
-    if (json_get(root, "singleNUMANodeExclusive") != NULL && !r->apart &&
-        !str_eq(apart, "Preferred") && !str_eq(apart, ""))
+    r->apart = str_eq(apart, "Required")    ? CPU_REQUEST_APART
+               : str_eq(apart, "Preferred") ? CPU_REQUEST_APART_PREFERRED
+                                            : CPU_REQUEST_BESIDE;
+    if (json_get(root, "singleNUMANodeExclusive") != NULL && r->apart == CPU_REQUEST_BESIDE &&
+        !str_eq(apart, ""))
         return arena_printf(a,
                             "annotation %s: singleNUMANodeExclusive must be Required or Preferred",
                             NAME_ANN_NUMA_SPEC);
@@ -110,7 +112,7 @@ static void read_annotations(const struct pod *p, struct cpu_request *r, struct 
         r->illegal = read_spec(spec, r, a);
     if (str_eq(wish, "true")) { /* the fewest NUMA nodes are preferred, and not insisted on */
         r->numa = CPU_REQUEST_BEST_EFFORT;
-        r->apart = false;
+        r->apart = CPU_REQUEST_BESIDE;
     } else if (!str_eq(wish, "required")) {
         r->illegal = arena_printf(a, "annotation %s: must be true, required or false: '%.32s'",
                                   NAME_ANN_CPUSET_SCHEDULER, wish);

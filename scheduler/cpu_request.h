@@ -21,14 +21,20 @@ enum cpu_request_numa {
     CPU_REQUEST_SINGLE       /* one NUMA node */
 };
 
+/* singleNUMANodeExclusive: not beside pods that are on more (or fewer) NUMA nodes; in force likewise. */
+enum cpu_request_apart {
+    CPU_REQUEST_BESIDE, /* anywhere */
+    CPU_REQUEST_APART_PREFERRED,
+    CPU_REQUEST_APART
+};
+
 struct cpu_request {
     const char *illegal; /* a sentence: why no node can ever serve it; NULL when legal */
     uint32_t cpus;       /* at the same time, at most; saturates far beyond any node */
     uint32_t *each;      /* by container (as in cpuclaim_part), 0: not bound */
     size_t each_len;
     enum cpu_request_numa numa;
-    bool
-        apart; /* singleNUMANodeExclusive: Required. Not beside pods that are on more (or fewer) NUMA nodes */
+    enum cpu_request_apart apart;
     bool burst;  /* cpu-policy: static-burst: whole L3 groups, what is beyond limits.cpu on loan */
     bool shared; /* cosched.io/cpuset-shared: CPUs that others have, where none is free */
 };

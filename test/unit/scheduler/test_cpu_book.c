@@ -4,6 +4,8 @@
  */
 #include "scheduler/cpu_book.h"
 
+#include <string.h>
+
 #include "lib/model/names.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
@@ -11,6 +13,8 @@
 #define SINGLE "{\"numaTopologyPolicy\":\"SingleNUMANode\"}"
 #define RESTRICTED "{\"numaTopologyPolicy\":\"Restricted\"}"
 #define ALONE "{\"numaTopologyPolicy\":\"SingleNUMANode\",\"singleNUMANodeExclusive\":\"Required\"}"
+#define RATHER_ALONE \
+    "{\"numaTopologyPolicy\":\"BestEffort\",\"singleNUMANodeExclusive\":\"Preferred\"}"
 #define TRUE "cpuset-scheduler", "true"
 #define REQUIRED(spec) "cpuset-scheduler", "required", NAME_ANN_NUMA_SPEC, spec
 #define BURST TRUE, "cpu-policy", "static-burst"
@@ -137,6 +141,9 @@ static void choices(void **state)
         {"not beside a pod on several NUMA nodes", .taken = "7-8",
          .pod = {.name = "p", .annotations = PAIRS(REQUIRED(ALONE)), CPUS(2)},
          .no = CPU_BOOK_NO_NUMA, .want = 2, .free = 0},
+        {"preferred: beside it where there is no other", .taken = "7-8",
+         .pod = {.name = "p", .annotations = PAIRS(REQUIRED(RATHER_ALONE)), CPUS(2)},
+         .choice = "c0 0:4,20"},
         {"but beside one on one", .taken = "7",
          .pod = {.name = "p", .annotations = PAIRS(REQUIRED(ALONE)), CPUS(2)},
          .choice = "c0 0:4,20"},
@@ -215,6 +222,59 @@ static void near_the_cards(void **state)
     expect_done();
 }
 
+/* On four NUMA nodes of four CPUs each. */
+static void apart_from_pods_of_the_other_sort(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row, *taken;
+        struct fixture_pod plain, wishes;
+        const char *choice, *wished;
+    } rows[] = {
+        {"on one: not beside a pod on two, though it is tighter there",
+         "3-4",
+         {.name = "p", .annotations = PAIRS(TRUE), CPUS(2)},
+         {.name = "p", .annotations = PAIRS(REQUIRED(RATHER_ALONE)), CPUS(2)},
+         "c0 0:0-1",
+         "c0 2:8-9"},
+        {"on two: not beside a pod on one",
+         "0",
+         {.name = "p", .annotations = PAIRS(TRUE), CPUS(6)},
+         {.name = "p", .annotations = PAIRS(REQUIRED(RATHER_ALONE)), CPUS(6)},
+         "c0 0:1-3 c0 1:4-6",
+         "c0 1:4-7 c0 2:8-9"},
+        {"what cannot be had is not insisted on",
+         "3-4,11-12",
+         {.name = "p", .annotations = PAIRS(TRUE), CPUS(2)},
+         {.name = "p", .annotations = PAIRS(REQUIRED(RATHER_ALONE)), CPUS(2)},
+         "c0 0:0-1",
+         "c0 0:0-1"},
+    };
+    struct cpu_book wide = {0};
+    cpu_book_set_shape(&wide, cpu_shapes_take(&shapes, fixture_topology(&arena, 4, 1, 4, 1, NULL)));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pod *plain = fixture_make_pod(&rows[i].plain),
+                   *wishes = fixture_make_pod(&rows[i].wishes);
+        const struct cpu_request *r = cpu_request_of(wishes, &wishes->arena);
+        struct cpuclaim got;
+        int64_t before = cpu_book_score(&wide, r);
+        take(&wide, rows[i].taken, 0, 1);
+        assert_true(cpu_book_choose(&wide, plain, cpu_request_of(plain, &plain->arena), NULL,
+                                    &arena, &got));
+        expect_str(rows[i].row, rows[i].choice, shown(&got, plain));
+        assert_true(cpu_book_choose(&wide, wishes, r, NULL, &arena, &got));
+        expect_str(rows[i].row, rows[i].wished, shown(&got, wishes));
+        bool had = strcmp(rows[i].choice, rows[i].wished) != 0;
+        expect_true("a node where it cannot be had is worth less",
+                    had || cpu_book_score(&wide, r) < before);
+        take(&wide, rows[i].taken, 0, -1);
+        pod_free(plain);
+        pod_free(wishes);
+    }
+    cpu_book_deinit(&wide);
+    expect_done();
+}
+
 static void no_topology(void **state)
 {
     (void)state;
@@ -288,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(choices, setup, teardown),
         cmocka_unit_test_setup_teardown(near_the_cards, setup, teardown),
+        cmocka_unit_test_setup_teardown(apart_from_pods_of_the_other_sort, setup, teardown),
         cmocka_unit_test_setup_teardown(no_topology, setup, teardown),
         cmocka_unit_test_setup_teardown(better_places_score_higher, setup, teardown),
         cmocka_unit_test_setup_teardown(one_shape_for_equal_nodes, setup, teardown),

@@ -17,7 +17,8 @@ static void what_is_asked_for(void **state)
         bool asks;
         uint32_t cpus;
         enum cpu_request_numa numa;
-        bool apart, burst, shared;
+        enum cpu_request_apart apart;
+        bool burst, shared;
     } rows[] = {
         {"nothing", {.name = "p", .c = {{.cpu_milli = 4000}}}, .asks = false},
         {"false means nothing",
@@ -79,7 +80,7 @@ static void what_is_asked_for(void **state)
          .asks = true,
          .cpus = 1,
          .numa = CPU_REQUEST_SINGLE,
-         .apart = true},
+         .apart = CPU_REQUEST_APART},
         {"Restricted",
          {.name = "p",
           .annotations = PAIRS(MUST_PIN, NAME_ANN_NUMA_SPEC,
@@ -88,7 +89,8 @@ static void what_is_asked_for(void **state)
           .c = {{.cpu_milli = 1000}}},
          .asks = true,
          .cpus = 1,
-         .numa = CPU_REQUEST_RESTRICTED},
+         .numa = CPU_REQUEST_RESTRICTED,
+         .apart = CPU_REQUEST_APART_PREFERRED},
         {"static-burst, shared",
          {.name = "p",
           .annotations =
