@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/loans.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/pipeline.h"
@@ -37,70 +40,164 @@ static struct cpuset loans_on(const struct cluster_node *cn, struct arena *a)
     return all;
 }
 
-/* Whether the pod fits if the loans are free, on what CPUs, and how well. */
+/* Whether the pod fits if the loans are free, and how well. */
 static bool fits_without(struct placing *p, struct cluster_pod *pod, struct cluster_node *cn,
-                         const struct cpuset *loans, struct cpuset *taken, int64_t *score)
+                         const struct cpuset *loans, struct pipeline_choice *choice, int64_t *score)
 {
     struct cpuset lent = cn->cpus.lent;
-    struct pipeline_choice choice;
     cpuset_subtract(&cn->cpus.lent, loans);
-    bool fits = pipeline_try(p->cluster, pod, cn, p->arena, &choice);
+    bool fits = pipeline_try(p->cluster, pod, cn, p->arena, choice);
     if (fits) {
         struct plugin_ask ask = pipeline_ask(p->cluster, pod);
         *score = pipeline_score(&ask, cn);
-        cpuset_clear(taken);
-        for (size_t i = 0; i < choice.claim.cpus.len; i++)
-            cpuset_union(taken, &choice.claim.cpus.parts[i].cpus);
-        cpuset_intersect(taken, &lent);
     }
     cn->cpus.lent = lent;
     return fits;
 }
 
-static struct cluster_node *choose_node(struct placing *p, struct cluster_pod *pod,
-                                        struct cpuset *taken)
+/* The best node for a pod that finds none without loans, in placing.choice. */
+static bool make_place(void *arg, struct cluster_pod *pod)
 {
+    struct placing *p = arg;
     const struct table *t = &p->cluster->table;
-    struct cluster_node *best = NULL;
+    struct pipeline_choice best = {0};
     int64_t best_score = 0;
-    for (uint32_t i = 0; i < t->len; i++) {
+    for (uint32_t i = 0; pod->cpu != NULL && i < t->len; i++) {
         struct cluster_node *cn = t->rows[i].node;
-        struct cpuset here;
+        struct pipeline_choice choice;
         int64_t score = 0;
         if (cn->cpus.shape == NULL || cpuset_is_empty(&cn->cpus.lent))
             continue;
         struct cpuset loans = loans_on(cn, p->arena);
-        if (cpuset_is_empty(&loans) || !fits_without(p, pod, cn, &loans, &here, &score) ||
-            (best != NULL && score <= best_score))
+        if (cpuset_is_empty(&loans) || !fits_without(p, pod, cn, &loans, &choice, &score) ||
+            (best.node != NULL && score <= best_score))
             continue;
-        best = cn;
+        best = choice;
         best_score = score;
-        *taken = here;
     }
-    return best;
+    if (best.node != NULL)
+        *p->choice = best;
+    return best.node != NULL;
+}
+
+/* All that are needed for a quorum, or the one that is beyond it: into the plan. */
+static bool place(struct placing *p)
+{
+    struct cluster_pod *pod = p->stuck->pod;
+    if (p->members_len > 1 && p->stuck->gang->missing > 0)
+        return placing_fill(p, make_place, p);
+    if (!make_place(p, pod))
+        return false;
+    plan_place(p->plan, pod, p->choice->node, &p->choice->claim);
+    return true;
+}
+
+/* What the pods in the plan have of their own. */
+struct taken {
+    struct cluster_node *node;
+    struct cpuset cpus;
+};
+
+static size_t note_taken(struct placing *p, size_t mark, struct taken *out,
+                         struct cycle_result *result)
+{
+    size_t n = p->plan->steps.len - mark;
+    for (size_t i = 0; i < n; i++) {
+        const struct plan_step *step = &p->plan->steps.items[mark + i];
+        const struct cluster_pod *cp = step->pod;
+        struct cpuset lent;
+        out[i] = (struct taken){.node = step->node};
+        if (cp->cpu != NULL)
+            cpu_book_split(step->node->cpus.shape, &cp->claim.cpus, cp->cpu, &out[i].cpus, &lent);
+        result->nominations[result->nominations_len++] =
+            (struct cycle_nomination){.pod = step->pod, .node = step->node};
+    }
+    return n;
+}
+
+/* Called back from those on the node. The plan is undone. */
+static void call(struct placing *p, const struct taken *taken, struct cycle_result *out)
+{
+    const struct cluster_node *cn = taken->node;
+    struct cpuset loan;
+    for (size_t i = 0; i < cn->pods.len; i++) {
+        struct cycle_recall *r = NULL;
+        if (!loan_of(cn->pods.items[i], p->arena, &loan))
+            continue;
+        cpuset_intersect(&loan, &taken->cpus);
+        if (cpuset_is_empty(&loan))
+            continue;
+        for (size_t k = 0; k < out->recalls_len && r == NULL; k++)
+            if (out->recalls[k].pod == cn->pods.items[i])
+                r = &out->recalls[k];
+        if (r == NULL) {
+            r = &out->recalls[out->recalls_len++];
+            *r = (struct cycle_recall){.pod = cn->pods.items[i]};
+        }
+        cpuset_union(&r->cpus, &loan);
+    }
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct cycle_recall *x = a, *y = b;
+    return strcmp(x->pod->pod->key, y->pod->pod->key);
+}
+
+/* Whom the pod waits for, so that it can be seen who does not give back. */
+static void say(const struct placing *p, struct cycle_result *out)
+{
+    AUTO_STRBUF b = {0};
+    struct cpuset cpus;
+    const struct cycle_recall *first = &out->recalls[0];
+    bool one_node = true;
+    uint32_t count = 0;
+    cpuset_clear(&cpus);
+    for (size_t i = 0; i < out->recalls_len; i++) {
+        one_node = one_node && out->recalls[i].pod->on == first->pod->on;
+        cpuset_union(&cpus, &out->recalls[i].cpus);
+        count += cpuset_count(&out->recalls[i].cpus);
+    }
+    strbuf_addf(&b, "%s; waits for pod %s", out->sentence, first->pod->pod->key);
+    if (out->recalls_len > 1)
+        strbuf_addf(&b, " and %zu more", out->recalls_len - 1);
+    strbuf_adds(&b, " to give back ");
+    if (one_node) {
+        strbuf_adds(&b, "CPUs ");
+        cpuset_print(&cpus, &b);
+        strbuf_addf(&b, " on %s", first->pod->on->name);
+    } else {
+        strbuf_addf(&b, "%lu CPUs on several nodes", (unsigned long)count);
+    }
+    out->sentence = arena_strdup(p->arena, strbuf_str(&b));
+    /* Another sentence than that nobody was asked: it is to be told. */
+    const char *key = first->pod->pod->key;
+    out->class = out->class * 31 + str_hash(key, strlen(key));
 }
 
 bool loans_call(struct placing *p, struct cycle_result *out)
 {
-    struct cluster_pod *pod = p->stuck->pod;
-    struct cpuset taken, loan;
-    if (pod->cpu == NULL)
+    size_t mark = plan_mark(p->plan), len = 0, most = 0;
+    struct taken *taken = arena_new(p->arena, struct taken, p->members_len);
+    bool any = false;
+    for (size_t i = 0; i < p->members_len; i++)
+        any = any || p->members[i].pod->cpu != NULL;
+    if (!any)
         return false;
-    struct cluster_node *cn = choose_node(p, pod, &taken);
-    if (cn == NULL)
+    if (place(p))
+        len = note_taken(p, mark, taken, out);
+    plan_rollback(p->plan, mark);
+    for (size_t i = 0; i < len; i++)
+        most += taken[i].node->pods.len;
+    out->recalls = arena_new(p->arena, struct cycle_recall, most);
+    for (size_t i = 0; i < len; i++)
+        call(p, &taken[i], out);
+    if (out->recalls_len == 0) {
+        out->nominations_len = 0;
         return false;
-    out->recalls = arena_new(p->arena, struct cycle_recall, cn->pods.len);
-    for (size_t i = 0; i < cn->pods.len; i++) {
-        if (!loan_of(cn->pods.items[i], p->arena, &loan))
-            continue;
-        cpuset_intersect(&loan, &taken);
-        if (!cpuset_is_empty(&loan))
-            out->recalls[out->recalls_len++] =
-                (struct cycle_recall){.pod = cn->pods.items[i], .cpus = loan};
     }
-    out->nominations[out->nominations_len++] = (struct cycle_nomination){.pod = pod, .node = cn};
-    out->sentence = arena_printf(p->arena, "%s; CPUs on loan are called back on %s for it",
-                                 out->sentence, cn->name);
+    qsort(out->recalls, out->recalls_len, sizeof *out->recalls, by_key); /* a node has no order */
+    say(p, out);
     return true;
 }
 

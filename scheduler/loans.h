@@ -14,7 +14,7 @@
 #include "scheduler/cycle.h"
 #include "scheduler/placing.h"
 
-/* For the pod that is stuck. false: no loan helps. */
+/* For the pod that is stuck, or all members that a quorum needs: all of them at once, and each is nominated. false: no loan helps. The plan is as before. */
 bool loans_call(struct placing *p, struct cycle_result *out);
 /* What is left of a borrower's claim, in a: without those that are called back, now or before. */
 void loans_left(const struct cluster_pod *borrower, struct arena *a, struct cpuclaim *out);

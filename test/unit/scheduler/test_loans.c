@@ -72,7 +72,7 @@ static void called_back_in_two_phases(void **state)
     expect_int("no room yet", CYCLE_NO_ROOM, r.verdict);
     expect_str("why",
                "0/1 nodes fit: 1 has CPUs to pin only when those on loan are given back (asked: 2, "
-               "most free: 0 on n); CPUs on loan are called back on n for it",
+               "most free: 0 on n); waits for pod d/b to give back CPUs 2-3 on n",
                r.sentence);
     assert_int_equal(r.recalls_len, 1);
     expect_str("from", "d/b", r.recalls[0].pod->pod->key);

@@ -51,6 +51,7 @@ void world_init(struct world *w, uint64_t seed)
     w->random = seed;
     w->nodes = WORLD_NODES;
     w->affinity = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 5 : 40;
+    w->pinned = seed / 2 % 3 == 0; /* one of any three lives with all nodes */
     w->bundled = seed % 5 == 0;
     w->policy = seed % 7 == 1 ? "only-waiting" : seed % 7 == 2 ? "waiting-and-running" : NULL;
     w->said = "nothing yet";
@@ -80,7 +81,9 @@ void world_deinit(struct world *w)
 void world_step(struct world *w)
 {
     uint64_t pick = world_random(w, 100);
-    if (pick < 5)
+    if (w->pinned && pick < 6 && world_chance(w, 80)) /* layouts that last, so that some borrow */
+        world_update_pod(w, world_random(w, WORLD_PODS));
+    else if (pick < 5)
         world_put_node(w, world_random(w, w->nodes));
     else if (pick < 6)
         world_remove_node(w, world_random(w, w->nodes));

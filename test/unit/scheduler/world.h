@@ -28,6 +28,7 @@ struct world {
     uint64_t random;
     uint64_t nodes;     /* how many names there are for nodes */
     uint64_t affinity;  /* percent of the pods that have terms, or spread */
+    bool pinned;        /* most pods ask for CPUs of their own, and many of them borrow */
     bool bundled;       /* g2 and g3 name each other, most of the time */
     const char *policy; /* match-policy of g1; NULL: none */
     struct cluster cluster;
@@ -39,7 +40,8 @@ struct world {
     struct world_slot slots[WORLD_PODS];
     const char *said; /* what the last step did, for messages */
     uint64_t story;   /* hash of all placements and sentences so far */
-    uint64_t placed, refused, confirmed, foreign, made_room, made_room_for_gangs, recalled;
+    uint64_t placed, refused, confirmed, foreign, made_room, made_room_for_gangs, recalled,
+        recalled_for_gangs;
 };
 
 /* 0 .. n-1 */

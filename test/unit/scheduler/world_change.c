@@ -69,7 +69,7 @@ static void confirm(struct world *w, struct world_slot *s, const struct cluster_
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].key);
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].value);
     }
-    if (cp->claim.cpus.len > 0 && world_chance(w, 70)) { /* the node agent was quick */
+    if (cp->claim.cpus.len > 0 && world_chance(w, w->pinned ? 95 : 70)) { /* the node agent was quick */
         s->annotations[n++] = NAME_ANN_CPUSET_APPLIED;
         s->annotations[n++] = arena_strdup(&w->specs, labels_get(&written, NAME_ANN_CPUSET));
     }
@@ -123,7 +123,7 @@ void world_update_pod(struct world *w, uint64_t i)
         break;
     case 2:
         w->said = "pod bound by somebody else";
-        if (!assumed && s->f.node != NULL)
+        if ((!assumed && s->f.node != NULL) || (w->pinned && world_chance(w, 90)))
             return;
         bind_by_others(w, s);
         break;

@@ -37,7 +37,11 @@ void world_put_node(struct world *w, uint64_t i)
             fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2),
                              1 + (unsigned)world_random(w, 2), 1 + (unsigned)world_random(w, 2),
                              1 + (unsigned)world_random(w, 2), world_chance(w, 20) ? "0" : NULL);
-    if (f.topology != NULL && world_chance(w, 50))
+    if (w->pinned && world_chance(w, 90)) /* L3 groups that are larger than most pods */
+        f.topology = fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2), 1,
+                                      3 + (unsigned)world_random(w, 2),
+                                      1 + (unsigned)world_random(w, 2), NULL);
+    if (f.topology != NULL && world_chance(w, w->pinned ? 90 : 50))
         f.cpu_milli = 16000; /* then it is CPUs to pin that are scarce */
     if (world_chance(w, 2))
         f.topology = "{\"v\":1}";
@@ -183,6 +187,7 @@ static void fill_cpus(struct world *w, struct world_slot *s)
     static const char *const specs[] = {
         "{\"numaTopologyPolicy\":\"SingleNUMANode\",\"singleNUMANodeExclusive\":\"Required\"}",
         "{\"numaTopologyPolicy\":\"SingleNUMANode\"}", "{\"numaTopologyPolicy\":\"Restricted\"}",
+        "{\"numaTopologyPolicy\":\"Restricted\",\"singleNUMANodeExclusive\":\"Preferred\"}",
         "{\"numaTopologyPolicy\":\"BestEffort\",\"singleNUMANodeExclusive\":\"Required\"}",
         "{\"numaTopologyPolicy\":\"all\"}"};
     size_t n = 0;
@@ -190,13 +195,13 @@ static void fill_cpus(struct world *w, struct world_slot *s)
     s->annotations[n++] = world_chance(w, 60) ? "true" : world_chance(w, 90) ? "required" : "yes";
     if (world_chance(w, 40)) {
         s->annotations[n++] = NAME_ANN_NUMA_SPEC;
-        s->annotations[n++] = specs[world_chance(w, 95) ? world_random(w, 4) : 4];
+        s->annotations[n++] = specs[world_chance(w, 95) ? world_random(w, 5) : 5];
     }
-    if (world_chance(w, 25)) {
+    if (world_chance(w, w->pinned ? 50 : 25)) {
         s->annotations[n++] = NAME_ANN_CPU_POLICY;
         s->annotations[n++] = "static-burst";
     }
-    if (world_chance(w, 20)) {
+    if (world_chance(w, w->pinned ? 3 : 20)) {
         s->annotations[n++] = NAME_ANN_CPUSET_SHARED;
         s->annotations[n++] = "true";
     }
@@ -242,7 +247,7 @@ void world_fill_pod(struct world *w, uint64_t i)
                                 .priority = (int32_t)world_random(w, 3)};
     s->f.c[0].cpu_milli = (int64_t)world_random(w, 8) * 250;
     s->f.c[0].memory_bytes = (int64_t)world_random(w, 6) << 28;
-    if (world_chance(w, 60)) {
+    if (world_chance(w, w->pinned ? 15 : 60)) {
         if (world_chance(w, 15))
             s->f.containers = 2;
         fill_gpu(w, s, &s->f.c[0]);
@@ -257,13 +262,13 @@ void world_fill_pod(struct world *w, uint64_t i)
         s->f.c[0].other = world_chance(w, 50) ? "example.com/thing" : "example.com/rare";
         s->f.c[0].other_amount = world_chance(w, 5) ? hostile(w) : 1 + (int64_t)world_random(w, 3);
     }
-    if (world_chance(w, 25))
+    if (world_chance(w, w->pinned ? 80 : 25))
         fill_cpus(w, s);
     if (world_chance(w, 2) && (s->requests == 0 || (s->f.containers < 2 && !s->f.has_init)))
         s->f.c[0].cpu_milli = hostile(w);
     if (world_chance(w, 2))
         s->f.c[0].memory_bytes = hostile(w);
-    if (world_chance(w, 30))
+    if (world_chance(w, w->pinned ? 5 : 30))
         s->f.scheduler = "default-scheduler";
     fill_spec(w, s);
     static const char *const ports[] = {

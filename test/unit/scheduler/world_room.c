@@ -126,9 +126,11 @@ void world_check_room(struct world *w, const struct gang *g, const struct cycle_
 {
     check_victims(w, g, r);
     if (r->recalls_len > 0) {
-        MUST(w, r->awaits && r->victims_len == 0 && count_promised(r) == 1, "%s", g->key);
+        MUST(w, r->awaits && r->victims_len == 0 && count_promised(r) > 0, "%s", g->key);
         check_recalls(w, r);
-        MUST(w, place_promised(w, g, r) == 1, "%s", g->key);
+        int32_t placed = place_promised(w, g, r);
+        MUST(w, placed > 0 && placed >= gangs_count_missing(g), "%s: %d", g->key, (int)placed);
+        w->recalled_for_gangs += count_promised(r) > 1;
         return;
     }
     if (!r->awaits || r->nominations_len == 0)

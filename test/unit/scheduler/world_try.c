@@ -143,7 +143,6 @@ bool world_try(struct world *w)
     cycle_run(&w->cluster, g, &plan, &w->arena, &r);
     take_verdict(w, g, &plan, &r, before);
     plan_end(&plan);
-    world_check_room(w, g, &r);
     g->why.for_gang = r.verdict == CYCLE_WAITING;
     if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
         queue_succeeded(&w->queue, g);
@@ -151,6 +150,7 @@ bool world_try(struct world *w)
         queue_wait(&w->queue, g, r.wakes);
     else
         queue_park(&w->queue, g, r.wakes, w->now_ms);
+    world_check_room(w, g, &r); /* loans are given back there: that wakes it */
     return true;
 }
 

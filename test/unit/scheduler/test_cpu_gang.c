@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Gangs whose members have CPUs of their own: all of them or none, with what is on loan, and with cards.
+ */
+#include "lib/model/names.h"
+#include "scheduler/cycle.h"
+#include "scheduler/gangs.h"
+#include "scheduler/loans.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+#define PIN "cpuset-scheduler", "true"
+#define BURST PIN, "cpu-policy", "static-burst"
+#define GANG(n) NAME_LABEL_GANG_NAME, "g", NAME_LABEL_GANG_MIN, n
+#define ALL_8                                                                                    \
+    "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{},\"6\":{}," \
+    "\"7\":{}}}}}"
+
+static struct cluster cluster;
+static struct arena arena, specs;
+static const struct cluster_hooks *const hooks = NULL; /* nobody is told */
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, NAME_SCHEDULER);
+    arena_init(&arena, 0);
+    arena_init(&specs, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&cluster);
+    arena_deinit(&arena);
+    arena_deinit(&specs);
+    return 0;
+}
+
+/* One L3 group of eight CPUs. */
+static void put_node(const char *name, const char *reserved)
+{
+    cluster_put_node(
+        &cluster, NODE(.name = name, .topology = fixture_topology(&specs, 1, 1, 8, 1, reserved)));
+}
+
+static void put_member(const char *name, const char *min, int64_t cpus)
+{
+    cluster_put_pod(&cluster,
+                    POD(.name = name, .labels = PAIRS(GANG(min)), .annotations = PAIRS(PIN),
+                        .c = {{.cpu_milli = cpus * 1000}}),
+                    hooks);
+}
+
+static struct cycle_result run(void)
+{
+    struct plan plan;
+    struct cycle_result r;
+    arena_reset(&arena);
+    plan_begin(&plan, &cluster);
+    cycle_run(&cluster, cluster_find_pod(&cluster, "d/a")->gang, &plan, &arena, &r);
+    plan_end(&plan);
+    return r;
+}
+
+/* "n:0-3", or NULL while it has none. */
+static const char *shown(const char *key)
+{
+    const struct cluster_pod *cp = cluster_find_pod(&cluster, key);
+    struct cpuset all;
+    AUTO_STRBUF b = {0};
+    if (cp->on == NULL)
+        return NULL;
+    cpuclaim_of(&cp->claim.cpus, 0, &all);
+    strbuf_addf(&b, "%s:", cp->on->name);
+    cpuset_print(&all, &b);
+    return arena_strdup(&specs, strbuf_str(&b));
+}
+
+static void all_or_none(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        const char *reserved; /* on n */
+        bool second;          /* there is another node, m */
+        int64_t cpus;         /* of each member */
+        const char *a, *b;    /* NULL: neither is placed, and: */
+        const char *why;
+    } rows[] = {
+        {"fits as a whole", NULL, false, 4, "n:0-3", "n:4-7", NULL},
+        {"one CPU short: nothing is held", "7", false, 4, NULL, NULL,
+         "gang d/g: room for 1 of 2 pods; pod b: 0/1 nodes fit: 1 has fewer than 4 CPUs to pin "
+         "(most free: 3 on n)"},
+        {"one on each node", NULL, true, 5, "m:0-4", "n:0-4", NULL},
+        {"one CPU short on one of two nodes", "0-3", true, 5, NULL, NULL,
+         "gang d/g: room for 1 of 2 pods; pod b: 0/2 nodes fit: 1 has too little cpu (asked: 5, "
+         "largest free: 3 on m), 1 has fewer than 5 CPUs to pin (most free: 4 on n)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_node("n", rows[i].reserved);
+        if (rows[i].second)
+            put_node("m", NULL);
+        put_member("a", "2", rows[i].cpus);
+        put_member("b", "2", rows[i].cpus);
+        uint64_t before = cluster_digest(&cluster);
+        struct cycle_result r = run();
+        expect_int(rows[i].row, rows[i].a != NULL ? CYCLE_PLACED : CYCLE_NO_ROOM, r.verdict);
+        expect_str(rows[i].row, rows[i].why, r.sentence);
+        expect_str(rows[i].row, rows[i].a, shown("d/a"));
+        expect_str(rows[i].row, rows[i].b, shown("d/b"));
+        if (rows[i].a == NULL)
+            expect_true(rows[i].row, cluster_digest(&cluster) == before);
+        cluster_remove_pod(&cluster, "d/a", NULL, hooks);
+        cluster_remove_pod(&cluster, "d/b", NULL, hooks);
+        cluster_remove_node(&cluster, "m");
+    }
+    expect_done();
+}
+
+static void put_borrower(const char *text)
+{
+    cluster_put_pod(
+        &cluster,
+        POD(.name = "z", .node = "n",
+            .annotations = PAIRS(BURST, NAME_ANN_CPUSET, text, NAME_ANN_CPUSET_APPLIED, text),
+            .c = {{.cpu_milli = 2000}}),
+        hooks);
+}
+
+/* The borrower has two of its own and six on loan. What each member finds alone is not what they need together. */
+static void loans_are_called_back_for_all_members_at_once(void **state)
+{
+    (void)state;
+    AUTO_STRBUF text = {0};
+    struct cpuclaim left;
+    put_node("n", NULL);
+    put_borrower(ALL_8);
+    put_member("a", "2", 3);
+    put_member("b", "2", 3);
+    struct cycle_result r = run();
+    expect_int("not yet", CYCLE_NO_ROOM, r.verdict);
+    expect_str("why",
+               "gang d/g: room for 0 of 2 pods; pod a: 0/1 nodes fit: 1 has CPUs to pin only when "
+               "those on loan are given back (asked: 3, most free: 0 on n); waits for pod d/z to "
+               "give back CPUs 2-7 on n",
+               r.sentence);
+    assert_int_equal(r.recalls_len, 1);
+    expect_int("both are nominated", 2, (int64_t)r.nominations_len);
+    cpuset_print(&r.recalls[0].cpus, &text);
+    expect_str("all that they need", "2-7", strbuf_str(&text));
+    cluster_claim_call_back(r.recalls[0].pod, &r.recalls[0].cpus);
+    loans_left(r.recalls[0].pod, &arena, &left);
+    strbuf_reset(&text);
+    cpuclaim_encode(&left, r.recalls[0].pod->pod, &text);
+    put_borrower(arena_strdup(&specs, strbuf_str(&text)));
+    expect_int("given back", CYCLE_PLACED, run().verdict);
+    expect_str("a", "n:2-4", shown("d/a"));
+    expect_str("b", "n:5-7", shown("d/b"));
+    expect_done();
+}
+
+/* Two CPUs are free: the first member takes them, and only the second needs the loan. */
+static void what_is_free_is_not_called_back(void **state)
+{
+    (void)state;
+    AUTO_STRBUF text = {0};
+    put_node("n", NULL);
+    put_borrower(
+        "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{}}}}}");
+    put_member("a", "2", 2);
+    put_member("b", "2", 2);
+    struct cycle_result r = run();
+    expect_int("not yet", CYCLE_NO_ROOM, r.verdict);
+    assert_int_equal(r.recalls_len, 1);
+    expect_int("as many as the second needs", 2, cpuset_count(&r.recalls[0].cpus));
+    expect_int("both are nominated", 2, (int64_t)r.nominations_len);
+    expect_done();
+}
+
+static void more_than_the_loan_calls_nothing_back(void **state)
+{
+    (void)state;
+    put_node("n", NULL);
+    put_borrower(ALL_8);
+    put_member("a", "2", 3);
+    put_member("b", "2", 4);
+    struct cycle_result r = run();
+    expect_int("no room", CYCLE_NO_ROOM, r.verdict);
+    expect_int("nothing is called back", 0, (int64_t)r.recalls_len);
+    expect_int("and nothing promised", 0, (int64_t)r.nominations_len);
+    expect_done();
+}
+
+/* A borrower that is stuck needs only its own, not loans of its own at another's expense. */
+static void nobody_gives_back_for_another_loan(void **state)
+{
+    (void)state;
+    put_node("n", NULL);
+    put_borrower(ALL_8);
+    cluster_put_pod(
+        &cluster, POD(.name = "a", .annotations = PAIRS(BURST), .c = {{.cpu_milli = 2000}}), hooks);
+    struct cycle_result r = run();
+    assert_int_equal(r.recalls_len, 1);
+    expect_int("its own", 2, cpuset_count(&r.recalls[0].cpus));
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_or_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(loans_are_called_back_for_all_members_at_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_is_free_is_not_called_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_than_the_loan_calls_nothing_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobody_gives_back_for_another_loan, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
