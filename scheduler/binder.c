@@ -344,13 +344,20 @@ int binder_start(struct binder **out, struct kube_config *kube, const struct kub
     return 0;
 }
 
+static size_t texts_bytes(const struct labels *l)
+{
+    size_t n = l->len * sizeof(struct label);
+    for (size_t i = 0; i < l->len; i++)
+        n += strlen(l->items[i].key) + strlen(l->items[i].value) + 2;
+    return n;
+}
+
+/* Texts between the two lists may cost a little for the second one's alignment. */
 static size_t job_bytes(const struct kube_binding *b)
 {
-    size_t n = sizeof(struct binder_job) + b->annotations.len * sizeof(struct label) +
-               strlen(b->ns) + strlen(b->pod) + strlen(b->uid) + strlen(b->node) + 4;
-    for (size_t i = 0; i < b->annotations.len; i++)
-        n += strlen(b->annotations.items[i].key) + strlen(b->annotations.items[i].value) + 2;
-    return n;
+    return sizeof(struct binder_job) + texts_bytes(&b->annotations) + texts_bytes(&b->labels) +
+           strlen(b->ns) + strlen(b->pod) + strlen(b->uid) + strlen(b->node) + 4 +
+           (b->labels.len > 0 ? sizeof(struct label) : 0);
 }
 
 static struct binder_job *job_new(const struct kube_binding *b)
@@ -358,16 +365,7 @@ static struct binder_job *job_new(const struct kube_binding *b)
     struct arena a;
     arena_init_exact(&a, job_bytes(b));
     struct binder_job *job = arena_new(&a, struct binder_job, 1);
-    struct label *copies =
-        b->annotations.len > 0 ? arena_new(&a, struct label, b->annotations.len) : NULL;
-    for (size_t i = 0; i < b->annotations.len; i++)
-        copies[i] = (struct label){.key = arena_strdup(&a, b->annotations.items[i].key),
-                                   .value = arena_strdup(&a, b->annotations.items[i].value)};
-    job->binding = (struct kube_binding){.ns = arena_strdup(&a, b->ns),
-                                         .pod = arena_strdup(&a, b->pod),
-                                         .uid = arena_strdup(&a, b->uid),
-                                         .node = arena_strdup(&a, b->node),
-                                         .annotations = {copies, b->annotations.len}};
+    job->binding = kube_binding_copy(b, &a);
     job->arena = a;
     return job;
 }

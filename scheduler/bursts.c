@@ -264,14 +264,9 @@ void bursts_submit(struct bursts *b, const struct bursts_member *members, size_t
     u->timeout_ms = timeout_of(b, members, n);
     for (size_t i = 0; i < n; i++) {
         const struct kube_binding *from = &members[i].binding;
-        u->members[i] =
-            (struct member){.pod = arena_strdup(&arena, members[i].pod->pod->key),
-                            .binding = {.ns = arena_strdup(&arena, from->ns),
-                                        .pod = arena_strdup(&arena, from->pod),
-                                        .uid = arena_strdup(&arena, from->uid),
-                                        .node = arena_strdup(&arena, from->node),
-                                        .annotations = labels_copy(&from->annotations, &arena)},
-                            .claims = members[i].pod->volumes != NULL};
+        u->members[i] = (struct member){.pod = arena_strdup(&arena, members[i].pod->pod->key),
+                                        .binding = kube_binding_copy(from, &arena),
+                                        .claims = members[i].pod->volumes != NULL};
     }
     u->arena = arena;
     vec_push(&b->all, u);

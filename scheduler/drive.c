@@ -316,7 +316,8 @@ static void try_gang(struct drive *d, struct gang *g)
     if (plan.committed) {
         submit(d, &plan);
         for (size_t i = 0; i < r.bursts_len; i++)
-            status_tell_burst(d->status, r.bursts[i].pod->pod, r.bursts[i].sentence);
+            status_tell_pod(d->status, r.bursts[i].pod->pod, false, "Bursting",
+                            r.bursts[i].sentence);
         queue_wake(&d->queue, plan.events,
                    loop_now_ms(d->loop)); /* affinity may have waited for this */
     }

@@ -49,14 +49,30 @@ void pod_patch_nominated(struct strbuf *out, const char *uid, const char *node)
     json_object_end(&w);
 }
 
-void pod_patch_annotation(struct strbuf *out, const char *uid, const char *key, const char *value)
+static void put_texts(struct json_writer *w, const char *name, const struct labels *l)
+{
+    if (l == NULL || l->len == 0)
+        return;
+    json_key(w, name);
+    json_object_begin(w);
+    for (size_t i = 0; i < l->len; i++)
+        json_kv_str(w, l->items[i].key, l->items[i].value);
+    json_object_end(w);
+}
+
+void pod_patch_metadata(struct strbuf *out, const char *uid, const struct labels *annotations,
+                        const struct labels *labels)
 {
     struct json_writer w;
     begin(&w, out, uid);
-    json_key(&w, "annotations");
-    json_object_begin(&w);
-    json_kv_str(&w, key, value);
+    put_texts(&w, "annotations", annotations);
+    put_texts(&w, "labels", labels);
     json_object_end(&w);
     json_object_end(&w);
-    json_object_end(&w);
+}
+
+void pod_patch_annotation(struct strbuf *out, const char *uid, const char *key, const char *value)
+{
+    struct label one = {.key = key, .value = value};
+    pod_patch_metadata(out, uid, &(struct labels){&one, 1}, NULL);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lib/base/str.h"
+#include "lib/model/selector.h"
 
 struct pod_patch_condition {
     const char *type, *status, *reason, *message;
@@ -20,3 +21,6 @@ void pod_patch_condition(struct strbuf *out, const char *uid, const char *versio
 void pod_patch_nominated(struct strbuf *out, const char *uid, const char *node);
 /* An annotation goes with the status, which we may write anyway. */
 void pod_patch_annotation(struct strbuf *out, const char *uid, const char *key, const char *value);
+/* Several, and labels; a value NULL takes the key away. Either list may be NULL. */
+void pod_patch_metadata(struct strbuf *out, const char *uid, const struct labels *annotations,
+                        const struct labels *labels);

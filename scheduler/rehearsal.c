@@ -86,18 +86,9 @@ void rehearsal_submit(struct rehearsal *r, const struct kube_binding *binding, u
     struct rehearsal_job *job = mem_new(struct rehearsal_job, 1);
     struct arena *a = &job->arena;
     arena_init(a, 1024);
-    const struct labels *from = &binding->annotations;
-    struct labels to = {.items = arena_new(a, struct label, from->len), .len = from->len};
-    for (size_t i = 0; i < from->len; i++)
-        to.items[i] = (struct label){arena_strdup(a, from->items[i].key),
-                                     arena_strdup(a, from->items[i].value)};
-    job->binding = (struct kube_binding){.ns = arena_strdup(a, binding->ns),
-                                         .pod = arena_strdup(a, binding->pod),
-                                         .uid = arena_strdup(a, binding->uid),
-                                         .node = arena_strdup(a, binding->node),
-                                         .annotations = to,
-                                         .timeout_ms = BINDER_TIMEOUT_MS,
-                                         .dry_run = true};
+    job->binding = kube_binding_copy(binding, a);
+    job->binding.timeout_ms = BINDER_TIMEOUT_MS;
+    job->binding.dry_run = true;
     job->ticket = ticket;
     (void)workers_submit(r->workers, job);
 }

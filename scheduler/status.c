@@ -23,6 +23,11 @@ static struct metric group_writes = {.kind = METRIC_COUNTER,
                                      .name = "cosched_scheduler_podgroup_writes_total",
                                      .help = "Statuses of PodGroups by what became of them.",
                                      .label = "result"};
+static struct metric policy_writes = {.kind = METRIC_COUNTER,
+                                      .name = "cosched_scheduler_resourcepolicy_writes_total",
+                                      .help =
+                                          "Statuses of ResourcePolicies by what became of them.",
+                                      .label = "result"};
 static struct metric writes = {.kind = METRIC_COUNTER,
                                .name = "cosched_scheduler_condition_writes_total",
                                .help = "PodScheduled conditions by what became of them.",
@@ -45,8 +50,9 @@ struct status_job {
     char *nominated;  /* not a condition but this node's name; "": none any more */
     char *annotation; /* not a condition but this, of that key */
     const char *key;
-    char *group; /* not a pod but a PodGroup: the patch */
-    enum pod_group_api api;
+    char *object; /* not a condition but this patch, of the status of an object of that kind */
+    const struct kube_kind *kind;
+    bool persists; /* it is tried again: nobody else looks whether it was written */
 };
 
 static void job_free(void *p)
@@ -60,7 +66,7 @@ static void job_free(void *p)
     free(job->sentence);
     free(job->nominated);
     free(job->annotation);
-    free(job->group);
+    free(job->object);
     free(job);
 }
 
@@ -162,22 +168,29 @@ static const struct kube_kind *group_kind(enum pod_group_api api)
                                  : &kube_pod_groups_native;
 }
 
-/* Once: whoever sent it looks at what the watch brings and sends it again when it must. */
-static const char *write_group(struct status *s, const struct status_job *job)
+/* A PodGroup's once: whoever sent it looks at what the watch brings and sends it again when it must. */
+static const char *write_object(struct status *s, const struct status_job *job)
 {
     struct error err = ERROR_INIT;
     if (!wait_for_turn(s))
         return "stopping";
-    if (s->lease != NULL && !lease_may_write(s->lease))
-        return "not leading";
-    if (kube_patch(s->client, group_kind(job->api), job->ns, job->name, "status", KUBE_PATCH_MERGE,
-                   job->group, strlen(job->group), NULL, &err) == 0)
-        return "written";
-    if (err.code == ERROR_NOT_FOUND || err.code == ERROR_CONFLICT)
-        return "overtaken";
+    for (int attempt = 0;; attempt++) {
+        error_clear(&err);
+        if (s->lease != NULL && !lease_may_write(s->lease))
+            return "not leading";
+        if (kube_patch(s->client, job->kind, job->ns, job->name, "status", KUBE_PATCH_MERGE,
+                       job->object, strlen(job->object), NULL, &err) == 0)
+            return "written";
+        if (err.code == ERROR_NOT_FOUND || err.code == ERROR_CONFLICT)
+            return "overtaken";
+        if (!job->persists || !is_worth_waiting(&err, attempt))
+            break;
+        if (!kube_client_pause(s->client, PAUSE_FIRST_MS, attempt, &err))
+            return "stopping";
+    }
     if (err.code != ERROR_CANCELLED)
-        log_warn("status of a PodGroup not written", kv("namespace", job->ns),
-                 kv("podgroup", job->name), kv("error", err.text));
+        log_warn("not written", kv("kind", job->kind->kind), kv("namespace", job->ns),
+                 kv("name", job->name), kv("error", err.text));
     return error_code_name(err.code);
 }
 
@@ -185,8 +198,11 @@ static void worker_write(void *arg, unsigned thread, void *p)
 {
     struct status_job *job = p;
     (void)thread;
-    if (job->group != NULL)
-        metrics_inc(&group_writes, write_group(arg, job));
+    if (job->object != NULL)
+        metrics_inc(job->kind == &kube_pods                ? &writes
+                    : job->kind == &kube_resource_policies ? &policy_writes
+                                                           : &group_writes,
+                    write_object(arg, job));
     else
         metrics_inc(&writes, write_condition(arg, job));
     job_free(job);
@@ -197,6 +213,7 @@ int status_start(struct status **out, struct kube_config *kube, const struct kub
 {
     metrics_register(&writes);
     metrics_register(&group_writes);
+    metrics_register(&policy_writes);
     struct status *s = mem_new(struct status, 1);
     *s = (struct status){.lease = c->lease};
     pace_init(&s->pace, c->events.qps, num_min(STATUS_BUSY_QPS, c->events.qps), clock_mono_ms());
@@ -347,9 +364,54 @@ void status_tell_preempted(struct status *s, const struct pod *victim, const str
     emit(s, victim, false, "Preempted", strbuf_str(&b));
 }
 
-void status_tell_burst(struct status *s, const struct pod *p, const char *sentence)
+void status_tell_pod(struct status *s, const struct pod *p, bool warning, const char *reason,
+                     const char *message)
 {
-    emit(s, p, false, "Bursting", sentence);
+    emit(s, p, warning, reason, message);
+}
+
+/* ---- policies ---- */
+
+bool status_write_metadata(struct status *s, const struct pod *p, const struct labels *annotations,
+                           const struct labels *labels)
+{
+    AUTO_STRBUF text = {0};
+    pod_patch_metadata(&text, p->uid, annotations, labels);
+    struct status_job *job = mem_new(struct status_job, 1);
+    *job = (struct status_job){.ns = mem_strdup(p->ns),
+                               .name = mem_strdup(p->name),
+                               .object = mem_strdup(strbuf_str(&text)),
+                               .kind = &kube_pods,
+                               .persists = true};
+    bool taken = workers_submit(s->workers, job);
+    if (!taken)
+        metrics_inc(&writes, "dropped");
+    return taken;
+}
+
+bool status_write_policy(struct status *s, const struct policy *p, const char *patch_text)
+{
+    struct status_job *job = mem_new(struct status_job, 1);
+    *job = (struct status_job){.ns = mem_strdup(p->object.ns),
+                               .name = mem_strdup(p->object.name),
+                               .object = mem_strdup(patch_text),
+                               .kind = &kube_resource_policies,
+                               .persists = true};
+    bool taken = workers_submit(s->workers, job);
+    if (!taken)
+        metrics_inc(&policy_writes, "dropped");
+    return taken;
+}
+
+void status_tell_policy(struct status *s, const struct policy *p, bool warning, const char *reason,
+                        const char *message)
+{
+    struct events_object o = {.api_version = NAME_GROUP_POLICY "/v1alpha1",
+                              .kind = NAME_KIND_POLICY,
+                              .ns = p->object.ns,
+                              .name = p->object.name,
+                              .uid = p->object.uid};
+    events_emit(s->events, &o, warning, reason, message);
 }
 
 /* ---- gangs ---- */
@@ -390,8 +452,8 @@ void status_tell_group(struct status *s, const struct pod_group *group, const st
     *job = (struct status_job){.ns = mem_strdup(group->ns),
                                .name = mem_strdup(group->name),
                                .uid = mem_strdup(group->uid),
-                               .group = strbuf_take(&body),
-                               .api = group->api};
+                               .object = strbuf_take(&body),
+                               .kind = group_kind(group->api)};
     if (!workers_submit(s->workers, job))
         metrics_inc(&group_writes, "dropped");
 }

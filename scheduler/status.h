@@ -17,6 +17,7 @@
 #include "lib/kube/config.h"
 #include "lib/kube/events.h"
 #include "lib/kube/lease.h"
+#include "lib/model/policy.h"
 #include "scheduler/cluster.h"
 #include "scheduler/progress.h"
 
@@ -51,8 +52,15 @@ void status_record_satisfied(struct status *s, const struct pod *p, const char *
 void status_write_cpuset(struct status *s, const struct pod *p, const char *text);
 void status_tell_preempted(struct status *s, const struct pod *victim, const struct pod *by,
                            const char *node);
-/* The pod goes to a virtual node (burst_explain). */
-void status_tell_burst(struct status *s, const struct pod *p, const char *sentence);
+void status_tell_pod(struct status *s, const struct pod *p, bool warning, const char *reason,
+                     const char *message);
+/* Writes annotations and labels of a bound pod, in its turn; a value NULL takes the key away, either list may be NULL. false: there is no room for it now. */
+bool status_write_metadata(struct status *s, const struct pod *p, const struct labels *annotations,
+                           const struct labels *labels);
+/* Writes the ResourcePolicy's status: a merge patch with the uid in it. false: no room now. */
+bool status_write_policy(struct status *s, const struct policy *p, const char *patch_text);
+void status_tell_policy(struct status *s, const struct policy *p, bool warning, const char *reason,
+                        const char *message);
 /* Writes the PodGroup's status, as long as it is that very object. */
 void status_tell_group(struct status *s, const struct pod_group *group, const struct progress *now);
 /* One Event for the PodGroup, if there is one, and one for each of the gang's waiting (or else placed) members, at most STATUS_MEMBERS of them, by name. */

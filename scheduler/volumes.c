@@ -330,11 +330,7 @@ void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
     e->state = WRITING;
     e->pod = arena_strdup(a, cp->pod->key);
     e->ticket = ticket;
-    e->binding = (struct kube_binding){.ns = arena_strdup(a, binding->ns),
-                                       .pod = arena_strdup(a, binding->pod),
-                                       .uid = arena_strdup(a, binding->uid),
-                                       .node = arena_strdup(a, binding->node),
-                                       .annotations = labels_copy(&binding->annotations, a)};
+    e->binding = kube_binding_copy(binding, a);
     e->items_len = cp->volumes->len;
     e->items = arena_new(a, struct volumes_item, e->items_len);
     for (size_t i = 0; i < e->items_len; i++)

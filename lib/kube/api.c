@@ -20,6 +20,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
+#include "lib/model/names.h"
 
 enum {
     TRIES_MAX = 6,
@@ -55,6 +56,8 @@ KIND(kube_device_classes, "resource.k8s.io", "v1", "deviceclasses", "DeviceClass
 KIND(kube_pod_groups, "scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
 KIND(kube_pod_groups_x, "scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
 KIND(kube_pod_groups_native, "scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", true);
+KIND(kube_resource_policies, NAME_GROUP_POLICY, "v1alpha1", "resourcepolicies", NAME_KIND_POLICY,
+     true);
 #undef KIND
 
 struct kube_client {
@@ -406,6 +409,29 @@ int kube_evict(struct kube_client *c, const char *ns, const char *pod, const cha
     return on_object(c, q, &kube_pods, ns, pod, "eviction", NULL, NULL, err);
 }
 
+static void put_texts(struct json_writer *w, const char *name, const struct labels *l)
+{
+    json_key(w, name);
+    json_object_begin(w);
+    for (size_t i = 0; i < l->len; i++)
+        json_kv_str(w, l->items[i].key, l->items[i].value);
+    json_object_end(w);
+}
+
+struct kube_binding kube_binding_copy(const struct kube_binding *from, struct arena *a)
+{
+    struct kube_binding to = *from;
+    if (from->annotations.len > 0)
+        to.annotations = labels_copy(&from->annotations, a);
+    if (from->labels.len > 0)
+        to.labels = labels_copy(&from->labels, a);
+    to.ns = arena_strdup(a, from->ns);
+    to.pod = arena_strdup(a, from->pod);
+    to.uid = from->uid ? arena_strdup(a, from->uid) : NULL;
+    to.node = arena_strdup(a, from->node);
+    return to;
+}
+
 static void put_binding(struct strbuf *out, const struct kube_binding *b)
 {
     struct json_writer w;
@@ -419,11 +445,9 @@ static void put_binding(struct strbuf *out, const struct kube_binding *b)
     json_kv_str(&w, "namespace", b->ns);
     if (b->uid)
         json_kv_str(&w, "uid", b->uid);
-    json_key(&w, "annotations");
-    json_object_begin(&w);
-    for (size_t i = 0; i < b->annotations.len; i++)
-        json_kv_str(&w, b->annotations.items[i].key, b->annotations.items[i].value);
-    json_object_end(&w);
+    put_texts(&w, "annotations", &b->annotations);
+    if (b->labels.len > 0)
+        put_texts(&w, "labels", &b->labels);
     json_object_end(&w);
     json_key(&w, "target");
     json_object_begin(&w);

@@ -28,8 +28,8 @@ struct kube_kind {
 };
 extern const struct kube_kind kube_pods, kube_nodes, kube_events, kube_leases, kube_namespaces,
     kube_configmaps, kube_secrets, kube_mutating_webhooks, kube_pod_groups, kube_pod_groups_x,
-    kube_pod_groups_native, kube_claims, kube_volumes, kube_storage_classes, kube_csi_nodes,
-    kube_csi_drivers, kube_csi_capacities, kube_volume_attachments, kube_budgets,
+    kube_resource_policies, kube_pod_groups_native, kube_claims, kube_volumes, kube_storage_classes,
+    kube_csi_nodes, kube_csi_drivers, kube_csi_capacities, kube_volume_attachments, kube_budgets,
     kube_device_classes;
 
 struct kube_client;
@@ -70,11 +70,14 @@ int kube_evict(struct kube_client *c, const char *ns, const char *pod, const cha
 struct kube_binding {
     const char *ns, *pod, *uid, *node;
     struct labels annotations; /* merged into the pod in the same transaction */
+    struct labels labels;      /* likewise, by servers from 1.35 on; older ones leave them out */
     int64_t timeout_ms;        /* also sent as ?timeout= */
     int64_t
         began_ms; /* on clock_mono_ms: the timeout runs from here, so what was asked between (a fence) still holds when it is sent; 0: now */
     bool dry_run; /* everything is checked and nothing is done */
 };
+/* All of it in a. */
+struct kube_binding kube_binding_copy(const struct kube_binding *from, struct arena *a);
 /* 0: 201. ERROR_CONFLICT: bound, deleting or gated. ERROR_NOT_FOUND. ERROR_TIMEOUT and ERROR_UNAVAILABLE are ambiguous unless *never_sent. */
 int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,
               struct error *err);

@@ -178,6 +178,17 @@ static void test_bind(void **state)
         "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u-1\",\"annotations\":"
         "{\"cpuset\":\"\",\"x/y\":\"{\\\"0\\\":{\\\"1\\\":3}}\"}},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n1\"}}",
         strbuf_str(&body));
+    struct arena a;
+    arena_init(&a, 0);
+    struct kube_binding labelled = bind;
+    labelled.annotations.len = 1;
+    labelled.labels = (struct labels){&labels[1], 1};
+    labelled = kube_binding_copy(&labelled, &a);
+    AUTO_STRBUF composed_path = {0}, composed = {0};
+    assert_int_equal(0, kube_bind_compose(&labelled, &composed_path, &composed, &b.err));
+    assert_non_null(strstr(strbuf_str(&composed), "\"annotations\":{\"cpuset\":\"\"},\"labels\":"
+                                                  "{\"x/y\":\"{\\\"0\\\":{\\\"1\\\":3}}\"}}"));
+    arena_deinit(&a);
     bind.dry_run = true;
     twin_script(b.twin, 201, "", "{}");
     assert_int_equal(0, kube_bind(b.client, &bind, &never_sent, &b.err));
