@@ -42,6 +42,7 @@ const struct kind kind_resource_policies = {
             "resourcepolicy"),
     .update_needs_version = true,
     .namespaced = true,
+    .has_status = true,
     .has_generation = true,
     .custom = true,
     .columns = plain_columns,

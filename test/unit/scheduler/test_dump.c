@@ -389,6 +389,34 @@ static void test_quorum(void **state)
     cluster_deinit(&again);
 }
 
+static void test_burst(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct cluster c, again;
+    size_t warnings = 0;
+    cluster_init(&c, NAME_SCHEDULER);
+    assert_false(dump_has(&c, "virtualNode"));
+    assert_false(dump_has(&c, "gangBurst"));
+    assert_int_equal(0, cluster_set_virtuals(&c, "a=b", "c=d,e", &err));
+    c.gang_burst = CLUSTER_BURST_WHOLE;
+    cluster_put_node(&c, NODE(.name = "n1", .labels = PAIRS("a", "b")));
+    cluster_put_node(&c, NODE(.name = "n2", .labels = PAIRS("type", "virtual-kubelet")));
+    char *text = printed(&c);
+    cluster_init(&again, NAME_SCHEDULER);
+    load_text(&again, text, strlen(text), &warnings);
+    char *second = printed(&again);
+    assert_string_equal(text, second);
+    assert_int_equal(warnings, 0);
+    assert_int_equal(again.gang_burst, CLUSTER_BURST_WHOLE);
+    assert_true(cluster_find_node(&again, "n1")->is_virtual);
+    assert_false(cluster_find_node(&again, "n2")->is_virtual);
+    free(text);
+    free(second);
+    cluster_deinit(&c);
+    cluster_deinit(&again);
+}
+
 static void check_round_trip(const struct cluster *c, const char *said, uint64_t seed, int step)
 {
     struct cluster again;
@@ -449,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_edited_claims),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_quorum),
+        cmocka_unit_test(test_burst),
         cmocka_unit_test(test_random_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
