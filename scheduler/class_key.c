@@ -210,5 +210,6 @@ void class_key_print(struct cluster *c, struct cluster_pod *cp, struct strbuf *o
         strbuf_addc(out, 'K'); /* what is kept for them is not kept from them */
         put_text(out, cp->gang->kept->gang->key);
     }
+    policies_print_key(c, cp, out);
     domains_print_key(c, cp, out);
 }

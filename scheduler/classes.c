@@ -138,7 +138,8 @@ static uint64_t version_of_text(const struct cluster *c)
 static struct pod_class *find_or_make(struct cluster *c, struct cluster_pod *cp)
 {
     struct classes *cs = c->classes;
-    if (cp->class_serial != 0 && cp->class_version == version_of_text(c)) {
+    if (cp->class_serial != 0 && cp->class_version == version_of_text(c) &&
+        (cp->seat.group == NULL || policies_is_as_seen(c, cp))) {
         struct pod_class *k = cs->slots.items[cp->class_slot];
         if (k != NULL && k->serial == cp->class_serial)
             return k;

@@ -55,6 +55,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->gangs_named);
     amounts_names_init(&c->names);
     objects_init(&c->objects);
+    policies_init(&c->policies);
     volumes_held_init(&c->volumes);
     cpu_shapes_init(&c->cpu_shapes);
     index_init(&c->index);
@@ -91,6 +92,7 @@ void cluster_deinit(struct cluster *c)
     failures_deinit(&c->failures);
     reservation_deinit(c);
     amounts_names_deinit(&c->names);
+    policies_deinit(&c->policies);
     objects_deinit(&c->objects);
     volumes_held_deinit(&c->volumes);
     classes_free(c->classes);
@@ -199,6 +201,7 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
         hold_ports(cn, cp, cp->pod->containers, cp->pod->containers_len, false);
         hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
     }
+    policies_hold(c, cp);
     gpu_prices_pod_moved(c->gpu_prices, cp);
     table_touch(&c->table, cn, false);
     nominations_touch(c, cp);
@@ -217,6 +220,7 @@ static void release(struct cluster *c, struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
     (void)index_release(c, cp, cn);
+    policies_release(c, cp);
     count_priority(c, cp->pod->priority, -1);
     ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
     cpu_book_account(&cn->cpus, &cp->claim.cpus, cp->cpu, -1);
@@ -269,6 +273,7 @@ struct cluster_pod *cluster_pod_alone(struct cluster *c, struct pod *p)
 {
     struct cluster_pod *cp = mem_new(struct cluster_pod, 1);
     cp->state = CLUSTER_PENDING;
+    cp->seat.unit = POLICIES_NO_UNIT;
     arena_init(&cp->claim_arena, 256);
     pod_set_object(c, cp, p);
     return cp;
@@ -279,13 +284,17 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     struct cluster_pod *cp = cluster_pod_alone(c, p);
     uint32_t events = 0;
     map_put(&c->pods, p->key, cp);
+    policies_join(c, cp);
     if (pod_is_finished(p)) {
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
+        struct cluster_node *on = cluster_nodes_get(c, p->node);
         cp->state = CLUSTER_BOUND;
         cluster_claim_read(cp);
-        events = hold(c, cluster_nodes_get(c, p->node), cp) ? EVENT_POD_COUNTED : 0;
+        policies_read(cp, on);
+        events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
     }
+    events |= policies_take_events(c);
     if (cp->state != CLUSTER_FINISHED)
         gpu_prices_see(c, cp);
     events |= nominations_follow(c, cp, NULL, NULL);
@@ -316,6 +325,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         index_forget_traits(&c->index, cp);
     pod_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
+    policies_join(c, cp);
 
     if (pod_is_finished(p) || p->node != NULL)
         volumes_held_withdraw(c, cp);
@@ -330,10 +340,14 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         else
             cluster_claim_follow(cp);
         cp->state = CLUSTER_BOUND;
-        counted = hold(c, cluster_nodes_get(c, p->node), cp);
+        struct cluster_node *on = cluster_nodes_get(c, p->node);
+        policies_read(cp, on);
+        counted = hold(c, on, cp);
     } else if (was_on != NULL) {
+        policies_read(cp, was_on);
         counted = hold(c, was_on, cp); /* still ASSUMED */
     }
+    events |= policies_take_events(c);
     if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index.active)
         events |= EVENT_POD_COUNTED;
     /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
@@ -369,8 +383,11 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *
     if (cp->pod->terminating != p->terminating) {
         (void)index_release(c, cp, cp->on);
         index_forget_traits(&c->index, cp);
+        policies_release(c, cp);
         cp->pod->terminating = p->terminating;
+        policies_hold(c, cp);
         events = index_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
+        events |= policies_take_events(c);
         table_touch(&c->table, cp->on, false);
     }
     events |= cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
@@ -408,6 +425,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
         events |= gangs_leave(c, cp, hooks);
     events |= nominations_set(c, cp, NULL);
     map_remove(&c->pods, key);
+    policies_leave(c, cp);
     events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* what it was promised is free again */
     volumes_held_withdraw(c, cp);
     index_forget_traits(&c->index, cp);
@@ -445,8 +463,10 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     assert(cp->state == CLUSTER_PENDING);
     cluster_claim_copy(cp, claim);
     volumes_held_promise(c, cp, on);
+    policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
+    events |= policies_take_events(c);
     /* The room that it had a right to is another one's now; on the same node at most another card or CPU. */
     if (cp->nominated != NULL &&
         (cp->gpu.any || cp->cpu != NULL || !str_eq(cp->nominated, on->name)))
@@ -461,6 +481,7 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     release(c, cp);
     cluster_claim_clear(cp);
     volumes_held_withdraw(c, cp);
+    policies_forget(cp);
     cp->state = CLUSTER_PENDING;
     cluster_nodes_drop_if_unused(c, cn);
 }

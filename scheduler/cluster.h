@@ -26,6 +26,7 @@
 #include "scheduler/index.h"
 #include "scheduler/ledger.h"
 #include "scheduler/objects.h"
+#include "scheduler/policies.h"
 #include "scheduler/reservation.h"
 #include "scheduler/slots.h"
 #include "scheduler/table.h"
@@ -52,7 +53,8 @@ enum cluster_event {
     EVENT_POD_COUNTED = 1 << 12,   /* affinity or spread counts another number of pods somewhere */
     EVENT_POD_PLACED = 1 << 13,    /* room was taken: a gang may be tried in another order */
     EVENT_NODE_CPU = 1 << 14,      /* CPU topology */
-    EVENT_ALL = (1 << 15) - 1,
+    EVENT_POLICY = 1 << 15, /* a ResourcePolicy, a pod's part in one, or a time that it set */
+    EVENT_ALL = (1 << 16) - 1,
 };
 
 struct cluster_port {
@@ -111,6 +113,7 @@ struct cluster_pod {
     bool in_quorum;  /* gangs.c's: was bound when its gang had its quorum, or says so itself */
     bool recorded;   /* the pod carries that, or a write is under way */
     char *nominated; /* node on which it waits for room (nominations.h), or NULL */
+    struct policies_seat seat;   /* in its ResourcePolicy, if it has one */
     struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
     uint32_t class_slot;         /* classes.c's: the class it was last found in */
     uint64_t class_serial;       /* 0: none yet */
@@ -249,6 +252,7 @@ struct cluster {
     struct reservations reservations;
     struct amounts_names names;
     struct objects objects; /* namespaces, storage, budgets */
+    struct policies policies;
     struct volumes_held volumes;
     struct cpu_shapes cpu_shapes;
     /* What was found out about the nodes, and what has changed since: in no digest. */

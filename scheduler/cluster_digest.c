@@ -47,6 +47,7 @@ uint64_t cluster_digest(const struct cluster *c)
         const struct cluster_pod *cp = value;
         uint64_t h = mix(str_hash(key, strlen(key)), (uint64_t)cp->state);
         h = mix(h, cluster_digest_claim(cp));
+        h = mix(h, policies_digest(cp));
         if (cp->nominated != NULL)
             h = mix(h, str_hash(cp->nominated, strlen(cp->nominated)));
         sum += cp->on != NULL ? mix(h, str_hash(cp->on->name, strlen(cp->on->name))) : h;

@@ -143,8 +143,10 @@ int cluster_set_virtuals(struct cluster *c, const char *labels, const char *tain
     void *value;
     if (virtuals_set(&c->virtuals, labels, taints, err) < 0)
         return -1;
-    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
+    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);) {
         note_virtual(c, value);
+        policies_node_changed(c, value);
+    }
     table_set_stale(&c->table);
     return 0;
 }
@@ -163,14 +165,16 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         ledger_rebuild(cn);
         cpus_rebuild(c, cn);
         gpu_prices_node_changed(c, cn);
+        policies_node_changed(c, cn);
         table_set_stale(&c->table);
-        return EVENT_NODE_ADDED;
+        return EVENT_NODE_ADDED | policies_take_events(c);
     }
     if (amounts_grew(&before, &cn->allocatable))
         events |= EVENT_NODE_ROOM;
     if (!cluster_labels_equal(&old->labels, &n->labels)) {
         topologies_labels_changed(&c->classes->topologies, &old->labels, &n->labels);
-        events |= EVENT_NODE_LABELS;
+        policies_node_changed(c, cn);
+        events |= EVENT_NODE_LABELS | policies_take_events(c);
     }
     if (!taints_equal(old, n))
         events |= EVENT_NODE_TAINTS;
@@ -204,6 +208,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     cn->allocatable = (struct amounts){0};
     ledger_rebuild(cn);
     cpus_rebuild(c, cn);
+    policies_node_changed(c, cn);
     gpu_prices_node_changed(c, cn);
     node_free(old);
     table_set_stale(&c->table);

@@ -169,6 +169,47 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
     plan_commit(p->plan);
 }
 
+/* false: the members may look at further units of their policies, and should. */
+static bool try_bundle(struct cluster *c, struct gang *g, struct gang *const *bundle, size_t len,
+                       bool last, struct plan *plan, struct arena *a, struct cycle_result *out)
+{
+    struct placing p;
+    bool done = true;
+    placing_init(&p, c, plan, a, bundle, len);
+    bool quorum = placing_run(&p, !room_is_awaited(&p));
+    if (quorum && plan->steps.len > 0 && has_waiting(g) && !last) {
+        plan_rollback(plan, 0); /* those beyond the quorum are not kept from the next units */
+        done = false;
+    } else if (quorum && plan->steps.len > 0) {
+        take_quorum(&p, g, out);
+    } else {
+        uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
+        refuse(out, CYCLE_NO_ROOM, explain(&p, g, quorum), reasons_class(p.why), p.wakes | again);
+        c->side = p.side; /* a gang that is to stay on one kind of nodes is made room for there */
+        room_make(&p, out);
+        c->side = CLUSTER_SIDE_BOTH;
+        done = last || out->awaits;
+    }
+    placing_deinit(&p);
+    return done;
+}
+
+/* Members whose policy says preemptPolicy: BeforeNextUnit look at their first unit alone, and who is in the way there goes; then at two units; and so on. All others are tried at once. */
+static void try_step_by_step(struct cluster *c, struct gang *g, struct gang *const *bundle,
+                             size_t len, struct plan *plan, struct arena *a,
+                             struct cycle_result *out)
+{
+    size_t steps = policies_steps(bundle, len);
+    bool done = false;
+    for (size_t step = 1; !done; step++) {
+        bool last = step >= steps;
+        *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
+        policies_narrow(bundle, len, last ? 0 : step);
+        done = try_bundle(c, g, bundle, len, last, plan, a, out);
+    }
+    policies_narrow(bundle, len, 0);
+}
+
 void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct arena *a,
                struct cycle_result *out)
 {
@@ -187,17 +228,5 @@ void cycle_run(struct cluster *c, struct gang *g, struct plan *plan, struct aren
         return;
     }
     gpu_prices_refresh(c);
-    struct placing p;
-    placing_init(&p, c, plan, a, bundle, len);
-    bool quorum = placing_run(&p, !room_is_awaited(&p));
-    if (quorum && plan->steps.len > 0) {
-        take_quorum(&p, g, out);
-    } else {
-        uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
-        refuse(out, CYCLE_NO_ROOM, explain(&p, g, quorum), reasons_class(p.why), p.wakes | again);
-        c->side = p.side; /* a gang that is to stay on one kind of nodes is made room for there */
-        room_make(&p, out);
-        c->side = CLUSTER_SIDE_BOTH;
-    }
-    placing_deinit(&p);
+    try_step_by_step(c, g, bundle, len, plan, a, out);
 }

@@ -98,19 +98,32 @@ static struct labels claim_of(struct drive *d, const struct cluster_pod *cp,
     return out;
 }
 
-/* What the Binding writes into the pod. */
+static bool has_key(const struct labels *l, const char *key)
+{
+    for (size_t i = 0; i < l->len; i++)
+        if (str_eq(l->items[i].key, key))
+            return true;
+    return false;
+}
+
+/* What the Binding writes into the pod: its claim, its unit, its gang. A key that the claim only blanks is the others'. */
 static struct labels annotations_of(struct drive *d, struct cluster_pod *cp,
                                     const struct cluster_node *node)
 {
     struct labels claim = claim_of(d, cp, node);
+    struct labels unit = policies_annotations(cp, &d->arena);
     const char *gang = gangs_record_of(cp);
-    if (gang == NULL)
+    if (gang == NULL && unit.len == 0)
         return claim;
-    struct labels out = {.items = arena_new(&d->arena, struct label, claim.len + 1)};
+    struct labels out = {.items = arena_new(&d->arena, struct label, claim.len + unit.len + 1)};
     for (size_t i = 0; i < claim.len; i++)
-        if (!str_eq(claim.items[i].key, NAME_ANN_GANG_SATISFIED))
+        if (!(gang != NULL && str_eq(claim.items[i].key, NAME_ANN_GANG_SATISFIED)) &&
+            !has_key(&unit, claim.items[i].key))
             out.items[out.len++] = claim.items[i];
-    out.items[out.len++] = (struct label){.key = NAME_ANN_GANG_SATISFIED, .value = gang};
+    for (size_t i = 0; i < unit.len; i++)
+        out.items[out.len++] = unit.items[i];
+    if (gang != NULL)
+        out.items[out.len++] = (struct label){.key = NAME_ANN_GANG_SATISFIED, .value = gang};
     return out;
 }
 
@@ -137,6 +150,7 @@ static void submit(struct drive *d, const struct plan *plan)
                                                         .pod = cp->pod->name,
                                                         .uid = cp->pod->uid,
                                                         .node = node->name,
+                                                        .labels = policies_labels(cp, &d->arena),
                                                         .annotations = annotations_of(d, cp, node)},
                                             .ticket = cp->bind_ticket};
         hold |= cp->volumes != NULL;
@@ -291,8 +305,31 @@ static void take_eviction(void *arg, void *msg)
     evictor_result_free(r);
 }
 
+static void time_has_come(void *arg)
+{
+    struct drive *d = arg;
+    d->policies_due_ms = 0;
+    queue_wake(&d->queue, EVENT_POLICY, loop_now_ms(d->loop));
+    drive_poke(d);
+}
+
+/* Whom time alone may help is woken then: one timer, for the first of them. */
+static void await_time(struct drive *d, const struct gang *g)
+{
+    int64_t due_ns = policies_due_ns(&d->cluster, g);
+    if (due_ns == 0)
+        return;
+    int64_t in_ms = num_max(num_sub_sat(due_ns, clock_wall_ns()) / 1000000 + 1, 1);
+    int64_t due_ms = num_add_sat(clock_mono_ms(), in_ms);
+    if (d->policies_due_ms != 0 && d->policies_due_ms <= due_ms)
+        return;
+    d->policies_due_ms = due_ms;
+    loop_timer_set(d->loop, &d->policies, in_ms, time_has_come, d);
+}
+
 static void park(struct drive *d, struct gang *g, const struct cycle_result *r)
 {
+    await_time(d, g);
     /* Who waits for pods to leave goes the moment they are gone. */
     if (r->awaits || r->verdict == CYCLE_WAITING)
         queue_wait(&d->queue, g, r->wakes | (r->awaits ? EVENT_POD_GONE : 0));
@@ -308,6 +345,7 @@ static void try_gang(struct drive *d, struct gang *g)
     arena_reset(&d->arena);
     plan_begin(&plan, &d->cluster);
     slots_lend(&d->cluster, g);
+    policies_set_now(&d->cluster, clock_wall_ns());
     cycle_run(&d->cluster, g, &plan, &d->arena, &r);
     slots_settle(&d->cluster, g);
     metrics_observe_us(&cycle_seconds, NULL, clock_mono_us() - began_us);
@@ -533,6 +571,8 @@ void drive_pause(struct drive *d)
     loop_timer_cancel(d->loop, &d->tick);
     loop_timer_cancel(d->loop, &d->tell);
     loop_timer_cancel(d->loop, &d->loans);
+    loop_timer_cancel(d->loop, &d->policies);
+    d->policies_due_ms = 0;
     podgroups_free(d->podgroups);
     d->podgroups = NULL;
     reserving_pause(&d->reserving);

@@ -33,8 +33,10 @@ struct drive {
     struct reserving reserving; /* room kept for gangs that have waited long */
     struct arena arena;         /* one cycle's */
     struct loop_timer tick;
-    struct loop_timer loans; /* CPUs that were called back */
-    struct loop_timer tell;  /* waiting pods that are told why later */
+    struct loop_timer loans;    /* CPUs that were called back */
+    struct loop_timer policies; /* when time opens a unit of a ResourcePolicy to a waiting pod */
+    int64_t policies_due_ms;    /* on clock_mono_ms; 0: never */
+    struct loop_timer tell;     /* waiting pods that are told why later */
     struct mailbox *results;
     struct mailbox *evictions; /* the evictor's results */
     struct mailbox *rehearsed; /* the rehearsal's results */

@@ -80,13 +80,17 @@ static struct labels replaced(const struct cluster_pod *cp, struct arena *a)
                               : 0;
         claim_encode(&cp->claim, cp->pod, dev_gib, a, &claimed);
     }
-    struct labels out = {.items = arena_new(a, struct label, own->len + claimed.len)};
+    const struct labels unit = policies_annotations(cp, a);
+    struct labels out = {.items = arena_new(a, struct label, own->len + claimed.len + 1)};
     for (size_t i = 0; i < own->len; i++)
         if (!claim_is_result_key(own->items[i].key))
             out.items[out.len++] = own->items[i];
     for (size_t i = 0; i < claimed.len; i++)
-        if (claimed.items[i].value[0] != '\0')
+        if (claimed.items[i].value[0] != '\0' && !str_eq(claimed.items[i].key, NAME_ANN_UNIT))
             out.items[out.len++] = claimed.items[i];
+    for (size_t i = 0; i < unit.len; i++)
+        if (str_eq(unit.items[i].key, NAME_ANN_UNIT))
+            out.items[out.len++] = unit.items[i];
     qsort(out.items, out.len, sizeof *out.items, by_key);
     return out;
 }
@@ -183,6 +187,8 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
         json_kv_str(&w, "gangBurst",
                     c->gang_burst == CLUSTER_BURST_WHOLE ? CLUSTER_BURST_WHOLE_NAME
                                                          : CLUSTER_BURST_MEMBER_NAME);
+    if (c->policies.entries.len > 0 && c->policies.now_ns > 0)
+        dump_parts_time(&w, "policiesAt", c->policies.now_ns);
     dump_kept_print(c, list, &w);
     dump_demand_print(c->gpu_prices, &w);
     json_object_end(&w);

@@ -5,6 +5,7 @@
 #include "scheduler/dump_objects.h"
 
 #include "lib/base/str.h"
+#include "lib/model/names.h"
 #include "scheduler/dump_parts.h"
 
 static void put_access_modes(struct json_writer *w, unsigned modes)
@@ -225,6 +226,55 @@ static void put_device_class(const struct object *o, struct json_writer *w)
     json_object_end(w);
 }
 
+static void put_unit(const struct policy_unit *u, struct json_writer *w)
+{
+    json_object_begin(w);
+    json_kv_str(w, "resource", policy_resource_name(u->resource));
+    dump_parts_labels(w, "nodeSelector", &u->node_selector);
+    if (u->max >= 0)
+        json_kv_int(w, "max", u->max);
+    if (u->has_max_resources)
+        dump_parts_resources_even_none(w, "maxResources", &u->max_resources);
+    if (u->awaited && u->resource != POLICY_ELASTIC) {
+        dump_parts_object(w, "podLabels");
+        for (size_t i = 0; i < u->pod_labels.len; i++)
+            json_kv_str(w, u->pod_labels.items[i].key, u->pod_labels.items[i].value);
+        json_kv_str(w, NAME_LABEL_WAIT_SCALING, "true");
+        json_object_end(w);
+    } else {
+        dump_parts_labels(w, "podLabels", &u->pod_labels);
+    }
+    dump_parts_labels(w, "podAnnotations", &u->pod_annotations);
+    json_object_end(w);
+}
+
+/* One that is not in force has no units, and so it is none that is in force when it is read again. */
+static void put_policy(const struct object *o, struct json_writer *w)
+{
+    const struct policy *p = (const struct policy *)o;
+    dump_parts_object(w, "spec");
+    dump_parts_labels(w, "selector", &p->selector);
+    dump_parts_array(w, "units");
+    for (size_t i = 0; i < p->units_len; i++)
+        put_unit(&p->units[i], w);
+    json_array_end(w);
+    if (p->preempt_before_next)
+        json_kv_str(w, "preemptPolicy", "BeforeNextUnit");
+    dump_parts_true(w, "ignorePreviousPod", p->ignore_previous);
+    if (!p->ignore_terminating)
+        json_kv_bool(w, "ignoreTerminatingPod", false);
+    dump_parts_strings(w, "matchLabelKeys", p->match_keys, p->match_keys_len);
+    dump_parts_object(w, "whenTryNextUnits");
+    json_kv_str(w, "policy", policy_when_name(p->when));
+    if (p->when == POLICY_TIMEOUT_OR_MAX) {
+        char text[32];
+        (void)str_format(text, sizeof text, "%lldms", (long long)p->timeout_ms);
+        json_kv_str(w, "timeout", text);
+    }
+    json_object_end(w);
+    json_object_end(w);
+}
+
 static void put_metadata(enum objects_kind kind, const struct object *o, struct json_writer *w)
 {
     dump_parts_object(w, "metadata");
@@ -232,6 +282,8 @@ static void put_metadata(enum objects_kind kind, const struct object *o, struct 
     json_kv_str(w, "name", o->name);
     dump_parts_text(w, "uid", o->uid);
     dump_parts_text(w, "resourceVersion", o->resource_version);
+    if (kind == OBJECTS_POLICIES)
+        dump_parts_time(w, "creationTimestamp", ((const struct policy *)o)->created_ns);
     dump_parts_terminating(w, o->terminating);
     dump_parts_labels(w, "labels", &o->labels);
     if (kind == OBJECTS_CLAIMS)
@@ -262,6 +314,7 @@ void dump_objects_print(enum objects_kind kind, const struct object *o, struct j
         [OBJECTS_CSI_CAPACITIES] = {"storage.k8s.io/v1", "CSIStorageCapacity", put_csi_capacity},
         [OBJECTS_VOLUME_ATTACHMENTS] = {"storage.k8s.io/v1", "VolumeAttachment", put_attachment},
         [OBJECTS_BUDGETS] = {"policy/v1", "PodDisruptionBudget", put_budget},
+        [OBJECTS_POLICIES] = {NAME_GROUP_POLICY "/v1alpha1", NAME_KIND_POLICY, put_policy},
         [OBJECTS_DEVICE_CLASSES] = {"resource.k8s.io/v1", "DeviceClass", put_device_class},
     };
     json_object_begin(w);

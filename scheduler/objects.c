@@ -135,6 +135,11 @@ static bool same_device_class(const void *a, const void *b)
                   ((const struct device_class *)b)->extended_resource);
 }
 
+static bool same_policy(const void *a, const void *b)
+{
+    return policy_equal(a, b);
+}
+
 /* ---- the kinds ------------------------------------------------------------------------------ */
 
 static const struct {
@@ -154,6 +159,7 @@ static const struct {
     [OBJECTS_VOLUME_ATTACHMENTS] = {same_attachment, 0, EVENT_VOLUME},
     [OBJECTS_BUDGETS] = {same_budget, EVENT_BUDGET, EVENT_BUDGET},
     [OBJECTS_DEVICE_CLASSES] = {same_device_class, 0, 0},
+    [OBJECTS_POLICIES] = {same_policy, EVENT_POLICY, EVENT_POLICY},
 };
 
 void objects_init(struct objects *o)

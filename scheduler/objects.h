@@ -16,6 +16,7 @@
 #include "lib/model/object.h"
 #include "lib/model/pdb.h"
 #include "lib/model/pod.h"
+#include "lib/model/policy.h"
 #include "lib/model/volume.h"
 
 enum objects_kind {
@@ -29,6 +30,7 @@ enum objects_kind {
     OBJECTS_VOLUME_ATTACHMENTS, /* struct volume_attachment */
     OBJECTS_BUDGETS,            /* struct pdb */
     OBJECTS_DEVICE_CLASSES,     /* struct device_class */
+    OBJECTS_POLICIES,           /* struct policy: by policies_put and policies_remove only */
     OBJECTS_KINDS
 };
 

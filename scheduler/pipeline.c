@@ -13,22 +13,13 @@
 
 /* Burst first: nodes of a kind that the pod does not go to are out of the question, whatever else there is to say of them. Then volumes: what is wrong with a claim is wrong on every node, and is what
  * the user wants to know. */
-const struct plugin *const pipeline_plugins[] = {&plugin_burst,
-                                                 &plugin_volumes,
-                                                 &plugin_taints,
-                                                 &plugin_affinity,
-                                                 &plugin_compute,
-                                                 &plugin_features,
-                                                 &plugin_fit,
-                                                 &plugin_ports,
-                                                 &plugin_gpu,
-                                                 &plugin_cpu,
-                                                 &plugin_volumes_attach,
-                                                 &plugin_spread,
-                                                 &plugin_interpod,
-                                                 &plugin_images,
-                                                 &plugin_fragmentation,
-                                                 NULL};
+const struct plugin *const pipeline_plugins[] = {
+    &plugin_burst,          &plugin_volumes,       &plugin_taints,
+    &plugin_policy,         &plugin_policy_open,   &plugin_affinity,
+    &plugin_compute,        &plugin_features,      &plugin_fit,
+    &plugin_ports,          &plugin_gpu,           &plugin_cpu,
+    &plugin_volumes_attach, &plugin_spread,        &plugin_interpod,
+    &plugin_images,         &plugin_fragmentation, NULL};
 
 struct plugin_ask pipeline_ask(struct cluster *c, struct cluster_pod *pod)
 {

@@ -66,4 +66,5 @@ struct plugin {
 
 extern const struct plugin plugin_burst, plugin_taints, plugin_affinity, plugin_fit, plugin_gpu,
     plugin_fragmentation, plugin_ports, plugin_images, plugin_features, plugin_spread,
-    plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute, plugin_cpu;
+    plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute, plugin_cpu,
+    plugin_policy, plugin_policy_open;

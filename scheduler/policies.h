@@ -19,6 +19,7 @@
 
 #include "lib/base/arena.h"
 #include "lib/base/map.h"
+#include "lib/base/str.h"
 #include "lib/base/vec.h"
 #include "lib/model/policy.h"
 #include "scheduler/amounts.h"
@@ -58,12 +59,23 @@ struct policies_entry {
     int64_t *placed;             /* pods in each unit, of all groups, whether they count or not */
     int64_t *leaving;            /* of these those that are terminating */
     size_t groups;
+    uint64_t serial; /* another one whenever the policy says something new */
 };
 
 struct policies {
     struct VEC(struct policies_entry *) entries; /* in force: by namespace, age, name */
     struct map groups;                           /* key -> struct policies_group */
-    int64_t now_ns; /* the wall's time as the shell last said it: timeouts are judged by it */
+    uint64_t serials;
+    uint32_t events; /* EVENT_* that counting has caused since somebody asked */
+    int64_t now_ns;  /* the wall's time as the shell last said it: timeouts are judged by it */
+};
+
+/* What a pod sees of its policy's units: all that filter, score and reasons depend on beside pod and node. */
+struct policies_view {
+    uint64_t open;   /* one bit for each unit that it may go into; all: it has no policy */
+    uint64_t at_max; /* units that have their max of pods */
+    uint8_t stop;    /* the units behind this one are not looked at; UINT8_MAX: all are */
+    uint8_t first;   /* policies_narrow */
 };
 
 /* A pod's part in it: a member of struct cluster_pod, policies.c's. */
@@ -71,11 +83,13 @@ struct policies_seat {
     struct policies_group *group; /* NULL: no policy selects it */
     int32_t unit;                 /* where it is placed, or POLICIES_NO_UNIT */
     bool previous;                /* placed, and not by this policy */
-    bool counted;                 /* in the group's counts, and as leaving */
-    bool leaving;
-    const char *lacks; /* a label of matchLabelKeys that it has not, or NULL */
+    bool held;                    /* in the policy's counts */
+    bool counted;                 /* in the group's counts, too */
+    bool leaving;                 /* as one that is */
+    uint64_t by;                  /* hash of the uid of the policy that gave it the unit; 0: none */
+    const char *lacks;            /* a label of matchLabelKeys that it has not, or NULL */
     uint8_t first; /* only so many units from the first on are tried (policies_narrow); 0: all */
-    uint64_t open; /* of class_key: the units that were open when its class was found */
+    struct policies_view view; /* when its class was found (class_key.c) */
 };
 
 void policies_init(struct policies *ps);
@@ -129,7 +143,7 @@ struct policies_line {
     int64_t pods;         /* placed in it, of all groups; terminating ones among them */
     int64_t terminating;
     int64_t max; /* of each group; -1: none */
-    /* Why pods that wait pass it by, or wait for it: "is full: 2 of 2 pods", of the first group by key that has such pods; NULL: it is open, or nobody waits. */
+    /* Why pods that wait pass it by, or wait for it: "is at its max of 2 pods", of the first group by key that has such pods; NULL: it is open, or nobody waits. */
     const char *skipped;
 };
 /* Units in order, in a. waiting: pods of the policy that are not placed. */
@@ -149,27 +163,36 @@ void policies_join(struct cluster *c, struct cluster_pod *cp);  /* is new, or it
 void policies_leave(struct cluster *c, struct cluster_pod *cp); /* is about to go */
 /* It is about to be assumed on that node: into the first open unit that has it. */
 void policies_assume(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);
-/* It was seen bound there. */
-void policies_read(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);
+/* It is bound there, or still assumed: its unit, as its annotation says, or the plan did. */
+void policies_read(struct cluster_pod *cp, const struct cluster_node *on);
 void policies_forget(struct cluster_pod *cp);
+/* It was assumed by whoever made a dump: its unit is in its annotations all the same. */
+void policies_restore(struct cluster *c, struct cluster_pod *cp);
 /* It is held on its node from now on, or not any more. */
 void policies_hold(struct cluster *c, struct cluster_pod *cp);
 void policies_release(struct cluster *c, struct cluster_pod *cp);
 /* Its labels or its kind changed, or it came or went. */
 void policies_node_changed(struct cluster *c, struct cluster_node *cn);
-uint64_t policies_digest(const struct policies *ps);
+/* EVENT_* of what was counted since the last question. */
+uint32_t policies_take_events(struct cluster *c);
+/* What a pod adds to the cluster's digest: its unit, and by whom it was given. */
+uint64_t policies_digest(const struct cluster_pod *cp);
+/* A text that names the policy as it is and the open units, for class_key.c; notes them in the seat. */
+void policies_print_key(const struct cluster *c, struct cluster_pod *cp, struct strbuf *out);
 
 /* ---- the pipeline's ---- */
 
-/* The units that the pod may go into now, one bit for each; all bits: it has no policy. */
-uint64_t policies_open(const struct cluster *c, const struct cluster_pod *cp);
+/* What the pod sees now. */
+struct policies_view policies_look(const struct cluster *c, const struct cluster_pod *cp);
+/* Whether that is what it saw when its class was found. */
+bool policies_is_as_seen(const struct cluster *c, const struct cluster_pod *cp);
 /* The first of the open units that has the node; POLICIES_NO_UNIT: none. */
 int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
                          const struct cluster_node *node);
-/* Why the node is in no open unit of the pod's, in a: "is in units[0] of ResourcePolicy web, which is full: 2 of 2 pods". */
-const char *policies_why_not(const struct cluster *c, const struct cluster_pod *cp,
-                             const struct cluster_node *node, struct arena *a);
+/* Why the node is in no open unit of the pod's, as it was seen last, in a: "in units[0] of ResourcePolicy web, which is at its max of 2 pods". The same for all pods of a class. */
+const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_node *node,
+                             struct arena *a);
 /* How many steps a gang is tried in: units of its members that preempt before they look at the next unit; 1: at once. */
-size_t policies_steps(const struct gang *const *gangs, size_t len);
+size_t policies_steps(struct gang *const *gangs, size_t len);
 /* Members that preempt before the next unit look at the first `units` ones only; 0: at all again. */
 void policies_narrow(struct gang *const *gangs, size_t len, size_t units);

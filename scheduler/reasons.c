@@ -305,6 +305,9 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_COMPUTE:
         strbuf_addf(b, "%s %s, which is not what the pod asks for", have, r->what);
         break;
+    case REASON_UNIT:
+        strbuf_addf(b, "%s %s", be, r->what);
+        break;
     case REASON_RESERVED:
         strbuf_addf(b, "%s room for %s", one ? "keeps" : "keep", r->what);
         break;

@@ -57,6 +57,7 @@ enum reason_kind {
     REASON_VOLUME_LIMIT,     /* what: driver; want, free: volumes */
     REASON_REJECTED,         /* what: a resource that the kubelet lacked a moment ago */
     REASON_COMPUTE,          /* what: "alibabacloud.com/compute-class=gpu", which the node has */
+    REASON_UNIT,             /* what: "in units[0] of ResourcePolicy web, which is at its max" */
     REASON_RESERVED,         /* what: "gang ns/x until 2026-11-16T09:30:00Z" */
     REASON_NO_TOPOLOGY,      /* what: why the node's CPUs are not known */
     REASON_CPUS,             /* want, free: CPUs that no other pod is bound to */

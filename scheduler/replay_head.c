@@ -2,6 +2,7 @@
 #include "scheduler/replay_head.h"
 
 #include "lib/base/str.h"
+#include "lib/kube/decode_field.h"
 #include "scheduler/dump.h"
 #include "scheduler/replay_load.h"
 
@@ -36,6 +37,10 @@ bool replay_head_read(struct replay_load *l, json *own, const char *where)
         l->cluster->scheduler_name = arena_strdup(&l->arena, name);
         l->named = true;
     }
+    struct error err = ERROR_INIT;
+    if (decode_field_time(json_get(own, "policiesAt"), "cosched.policiesAt",
+                          &l->cluster->policies.now_ns, &err) < 0)
+        replay_load_refuse(l, where, &err);
     if (own != NULL)
         read_burst(l, own, where);
     return true;

@@ -19,6 +19,7 @@
 #include "lib/base/str.h"
 #include "lib/base/yaml.h"
 #include "lib/kube/decode.h"
+#include "lib/model/names.h"
 #include "scheduler/dump.h"
 #include "scheduler/dump_demand.h"
 #include "scheduler/nominations.h"
@@ -341,6 +342,25 @@ TAKE(attachment, struct volume_attachment, decode_volume_attachment, OBJECTS_VOL
 TAKE(budget, struct pdb, decode_pdb, OBJECTS_BUDGETS)
 TAKE(device_class, struct device_class, decode_device_class, OBJECTS_DEVICE_CLASSES)
 
+/* One that is not in force is told, as the scheduler does with an event. */
+static void take_policy(struct replay_load *l, json *j, const char *where)
+{
+    struct policy *p;
+    struct error err = ERROR_INIT;
+    if (decode_resource_policy(j, &p, &err) < 0) {
+        replay_load_refuse(l, where, &err);
+        return;
+    }
+    if (p->invalid != NULL) {
+        error_set(&err, ERROR_INVALID, "resourcepolicy %s: %s", p->object.key, p->invalid);
+        replay_load_refuse(l, where, &err);
+    } else if (p->warning != NULL) {
+        warn(l, where, p->warning);
+    }
+    l->objects++;
+    (void)policies_put(l->cluster, p);
+}
+
 static const struct kind {
     const char *name;
     void (*take)(struct replay_load *l, json *j, const char *where);
@@ -360,6 +380,7 @@ static const struct kind {
     {"VolumeAttachment", take_attachment, false},
     {"PodDisruptionBudget", take_budget, true},
     {"DeviceClass", take_device_class, false},
+    {NAME_KIND_POLICY, take_policy, true},
 };
 
 static const struct kind *kind_named(const char *name)
@@ -554,6 +575,7 @@ static void assume(struct replay_load *l, struct pod *p, const char *node)
         if (cp != NULL && cp->state == CLUSTER_PENDING) {
             struct cluster_node *cn = node_for(l, node, &made);
             cluster_assume(l->cluster, cp, cn, &claim);
+            policies_restore(l->cluster, cp);
             if (made)
                 (void)cluster_remove_node(l->cluster, node);
         }

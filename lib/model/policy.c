@@ -38,7 +38,7 @@ bool policy_unit_has_node(const struct policy_unit *u, const struct labels *node
 
 bool policy_unit_is_on(const struct policy_unit *u, const struct pod *pod)
 {
-    return has_all(&pod->labels, &u->pod_labels) && has_all(&pod->annotations, &u->pod_annotations);
+    return has_all(&pod->labels, &u->pod_labels);
 }
 
 int policy_order(const struct policy *a, const struct policy *b)

@@ -67,7 +67,7 @@ bool policy_selects(const struct policy *p, const struct pod *pod);
 /* Whether the unit is where this node is: its kind, and its labels. */
 bool policy_unit_has_node(const struct policy_unit *u, const struct labels *node_labels,
                           bool is_virtual);
-/* Whether the pod carries everything that the unit gives to its pods. */
+/* Whether the pod carries the labels that the unit gives to its pods. (Of annotations only those are kept that this system reads.) */
 bool policy_unit_is_on(const struct policy_unit *u, const struct pod *pod);
 /* Says the same, but for status and other metadata. */
 bool policy_equal(const struct policy *a, const struct policy *b);

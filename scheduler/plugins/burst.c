@@ -24,6 +24,8 @@ enum burst_policy burst_policy_of(const struct cluster *c, const struct cluster_
     if (str_eq(wish, "eci_only") || str_eq(labels_get(&p->labels, NAME_LABEL_ECI), "true") ||
         (of_namespace != NULL && str_eq(labels_get(of_namespace, NAME_LABEL_ECI), "true")))
         return BURST_VIRTUAL_ONLY;
+    if (policies_holds(cp))
+        return BURST_BY_POLICY;
     return str_eq(wish, "eci") ? BURST_REAL_FIRST : BURST_REAL_ONLY;
 }
 

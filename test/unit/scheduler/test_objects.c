@@ -31,6 +31,7 @@ static struct object *make(enum objects_kind kind, const char *text)
         CASE(OBJECTS_VOLUME_ATTACHMENTS, decode_volume_attachment, struct volume_attachment)
         CASE(OBJECTS_BUDGETS, decode_pdb, struct pdb)
         CASE(OBJECTS_DEVICE_CLASSES, decode_device_class, struct device_class)
+        CASE(OBJECTS_POLICIES, decode_resource_policy, struct policy)
     case OBJECTS_KINDS:
         break;
     }
