@@ -8,10 +8,13 @@ import datetime
 import json
 import os
 import signal
+import subprocess
+import sys
 
-from harness import MERGE, Failed, case, check, check_equal, free_port, http_get, wait_until
+from harness import MERGE, STRATEGIC, Failed, case, check, check_equal, free_port, http_get, wait_until
 from suite_device_plugin import TOLERATE_ALL, wait_running
 from suite_hardware import metric
+from suite_twins import seed
 from suite_webhook import start_webhook
 
 TOPOLOGY = "cosched.io/cpu-topology"
@@ -132,62 +135,119 @@ def published(suite):
     p.stop()
 
 
+class Life:
+    """A pod of limits.cpu 1 on the real node, and what happens to it."""
+
+    def __init__(self, suite):
+        self.suite, self.cluster = suite, suite.cluster
+        _webhook, self.ns = start_webhook(suite)
+        suite.scheduler()
+        self.plugin = start_plugin(suite)
+        node = wait_until(lambda: (lambda x: x if TOPOLOGY in x["metadata"]["annotations"] else None)(self.cluster.get(f"/api/v1/nodes/{self.cluster.env['K8S_NODE']}")),
+                          "the layout is published")
+        layout = json.loads(node["metadata"]["annotations"][TOPOLOGY])
+        check_equal(sum(len(expand(s)) for s in layout["numa"]), int(node["status"]["capacity"]["cpu"]), "CPUs of the machine")
+        self.all = layout["numa"][0]
+        self.name = self.cpu = self.group = None
+
+    def begin(self, name):
+        c, self.name = self.cluster, name
+        make_pod(c, self.ns, name, command=TELL, schedulerName=None, nodeSelector={"kubernetes.io/hostname": c.env["K8S_NODE"]})
+        wait_running(c, self.ns, name)
+        wanted = self.pod()["metadata"]["annotations"]["cpuset"]
+        (self.cpu,), = [part["elems"] for part in json.loads(wanted)["main"].values()]
+        check(int(self.cpu) in expand(self.all), f"the scheduler gave it a CPU of the machine: {wanted}")
+        self.group = self.wait("after its start", 1.0)
+        self.check_told("its start")
+        wait_until(lambda: self.pod()["metadata"]["annotations"].get(APPLIED) == wanted, "the answer")
+
+    def pod(self):
+        return self.cluster.pod(self.ns, self.name)
+
+    def wait(self, what, seconds=10.0):
+        return wait_pinned(self.cluster, self.ns, self.name, self.cpu, what, seconds=seconds)
+
+    def check_told(self, what):
+        took = told(self.cluster, self.ns, self.name, self.cpu)
+        check(took <= 1.0, f"after {what} it ran elsewhere for {took} s")
+
+    def move(self):
+        with open(os.path.join(self.group, "cpuset.cpus"), "w", encoding="ascii") as f:
+            f.write(self.all)
+
+    def restarted(self):
+        os.kill(int(read(self.group, "cgroup.procs").split()[0]), signal.SIGKILL)
+        wait_until(lambda: self.pod()["status"]["containerStatuses"][0]["restartCount"] == 1, "the container is restarted", 60)
+        wait_running(self.cluster, self.ns, self.name)
+        before, self.group = self.group, self.wait("after its restart")
+        self.check_told("its restart")
+        check(before != self.group, "the restarted container is another one")
+
+    def moved(self):
+        self.move()
+        self.wait("somebody wrote its cpuset.cpus", 2.0)
+
+    def resized(self):
+        c = self.cluster
+        c.do("PATCH", f"/api/v1/namespaces/{self.ns}/pods/{self.name}/resize", {"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}}, STRATEGIC)
+        wait_until(lambda: [e for e in c.events(self.ns, self.name, "CpusetResized") if "limits.cpu of container main was changed" in e["message"]],
+                   "an Event about the resize")
+        wait_until(lambda: self.pod()["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] == "2", "the kubelet has done it")
+        check_equal(seen(self.group), (self.cpu, {self.cpu}), "after a resize that no webhook refused")
+
+    def kubelet_restarted(self):
+        c = self.cluster
+        c.k8s("stop", "kubelet")
+        c.k8s("start", "kubelet")
+        c.do("PATCH", f"/api/v1/namespaces/{self.ns}/pods/{self.name}", {"metadata": {"labels": {"seen": "again"}}}, MERGE)
+        bound_pod(c, self.ns, f"after-{self.name}", "", asks=None)
+        wait_running(c, self.ns, f"after-{self.name}")  # the new kubelet has been over all pods
+        check_equal(seen(self.group), (self.cpu, {self.cpu}), "after the kubelet's restart")
+
+    def plugin_killed(self):
+        self.plugin.kill()
+        self.move()
+        self.plugin = start_plugin(self.suite)
+        self.wait("after the plugin was killed and came back")
+        self.move()
+        self.wait("the new plugin hears it too", 2.0)
+        wait_until(lambda: metric(self.plugin.port, "pinned_cpus", pod=self.name, container="main") == 1, "metric")
+
+    def end(self):
+        c, top = self.cluster, os.path.dirname(self.group)
+        c.do("PATCH", f"/api/v1/namespaces/{self.ns}/pods/{self.name}", {"metadata": {"annotations": {"cpuset": None}}}, MERGE)
+        wait_until(lambda: seen(self.group)[0] == self.all, "without the annotation it has all CPUs")
+        wait_until(lambda: self.pod()["metadata"]["annotations"].get(APPLIED) == "", "and the answer says so")
+        for name in (self.name, f"after-{self.name}"):
+            c.delete_pod(self.ns, name)
+        wait_until(lambda: not os.path.exists(top), "the pod's cgroup goes with it", 60)
+
+
+def busy(suite, number):
+    """So many processes that want a whole CPU, until the case ends."""
+    for _ in range(number):
+        process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        suite.stack.callback(process.wait)
+        suite.stack.callback(process.kill)
+
+
 @case("injected, placed and pinned: a real container is on the CPU that the scheduler gave it within 1 s of its start, after its restart and the kubelet's, after the plugin was killed "
       "and came back, and within 2 s after somebody moved it", needs={"kubelet", "alone"})
 def pinned(suite):
-    c = suite.cluster
-    _webhook, ns = start_webhook(suite)
-    suite.scheduler()
-    p = start_plugin(suite)
-    node = c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")
-    layout = json.loads(wait_until(lambda: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published"))
-    check_equal(sum(len(expand(s)) for s in layout["numa"]), int(node["status"]["capacity"]["cpu"]), "CPUs of the machine")
-    make_pod(c, ns, "one", command=TELL, schedulerName=None, nodeSelector={"kubernetes.io/hostname": c.env["K8S_NODE"]})
-    wait_running(c, ns, "one")
-    wanted = c.pod(ns, "one")["metadata"]["annotations"]["cpuset"]
-    (cpu,), = [part["elems"] for part in json.loads(wanted)["main"].values()]
-    check(int(cpu) in expand(layout["numa"][0]), f"the scheduler gave it a CPU of the machine: {wanted}")
-    group = wait_pinned(c, ns, "one", cpu, "after its start", seconds=1.0)
-    took = told(c, ns, "one", cpu)
-    check(took <= 1.0, f"it ran elsewhere for {took} s")
-    wait_until(lambda: c.pod(ns, "one")["metadata"]["annotations"].get(APPLIED) == wanted, "the answer")
-
-    os.kill(int(read(group, "cgroup.procs").split()[0]), signal.SIGKILL)
-    wait_until(lambda: c.pod(ns, "one")["status"]["containerStatuses"][0]["restartCount"] == 1, "the container is restarted", 60)
-    wait_running(c, ns, "one")
-    again = wait_pinned(c, ns, "one", cpu, "after its restart")
-    took = told(c, ns, "one", cpu)
-    check(took <= 1.0, f"after its restart it ran elsewhere for {took} s")
-    check(again != group, "the restarted container is another one")
-
-    with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
-        f.write(layout["numa"][0])
-    wait_pinned(c, ns, "one", cpu, "somebody wrote its cpuset.cpus", seconds=2.0)
-
-    c.k8s("stop", "kubelet")
-    c.k8s("start", "kubelet")
-    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/one", {"metadata": {"labels": {"seen": "again"}}}, MERGE)
-    bound_pod(c, ns, "after", "", asks=None)
-    wait_running(c, ns, "after")  # the new kubelet has been over all pods
-    check_equal(seen(again), (cpu, {cpu}), "after the kubelet's restart")
-
-    p.kill()
-    with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
-        f.write(layout["numa"][0])
-    p = start_plugin(suite)
-    wait_pinned(c, ns, "one", cpu, "after the plugin was killed and came back")
-    with open(os.path.join(again, "cpuset.cpus"), "w", encoding="ascii") as f:
-        f.write(layout["numa"][0])
-    wait_pinned(c, ns, "one", cpu, "the new plugin hears it too", seconds=2.0)
-    check_equal(metric(p.port, "pinned_cpus", pod="one", container="main"), 1, "metric")
-
-    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/one", {"metadata": {"annotations": {"cpuset": None}}}, MERGE)
-    wait_until(lambda: seen(again)[0] == layout["numa"][0], "without the annotation it has all CPUs")
-    wait_until(lambda: c.pod(ns, "one")["metadata"]["annotations"].get(APPLIED) == "", "and the answer says so")
-    top = os.path.dirname(again)
-    c.delete_pod(ns, "one")
-    wait_until(lambda: not os.path.exists(top), "the pod's cgroup goes with it", 60)
-    p.stop()
+    rounds = int(os.environ.get("COSCHED_PIN_ROUNDS", "1"))
+    draw = seed() if rounds > 1 else None
+    busy(suite, int(os.environ.get("COSCHED_PIN_LOAD", "0")))
+    life = Life(suite)
+    for number in range(rounds):
+        steps = [life.restarted, life.moved, life.resized, life.kubelet_restarted, life.plugin_killed]
+        if draw:
+            draw.shuffle(steps)
+            print(f"     round {number + 1} of {rounds}: {', '.join(step.__name__ for step in steps)}", flush=True)
+        life.begin(f"one-{number}")
+        for step in steps:
+            step()
+        life.end()
+    life.plugin.stop()
 
 
 @case("containers, init containers and sidecars of a pod are each on their own CPU within 1 s of their start, in any QoS class; a claim edited by hand moves nobody, with an Event, nor "
@@ -234,6 +294,37 @@ def containers(suite):
     p = start_plugin(suite)
     wait_until(lambda: c.pod(ns, "two")["metadata"]["annotations"].get(APPLIED) == wanted, "the forged answer is put right")
     wait_pinned(c, ns, "two", one, "edited while the plugin was away", "a")
+    p.stop()
+
+
+def configure_kubelet(c, text):
+    """The kubelet runs with this configuration, and knows nothing of an earlier CPU manager."""
+    c.k8s("stop", "kubelet")
+    with open(os.path.join(c.env["K8S_DIR"], "node/kubelet.yaml"), "w", encoding="utf-8") as f:
+        f.write(text)
+    os.unlink(os.path.join(c.env["KUBELET_ROOT_DIR"], "cpu_manager_state"))
+    c.k8s("start", "kubelet")
+
+
+@case("beside a real kubelet with cpuManagerPolicy static nothing is pinned, with an Event, until the policy is none again; its reserved CPUs are published meanwhile",
+      needs={"kubelet", "alone"})
+def static_policy(suite):
+    c, ns = suite.cluster, suite.namespace()
+    before = read(c.env["K8S_DIR"], "node/kubelet.yaml")
+    suite.stack.callback(lambda: read(c.env["K8S_DIR"], "node/kubelet.yaml") == before or configure_kubelet(c, before))
+    configure_kubelet(c, before + "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n")
+    p = start_plugin(suite, f"--kubelet-dir={c.env['KUBELET_ROOT_DIR']}", f"--kubelet-config={c.env['K8S_DIR']}/node/kubelet.yaml")
+    layout = wait_until(lambda: (lambda x: x if x["reserved"] == "0" else None)(json.loads(c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"][TOPOLOGY])),
+                        "the kubelet's reserved CPUs are published")
+    cpu = max(expand(layout["numa"][0]))
+    bound_pod(c, ns, "one", claim(main=(0, [cpu])))
+    wait_until(lambda: [e for e in c.events(ns, "one", "CpusetRefused") if "cpuManagerPolicy is static" in e["message"]], "an Event about the policy")
+    wait_running(c, ns, "one")
+    check_equal(seen(groups(c, c.pod(ns, "one"))[container_id(c, ns, "one")])[0], layout["numa"][0], "the CPUs of a container that is the kubelet's to place")
+    check(not c.pod(ns, "one")["metadata"]["annotations"].get(APPLIED), "nothing is answered")
+    configure_kubelet(c, before)
+    wait_pinned(c, ns, "one", str(cpu), "the policy is none again")
+    wait_until(lambda: json.loads(c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"][TOPOLOGY])["reserved"] == "", "no CPU is reserved any more")
     p.stop()
 
 
