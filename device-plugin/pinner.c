@@ -133,6 +133,7 @@ static void look_for_resize(struct pinner *p, struct pinner_pod *x, const int64_
                 text, sizeof text,
                 "limits.cpu of container %.63s was changed; it keeps the CPUs that it has",
                 x->names[i]);
+            p->memory.unsaved = true;
             p->config.pod_event(p->config.arg, x->ns, x->name, x->uid, true, "CpusetResized", text);
         }
 }
@@ -149,8 +150,10 @@ static struct pinner_pod *store(struct pinner *p, const struct pod *pod)
     if (x == NULL)
         x = pod_new();
     struct arena old = x->arena; /* the map's key is in it until map_put */
-    const int64_t *limits = x->limits_milli;
-    size_t limits_len = x->containers_len;
+    const struct pinner_remembered *r =
+        x->uid == NULL ? pinner_memory_find(p, str_or_empty(pod->uid)) : NULL;
+    const int64_t *limits = r != NULL ? r->limits_milli : x->limits_milli;
+    size_t limits_len = r != NULL ? r->limits_len : x->containers_len;
     struct error err = ERROR_INIT;
     arena_init(&x->arena, 0);
     x->key = arena_strdup(&x->arena, pod->key);

@@ -65,6 +65,8 @@ struct pinner_pod {
 struct pinner_remembered {
     const char *text; /* the claim */
     bool released;
+    int64_t *limits_milli; /* limits.cpu of the containers, in the order of pinner_pod.names */
+    size_t limits_len;
 };
 
 struct pinner_memory {

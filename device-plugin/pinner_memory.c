@@ -2,11 +2,11 @@
 /*
  * pinner_memory - what was confirmed, over restarts: STATE-DIR/cpu-claims.json
  *
- *   {"v":1,"pool":false,"pods":[{"uid":"…","cpuset":"{\"main\":{\"0\":{\"elems\":{\"1\":{}}}}}","released":false}]}
+ *   {"v":1,"pool":false,"pods":[{"uid":"…","cpuset":"{\"main\":{\"0\":{\"elems\":{\"1\":{}}}}}","released":false,"limits":[1000]}]}
  *
  * The answer in cosched.io/cpuset-applied says the same, but whoever may edit a pod may edit that too, and while the pinner is away nobody puts it right. So a claim is written down before it
  * is answered, and after a restart the file is what counts: a pod that is not in it was never confirmed here, whatever its annotations say. Only where there is no file, or none that can be
- * read, the annotation has to do. pool remembers --shared-pool, so that a process that begins without it knows that it has CPUs to give back.
+ * read, the annotation has to do. limits are limits.cpu of the containers, in thousandths: so a resize meanwhile is noticed too. pool remembers --shared-pool, so that a process that begins without it knows that it has CPUs to give back.
  *
  * Pods that are gone are left out with the next writing; until the first list of pods has come, what was read is kept.
  */
@@ -24,7 +24,7 @@
 
 #define MEMORY_FILE "cpu-claims.json"
 
-enum { FILE_BYTES_MAX = 16 * 1024 * 1024, PODS_MAX = 8192, UID_MAX = 128 };
+enum { FILE_BYTES_MAX = 16 * 1024 * 1024, PODS_MAX = 8192, UID_MAX = 128, CONTAINERS_MAX = 4096 };
 
 static int recall_one(struct pinner_memory *m, json *j, struct error *err)
 {
@@ -34,7 +34,15 @@ static int recall_one(struct pinner_memory *m, json *j, struct error *err)
     if (text == NULL || text[0] == '\0' || strlen(text) > CPUCLAIM_BYTES_MAX)
         return error_set(err, ERROR_INVALID, "cpuset: must be a text of 1 to %d bytes",
                          CPUCLAIM_BYTES_MAX);
+    json *limits = json_get(j, "limits");
+    if (limits != NULL && (!json_is_array(limits) || json_len(limits) > CONTAINERS_MAX))
+        return error_set(err, ERROR_INVALID, "limits: must be an array of at most %d",
+                         CONTAINERS_MAX);
     struct pinner_remembered *r = arena_new(&m->arena, struct pinner_remembered, 1);
+    r->limits_milli = arena_new(&m->arena, int64_t, json_len(limits));
+    for (struct json_iter it = json_iter(limits); json_next(&it);)
+        if (!json_int(it.value, &r->limits_milli[r->limits_len++]))
+            return error_set(err, ERROR_INVALID, "limits: must be integers");
     r->text = arena_strdup(&m->arena, text);
     r->released = json_get_bool(j, "released", false);
     (void)map_put(&m->claims, arena_strdup(&m->arena, uid), r);
@@ -103,12 +111,18 @@ const struct pinner_remembered *pinner_memory_find(const struct pinner *p, const
     return map_get(&p->memory.claims, uid);
 }
 
-static void put(struct json_writer *w, const char *uid, const char *text, bool released)
+static void put(struct json_writer *w, const char *uid, const char *text, bool released,
+                const int64_t *limits, size_t limits_len)
 {
     json_object_begin(w);
     json_kv_str(w, "uid", uid);
     json_kv_str(w, "cpuset", text);
     json_kv_bool(w, "released", released);
+    json_key(w, "limits");
+    json_array_begin(w);
+    for (size_t i = 0; i < limits_len; i++)
+        json_put_int(w, limits[i]);
+    json_array_end(w);
     json_object_end(w);
 }
 
@@ -126,12 +140,12 @@ static void print(struct pinner *p, struct strbuf *out)
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
         const struct pinner_pod *x = value;
         if (x->held.len > 0)
-            put(&w, x->uid, x->held_text, x->released);
+            put(&w, x->uid, x->held_text, x->released, x->limits_milli, x->containers_len);
         (void)map_remove(&p->memory.claims, x->uid);
     }
     for (size_t i = 0; map_next(&p->memory.claims, &i, &key, &value);) {
         const struct pinner_remembered *r = value;
-        put(&w, key, r->text, r->released);
+        put(&w, key, r->text, r->released, r->limits_milli, r->limits_len);
     }
     json_array_end(&w);
     json_object_end(&w);

@@ -18,6 +18,21 @@ void pinner_metrics_count(const char *result)
     metrics_inc(&results, result);
 }
 
+/* A container has one line: that of its newest group, when the one before it is not gone yet. */
+static bool is_told(const struct pinner_pod *x, const struct pinner_box *b)
+{
+    struct cpuset own;
+    if (b->container == PINNER_ANY || cpuset_is_empty(&b->cpus))
+        return false;
+    cpuclaim_of(&x->held, b->container, &own);
+    if (cpuset_is_empty(&own)) /* it is in the shared pool */
+        return false;
+    for (const struct pinner_box *newer = x->boxes; newer != b; newer = newer->next)
+        if (newer->container == b->container && !cpuset_is_empty(&newer->cpus))
+            return false;
+    return true;
+}
+
 static void collect(struct pinner *p, struct metric_samples *out,
                     int64_t (*value)(const struct pinner *p, const struct pinner_box *b))
 {
@@ -28,11 +43,7 @@ static void collect(struct pinner *p, struct metric_samples *out,
         const struct pinner_pod *x = at;
         bool holds = x->held.len > 0 && !x->released;
         for (const struct pinner_box *b = x->boxes; b != NULL && holds; b = b->next) {
-            struct cpuset own;
-            if (b->container == PINNER_ANY || cpuset_is_empty(&b->cpus))
-                continue;
-            cpuclaim_of(&x->held, b->container, &own);
-            if (cpuset_is_empty(&own)) /* it is in the shared pool */
+            if (!is_told(x, b))
                 continue;
             const struct metric_label labels[] = {
                 {"namespace", x->ns}, {"pod", x->name}, {"container", x->names[b->container]}};

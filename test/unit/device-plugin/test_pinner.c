@@ -297,29 +297,68 @@ static void a_container_without_cpus_of_its_own(void **state)
     expect_done();
 }
 
+/* A pod whose container a has this limit. */
+static struct pod *sized(int cpu)
+{
+    AUTO_STRBUF text;
+    AUTO_JSON *doc = NULL;
+    struct pod *p;
+    strbuf_init(&text);
+    strbuf_addf(
+        &text,
+        "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"" UID
+        "\",\"annotations\":{" ASKS CLAIM(
+            ONE) "}},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":{\"cpu\":\"%d\"}}}]}}",
+        cpu);
+    assert_int_equal(0, json_parse(&doc, strbuf_str(&text), text.len, NULL));
+    assert_int_equal(0, decode_pod(json_root(doc), &p, NULL));
+    return p;
+}
+
+static void wait_remembered(int cpu)
+{
+    char text[64];
+    (void)str_format(text, sizeof text, "\"limits\":[%d000]", cpu);
+    for (int64_t until = clock_mono_ms() + 10000;
+         strstr(tree_get(&f.tree, "memory", "cpu-claims.json"), text) == NULL &&
+         clock_mono_ms() < until;)
+        loop_once(f.loop, 20);
+}
+
 static void a_resize_that_happened_anyway(void **state)
 {
     (void)state;
-#define SIZED                                                           \
-    "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"" UID \
-    "\",\"annotations\":{" ASKS                                         \
-    CLAIM(                                                              \
-        ONE) "}},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":{\"cpu\":\"%d\"}}}]}}"
+    static const struct {
+        const char *row;
+        bool restarted;
+        int cpu, events;
+    } rows[] = {
+        {"as it was made", false, 1, 0},
+        {"resized", false, 2, 1},
+        {"said once", false, 2, 1},
+        {"also over a restart", true, 2, 1},
+        {"resized while nobody looked", true, 3, 2},
+        {"said once", false, 3, 2},
+        {"also over a restart", true, 3, 2},
+    };
     start();
     box(POD, "0-3\n");
     box(POD "/" ID(1), "0-3\n");
-    for (int cpu = 1; cpu <= 2; cpu++) {
-        AUTO_STRBUF text;
-        AUTO_JSON *doc = NULL;
-        struct pod *p;
-        strbuf_init(&text);
-        strbuf_addf(&text, SIZED, cpu);
-        assert_int_equal(0, json_parse(&doc, strbuf_str(&text), text.len, NULL));
-        assert_int_equal(0, decode_pod(json_root(doc), &p, NULL));
-        pinner_pod_put(f.pinner, p);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pod *p = sized(rows[i].cpu);
+        if (rows[i].restarted) {
+            wait_remembered(rows[i - 1].cpu);
+            pinner_stop(f.pinner);
+            metrics_reset();
+            start();
+            pinner_pods_reset(f.pinner, &p, 1);
+        } else {
+            pinner_pods_reset(f.pinner, &p, 1);
+            pinner_pod_put(f.pinner, p);
+        }
         pod_free(p);
-        expect_str("its CPU", "1", cpus(POD "/" ID(1)));
-        expect_int("Events", cpu - 1, f.events);
+        expect_str(rows[i].row, "1", cpus(POD "/" ID(1)));
+        expect_int(rows[i].row, rows[i].events, f.events);
     }
     expect_str("the reason", "CpusetResized", f.reason);
     expect_str("the sentence",
@@ -370,6 +409,15 @@ static void metrics_of_containers(void **state)
         "cosched_device_plugin_pins_total{result=\"taken\"} 1\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         expect_true(lines[i], strstr(strbuf_str(&text), lines[i]) != NULL);
+    /* Restarted: the new group is there, the old one not gone yet. */
+    box(POD "/" ID(2), "0-3\n");
+    process(POD "/" ID(2), "11\n", MOUNT(UID, "a"));
+    wait_cpus("the new one is pinned", POD "/" ID(2), "1");
+    strbuf_reset(&text);
+    metrics_render(&text);
+    const char *first = strstr(strbuf_str(&text), lines[0]);
+    expect_true("a container has one line, not two",
+                first != NULL && strstr(first + 1, lines[0]) == NULL);
     expect_done();
 }
 

@@ -43,7 +43,7 @@ static void both_annotations_edited(void **state)
     expect_str(
         "written before it was answered",
         "{\"v\":1,\"pool\":false,\"pods\":[{\"uid\":\"" UID
-        "\",\"cpuset\":\"{\\\"a\\\":{\\\"0\\\":{\\\"elems\\\":{\\\"1\\\":{}}}}}\",\"released\":false}]}\n",
+        "\",\"cpuset\":\"{\\\"a\\\":{\\\"0\\\":{\\\"elems\\\":{\\\"1\\\":{}}}}}\",\"released\":false,\"limits\":[0,0,0]}]}\n",
         tree_get(&f.tree, "memory", FILE_NAME));
     again(ASKS CLAIM(ON3) APPLIED(ON3), NULL);
     expect_str("it stays where it was", "1", cpus(POD "/" ID(1)));
@@ -93,7 +93,7 @@ static void no_file_or_a_broken_one(void **state)
     }
     tree_put(&f.tree, "memory", FILE_NAME,
              "{\"v\":1,\"pods\":[1,{},{\"uid\":\"\",\"cpuset\":\"x\"},{\"uid\":\"" UID
-             "\"},{\"uid\":\"" UID "\",\"cpuset\":\"x\"},{\"uid\":\"" UID2
+             "\"},{\"uid\":\"" UID "\",\"cpuset\":\"x\",\"limits\":[\"x\"]},{\"uid\":\"" UID2
              "\",\"cpuset\":\"{\\\"a\\\":{\\\"0\\\":{\\\"elems\\\":{\\\"1\\\":{}}}}}\"}]}");
     again(NULL, ASKS CLAIM(ON3));
     expect_str("entries that cannot be read are left out, the others count", "1",
