@@ -9,6 +9,12 @@
 #include "lib/model/names.h"
 #include "webhook/rules_inside.h"
 
+/* Variables are most of a pod; all that are spoken of here begin with one of three letters. */
+static bool may_matter(const char *name)
+{
+    return *name == 'N' || *name == 'C' || *name == 'A';
+}
+
 static bool is_plugin_env(const char *name)
 {
     return str_eq(name, NAME_ENV_VISIBLE) || str_starts(name, "CGPU_") ||
@@ -32,7 +38,7 @@ static void check_variable(struct look *l, const struct look_container *c, json 
                            bool served)
 {
     const char *name = json_get_str(variable, "name");
-    if (!name)
+    if (!name || !may_matter(name))
         return;
     if (served && is_plugin_env(name))
         look_refuse(
