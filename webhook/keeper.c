@@ -23,6 +23,8 @@
  * Nor does one fail when the Secret is deleted or spoiled: the replica that sees it first still has the leaf and the bundle that
  * are in use (recover), and goes on as if only the CA's key were lost, by KEEPER_CA above.
  *
+ * A pass in which nothing has changed reads no certificate: OpenSSL's code, two megabytes of it, would never leave our memory (struct keeper.quiet).
+ *
  * A replica may be held up for minutes between two calls. Its write of the Secret then fails by the resourceVersion; its write of caBundle
  * must not undo a newer one, so vault_publish looks at the Secret once more after it has read the configuration, whose resourceVersion the write carries.
  */
@@ -68,6 +70,12 @@ struct keeper {
     int64_t bundle_since_ms;  /* when that bundle was published; -1: not yet */
     bool published;
     int64_t next_due_s; /* when the next renewal is due; 0: not known */
+    /* The Secret of this version needs nothing before this time, unless the CA has settled meanwhile. */
+    struct {
+        char *version;
+        int64_t until_s;
+        bool settled;
+    } quiet;
 };
 
 /* ---- the rule ------------------------------------------------------------------------------- */
@@ -209,6 +217,25 @@ static void recover(const struct keeper *k, struct vault_content *c, int64_t now
     c->leaf = (struct certs_pair){mem_strdup(k->served.cert_pem), mem_strdup(k->served.key_pem)};
 }
 
+static bool is_quiet(const struct keeper *k, const struct vault_content *c, int64_t now_s)
+{
+    return c->resource_version && str_eq(k->quiet.version, c->resource_version) &&
+           now_s < k->quiet.until_s && k->quiet.settled == is_settled(k);
+}
+
+/* Nothing is needed: until when? */
+static void note_quiet(struct keeper *k, const struct vault_content *c)
+{
+    struct certs_life leaf, ca;
+    free(k->quiet.version);
+    k->quiet.version = NULL;
+    if (certs_life(c->leaf.cert_pem, &leaf, NULL) < 0 || certs_life(c->ca_bundle, &ca, NULL) < 0)
+        return;
+    k->quiet.version = mem_strdup(c->resource_version);
+    k->quiet.until_s = num_min(leaf.renew_s, ca.renew_s);
+    k->quiet.settled = is_settled(k);
+}
+
 /* The Secret as it should be: read, and renewed where needed. Others may write at the same time. */
 static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
 {
@@ -218,11 +245,15 @@ static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
         if (vault_read(&k->vault, c, err) < 0)
             return -1;
         int64_t now_s = now_seconds();
+        if (is_quiet(k, c, now_s))
+            return 0;
         recover(k, c, now_s);
         note_bundle(k, c->ca_bundle);
         enum keeper_need need = keeper_judge(&k->policy, c, now_s, is_settled(k), &why);
-        if (need == KEEPER_NOTHING)
+        if (need == KEEPER_NOTHING) {
+            note_quiet(k, c);
             return 0;
+        }
         if (keeper_renew(&k->policy, need, c, now_s, err) < 0)
             return -1;
         if (vault_write(&k->vault, c, err) == 0) {
@@ -248,16 +279,16 @@ static int install(struct keeper *k, const struct certs_pair *leaf, struct error
     struct certs_life life;
     if (!leaf->cert_pem || !leaf->key_pem)
         return error_set(err, ERROR_INTERNAL, "install certificate: there is none");
-    if (certs_life(leaf->cert_pem, &life, err) < 0)
-        return -1;
-    k->next_due_s = life.renew_s;
     if (str_eq(k->served.cert_pem, leaf->cert_pem))
         return 0;
+    if (certs_life(leaf->cert_pem, &life, err) < 0)
+        return -1;
     if (k->cb.install(k->cb.arg, leaf->cert_pem, leaf->key_pem, err) < 0)
         return error_wrap(err, "install certificate");
     certs_pair_deinit(&k->served);
     k->served = (struct certs_pair){mem_strdup(leaf->cert_pem), mem_strdup(leaf->key_pem)};
     k->ends_s = life.not_after_s;
+    k->next_due_s = k->options.cert_file ? 0 : life.renew_s; /* renewing files is not ours */
     metrics_set(&expiry, NULL, life.not_after_s);
     log_info("certificate installed", kv("not_after_s", life.not_after_s));
     return 0;
@@ -318,7 +349,10 @@ static int pass_files(struct keeper *k, struct error *err)
         rc = read_file(o->key_file, &leaf.key_pem, err);
     if (rc == 0 && o->ca_file)
         rc = read_file(o->ca_file, &bundle, err);
-    if (rc == 0 && certs_check(bundle, &leaf, NULL, 0, now_seconds(), err) < 0)
+    bool same = rc == 0 && str_eq(leaf.cert_pem, k->served.cert_pem) &&
+                str_eq(leaf.key_pem, k->served.key_pem) && str_eq(bundle, k->bundle) &&
+                now_seconds() < k->ends_s;
+    if (rc == 0 && !same && certs_check(bundle, &leaf, NULL, 0, now_seconds(), err) < 0)
         rc = error_wrap(err, "%s, %s", o->cert_file, o->key_file);
     if (rc == 0)
         rc = install(k, &leaf, err);
@@ -326,7 +360,6 @@ static int pass_files(struct keeper *k, struct error *err)
         note_bundle(k, bundle);
         rc = publish(k, bundle, err);
     }
-    k->next_due_s = 0; /* renewing is not ours */
     certs_pair_deinit(&leaf);
     free(bundle);
     return rc;
@@ -448,6 +481,7 @@ static void destroy(struct keeper *k)
     arena_deinit(&k->arena);
     certs_pair_deinit(&k->served);
     free(k->bundle);
+    free(k->quiet.version);
     free(k);
 }
 
@@ -496,90 +530,3 @@ void keeper_stop(struct keeper *k)
     pthread_join(k->thread, NULL);
     destroy(k);
 }
-
-const struct option_row keeper_option_rows[] = {
-    {.section = "CERTIFICATES"},
-    {.name = "service-name",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, service),
-     .fallback = "cosched-webhook",
-     .meta = "NAME",
-     .help = "Service through which the API server reaches us: the name in the certificate."},
-    {.name = "namespace",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, ns),
-     .meta = "NAME",
-     .help = "Our own namespace: that of the Service and the Secret. Nothing is injected there. "
-             "Unset: the service account's, or the kubeconfig context's."},
-    {.name = "san",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, san),
-     .meta = "NAME,...",
-     .help = "More DNS names and IP addresses for the certificate."},
-    {.name = "secret-name",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, secret),
-     .fallback = "cosched-webhook-cert",
-     .meta = "NAME",
-     .help = "Secret in which all replicas share CA and certificate. Made when it does not exist."},
-    {.name = "webhook-config",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, webhook_config),
-     .meta = "NAME",
-     .help = "MutatingWebhookConfiguration whose caBundle is kept up to date. Until that is done "
-             "/readyz says no. Unset: somebody else does it."},
-    {.name = "validating-config",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, validating_config),
-     .meta = "NAME",
-     .help = "The same of a ValidatingWebhookConfiguration."},
-    {.name = "ca-lifetime",
-     .kind = OPTION_DURATION,
-     .offset = offsetof(struct keeper_options, ca_life_ms),
-     .fallback = "87600h",
-     .min = 10 * 1000,
-     .max = INT64_C(876000) * 3600 * 1000,
-     .meta = "TIME",
-     .help = "Life of our CA; a new one joins it after two thirds."},
-    {.name = "cert-lifetime",
-     .kind = OPTION_DURATION,
-     .offset = offsetof(struct keeper_options, leaf_life_ms),
-     .fallback = "2160h",
-     .min = 3 * 1000,
-     .max = INT64_C(876000) * 3600 * 1000,
-     .meta = "TIME",
-     .help = "Life of the server's certificate; it is renewed after two thirds."},
-    {.name = "cert-check-interval",
-     .kind = OPTION_DURATION,
-     .offset = offsetof(struct keeper_options, check_ms),
-     .fallback = "10s",
-     .min = 50,
-     .max = 3600 * 1000,
-     .meta = "TIME",
-     .help = "How often the Secret (or the files) and caBundle are looked at."},
-    {.name = "ca-settle",
-     .kind = OPTION_DURATION,
-     .offset = offsetof(struct keeper_options, settle_ms),
-     .fallback = "60s",
-     .min = 0,
-     .max = 24 * 3600 * 1000,
-     .meta = "TIME",
-     .help = "How long a new CA is in caBundle before a certificate of it is served."},
-    {.name = "cert-file",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, cert_file),
-     .meta = "FILE",
-     .help =
-         "Serve this certificate (PEM, leaf first) instead of our own; read again when it changes."},
-    {.name = "key-file",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, key_file),
-     .meta = "FILE",
-     .help = "Its private key (PEM, not encrypted)."},
-    {.name = "ca-file",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct keeper_options, ca_file),
-     .meta = "FILE",
-     .help =
-         "CA of that certificate: checked against it, and written into caBundle with --webhook-config."},
-    {0}};
