@@ -404,6 +404,7 @@ static void tick(void *arg)
             break;
     }
     podgroups_look(d->podgroups);
+    policing_look(d->policing);
     metrics_set(&pods_gauge, NULL, (int64_t)map_count(&d->cluster.pods));
     metrics_set(&nodes_gauge, NULL, (int64_t)map_count(&d->cluster.nodes));
     metrics_set(&disagreed, NULL, (int64_t)d->cluster.classes->disagreed);
@@ -426,7 +427,7 @@ static void poke(void *arg)
     drive_poke(arg);
 }
 
-static void note_bound(struct drive *d, const struct cluster_pod *cp, const struct binder_result *r)
+static void note_bound(struct drive *d, struct cluster_pod *cp, const struct binder_result *r)
 {
     int64_t ended_us = r->ended_us > 0 ? r->ended_us : clock_mono_us();
     int64_t took_us = cp != NULL && cp->seen_us > 0 ? ended_us - cp->seen_us : 0;
@@ -435,6 +436,8 @@ static void note_bound(struct drive *d, const struct cluster_pod *cp, const stru
         return;
     metrics_observe_us(&e2e_seconds, NULL, took_us);
     status_tell_bound(d->status, cp->pod, r->node);
+    if (d->policing != NULL)
+        policing_bound(d->policing, cp);
 }
 
 static void take_back(struct drive *d, struct cluster_pod *cp, const struct binder_result *r)
@@ -560,6 +563,8 @@ void drive_start(struct drive *d, struct binder *b, struct status *s, struct evi
                                                             .evict_stale = d->options.evict_stale,
                                                             .changed = poke,
                                                             .arg = d});
+    d->policing = policing_new(
+        &(struct policing_config){.loop = d->loop, .cluster = &d->cluster, .status = s});
     d->running = true;
     finish_what_was_begun(d);
     drive_poke(d);
@@ -575,6 +580,8 @@ void drive_pause(struct drive *d)
     d->policies_due_ms = 0;
     podgroups_free(d->podgroups);
     d->podgroups = NULL;
+    policing_free(d->policing);
+    d->policing = NULL;
     reserving_pause(&d->reserving);
 }
 

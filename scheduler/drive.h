@@ -17,6 +17,7 @@
 #include "scheduler/podgroups.h"
 #include "scheduler/queue.h"
 #include "scheduler/rehearsal.h"
+#include "scheduler/policing.h"
 #include "scheduler/reserving.h"
 #include "scheduler/status.h"
 #include "scheduler/volumes.h"
@@ -47,8 +48,9 @@ struct drive {
     struct rehearsal *rehearsal; /* set before drive_start, or NULL: gangs are bound without */
     struct bursts *bursts;       /* gangs that are held back until all their members may go */
     struct podgroups *podgroups;
-    uint64_t tickets; /* Bindings handed out so far */
-    bool running;     /* caches are synced and we lead */
+    struct policing *policing; /* what ResourcePolicies need written */
+    uint64_t tickets;          /* Bindings handed out so far */
+    bool running;              /* caches are synced and we lead */
 };
 
 int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, struct error *err);

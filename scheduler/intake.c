@@ -17,6 +17,7 @@
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
+#include "scheduler/policies.h"
 #include "scheduler/rejections.h"
 
 enum { INTAKE_MAILBOX = 4096 };
@@ -181,6 +182,16 @@ static uint32_t drop_group(const struct change *ch, struct name name)
     return cluster_remove_pod_group(ch->in->cluster, name.key, group_api(ch), ch->hooks);
 }
 
+static uint32_t put_policy(const struct change *ch, void *object)
+{
+    return policies_put(ch->in->cluster, object);
+}
+
+static uint32_t drop_policy(const struct change *ch, struct name name)
+{
+    return policies_remove(ch->in->cluster, name.key, name.uid);
+}
+
 static struct name name_object(const void *object)
 {
     const struct object *o = object;
@@ -214,6 +225,7 @@ DECODER(csi_capacity, struct csi_capacity)
 DECODER(volume_attachment, struct volume_attachment)
 DECODER(pdb, struct pdb)
 DECODER(device_class, struct device_class)
+DECODER(resource_policy, struct policy)
 #undef DECODER
 
 static int remains_of_pod(json *j, const struct error *why, void **out, struct error *err)
@@ -257,6 +269,7 @@ static const struct verbs nodes = {name_node, all_nodes, put_node, drop_node};
 static const struct verbs pods = {name_pod, all_pods, put_pod, drop_pod};
 static const struct verbs rejects = {name_pod, all_rejected, put_rejected, drop_rejected};
 static const struct verbs groups = {name_group, all_groups, put_group, drop_group};
+static const struct verbs policies = {name_object, all_objects, put_policy, drop_policy};
 static const struct verbs objects = {name_object, all_objects, put_object, drop_object};
 
 /* A small object: which store, how decoded. */
@@ -318,6 +331,11 @@ static const struct row {
                                OBJECT(OBJECTS_DEVICE_CLASSES, device_class),
                                .without = "an extended resource that only a DeviceClass offers is "
                                           "refused as one that no node has"},
+    [INTAKE_POLICIES] = {.kind = &kube_resource_policies,
+                         .verbs = &policies,
+                         .store = OBJECTS_POLICIES,
+                         .type = {any_resource_policy, free_object, NULL},
+                         .without = "there are no ResourcePolicies"},
 };
 
 static const struct map *all_objects(const struct change *ch)

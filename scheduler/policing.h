@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * policing - what ResourcePolicies need written (scheduler/policies.h says what): their statuses, the deletion costs of their pods, labels that an older server left out of a Binding, and Events. The
+ * loop's thread.
+ *
+ * A status is written when it has changed, at most every POLICING_STATUS_MS for each policy. The Binding carries the deletion cost of a new pod; pods that are placed already are gone through
+ * when a policy has changed, and now and then. What was sent and does not show on the watch is sent again after POLICING_AGAIN_MS. A cost that the user has set is never touched: an Event says
+ * that it may contradict the policy.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "lib/base/loop.h"
+#include "scheduler/cluster.h"
+#include "scheduler/status.h"
+
+enum {
+    POLICING_DELAY_MS = 200, /* changes within it are one look */
+    POLICING_STATUS_MS = 1000,
+    POLICING_AGAIN_MS = 10000,
+    POLICING_SCAN_MS = 30000, /* all pods, where there are policies */
+    POLICING_WRITES = 1000    /* to pods, of one look */
+};
+
+struct policing;
+
+struct policing_config {
+    struct loop *loop;
+    struct cluster *cluster;
+    struct status *status;
+};
+struct policing *policing_new(const struct policing_config *c);
+/* Something changed; cheap, may be called often. */
+void policing_look(struct policing *p);
+/* A Binding of this pod was accepted. */
+void policing_bound(struct policing *p, struct cluster_pod *cp);
+/* NULL is fine. */
+void policing_free(struct policing *p);
