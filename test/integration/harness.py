@@ -36,7 +36,8 @@ class Failed(Exception):
 
 def case(sentence, needs=()):
     """Registers a test. needs: "kubelet" for cases on the real node, "real" for those that stop and start parts of the real control plane,
-    "local" for those that start a cosched-local of their own, "alone" for those that disturb others (they run last)."""
+    "local" for those that start a cosched-local of their own, "alone" for those that disturb others (they run last), "long" for those that take long and
+    disturb nobody (they run first, or one would be at work when all others have ended)."""
 
     def register(fn):
         CASES.append((fn.__module__, sentence, set(needs), fn))

@@ -324,6 +324,6 @@ class Churn(churn.Churn):
 
 
 @case("random pods with CPUs of their own under faults, with scheduler and plugins killed: no CPU is ever bound twice, and annotations, cgroups and model agree when it is quiet",
-      needs={"local", "alone"})
+      needs={"local", "long"})
 def churns(suite):
     churn.rounds(suite, Churn, "COSCHED_CPU_CHURN_PODS", 150)

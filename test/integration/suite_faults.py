@@ -555,7 +555,7 @@ class World:
 
 
 @case("random faults while pods, Jobs and Deployments come and go: every watcher's view is the store's, nothing is bound twice, all that fits is bound",
-      needs={"local", "alone"})
+      needs={"local", "long"})
 def survives(suite):
     seconds = float(os.environ.get("COSCHED_FAULT_SECONDS", "30"))
     seed = int(os.environ.get("COSCHED_SEED", str(int(time.time()))))

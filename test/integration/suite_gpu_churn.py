@@ -5,7 +5,7 @@
     the kubelet's side  again and again: what pod resources list, and what the containers' environments name
     the scheduler       its dump is the API's pods with their claims, before and after it was started anew; and all cards can be filled to the last GiB
 
-COSCHED_CHURN_PODS is how many pods are made (1000), COSCHED_SEED repeats the dice (not the threads' timing).
+COSCHED_CHURN_PODS is how many pods are made (500), COSCHED_SEED repeats the dice (not the threads' timing).
 """
 import collections
 import json
@@ -354,6 +354,6 @@ class Churn(churn.Churn):
 
 
 @case("random GPU pods under faults, with scheduler and plugins killed: no card is ever beyond its size, and all books agree when it is quiet",
-      needs={"local", "alone"})
+      needs={"local", "long"})
 def churns(suite):
-    churn.rounds(suite, Churn, "COSCHED_CHURN_PODS", 1000)
+    churn.rounds(suite, Churn, "COSCHED_CHURN_PODS", 500)

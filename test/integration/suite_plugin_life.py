@@ -170,7 +170,7 @@ def cut_off(suite):
 
 
 @case("the kubelet restarts and the plugin is killed while pods start: what the node offers comes back, allocated pods are not disturbed, nothing leaks",
-      needs={"local"})
+      needs={"local", "long"})
 def kills(suite):
     rounds = int(os.environ.get("COSCHED_PLUGIN_KILLS", "3"))
     nodes = Embedded(suite, [gpu_node("life-1", "share", T4, 2)])

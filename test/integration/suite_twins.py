@@ -135,7 +135,7 @@ def seed():
     return random.Random(value)
 
 
-@case("twins on simulated nodes: the card in the environment, the annotation, pod resources and the checkpoint is one, for every container")
+@case("twins on simulated nodes: the card in the environment, the annotation, pod resources and the checkpoint is one, for every container", needs={"long"})
 def simulated(suite):
     c, ns = suite.cluster, suite.namespace()
     rounds, pods = int(os.environ.get("COSCHED_TWIN_ROUNDS", "3")), int(os.environ.get("COSCHED_TWIN_PODS", "40"))

@@ -193,7 +193,7 @@ class Ring:
         self.listener.close()
 
 
-@case("pods are created without a failure while both replicas restart in turn and certificates rotate")
+@case("pods are created without a failure while both replicas restart in turn and certificates rotate", needs={"long"})
 def life(suite):
     c = suite.cluster
     number = int(os.environ.get("COSCHED_CREATIONS", "500" if c.target == "real" else "100"))
