@@ -344,6 +344,8 @@ static void all(struct pinner *p)
     bool again = false;
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
         decide(p, value);
+    if (p->listed) /* before anything is done: a pool that nobody remembers would be kept off for good */
+        pinner_memory_save(p);
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
         work(p, value);
         again = again || ((struct pinner_pod *)value)->hurry;
@@ -386,8 +388,6 @@ static void on_tick(void *arg)
     pthread_mutex_lock(&p->lock);
     look(p);
     all(p);
-    if (p->listed)
-        pinner_memory_save(p);
     p->resting = !has_pods(p);
     pthread_mutex_unlock(&p->lock);
     if (p->resting)

@@ -27,11 +27,12 @@ def claim(**containers):
 
 
 def start_plugin(suite, *args, ready=True):
-    """On the real node, without cards: what is left is the CPUs."""
+    """On the real node, without cards: what is left is the CPUs. As the manifests run it: root without any capability."""
     c, port = suite.cluster, free_port()
     p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", f"--node-name={c.env['K8S_NODE']}", "--backend=none",
                       f"--device-plugin-dir={c.env['KUBELET_DEVICE_PLUGIN_DIR']}", f"--pod-resources-socket={c.env['KUBELET_POD_RESOURCES_SOCKET']}",
-                      f"--state-dir={suite.directory}/cpu-state", f"--kubelet-cgroup-root={cgroup_root(c)}", "--http-address=127.0.0.1", f"--http-port={port}", *args)
+                      f"--state-dir={suite.directory}/cpu-state", f"--kubelet-cgroup-root={cgroup_root(c)}", "--http-address=127.0.0.1", f"--http-port={port}", *args,
+                      under=("setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--no-new-privs"))
     p.port = port
     if ready:
         wait_until(lambda: http_get(port, "/readyz")[0] == 200, "the plugin is ready")
@@ -149,6 +150,7 @@ class Life:
         check_equal(sum(len(expand(s)) for s in layout["numa"]), int(node["status"]["capacity"]["cpu"]), "CPUs of the machine")
         self.all = layout["numa"][0]
         self.name = self.cpu = self.group = None
+        bound_pod(self.cluster, self.ns, "bystander", "", asks=None)
 
     def begin(self, name):
         c, self.name = self.cluster, name
@@ -213,6 +215,25 @@ class Life:
         self.wait("the new plugin hears it too", 2.0)
         wait_until(lambda: metric(self.plugin.port, "pinned_cpus", pod=self.name, container="main") == 1, "metric")
 
+    def pooled(self):
+        """--shared-pool, and off again."""
+        c = self.cluster
+        wait_running(c, self.ns, "bystander")
+        others = expand(self.all) - {int(self.cpu)}
+
+        def is_on(cpus):
+            group = groups(c, c.pod(self.ns, "bystander"))[container_id(c, self.ns, "bystander")]
+            had, allowed = seen(group)
+            return expand(had) == cpus and all(expand(text) == cpus for text in allowed)
+
+        self.plugin.stop()
+        self.plugin = start_plugin(self.suite, "--shared-pool")
+        wait_until(lambda: is_on(others), "a container that is not pinned keeps off")
+        self.plugin.kill()
+        self.plugin = start_plugin(self.suite)
+        wait_until(lambda: is_on(expand(self.all)), "without --shared-pool it has all CPUs again")
+        self.wait("nothing of this concerns the pinned one")
+
     def end(self):
         c, top = self.cluster, os.path.dirname(self.group)
         c.do("PATCH", f"/api/v1/namespaces/{self.ns}/pods/{self.name}", {"metadata": {"annotations": {"cpuset": None}}}, MERGE)
@@ -232,14 +253,14 @@ def busy(suite, number):
 
 
 @case("injected, placed and pinned: a real container is on the CPU that the scheduler gave it within 1 s of its start, after its restart and the kubelet's, after the plugin was killed "
-      "and came back, and within 2 s after somebody moved it", needs={"kubelet", "alone"})
+      "and came back, and within 2 s after somebody moved it; --shared-pool keeps others off it, and gives back what it took", needs={"kubelet", "alone"})
 def pinned(suite):
     rounds = int(os.environ.get("COSCHED_PIN_ROUNDS", "1"))
     draw = seed() if rounds > 1 else None
     busy(suite, int(os.environ.get("COSCHED_PIN_LOAD", "0")))
     life = Life(suite)
     for number in range(rounds):
-        steps = [life.restarted, life.moved, life.resized, life.kubelet_restarted, life.plugin_killed]
+        steps = [life.restarted, life.moved, life.resized, life.kubelet_restarted, life.plugin_killed, life.pooled]
         if draw:
             draw.shuffle(steps)
             print(f"     round {number + 1} of {rounds}: {', '.join(step.__name__ for step in steps)}", flush=True)

@@ -147,7 +147,9 @@ static void the_shared_pool_is_switched_off(void **state)
     f.config.shared_pool = true;
     start();
     again(ASKS CLAIM(ONE), "");
-    wait_cpus("the other pod keeps off", POD2 "/" ID(2), "0,2-3");
+    expect_str("the other pod keeps off", "0,2-3", cpus(POD2 "/" ID(2)));
+    expect_true("which is remembered before it is done",
+                strstr(tree_get(&f.tree, "memory", FILE_NAME), "\"pool\":true") != NULL);
     f.config.shared_pool = false;
     again(ASKS CLAIM(ONE), "");
     expect_str("it has all CPUs again", "0-3", cpus(POD2 "/" ID(2)));
