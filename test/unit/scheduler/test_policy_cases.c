@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ResourcePolicies on the pure core, in simulated time: the table in policy_cases.json, whose head says what a case may hold. The integration suite runs the rows marked "live" from the same file on both
+ * clusters.
+ *
+ * Nothing is woken but by the events that the model names and by the times that policies_due_ns gives, so a wake that is missing fails a row. After each step everything that was placed is seen bound as
+ * the watch would show it; the model is built anew from nodes, policies and pods, in another order, and must come to the same digest (restart, I1); and no unit has more pods than its max unless
+ * it had before.
+ */
+#include <string.h>
+
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/kube/decode.h"
+#include "lib/model/names.h"
+#include "scheduler/classes.h"
+#include "scheduler/dump.h"
+#include "scheduler/dump_parts.h"
+#include "scheduler/policies.h"
+#include "scheduler/replay_run.h"
+#include "test/unit/lib/base/expect.h"
+#include "test/unit/scheduler/fixture.h"
+
+#define CASES "test/unit/scheduler/policy_cases.json"
+
+static const int64_t begin_s = 1767225600; /* 2026-01-01 */
+
+struct world {
+    const char *name; /* of the case */
+    size_t step;
+    struct cluster *cluster; /* heap: the model does not move */
+    struct replay_run run;
+    struct arena arena;
+    struct map nodes;    /* name -> JSON text, in the arena */
+    struct map policies; /* the same */
+    int64_t now_s;
+    size_t away; /* of run.away, before this step */
+};
+
+static const char *where(struct world *w, const char *what)
+{
+    return arena_printf(&w->arena, "%s: step %zu: %s", w->name, w->step, what);
+}
+
+static json *parse(struct world *w, const char *text, struct json_doc **doc)
+{
+    struct error err = ERROR_INIT;
+    if (json_parse(doc, text, strlen(text), &err) < 0)
+        fail_msg("%s: %s: %s", where(w, "not JSON"), err.text, text);
+    return json_root(*doc);
+}
+
+static void wake(struct world *w, uint32_t events)
+{
+    (void)queue_wake(&w->run.queue, events, w->run.now_ms);
+}
+
+/* ---- objects as JSON ---- */
+
+static void put_object(struct json_writer *o, const char *key, json *v)
+{
+    if (v == NULL)
+        return;
+    json_key(o, key);
+    json_put_value(o, v);
+}
+
+static void put_time(struct json_writer *o, const char *key, int64_t s)
+{
+    dump_parts_time(o, key, (begin_s + s) * 1000000000);
+}
+
+static void put_node_annotations(struct world *w, json *j, struct json_writer *o)
+{
+    const char *cards = json_get_str(j, "gpus");
+    int64_t cpus = 0;
+    json_key(o, "annotations");
+    json_object_begin(o);
+    if (cards != NULL)
+        json_kv_str(o, NAME_ANN_GPU_INVENTORY, fixture_inventory(&w->arena, "cgpu", cards));
+    if (json_get_int(j, "pinnable", &cpus))
+        json_kv_str(o, NAME_ANN_CPU_TOPOLOGY,
+                    fixture_topology(&w->arena, 1, 1, (unsigned)cpus, 1, NULL));
+    json_object_end(o);
+}
+
+static void put_node(struct world *w, const char *name, json *j)
+{
+    AUTO_STRBUF text = {0};
+    struct json_writer o;
+    bool is_virtual = json_get_bool(j, "virtual", false);
+    int64_t gib = 0;
+    json_writer_init(&o, &text);
+    json_object_begin(&o);
+    json_key(&o, "metadata");
+    json_object_begin(&o);
+    json_kv_str(&o, "name", name);
+    json_key(&o, "labels");
+    json_object_begin(&o);
+    for (struct json_iter it = json_iter(json_get(j, "labels")); json_next(&it);)
+        json_kv_str(&o, it.key, json_str(it.value));
+    if (is_virtual)
+        json_kv_str(&o, NAME_LABEL_NODE_TYPE, NAME_NODE_TYPE_VIRTUAL);
+    if (json_get(j, "gpus") != NULL)
+        json_kv_str(&o, NAME_LABEL_GPU_MODE, "cgpu");
+    json_object_end(&o);
+    put_node_annotations(w, j, &o);
+    json_object_end(&o);
+    json_key(&o, "spec");
+    json_object_begin(&o);
+    if (is_virtual)
+        json_key(&o, "taints"), json_put_raw(&o,
+                                             "[{\"key\":\"" NAME_TAINT_VIRTUAL
+                                             "\",\"value\":\"" NAME_TAINT_VIRTUAL_VALUE
+                                             "\",\"effect\":\"NoSchedule\"}]",
+                                             strlen("[{\"key\":\"" NAME_TAINT_VIRTUAL
+                                                    "\",\"value\":\"" NAME_TAINT_VIRTUAL_VALUE
+                                                    "\",\"effect\":\"NoSchedule\"}]"));
+    json_object_end(&o);
+    json_key(&o, "status");
+    json_object_begin(&o);
+    json_key(&o, "allocatable");
+    json_object_begin(&o);
+    json_kv_str(&o, "cpu", json_get_str(j, "cpu") != NULL ? json_get_str(j, "cpu") : "4");
+    json_kv_str(&o, "memory", "64Gi");
+    json_kv_str(&o, "pods", "110");
+    if (json_get_int(j, "gib", &gib))
+        json_kv_int(&o, NAME_RES_GPU_MEM, gib);
+    json_object_end(&o);
+    json_object_end(&o);
+    json_object_end(&o);
+    (void)map_put(&w->nodes, arena_strdup(&w->arena, name),
+                  arena_strdup(&w->arena, strbuf_str(&text)));
+}
+
+static void put_policy(struct world *w, json *j)
+{
+    AUTO_STRBUF text = {0};
+    struct json_writer o;
+    int64_t created = w->now_s;
+    const char *name = json_get_str(j, "name"), *uid = json_get_str(j, "uid");
+    (void)json_get_int(j, "created", &created);
+    json_writer_init(&o, &text);
+    json_object_begin(&o);
+    json_key(&o, "metadata");
+    json_object_begin(&o);
+    json_kv_str(&o, "name", name);
+    json_kv_str(&o, "namespace", "d");
+    json_kv_str(&o, "uid", uid != NULL ? uid : arena_printf(&w->arena, "uid-%s", name));
+    put_time(&o, "creationTimestamp", created);
+    json_object_end(&o);
+    put_object(&o, "spec", json_get(j, "spec"));
+    json_object_end(&o);
+    (void)map_put(&w->policies, arena_strdup(&w->arena, name),
+                  arena_strdup(&w->arena, strbuf_str(&text)));
+}
+
+static const char *pod_text(struct world *w, const char *name, json *j, const char *node)
+{
+    AUTO_STRBUF text = {0};
+    struct json_writer o;
+    int64_t priority = 0;
+    (void)json_get_int(j, "priority", &priority);
+    json_writer_init(&o, &text);
+    json_object_begin(&o);
+    json_key(&o, "metadata");
+    json_object_begin(&o);
+    json_kv_str(&o, "name", name);
+    json_kv_str(&o, "namespace",
+                json_get_str(j, "namespace") != NULL ? json_get_str(j, "namespace") : "d");
+    json_kv_str(&o, "uid", arena_printf(&w->arena, "u-%s", name));
+    put_time(&o, "creationTimestamp", w->now_s);
+    json_key(&o, "labels");
+    if (json_get(j, "labels") != NULL)
+        json_put_value(&o, json_get(j, "labels"));
+    else
+        json_put_raw(&o, "{\"app\":\"web\"}", strlen("{\"app\":\"web\"}"));
+    put_object(&o, "annotations", json_get(j, "annotations"));
+    json_object_end(&o);
+    json_key(&o, "spec");
+    json_object_begin(&o);
+    json_kv_str(&o, "schedulerName", NAME_SCHEDULER);
+    json_kv_int(&o, "priority", priority);
+    if (node != NULL)
+        json_kv_str(&o, "nodeName", node);
+    put_object(&o, "nodeSelector", json_get(j, "nodeSelector"));
+    json_key(&o, "containers");
+    json_array_begin(&o);
+    json_object_begin(&o);
+    json_kv_str(&o, "name", "c");
+    json_key(&o, "resources");
+    json_object_begin(&o);
+    json_key(&o, "requests");
+    if (json_get(j, "requests") != NULL)
+        json_put_value(&o, json_get(j, "requests"));
+    else
+        json_put_raw(&o, "{\"cpu\":\"1\"}", strlen("{\"cpu\":\"1\"}"));
+    put_object(&o, "limits", json_get(j, "limits"));
+    json_object_end(&o);
+    json_object_end(&o);
+    json_array_end(&o);
+    json_object_end(&o);
+    json_object_end(&o);
+    return arena_strdup(&w->arena, strbuf_str(&text));
+}
+
+/* ---- into a model ---- */
+
+static uint32_t take_node(struct world *w, struct cluster *c, const char *text)
+{
+    AUTO_JSON *doc = NULL;
+    struct node *n;
+    struct error err = ERROR_INIT;
+    if (decode_node(parse(w, text, &doc), &n, &err) < 0)
+        fail_msg("%s: %s", where(w, "node"), err.text);
+    return cluster_put_node(c, n);
+}
+
+static uint32_t take_policy(struct world *w, struct cluster *c, const char *text)
+{
+    AUTO_JSON *doc = NULL;
+    struct policy *p;
+    struct error err = ERROR_INIT;
+    if (decode_resource_policy(parse(w, text, &doc), &p, &err) < 0)
+        fail_msg("%s: %s", where(w, "policy"), err.text);
+    return policies_put(c, p);
+}
+
+static uint32_t take_pod(struct world *w, struct cluster *c, const char *text, bool terminating,
+                         const struct cluster_hooks *hooks)
+{
+    AUTO_JSON *doc = NULL;
+    struct pod *p;
+    struct error err = ERROR_INIT;
+    if (decode_pod(parse(w, text, &doc), &p, &err) < 0)
+        fail_msg("%s: %s", where(w, "pod"), err.text);
+    p->terminating |= terminating;
+    return cluster_put_pod(c, p, hooks);
+}
+
+/* ---- what must always hold ---- */
+
+/* The watch shows what was bound, with what the Binding wrote. */
+static void confirm(struct world *w)
+{
+    const char *key;
+    void *value;
+    struct VEC(char *) texts = {0};
+    for (size_t i = 0; map_next(&w->cluster->pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        AUTO_STRBUF text = {0};
+        if (cp->state != CLUSTER_ASSUMED)
+            continue;
+        dump_one_pod(cp, &text);
+        vec_push(&texts, mem_strdup(strbuf_str(&text)));
+    }
+    for (size_t i = 0; i < texts.len; i++) {
+        wake(w, take_pod(w, w->cluster, texts.items[i], false, &w->run.hooks));
+        free(texts.items[i]);
+    }
+    vec_deinit(&texts);
+}
+
+/* From what the API server has: pods before nodes before policies, the other way round than here. */
+static void restart(struct world *w, struct cluster *to)
+{
+    const char *key;
+    void *value;
+    cluster_init(to, NAME_SCHEDULER);
+    for (size_t i = 0; map_next(&w->cluster->pods, &i, &key, &value);) {
+        AUTO_STRBUF text = {0};
+        const struct cluster_pod *cp = value;
+        dump_one_pod(cp, &text);
+        (void)take_pod(w, to, strbuf_str(&text), cp->pod->terminating, NULL);
+    }
+    for (size_t i = 0; map_next(&w->nodes, &i, &key, &value);)
+        (void)take_node(w, to, value);
+    for (size_t i = 0; map_next(&w->policies, &i, &key, &value);)
+        (void)take_policy(w, to, value);
+    policies_set_now(to, (begin_s + w->now_s) * 1000000000);
+}
+
+static void check_restart(struct world *w)
+{
+    struct cluster again;
+    const char *key;
+    void *value;
+    restart(w, &again);
+    for (size_t i = 0; map_next(&w->cluster->pods, &i, &key, &value);) {
+        const struct cluster_pod *was = value, *is = cluster_find_pod(&again, key);
+        expect_int(where(w, arena_printf(&w->arena, "unit of %s after a restart", key)),
+                   policies_unit_of(was), policies_unit_of(is));
+        expect_true(where(w, arena_printf(&w->arena, "%s counts alike after a restart", key)),
+                    policies_digest(was) == policies_digest(is));
+    }
+    cluster_deinit(&again);
+}
+
+/* How many count beyond the max of any unit; what was there before a policy may be more than it allows. */
+static int64_t count_beyond(const struct cluster *c)
+{
+    int64_t beyond = 0;
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&c->policies.groups, &i, &key, &value);) {
+        const struct policies_group *g = value;
+        const struct policy *p = g->of->policy;
+        for (size_t u = 0; u < p->units_len; u++) {
+            int64_t n = 0;
+            const char *pod;
+            void *at;
+            for (size_t k = 0; map_next(&c->pods, &k, &pod, &at);) {
+                const struct cluster_pod *cp = at;
+                n += cp->seat.group == g && policies_unit_of(cp) == (int32_t)u &&
+                     !(cp->pod->terminating && p->ignore_terminating) &&
+                     !(cp->seat.previous && p->ignore_previous);
+            }
+            if (p->units[u].max >= 0)
+                beyond += num_max(n - p->units[u].max, 0);
+        }
+    }
+    return beyond;
+}
+
+static void settle(struct world *w)
+{
+    int64_t before = count_beyond(w->cluster);
+    policies_set_now(w->cluster, (begin_s + w->now_s) * 1000000000);
+    replay_run_all(&w->run);
+    expect_true(where(w, "no unit beyond its max"), count_beyond(w->cluster) <= before);
+    confirm(w);
+    replay_run_all(&w->run);
+    confirm(w);
+    expect_int(where(w, "what is remembered and the plugins disagree"), 0,
+               (int64_t)w->cluster->classes->disagreed);
+    check_restart(w);
+}
+
+/* ---- steps ---- */
+
+static struct cluster_pod *find(struct world *w, const char *name)
+{
+    struct cluster_pod *cp = cluster_find_pod(w->cluster, arena_printf(&w->arena, "d/%s", name));
+    if (cp == NULL)
+        cp = cluster_find_pod(w->cluster, arena_printf(&w->arena, "e/%s", name));
+    return cp;
+}
+
+static void do_pods(struct world *w, json *step)
+{
+    for (struct json_iter it = json_iter(json_get(step, "pods")); json_next(&it);)
+        wake(w, take_pod(w, w->cluster, pod_text(w, json_str(it.value), step, NULL), false,
+                         &w->run.hooks));
+}
+
+static void do_bound(struct world *w, json *step)
+{
+    for (struct json_iter it = json_iter(json_get(step, "bound")); json_next(&it);)
+        wake(w, take_pod(w, w->cluster,
+                         pod_text(w, arena_strndup(&w->arena, it.key, it.key_len), step,
+                                  json_str(it.value)),
+                         false, &w->run.hooks));
+}
+
+static void do_terminate(struct world *w, json *list)
+{
+    for (struct json_iter it = json_iter(list); json_next(&it);) {
+        AUTO_STRBUF text = {0};
+        struct cluster_pod *cp = find(w, json_str(it.value));
+        assert_non_null(cp);
+        dump_one_pod(cp, &text);
+        wake(w, take_pod(w, w->cluster, strbuf_str(&text), true, &w->run.hooks));
+    }
+}
+
+static void do_remove(struct world *w, json *list)
+{
+    for (struct json_iter it = json_iter(list); json_next(&it);) {
+        struct cluster_pod *cp = find(w, json_str(it.value));
+        assert_non_null(cp);
+        const char *key = arena_strdup(&w->arena, cp->pod->key);
+        wake(w, cluster_remove_pod(w->cluster, key, NULL, &w->run.hooks));
+    }
+}
+
+static void do_policies(struct world *w, json *list)
+{
+    for (struct json_iter it = json_iter(list); json_next(&it);) {
+        put_policy(w, it.value);
+        wake(w, take_policy(w, w->cluster, map_get(&w->policies, json_get_str(it.value, "name"))));
+    }
+}
+
+static void do_nodes(struct world *w, json *nodes)
+{
+    for (struct json_iter it = json_iter(nodes); json_next(&it);) {
+        const char *name = arena_strndup(&w->arena, it.key, it.key_len);
+        put_node(w, name, it.value);
+        wake(w, take_node(w, w->cluster, map_get(&w->nodes, name)));
+    }
+}
+
+/* Time goes by: whom that alone may help is woken, as the shell's timer would. */
+static void do_wait(struct world *w, int64_t s)
+{
+    const char *key;
+    void *value;
+    bool due = false;
+    w->now_s += s;
+    for (size_t i = 0; map_next(&w->cluster->gangs, &i, &key, &value);) {
+        int64_t at = policies_due_ns(w->cluster, value);
+        due |= at > 0 && at <= (begin_s + w->now_s) * 1000000000;
+    }
+    if (due)
+        wake(w, EVENT_POLICY);
+}
+
+static void do_restart(struct world *w)
+{
+    struct cluster *again = mem_new(struct cluster, 1);
+    restart(w, again);
+    replay_run_deinit(&w->run);
+    cluster_deinit(w->cluster);
+    free(w->cluster);
+    w->cluster = again;
+    replay_run_init(&w->run, w->cluster);
+    w->away = 0;
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&w->cluster->gangs, &i, &key, &value);)
+        queue_touch(&w->run.queue, value, w->run.now_ms);
+}
+
+/* ---- what is expected ---- */
+
+static void check_count(struct world *w, const char *what, int64_t expected)
+{
+    int64_t n = 0;
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&w->cluster->pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        const char *is = cp->on == NULL ? "waiting"
+                         : policies_unit_of(cp) == POLICIES_NO_UNIT
+                             ? "elsewhere"
+                             : arena_printf(&w->arena, "units[%d]", (int)policies_unit_of(cp));
+        n += str_eq(is, what);
+    }
+    expect_int(where(w, what), expected, n);
+}
+
+static void check_where(struct world *w, json *expected)
+{
+    for (struct json_iter it = json_iter(expected); json_next(&it);) {
+        const char *name = arena_strndup(&w->arena, it.key, it.key_len);
+        int64_t n = 0;
+        if (json_int(it.value, &n)) {
+            check_count(w, name, n);
+            continue;
+        }
+        const struct cluster_pod *cp = find(w, name);
+        expect_str(where(w, name), json_str(it.value),
+                   cp == NULL       ? "gone"
+                   : cp->on != NULL ? cp->on->name
+                                    : "waiting");
+    }
+}
+
+static void check_why(struct world *w, json *why)
+{
+    for (struct json_iter it = json_iter(why); json_next(&it);) {
+        const struct cluster_pod *cp = find(w, arena_strndup(&w->arena, it.key, it.key_len));
+        assert_non_null(cp);
+        const char *is = replay_run_why(cp);
+        if (strstr(is, json_str(it.value)) == NULL)
+            fail_msg("%s: expected '%s' in '%s'", where(w, "why"), json_str(it.value), is);
+    }
+}
+
+static void check_sent_away(struct world *w, json *list)
+{
+    AUTO_STRBUF expected = {0};
+    AUTO_STRBUF got = {0};
+    for (struct json_iter it = json_iter(list); json_next(&it);)
+        strbuf_addf(&expected, "%s ", json_str(it.value));
+    for (size_t i = w->away; i < w->run.away.len; i++)
+        strbuf_addf(&got, "%s ", strchr(w->run.away.items[i].pod, '/') + 1);
+    expect_str(where(w, "sent away"), strbuf_str(&expected), strbuf_str(&got));
+}
+
+/* What is written into a pod with its Binding, beside the unit itself. */
+static void check_written(struct world *w, json *written)
+{
+    for (struct json_iter it = json_iter(written); json_next(&it);) {
+        const struct cluster_pod *cp = find(w, arena_strndup(&w->arena, it.key, it.key_len));
+        assert_non_null(cp);
+        struct labels notes = policies_annotations(cp, &w->arena),
+                      labels = policies_labels(cp, &w->arena);
+        for (struct json_iter at = json_iter(it.value); json_next(&at);) {
+            const char *key = arena_strndup(&w->arena, at.key, at.key_len), *got = NULL;
+            for (size_t i = 0; i < notes.len; i++)
+                got = str_eq(notes.items[i].key, key) ? notes.items[i].value : got;
+            for (size_t i = 0; i < labels.len; i++)
+                got = str_eq(labels.items[i].key, key) ? labels.items[i].value : got;
+            expect_str(where(w, key), json_is_null(at.value) ? NULL : json_str(at.value), got);
+        }
+    }
+}
+
+static void check_status(struct world *w, json *status)
+{
+    for (struct json_iter it = json_iter(status); json_next(&it);) {
+        const char *key = arena_printf(&w->arena, "d/%.*s", (int)it.key_len, it.key);
+        const struct policy *p = policies_find(w->cluster, key);
+        struct policies_line *lines;
+        int64_t waiting;
+        size_t i = 0, n = policies_lines(w->cluster, p, &w->arena, &lines, &waiting);
+        expect_int(where(w, "lines"), (int64_t)json_len(it.value), (int64_t)n);
+        for (struct json_iter at = json_iter(it.value); json_next(&at); i++)
+            expect_str(where(w, "status"), json_str(at.value),
+                       arena_printf(&w->arena, "%lld%s%s", (long long)lines[i].pods,
+                                    lines[i].skipped != NULL ? " " : "",
+                                    str_or_empty(lines[i].skipped)));
+    }
+}
+
+static void run_step(struct world *w, json *step)
+{
+    int64_t s = 0;
+    w->away = w->run.away.len;
+    if (json_get(step, "nodes") != NULL)
+        do_nodes(w, json_get(step, "nodes"));
+    do_policies(w, json_get(step, "policies"));
+    const char *drop = json_get_str(step, "dropPolicy");
+    if (drop != NULL) {
+        (void)map_remove(&w->policies, drop);
+        wake(w, policies_remove(w->cluster, arena_printf(&w->arena, "d/%s", drop), NULL));
+    }
+    if (json_get_bool(step, "restart", false))
+        do_restart(w);
+    do_bound(w, step);
+    do_pods(w, step);
+    do_terminate(w, json_get(step, "terminate"));
+    do_remove(w, json_get(step, "remove"));
+    if (json_get_int(step, "wait", &s))
+        do_wait(w, s);
+    settle(w);
+    check_where(w, json_get(step, "expect"));
+    check_why(w, json_get(step, "why"));
+    if (json_get(step, "sentAway") != NULL)
+        check_sent_away(w, json_get(step, "sentAway"));
+    check_written(w, json_get(step, "written"));
+    check_status(w, json_get(step, "status"));
+    w->step++;
+}
+
+static void run_case(json *row)
+{
+    static const char *const known[] = {
+        "nodes",  "policies",    "dropPolicy", "restart", "bound",    "pods",         "terminate",
+        "remove", "wait",        "expect",     "why",     "sentAway", "written",      "status",
+        "labels", "annotations", "requests",   "limits",  "priority", "nodeSelector", "namespace"};
+    struct world w = {.name = json_get_str(row, "name"), .cluster = mem_new(struct cluster, 1)};
+    assert_non_null(w.name);
+    cluster_init(w.cluster, NAME_SCHEDULER);
+    arena_init(&w.arena, 0);
+    map_init(&w.nodes);
+    map_init(&w.policies);
+    replay_run_init(&w.run, w.cluster);
+    do_nodes(&w, json_get(row, "nodes"));
+    do_policies(&w, json_get(row, "policies"));
+    for (struct json_iter it = json_iter(json_get(row, "steps")); json_next(&it);) {
+        for (struct json_iter at = json_iter(it.value); json_next(&at);) {
+            bool is_known = false;
+            for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+                is_known |=
+                    strlen(known[i]) == at.key_len && memcmp(known[i], at.key, at.key_len) == 0;
+            expect_true(where(&w, arena_printf(&w.arena, "%.*s is a word of the table",
+                                               (int)at.key_len, at.key)),
+                        is_known);
+        }
+        run_step(&w, it.value);
+    }
+    replay_run_deinit(&w.run);
+    map_deinit(&w.nodes);
+    map_deinit(&w.policies);
+    cluster_deinit(w.cluster);
+    free(w.cluster);
+    arena_deinit(&w.arena);
+}
+
+static void all_cases_come_out_as_the_table_says(void **state)
+{
+    (void)state;
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    if (file_read(CASES, 1 << 20, &text, &err) < 0 ||
+        json_parse(&doc, strbuf_str(&text), text.len, &err) < 0)
+        fail_msg("%s: %s", CASES, err.text);
+    json *cases = json_get(json_root(doc), "cases");
+    size_t live = 0;
+    expect_true("at least 60 cases", json_len(cases) >= 60);
+    for (struct json_iter it = json_iter(cases); json_next(&it);) {
+        live += json_get_bool(it.value, "live", false);
+        run_case(it.value);
+    }
+    expect_true("a third of them for clusters, too", 3 * live >= json_len(cases));
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_cases_come_out_as_the_table_says)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
