@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kubectl/doctor.h"
+#include "kubectl/facts.h"
 #include "kubectl/grid.h"
 #include "kubectl/load.h"
 #include "kubectl/report.h"
@@ -69,8 +71,8 @@ static const struct option_row main_rows[] = {
 static const struct option_program program = {
     .name = PROGRAM,
     .summary = "shared GPU cards of a cluster, and who holds them",
-    .synopsis =
-        "[-d] [-o json] [-w] [NODE]\n    " PROGRAM " why POD\n    " PROGRAM " topology NODE",
+    .synopsis = "[-d] [-o json] [-w] [NODE]\n    " PROGRAM " why POD\n    " PROGRAM
+                " topology NODE\n    " PROGRAM " doctor",
     .description =
         "With this program in PATH, `kubectl inspect cgpu` prints each node in a shared mode (cgpu, "
         "core_mem, share, mps) with what is allocated of each card, in GiB, and the sum of the "
@@ -84,12 +86,18 @@ static const struct option_program program = {
         "`topology NODE` prints how the node's cards are linked, as nvidia-smi names the links, and "
         "which pod holds which card.\n"
         "\n"
+        "`doctor` looks at the whole installation (programs, rights, webhook, policies, nodes, "
+        "claims) and prints what is wrong and what to do. It asks as the user of the kubeconfig, "
+        "and says what it may not ask. Nothing is changed: the pod by which the webhook is tried "
+        "is created with dryRun=All.\n"
+        "\n"
         "Nodes and pods are listed once each. Colours are used on a terminal only, and not when "
         "NO_COLOR is set. Characters that a terminal could take for a command are shown as '?'. A "
         "node whose inventory cannot be read is named on standard error.",
     .trailer = "EXIT STATUS\n"
                "    0  printed\n"
-               "    1  the cluster could not be asked, or there is no such node or pod\n"
+               "    1  the cluster could not be asked, there is no such node or pod, or doctor has "
+               "findings\n"
                "    2  wrong options\n"
                "\n"
                "EXAMPLES\n"
@@ -97,6 +105,7 @@ static const struct option_program program = {
                "    kubectl inspect cgpu -d gpu-node-1\n"
                "    kubectl inspect cgpu why team-a/train-0\n"
                "    kubectl inspect cgpu topology gpu-node-1\n"
+               "    kubectl inspect cgpu doctor\n"
                "    kubectl inspect cgpu -o json --context=production\n",
     .max_operands = 2,
 };
@@ -106,7 +115,7 @@ struct app {
     struct kube_options kube;
     struct kube_config *config;
     struct kube_client *client;
-    const char *command; /* "why", "topology" or NULL */
+    const char *command; /* "why", "topology", "doctor" or NULL */
     const char *subject; /* NODE or POD; NULL */
     bool colours;
 };
@@ -128,7 +137,7 @@ static int complain(const char *text, int status)
     return status;
 }
 
-/* ---- one answer ---- */
+/* ---- one answer: -1 failed, 1 there are findings ---- */
 
 static const struct pod *find_pod(const struct load *l, const char *key)
 {
@@ -154,12 +163,30 @@ static int explain(const struct app *app, const struct load *l, const struct rep
     return 0;
 }
 
+static int diagnose(const struct app *app, const struct load *l, const struct view *v,
+                    struct arena *a, struct strbuf *out, struct error *err)
+{
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    if (facts_fetch(app->client, &app->kube, l, &text, err) < 0 ||
+        json_parse(&doc, strbuf_str(&text), text.len, err) < 0)
+        return -1;
+    struct doctor d = {.facts = json_root(doc), .view = v, .arena = a};
+    doctor_examine(&d);
+    doctor_print(&d, out);
+    int found = d.findings.len > 0;
+    vec_deinit(&d.findings);
+    return found;
+}
+
 static int answer(const struct app *app, const struct load *l, struct arena *a, struct strbuf *out,
                   struct error *err)
 {
     struct view v;
     view_build(&v, l->nodes.items, l->nodes.len, l->pods.items, l->pods.len, a);
     struct report r = {.view = &v, .colours = app->colours, .arena = a};
+    if (str_eq(app->command, "doctor"))
+        return diagnose(app, l, &v, a, out, err);
     for (size_t i = 0; i < v.nodes_len; i++)
         if (v.nodes[i].problem != NULL)
             (void)fprintf(stderr, PROGRAM ": node %s: %s%s\n", grid_clean(v.nodes[i].node->name, a),
@@ -237,7 +264,8 @@ static int run(struct app *app, struct error *err)
         return -1;
     if (app->main.watch)
         return watch(app, err);
-    return ask(app, &out, err) < 0 ? -1 : print(&out, err);
+    int result = ask(app, &out, err);
+    return result < 0 || print(&out, err) < 0 ? -1 : result;
 }
 
 /* ---- the command line ---- */
@@ -275,9 +303,15 @@ static int take_operands(struct app *app, const struct options_operands *o, stru
 {
     const char *first = o->len > 0 ? o->items[0] : NULL;
     bool command = o->len == 2;
+    if (o->len == 1 && str_eq(first, "doctor")) {
+        app->command = first;
+        return app->main.output == OUTPUT_JSON
+                   ? error_set(err, ERROR_INVALID, "doctor: has no output json")
+                   : 0;
+    }
     if (command && !str_eq(first, "why") && !str_eq(first, "topology"))
-        return error_set(err, ERROR_INVALID, "'%.64s' is no command; there are why and topology",
-                         first);
+        return error_set(err, ERROR_INVALID,
+                         "'%.64s' is no command; there are why, topology and doctor", first);
     if (!command && (str_eq(first, "why") || str_eq(first, "topology")))
         return error_set(err, ERROR_INVALID, "%s: needs the name of a %s", first,
                          str_eq(first, "why") ? "pod" : "node");
@@ -326,8 +360,8 @@ int main(int argc, char **argv)
         (void)sigaction(SIGINT, &ends, NULL);
         (void)sigaction(SIGTERM, &ends, NULL);
         kube_http_global_init();
-        if (run(&app, &err) < 0)
-            status = complain(err.text, 1);
+        int result = run(&app, &err);
+        status = result < 0 ? complain(err.text, 1) : result;
         kube_client_free(app.client);
         kube_config_free(app.config);
         kube_http_global_cleanup();

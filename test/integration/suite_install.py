@@ -258,6 +258,12 @@ def set_mode(c, node, mode):
     c.do("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"labels": {"ack.node.gpu.schedule": mode}}}, MERGE)
 
 
+def doctor(c, status):
+    done = subprocess.run([os.path.join(BUILD, "bin/kubectl-inspect-cgpu"), f"--kubeconfig={c.kubeconfig}", "doctor"], capture_output=True, text=True, timeout=60, check=False)
+    check_equal((done.returncode, done.stderr), (status, ""), f"doctor, which said:\n{done.stdout}\n")
+    return done.stdout
+
+
 def granted(c):
     """(verb, resource) of each program, as the API server has them now."""
     rights = {name: set() for name in ACCOUNTS.values()}
@@ -350,6 +356,16 @@ def install(suite):
     for pod in c.pods(ns):
         check_equal(pod["spec"]["schedulerName"], "ack-co-scheduler", "schedulerName, by the webhook")
         check(pod["metadata"]["annotations"].get("scheduler.framework.gpushare.allocation"), "the claim of " + pod["metadata"]["name"])
+
+    # The doctor agrees, and finds what is taken away.
+    text = doctor(c, 0)
+    check(text.startswith("0 findings; looked at 1 nodes, 2 cards"), f"the doctor of a healthy cluster says:\n{text}")
+    binding = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/cosched-plugin-nodes"
+    kept = c.get(binding)
+    c.do("DELETE", binding)
+    text = doctor(c, 1)
+    check("admission policy cosched-plugin-nodes: is not bound" in text and "\n1 finding;" in text, f"without a policy's binding the doctor says:\n{text}")
+    c.do("POST", os.path.dirname(binding), {**kept, "metadata": {k: kept["metadata"].get(k, {}) for k in ("name", "labels", "annotations")}})
 
     loads = upgrade_under_load(site, ns, values_path)
     use_every_right(site, ns)

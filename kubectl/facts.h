@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * facts - asks the API server for what doctor looks at. Reads only, but for two kinds of requests that change nothing: SubjectAccessReviews, and a pod created with
+ * dryRun=All, which shows whether the API server reaches the webhook and trusts it.
+ */
+#pragma once
+
+#include "kubectl/load.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "lib/kube/api.h"
+
+/* The JSON that doctor.h describes, appended to out. What may not be asked, or fails, is listed as unasked; -1 only when the server does not answer at all. */
+int facts_fetch(struct kube_client *client, const struct kube_options *o, const struct load *l,
+                struct strbuf *out, struct error *err);
