@@ -21,7 +21,8 @@
  * has not seen the new leaf yet meets an API server which trusts both. A pass that fails changes nothing that is served.
  *
  * Nor does one fail when the Secret is deleted or spoiled: the replica that sees it first still has the leaf and the bundle that
- * are in use (recover), and goes on as if only the CA's key were lost, by KEEPER_CA above.
+ * are in use (recover), and goes on as if only the CA's key were lost, by KEEPER_CA above. One that has just started does not; it keeps the CAs that are
+ * published in the bundle (adopt), so that the others stay trusted; and they serve its leaf only when its CA has settled (may_serve).
  *
  * A pass in which nothing has changed reads no certificate: OpenSSL's code, two megabytes of it, would never leave our memory (struct keeper.quiet).
  *
@@ -67,6 +68,7 @@ struct keeper {
     struct certs_pair served; /* what is installed; NULL: nothing */
     int64_t ends_s;           /* of it */
     char *bundle;             /* as last seen in the source */
+    char *trusted;            /* the last one that has settled; NULL: none */
     int64_t bundle_since_ms;  /* when that bundle was published; -1: not yet */
     bool published;
     int64_t next_due_s; /* when the next renewal is due; 0: not known */
@@ -217,6 +219,13 @@ static void recover(const struct keeper *k, struct vault_content *c, int64_t now
     c->leaf = (struct certs_pair){mem_strdup(k->served.cert_pem), mem_strdup(k->served.key_pem)};
 }
 
+/* There is no CA: but somebody may serve a certificate of those that are published. */
+static int adopt(struct keeper *k, struct vault_content *c, struct error *err)
+{
+    free(c->ca_bundle);
+    return vault_published(&k->vault, &c->ca_bundle, err);
+}
+
 static bool is_quiet(const struct keeper *k, const struct vault_content *c, int64_t now_s)
 {
     return c->resource_version && str_eq(k->quiet.version, c->resource_version) &&
@@ -254,7 +263,8 @@ static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
             note_quiet(k, c);
             return 0;
         }
-        if (keeper_renew(&k->policy, need, c, now_s, err) < 0)
+        if ((need == KEEPER_ALL && adopt(k, c, err) < 0) ||
+            keeper_renew(&k->policy, need, c, now_s, err) < 0)
             return -1;
         if (vault_write(&k->vault, c, err) == 0) {
             if (need != KEEPER_LEAF)
@@ -315,14 +325,33 @@ static int publish(struct keeper *k, const char *bundle, struct error *err)
     return 0;
 }
 
+/* Not yet when it is of a CA that the API server may not have seen, while what we serve is accepted. */
+static bool may_serve(const struct keeper *k, const struct vault_content *c, int64_t now_s)
+{
+    struct vault_content before = {.ca_bundle = c->ca_bundle, .leaf = k->served};
+    struct vault_content after = {.ca_bundle = k->trusted, .leaf = c->leaf};
+    return str_eq(k->served.cert_pem, c->leaf.cert_pem) || is_settled(k) ||
+           !is_accepted(&k->policy, &before, now_s) || is_accepted(&k->policy, &after, now_s);
+}
+
+static void note_trusted(struct keeper *k)
+{
+    if (!is_settled(k) || str_eq(k->trusted, k->bundle))
+        return;
+    free(k->trusted);
+    k->trusted = mem_strdup(k->bundle);
+}
+
 static int pass_secret(struct keeper *k, struct error *err)
 {
     struct vault_content c = {.resource_version = NULL};
     int rc = refresh(k, &c, err);
-    if (rc == 0)
+    if (rc == 0 && may_serve(k, &c, now_seconds()))
         rc = install(k, &c.leaf, err);
     if (rc == 0)
         rc = publish(k, c.ca_bundle, err);
+    if (rc == 0)
+        note_trusted(k);
     vault_content_deinit(&c);
     return rc;
 }
@@ -481,6 +510,7 @@ static void destroy(struct keeper *k)
     arena_deinit(&k->arena);
     certs_pair_deinit(&k->served);
     free(k->bundle);
+    free(k->trusted);
     free(k->quiet.version);
     free(k);
 }

@@ -149,6 +149,26 @@ static const struct kube_kind validating_kind = {.group = "admissionregistration
                                                  .resource = "validatingwebhookconfigurations",
                                                  .kind = "ValidatingWebhookConfiguration"};
 
+int vault_published(const struct vault *v, char **out, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    struct error why = ERROR_INIT;
+    const struct kube_kind *kind = v->webhook_config ? &kube_mutating_webhooks : &validating_kind;
+    const char *name = v->webhook_config ? v->webhook_config : v->validating_config;
+    *out = NULL;
+    if (!name)
+        return 0;
+    if (kube_get(v->client, kind, NULL, name, &doc, &why) < 0) {
+        if (why.code == ERROR_NOT_FOUND)
+            return 0;
+        *err = why;
+        return error_wrap(err, "webhook configuration %s", name);
+    }
+    json *first = json_at(json_get(json_root(doc), "webhooks"), 0);
+    *out = take_data(json_get(first, "clientConfig"), "caBundle");
+    return 0;
+}
+
 /* A bundle, and where it comes from. */
 struct source {
     const char *pem;

@@ -32,6 +32,8 @@ void vault_content_deinit(struct vault_content *c);
 int vault_read(const struct vault *v, struct vault_content *out, struct error *err);
 /* Creates the Secret, or replaces what we read. ERROR_CONFLICT: another replica was faster, read again. */
 int vault_write(const struct vault *v, const struct vault_content *c, struct error *err);
+/* The CAs that the configuration trusts now, as PEM, of its first webhook; *out NULL: none, or there is no configuration. Heap. */
+int vault_published(const struct vault *v, char **out, struct error *err);
 /* Makes caBundle of every webhook in the configurations this bundle. *changed: one of them was another. ERROR_NOT_FOUND: no such
  * configuration; ERROR_CONFLICT: it was changed meanwhile, or, of_secret, the bundle is not the Secret's any more. */
 int vault_publish(const struct vault *v, const char *ca_bundle, bool of_secret, bool *changed,

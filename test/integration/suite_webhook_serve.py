@@ -193,7 +193,7 @@ class Ring:
         self.listener.close()
 
 
-@case("pods are created without a failure while both replicas restart in turn and certificates rotate", needs={"long"})
+@case("pods are created without a failure while both replicas restart in turn, certificates rotate and their Secret is deleted", needs={"long"})
 def life(suite):
     c = suite.cluster
     number = int(os.environ.get("COSCHED_CREATIONS", "500" if c.target == "real" else "100"))
@@ -224,7 +224,7 @@ def life(suite):
     replicas = [replica(), replica()]
     wait_until(lambda: c.request("POST", f"/api/v1/namespaces/{ns}/pods?dryRun=All", limited("aliyun.com/gpu-mem", 3))[0] == 201, "the API server trusts our CA")
     expiry = lambda p: next(line for line in http_get(p.probes, "/metrics")[1].splitlines() if line.startswith("cosched_webhook_certificate_expiry"))
-    seen, made, restarts = {expiry(replicas[1])}, 0, 0
+    seen, made, restarts, deleted = {expiry(replicas[1])}, 0, 0, 0
     # Two restarts of each replica and three rotations at least, spread over the creations.
     while made < number or len(seen) < 4 or restarts < 4:
         body = limited("aliyun.com/gpu-mem", 3)
@@ -244,7 +244,10 @@ def life(suite):
             restarts += 1
         if made % 10 == 0:
             seen.add(expiry(replicas[1]))
+        # As people do who want new certificates. Now and then it happens just before a replica restarts.
+        if made % max(1, number // 4) == number // 7:
+            deleted += c.request("DELETE", f"/api/v1/namespaces/kube-public/secrets/cert-{ns}")[0] == 200
         check(made < 50 * number, f"after {made} creations: {len(seen) - 1} rotations, {restarts} restarts")
-    print(f"     {made} creations, {restarts} restarts, {len(seen) - 1} rotations or more: none failed", flush=True)
+    print(f"     {made} creations, {restarts} restarts, {len(seen) - 1} rotations or more, the Secret deleted {deleted} times: none failed", flush=True)
     for p in replicas:
         p.stop()

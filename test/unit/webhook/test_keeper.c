@@ -16,6 +16,7 @@
 #include "lib/base/httpd.h"
 #include "lib/base/metrics.h"
 #include "lib/kube/http.h"
+#include "test/unit/webhook/keeper_api.h"
 
 enum { DAY = 86400 };
 static const char *const names[] = {"hook.ns.svc"};
@@ -27,197 +28,6 @@ static const struct keeper_policy policy = {.names = names,
 static int64_t now_seconds(void)
 {
     return clock_wall_ns() / 1000000000;
-}
-
-/* ---- a small API server ----------------------------------------------------------------------- */
-
-struct api {
-    struct httpd *httpd;
-    struct kube_config *config;
-    pthread_mutex_t lock;
-    struct strbuf secret; /* its "data" as JSON; empty: there is none */
-    int secret_version;
-    bool has_config;
-    char *bundles[2]; /* caBundle of the two webhooks, base64 */
-    int config_version;
-    int conflicts; /* answer so many writes with 409 first */
-    /* another replica, which is quicker: puts this in the Secret and publishes it, when the configuration is read next */
-    const struct vault_content *quicker;
-    int undone; /* writes of caBundle that took the quicker one's CA out again */
-};
-
-static const struct kube_options kube = {
-    .max_reply_bytes = 1 << 20, .request_timeout_ms = 10000, .page_size = 500};
-
-static void answer(struct httpd_response *reply, int status, const char *text)
-{
-    reply->status = status;
-    reply->content_type = "application/json";
-    strbuf_adds(&reply->body, text);
-}
-
-static void answer_secret(struct api *api, const struct httpd_request *r,
-                          struct httpd_response *reply)
-{
-    bool exists = api->secret.len > 0;
-    if (str_eq(r->method, "GET")) {
-        if (!exists) {
-            answer(reply, 404, "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}");
-            return;
-        }
-        reply->content_type = "application/json";
-        strbuf_addf(&reply->body,
-                    "{\"metadata\":{\"name\":\"s\",\"resourceVersion\":\"%d\"},\"data\":%s}",
-                    api->secret_version, api->secret.ptr);
-        return;
-    }
-    AUTO_JSON *doc = NULL;
-    struct error err = ERROR_INIT;
-    if (json_parse(&doc, r->body, r->body_len, &err) < 0) {
-        answer(reply, 400, "{}");
-        return;
-    }
-    AUTO_STRBUF version;
-    strbuf_init(&version);
-    strbuf_addf(&version, "%d", api->secret_version);
-    const char *sent = json_get_str(json_get(json_root(doc), "metadata"), "resourceVersion");
-    bool create = str_eq(r->method, "POST");
-    if ((create && exists) || (!create && !str_eq(sent, version.ptr)) || api->conflicts > 0) {
-        api->conflicts -= api->conflicts > 0;
-        answer(reply, 409, "{\"kind\":\"Status\",\"code\":409,\"reason\":\"Conflict\"}");
-        return;
-    }
-    struct json_writer w;
-    strbuf_reset(&api->secret);
-    json_writer_init(&w, &api->secret);
-    json_put_value(&w, json_get(json_root(doc), "data"));
-    api->secret_version++;
-    answer(reply, create ? 201 : 200, "{}");
-}
-
-static void put_base64(struct json_writer *w, const char *key, const char *value)
-{
-    AUTO_STRBUF text = {0};
-    base64_encode(value, strlen(value), &text);
-    json_kv_str(w, key, strbuf_str(&text));
-}
-
-static void put_secret(struct api *api, const struct vault_content *c)
-{
-    struct json_writer w;
-    strbuf_reset(&api->secret);
-    json_writer_init(&w, &api->secret);
-    json_object_begin(&w);
-    put_base64(&w, "ca.crt", c->ca_bundle);
-    put_base64(&w, "ca.key", c->ca_key);
-    put_base64(&w, "tls.crt", c->leaf.cert_pem);
-    put_base64(&w, "tls.key", c->leaf.key_pem);
-    json_object_end(&w);
-    api->secret_version++;
-}
-
-static void be_quicker(struct api *api)
-{
-    AUTO_STRBUF text = {0};
-    base64_encode(api->quicker->ca_bundle, strlen(api->quicker->ca_bundle), &text);
-    put_secret(api, api->quicker);
-    for (int i = 0; i < 2; i++) {
-        free(api->bundles[i]);
-        api->bundles[i] = strdup(text.ptr);
-    }
-    api->config_version++;
-    api->quicker = NULL;
-}
-
-static void patch_config(struct api *api, const struct httpd_request *r)
-{
-    AUTO_JSON *doc = NULL;
-    struct error err = ERROR_INIT;
-    if (json_parse(&doc, r->body, r->body_len, &err) < 0)
-        return;
-    for (struct json_iter it = json_iter(json_root(doc)); json_next(&it);) {
-        const char *path = json_get_str(it.value, "path");
-        int i = str_eq(path, "/webhooks/0/clientConfig/caBundle")   ? 0
-                : str_eq(path, "/webhooks/1/clientConfig/caBundle") ? 1
-                                                                    : -1;
-        if (i < 0)
-            continue;
-        /* A bundle only ever grows here: one that is shorter lacks a CA. */
-        api->undone +=
-            strlen(str_or_empty(json_get_str(it.value, "value"))) < strlen(api->bundles[i]);
-        free(api->bundles[i]);
-        api->bundles[i] = strdup(str_or_empty(json_get_str(it.value, "value")));
-    }
-    api->config_version++;
-}
-
-static void answer_config(struct api *api, const struct httpd_request *r,
-                          struct httpd_response *reply)
-{
-    if (!api->has_config) {
-        answer(reply, 404, "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\"}");
-        return;
-    }
-    if (str_eq(r->method, "PATCH"))
-        patch_config(api, r);
-    else if (api->quicker)
-        be_quicker(api);
-    reply->content_type = "application/json";
-    strbuf_addf(
-        &reply->body,
-        "{\"metadata\":{\"name\":\"w\",\"resourceVersion\":\"%d\"},\"webhooks\":["
-        "{\"clientConfig\":{\"caBundle\":\"%s\"}},{\"clientConfig\":{\"caBundle\":\"%s\"}}]}",
-        api->config_version, api->bundles[0], api->bundles[1]);
-}
-
-static void handle(void *arg, const struct httpd_request *r, struct httpd_response *reply)
-{
-    struct api *api = arg;
-    pthread_mutex_lock(&api->lock);
-    if (str_starts(r->path, "/api/v1/namespaces/ns/secrets"))
-        answer_secret(api, r, reply);
-    else if (str_ends(r->path, "/mutatingwebhookconfigurations/w"))
-        answer_config(api, r, reply);
-    else
-        answer(reply, 404, "{}");
-    pthread_mutex_unlock(&api->lock);
-}
-
-static void api_start(struct api *api)
-{
-    *api = (struct api){.secret_version = 1, .config_version = 1};
-    pthread_mutex_init(&api->lock, NULL);
-    strbuf_init(&api->secret);
-    api->bundles[0] = strdup("");
-    api->bundles[1] = strdup("");
-    struct error err = ERROR_INIT;
-    struct httpd_config config = {.address = "127.0.0.1",
-                                  .threads = 1,
-                                  .max_body_bytes = 1 << 20,
-                                  .handler = handle,
-                                  .arg = api};
-    if (httpd_start(&api->httpd, &config, &err) < 0)
-        fail_msg("%s", err.text);
-    AUTO_STRBUF text;
-    strbuf_init(&text);
-    strbuf_addf(&text,
-                "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-                "clusters: [{name: k, cluster: {server: \"http://127.0.0.1:%u\"}}]\n"
-                "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
-                "users: [{name: u, user: {token: t}}]\n",
-                (unsigned)httpd_port(api->httpd));
-    if (kube_config_parse(&api->config, text.ptr, text.len, NULL, "", false, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-static void api_stop(struct api *api)
-{
-    httpd_stop(api->httpd);
-    kube_config_free(api->config);
-    strbuf_deinit(&api->secret);
-    free(api->bundles[0]);
-    free(api->bundles[1]);
-    pthread_mutex_destroy(&api->lock);
 }
 
 /* What a replica's server would know. */
@@ -309,6 +119,12 @@ static const struct keeper_options usual = {.service = "hook",
                                             .leaf_life_ms = 3600000,
                                             .check_ms = 50};
 
+/* What a replica with these options makes. */
+static const char *const all[] = {
+    "hook.ns.svc", "hook.ns.svc.cluster.local", "hook.ns", "hook", "127.0.0.1", "extra.example"};
+static const struct keeper_policy of_usual = {
+    .names = all, .names_len = 6, .ca_life_s = 3600 * 24, .leaf_life_s = 3600};
+
 static void published_bundle(struct api *api, struct strbuf *out)
 {
     pthread_mutex_lock(&api->lock);
@@ -323,9 +139,6 @@ static void replicas_share_one_ca(void **state)
     struct api api;
     struct replica a;
     struct replica b;
-    static const char *const all[] = {"hook.ns.svc", "hook.ns.svc.cluster.local",
-                                      "hook.ns",     "hook",
-                                      "127.0.0.1",   "extra.example"};
     struct error err = ERROR_INIT;
     AUTO_STRBUF bundle;
     strbuf_init(&bundle);
@@ -464,6 +277,61 @@ static void a_secret_that_is_deleted_costs_no_trust(void **state)
     expect_done();
 }
 
+/* Another replica still serves a certificate of the CA that is published; the Secret is gone, and a new replica is the first to see it. */
+static void a_new_replica_keeps_the_published_cas(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct error err = ERROR_INIT;
+    struct vault_content old = {0};
+    AUTO_STRBUF bundle = {0};
+    api_start(&api);
+    api.has_config = true;
+    assert_int_equal(0, keeper_renew(&policy, KEEPER_ALL, &old, now_seconds(), &err));
+    set_bundles(&api, old.ca_bundle);
+    replica_start(&a, &usual, &api);
+    wait_for("the new one", &a, 1, true, true);
+    expect_trusted("is trusted", &api, &a);
+    published_bundle(&api, &bundle);
+    if (certs_check(strbuf_str(&bundle), &old.leaf, names, 1, now_seconds(), &err) < 0)
+        expect_str("the old one is too", "", err.text);
+    replica_stop(&a);
+    vault_content_deinit(&old);
+    api_stop(&api);
+    expect_done();
+}
+
+static void a_leaf_of_a_new_ca_waits_until_that_has_settled(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct error err = ERROR_INIT;
+    struct vault_content c = {0};
+    struct keeper_options o = usual;
+    o.settle_ms = o.leaf_life_ms / 3;
+    api_start(&api);
+    api.has_config = true;
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_ALL, &c, now_seconds(), &err));
+    put_secret(&api, &c);
+    replica_start(&a, &o, &api);
+    wait_for("the first", &a, 1, true, true);
+    /* Another replica, which has lost its memory, is at the end of the way at once. */
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_CA, &c, now_seconds(), &err));
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_LEAF, &c, now_seconds(), &err));
+    pthread_mutex_lock(&api.lock);
+    put_secret(&api, &c);
+    pthread_mutex_unlock(&api.lock);
+    wait_for_pass(&a);
+    expect_int("nothing else is served", 1, a.installs);
+    expect_trusted("and that is trusted", &api, &a);
+    replica_stop(&a);
+    vault_content_deinit(&c);
+    api_stop(&api);
+    expect_done();
+}
+
 static void a_replica_that_was_held_up_undoes_nothing(void **state)
 {
     (void)state;
@@ -471,11 +339,6 @@ static void a_replica_that_was_held_up_undoes_nothing(void **state)
     struct replica a;
     struct error err = ERROR_INIT;
     struct vault_content newer = {0};
-    static const char *const all[] = {"hook.ns.svc", "hook.ns.svc.cluster.local",
-                                      "hook.ns",     "hook",
-                                      "127.0.0.1",   "extra.example"};
-    struct keeper_policy of_usual = {
-        .names = all, .names_len = 6, .ca_life_s = 3600 * 24, .leaf_life_s = 3600};
     api_start(&api);
     api.has_config = true;
     /* [CA1 | leaf of CA1] is in the Secret; while the replica is on its way to the configuration, another one goes on to [CA2 CA1 | leaf of CA2]. */
@@ -573,6 +436,8 @@ int main(void)
         cmocka_unit_test(readiness_waits_for_the_configuration),
         cmocka_unit_test(a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew),
         cmocka_unit_test(a_secret_that_is_deleted_costs_no_trust),
+        cmocka_unit_test(a_new_replica_keeps_the_published_cas),
+        cmocka_unit_test(a_leaf_of_a_new_ca_waits_until_that_has_settled),
         cmocka_unit_test(a_replica_that_was_held_up_undoes_nothing),
         cmocka_unit_test(files_are_read_again_when_they_fit_together),
     };
