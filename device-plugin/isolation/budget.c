@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * budget - tokens are nanoseconds of device time. Time gives percent/100 of them, launches take them, and below zero launches wait.
+ *
+ * What a launch really needs is known only afterwards. So it is charged an estimate, and when the node's plugin has measured
+ * how much device time the container used, the difference between measured and charged is taken from the tokens (or given back)
+ * and the estimate moves towards what a launch was seen to need, by half of the way at most. In the long run the tokens that were
+ * taken are the time that was used, whatever the estimate: the limit is hard in the mean, and off by at most one
+ * measurement's time at any moment.
+ *
+ * Any process may do the refill or the correction, the swap of a time stamp decides who. One that dies right after the swap
+ * loses that one refill or correction for its container, and blocks nobody. The container's clock is the machine's: a
+ * stamp from the future (a region that somebody scribbled in) only means that nothing is refilled until then, for that container.
+ */
+#include "device-plugin/isolation/budget.h"
+
+#define MS UINT64_C(1000000)
+#define COST_MIN UINT64_C(200)
+#define COST_MAX (1000 * MS)
+#define DEBT_MAX (INT64_MIN / 4)
+
+static int64_t burst_ns(uint32_t percent)
+{
+    return (int64_t)(BUDGET_BURST_MS * MS * percent / 100);
+}
+
+static void add_tokens(struct region_card *c, int64_t ns, int64_t most)
+{
+    int64_t old = atomic_load(&c->tokens_ns), fresh;
+    do {
+        fresh = old > most ? most : old < DEBT_MAX ? DEBT_MAX : old; /* somebody scribbled in it */
+        fresh = fresh + ns > most ? most : fresh + ns;
+    } while (!atomic_compare_exchange_weak(&c->tokens_ns, &old, fresh));
+}
+
+static void refill(struct region_card *c, uint32_t percent, uint64_t now_ns)
+{
+    uint64_t last = atomic_load(&c->refilled_ns);
+    /* Small steps lose nothing but are not worth a swap. */
+    if (now_ns < last + BUDGET_WAIT_MIN_US * UINT64_C(1000) ||
+        !atomic_compare_exchange_strong(&c->refilled_ns, &last, now_ns))
+        return;
+    uint64_t gone = now_ns - last;
+    if (gone > 1000 * MS) /* more than could be saved up */
+        gone = 1000 * MS;
+    add_tokens(c, (int64_t)(gone * percent / 100), burst_ns(percent));
+}
+
+static uint64_t cost_of(const struct region_card *c)
+{
+    uint64_t cost = atomic_load_explicit(&c->cost_ns, memory_order_relaxed);
+    return cost == 0 ? BUDGET_COST_US * UINT64_C(1000) : cost > COST_MAX ? COST_MAX : cost;
+}
+
+/* What was measured since the last time, against what was charged. */
+static void correct(struct region_card *c, uint32_t percent, uint64_t stamp)
+{
+    uint64_t last = atomic_load(&c->settling_ns);
+    if (last == stamp || !atomic_compare_exchange_strong(&c->settling_ns, &last, stamp))
+        return;
+    uint64_t measured = atomic_load(&c->measured_ns), charged = atomic_load(&c->charged_ns);
+    uint64_t launches = atomic_load(&c->launches);
+    uint64_t used = measured - atomic_exchange(&c->settled_ns, measured);
+    uint64_t taken = charged - atomic_exchange(&c->settled_charged_ns, charged);
+    uint64_t n = launches - atomic_exchange(&c->settled_launches, launches);
+    if (last == 0 || used > 100000 * MS || taken > 100000 * MS)
+        return; /* the first one is where counting begins */
+    add_tokens(c, (int64_t)taken - (int64_t)used, burst_ns(percent));
+    if (n == 0)
+        return;
+    int64_t cost = (int64_t)cost_of(c);
+    /* Few launches say little: what they were charged and what they used may lie in different measurements. */
+    cost += ((int64_t)(used / n) - cost) * (int64_t)(n < 16 ? n : 16) / 32;
+    atomic_store(&c->cost_ns, cost < (int64_t)COST_MIN   ? COST_MIN
+                              : cost > (int64_t)COST_MAX ? COST_MAX
+                                                         : (uint64_t)cost);
+}
+
+static void look_at_measurement(struct region_card *c, uint32_t percent, uint64_t now_ns)
+{
+    uint64_t stamp = atomic_load(&c->measured_at_ns);
+    bool stale = stamp == 0 || stamp > now_ns + BUDGET_STALE_MS * MS ||
+                 now_ns > stamp + BUDGET_STALE_MS * MS;
+    uint64_t flags = atomic_load_explicit(&c->flags, memory_order_relaxed);
+    if (stale != ((flags & REGION_UNMEASURED) != 0))
+        atomic_store(&c->flags,
+                     stale ? flags | REGION_UNMEASURED : flags & ~(uint64_t)REGION_UNMEASURED);
+    if (!stale)
+        correct(c, percent, stamp);
+}
+
+uint64_t budget_charge(struct region_card *c, uint32_t percent, uint64_t launches, uint64_t now_ns)
+{
+    refill(c, percent, now_ns);
+    look_at_measurement(c, percent, now_ns);
+    int64_t tokens = atomic_load(&c->tokens_ns);
+    if (tokens > 0) {
+        uint64_t cost = cost_of(c) * launches;
+        if (cost > COST_MAX)
+            cost = COST_MAX;
+        atomic_fetch_sub(&c->tokens_ns, (int64_t)cost);
+        atomic_fetch_add_explicit(&c->charged_ns, cost, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->launches, launches, memory_order_relaxed);
+        return 0;
+    }
+    if (tokens < -(int64_t)(1000 * MS))
+        return BUDGET_WAIT_MAX_MS * MS;
+    uint64_t wait = (uint64_t)-tokens * 100 / percent;
+    if (wait > BUDGET_WAIT_MAX_MS * MS)
+        return BUDGET_WAIT_MAX_MS * MS;
+    return wait < BUDGET_WAIT_MIN_US * 1000 ? BUDGET_WAIT_MIN_US * 1000 : wait;
+}
+
+void budget_note_throttled(struct region_card *c, uint64_t ns)
+{
+    atomic_fetch_add_explicit(&c->throttled_ns, ns, memory_order_relaxed);
+}
+
+void budget_measure(struct region_card *c, uint64_t used_ns, uint64_t now_ns)
+{
+    atomic_store(&c->measured_ns, used_ns);
+    atomic_store(&c->measured_at_ns, now_ns);
+}
