@@ -14,6 +14,8 @@
 #       test/fake/DIR/*.c               -> libtest.a as well: twins of outside things
 #       test/{integration,fake}/*.c     -> one program each, run by the integration scripts
 #       test/fake/nvml/*.c              -> lib/libnvidia-ml.so.1
+#       test/fake/cuda/*.c              -> lib/libcuda.so.1, and test/fake/cuda_worker, a program that uses it
+#       device-plugin/isolation/preload -> lib/libcosched-gpu.so, which runs in strangers' processes
 #       test/bench/bench_X.c or X.sh    -> `make bench-X`
 #       test/fuzz/fuzz_X.c              -> `make fuzz-X`, seeds in test/fuzz/corpus/X
 #     A test program is linked with the archive of each PROGRAM whose name is in its path or whose
@@ -90,15 +92,18 @@ $(foreach l,$(LAYERS),$(eval SRC_$l := $$(wildcard lib/$l/*.c)))
 $(foreach p,$(PROGRAMS),$(eval SRC_$p := $$(filter-out $(MAINS),$$(wildcard $p/*.c $p/*/*.c))))
 # The client end of a server stream is shared with the unit tests' twin of the kubelet.
 SRC_local := $(filter-out $(MAINS),$(wildcard test/local/*.c test/local/*/*.c)) test/fake/kubelet/stream.c
-SRC_test  := $(shell find test/unit test/scenario test/fake/*/ -name '*.c' 2>/dev/null | grep -v ^test/fake/nvml/ | sort)
+SRC_test  := $(shell find test/unit test/scenario test/fake/*/ -name '*.c' 2>/dev/null | grep -vE '^test/fake/(nvml/|cuda/(driver|worker))' | sort)
 UNIT_SRC  := $(foreach s,$(SRC_test),$(if $(filter test_%,$(notdir $s)),$s))
 SRC_test  := $(filter-out $(UNIT_SRC),$(SRC_test))
 BENCH_SRC := $(wildcard test/bench/bench_*.c)
 FUZZ_SRC  := $(wildcard test/fuzz/fuzz_*.c)
 TOOL_SRC  := $(wildcard test/integration/*.c test/fake/*.c)
 NVML_SRC  := $(wildcard test/fake/nvml/*.c)
+CUDA_SRC  := $(wildcard test/fake/cuda/driver*.c) test/fake/cuda/card.c
+PRELOAD_SRC := $(wildcard device-plugin/isolation/preload/*.c) \
+	$(addprefix device-plugin/isolation/,region.c regionfile.c limits.c budget.c)
 SINGLES   := $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC) $(FUZZ_SRC)
-PRODUCT_SRC := $(foreach n,$(LAYERS) $(PROGRAMS) local,$(SRC_$n)) $(MAINS)
+PRODUCT_SRC := $(foreach n,$(LAYERS) $(PROGRAMS) local,$(SRC_$n)) $(MAINS) $(wildcard device-plugin/isolation/preload/*.c)
 C_SRC     := $(PRODUCT_SRC) $(SRC_test) $(SINGLES) $(NVML_SRC)
 FORMATTED := $(shell find lib $(PROGRAMS) test -name '*.[ch]' 2>/dev/null | sort)
 SCRIPTS   := $(shell grep -rlIE '^\#!.*\<(ba|da)?sh\>' .ci test kubectl deploy 2>/dev/null | sort)
@@ -115,7 +120,8 @@ INCLUDED := $(if $(SINGLES),$(shell grep -oE '^\#include "(test/)?[a-z-]+/' /dev
 BINS   := $(foreach m,$(MAINS),$(call bin,$m))
 UNITS  := $(UNIT_SRC:%.c=$(B)/%)
 TOOLS  := $(TOOL_SRC:%.c=$(B)/%)
-FAKES  := $(if $(NVML_SRC),$(B)/lib/libnvidia-ml.so.1)
+PRELOAD := $(B)/lib/libcosched-gpu.so
+FAKES  := $(B)/lib/libnvidia-ml.so.1 $(B)/lib/alone/libnvidia-ml.so.1 $(B)/lib/libcuda.so.1 $(B)/test/fake/cuda_worker $(PRELOAD)
 OBJS   := $(call obj,$(C_SRC) $(GEN_SRC))
 
 KEY  := $(shell cksum <test/tools/deps | cut -d' ' -f1)
@@ -311,5 +317,26 @@ $(B)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(wildcard test/fake/nvml/*.h) $(B)/flag
 	$(call say,LD $@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(COMMON) $(WARNINGS) -fPIC -shared -Wl,-soname,$(@F) -o $@ $(NVML_SRC) -pthread
+
+# What runs in programs that know nothing of sanitizers: the library with its checks as traps, without a runtime; its fake driver
+# and its worker without any.
+ALONE := -std=c11 -D_GNU_SOURCE -I. -O2 -g -fPIC -pthread -fstack-protector-strong
+$(PRELOAD): $(PRELOAD_SRC) $(wildcard device-plugin/isolation/*.h device-plugin/isolation/preload/*.h) $(B)/flags | $(call deps,build)
+	$(call say,LD $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALONE) $(WARNINGS) $(if $(filter asan,$(VARIANT)),-fsanitize=undefined -fsanitize-undefined-trap-on-error) \
+		-fvisibility=hidden -shared -Wl,-soname,$(@F),-z,now,-z,relro,-z,defs,-z,nodelete -o $@ $(PRELOAD_SRC)
+$(B)/lib/libcuda.so.1: $(CUDA_SRC) $(wildcard test/fake/cuda/*.h) $(B)/flags | $(call deps,build)
+	$(call say,LD $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALONE) $(WARNINGS) -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $(CUDA_SRC)
+$(B)/lib/alone/libnvidia-ml.so.1: $(NVML_SRC) $(B)/flags | $(call deps,build)
+	$(call say,LD $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALONE) $(WARNINGS) -shared -Wl,-soname,$(@F) -o $@ $(NVML_SRC)
+$(B)/test/fake/cuda_worker: test/fake/cuda/worker.c $(B)/lib/libcuda.so.1
+	$(call say,LD $@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALONE) $(WARNINGS) -o $@ $< $(B)/lib/libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../../lib' -ldl
 
 -include $(OBJS:.o=.d)

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * elf - finds functions in the objects that this process has loaded, without dlsym: we are dlsym. Takes nothing but the
+ * loader's own list of objects, so it neither loads anything nor changes what dlerror says.
+ */
+#pragma once
+
+/* The function of that name in the object whose file name begins with `object` ("libcuda.so"); NULL: none. object NULL: in the
+ * first object that has one and is not ours. */
+void *elf_find(const char *object, const char *name);
+/* Is such an object loaded? */
+int elf_loaded(const char *object);
+/* The folder that our own library was loaded from, with a '/' at its end. 0: it does not fit. */
+int elf_folder(char *out, unsigned long size);

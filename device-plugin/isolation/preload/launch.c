@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * launch - kernels wait until the container has device time for them (budget.c). A graph counts as the kernels in it, which are
+ * counted when it is made. Cards without a limit of time cost one look at the limits.
+ */
+#include "device-plugin/isolation/preload/hooks.h"
+#include "device-plugin/isolation/preload/share.h"
+
+#include <errno.h>
+#include <time.h>
+
+enum { DEPTH_MAX = 8 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void wait_for_time(uint64_t launches)
+{
+    int card = share_depth > 0 ? SHARE_FREE_CARD : share_card_current();
+    uint32_t percent = card < 0 ? 100 : share_limit(card)->percent;
+    struct region_card *region = percent < 100 ? share_region(card) : NULL;
+    if (region == NULL)
+        return;
+    uint64_t began = now_ns(), now = began, wait;
+    int saved = errno;
+    while ((wait = budget_charge(region, percent, launches, now)) > 0) {
+        struct timespec t = {.tv_sec = (time_t)(wait / 1000000000u),
+                             .tv_nsec = (long)(wait % 1000000000u)};
+        nanosleep(&t, NULL);
+        now = now_ns();
+    }
+    if (now > began)
+        budget_note_throttled(region, now - began);
+    errno = saved;
+}
+
+#define LAUNCH(name, ...)                             \
+    do {                                              \
+        const struct hooks_cuda *real = hooks_cuda(); \
+        if (real == NULL || real->name == NULL)       \
+            return CUDA_ERROR_NOT_INITIALIZED;        \
+        wait_for_time(1);                             \
+        share_depth++;                                \
+        CUresult result = real->name(__VA_ARGS__);    \
+        share_depth--;                                \
+        return result;                                \
+    } while (0)
+
+int cuLaunchKernel(LAUNCH_DIMS, void **extra)
+{
+    LAUNCH(cuLaunchKernel, f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+
+int cuLaunchKernel_ptsz(LAUNCH_DIMS, void **extra)
+{
+    LAUNCH(cuLaunchKernel_ptsz, f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+
+int cuLaunchCooperativeKernel(LAUNCH_DIMS)
+{
+    LAUNCH(cuLaunchCooperativeKernel, f, gx, gy, gz, bx, by, bz, shared, stream, params);
+}
+
+int cuLaunchCooperativeKernel_ptsz(LAUNCH_DIMS)
+{
+    LAUNCH(cuLaunchCooperativeKernel_ptsz, f, gx, gy, gz, bx, by, bz, shared, stream, params);
+}
+
+int cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+    LAUNCH(cuLaunchKernelEx, config, f, params, extra);
+}
+
+int cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+    LAUNCH(cuLaunchKernelEx_ptsz, config, f, params, extra);
+}
+
+/* ---- graphs ---- */
+
+/* Kernels in the graph, those of graphs inside it included. */
+static uint64_t kernels_in(const struct hooks_cuda *real, CUgraph graph, int depth)
+{
+    CUgraphNode nodes[64];
+    size_t len = 0;
+    uint64_t kernels = 0;
+    if (depth > DEPTH_MAX || real->cuGraphGetNodes == NULL || real->cuGraphNodeGetType == NULL ||
+        real->cuGraphGetNodes(graph, NULL, &len) != CUDA_SUCCESS)
+        return 1;
+    /* More nodes than fit here are counted as kernels: there is no way to ask for the rest alone. */
+    size_t got = len < sizeof nodes / sizeof nodes[0] ? len : sizeof nodes / sizeof nodes[0];
+    size_t asked = got;
+    if (real->cuGraphGetNodes(graph, nodes, &asked) != CUDA_SUCCESS)
+        return 1;
+    for (size_t i = 0; i < got; i++) {
+        int type = -1;
+        CUgraph child;
+        if (real->cuGraphNodeGetType(nodes[i], &type) != CUDA_SUCCESS || type == CU_NODE_KERNEL)
+            kernels++;
+        else if (type == CU_NODE_GRAPH && real->cuGraphChildGraphNodeGetGraph != NULL &&
+                 real->cuGraphChildGraphNodeGetGraph(nodes[i], &child) == CUDA_SUCCESS)
+            kernels += kernels_in(real, child, depth + 1);
+    }
+    return kernels + (len - got);
+}
+
+static CUresult made(const struct hooks_cuda *real, CUresult result, const CUgraphExec *out,
+                     CUgraph graph)
+{
+    if (result != CUDA_SUCCESS || share_depth > 0 || share_card_current() < 0)
+        return result;
+    struct share_item item = {.key = (uintptr_t)*out,
+                              .size = kernels_in(real, graph, 0),
+                              .card = SHARE_FREE_CARD,
+                              .kind = SHARE_GRAPH,
+                              .refs = 1};
+    (void)share_put(&item); /* without it the graph counts as one */
+    return result;
+}
+
+#define INSTANTIATE(name, ...)                        \
+    do {                                              \
+        const struct hooks_cuda *real = hooks_cuda(); \
+        if (real == NULL || real->name == NULL)       \
+            return CUDA_ERROR_NOT_INITIALIZED;        \
+        share_depth++;                                \
+        CUresult result = real->name(__VA_ARGS__);    \
+        share_depth--;                                \
+        return made(real, result, out, graph);        \
+    } while (0)
+
+int cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text,
+                          size_t size)
+{
+    INSTANTIATE(cuGraphInstantiate_v2, out, graph, node, text, size);
+}
+
+int cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
+{
+    INSTANTIATE(cuGraphInstantiateWithFlags, out, graph, flags);
+}
+
+int cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, void *params)
+{
+    INSTANTIATE(cuGraphInstantiateWithParams, out, graph, params);
+}
+
+int cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph graph, void *params)
+{
+    INSTANTIATE(cuGraphInstantiateWithParams_ptsz, out, graph, params);
+}
+
+int cuGraphExecDestroy(CUgraphExec exec)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    struct share_item item;
+    if (real == NULL || real->cuGraphExecDestroy == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    (void)share_find(SHARE_GRAPH, (uintptr_t)exec, true, &item);
+    return real->cuGraphExecDestroy(exec);
+}
+
+static CUresult launch_graph(CUresult (*call)(CUgraphExec, CUstream), CUgraphExec exec,
+                             CUstream stream)
+{
+    struct share_item item = {.size = 1};
+    if (call == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    (void)share_find(SHARE_GRAPH, (uintptr_t)exec, false, &item);
+    wait_for_time(item.size);
+    share_depth++;
+    CUresult result = call(exec, stream);
+    share_depth--;
+    return result;
+}
+
+int cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    return launch_graph(real != NULL ? real->cuGraphLaunch : NULL, exec, stream);
+}
+
+int cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    return launch_graph(real != NULL ? real->cuGraphLaunch_ptsz : NULL, exec, stream);
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * resolve - how programs come to our functions instead of the driver's, on every path there is:
+ *
+ *   linked with libcuda      our symbols are found first: we were loaded first
+ *   dlopen and dlsym         we are dlsym, for names that begin with cu or nvml and are in our list
+ *   cuGetProcAddress         is in the list itself (the CUDA runtime asks it for everything)
+ *
+ * In each the real one is asked first and decides whether there is such a function at all; only then ours takes its place.
+ *
+ * dlsym for all other names jumps to the real one as if we were not there: RTLD_NEXT and RTLD_DEFAULT mean "seen from the caller", and
+ * the C library finds the caller by the return address. C cannot promise such a jump, so it is written in assembly.
+ */
+#include "device-plugin/isolation/preload/elf.h"
+#include "device-plugin/isolation/preload/hooks.h"
+#include "device-plugin/isolation/preload/share.h"
+
+#include <string.h>
+
+struct row {
+    const char *name, *base;
+    int since;
+    void (*hook)(void);
+    size_t at; /* of the pointer in its struct */
+};
+
+#define ROW_CUDA(name, base, since, args) \
+    {#name, base, since, (void (*)(void))name, offsetof(struct hooks_cuda, name)},
+#define ROW_NVML(name, base, since, args) \
+    {#name, base, since, (void (*)(void))name, offsetof(struct hooks_nvml, name)},
+#define ASK_CUDA(name, base, since, args) \
+    {#name, base, since, NULL, offsetof(struct hooks_cuda, name)},
+#define ASK_NVML(name, base, since, args) \
+    {#name, base, since, NULL, offsetof(struct hooks_nvml, name)},
+
+static const struct row cuda_rows[] = {HOOKS_CUDA(ROW_CUDA) HOOKS_ASK_CUDA(ASK_CUDA)};
+static const struct row nvml_rows[] = {HOOKS_NVML(ROW_NVML) HOOKS_ASK_NVML(ASK_NVML)};
+enum {
+    CUDA_ROWS = sizeof cuda_rows / sizeof cuda_rows[0],
+    NVML_ROWS = sizeof nvml_rows / sizeof nvml_rows[0],
+};
+
+static struct hooks_cuda cuda;
+static struct hooks_nvml nvml;
+static atomic_bool cuda_ready, nvml_ready;
+
+/* ---- the real ones ---- */
+
+/* Threads may do this at the same time: they write the same values. */
+static bool fill(const char *object, const struct row *rows, size_t len, void *table)
+{
+    if (!elf_loaded(object))
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        void **at = (void **)((char *)table + rows[i].at);
+        __atomic_store_n(at, elf_find(object, rows[i].name), __ATOMIC_RELAXED);
+    }
+    return true;
+}
+
+const struct hooks_cuda *hooks_cuda(void)
+{
+    if (atomic_load_explicit(&cuda_ready, memory_order_acquire))
+        return &cuda;
+    if (!fill("libcuda.so", cuda_rows, CUDA_ROWS, &cuda))
+        return NULL;
+    atomic_store_explicit(&cuda_ready, true, memory_order_release);
+    return &cuda;
+}
+
+const struct hooks_nvml *hooks_nvml(void)
+{
+    if (atomic_load_explicit(&nvml_ready, memory_order_acquire))
+        return &nvml;
+    if (!fill("libnvidia-ml.so", nvml_rows, NVML_ROWS, &nvml))
+        return NULL;
+    atomic_store_explicit(&nvml_ready, true, memory_order_release);
+    return &nvml;
+}
+
+/* ---- cuGetProcAddress ---- */
+
+static bool is_ptsz(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 5 && strcmp(name + n - 5, "_ptsz") == 0;
+}
+
+/* Ours for what the driver found. The driver's answer is one of the functions that it exports, and then it says itself which
+ * form it is; should it be another, the name and the version do. */
+static void *ours_for(const void *found, const char *symbol, int version, uint64_t flags)
+{
+    const struct row *best = NULL;
+    for (size_t i = 0; i < CUDA_ROWS; i++) {
+        const struct row *r = &cuda_rows[i];
+        void *real = *(void **)((char *)&cuda + r->at);
+        if (r->hook != NULL && real != NULL && real == found)
+            return (void *)(uintptr_t)r->hook;
+    }
+    for (size_t i = 0; i < CUDA_ROWS; i++) {
+        const struct row *r = &cuda_rows[i];
+        if (r->hook != NULL && strcmp(r->base, symbol) == 0 && r->since <= version &&
+            *(void **)((char *)&cuda + r->at) != NULL &&
+            (!is_ptsz(r->name) || (flags & CU_PROC_PER_THREAD_STREAM)))
+            best = r;
+    }
+    return best != NULL ? (void *)(uintptr_t)best->hook : NULL;
+}
+
+static CUresult found(CUresult result, const char *symbol, void **out, int version, uint64_t flags)
+{
+    if (result != CUDA_SUCCESS || symbol == NULL || out == NULL || *out == NULL)
+        return result;
+    void *ours = ours_for(*out, symbol, version, flags);
+    if (ours != NULL)
+        *out = ours;
+    return result;
+}
+
+int cuGetProcAddress(const char *symbol, void **out, int version, uint64_t flags)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    if (real == NULL || real->cuGetProcAddress == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    share_depth++;
+    CUresult result = real->cuGetProcAddress(symbol, out, version, flags);
+    share_depth--;
+    return share_depth > 0 ? result : found(result, symbol, out, version, flags);
+}
+
+int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    if (real == NULL || real->cuGetProcAddress_v2 == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    share_depth++;
+    CUresult result = real->cuGetProcAddress_v2(symbol, out, version, flags, status);
+    share_depth--;
+    return share_depth > 0 ? result : found(result, symbol, out, version, flags);
+}
+
+/* ---- dlsym and dlvsym ---- */
+
+typedef void *(*dlsym_function)(void *, const char *);
+typedef void *(*dlvsym_function)(void *, const char *, const char *);
+
+/* Called by the assembly below. */
+__attribute__((visibility("hidden"))) void *resolve_dlsym(void *handle, const char *name);
+__attribute__((visibility("hidden"))) void *resolve_dlvsym(void *handle, const char *name,
+                                                           const char *version);
+__attribute__((visibility("hidden"))) extern void *resolve_real_dlsym, *resolve_real_dlvsym;
+void *resolve_real_dlsym, *resolve_real_dlvsym;
+
+static const struct row *listed(const char *name)
+{
+    const struct row *rows = NULL;
+    size_t len = 0;
+    if (name != NULL && name[0] == 'c' && name[1] == 'u') {
+        rows = cuda_rows;
+        len = CUDA_ROWS;
+    } else if (name != NULL && strncmp(name, "nvml", 4) == 0) {
+        rows = nvml_rows;
+        len = NVML_ROWS;
+    }
+    for (size_t i = 0; i < len; i++)
+        if (rows[i].hook != NULL && strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static void *find_real(void **at, const char *name)
+{
+    void *real = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    if (real == NULL) {
+        real = elf_find(NULL, name);
+        __atomic_store_n(at, real, __ATOMIC_RELEASE);
+    }
+    return real;
+}
+
+/* Our function for the name; NULL: go on to the real dlsym, which is known now. */
+void *resolve_dlsym(void *handle, const char *name)
+{
+    dlsym_function real = (dlsym_function)(uintptr_t)find_real(&resolve_real_dlsym, "dlsym");
+    const struct row *r = share_depth > 0 ? NULL : listed(name);
+    /* Where there is none the real one says so, with its message for dlerror. */
+    return r != NULL && real(handle, name) != NULL ? (void *)(uintptr_t)r->hook : NULL;
+}
+
+void *resolve_dlvsym(void *handle, const char *name, const char *version)
+{
+    dlvsym_function real = (dlvsym_function)(uintptr_t)find_real(&resolve_real_dlvsym, "dlvsym");
+    const struct row *r = share_depth > 0 ? NULL : listed(name);
+    return r != NULL && real(handle, name, version) != NULL ? (void *)(uintptr_t)r->hook : NULL;
+}
+
+/* name: keeps the arguments, asks resolve_<name>; its answer is the result, or else the real one is jumped to with the arguments and the
+ * return address as they came. */
+#if defined(__x86_64__)
+#define JUMP(name)                                                       \
+    __asm__(".pushsection .text\n"                                       \
+            ".globl " #name "\n.type " #name ", @function\n" #name ":\n" \
+            "\tpush %rdi\n\tpush %rsi\n\tpush %rdx\n"                    \
+            "\tcall resolve_" #name "\n"                                 \
+            "\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n"                       \
+            "\ttest %rax, %rax\n"                                        \
+            "\tjz 1f\n"                                                  \
+            "\tret\n"                                                    \
+            "1:\tjmp *resolve_real_" #name "(%rip)\n"                    \
+            ".size " #name ", . - " #name "\n"                           \
+            ".popsection\n")
+#elif defined(__aarch64__)
+#define JUMP(name)                                                       \
+    __asm__(".pushsection .text\n"                                       \
+            ".globl " #name "\n.type " #name ", %function\n" #name ":\n" \
+            "\tstp x29, x30, [sp, #-48]!\n"                              \
+            "\tstp x0, x1, [sp, #16]\n"                                  \
+            "\tstr x2, [sp, #32]\n"                                      \
+            "\tbl resolve_" #name "\n"                                   \
+            "\tmov x9, x0\n"                                             \
+            "\tldp x0, x1, [sp, #16]\n"                                  \
+            "\tldr x2, [sp, #32]\n"                                      \
+            "\tldp x29, x30, [sp], #48\n"                                \
+            "\tcbz x9, 1f\n"                                             \
+            "\tmov x0, x9\n"                                             \
+            "\tret\n"                                                    \
+            "1:\tadrp x9, resolve_real_" #name "\n"                      \
+            "\tldr x9, [x9, #:lo12:resolve_real_" #name "]\n"            \
+            "\tbr x9\n"                                                  \
+            ".size " #name ", . - " #name "\n"                           \
+            ".popsection\n")
+#else
+#error "dlsym: write the jump for this processor"
+#endif
+JUMP(dlsym);
+JUMP(dlvsym);

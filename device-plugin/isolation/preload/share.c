@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * share - see the header.
+ *
+ * Everything that is of this process lies in memory that the kernel clears in a child of fork (MADV_WIPEONFORK): the child finds a
+ * state that has not begun, whatever other threads of its parent were doing at that moment, and no code has to run in between.
+ * Where the kernel is too old for that the process id is compared instead.
+ *
+ * A container whose limits file is there but whose region cannot be used has no way to know what is in use: it gets no
+ * memory of limited cards at all. Without a limits file nothing is limited, and the library is not there.
+ */
+#include "device-plugin/isolation/preload/share.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "device-plugin/isolation/preload/elf.h"
+#include "device-plugin/isolation/preload/hooks.h"
+#include "device-plugin/isolation/regionfile.h"
+
+enum { PATH_BYTES = 512, DEVICES = 64, POOLS = 32, ITEMS_FIRST = 1024 };
+
+struct state {
+    atomic_int begun; /* 0 not, 1 under way, 2 done */
+    atomic_int lock, pools_lock;
+    pid_t pid; /* only where the kernel does not wipe */
+    bool attached;
+    struct limits limits;
+    struct regionfile file;
+    _Atomic int16_t cards[DEVICES]; /* of a device: its row + 2; 0: not asked yet */
+    struct share_pool pools[POOLS];
+    struct share_item *items; /* open addressing */
+    size_t items_cap, items_len;
+    char folder[PATH_BYTES];
+};
+
+_Thread_local int share_depth __attribute__((tls_model("initial-exec")));
+static _Atomic(struct state *) page;
+static atomic_bool compare_pids;
+
+/* ---- the state, and fork ---- */
+
+static void spin(atomic_int *lock)
+{
+    while (atomic_exchange_explicit(lock, 1, memory_order_acquire) != 0)
+        sched_yield();
+}
+
+static void unspin(atomic_int *lock)
+{
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
+
+static struct state *new_page(void)
+{
+    struct state *fresh =
+        mmap(NULL, sizeof *fresh, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct state *other = NULL;
+    if (fresh == MAP_FAILED)
+        return NULL;
+#ifdef MADV_WIPEONFORK
+    if (madvise(fresh, sizeof *fresh, MADV_WIPEONFORK) < 0)
+        atomic_store(&compare_pids, true);
+#else
+    atomic_store(&compare_pids, true);
+#endif
+    if (atomic_compare_exchange_strong(&page, &other, fresh))
+        return fresh;
+    munmap(fresh, sizeof *fresh);
+    return other;
+}
+
+static void with_name(const struct state *s, const char *name, char path[PATH_BYTES + 8])
+{
+    size_t n = strlen(s->folder);
+    memcpy(path, s->folder, n);
+    memcpy(path + n, name, strlen(name) + 1);
+}
+
+static void read_limits(struct state *s)
+{
+    char path[PATH_BYTES + 8], text[LIMITS_BYTES_MAX];
+    with_name(s, "limits", path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    size_t len = 0;
+    ssize_t n;
+    while (len < sizeof text && (n = read(fd, text + len, sizeof text - len)) > 0)
+        len += (size_t)n;
+    close(fd);
+    (void)limits_parse(text, len, &s->limits);
+}
+
+static void begin(struct state *s)
+{
+    char path[PATH_BYTES + 8];
+    int expected = 0, saved = errno;
+    if (!atomic_compare_exchange_strong(&s->begun, &expected, 1)) {
+        while (atomic_load_explicit(&s->begun, memory_order_acquire) != 2)
+            sched_yield();
+        return;
+    }
+    if (elf_folder(s->folder, PATH_BYTES))
+        read_limits(s);
+    if (s->limits.len > 0) {
+        with_name(s, "region", path);
+        s->attached =
+            regionfile_attach(&s->file, path) == 0 && s->file.region.cards >= s->limits.len;
+    }
+    s->pid = getpid();
+    atomic_store_explicit(&s->begun, 2, memory_order_release);
+    errno = saved;
+}
+
+static struct state *state(void)
+{
+    struct state *s = atomic_load_explicit(&page, memory_order_acquire);
+    if (s == NULL && (s = new_page()) == NULL)
+        return NULL;
+    if (atomic_load_explicit(&compare_pids, memory_order_relaxed) &&
+        atomic_load_explicit(&s->begun, memory_order_acquire) == 2 && s->pid != getpid())
+        memset(s, 0, sizeof *s);
+    if (atomic_load_explicit(&s->begun, memory_order_acquire) != 2)
+        begin(s);
+    return s;
+}
+
+/* ---- cards ---- */
+
+const struct limits_card *share_limit(int card)
+{
+    return &state()->limits.cards[card];
+}
+
+int share_card_by_uuid(const unsigned char uuid[16])
+{
+    const struct state *s = state();
+    return s != NULL ? limits_find(&s->limits, uuid) : SHARE_FREE_CARD;
+}
+
+int share_card_of(CUdevice device)
+{
+    struct state *s = state();
+    CUuuid uuid;
+    if (s == NULL || s->limits.len == 0 || device < 0)
+        return SHARE_FREE_CARD;
+    int known = device < DEVICES ? s->cards[device] : 0;
+    if (known != 0)
+        return known - 2;
+    const struct hooks_cuda *real = hooks_cuda();
+    if (real == NULL || real->cuDeviceGetUuid == NULL ||
+        real->cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS)
+        return SHARE_FREE_CARD;
+    int card = limits_find(&s->limits, uuid.bytes);
+    if (device < DEVICES)
+        s->cards[device] = (int16_t)(card + 2);
+    return card;
+}
+
+int share_card_current(void)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    const struct state *s = state();
+    CUdevice device;
+    if (s == NULL || s->limits.len == 0 || real == NULL || real->cuCtxGetDevice == NULL ||
+        real->cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return SHARE_FREE_CARD;
+    return share_card_of(device);
+}
+
+struct region_card *share_region(int card)
+{
+    const struct state *s = state();
+    return s->attached ? region_card(&s->file.region, (uint32_t)card) : NULL;
+}
+
+/* ---- taking and giving ---- */
+
+static bool try_take(struct state *s, int card, uint64_t bytes)
+{
+    spin(&s->lock);
+    bool ok = region_take(&s->file.region, s->file.slot, (uint32_t)card, bytes,
+                          s->limits.cards[card].bytes);
+    unspin(&s->lock);
+    return ok;
+}
+
+static void reap(struct state *s)
+{
+    char path[PATH_BYTES + 8];
+    int saved = errno;
+    with_name(s, "region", path);
+    (void)regionfile_reap(&s->file, path);
+    errno = saved;
+}
+
+CUresult share_take(int card, uint64_t bytes)
+{
+    struct state *s = state();
+    if (card < 0)
+        return CUDA_SUCCESS;
+    if (!s->attached)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (try_take(s, card, bytes))
+        return CUDA_SUCCESS;
+    reap(s);
+    return try_take(s, card, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult share_denied(int card)
+{
+    const struct state *s = state();
+    if (s->attached)
+        region_note_denied(&s->file.region, (uint32_t)card);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void share_give(int card, uint64_t bytes)
+{
+    struct state *s = state();
+    if (card < 0 || !s->attached)
+        return;
+    spin(&s->lock);
+    region_give(&s->file.region, s->file.slot, (uint32_t)card, bytes);
+    unspin(&s->lock);
+}
+
+uint64_t share_used(int card)
+{
+    struct state *s = state();
+    if (!s->attached)
+        return s->limits.cards[card].bytes;
+    reap(s);
+    return region_used(&s->file.region, (uint32_t)card);
+}
+
+/* ---- the books ---- */
+
+static size_t place(const struct state *s, uint8_t kind, uint64_t key)
+{
+    uint64_t h = (key ^ kind) * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(h >> 32) & (s->items_cap - 1);
+}
+
+static struct share_item *find(const struct state *s, enum share_kind kind, uint64_t key)
+{
+    for (size_t i = s->items_cap > 0 ? place(s, (uint8_t)kind, key) : 0; s->items_cap > 0;
+         i = (i + 1) & (s->items_cap - 1)) {
+        struct share_item *at = &s->items[i];
+        if (at->kind == SHARE_NONE)
+            return NULL;
+        if (at->kind == kind && at->key == key)
+            return at;
+    }
+    return NULL;
+}
+
+static void insert(struct state *s, const struct share_item *item)
+{
+    size_t i = place(s, item->kind, item->key);
+    while (s->items[i].kind != SHARE_NONE)
+        i = (i + 1) & (s->items_cap - 1);
+    s->items[i] = *item;
+    s->items_len++;
+}
+
+/* Twice the room, or the same without the places of those that are gone. */
+static bool grow(struct state *s)
+{
+    struct share_item *old = s->items;
+    size_t cap = s->items_cap, live = 0;
+    for (size_t i = 0; i < cap; i++)
+        live += old[i].kind != SHARE_NONE && old[i].kind != SHARE_GONE;
+    size_t fresh = cap == 0 ? ITEMS_FIRST : live * 2 >= cap / 2 ? cap * 2 : cap;
+    void *room =
+        mmap(NULL, fresh * sizeof *old, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return false;
+    s->items = room;
+    s->items_cap = fresh;
+    s->items_len = 0;
+    for (size_t i = 0; i < cap; i++)
+        if (old[i].kind != SHARE_NONE && old[i].kind != SHARE_GONE)
+            insert(s, &old[i]);
+    if (old != NULL)
+        munmap(old, cap * sizeof *old);
+    return true;
+}
+
+bool share_put(const struct share_item *item)
+{
+    struct state *s = state();
+    spin(&s->lock);
+    bool ok = s->items_len * 2 < s->items_cap || grow(s);
+    if (ok)
+        insert(s, item);
+    unspin(&s->lock);
+    return ok;
+}
+
+bool share_find(enum share_kind kind, uint64_t key, bool take, struct share_item *out)
+{
+    struct state *s = state();
+    spin(&s->lock);
+    struct share_item *at = find(s, kind, key);
+    if (at != NULL)
+        *out = *at;
+    if (at != NULL && take)
+        at->kind = SHARE_GONE;
+    unspin(&s->lock);
+    return at != NULL;
+}
+
+bool share_ref(enum share_kind kind, uint64_t key, int by, struct share_item *out)
+{
+    struct state *s = state();
+    bool gone = false;
+    spin(&s->lock);
+    struct share_item *at = find(s, kind, key);
+    if (at != NULL) {
+        at->refs = (uint32_t)((int64_t)at->refs + by);
+        *out = *at;
+        gone = at->refs == 0;
+        if (gone)
+            at->kind = SHARE_GONE;
+    }
+    unspin(&s->lock);
+    return gone;
+}
+
+bool share_take_within(enum share_kind kind, uint64_t from, uint64_t len, struct share_item *out)
+{
+    struct state *s = state();
+    bool found = false;
+    spin(&s->lock);
+    for (size_t i = 0; i < s->items_cap && !found; i++) {
+        struct share_item *at = &s->items[i];
+        if (at->kind != kind || at->key < from || at->key - from >= len)
+            continue;
+        *out = *at;
+        at->kind = SHARE_GONE;
+        found = true;
+    }
+    unspin(&s->lock);
+    return found;
+}
+
+CUcontext share_primary(int card)
+{
+    struct state *s = state();
+    CUcontext found = NULL;
+    spin(&s->lock);
+    for (size_t i = 0; i < s->items_cap && found == NULL; i++)
+        if (s->items[i].kind == SHARE_CONTEXT && s->items[i].card == card && s->items[i].refs > 0)
+            found = s->items[i].context;
+    unspin(&s->lock);
+    return found;
+}
+
+void share_end_context(CUcontext context)
+{
+    struct state *s = state();
+    uint64_t bytes[LIMITS_CARDS] = {0};
+    if (context == NULL)
+        return;
+    spin(&s->lock);
+    for (size_t i = 0; i < s->items_cap; i++) {
+        struct share_item *at = &s->items[i];
+        if (at->kind == SHARE_NONE || at->kind == SHARE_GONE || at->context != context)
+            continue;
+        if (at->card >= 0)
+            bytes[at->card] += at->size;
+        at->kind = SHARE_GONE;
+    }
+    unspin(&s->lock);
+    for (int card = 0; card < LIMITS_CARDS; card++)
+        if (bytes[card] > 0)
+            share_give(card, bytes[card]);
+}
+
+/* ---- pools ---- */
+
+void share_pools_begin(void)
+{
+    spin(&state()->pools_lock);
+}
+
+void share_pools_end(void)
+{
+    unspin(&state()->pools_lock);
+}
+
+struct share_pool *share_pool(CUmemoryPool pool, int card)
+{
+    struct state *s = state();
+    struct share_pool *room = NULL;
+    for (int i = 0; i < POOLS; i++) {
+        if (s->pools[i].pool == pool)
+            return &s->pools[i];
+        if (s->pools[i].pool == NULL && room == NULL)
+            room = &s->pools[i];
+    }
+    if (room != NULL)
+        *room = (struct share_pool){.pool = pool, .card = card};
+    return room;
+}
+
+void share_pools_settle(void)
+{
+    struct state *s = state();
+    const struct hooks_cuda *real = hooks_cuda();
+    for (int i = 0; i < POOLS; i++) {
+        struct share_pool *p = &s->pools[i];
+        uint64_t reserved;
+        if (p->pool == NULL || real->cuMemPoolGetAttribute == NULL ||
+            real->cuMemPoolGetAttribute(p->pool, CU_POOL_RESERVED_CURRENT, &reserved) !=
+                CUDA_SUCCESS ||
+            reserved >= p->charged)
+            continue;
+        share_give(p->card, p->charged - reserved);
+        p->charged = reserved;
+    }
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A program that uses CUDA and does what it is told: one command on each line of the standard input, one line of answer to each.
+ * It knows nothing of the library that is preloaded into it.
+ *
+ *   path link|dlsym|dlvsym|default|next|proc|proc2|ptsz   how it finds the driver's functions from now on
+ *   init | ctx CARD | ctxdestroy | primary CARD | release CARD | reset CARD
+ *   alloc KIND BYTES      plain managed pitch async pool create map array array3d mipmap; answers the code and its number
+ *   free NUMBER           answers the code
+ *   info | total CARD     bytes
+ *   launch NS TIMES | ex NS TIMES | coop NS TIMES | graph NS NODES TIMES | sync
+ *   trim                  the device's pool
+ *   thread KIND BYTES     alloc by another thread
+ *   random BYTES SECONDS SEED    allocates and frees at random; answers how often it got memory
+ *   fork                  the rest is done by a child; this process waits for it
+ *   exec | die            becomes another program, which sleeps; is killed
+ *   nvml CARD             what NVML says of its memory: free and total
+ *   next                  is dlsym(RTLD_NEXT, "getpid") the C library's, and an unknown name an error?
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device-plugin/isolation/preload/cuda.h"
+
+/* The functions by the names that programs know them by; the exported name is made from the suffix. */
+#define FUNCTIONS(X)                                                                               \
+    X(cuInit, "", (unsigned))                                                                      \
+    X(cuCtxCreate, "_v2", (CUcontext *, unsigned, CUdevice))                                       \
+    X(cuCtxDestroy, "_v2", (CUcontext))                                                            \
+    X(cuCtxSetCurrent, "", (CUcontext))                                                            \
+    X(cuCtxGetCurrent, "", (CUcontext *))                                                          \
+    X(cuCtxGetDevice, "", (CUdevice *))                                                            \
+    X(cuDevicePrimaryCtxRetain, "", (CUcontext *, CUdevice))                                       \
+    X(cuDevicePrimaryCtxRelease, "_v2", (CUdevice))                                                \
+    X(cuDevicePrimaryCtxReset, "_v2", (CUdevice))                                                  \
+    X(cuMemGetInfo, "_v2", (size_t *, size_t *))                                                   \
+    X(cuDeviceTotalMem, "_v2", (size_t *, CUdevice))                                               \
+    X(cuMemAlloc, "_v2", (CUdeviceptr *, size_t))                                                  \
+    X(cuMemAllocManaged, "", (CUdeviceptr *, size_t, unsigned))                                    \
+    X(cuMemAllocPitch, "_v2", (CUdeviceptr *, size_t *, size_t, size_t, unsigned))                 \
+    X(cuMemFree, "_v2", (CUdeviceptr))                                                             \
+    X(cuMemAllocAsync, "", (CUdeviceptr *, size_t, CUstream))                                      \
+    X(cuMemAllocFromPoolAsync, "", (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                \
+    X(cuMemFreeAsync, "", (CUdeviceptr, CUstream))                                                 \
+    X(cuDeviceGetMemPool, "", (CUmemoryPool *, CUdevice))                                          \
+    X(cuMemPoolTrimTo, "", (CUmemoryPool, size_t))                                                 \
+    X(cuMemCreate, "", (CUhandle *, size_t, const CUmemAllocationProp *, unsigned long long))      \
+    X(cuMemRelease, "", (CUhandle))                                                                \
+    X(cuMemAddressReserve, "", (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long))   \
+    X(cuMemMap, "", (CUdeviceptr, size_t, size_t, CUhandle, unsigned long long))                   \
+    X(cuMemUnmap, "", (CUdeviceptr, size_t))                                                       \
+    X(cuArrayCreate, "_v2", (CUarray *, const CUarrayDescriptor *))                                \
+    X(cuArray3DCreate, "_v2", (CUarray *, const CUarray3DDescriptor *))                            \
+    X(cuArrayDestroy, "", (CUarray))                                                               \
+    X(cuMipmappedArrayCreate, "", (CUmipmappedArray *, const CUarray3DDescriptor *, unsigned))     \
+    X(cuMipmappedArrayDestroy, "", (CUmipmappedArray))                                             \
+    X(cuModuleGetFunction, "", (CUfunction *, void *, const char *))                               \
+    X(cuLaunchKernel, "",                                                                          \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
+       void **, void **))                                                                          \
+    X(cuLaunchCooperativeKernel, "",                                                               \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
+       void **))                                                                                   \
+    X(cuLaunchKernelEx, "", (const CUlaunchConfig *, CUfunction, void **, void **))                \
+    X(cuCtxSynchronize, "", (void))                                                                \
+    X(cuGraphCreate, "", (CUgraph *, unsigned))                                                    \
+    X(cuGraphAddKernelNode, "_v2",                                                                 \
+      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUfunction *))                   \
+    X(cuGraphInstantiateWithFlags, "", (CUgraphExec *, CUgraph, unsigned long long))               \
+    X(cuGraphLaunch, "", (CUgraphExec, CUstream))
+
+#define FIELD(name, suffix, args) CUresult(*name) args;
+static struct {
+    FUNCTIONS(FIELD)
+} cu;
+
+extern CUresult cuGetProcAddress(const char *, void **, int, uint64_t);
+extern CUresult cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
+
+enum { THINGS = 65536 };
+struct thing {
+    char kind[12];
+    uint64_t handle, at;
+};
+static struct thing things[THINGS];
+static int things_len;
+static CUcontext context;
+
+static void *look_up(const char *path, const char *base, const char *suffix)
+{
+    static void *library;
+    char name[64];
+    void *found = NULL;
+    int status;
+    if (library == NULL)
+        library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    snprintf(name, sizeof name, "%s%s", base, suffix);
+    /* By its exported name only: the older form has another base name. */
+    if (strcmp(base, "cuGraphInstantiateWithFlags") == 0 && path[0] == 'p')
+        base = "cuGraphInstantiate";
+    if (strcmp(path, "dlsym") == 0)
+        found = dlsym(library, name);
+    else if (strcmp(path, "default") == 0 || strcmp(path, "link") == 0)
+        found = dlsym(RTLD_DEFAULT, name);
+    else if (strcmp(path, "next") == 0)
+        found = dlsym(RTLD_NEXT, name);
+    else if (strcmp(path, "proc") == 0)
+        (void)cuGetProcAddress(base, &found, 11040, 0);
+    else if (strcmp(path, "proc2") == 0)
+        (void)cuGetProcAddress_v2(base, &found, 12000, 0, &status);
+    else if (strcmp(path, "ptsz") == 0)
+        (void)cuGetProcAddress_v2(base, &found, 12000, CU_PROC_PER_THREAD_STREAM, &status);
+    if (found == NULL) {
+        printf("no %s by %s\n", name, path);
+        exit(3);
+    }
+    return found;
+}
+
+static void by(const char *path)
+{
+#define FILL(name, suffix, args) *(void **)&cu.name = look_up(path, #name, suffix);
+    FUNCTIONS(FILL)
+}
+
+static CUresult allocate(struct thing *t, const char *kind, size_t bytes)
+{
+    size_t pitch;
+    CUdevice device = 0;
+    CUmemoryPool pool;
+    CUarrayDescriptor flat = {.Width = bytes, .Height = 0, .Format = 1, .NumChannels = 1};
+    CUarray3DDescriptor solid = {.Width = bytes, .Format = 1, .NumChannels = 1};
+    snprintf(t->kind, sizeof t->kind, "%s", kind);
+    (void)cu.cuCtxGetDevice(&device);
+    CUmemAllocationProp prop = {.type = 1, .location = {CU_LOCATION_DEVICE, device}};
+    if (strcmp(kind, "plain") == 0)
+        return cu.cuMemAlloc(&t->handle, bytes);
+    if (strcmp(kind, "managed") == 0)
+        return cu.cuMemAllocManaged(&t->handle, bytes, 1);
+    if (strcmp(kind, "pitch") ==
+        0) /* rows of 512 bytes; the last may be one byte, and counts as all */
+        return cu.cuMemAllocPitch(&t->handle, &pitch, 500, (bytes + 511) / 512, 4);
+    if (strcmp(kind, "async") == 0)
+        return cu.cuMemAllocAsync(&t->handle, bytes, NULL);
+    if (strcmp(kind, "pool") == 0) {
+        CUresult r = cu.cuDeviceGetMemPool(&pool, device);
+        return r != 0 ? r : cu.cuMemAllocFromPoolAsync(&t->handle, bytes, pool, NULL);
+    }
+    if (strcmp(kind, "create") == 0)
+        return cu.cuMemCreate(&t->handle, bytes, &prop, 0);
+    if (strcmp(kind, "map") == 0) { /* the handle is let go, the mapping keeps the memory */
+        CUresult r = cu.cuMemCreate(&t->handle, bytes, &prop, 0);
+        if (r != 0 || (r = cu.cuMemAddressReserve(&t->at, bytes, 0, 0, 0)) != 0 ||
+            (r = cu.cuMemMap(t->at, bytes, 0, t->handle, 0)) != 0)
+            return r;
+        return cu.cuMemRelease(t->handle);
+    }
+    if (strcmp(kind, "array") == 0)
+        return cu.cuArrayCreate((CUarray *)&t->handle, &flat);
+    if (strcmp(kind, "array3d") == 0) {
+        solid.Height = solid.Depth = 1;
+        return cu.cuArray3DCreate((CUarray *)&t->handle, &solid);
+    }
+    /* One level more than the bytes: half of them, a quarter, …, 1, 1. */
+    if (strcmp(kind, "mipmap") == 0)
+        return cu.cuMipmappedArrayCreate((CUmipmappedArray *)&t->handle, &solid, 1);
+    return -1;
+}
+
+static CUresult let_go(const struct thing *t)
+{
+    if (strcmp(t->kind, "async") == 0 || strcmp(t->kind, "pool") == 0)
+        return cu.cuMemFreeAsync(t->handle, NULL);
+    if (strcmp(t->kind, "create") == 0)
+        return cu.cuMemRelease(t->handle);
+    if (strcmp(t->kind, "map") == 0)
+        return cu.cuMemUnmap(t->at, 1);
+    if (strncmp(t->kind, "array", 5) == 0)
+        return cu.cuArrayDestroy((CUarray)(uintptr_t)t->handle);
+    if (strcmp(t->kind, "mipmap") == 0)
+        return cu.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)t->handle);
+    return cu.cuMemFree(t->handle);
+}
+
+static void random_work(size_t bytes, int seconds, uint64_t x)
+{
+    static const char *const kinds[] = {"plain", "managed", "create", "map",
+                                        "array", "async",   "pitch"};
+    long got = 0, refused = 0;
+    struct timespec now, end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += seconds;
+    do {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        if (things_len < 8 && x % 3 != 0) {
+            CUresult r = allocate(&things[things_len], kinds[x / 8 % 7], 1 + x / 64 % bytes);
+            things_len += r == 0;
+            got += r == 0;
+            refused += r == CUDA_ERROR_OUT_OF_MEMORY;
+            if (r != 0 && r != CUDA_ERROR_OUT_OF_MEMORY)
+                exit(4);
+        } else if (things_len > 0) {
+            int i = (int)(x / 8 % (uint64_t)things_len);
+            if (let_go(&things[i]) != 0)
+                exit(5);
+            things[i] = things[--things_len];
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+    while (things_len > 0)
+        (void)let_go(&things[--things_len]);
+    printf("%ld %ld\n", got, refused);
+}
+
+static CUresult launch(const char *how, uint64_t ns, long times, long nodes)
+{
+    char name[40];
+    CUfunction f;
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec = NULL;
+    CUlaunchConfig config = {0};
+    snprintf(name, sizeof name, "busy_%llu", (unsigned long long)ns);
+    CUresult r = cu.cuModuleGetFunction(&f, NULL, name);
+    if (r == 0 && nodes > 0) {
+        (void)cu.cuGraphCreate(&graph, 0);
+        for (long i = 0; i < nodes; i++)
+            (void)cu.cuGraphAddKernelNode(&node, graph, NULL, 0, &f);
+        r = cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
+    }
+    for (long i = 0; r == 0 && i < times; i++) {
+        if (nodes > 0)
+            r = cu.cuGraphLaunch(exec, NULL);
+        else if (strcmp(how, "ex") == 0)
+            r = cu.cuLaunchKernelEx(&config, f, NULL, NULL);
+        else if (strcmp(how, "coop") == 0)
+            r = cu.cuLaunchCooperativeKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL);
+        else
+            r = cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    }
+    return r;
+}
+
+static void nvml(unsigned card)
+{
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), *device;
+    int (*init)(void), (*handle)(unsigned, void **), (*memory)(void *, nvmlMemory *);
+    nvmlMemory m = {0};
+    *(void **)&init = dlsym(library, "nvmlInit_v2");
+    *(void **)&handle = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+    *(void **)&memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
+    int r = init() + handle(card, &device) + memory(device, &m);
+    printf("%d %llu %llu\n", r, m.free, m.total);
+}
+
+struct job {
+    char kind[12];
+    size_t bytes;
+};
+
+static void *in_thread(void *arg)
+{
+    const struct job *j = arg;
+    CUresult r = cu.cuCtxSetCurrent(context);
+    r = r != 0 ? r : allocate(&things[things_len], j->kind, j->bytes);
+    printf("%d %d\n", r, r == 0 ? things_len++ : -1);
+    return NULL;
+}
+
+static void command(const char *line)
+{
+    char word[16], kind[12] = "";
+    unsigned long long a = 0, b = 0, c = 0;
+    size_t free_bytes = 0, total = 0;
+    if (sscanf(line, "%15s", word) != 1)
+        return;
+    if (sscanf(line, "path %15s", word) == 1) {
+        by(word);
+        printf("0\n");
+    } else if (strcmp(word, "init") == 0)
+        printf("%d\n", cu.cuInit(0));
+    else if (sscanf(line, "ctx %llu", &a) == 1)
+        printf("%d\n", cu.cuCtxCreate(&context, 0, (int)a));
+    else if (strcmp(word, "ctxdestroy") == 0)
+        printf("%d\n", cu.cuCtxDestroy(context));
+    else if (sscanf(line, "primary %llu", &a) == 1) {
+        CUresult r = cu.cuDevicePrimaryCtxRetain(&context, (int)a);
+        printf("%d\n", r != 0 ? r : cu.cuCtxSetCurrent(context));
+    } else if (sscanf(line, "release %llu", &a) == 1)
+        printf("%d\n", cu.cuDevicePrimaryCtxRelease((int)a));
+    else if (sscanf(line, "reset %llu", &a) == 1)
+        printf("%d\n", cu.cuDevicePrimaryCtxReset((int)a));
+    else if (sscanf(line, "alloc %11s %llu", kind, &a) == 2 && things_len < THINGS) {
+        CUresult r = allocate(&things[things_len], kind, a);
+        printf("%d %d\n", r, r == 0 ? things_len++ : -1);
+    } else if (sscanf(line, "free %llu", &a) == 1 && a < (unsigned)things_len)
+        printf("%d\n", let_go(&things[a]));
+    else if (strcmp(word, "info") == 0) {
+        CUresult r = cu.cuMemGetInfo(&free_bytes, &total);
+        printf("%d %zu %zu\n", r, free_bytes, total);
+    } else if (sscanf(line, "total %llu", &a) == 1) {
+        CUresult r = cu.cuDeviceTotalMem(&total, (int)a);
+        printf("%d %zu\n", r, total);
+    } else if (sscanf(line, "graph %llu %llu %llu", &a, &b, &c) == 3)
+        printf("%d\n", launch("graph", a, (long)c, (long)b));
+    else if (sscanf(line, "%*s %llu %llu", &a, &b) == 2 &&
+             (strcmp(word, "launch") == 0 || strcmp(word, "ex") == 0 || strcmp(word, "coop") == 0))
+        printf("%d\n", launch(word, a, (long)b, 0));
+    else if (strcmp(word, "sync") == 0)
+        printf("%d\n", cu.cuCtxSynchronize());
+    else if (strcmp(word, "trim") == 0) {
+        CUmemoryPool pool;
+        CUdevice device = 0;
+        (void)cu.cuCtxGetDevice(&device);
+        CUresult r = cu.cuDeviceGetMemPool(&pool, device);
+        printf("%d\n", r != 0 ? r : cu.cuMemPoolTrimTo(pool, 0));
+    } else if (sscanf(line, "random %llu %llu %llu", &a, &b, &c) == 3)
+        random_work(a, (int)b, c | 1);
+    else if (sscanf(line, "thread %11s %llu", kind, &a) == 2) {
+        struct job j = {.bytes = a};
+        pthread_t t;
+        memcpy(j.kind, kind, sizeof kind);
+        pthread_create(&t, NULL, in_thread, &j);
+        pthread_join(t, NULL);
+    } else if (strcmp(word, "fork") == 0) {
+        pid_t child = fork();
+        int status;
+        if (child > 0) {
+            waitpid(child, &status, 0);
+            _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 9);
+        }
+        printf("0\n");
+    } else if (strcmp(word, "exec") == 0) {
+        printf("0\n");
+        fflush(stdout);
+        execlp("cat", "cat", (char *)NULL);
+    } else if (strcmp(word, "die") == 0)
+        kill(getpid(), SIGKILL);
+    else if (sscanf(line, "nvml %llu", &a) == 1)
+        nvml((unsigned)a);
+    else if (strcmp(word, "next") == 0) {
+        void *next = dlsym(RTLD_NEXT, "getpid"), *any = dlsym(RTLD_DEFAULT, "getpid");
+        bool none = dlsym(RTLD_DEFAULT, "cuNoSuchFunction") == NULL && dlerror() != NULL;
+        printf("%d\n", next != NULL && next == any && none ? 0 : 1);
+    } else
+        printf("not understood: %s", line);
+}
+
+int main(void)
+{
+    char line[128];
+    by("link");
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        command(line);
+        fflush(stdout);
+    }
+    return 0;
+}
