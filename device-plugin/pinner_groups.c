@@ -30,7 +30,8 @@ enum {
     BOXES_MAX = 1024,
     EVENT_BYTES = 16 * 1024,
     TRIES_MAX = 100,
-    LOOKS_MAX = 100, /* for 2 s: the status says it then, or it is the sandbox */
+    LOOKS_HURRIED = 25, /* half a second: the runtime has made the mounts by then */
+    LOOKS_MAX = 40,     /* at each tick after that: the status says it then, or it is the sandbox */
     PROCS_BYTES_MAX = 1024 * 1024,
 };
 
@@ -191,7 +192,7 @@ static void identify(const struct pinner *p, struct pinner_pod *x, struct pinner
     if (b->mounted == PINNER_ANY && b->looks < LOOKS_MAX) {
         b->looks++;
         b->mounted = container_of_mounts(p, x, b);
-        x->hurry = x->hurry || b->mounted == PINNER_ANY;
+        x->hurry = x->hurry || (b->mounted == PINNER_ANY && b->looks < LOOKS_HURRIED);
     }
     b->container = b->mounted;
 }
