@@ -70,6 +70,7 @@ static void put_cpu(struct strbuf *out, const struct cluster_pod *cp)
     put_number(out, r->cpus);
     put_number(out, r->numa);
     put_number(out, r->apart);
+    put_number(out, r->insists);
     put_number(out, r->burst);
     put_number(out, r->shared);
 }

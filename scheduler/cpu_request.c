@@ -113,7 +113,9 @@ static void read_annotations(const struct pod *p, struct cpu_request *r, struct 
     if (str_eq(wish, "true")) { /* the fewest NUMA nodes are preferred, and not insisted on */
         r->numa = CPU_REQUEST_BEST_EFFORT;
         r->apart = CPU_REQUEST_BESIDE;
-    } else if (!str_eq(wish, "required")) {
+    } else if (str_eq(wish, "required")) {
+        r->insists = true;
+    } else {
         r->illegal = arena_printf(a, "annotation %s: must be true, required or false: '%.32s'",
                                   NAME_ANN_CPUSET_SCHEDULER, wish);
     }

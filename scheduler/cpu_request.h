@@ -35,8 +35,9 @@ struct cpu_request {
     size_t each_len;
     enum cpu_request_numa numa;
     enum cpu_request_apart apart;
-    bool burst;  /* cpu-policy: static-burst: whole L3 groups, what is beyond limits.cpu on loan */
-    bool shared; /* cosched.io/cpuset-shared: CPUs that others have, where none is free */
+    bool insists; /* cpuset-scheduler: required */
+    bool burst;   /* cpu-policy: static-burst: whole L3 groups, what is beyond limits.cpu on loan */
+    bool shared;  /* cosched.io/cpuset-shared: CPUs that others have, where none is free */
 };
 
 /* In a; NULL: the pod does not ask for CPUs. */

@@ -79,6 +79,18 @@ void ledger_try_on(const struct ledger *l, struct arena *a, struct ledger *out)
         memcpy(out->cards, l->cards, l->inventory.cards_len * sizeof *l->cards);
 }
 
+void ledger_try_on_numa(const struct ledger *l, int32_t numa, struct arena *a, struct ledger *out)
+{
+    size_t n = l->inventory.cards_len;
+    ledger_try_on(l, a, out);
+    out->inventory.cards = arena_new(a, struct gpu_card, n);
+    for (size_t i = 0; i < n; i++) {
+        out->inventory.cards[i] = l->inventory.cards[i];
+        if (l->inventory.cards[i].numa != numa)
+            out->inventory.cards[i].health = GPU_HEALTH_SICK;
+    }
+}
+
 static bool cards_exist(const struct ledger *l, const struct claim *claim)
 {
     for (size_t i = 0; i < claim->shares_len; i++)

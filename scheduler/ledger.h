@@ -52,6 +52,9 @@ void ledger_set_inventory(struct ledger *l, const char *annotation, const char *
 /* One to account on for a trial, in a: the inventory is the other's. Nothing to deinit. */
 void ledger_try_on(const struct ledger *l, struct arena *a, struct ledger *out);
 
+/* The same with the cards of one NUMA node alone: the others count as unhealthy. */
+void ledger_try_on_numa(const struct ledger *l, int32_t numa, struct arena *a, struct ledger *out);
+
 /* Adds or (sign -1) removes what a pod holds. By its claim, if that is trusted and all its cards exist here; else by its request, on no known card. */
 void ledger_account(struct ledger *l, const struct claim *claim, bool trusted,
                     const struct ledger_request *r, int sign);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * cpu - CPUs of their own for pods with the annotation cpuset-scheduler. The book of the node counts and chooses (cpu_book.h). Behind gpu in the table: the CPUs are chosen on the NUMA node of the cards
- * that the pod has just got.
+ * that the pod has just got. Where that has not enough of them, a pod that insists on a NUMA policy gets other cards, of a NUMA node that has; other pods keep the cards that fit the cluster best.
  */
 #include "scheduler/cpu_book.h"
 #include "scheduler/nominations.h"
@@ -85,15 +85,56 @@ static struct cpu_book_near near_cards(const struct cluster_node *node, const st
     return (struct cpu_book_near){.numa = numa, .len = len};
 }
 
+/* Whether all CPUs are where the cards are; and if the pod has to be on one NUMA node, the cards too. */
+static bool is_near(const struct cpuclaim *cpus, const struct cpu_book_near *near,
+                    const struct cpu_request *r)
+{
+    for (size_t i = 1; r->numa == CPU_REQUEST_SINGLE && i < near->len; i++)
+        if (near->numa[i] != near->numa[0])
+            return false;
+    for (size_t i = 0; i < cpus->len; i++) {
+        bool found = false;
+        for (size_t k = 0; k < near->len && !found; k++)
+            found = near->numa[k] == cpus->parts[i].numa;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* Other cards: those of a NUMA node that has the CPUs. Where there is none the claim stays as it is. */
+static void move_cards(const struct plugin_ask *ask, const struct cluster_node *node,
+                       const struct cpu_book *b, struct arena *a, struct claim *claim)
+{
+    const struct cpus_layout *l = &b->shape->layout;
+    const struct cpu_request *r = ask->pod->cpu;
+    for (size_t i = 0; i < l->numa_len; i++) {
+        int32_t numa = l->numa_id[i];
+        struct cpu_book_near near = {.numa = &numa, .len = 1};
+        struct claim other = *claim;
+        if (plugin_gpu_choose_on(ask, node, numa, a, &other) &&
+            cpu_book_choose(b, ask->pod->pod, r, &near, a, &other.cpus) &&
+            is_near(&other.cpus, &near, r)) {
+            *claim = other;
+            return;
+        }
+    }
+}
+
 static bool reserve(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                     struct claim *claim)
 {
     struct cpu_book room;
-    if (ask->pod->cpu == NULL)
+    const struct cpu_request *r = ask->pod->cpu;
+    if (r == NULL)
         return true;
+    const struct cpu_book *b = book_for(ask, node, a, &room);
     struct cpu_book_near near = near_cards(node, claim, a);
-    return cpu_book_choose(book_for(ask, node, a, &room), ask->pod->pod, ask->pod->cpu, &near, a,
-                           &claim->cpus);
+    if (!cpu_book_choose(b, ask->pod->pod, r, &near, a, &claim->cpus))
+        return false;
+    if (r->insists && near.len > 0 && !is_near(&claim->cpus, &near, r))
+        move_cards(ask, node, b, a, claim);
+    return true;
 }
 
 static bool applies(const struct cluster_pod *pod)

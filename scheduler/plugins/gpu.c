@@ -91,6 +91,17 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
                               &no);
 }
 
+bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
+                          int32_t numa, struct arena *a, struct claim *claim)
+{
+    struct ledger_why no;
+    struct ledger room, only;
+    struct ledger_peers peers;
+    peers_of(ask->pod, node, &peers);
+    ledger_try_on_numa(ledger_for(ask, node, a, &room), numa, a, &only);
+    return ledger_choose_with(&only, &ask->pod->gpu, &peers, a, claim, &no);
+}
+
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
     return gpu_prices_score(ask->cluster, ask->pod, node);

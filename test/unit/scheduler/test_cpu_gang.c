@@ -207,6 +207,74 @@ static void nobody_gives_back_for_another_loan(void **state)
     expect_done();
 }
 
+#define CARD(i, numa)                                                                         \
+    "{\"i\":" i ",\"uuid\":\"GPU-" i "\",\"model\":\"Tesla T4\",\"mib\":15360,\"numa\":" numa \
+    ",\"pci\":\"0000:3b:00." i "\",\"health\":\"ok\"}"
+#define INSISTS(policy) \
+    "cpuset-scheduler", "required", NAME_ANN_NUMA_SPEC, "{\"numaTopologyPolicy\":\"" policy "\"}"
+
+/* Two NUMA nodes of four CPUs, a card on each; three CPUs of NUMA node 0 are taken, and its card, which has more room, is taken first. */
+static void cards_where_the_cpus_are(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        const char *const *annotations;
+        int64_t cpus, gib;
+        int32_t card;
+        const char *on;
+    } rows[] = {
+        {"who insists has the other card, where the CPUs are", PAIRS(INSISTS("SingleNUMANode")), 2,
+         4, 1, "n:4-5"},
+        {"with any policy", PAIRS(INSISTS("BestEffort")), 2, 4, 1, "n:4-5"},
+        {"the card that is taken first if that has enough", PAIRS(INSISTS("SingleNUMANode")), 1, 4,
+         0, "n:3"},
+        {"where the other card has too little: apart from it", PAIRS(INSISTS("SingleNUMANode")), 2,
+         11, 0, "n:4-5"},
+        {"who only wishes keeps the card that is best for the cluster", PAIRS(PIN), 2, 4, 0,
+         "n:4-5"},
+    };
+    cluster_put_node(
+        &cluster,
+        NODE(.name = "n", .gib = 30, .placement = "spread",
+             .topology = fixture_topology(&specs, 2, 1, 4, 1, NULL),
+             .inventory =
+                 "{\"v\":1,\"mode\":\"share\",\"switchingTo\":null,\"isolation\":\"none\",\"cards\":[" CARD(
+                     "0", "0") "," CARD("1", "1") "]}"));
+    cluster_put_pod(
+        &cluster,
+        POD(.name = "x", .node = "n",
+            .annotations = PAIRS(PIN, NAME_ANN_CPUSET,
+                                 "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{}}}"
+                                 "}}"),
+            .c = {{.cpu_milli = 3000}}),
+        hooks);
+    cluster_put_pod(&cluster,
+                    POD(.name = "y", .node = "n",
+                        .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"0\":2}}"),
+                        .c = {{.gib = 2}}),
+                    hooks);
+    cluster_put_pod(&cluster,
+                    POD(.name = "z", .node = "n",
+                        .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":5}}"),
+                        .c = {{.gib = 5}}),
+                    hooks);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cluster_put_pod(&cluster,
+                        POD(.name = "a", .annotations = rows[i].annotations,
+                            .c = {{.cpu_milli = rows[i].cpus * 1000, .gib = rows[i].gib}}),
+                        hooks);
+        expect_int(rows[i].row, CYCLE_PLACED, run().verdict);
+        expect_str(rows[i].row, rows[i].on, shown("d/a"));
+        const struct claim *c = &cluster_find_pod(&cluster, "d/a")->claim;
+        assert_int_equal(c->shares_len, 1);
+        expect_int(rows[i].row, rows[i].card, c->shares[0].card);
+        expect_int(rows[i].row, rows[i].gib, c->shares[0].gib);
+        cluster_remove_pod(&cluster, "d/a", NULL, hooks);
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_free_is_not_called_back, setup, teardown),
         cmocka_unit_test_setup_teardown(more_than_the_loan_calls_nothing_back, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_gives_back_for_another_loan, setup, teardown),
+        cmocka_unit_test_setup_teardown(cards_where_the_cpus_are, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
