@@ -174,6 +174,11 @@ void replay_explain_makes_room(struct replay_explain *e, struct cluster *c, cons
     for (size_t i = 0; i < result->victims_len; i++)
         strbuf_addf(&b, "%s%s from %s", i == 0 ? "it sends away " : ", ",
                     result->victims[i].pod->pod->key, result->victims[i].pod->on->name);
+    for (size_t i = 0; i < result->recalls_len; i++) {
+        strbuf_adds(&b, i == 0 ? "it calls back CPUs " : ", ");
+        cpuset_print(&result->recalls[i].cpus, &b);
+        strbuf_addf(&b, " from %s", result->recalls[i].pod->pod->key);
+    }
     strbuf_addf(&b, "%s",
                 b.len > 0 ? "; this is before that" : "it waits for pods that are leaving");
     e->note = arena_strdup(&e->arena, strbuf_str(&b));

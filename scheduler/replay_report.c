@@ -15,9 +15,14 @@ static bool is_meant(const struct replay_report *r, const struct cluster_pod *cp
     return r->only == NULL || map_get(r->only, cp->pod->key) != NULL;
 }
 
+static bool is_named(const struct replay_report *r, const char *key)
+{
+    return r->only == NULL || map_get(r->only, key) != NULL;
+}
+
 static bool is_for_meant(const struct replay_report *r, const struct replay_run_away *away)
 {
-    return r->only == NULL || map_get(r->only, away->for_pod) != NULL;
+    return is_named(r, away->for_pod);
 }
 
 struct replay_report_count replay_report_count(const struct replay_report *r)
@@ -147,6 +152,57 @@ static void put_cards(const struct claim *c, struct json_writer *w)
     json_array_end(w);
 }
 
+/* ---- CPUs ---- */
+
+static const char *container_name(const struct pod *p, uint32_t i)
+{
+    return i < p->containers_len ? p->containers[i].name
+                                 : p->init_containers[i - p->containers_len].name;
+}
+
+/* "numa 0: 0-3"; where several containers have some: "c0 numa 0: 0-3; c1 numa 0: 4". */
+static void print_cpus(const struct cluster_pod *cp, struct strbuf *out)
+{
+    const struct cpuclaim *c = &cp->claim.cpus;
+    bool several = c->len > 0 && c->parts[0].container != c->parts[c->len - 1].container;
+    if (c->len == 0)
+        strbuf_addc(out, '-');
+    for (size_t i = 0; i < c->len; i++) {
+        const struct cpuclaim_part *part = &c->parts[i];
+        bool next = i == 0 || c->parts[i - 1].container != part->container;
+        strbuf_adds(out, i == 0 ? "" : next ? "; " : ", ");
+        if (several && next)
+            strbuf_addf(out, "%s ", container_name(cp->pod, part->container));
+        strbuf_addf(out, "numa %d: ", (int)part->numa);
+        cpuset_print(&part->cpus, out);
+    }
+}
+
+static void put_set(struct json_writer *w, const struct cpuset *cpus)
+{
+    AUTO_STRBUF text = {0};
+    cpuset_print(cpus, &text);
+    json_kv_str(w, "cpus", strbuf_str(&text));
+}
+
+/* Only of pods that have some: others never ask. */
+static void put_cpus(const struct cluster_pod *cp, struct json_writer *w)
+{
+    const struct cpuclaim *c = &cp->claim.cpus;
+    if (c->len == 0)
+        return;
+    json_key(w, "cpus");
+    json_array_begin(w);
+    for (size_t i = 0; i < c->len; i++) {
+        json_object_begin(w);
+        json_kv_str(w, "container", container_name(cp->pod, c->parts[i].container));
+        json_kv_int(w, "numa", c->parts[i].numa);
+        put_set(w, &c->parts[i].cpus);
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
 /* ---- text ---- */
 
 /* Columns of text, two blanks between them; the last one is not padded. */
@@ -182,20 +238,28 @@ static void print_columns(struct columns *t, struct strbuf *out)
 
 static void text_placed(const struct replay_report *r, struct strbuf *out)
 {
-    struct columns t = {.columns = 3};
-    bool any = false;
+    bool any = false, pinned = false;
+    for (size_t i = 0; i < r->run->placed.len; i++)
+        pinned |=
+            is_meant(r, r->run->placed.items[i]) && r->run->placed.items[i]->claim.cpus.len > 0;
+    struct columns t = {.columns = pinned ? 4 : 3};
     cell(&t, "POD");
     cell(&t, "NODE");
     cell(&t, "CARDS");
+    if (pinned)
+        cell(&t, "CPUS");
     for (size_t i = 0; i < r->run->placed.len; i++) {
         const struct cluster_pod *cp = r->run->placed.items[i];
-        AUTO_STRBUF cards = {0};
+        AUTO_STRBUF cards = {0}, cpus = {0};
         if (!is_meant(r, cp))
             continue;
         print_cards(&cp->claim, &cards);
+        print_cpus(cp, &cpus);
         cell(&t, cp->pod->key);
         cell(&t, cp->on->name);
         cell(&t, strbuf_str(&cards));
+        if (pinned)
+            cell(&t, strbuf_str(&cpus));
         any = true;
     }
     AUTO_STRBUF text = {0};
@@ -218,6 +282,32 @@ static void text_away(const struct replay_report *r, struct strbuf *out)
         cell(&t, away->pod);
         cell(&t, away->node);
         cell(&t, away->for_pod);
+        any = true;
+    }
+    AUTO_STRBUF text = {0};
+    print_columns(&t, &text);
+    if (any)
+        strbuf_addf(out, "%s\n", strbuf_str(&text));
+}
+
+static void text_loans(const struct replay_report *r, struct strbuf *out)
+{
+    struct columns t = {.columns = 4};
+    bool any = false;
+    cell(&t, "GIVES BACK");
+    cell(&t, "ON");
+    cell(&t, "CPUS");
+    cell(&t, "FOR");
+    for (size_t i = 0; i < r->run->loans.len; i++) {
+        const struct replay_run_loan *loan = &r->run->loans.items[i];
+        AUTO_STRBUF cpus = {0};
+        if (!is_named(r, loan->for_pod))
+            continue;
+        cpuset_print(&loan->cpus, &cpus);
+        cell(&t, loan->pod);
+        cell(&t, loan->node);
+        cell(&t, strbuf_str(&cpus));
+        cell(&t, loan->for_pod);
         any = true;
     }
     AUTO_STRBUF text = {0};
@@ -338,6 +428,7 @@ void replay_report_text(const struct replay_report *r, struct strbuf *out)
     if (!r->summary) {
         text_placed(r, out);
         text_away(r, out);
+        text_loans(r, out);
         text_waiting(r, out);
     }
     text_count(r, out);
@@ -358,6 +449,7 @@ static void json_placed(const struct replay_report *r, struct json_writer *w)
         json_kv_str(w, "pod", cp->pod->key);
         json_kv_str(w, "node", cp->on->name);
         put_cards(&cp->claim, w);
+        put_cpus(cp, w);
         json_object_end(w);
     }
     json_array_end(w);
@@ -375,6 +467,24 @@ static void json_away(const struct replay_report *r, struct json_writer *w)
         json_kv_str(w, "pod", away->pod);
         json_kv_str(w, "node", away->node);
         json_kv_str(w, "for", away->for_pod);
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
+static void json_loans(const struct replay_report *r, struct json_writer *w)
+{
+    json_key(w, "givesBack");
+    json_array_begin(w);
+    for (size_t i = 0; i < r->run->loans.len; i++) {
+        const struct replay_run_loan *loan = &r->run->loans.items[i];
+        if (!is_named(r, loan->for_pod))
+            continue;
+        json_object_begin(w);
+        json_kv_str(w, "pod", loan->pod);
+        json_kv_str(w, "node", loan->node);
+        put_set(w, &loan->cpus);
+        json_kv_str(w, "for", loan->for_pod);
         json_object_end(w);
     }
     json_array_end(w);
@@ -474,6 +584,8 @@ void replay_report_json(const struct replay_report *r, struct strbuf *out)
         json_placed(r, &w);
         if (r->run->away.len > 0)
             json_away(r, &w);
+        if (r->run->loans.len > 0)
+            json_loans(r, &w);
         json_waiting(r, &w);
     }
     json_summary(r, &w);

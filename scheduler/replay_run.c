@@ -2,7 +2,7 @@
 /*
  * replay_run - in the running scheduler, what was placed comes back by the watch and may wake others (a pod that wants to be near it). Here nothing comes back; instead
  * everything that waits is tried again, its backoff over, until a whole round places nothing. Then those go that somebody waits for: whom this run sent away, and who was on his way
- * out already, on a node that is promised to a more important pod. Their room is taken in the next round. So the result is where the scheduler would come to rest, if no controller made
+ * out already, on a node that is promised to a more important pod; and CPUs on loan that were called back are given back, as the node agents would. Their room is taken in the next round. So the result is where the scheduler would come to rest, if no controller made
  * the pods that were sent away again.
  */
 #include "scheduler/replay_run.h"
@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/json.h"
 #include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/kube/decode.h"
+#include "lib/model/names.h"
+#include "scheduler/dump.h"
+#include "scheduler/loans.h"
 #include "scheduler/nominations.h"
 #include "scheduler/plan.h"
 
@@ -47,6 +53,66 @@ void replay_run_deinit(struct replay_run *r)
         free(r->away.items[i].for_pod);
     }
     vec_deinit(&r->away);
+    for (size_t i = 0; i < r->loans.len; i++) {
+        free(r->loans.items[i].pod);
+        free(r->loans.items[i].uid);
+        free(r->loans.items[i].node);
+        free(r->loans.items[i].for_pod);
+    }
+    vec_deinit(&r->loans);
+}
+
+/* ---- CPUs on loan ---- */
+
+static void note_recalls(struct replay_run *r, const struct cycle_result *result)
+{
+    for (size_t i = 0; i < result->recalls_len; i++) {
+        struct cluster_pod *cp = result->recalls[i].pod;
+        const char *for_pod = result->nominations[0].pod->pod->key;
+        for (size_t k = 0; k < result->nominations_len; k++)
+            if (result->nominations[k].node == cp->on)
+                for_pod = result->nominations[k].pod->pod->key;
+        struct replay_run_loan loan = {.pod = mem_strdup(cp->pod->key),
+                                       .uid = mem_strdup(str_or_empty(cp->pod->uid)),
+                                       .node = mem_strdup(cp->on->name),
+                                       .for_pod = mem_strdup(for_pod),
+                                       .cpus = result->recalls[i].cpus};
+        vec_push(&r->loans, loan);
+        cluster_claim_call_back(cp, &result->recalls[i].cpus);
+    }
+}
+
+/* The pod comes again with both annotations as the scheduler and the node agent would have written them. */
+static bool give_back(struct replay_run *r, const struct replay_run_loan *loan)
+{
+    struct cluster_pod *cp = cluster_find_pod(r->cluster, loan->pod);
+    AUTO_STRBUF dumped = {0}, text = {0};
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    struct cpuclaim left;
+    struct pod *p = NULL;
+    if (cp == NULL || !str_eq(cp->pod->uid, loan->uid))
+        return false;
+    dump_one_pod(cp, &dumped);
+    loans_left(cp, &r->arena, &left);
+    cpuclaim_encode(&left, cp->pod, &text);
+    if (json_parse(&doc, strbuf_str(&dumped), dumped.len, &err) < 0 ||
+        decode_pod(json_root(doc), &p, &err) < 0)
+        return false; /* it was read from such a text before */
+    for (size_t i = 0; i < p->annotations.len; i++)
+        if (str_eq(p->annotations.items[i].key, NAME_ANN_CPUSET) ||
+            str_eq(p->annotations.items[i].key, NAME_ANN_CPUSET_APPLIED))
+            p->annotations.items[i].value = arena_strdup(&p->arena, strbuf_str(&text));
+    (void)cluster_put_pod(r->cluster, p, &r->hooks);
+    return true;
+}
+
+static bool give_all_back(struct replay_run *r)
+{
+    bool any = false;
+    for (; r->given_back < r->loans.len; r->given_back++)
+        any |= give_back(r, &r->loans.items[r->given_back]);
+    return any;
 }
 
 /* ---- pods that go ---- */
@@ -66,7 +132,8 @@ static void note_away(struct replay_run *r, const struct cluster_pod *cp, const 
 
 static void make_room(struct replay_run *r, struct gang *g, const struct cycle_result *result)
 {
-    if (!r->preempts)
+    note_recalls(r, result);
+    if (!r->preempts && result->recalls_len == 0)
         return;
     if (result->nominations_len > 0 && result->awaits && r->makes_room != NULL)
         r->makes_room(r->arg, g, result);
@@ -128,7 +195,8 @@ static bool let_go(struct replay_run *r)
         forget_placed(r, cp);
         (void)cluster_remove_pod(r->cluster, away->pod, NULL, &r->hooks);
     }
-    return r->gone > before;
+    bool given = give_all_back(r);
+    return given || r->gone > before;
 }
 
 /* ---- pods that wait ---- */

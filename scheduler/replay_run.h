@@ -19,6 +19,13 @@ struct replay_run_away {
     char *for_pod;
 };
 
+/* CPUs on loan that a pod gives back for another (loans.h). */
+struct replay_run_loan {
+    char *pod, *uid, *node;
+    char *for_pod;
+    struct cpuset cpus;
+};
+
 struct replay_run {
     struct cluster *cluster;
     struct queue queue;
@@ -26,9 +33,12 @@ struct replay_run {
     struct arena arena;         /* one cycle's */
     int64_t now_ms;
     struct VEC(struct cluster_pod *) placed; /* in the order of the decisions */
-    bool preempts; /* true unless turned off: pods are sent away, and go */
-    struct VEC(struct replay_run_away) away; /* in the order in which they were told to */
-    size_t gone;                             /* so many of those have gone */
+    bool
+        preempts; /* true unless turned off: pods are sent away, and go. Loans are given back in any case */
+    struct VEC(struct replay_run_away) away;  /* in the order in which they were told to */
+    size_t gone;                              /* so many of those have gone */
+    struct VEC(struct replay_run_loan) loans; /* in the order in which they were called back */
+    size_t given_back;                        /* so many of those have been given back */
     size_t cycles;
     /* Called before pods are told to leave for the gang, or are waited for; or NULL. */
     void (*makes_room)(void *arg, struct gang *g, const struct cycle_result *result);
