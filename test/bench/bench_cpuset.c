@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_cpuset - the choice of CPUs, on the machines in ../shared/data/cpu-topology (hwloc XML; or what COSCHED_CPU_TOPOLOGY names) and on one of 384 CPUs that hwloc makes up.
+ * bench_cpuset - the choice of CPUs, on the machines in ../shared/data/cpu-topology (hwloc XML; or what COSCHED_CPU_TOPOLOGY names) and on some that hwloc makes up: the files there were written with one
+ * NUMA node over both sockets, so the same machines are made up with one for each socket, and one with four.
  *
- * For every machine, 500 random occupancies and every pod size from 1 to what is free: a pod is never on two NUMA nodes where one has room, never has half a core where whole ones are free in that NUMA
- * node, and gets exactly what it asked for. What is timed is the whole plan for a pod on one node, from the books to the claim (cpu_book_choose): CPU time of this thread, the best of a few
+ * For every machine, 500 random occupancies and every pod size from 1 to what is free: a pod is on no more NUMA nodes than need be, never has half a core where whole ones are free in that NUMA
+ * node, and gets exactly what it asked for. On small machines every subset is tried, and none is better by the order of cpus.h. What was checked is printed for each machine. What is timed is the whole plan for a pod on one node, from the books to the claim (cpu_book_choose): CPU time of this thread, the best of a few
  * times, and of all occupancies and sizes the slowest. Ends with status 1 when a promise is broken or a plan takes more than 50 us.
  *
- *     bench_cpuset [OCCUPANCIES]
+ *     bench_cpuset [sizes] [OCCUPANCIES]        sizes: nothing is timed
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -21,7 +22,13 @@
 #include "test/bench/result.h"
 
 enum { GOAL_NS = 50000, ROUNDS = 3, SIZES_TIMED = 24 };
-static const char made_up[] = "synthetic:pack:2 [numa] l3:12 core:8 pu:2";
+static const struct {
+    const char *name, *source;
+} made_up[] = {{"made-up", "synthetic:pack:2 [numa] l3:12 core:8 pu:2"}, /* 2 x EPYC 9654 */
+               {"made-up-7763", "synthetic:pack:2 [numa] l3:8 core:8 pu:2"},
+               {"made-up-6230", "synthetic:pack:2 [numa] l3:1 core:20 pu:2"},
+               {"made-up-nps4", "synthetic:pack:2 die:4 [numa] l3:2 core:4 pu:2"}};
+static bool timed = true;
 
 static int64_t cpu_ns(void)
 {
@@ -42,6 +49,8 @@ static uint64_t below(uint64_t n)
 
 struct tally {
     int64_t choices, broken, slowest_ns;
+    int64_t split,
+        odd; /* on several NUMA nodes since none has enough; with a part of a core, likewise */
 };
 
 struct bench {
@@ -72,8 +81,24 @@ static uint32_t in_whole_cores(const struct cpus_layout *l, const struct cpuset 
     return n;
 }
 
+/* NUMA nodes that so many of these need at least. */
+static uint32_t fewest_nodes(const struct cpus_layout *l, const struct cpuset *open, uint32_t cpus)
+{
+    struct cpuset left = *open;
+    uint32_t nodes = 0;
+    for (uint32_t have = 0; have < cpus; nodes++) {
+        size_t most = 0;
+        for (size_t i = 1; i < l->numa_len; i++)
+            if (count_in(&left, &l->numa[i]) > count_in(&left, &l->numa[most]))
+                most = i;
+        have += count_in(&left, &l->numa[most]);
+        cpuset_subtract(&left, &l->numa[most]);
+    }
+    return nodes;
+}
+
 /* NULL: all is well. */
-static const char *broken_promise(const struct bench *b, const struct cpuset *open,
+static const char *broken_promise(struct bench *b, const struct cpuset *open,
                                   const struct cpuclaim *c)
 {
     const struct cpus_layout *l = &b->book.shape->layout;
@@ -81,19 +106,19 @@ static const char *broken_promise(const struct bench *b, const struct cpuset *op
     cpuclaim_of(c, 0, &got);
     if (cpuset_count(&got) != b->cpus || !cpuset_is_subset(&got, open))
         return "not what was asked for";
-    bool fits = false, whole = false;
+    bool whole = false;
     uint32_t halves = 0, threads = 1;
-    for (size_t i = 0; i < l->numa_len; i++) {
-        fits |= count_in(open, &l->numa[i]) >= b->cpus;
+    for (size_t i = 0; i < l->numa_len; i++)
         whole |= in_whole_cores(l, open, i) >= b->cpus;
-    }
     for (size_t i = 0; i < l->cores_len; i++) {
         uint32_t n = count_in(&got, &l->cores[i]), size = cpuset_count(&l->cores[i]);
         halves += n > 0 && n < size;
         threads = size > threads ? size : threads;
     }
-    if (fits && c->len > 1)
-        return "two NUMA nodes, and one has room";
+    b->tally.split += c->len > 1;
+    b->tally.odd += halves > 0;
+    if (c->len > fewest_nodes(l, open, b->cpus))
+        return "more NUMA nodes than need be";
     return whole && halves > (b->cpus % threads != 0) ? "half a core, and whole ones are free"
                                                       : NULL;
 }
@@ -157,7 +182,7 @@ static void run(struct bench *b, int64_t occupancies)
         uint32_t most = cpuset_count(&open), step = most / SIZES_TIMED + 1;
         for (b->cpus = 1; b->cpus <= most; b->cpus++) {
             check(b, &open);
-            if ((b->cpus + (uint64_t)i) % step == 0)
+            if (timed && (b->cpus + (uint64_t)i) % step == 0)
                 measure(b);
         }
     }
@@ -181,10 +206,19 @@ static int run_machine(const char *source, const char *name, int64_t occupancies
         b.pod = (struct pod){.containers = &b.container, .containers_len = 1};
         b.request = (struct cpu_request){.each = &b.cpus, .each_len = 1};
         run(&b, occupancies);
+        const struct cpus_layout *l = &b.book.shape->layout;
+        uint32_t cpus = cpuset_count(&l->usable);
+        printf(
+            "%s: %zu NUMA node%s, %zu L3 group%s, %zu cores, %u CPUs: %lld occupancies, sizes from 1 to all that "
+            "is free: %lld choices, %lld on several NUMA nodes and %lld with a part of a core where it had to be; "
+            "%lld broken\n",
+            name, l->numa_len, l->numa_len == 1 ? "" : "s", l->l3_len, l->l3_len == 1 ? "" : "s",
+            l->cores_len, (unsigned)cpus, (long long)occupancies, (long long)b.tally.choices,
+            (long long)b.tally.split, (long long)b.tally.odd, (long long)b.tally.broken);
         char label[64];
-        (void)str_format(label, sizeof label, "cpuset-%s-%u", name,
-                         cpuset_count(&b.book.shape->layout.usable));
-        print_result(label, b.tally.slowest_ns, "ns", 0, -GOAL_NS);
+        (void)str_format(label, sizeof label, "cpuset-%s-%u", name, (unsigned)cpus);
+        if (timed)
+            print_result(label, b.tally.slowest_ns, "ns", 0, -GOAL_NS);
         total->choices += b.tally.choices;
         total->broken += b.tally.broken;
         total->slowest_ns = num_max(total->slowest_ns, b.tally.slowest_ns);
@@ -196,6 +230,98 @@ static int run_machine(const char *source, const char *name, int64_t occupancies
     cpu_shapes_deinit(&shapes);
     arena_deinit(&b.arena);
     return ok ? 0 : -1;
+}
+
+/* ---- small machines: every subset ------------------------------------------------------------- */
+
+enum { SMALL_MAX = 12 };
+
+static struct cpus_cost best_of_all(const struct cpus_layout *l, const struct cpuset *open,
+                                    uint32_t n)
+{
+    unsigned cpus[SMALL_MAX];
+    size_t len = 0;
+    for (int cpu = -1; (cpu = cpuset_next(open, cpu)) >= 0;)
+        cpus[len++] = (unsigned)cpu;
+    struct cpus_cost least = {.numa_nodes = UINT32_MAX};
+    for (uint32_t bits = 0; bits < (1U << len); bits++) {
+        struct cpuset s;
+        if ((uint32_t)__builtin_popcount(bits) != n)
+            continue;
+        cpuset_clear(&s);
+        for (size_t i = 0; i < len; i++)
+            if ((bits & (1U << i)) != 0)
+                cpuset_add(&s, cpus[i]);
+        struct cpus_cost cost = cpus_cost_of(l, open, &s);
+        if (cpus_cost_compare(&cost, &least) < 0)
+            least = cost;
+    }
+    return least;
+}
+
+static void try_all_subsets(const char *name, const struct cpus_layout *l, int64_t occupancies,
+                            struct tally *t)
+{
+    for (int64_t i = 0; i < occupancies; i++) {
+        struct cpuset open = l->usable, got;
+        uint64_t fill = i == 0 ? 0 : below(80);
+        for (int cpu = -1; (cpu = cpuset_next(&l->usable, cpu)) >= 0;)
+            if (below(100) < fill)
+                cpuset_remove(&open, (unsigned)cpu);
+        for (uint32_t n = 1; n <= cpuset_count(&open); n++) {
+            struct cpus_cost best = best_of_all(l, &open, n);
+            t->choices++;
+            if (cpus_choose(l, &open, n, &got)) {
+                struct cpus_cost cost = cpus_cost_of(l, &open, &got);
+                if (cpus_cost_compare(&cost, &best) == 0)
+                    continue;
+            }
+            AUTO_STRBUF text = {0};
+            cpuset_print(&open, &text);
+            fprintf(stderr, "%s: %u of %s: another choice is better\n", name, (unsigned)n,
+                    strbuf_str(&text));
+            t->broken++;
+        }
+    }
+}
+
+static int run_small(int64_t occupancies, struct tally *total)
+{
+    static const char *const small[] = {
+        "pack:1 [numa] l3:1 core:4 pu:2", "pack:1 [numa] l3:3 core:2 pu:2",
+        "pack:2 [numa] l3:1 core:3 pu:2", "pack:2 [numa] l3:3 core:2 pu:1",
+        "pack:3 [numa] l3:1 core:2 pu:2", "pack:3 [numa] l3:2 core:2 pu:1",
+        "pack:2 [numa] l3:2 core:3 pu:1", "pack:1 [numa] l3:4 core:3 pu:1",
+        "pack:1 [numa] l3:5 core:1 pu:2", "pack:2 [numa] l3:2 core:1 pu:2",
+        "pack:4 [numa] l3:1 core:3 pu:1", "pack:2 [numa] l3:1 core:2 pu:2"};
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        struct cpus_layout l;
+        struct cpu_topology t;
+        struct tally tally = {0};
+        struct error err = ERROR_INIT;
+        struct arena a;
+        AUTO_STRBUF source = {0};
+        strbuf_addf(&source, "synthetic:%s", small[i]);
+        arena_init(&a, 0);
+        bool ok = cpuinfo_read(strbuf_str(&source), "/sys", &a, &t, &err) == 0 &&
+                  cpus_layout_init(&l, &t, &a, &err) == 0;
+        if (ok) {
+            try_all_subsets(small[i], &l, occupancies, &tally);
+            printf(
+                "%s: %lld occupancies, sizes from 1 to all that is free: %lld choices, each against all subsets; "
+                "%lld broken\n",
+                small[i], (long long)occupancies, (long long)tally.choices,
+                (long long)tally.broken);
+        } else {
+            fprintf(stderr, "bench_cpuset: %s: %s\n", small[i], err.text);
+        }
+        arena_deinit(&a);
+        if (!ok)
+            return -1;
+        total->choices += tally.choices;
+        total->broken += tally.broken;
+    }
+    return 0;
 }
 
 static int is_machine(const struct dirent *d)
@@ -212,11 +338,18 @@ int main(int argc, char **argv)
     struct error err = ERROR_INIT;
     if (dir == NULL)
         dir = "../shared/data/cpu-topology";
+    if (argc > 1 && str_eq(argv[1], "sizes")) {
+        timed = false;
+        argc--;
+        argv++;
+    }
     if (argc > 1 && num_parse_range(argv[1], 1, 1000000, &occupancies, &err) < 0) {
         fprintf(stderr, "bench_cpuset: %s\n", err.text);
         return 2;
     }
-    bool read = run_machine(made_up, "made-up", occupancies, &total) == 0;
+    bool read = true;
+    for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++)
+        read &= run_machine(made_up[i].source, made_up[i].name, occupancies, &total) == 0;
     int n = scandir(dir, &files, is_machine, alphasort);
     if (n <= 0) {
         fprintf(stderr, "bench_cpuset: no machines (*.xml) in %s\n", dir);
@@ -230,6 +363,7 @@ int main(int argc, char **argv)
         free(files[i]);
     }
     free(files);
+    read &= run_small(timed ? occupancies / 10 : occupancies, &total) == 0;
     print_result("cpuset-promises", total.choices - total.broken, "choices", total.choices,
                  total.choices);
     return read && total.broken == 0 && total.slowest_ns <= GOAL_NS ? 0 : 1;

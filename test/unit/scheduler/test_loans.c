@@ -66,10 +66,13 @@ static void called_back_in_two_phases(void **state)
     (void)state;
     AUTO_STRBUF text = {0};
     struct cpuclaim left;
-    put_borrower(WHOLE, WHOLE);
+    put_borrower(WHOLE, "");
     cluster_put_pod(&cluster, POD(WANTS), hooks);
+    uint64_t class = run().class;
+    put_borrower(WHOLE, WHOLE);
     struct cycle_result r = run();
     expect_int("no room yet", CYCLE_NO_ROOM, r.verdict);
+    expect_true("that somebody was asked is another sentence, which is told", r.class != class);
     expect_str("why",
                "0/1 nodes fit: 1 has CPUs to pin only when those on loan are given back (asked: 2, "
                "most free: 0 on n); waits for pod d/b to give back CPUs 2-3 on n",
