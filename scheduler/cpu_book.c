@@ -3,6 +3,8 @@
  * Which of a container's CPUs are on loan is not written anywhere: its own are the limits.cpu of them that cpus_choose takes first, so every reader of the annotation comes to the same, and
  * after a restart the books are as before.
  *
+ * A container that has CPUs and asks for none (its limit was resized to less than one since) keeps them: if all were on loan they could all be called back, and nothing would bind it any more.
+ *
  * A claim that names CPUs beyond the node's, or fewer than were asked for, is taken at its word: what is named is taken, and what is not there is nobody's. Only what the node agent would
  * pin matters here, and it refuses what is wrong.
  */
@@ -79,7 +81,8 @@ void cpu_book_split(const struct cpu_shape *shape, const struct cpuclaim *c,
         usable = all;
         cpuset_intersect(&usable, &shape->layout.usable);
         uint32_t n = container < r->each_len ? r->each[container] : 0;
-        if (r->burst && n < cpuset_count(&usable) && cpus_choose(&shape->layout, &usable, n, &own))
+        if (r->burst && n > 0 && n < cpuset_count(&usable) &&
+            cpus_choose(&shape->layout, &usable, n, &own))
             cpuset_union(owned, &own);
         else
             cpuset_union(owned, &all);

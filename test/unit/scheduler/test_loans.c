@@ -132,6 +132,40 @@ static void what_is_not_called_back(void **state)
     expect_done();
 }
 
+/* pods/resize to less than a CPU, where no webhook refused it. */
+static void a_resized_borrower_is_not_left_without_any(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        int64_t milli;
+        const char *called_back;
+    } rows[] = {
+        {"two of its own", 2000, "2-3"},
+        {"one of its own now", 1000, "1-2"},
+        {"nothing that can be told", 250, NULL},
+        {"more than it has", 5000, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_STRBUF text = {0};
+        cluster_put_pod(
+            &cluster,
+            POD(.name = "b", .node = "n",
+                .annotations = PAIRS(BURST, NAME_ANN_CPUSET, WHOLE, NAME_ANN_CPUSET_APPLIED, WHOLE),
+                .c = {{.cpu_milli = rows[i].milli}}),
+            hooks);
+        cluster_put_pod(&cluster, POD(WANTS), hooks);
+        struct cycle_result r = run();
+        expect_int(rows[i].row, rows[i].called_back != NULL, (int64_t)r.recalls_len);
+        if (r.recalls_len > 0)
+            cpuset_print(&r.recalls[0].cpus, &text);
+        expect_str(rows[i].row, rows[i].called_back, r.recalls_len > 0 ? strbuf_str(&text) : NULL);
+        cluster_remove_pod(&cluster, "d/p", NULL, hooks);
+        cluster_remove_pod(&cluster, "d/b", NULL, hooks);
+    }
+    expect_done();
+}
+
 static void after_a_restart_unconfirmed_cpus_are_still_taken(void **state)
 {
     (void)state;
@@ -173,6 +207,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(called_back_in_two_phases, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_called_back, setup, teardown),
         cmocka_unit_test_setup_teardown(after_a_restart_unconfirmed_cpus_are_still_taken, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_resized_borrower_is_not_left_without_any, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_edited_annotation_moves_nobody, setup, teardown),
     };
