@@ -174,7 +174,7 @@ static void check_compute(struct look *l)
 }
 
 /* The first form's name, legal or not: for the rules that only ask whether there is a gang. */
-static const char *any_name(const struct look *l)
+const char *rules_gang_name(const struct look *l)
 {
     for (size_t i = 0; i < FORMS; i++)
         if (value_at(l, forms[i].where, forms[i].name_key))
@@ -211,7 +211,7 @@ void rules_gang_check(struct look *l)
     if (!l->judged)
         return;
     size_t before = l->verdict->refusals.len + l->verdict->refusals.left_out;
-    const char *name = any_name(l);
+    const char *name = rules_gang_name(l);
     const char *own = name && *l->context->ns != '\0'
                           ? arena_printf(l->arena, "%s/%s", l->context->ns, name)
                           : name;

@@ -213,6 +213,23 @@ static void check_count(struct look *l)
         check_parts(l, cards);
 }
 
+/* A card is chosen by our scheduler, or by nobody. */
+static void check_scheduler(struct look *l)
+{
+    const char *node = json_get_str(l->spec, "nodeName");
+    if (*str_or_empty(node) != '\0')
+        look_warn(l,
+                  "spec.nodeName: %s is set, so no scheduler chooses a card for the pod; write "
+                  "nodeSelector or node affinity instead",
+                  look_quote(l, node));
+    else if (l->daemon && !l->ours)
+        look_warn(
+            l,
+            "spec.schedulerName: is not put in for a DaemonSet, and without it nobody chooses "
+            "a card for its pods; write %s",
+            l->config->scheduler);
+}
+
 void rules_gpu_check(struct look *l)
 {
     if (!l->judged)
@@ -221,6 +238,8 @@ void rules_gpu_check(struct look *l)
         check_container(l, &c);
     check_kinds(l);
     check_count(l);
-    if (l->asks[LOOK_MEM] || l->asks[LOOK_CORE] || l->asks[LOOK_GPU])
-        check_claims(l);
+    if (!l->asks[LOOK_MEM] && !l->asks[LOOK_CORE] && !l->asks[LOOK_GPU])
+        return;
+    check_claims(l);
+    check_scheduler(l);
 }

@@ -23,6 +23,8 @@ struct rules_quorum {
     const char *source; /* "min-available" or "minMember of PodGroup ns/g" */
 };
 bool rules_gang_quorum(const struct look *l, struct rules_quorum *out);
+/* The name of its gang, legal or not, whoever schedules it; NULL: none. */
+const char *rules_gang_name(const struct look *l);
 
 /* A change of a pod that runs: limits.cpu of pinned containers stay; a container for debugging has no variables of the device plugin. own: the pod as it is,
  * decided; later: as it shall be. */

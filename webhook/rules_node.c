@@ -14,6 +14,18 @@ static const char *before(const struct rules_subject *s, const char *key)
     return json_get_str(labels, key);
 }
 
+/* The plugin stays in the last mode until another one is set: who takes the label away wants whole cards, and does not get them. */
+static void check_removal(struct look *own, const struct rules_subject *s)
+{
+    const char *was = before(s, NAME_LABEL_GPU_MODE);
+    enum gpu_mode mode = GPU_MODE_DEFAULT;
+    if (was && gpu_mode_parse(was, &mode) && mode != GPU_MODE_DEFAULT)
+        look_warn(own,
+                  "metadata.labels[" NAME_LABEL_GPU_MODE
+                  "]: without it the node stays in mode %s; write default for whole cards",
+                  was);
+}
+
 void rules_node_check(struct look *own, const struct rules_subject *s)
 {
     const char *mode_text = look_label(own, NAME_LABEL_GPU_MODE);
@@ -22,6 +34,8 @@ void rules_node_check(struct look *own, const struct rules_subject *s)
     bool mode_is_new = mode_text && !str_eq(mode_text, before(s, NAME_LABEL_GPU_MODE));
     bool placement_is_new = placement && !str_eq(placement, before(s, NAME_LABEL_GPU_PLACEMENT));
     bool legal = !mode_text || gpu_mode_parse(mode_text, &mode);
+    if (!mode_text)
+        check_removal(own, s);
     if (mode_is_new && !legal)
         look_refuse(own,
                     "metadata.labels[" NAME_LABEL_GPU_MODE "]: %s is not a mode; write one of %s",

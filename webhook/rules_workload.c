@@ -175,9 +175,25 @@ static void check_sizes(struct look *looks, const struct templates *t)
     }
 }
 
+/* Pods that another scheduler places do not count for ours: the gang would wait for them. */
+static void check_schedulers(struct look *a, struct look *b)
+{
+    struct look *other = a->ours ? b : a;
+    const struct look *us = a->ours ? a : b;
+    const char *name = rules_gang_name(a);
+    if (a->ours == b->ours || !name || !str_eq(name, rules_gang_name(b)))
+        return;
+    look_warn(other,
+              "spec.schedulerName: %s, but the gang's pods of %sspec have %s; a gang has one "
+              "scheduler, write the same in both",
+              look_quote(other, str_or_empty(json_get_str(other->spec, "schedulerName"))), us->at,
+              look_quote(other, us->config->scheduler));
+}
+
 static void check_pair(struct look *a, struct look *b)
 {
     struct rules_quorum x, y;
+    check_schedulers(a, b);
     if (!rules_gang_quorum(a, &x) || !rules_gang_quorum(b, &y) || !str_eq(x.name, y.name))
         return;
     const char *class_a = str_or_empty(look_label(a, NAME_LABEL_COMPUTE_CLASS));
