@@ -46,6 +46,11 @@ def strict(suite):
         {"name": "d", "image": "busybox:test", "env": env}]}}, "application/strategic-merge-patch+json")
     refused(debug(ALL_CARDS), "spec.ephemeralContainers[0].env[NVIDIA_VISIBLE_DEVICES]: 'all' reaches for cards that were not given to the pod", "kubectl debug")
     check_equal(debug([])[0], 200, "kubectl debug without it")
+    node = suite.node(f"mode-{ns}")
+    label = lambda mode: c.request("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"labels": {"ack.node.gpu.schedule": mode}}}, MERGE)
+    refused(label("shared"), "metadata.labels[ack.node.gpu.schedule]: 'shared' is not a mode", "an unknown mode")
+    check_equal(label("cgpu")[0], 200, "a mode")
+    check_equal((label(None)[0], [w for w in c.warnings if "without it the node stays in mode cgpu" in w] != []), (200, True), "the label is taken away, with a warning")
 
     p.stop()
     refused(send(c, ns, gpu), 'failed calling webhook "pods.cosched.io"', "strict, and no replica answers")
