@@ -52,6 +52,7 @@ void world_init(struct world *w, uint64_t seed)
     w->nodes = WORLD_NODES;
     w->affinity = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 5 : 40;
     w->pinned = seed / 2 % 3 == 0; /* one of any three lives with all nodes */
+    w->policied = seed % 3 == 1;
     w->bundled = seed % 5 == 0;
     w->policy = seed % 7 == 1 ? "only-waiting" : seed % 7 == 2 ? "waiting-and-running" : NULL;
     w->said = "nothing yet";
@@ -80,6 +81,10 @@ void world_deinit(struct world *w)
 
 void world_step(struct world *w)
 {
+    if (w->policied && world_chance(w, 3)) {
+        world_put_policy(w);
+        return;
+    }
     uint64_t pick = world_random(w, 100);
     if (w->pinned && pick < 6 && world_chance(w, 80)) /* layouts that last, so that some borrow */
         world_update_pod(w, world_random(w, WORLD_PODS));

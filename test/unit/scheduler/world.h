@@ -29,6 +29,7 @@ struct world {
     uint64_t nodes;     /* how many names there are for nodes */
     uint64_t affinity;  /* percent of the pods that have terms, or spread */
     bool pinned;        /* most pods ask for CPUs of their own, and many of them borrow */
+    bool policied;      /* ResourcePolicies come and go */
     bool bundled;       /* g2 and g3 name each other, most of the time */
     const char *policy; /* match-policy of g1; NULL: none */
     struct cluster cluster;

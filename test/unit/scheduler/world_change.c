@@ -69,10 +69,17 @@ static void confirm(struct world *w, struct world_slot *s, const struct cluster_
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].key);
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].value);
     }
-    if (cp->claim.cpus.len > 0 && world_chance(w, w->pinned ? 95 : 70)) { /* the node agent was quick */
+    if (cp->claim.cpus.len > 0 &&
+        world_chance(w, w->pinned ? 95 : 70)) { /* the node agent was quick */
         s->annotations[n++] = NAME_ANN_CPUSET_APPLIED;
         s->annotations[n++] = arena_strdup(&w->specs, labels_get(&written, NAME_ANN_CPUSET));
     }
+    struct labels unit = policies_annotations(cp, &w->arena);
+    for (size_t i = 0; i < unit.len && n < 46; i++)
+        if (str_eq(unit.items[i].key, NAME_ANN_UNIT)) {
+            s->annotations[n++] = NAME_ANN_UNIT;
+            s->annotations[n++] = arena_strdup(&w->specs, unit.items[i].value);
+        }
     s->annotations[n] = NULL;
     w->confirmed++;
 }
@@ -230,4 +237,5 @@ void world_wait(struct world *w)
     w->said = "time passed";
     w->now_ms += (int64_t)world_random(w, 4000);
     world_spread_events(w, rejections_expire(&w->cluster, w->now_ms, &next_ms));
+    world_policies_wait(w);
 }

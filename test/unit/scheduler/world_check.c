@@ -84,6 +84,7 @@ void world_check(const struct world *w)
     /* Labels of namespaces are looked at when the next pod asks. */
     MUST(w, c->index.namespaces != c->objects.generation[OBJECTS_NAMESPACES] || oracle_index(c),
          "the index");
+    world_check_policies(w);
     MUST(w, c->classes->disagreed == 0, "a class and the plugins disagreed");
     MUST(w, on_nodes == holding, "%zu and %zu", on_nodes, holding);
     for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);) {

@@ -41,5 +41,11 @@ void world_try_and_undo(struct world *w);
 void world_filter_means_reserve(struct world *w);
 void world_sleepers_cannot_go(struct world *w);
 
+/* world_policy.c */
+void world_put_policy(struct world *w);
+void world_policies_wait(struct world *w);
+void world_check_policies(const struct world *w);
+void world_check_seat(const struct world *w, const struct cluster_pod *cp);
+
 /* world_room.c: after a cycle */
 void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r);

@@ -68,6 +68,7 @@ static void check_promise(const struct world *w, const struct plan_step *step)
         within(w, p->request.extra[i].name, p->request.extra[i].value, used, total);
     }
     check_cpus(w, p);
+    world_check_seat(w, p);
     if (!p->gpu.any)
         return;
     struct error err = ERROR_INIT;
