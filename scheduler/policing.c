@@ -152,13 +152,23 @@ static void tell_trouble(struct policing *p, const struct policy *policy, struct
     a->trouble = said;
 }
 
+/* A status is a pass over all pods: many policies in a large cluster are told about less often, so that it stays a small part of the loop's time. */
+static int64_t status_interval_ms(const struct policing *p)
+{
+    enum { PASSES_PER_MS = 2000 };
+    const struct cluster *c = p->config.cluster;
+    size_t all = map_count(&c->objects.by_key[OBJECTS_POLICIES]) * map_count(&c->pods);
+    return POLICING_STATUS_MS + (int64_t)(all / PASSES_PER_MS);
+}
+
 static void look_at_policy(struct policing *p, const struct policy *policy, int64_t now_ms,
                            int64_t *next_ms)
 {
     struct account *a = account_of(p, policy);
     tell_trouble(p, policy, a);
-    if (a->status != 0 && now_ms - a->status_ms < POLICING_STATUS_MS) {
-        next_by(next_ms, a->status_ms + POLICING_STATUS_MS);
+    int64_t again_ms = a->status_ms + status_interval_ms(p);
+    if (a->status != 0 && now_ms < again_ms) {
+        next_by(next_ms, again_ms);
         return;
     }
     AUTO_STRBUF text = {0};

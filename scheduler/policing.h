@@ -3,7 +3,7 @@
  * policing - what ResourcePolicies need written (scheduler/policies.h says what): their statuses, the deletion costs of their pods, labels that an older server left out of a Binding, and Events. The
  * loop's thread.
  *
- * A status is written when it has changed, at most every POLICING_STATUS_MS for each policy. The Binding carries the deletion cost of a new pod; pods that are placed already are gone through
+ * A status is written when it has changed, for each policy at most every POLICING_STATUS_MS, and less often where there is much to count. The Binding carries the deletion cost of a new pod; pods that are placed already are gone through
  * when a policy has changed, and now and then. What was sent and does not show on the watch is sent again after POLICING_AGAIN_MS. A cost that the user has set is never touched: an Event says
  * that it may contradict the policy.
  */
