@@ -251,6 +251,7 @@ bench: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench) ## run every benchma
 		$(MAKE) bench-$$b || exit 1; done
 bench-bind bench-gang: | $(call deps,e2e) # on a real API server, with kube-scheduler beside us
 bench-plugin: $(B)/test/fake/grpc_empty
+bench-isolation: $(FAKES)
 bench-%: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench)
 	@if [ -x $(B)/test/bench/bench_$* ]; then BUILD_DIR=$(B) $(B)/test/bench/bench_$* $(ARGS); \
 	elif [ -x test/bench/$*.sh ]; then BUILD_DIR=$(B) test/bench/$*.sh $(ARGS); \

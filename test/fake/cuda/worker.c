@@ -11,6 +11,7 @@
  *   launch NS TIMES | ex NS TIMES | coop NS TIMES | graph NS NODES TIMES | sync
  *   trim                  the device's pool
  *   thread KIND BYTES     alloc by another thread
+ *   bench alloc|launch TIMES     nanoseconds of CPU time for each
  *   random BYTES SECONDS SEED    allocates and frees at random; answers how often it got memory
  *   fork                  the rest is done by a child; this process waits for it
  *   exec | die            becomes another program, which sleeps; is killed
@@ -261,6 +262,25 @@ static void nvml(unsigned card)
     printf("%d %llu %llu\n", r, m.free, m.total);
 }
 
+static void bench(const char *what, unsigned long long times)
+{
+    struct timespec a, b;
+    CUdeviceptr at;
+    CUfunction f;
+    (void)cu.cuModuleGetFunction(&f, NULL, "busy_0");
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    for (unsigned long long i = 0; i < times; i++) {
+        if (what[0] == 'l') {
+            (void)cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+        } else if (cu.cuMemAlloc(&at, 4096) != 0 || cu.cuMemFree(at) != 0) {
+            exit(6);
+        }
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    long long ns = (long long)(b.tv_sec - a.tv_sec) * 1000000000 + (b.tv_nsec - a.tv_nsec);
+    printf("0 %lld\n", ns / (long long)times);
+}
+
 struct job {
     char kind[12];
     size_t bytes;
@@ -346,6 +366,8 @@ static void command(const char *line)
         kill(getpid(), SIGKILL);
     else if (sscanf(line, "nvml %llu", &a) == 1)
         nvml((unsigned)a);
+    else if (sscanf(line, "bench %11s %llu", kind, &a) == 2)
+        bench(kind, a);
     else if (strcmp(word, "next") == 0) {
         void *next = dlsym(RTLD_NEXT, "getpid"), *any = dlsym(RTLD_DEFAULT, "getpid");
         bool none = dlsym(RTLD_DEFAULT, "cuNoSuchFunction") == NULL && dlerror() != NULL;
