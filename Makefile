@@ -176,9 +176,11 @@ k8s-down: ## stop it
 demo: $(BINS) | $(call deps,demo) ## the whole product on this machine, without a GPU (KEEP=1 leaves it running)
 	@BUILD_DIR=$(B) KEEP=$(KEEP) test/local/demo
 
-install: $(BINS) ## install the programs below DESTDIR/PREFIX (release)
+install: $(BINS) $(PRELOAD) ## install the programs below DESTDIR/PREFIX (release)
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/cosched
 	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin/
+	@install -d $(DESTDIR)$(PREFIX)/lib/cosched
+	install -m 755 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib/cosched/
 	@install -m 644 LICENSE $(wildcard README.md) $(DESTDIR)$(PREFIX)/share/doc/cosched/
 
 .PHONY: images

@@ -7,18 +7,21 @@
  *          daemon by a directory with its sockets and share memory with it, so both are mounted. The daemon answers when
  *          somebody reads its end: a socket accepts a connection, a fifo can be opened for writing
  *   cgpu   Alibaba's kernel module, where it is loaded: it reads the container's environment itself
+ *   library  our own: preloaded into the container's processes, which keep to what a file says (device-plugin/isolation/)
  *
- * An engine of our own will be one more row. Several may serve a mode: the first one that is there does.
+ * Several may serve a mode: the first one that is there does, or the one that --isolation= names.
  */
 #include "device-plugin/isolation.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "device-plugin/isolation/shares.h"
 #include "device-plugin/mode.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/num.h"
@@ -129,16 +132,82 @@ static void dress_cgpu(const struct isolation_config *c, const struct gpu_invent
     response_env(out, NAME_ENV_CGPU_VISIBLE, list);
 }
 
+/* ---- our own library ----
+ *
+ * It can keep containers to a part of the card's time as well (core_mem), as soon as somebody on the node measures how much of it
+ * they use; until then that mode is not promised.
+ */
+
+static int check_library(const struct isolation_config *c, struct error *err)
+{
+    if (c->library == NULL || c->shares == NULL)
+        return error_set(err, ERROR_UNAVAILABLE, "no library of our own is installed");
+    return shares_check(c->library, c->shares, err);
+}
+
+/* "<pod uid>.<container>"; a pod that is not known yet has the folder of its cards and sizes, which no other container holds. */
+static const char *folder_of(const struct match_grant *g, struct arena *a)
+{
+    const struct pod *p = g->subject.pod;
+    if (p != NULL && p->uid != NULL && p->uid[0] != '\0' &&
+        strspn(p->uid, "0123456789abcdefABCDEF-") == strlen(p->uid))
+        return arena_printf(a, "%s.%zu", p->uid, g->subject.container);
+    return arena_printf(a, "unknown-%s.0", g->ids_digest);
+}
+
+static void dress_library(const struct isolation_config *c, const struct gpu_inventory *inv,
+                          const struct match_grant *grant, struct arena *a, struct response *out)
+{
+    const struct pod *p = grant->subject.pod;
+    if (grant->container_gib == 0)
+        return; /* it asked for another resource */
+    struct shares_plan *plan = arena_new(a, struct shares_plan, 1);
+    plan->base = c->shares;
+    plan->folder = folder_of(grant, a);
+    plan->ns = p != NULL ? arena_strdup(a, p->ns) : "";
+    plan->pod = p != NULL ? arena_strdup(a, p->name) : "";
+    plan->container = p != NULL ? arena_strdup(a, match_container(&grant->subject)->name) : "";
+    for (size_t i = 0; i < grant->shares_len && i < LIMITS_CARDS; i++) {
+        const struct gpu_card *card = &inv->cards[grant->shares[i].card];
+        struct limits_card *l = &plan->limits.cards[plan->limits.len];
+        if (!limits_uuid(card->uuid, strlen(card->uuid), l->uuid))
+            continue; /* prepare_library refuses a plan that lacks a card */
+        l->bytes = (uint64_t)grant->shares[i].gib << 30;
+        l->percent = grant->shares[i].percent > 0 && grant->shares[i].percent < INVENTORY_CORES
+                         ? (uint32_t)grant->shares[i].percent
+                         : INVENTORY_CORES;
+        plan->limits.len++;
+    }
+    plan->complete = plan->limits.len == grant->shares_len;
+    out->share = plan;
+    const char *dir = arena_printf(a, "%s/%s", c->shares, plan->folder);
+    response_mount(out, a, SHARES_INSIDE, dir, true);
+    response_mount(out, a, SHARES_INSIDE "/region", arena_printf(a, "%s/region", dir), false);
+    response_mount(out, a, SHARES_PRELOAD, arena_printf(a, "%s/ld.so.preload", c->shares), true);
+}
+
+static int prepare_library(const struct isolation_config *c, const struct shares_plan *share,
+                           struct error *err)
+{
+    if (!share->complete)
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "isolation of GPU memory: at most %d cards for a container, each with a uuid",
+            LIMITS_CARDS);
+    return shares_prepare(c->library, share, err);
+}
+
 /* ---- the table ---- */
 
 static const struct isolation_engine none = {"none",
                                              1u << GPU_MODE_SHARE | 1u << GPU_MODE_CGPU |
                                                  1u << GPU_MODE_CORE_MEM | 1u << GPU_MODE_MPS,
-                                             check_none, dress_none};
+                                             check_none, dress_none, NULL};
 
 static const struct isolation_engine engines[] = {
-    {"mps", 1u << GPU_MODE_MPS, check_mps, dress_mps},
-    {"cgpu", 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM, check_cgpu, dress_cgpu},
+    {"mps", 1u << GPU_MODE_MPS, check_mps, dress_mps, NULL},
+    {"cgpu", 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM, check_cgpu, dress_cgpu, NULL},
+    {"library", 1u << GPU_MODE_CGPU, check_library, dress_library, prepare_library},
 };
 
 const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,
@@ -148,12 +217,19 @@ const struct isolation_engine *isolation_find(const struct isolation_config *c, 
         return NULL;
     if (!mode_needs_isolation(mode) || c->none)
         return &none;
+    AUTO_STRBUF why;
+    strbuf_init(&why);
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
-        if (!(engines[i].modes & 1u << mode))
+        struct error one = ERROR_INIT;
+        if (!(engines[i].modes & 1u << mode) ||
+            (c->only != NULL && !str_eq(c->only, engines[i].name)))
             continue;
-        error_clear(err);
-        if (engines[i].check(c, err) == 0)
+        if (engines[i].check(c, &one) == 0)
             return &engines[i];
+        strbuf_addf(&why, "%s%s", why.len > 0 ? "; or " : "", one.text);
     }
+    (void)error_set(err, ERROR_UNAVAILABLE, "%s",
+                    why.len > 0 ? strbuf_str(&why)
+                                : "the one that --isolation names does not serve this mode");
     return NULL;
 }

@@ -26,6 +26,11 @@ struct isolation_config {
     const char *mps_shm;  /* the shared memory that it uses */
     const char *cgpu_dir; /* there while the cGPU module is loaded */
     bool mps_own;         /* we start the daemon: --mps-control */
+    const char
+        *only; /* --isolation=NAME: this engine and no other; NULL: the first that is there */
+    const char *library; /* our own, where it is installed; NULL: none */
+    const char
+        *shares; /* the folder of containers' limits and regions, the same here and on the host */
 };
 
 struct isolation_engine {
@@ -36,6 +41,9 @@ struct isolation_engine {
     /* Adds what the engine needs to the answer for a container. Pure. */
     void (*dress)(const struct isolation_config *c, const struct gpu_inventory *inv,
                   const struct match_grant *grant, struct arena *a, struct response *out);
+    /* Makes what out->share says, before the container starts. May write files. NULL: there is nothing to make. */
+    int (*prepare)(const struct isolation_config *c, const struct shares_plan *share,
+                   struct error *err);
 };
 
 /* The engine of the mode, in force now. NULL with err: it needs one and has none. NULL without: whole cards need none. */

@@ -23,6 +23,7 @@
 #include "device-plugin/agent.h"
 #include "device-plugin/checkpoint.h"
 #include "device-plugin/hardware.h"
+#include "device-plugin/isolation/shares_metrics.h"
 #include "device-plugin/processors.h"
 #include "device-plugin/publish.h"
 #include "device-plugin/rpc.h"
@@ -401,7 +402,9 @@ static int start_devices(struct app *app, struct error *err)
                                   .pod_used = on_pod_used,
                                   .mode = on_mode,
                                   .state_dir = app->main.state_dir,
+                                  .shares = app->runtime.shares,
                                   .arg = app};
+    shares_metrics_init(app->runtime.shares);
     return hardware_start(&app->hardware, app->loop, &app->cards, app->main.kubelet_dir, &watch,
                           on_no_cards, err);
 }

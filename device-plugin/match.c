@@ -473,6 +473,19 @@ int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const
     return 0;
 }
 
+/* A name for these ids, in any order (the sum of their FNV-1a hashes). */
+static const char *digest(const struct inventory_ids *ids, struct arena *a)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ids->len; i++) {
+        uint64_t h = UINT64_C(0xcbf29ce484222325);
+        for (const char *c = ids->items[i]; *c != '\0'; c++)
+            h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+        sum += h;
+    }
+    return arena_printf(a, "%016llx", (unsigned long long)sum);
+}
+
 int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
                     const struct inventory_ids *ids, struct arena *a, struct match_grant *out,
                     struct error *err)
@@ -497,6 +510,7 @@ int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
         return 0;
     }
     int64_t n = (int64_t)ids->len;
+    out->ids_digest = digest(ids, a);
     out->shares = arena_new(a, struct match_share, 1);
     out->shares_len = 1;
     out->shares[0] = (struct match_share){.card = (size_t)first,

@@ -87,6 +87,7 @@ struct match_grant {
     struct match_subject subject;
     bool whole;
     bool partial;               /* of a pod that is not known: only what these ids say */
+    const char *ids_digest;     /* then: names the ids */
     struct match_share *shares; /* shared modes: its cards */
     size_t shares_len;
     int64_t pod_gib, container_gib, container_percent;

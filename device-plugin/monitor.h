@@ -31,6 +31,8 @@ struct monitor_hooks {
     enum gpu_mode (*mode)(void *arg);
     void *arg;
     const char *state_dir; /* where sick cards are remembered; NULL: nowhere. Borrowed. */
+    const char
+        *shares; /* folders of containers with our own library, swept here; NULL: none. Borrowed. */
 };
 
 struct monitor_config {

@@ -46,6 +46,7 @@ struct monitor {
     size_t xids_len;
     struct monitor_pod **pods;
     size_t pods_len, pods_cap;
+    bool pods_listed; /* all that there are have been told */
     bool usage_known;
     int64_t outside_mib, outside_processes; /* of processes in no pod */
 };

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "device-plugin/isolation/shares.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
@@ -113,6 +114,7 @@ void monitor_pods_reset(struct monitor *m, struct pod *const *pods, size_t len)
     pthread_mutex_unlock(&m->lock);
     for (size_t i = 0; i < len; i++)
         monitor_pod_put(m, pods[i]);
+    m->pods_listed = true;
     /* Verdicts stay with those that are still there. */
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < n; i++) {
@@ -145,6 +147,25 @@ static void tell(const struct monitor *m, const struct monitor_pod *p, enum usag
                               change == USAGE_OVER ? "GpuShareExceeded" : "GpuShareKept", text);
 }
 
+static bool has_uid(void *arg, const char *uid)
+{
+    const struct monitor *m = arg;
+    size_t i = 0;
+    while (i < m->pods_len && !str_eq(m->pods[i]->uid, uid))
+        i++;
+    return i < m->pods_len;
+}
+
+/* Not before all pods are known: a folder that is removed too early would leave a container without its limits. */
+static void sweep(struct monitor *m)
+{
+    if (m->config.hooks.shares == NULL || !m->pods_listed)
+        return;
+    size_t n = shares_sweep(m->config.hooks.shares, SHARES_KEEP_MS, has_uid, m);
+    if (n > 0)
+        log_info("folders of containers that have gone were removed", kv("folders", n));
+}
+
 void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t now_ms)
 {
     bool known = false;
@@ -172,6 +193,7 @@ void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t n
     m->outside_mib = num_sub_sat(all_mib, in_pods_mib);
     m->outside_processes = all - in_pods;
     pthread_mutex_unlock(&m->lock);
+    sweep(m);
 }
 
 void monitor_pods_free(struct monitor *m)

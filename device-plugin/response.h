@@ -34,6 +34,8 @@ struct response_mount {
     bool read_only;
 };
 
+struct shares_plan;
+
 struct response {
     struct response_env envs[RESPONSE_ENVS_MAX];
     size_t envs_len;
@@ -43,6 +45,8 @@ struct response {
     size_t devices_len;
     const char **cdi; /* "cosched.io/gpu=GPU-…", "nvidia.com/gpu=GPU-…" */
     size_t cdi_len;
+    const struct shares_plan
+        *share; /* what must be there before the container starts; NULL: nothing */
 };
 
 /* The files that every container with a card needs; NULL-terminated. */

@@ -4,9 +4,10 @@
 
 #include <stddef.h>
 
+#include "device-plugin/isolation/shares.h"
 #include "lib/model/names.h"
 
-enum { ISOLATION_AUTO, ISOLATION_NONE };
+enum { ISOLATION_AUTO, ISOLATION_NONE, ISOLATION_MPS, ISOLATION_CGPU, ISOLATION_LIBRARY };
 enum { CDI_OWN, CDI_NVIDIA };
 
 #define OFFSET(field) offsetof(struct runtime_options, field)
@@ -16,13 +17,26 @@ const struct option_row runtime_option_rows[] = {
     {.name = "isolation",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(isolation),
-     .choices = "auto|none",
+     .choices = "auto|none|mps|cgpu|library",
      .fallback = "auto",
      .help =
          "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
-         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module), otherwise they "
-         "show 0 and an Event says why. none: they are served without enforcement. Mode share promises nothing and is "
-         "always served."},
+         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module; cgpu: or else our own library), otherwise they "
+         "show 0 and an Event says why. none: they are served without enforcement. A name: by this engine and no other. Mode share "
+         "promises nothing and is always served."},
+    {.name = "isolation-library",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(library),
+     .fallback = SHARES_INSTALLED,
+     .meta = "FILE",
+     .help = "Our own library, " SHARES_LIBRARY ", as it was installed beside this program."},
+    {.name = "isolation-dir",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(shares),
+     .fallback = "/var/lib/cosched/isolation",
+     .meta = "DIR",
+     .help =
+         "With our own library: what is mounted into containers, a folder for each. The same path here and on the host; made if its parent exists."},
     {.name = "mps-control",
      .kind = OPTION_STRING,
      .offset = OFFSET(mps_control),
@@ -79,12 +93,18 @@ const struct option_row runtime_option_rows[] = {
          "NVIDIA's toolkit (nvidia-ctk cdi generate, with names by uuid), which also brings the driver's libraries."},
     {0}};
 
+static const char *const engines[] = {
+    [ISOLATION_MPS] = "mps", [ISOLATION_CGPU] = "cgpu", [ISOLATION_LIBRARY] = "library"};
+
 void runtime_apply(const struct runtime_options *o, struct agent_config *c)
 {
     c->isolation = (struct isolation_config){.none = o->isolation == ISOLATION_NONE,
                                              .mps_pipe = o->mps_pipe,
                                              .mps_shm = o->mps_shm,
-                                             .cgpu_dir = o->cgpu_dir};
+                                             .cgpu_dir = o->cgpu_dir,
+                                             .only = engines[o->isolation],
+                                             .library = o->library,
+                                             .shares = o->shares};
     c->mps_control = o->mps_control;
     c->mps_log = o->mps_log;
     c->list = (enum agent_list)o->device_list;

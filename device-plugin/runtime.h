@@ -9,7 +9,8 @@
 #include "lib/base/options.h"
 
 struct runtime_options { /* rows: runtime_option_rows */
-    int isolation;       /* auto, none */
+    int isolation;       /* auto, none, or an engine */
+    const char *library, *shares;
     const char *mps_control, *mps_pipe, *mps_log, *mps_shm, *cgpu_dir;
     int device_list; /* enum agent_list */
     const char *cdi_dir;

@@ -350,6 +350,7 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
     size_t len;
     struct match_grant grant;
     struct response response;
+    struct service_answer answer = {0};
     if (wire_decode_allocate(bytes, n, &q->arena, &ids, &len, err) < 0)
         return -1;
     if (len != 1)
@@ -366,10 +367,10 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
     if (result < 0) {
         tell_refused(q, q->subject.pod, err->text);
     } else {
-        const struct service_answer *w = &q->service->answer;
-        response_build(inv, q->service->mode, w->list, &grant, &q->arena, &response);
-        if (w->engine != NULL && !grant.whole)
-            w->engine->dress(w->isolation, inv, &grant, &q->arena, &response);
+        answer = q->service->answer;
+        response_build(inv, q->service->mode, answer.list, &grant, &q->arena, &response);
+        if (answer.engine != NULL && !grant.whole)
+            answer.engine->dress(answer.isolation, inv, &grant, &q->arena, &response);
         wire_encode_allocate(&response, 1, reply);
         log_info("container allocated",
                  kv("pod", q->stranger ? "(not known yet)" : q->subject.pod->key),
@@ -378,6 +379,8 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
                  kv("cards", response.envs[0].value));
     }
     pthread_mutex_unlock(&q->service->lock);
+    if (result == 0 && response.share != NULL && answer.engine->prepare != NULL)
+        result = answer.engine->prepare(answer.isolation, response.share, err);
     return result;
 }
 

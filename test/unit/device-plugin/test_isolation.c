@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which engine keeps containers to their share, what it puts into the answer, and the MPS daemon as a child. */
 #include "device-plugin/isolation.h"
+#include "device-plugin/isolation/shares.h"
 #include "device-plugin/mpsd.h"
 
 #include <fcntl.h>
@@ -72,29 +73,51 @@ static void engines_by_mode(void **state)
         enum gpu_mode mode;
         bool none, module;
         const char *engine;
+        bool library;
+        const char *only;
     } rows[] = {
-        {"share promises nothing", GPU_MODE_SHARE, false, false, "none"},
-        {"with the module neither", GPU_MODE_SHARE, false, true, "none"},
-        {"cgpu without the module", GPU_MODE_CGPU, false, false, "(none)"},
-        {"cgpu with it", GPU_MODE_CGPU, false, true, "cgpu"},
-        {"core_mem with it", GPU_MODE_CORE_MEM, false, true, "cgpu"},
-        {"core_mem without", GPU_MODE_CORE_MEM, false, false, "(none)"},
-        {"mps is not the module's", GPU_MODE_MPS, false, true, "(none)"},
-        {"accepted explicitly", GPU_MODE_MPS, true, false, "none"},
-        {"explicitly also where there is an engine", GPU_MODE_CGPU, true, true, "none"},
-        {"whole cards need none", GPU_MODE_TOPOLOGY, false, true, "(none)"},
+        {"share promises nothing", GPU_MODE_SHARE, false, false, "none", false, NULL},
+        {"with the module neither", GPU_MODE_SHARE, false, true, "none", false, NULL},
+        {"cgpu without the module", GPU_MODE_CGPU, false, false, "(none)", false, NULL},
+        {"cgpu with it", GPU_MODE_CGPU, false, true, "cgpu", false, NULL},
+        {"core_mem with it", GPU_MODE_CORE_MEM, false, true, "cgpu", false, NULL},
+        {"core_mem without", GPU_MODE_CORE_MEM, false, false, "(none)", false, NULL},
+        {"mps is not the module's", GPU_MODE_MPS, false, true, "(none)", false, NULL},
+        {"accepted explicitly", GPU_MODE_MPS, true, false, "none", false, NULL},
+        {"explicitly also where there is an engine", GPU_MODE_CGPU, true, true, "none", false,
+         NULL},
+        {"whole cards need none", GPU_MODE_TOPOLOGY, false, true, "(none)", false, NULL},
+        {"our own library", GPU_MODE_CGPU, false, false, "library", true, NULL},
+        {"the module comes first", GPU_MODE_CGPU, false, true, "cgpu", true, NULL},
+        {"unless the library is named", GPU_MODE_CGPU, false, true, "library", true, "library"},
+        {"named and not there", GPU_MODE_CGPU, false, true, "(none)", false, "library"},
+        {"the module is named and not there", GPU_MODE_CGPU, false, false, "(none)", true, "cgpu"},
+        {"time is not the library's", GPU_MODE_CORE_MEM, false, false, "(none)", true, NULL},
+        {"an engine for another mode", GPU_MODE_CGPU, false, true, "(none)", true, "mps"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         f->config.none = rows[i].none;
         f->config.cgpu_dir = rows[i].module ? f->dir : "/nonexistent/cgpu_km";
+        f->config.library = rows[i].library ? "/bin/sh" : "/nonexistent/library";
+        f->config.shares = f->dir;
+        f->config.only = rows[i].only;
         expect_str(rows[i].row, rows[i].engine, found(f, rows[i].mode, &err));
     }
+    (void)found(f, GPU_MODE_TOPOLOGY, &err);
     expect_str("whole cards are no error", "", err.text);
+    (void)found(f, GPU_MODE_CGPU, &err);
+    expect_str("an engine for another mode",
+               "the one that --isolation names does not serve this mode", err.text);
     f->config.none = false;
     f->config.cgpu_dir = "/nonexistent/cgpu_km";
+    f->config.library = "/nonexistent/library";
+    f->config.only = NULL;
     (void)found(f, GPU_MODE_CGPU, &err);
-    expect_str("the reason names the place",
-               "there is no /nonexistent/cgpu_km: load the cGPU kernel module", err.text);
+    expect_str(
+        "the reason names the places",
+        "there is no /nonexistent/cgpu_km: load the cGPU kernel module; or there is no library "
+        "/nonexistent/library: install it",
+        err.text);
     expect_done();
 }
 
@@ -190,6 +213,44 @@ static void what_containers_get(void **state)
     r = (struct response){0};
     cgpu->dress(&f->config, &f->inv, &two, &f->a, &r);
     expect_str("the module's variable", "ALIYUN_COM_GPU_VISIBLE_DEVICES=0,2; ", print(&f->a, &r));
+
+    f->config.cgpu_dir = "/nonexistent/cgpu_km";
+    f->config.library = "/bin/sh";
+    f->config.shares = f->dir;
+    const struct isolation_engine *library = isolation_find(&f->config, GPU_MODE_CGPU, &err);
+    assert_non_null(library);
+    f->inv.cards[0].uuid = "GPU-00000000-0000-4000-8000-000000000000";
+    struct match_grant stranger = {.shares = shares,
+                                   .shares_len = 1,
+                                   .partial = true,
+                                   .container_gib = 3,
+                                   .ids_digest = "0123456789abcdef"};
+    r = (struct response){0};
+    library->dress(&f->config, &f->inv, &stranger, &f->a, &r);
+    expect_str(
+        "the folder, its region and the loader's file",
+        arena_printf(&f->a,
+                     "mount %s/unknown-0123456789abcdef.0:/usr/local/cosched-gpu; "
+                     "mount %s/unknown-0123456789abcdef.0/region:/usr/local/cosched-gpu/region; "
+                     "mount %s/ld.so.preload:/etc/ld.so.preload; ",
+                     f->dir, f->dir, f->dir),
+        print(&f->a, &r));
+    expect_true("read-only but for the region",
+                r.mounts[0].read_only && !r.mounts[1].read_only && r.mounts[2].read_only);
+    assert_non_null(r.share);
+    expect_true("all of its cards", r.share->complete);
+    expect_int("3 GiB", INT64_C(3) << 30, (int64_t)r.share->limits.cards[0].bytes);
+    f->inv.cards[0].uuid = "GPU-7";
+    r = (struct response){0};
+    library->dress(&f->config, &f->inv, &stranger, &f->a, &r);
+    expect_int("a card without a uuid", -1, library->prepare(&f->config, r.share, &err));
+    expect_str("is refused",
+               "isolation of GPU memory: at most 16 cards for a container, each with a uuid",
+               err.text);
+    r = (struct response){0};
+    stranger.container_gib = 0;
+    library->dress(&f->config, &f->inv, &stranger, &f->a, &r);
+    expect_true("no memory, no share", r.share == NULL && r.mounts_len == 0);
     expect_done();
 }
 

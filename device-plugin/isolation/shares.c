@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * shares - see the header.
+ *
+ * Whatever a running container has mounted keeps its inode: files are written beside and renamed, and each folder has its own link
+ * to the library, so a plugin of a later version changes nothing under a container that runs.
+ *
+ * Regions are read into a copy, never mapped: a container can cut its file short, and a mapping would then end this process.
+ */
+#include "device-plugin/isolation/shares.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device-plugin/statefile.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/str.h"
+
+enum { LIBRARY_BYTES_MAX = 16 << 20 };
+
+int shares_check(const char *library, const char *base, struct error *err)
+{
+    struct stat st;
+    if (stat(library, &st) < 0 || !S_ISREG(st.st_mode))
+        return error_set(err, ERROR_UNAVAILABLE, "there is no library %s: install it", library);
+    if (mkdir(base, 0755) < 0 && errno != EEXIST)
+        return error_errno(err, errno, "%s", base);
+    return 0;
+}
+
+/* ---- before a container starts ---- */
+
+/* dir/name holds these bytes; written only when it does not yet. */
+static int keep_file(const char *dir, const char *name, const char *bytes, size_t n,
+                     struct error *err)
+{
+    char path[PATH_MAX];
+    AUTO_STRBUF there;
+    strbuf_init(&there);
+    if (!str_format(path, sizeof path, "%s/%s", dir, name))
+        return error_set(err, ERROR_INVALID, "%s/%s: too long", dir, name);
+    if (file_read(path, LIBRARY_BYTES_MAX, &there, NULL) == 0 && there.len == n &&
+        memcmp(strbuf_str(&there), bytes, n) == 0)
+        return 0;
+    return statefile_write(dir, name, bytes, n, err);
+}
+
+static int keep_common(const char *library, const char *base, struct error *err)
+{
+    static const char line[] = SHARES_INSIDE "/" SHARES_LIBRARY "\n";
+    AUTO_STRBUF bytes;
+    strbuf_init(&bytes);
+    if (shares_check(library, base, err) < 0 ||
+        file_read(library, LIBRARY_BYTES_MAX, &bytes, err) < 0 ||
+        keep_file(base, SHARES_LIBRARY, strbuf_str(&bytes), bytes.len, err) < 0)
+        return -1;
+    return keep_file(base, "ld.so.preload", line, sizeof line - 1, err);
+}
+
+static bool read_limits(const char *dir, struct limits *out)
+{
+    char path[PATH_MAX];
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    return str_format(path, sizeof path, "%s/limits", dir) &&
+           file_read(path, LIMITS_BYTES_MAX, &text, NULL) == 0 &&
+           limits_parse(strbuf_str(&text), text.len, out);
+}
+
+static int write_region(const char *dir, uint32_t cards, struct error *err)
+{
+    char path[PATH_MAX];
+    size_t n = region_bytes(REGION_SLOTS, cards);
+    char *empty = calloc(1, n);
+    if (empty == NULL)
+        abort();
+    region_format(empty, REGION_SLOTS, cards);
+    int result = statefile_write(dir, "region", empty, n, err);
+    free(empty);
+    /* Every user of the container may use its cards. */
+    if (result == 0 && str_format(path, sizeof path, "%s/region", dir) && chmod(path, 0666) < 0)
+        return error_errno(err, errno, "%s", path);
+    return result;
+}
+
+static int link_library(const char *base, const char *dir, struct error *err)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    if (!str_format(from, sizeof from, "%s/" SHARES_LIBRARY, base) ||
+        !str_format(to, sizeof to, "%s/" SHARES_LIBRARY, dir))
+        return error_set(err, ERROR_INVALID, "%s: too long", dir);
+    (void)unlink(to);
+    return link(from, to) == 0 ? 0 : error_errno(err, errno, "%s", to);
+}
+
+int shares_prepare(const char *library, const struct shares_plan *plan, struct error *err)
+{
+    char dir[PATH_MAX], text[LIMITS_BYTES_MAX], owner[SHARES_TEXT];
+    if (!str_format(dir, sizeof dir, "%s/%s", plan->base, plan->folder))
+        return error_set(err, ERROR_INVALID, "%s: too long", plan->base);
+    if (keep_common(library, plan->base, err) < 0)
+        return error_wrap(err, "isolation of GPU memory");
+    if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+        return error_errno(err, errno, "isolation of GPU memory: %s", dir);
+    size_t n = limits_print(&plan->limits, text, sizeof text);
+    if (!str_format(owner, sizeof owner, "%s %s %s", plan->ns, plan->pod, plan->container))
+        owner[0] = '\0'; /* names that long cannot be; the figures would have none */
+    if (statefile_write(dir, "limits", text, n, err) < 0 ||
+        statefile_write(dir, "owner", owner, strlen(owner), err) < 0 ||
+        write_region(dir, plan->limits.len, err) < 0 || link_library(plan->base, dir, err) < 0)
+        return error_wrap(err, "isolation of GPU memory");
+    return 0;
+}
+
+/* ---- what regions tell ---- */
+
+/* A copy of the file; NULL: it is none that we understand. */
+static void *copy_region(int fd, struct region *r)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+        st.st_size > REGION_BYTES_MAX)
+        return NULL;
+    size_t size = (size_t)st.st_size, len = 0;
+    char *copy = calloc(1, size);
+    if (copy == NULL)
+        abort();
+    for (ssize_t n; len < size && (n = pread(fd, copy + len, size - len, (off_t)len)) > 0;)
+        len += (size_t)n;
+    if (region_open(r, copy, len))
+        return copy;
+    free(copy);
+    return NULL;
+}
+
+/* Does a process hold the slot? */
+static bool is_held(int fd, uint32_t slot)
+{
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+    return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+}
+
+/* The living hold it: what the word says may still have those that died. */
+static int64_t used_mib(int fd, const struct region *r, uint32_t card)
+{
+    uint64_t bytes = 0;
+    if (region_used(r, card) == 0)
+        return 0;
+    for (uint32_t slot = 0; slot < r->slots; slot++) {
+        uint64_t held = region_held(r, slot, card);
+        if (held > 0 && held <= REGION_USED_MAX && is_held(fd, slot))
+            bytes += held;
+    }
+    return (int64_t)(bytes >> 20);
+}
+
+static int64_t bounded(uint64_t n)
+{
+    return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+/* "ns pod container" in place. */
+static void split_owner(char *text, struct shares_look *l)
+{
+    char *pod = strchr(text, ' ');
+    char *container = pod != NULL ? strchr(pod + 1, ' ') : NULL;
+    l->ns = l->pod = l->container = "";
+    if (container == NULL)
+        return;
+    *pod = *container = '\0';
+    l->ns = text;
+    l->pod = pod + 1;
+    l->container = container + 1;
+}
+
+static void look_at(const char *base, const char *folder,
+                    void (*tell)(void *arg, const struct shares_look *l), void *arg)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    struct limits limits;
+    struct region r;
+    AUTO_STRBUF owner;
+    strbuf_init(&owner);
+    if (!str_format(dir, sizeof dir, "%s/%s", base, folder) || !read_limits(dir, &limits) ||
+        !str_format(path, sizeof path, "%s/owner", dir) ||
+        file_read(path, SHARES_TEXT, &owner, NULL) < 0 ||
+        !str_format(path, sizeof path, "%s/region", dir))
+        return;
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    void *copy = fd >= 0 ? copy_region(fd, &r) : NULL;
+    char *names = strbuf_take(&owner);
+    struct shares_look l = {.folder = folder};
+    split_owner(names, &l);
+    for (uint32_t i = 0; copy != NULL && i < limits.len && i < r.cards; i++) {
+        const struct region_card *c = region_card(&r, i);
+        l.card = i;
+        l.limit = &limits.cards[i];
+        l.used_mib = used_mib(fd, &r, i);
+        l.peak_mib = bounded(c->peak >> 20);
+        l.denied = bounded(c->denied);
+        l.throttled_ms = bounded(c->throttled_ns / 1000000);
+        l.unmeasured = (c->flags & REGION_UNMEASURED) != 0;
+        tell(arg, &l);
+    }
+    free(names);
+    free(copy);
+}
+
+void shares_each(const char *base, void (*tell)(void *arg, const struct shares_look *l), void *arg)
+{
+    DIR *d = opendir(base);
+    size_t n = 0;
+    for (struct dirent *e; d != NULL && n < SHARES_CONTAINERS_MAX && (e = readdir(d)) != NULL;) {
+        if (e->d_type != DT_DIR || e->d_name[0] == '.')
+            continue;
+        look_at(base, e->d_name, tell, arg);
+        n++;
+    }
+    if (d != NULL)
+        closedir(d);
+}
+
+/* ---- folders of pods that have gone ---- */
+
+static bool is_old(const char *dir, int64_t keep_ms)
+{
+    struct stat st;
+    struct timespec now;
+    return lstat(dir, &st) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           ((int64_t)now.tv_sec - (int64_t)st.st_mtim.tv_sec) * 1000 >= keep_ms;
+}
+
+static bool remove_folder(const char *dir)
+{
+    static const char *const names[] = {"limits", "limits.new", "owner",       "owner.new",
+                                        "region", "region.new", SHARES_LIBRARY};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (str_format(path, sizeof path, "%s/%s", dir, names[i]))
+            (void)unlink(path);
+    return rmdir(dir) == 0;
+}
+
+size_t shares_sweep(const char *base, int64_t keep_ms, bool (*alive)(void *arg, const char *uid),
+                    void *arg)
+{
+    DIR *d = opendir(base);
+    size_t n = 0;
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        char uid[NAME_MAX + 1], dir[PATH_MAX];
+        const char *dot = strrchr(e->d_name, '.');
+        if (e->d_type != DT_DIR || dot == NULL || dot == e->d_name || e->d_name[0] == '.' ||
+            !str_format(uid, sizeof uid, "%.*s", (int)(dot - e->d_name), e->d_name) ||
+            !str_format(dir, sizeof dir, "%s/%s", base, e->d_name))
+            continue;
+        if (!alive(arg, uid) && is_old(dir, keep_ms))
+            n += remove_folder(dir);
+    }
+    if (d != NULL)
+        closedir(d);
+    return n;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * shares - the node's side of libcosched-gpu.so: a folder for each container with its limits and its region, what Allocate mounts
+ * from it, and what the regions tell.
+ *
+ *     BASE/ld.so.preload                   names the library
+ *     BASE/<pod uid>.<container>/          mounted read-only at SHARES_INSIDE:
+ *         libcosched-gpu.so  limits  owner
+ *         region                           mounted over itself, writable
+ *
+ * A container can write anything into its region, so nothing that is read from one is believed about anybody else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device-plugin/isolation/limits.h"
+#include "lib/base/error.h"
+
+#define SHARES_INSIDE "/usr/local/cosched-gpu"
+#define SHARES_LIBRARY "libcosched-gpu.so"
+#define SHARES_PRELOAD "/etc/ld.so.preload"
+#define SHARES_INSTALLED "/usr/local/lib/cosched/" SHARES_LIBRARY
+
+enum {
+    SHARES_TEXT = 320,               /* ns, name and container together fit */
+    SHARES_KEEP_MS = 10 * 60 * 1000, /* a folder whose pod is not known is left alone so long */
+    SHARES_CONTAINERS_MAX = 1024,
+};
+
+/* What must be there before a container starts. */
+struct shares_plan {
+    const char *base, *folder;
+    const char *ns, *pod, *container; /* "": not known */
+    struct limits limits;
+    bool complete; /* every card of the container is in limits */
+};
+
+/* Is the engine there? Does not wait. */
+int shares_check(const char *library, const char *base, struct error *err);
+/* Makes the folder, its region empty; the library is copied to where containers can have it, if it is another than before. */
+int shares_prepare(const char *library, const struct shares_plan *plan, struct error *err);
+
+/* One card of one container, as its region tells. */
+struct shares_look {
+    const char *folder, *ns, *pod, *container;
+    const struct limits_card *limit;
+    uint32_t card;
+    int64_t used_mib, peak_mib, denied, throttled_ms;
+    bool unmeasured;
+};
+/* Every card of every container. Folders that make no sense are passed over. */
+void shares_each(const char *base, void (*tell)(void *arg, const struct shares_look *l), void *arg);
+/* Removes folders of pods for which alive says no and that are older than keep_ms; returns how many. */
+size_t shares_sweep(const char *base, int64_t keep_ms, bool (*alive)(void *arg, const char *uid),
+                    void *arg);

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * shares_metrics - what Prometheus sees of containers that our own library keeps to their share: read from their regions at scrape
+ * time.
+ */
+#pragma once
+
+/* base lives as long as the metrics are served. */
+void shares_metrics_init(const char *base);
