@@ -5,7 +5,7 @@
  * memory and time are concerned: allocations of a context end with it, physical memory with its last reference, pools keep what was
  * freed until they are trimmed, a child of fork cannot use what its parent began.
  *
- * Card i has the uuid that the fake NVML gives it by default. Kernels are called `busy_<nanoseconds>` and take that long.
+ * Card i has the uuid that the fake NVML gives it by default; COSCHED_FAKE_CUDA_UUID is another for card 0. Kernels are called `busy_<nanoseconds>` and take that long.
  */
 #include "test/fake/cuda/driver.h"
 
@@ -147,7 +147,16 @@ EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
+    const char *first = getenv("COSCHED_FAKE_CUDA_UUID");
     *uuid = (CUuuid){{0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, (unsigned char)device}};
+    unsigned char *at = uuid->bytes;
+    /* "GPU-", then pairs of digits, with dashes. */
+    for (const char *c = device == 0 && first != NULL ? first + 4 : ""; *c != '\0'; c++)
+        if (*c != '-' && at < uuid->bytes + 16) {
+            char pair[3] = {c[0], c[1], '\0'};
+            *at++ = (unsigned char)strtoul(pair, NULL, 16);
+            c++;
+        }
     return driver_enter(false);
 }
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cuda_cards FILE MIB: makes simulated cards for the fake CUDA driver (test/fake/cuda), of that size each.
+ * cuda_cards FILE: says for each group that used one what the driver counts on card 0: `group used peak`, in bytes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "test/fake/cuda/card.h"
+
+int main(int argc, char **argv)
+{
+    struct card c;
+    if (argc == 3)
+        return card_create(argv[1], strtoull(argv[2], NULL, 10) << 20, 0) ? 0 : 1;
+    if (argc != 2 || !card_open(&c, argv[1], -1))
+        return 1;
+    for (int g = 0; g < CARD_GROUPS; g++)
+        if (c.world->groups[g].peak[0] > 0)
+            printf("%d %llu %llu\n", g, (unsigned long long)card_used(&c, g, 0),
+                   (unsigned long long)c.world->groups[g].peak[0]);
+    return 0;
+}
