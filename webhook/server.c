@@ -217,6 +217,9 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
     metrics_observe_us(&durations, NULL, clock_mono_us() - began_us);
 }
 
+/* Of reviews over 16 KiB at a time: a thousand peers must not take the memory that a container is given. */
+enum { LARGE_BYTES = 32 * 1024 * 1024 };
+
 /* Beside the connections: watches, certificates, probes, logs. */
 enum { OTHER_FILES = 64 };
 
@@ -242,6 +245,7 @@ int server_start(struct server **out, const struct server_options *o,
                                 .port = (uint16_t)o->port,
                                 .threads = (unsigned)o->threads,
                                 .max_body_bytes = (size_t)o->max_body_bytes,
+                                .max_large_bytes = (size_t)num_max(LARGE_BYTES, o->max_body_bytes),
                                 .max_connections = (unsigned)o->max_connections,
                                 .timeout_s = (unsigned)(o->idle_timeout_ms / 1000),
                                 .tls = true,

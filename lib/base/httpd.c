@@ -14,6 +14,10 @@
  * DISCARD_BYTES: a server that answers and closes while the peer still writes makes the peer's
  * kernel drop the answer.
  *
+ * Many peers. Each of max_connections may send a body up to the bound and leave out the last byte. So that they do not
+ * take all memory together, bodies that are not small share max_large_bytes; small ones, which is what honest peers
+ * send, always pass.
+ *
  * Slow peers. libmicrohttpd's timeout starts anew with each byte, so a peer that sends one now and
  * then holds its connection for ever, and max_connections of them hold the server. The sweeper
  * thread gives each phase of a connection (struct connection.since_ms) a limit and shuts the
@@ -69,8 +73,10 @@ struct request {
     int64_t began_us;
     struct strbuf body;
     size_t discarded;
+    size_t large; /* of the body, counted in the server's `large` */
     bool begun;
     bool too_large;
+    bool too_many; /* then too_large is set as well */
 };
 
 struct httpd {
@@ -79,6 +85,7 @@ struct httpd {
     uint16_t port;
     pthread_t sweeper;
     bool has_sweeper;
+    atomic_size_t large; /* bytes of bodies that are not small */
 
     pthread_mutex_t lock;
     pthread_cond_t
@@ -241,6 +248,30 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     return r;
 }
 
+/* Whether the body may grow to n bytes, as far as the others are concerned. */
+static bool take_large(struct request *r, size_t n)
+{
+    struct httpd *h = r->server;
+    size_t more = n > HTTPD_SMALL_BODY ? n - r->large : 0;
+    if (h->config.max_large_bytes == 0 || more == 0)
+        return true;
+    if (atomic_fetch_add(&h->large, more) + more <= h->config.max_large_bytes) {
+        r->large = n;
+        return true;
+    }
+    atomic_fetch_sub(&h->large, more);
+    r->too_many = true;
+    return false;
+}
+
+static void drop_body(struct request *r)
+{
+    atomic_fetch_sub(&r->server->large, r->large);
+    r->large = 0;
+    strbuf_deinit(&r->body);
+    strbuf_init(&r->body);
+}
+
 static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode code)
 {
@@ -256,7 +287,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
     if (r->connection != NULL)
         r->connection->since_ms = clock_mono_ms();
     pthread_mutex_unlock(&h->lock);
-    strbuf_deinit(&r->body);
+    drop_body(r);
     free(r->query);
     free(r);
 }
@@ -305,10 +336,14 @@ static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
 
 static enum MHD_Result reply_too_large(struct request *r, struct MHD_Connection *mhd)
 {
-    struct httpd_response response = {.status = MHD_HTTP_CONTENT_TOO_LARGE,
+    struct httpd_response response = {.status = r->too_many ? MHD_HTTP_SERVICE_UNAVAILABLE
+                                                            : MHD_HTTP_CONTENT_TOO_LARGE,
                                       .content_type = "text/plain; charset=utf-8"};
-    strbuf_addf(&response.body, "the body is larger than %zu bytes\n",
-                r->server->config.max_body_bytes);
+    if (r->too_many)
+        strbuf_adds(&response.body, "too many large bodies at a time\n");
+    else
+        strbuf_addf(&response.body, "the body is larger than %zu bytes\n",
+                    r->server->config.max_body_bytes);
     return reply(r, mhd, &response);
 }
 
@@ -332,13 +367,13 @@ static enum MHD_Result begin_request(struct request *r, struct MHD_Connection *m
 
 static enum MHD_Result collect(struct request *r, const char *data, size_t n)
 {
-    if (!r->too_large && n <= r->server->config.max_body_bytes - r->body.len) {
+    if (!r->too_large && n <= r->server->config.max_body_bytes - r->body.len &&
+        take_large(r, r->body.len + n)) {
         strbuf_add(&r->body, data, n);
         return MHD_YES;
     }
     r->too_large = true;
-    strbuf_deinit(&r->body);
-    strbuf_init(&r->body);
+    drop_body(r);
     r->discarded += n;
     return r->discarded <= DISCARD_BYTES + r->server->config.max_body_bytes ? MHD_YES : MHD_NO;
 }

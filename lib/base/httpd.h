@@ -19,6 +19,8 @@
 
 struct httpd;
 
+enum { HTTPD_SMALL_BODY = 16 * 1024 };
+
 struct httpd_request {
     const char *method;
     const char *path;  /* without the query */
@@ -49,10 +51,12 @@ typedef void (*httpd_handler)(void *arg, const struct httpd_request *request,
                               struct httpd_response *response);
 
 struct httpd_config {
-    const char *address;      /* "0.0.0.0", "127.0.0.1", "::" */
-    uint16_t port;            /* 0: a free one, see httpd_port */
-    unsigned threads;         /* 0 means 1 */
-    size_t max_body_bytes;    /* 0: no request may have a body */
+    const char *address;    /* "0.0.0.0", "127.0.0.1", "::" */
+    uint16_t port;          /* 0: a free one, see httpd_port */
+    unsigned threads;       /* 0 means 1 */
+    size_t max_body_bytes;  /* 0: no request may have a body */
+    size_t max_large_bytes; /* of all bodies over HTTPD_SMALL_BODY that are held at a time; one more
+                                 is answered 503. 0: no bound */
     unsigned max_connections; /* 0 means 256 */
     unsigned timeout_s;       /* 0 means 30 */
     bool tls; /* httpd_set_certificate must be called before the first handshake can succeed */

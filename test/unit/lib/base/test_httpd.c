@@ -267,6 +267,60 @@ static void bodies_have_a_bound(void **state)
     expect_done();
 }
 
+/* A peer that sends nearly all of a body and then waits. */
+static int send_most(size_t n, size_t sent)
+{
+    AUTO_STRBUF request = {0};
+    strbuf_addf(&request, "POST /a HTTP/1.1\r\n" CLOSE "Content-Length: %zu\r\n\r\n", n);
+    strbuf_reserve(&request, sent + 16);
+    memset(request.ptr + request.len, 'x', sent);
+    int fd = wire_connect("127.0.0.1", httpd_port(server));
+    expect_true("sent", fd >= 0 && wire_send(fd, request.ptr, request.len + sent));
+    return fd;
+}
+
+static int status_of_body(size_t n)
+{
+    AUTO_STRBUF reply = {0};
+    ask_with_body(n, false, "", &reply);
+    return wire_status(&reply);
+}
+
+static void large_bodies_share_a_bound(void **state)
+{
+    (void)state;
+    enum { MOST = 100 * 1000, ALL = 150 * 1000 };
+    struct httpd_config config = config_of(2);
+    config.max_body_bytes = MOST;
+    config.max_large_bytes = ALL;
+    httpd_stop(server);
+    start(config);
+    expect_int("one alone", 200, status_of_body(MOST));
+    int fd = send_most(MOST, MOST - 1);
+    int second = 200;
+    /* until the server has read it */
+    for (int i = 0; i < 1000 && second == 200; i++) {
+        clock_sleep_ms(5);
+        second = status_of_body(MOST);
+    }
+    expect_int("beside one that waits", 503, second);
+    expect_int("what fits beside it", 200, status_of_body(ALL - MOST));
+    expect_int("a small one always", 200, status_of_body(HTTPD_SMALL_BODY));
+    AUTO_STRBUF reply = {0};
+    expect_true("its last byte", wire_send(fd, "x", 1) && wire_read(fd, NULL, &reply));
+    expect_int("the one that waited is answered", 200, wire_status(&reply));
+    close(fd);
+    expect_int("then there is room again", 200, status_of_body(MOST));
+    fd = send_most(MOST, MOST - 1);
+    close(fd);
+    for (int i = 0; i < 1000 && second == 503; i++) {
+        clock_sleep_ms(5);
+        second = status_of_body(MOST);
+    }
+    expect_int("and when the peer has gone", 200, second);
+    expect_done();
+}
+
 static void connections_are_kept_for_the_next_request(void **state)
 {
     (void)state;
@@ -511,6 +565,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(requests_reach_the_handler_as_they_were_sent, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_http_gets_a_400, begin, end),
         cmocka_unit_test_setup_teardown(bodies_have_a_bound, begin, end),
+        cmocka_unit_test_setup_teardown(large_bodies_share_a_bound, begin, end),
         cmocka_unit_test_setup_teardown(connections_are_kept_for_the_next_request, begin, end),
         cmocka_unit_test_setup_teardown(a_large_reply_comes_whole, begin, end),
         cmocka_unit_test_setup_teardown(addresses_of_both_kinds, begin, end),
