@@ -104,6 +104,9 @@ int vault_write(const struct vault *v, const struct vault_content *c, struct err
                               body.ptr, body.len, NULL, err)
                  : kube_create(v->client, &kube_secrets, v->ns, body.ptr, body.len, NULL, err);
     certs_wipe_buf(&body);
+    if (rc < 0 && c->resource_version && err->code == ERROR_NOT_FOUND)
+        err->code =
+            ERROR_CONFLICT; /* deleted since it was read: to be read again, like any other change */
     return rc < 0 ? error_wrap(err, "secret %s/%s", v->ns, v->secret) : 0;
 }
 
