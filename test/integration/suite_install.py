@@ -357,6 +357,9 @@ def install(suite):
         check_equal(pod["spec"]["schedulerName"], "ack-co-scheduler", "schedulerName, by the webhook")
         check(pod["metadata"]["annotations"].get("scheduler.framework.gpushare.allocation"), "the claim of " + pod["metadata"]["name"])
 
+    # The examples are what API server, webhook and policies take.
+    c.kubectl("apply", "--dry-run=server", "-n", ns, "-f", os.path.join(ROOT, "deploy/examples/features"))
+
     # The doctor agrees, and finds what is taken away.
     text = doctor(c, 0)
     check(text.startswith("0 findings; looked at 1 nodes, 2 cards"), f"the doctor of a healthy cluster says:\n{text}")
