@@ -158,6 +158,7 @@ local-run: $(BINS) $(FAKES) $(TOOLS)
 
 # Two clusters side by side: most of a case is waiting, and it must stay under 12 minutes.
 e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build (ARGS=...)
+	@test/kubernetes/build.sh helm >/dev/null
 	@$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(or $(ARGS),--jobs 2)'
 
 soak: | $(call deps,e2e) ## the large counts, for hours if need be; not in CI (ARGS=...)
@@ -186,6 +187,11 @@ install: $(BINS) $(PRELOAD) ## install the programs below DESTDIR/PREFIX (releas
 .PHONY: images
 images: $(BINS) ## the three container images as OCI archives in build/VARIANT/images, without a Docker daemon; prints their sizes
 	@deploy/images $(B) $(B)/images
+
+.PHONY: krew
+krew: $(B)/bin/kubectl-inspect-cgpu ## kubectl-inspect-cgpu as an archive and a krew manifest, to be downloaded from KREW_URI
+	$(if $(KREW_URI),,$(error KREW_URI says where the archive will be downloaded from))
+	@deploy/krew $(B) $(B)/krew $(KREW_URI)
 
 .PHONY: manifests
 manifests: $(BINS) ## deploy/manifests and the chart's schema, from deploy/chart and the programs' options
