@@ -308,6 +308,44 @@ def check_rights(site):
     return sum(map(len, rights.values()))
 
 
+def plugins_token_is_kept_to_its_node(site, ns):
+    """With the token of a node's plugin: its own keys on its own Node and pods, and nothing else, whatever RBAC allows."""
+    c = site.cluster
+    uid = c.get(f"/api/v1/nodes/{site.node}")["metadata"]["uid"]
+    spec = {"expirationSeconds": 3600, "boundObjectRef": {"apiVersion": "v1", "kind": "Node", "name": site.node, "uid": uid}}
+    reply = c.do("POST", f"/api/v1/namespaces/{HOME}/serviceaccounts/cosched-device-plugin/token",
+                 {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
+    c.create_node("elsewhere")
+    c.create_pod(ns, "not-mine", scheduler="nobody")
+    c.create_pod(ns, "mine", scheduler=None, nodeName=site.node, hostNetwork=True)
+    mine, node, pod = "mine", f"/api/v1/nodes/{site.node}", f"/api/v1/namespaces/{ns}/pods/"
+    trials = [
+        ("an annotation of ours", 200, node, {"metadata": {"annotations": {"cosched.io/test": "x"}}}),
+        ("a card's label", 200, node, {"metadata": {"labels": {"aliyun.accelerator/nvidia_count": "3"}}}),
+        ("the number of cards", 200, node + "/status", {"status": {"capacity": {"aliyun.com/gpu-count": "2"}}}),
+        ("an annotation of somebody else's", 403, node, {"metadata": {"annotations": {"example.com/x": "x"}}}),
+        ("a label that decides where pods go", 403, node, {"metadata": {"labels": {"ack.node.gpu.schedule": "default"}}}),
+        ("a taint", 403, node, {"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}}),
+        ("CPUs that the node does not have", 403, node + "/status", {"status": {"allocatable": {"cpu": "1000"}}}),
+        ("a condition", 403, node + "/status", {"status": {"conditions": []}}),
+        ("another node", 403, "/api/v1/nodes/elsewhere", {"metadata": {"annotations": {"cosched.io/test": "x"}}}),
+        ("the claim of a pod of its node", 200, pod + mine, {"metadata": {"annotations": {"cosched.io/test": "x"}}}),
+        ("a label of that pod", 403, pod + mine, {"metadata": {"labels": {"x": "y"}}}),
+        ("its image", 403, pod + mine, {"spec": {"containers": [{"name": "main", "image": "other"}]}}),
+        ("a pod that is not on its node", 403, pod + "not-mine", {"metadata": {"annotations": {"cosched.io/test": "x"}}}),
+    ]
+    admin, c.token = c.token, reply["status"]["token"]
+    try:
+        for what, expected, path, body in trials:
+            kind = "application/strategic-merge-patch+json" if "containers" in str(body) else MERGE
+            status, said = c.request("PATCH", path, body, kind)
+            check(status == expected or (expected == 403 and status == 422 and "device plugin" in str(said)),
+                  f"a device plugin changes {what}: expected {expected}, got {status}: {said.get('message')}")
+    finally:
+        c.token = admin
+    c.do("DELETE", "/api/v1/nodes/elsewhere")
+
+
 def remains(c):
     """Everything of ours that is in the cluster, by kind/name; CRDs, Events and what Kubernetes puts into each namespace aside."""
     found = set()
@@ -375,6 +413,7 @@ def install(suite):
     loads = upgrade_under_load(site, ns, values_path)
     use_every_right(site, ns)
     rights = check_rights(site)
+    plugins_token_is_kept_to_its_node(site, ns)  # after the rights: what it is refused is in the log
 
     c.do("DELETE", f"/api/v1/namespaces/{ns}/pods?gracePeriodSeconds=0")
     site.helm("uninstall", "cosched", "-n", HOME, "--wait", "--timeout", "60s")
