@@ -428,3 +428,13 @@ def install(suite):
     for path in glob.glob(os.path.join(ROOT, "deploy/chart/crds/*.yaml")):
         c.kubectl("get", "-f", path)  # they stay
     print(f"     installed and Ready after {ready:.1f} s, the first gang done after {done:.1f} s; {loads} jobs during the upgrade; {rights} rights, all of them used")
+
+
+@case("the doctor of a cluster in which nothing is installed says so, and changes nothing")
+def nothing_installed(suite):
+    c = suite.cluster
+    before = {p["metadata"]["uid"] for p in c.pods("default")}
+    text = doctor(c, 1)
+    for finding in ("cosched-scheduler: is not installed: no pod is placed", "cosched-device-plugin: is not installed", "admission policy cosched-result-keys: is not there"):
+        check(finding in text, f"'{finding}' is not in\n{text}")
+    check_equal({p["metadata"]["uid"] for p in c.pods("default")}, before, "pods in default")
