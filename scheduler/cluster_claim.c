@@ -52,15 +52,19 @@ static void claim_read_cards(struct cluster_pod *cp)
         cluster_claim_clear(cp);
 }
 
-/* CPUs are believed as they are written: the node agent binds to nothing else. Text that it cannot read binds nobody. */
+/* CPUs are believed as they are written: the node agent binds to nothing else. Text that it cannot read binds nobody. Where the annotation is not what the node agent has confirmed, it was made
+ * smaller, and what was confirmed counts until it is confirmed again; or somebody has edited it since: then the container is where it was, and the CPUs of both are nobody else's. */
 void cluster_claim_cpus(const struct pod *p, struct arena *a, struct cpuclaim *out)
 {
     struct cpuclaim applied;
     const char *said = labels_get(&p->annotations, NAME_ANN_CPUSET_APPLIED);
-    if (cpuclaim_decode(labels_get(&p->annotations, NAME_ANN_CPUSET), p, a, out, NULL) == 0 &&
-        cpuclaim_decode(said, p, a, &applied, NULL) == 0 && out->len > 0 &&
-        cpuclaim_is_within(out, &applied))
+    if (cpuclaim_decode(labels_get(&p->annotations, NAME_ANN_CPUSET), p, a, out, NULL) < 0 ||
+        cpuclaim_decode(said, p, a, &applied, NULL) < 0 || out->len == 0)
+        return;
+    if (cpuclaim_is_within(out, &applied))
         *out = applied;
+    else
+        cpuclaim_union(out, &applied, a);
 }
 
 static void forget_giving(struct cluster_pod *cp)

@@ -212,6 +212,35 @@ bool cpuclaim_equal(const struct cpuclaim *a, const struct cpuclaim *b)
     return true;
 }
 
+/* What c lacks of more; where both have a CPU, c's NUMA node counts. */
+static void lacking(const struct cpuclaim *c, const struct cpuclaim *more, struct arena *a,
+                    struct cpuclaim *out)
+{
+    *out = (struct cpuclaim){.parts = arena_new(a, struct cpuclaim_part, more->len)};
+    for (size_t i = 0; i < more->len; i++) {
+        struct cpuset has;
+        struct cpuclaim_part *part = &out->parts[out->len];
+        *part = more->parts[i];
+        cpuclaim_of(c, part->container, &has);
+        cpuset_subtract(&part->cpus, &has);
+        out->len += !cpuset_is_empty(&part->cpus);
+    }
+}
+
+void cpuclaim_union(struct cpuclaim *c, const struct cpuclaim *more, struct arena *a)
+{
+    struct cpuclaim rest, out = {.parts = arena_new(a, struct cpuclaim_part, c->len + more->len)};
+    lacking(c, more, a, &rest);
+    for (size_t i = 0, k = 0; i < c->len || k < rest.len;) {
+        int order = i == c->len ? 1 : k == rest.len ? -1 : by_place(&c->parts[i], &rest.parts[k]);
+        struct cpuclaim_part *part = &out.parts[out.len++];
+        *part = order <= 0 ? c->parts[i++] : rest.parts[k++];
+        if (order == 0)
+            cpuset_union(&part->cpus, &rest.parts[k++].cpus);
+    }
+    *c = out;
+}
+
 void cpuclaim_copy(struct cpuclaim *to, const struct cpuclaim *from, struct arena *a)
 {
     *to = (struct cpuclaim){.len = from->len};

@@ -47,4 +47,6 @@ void cpuclaim_of(const struct cpuclaim *c, uint32_t container, struct cpuset *ou
 /* Whether each container that has CPUs in both has no others in `part` than in `whole`, and none in `part` has some that has none in `whole`. */
 bool cpuclaim_is_within(const struct cpuclaim *part, const struct cpuclaim *whole);
 bool cpuclaim_equal(const struct cpuclaim *a, const struct cpuclaim *b);
+/* c is what is in either of the two; where both have a CPU for a container, it stays on the NUMA node that c says. */
+void cpuclaim_union(struct cpuclaim *c, const struct cpuclaim *more, struct arena *a);
 void cpuclaim_copy(struct cpuclaim *to, const struct cpuclaim *from, struct arena *a);

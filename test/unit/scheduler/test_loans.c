@@ -11,6 +11,7 @@
 #define BURST "cpuset-scheduler", "true", "cpu-policy", "static-burst"
 #define WHOLE "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{},\"3\":{}}}}}"
 #define LEFT "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{}}}}}"
+#define RIGHT "{\"c0\":{\"0\":{\"elems\":{\"2\":{},\"3\":{}}}}}"
 #define WANTS \
     .name = "p", .annotations = PAIRS("cpuset-scheduler", "true"), .c = {{.cpu_milli = 2000}}
 
@@ -166,6 +167,33 @@ static void a_resized_borrower_is_not_left_without_any(void **state)
     expect_done();
 }
 
+static void after_a_restart_edited_cpus_are_not_given_twice(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *applied;
+        bool room;
+    } rows[] = {
+        {"the node agent has never confirmed any: what is written counts", "", true},
+        {"as it was confirmed", LEFT, true},
+        {"edited since: the container is on the other two", RIGHT, false},
+        {"what cannot be read is nothing", "x", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cluster_put_pod(&cluster,
+                        POD(.name = "b", .node = "n",
+                            .annotations = PAIRS("cpuset-scheduler", "true", NAME_ANN_CPUSET, LEFT,
+                                                 NAME_ANN_CPUSET_APPLIED, rows[i].applied),
+                            .c = {{.cpu_milli = 2000}}),
+                        hooks);
+        cluster_put_pod(&cluster, POD(WANTS), hooks);
+        expect_int(rows[i].row, rows[i].room ? CYCLE_PLACED : CYCLE_NO_ROOM, run().verdict);
+        cluster_remove_pod(&cluster, "d/p", NULL, hooks);
+        cluster_remove_pod(&cluster, "d/b", NULL, hooks);
+    }
+    expect_done();
+}
+
 static void after_a_restart_unconfirmed_cpus_are_still_taken(void **state)
 {
     (void)state;
@@ -206,6 +234,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(called_back_in_two_phases, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_called_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(after_a_restart_edited_cpus_are_not_given_twice, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(after_a_restart_unconfirmed_cpus_are_still_taken, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_resized_borrower_is_not_left_without_any, setup,

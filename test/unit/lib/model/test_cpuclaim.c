@@ -135,6 +135,42 @@ static void claims_are_compared(void **state)
     expect_done();
 }
 
+static void claims_are_united(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *one, *other, *both;
+    } rows[] = {
+        {"the same", "{'log':{'0':{'elems':{'1':{}}}}}", "{'log':{'0':{'elems':{'1':{}}}}}",
+         "{'log':{'0':{'elems':{'1':{}}}}}"},
+        {"another CPU", "{'log':{'0':{'elems':{'3':{}}}}}", "{'log':{'0':{'elems':{'1':{}}}}}",
+         "{'log':{'0':{'elems':{'1':{},'3':{}}}}}"},
+        {"another NUMA node, before and after", "{'log':{'1':{'elems':{'8':{}}}}}",
+         "{'log':{'0':{'elems':{'1':{}}},'2':{'elems':{'16':{}}}}}",
+         "{'log':{'0':{'elems':{'1':{}}},'1':{'elems':{'8':{}}},'2':{'elems':{'16':{}}}}}"},
+        {"a CPU that they put on different NUMA nodes stays once",
+         "{'log':{'1':{'elems':{'8':{}}}}}", "{'log':{'0':{'elems':{'8':{}}}}}",
+         "{'log':{'1':{'elems':{'8':{}}}}}"},
+        {"another container", "{'nginx':{'0':{'elems':{'1':{}}}}}",
+         "{'log':{'0':{'elems':{'1':{}}}}}",
+         "{'nginx':{'0':{'elems':{'1':{}}}},'log':{'0':{'elems':{'1':{}}}}}"},
+        {"with nothing", "{'log':{'0':{'elems':{'1':{}}}}}", "{}",
+         "{'log':{'0':{'elems':{'1':{}}}}}"},
+        {"nothing with some", "{}", "{'log':{'0':{'elems':{'1':{}}}}}",
+         "{'log':{'0':{'elems':{'1':{}}}}}"},
+        {"nothing with nothing", "{}", "{}", "{}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cpuclaim one, other, both;
+        assert_int_equal(cpuclaim_decode(quoted(rows[i].one), &pod, &arena, &one, NULL), 0);
+        assert_int_equal(cpuclaim_decode(quoted(rows[i].other), &pod, &arena, &other, NULL), 0);
+        assert_int_equal(cpuclaim_decode(quoted(rows[i].both), &pod, &arena, &both, NULL), 0);
+        cpuclaim_union(&one, &other, &arena);
+        expect_true(rows[i].row, cpuclaim_equal(&one, &both));
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +178,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_claims_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(sizes_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(claims_are_compared, setup, teardown),
+        cmocka_unit_test_setup_teardown(claims_are_united, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
