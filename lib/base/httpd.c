@@ -401,6 +401,7 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
     if (r->connection != NULL)
         begin_phase(r->connection, INT64_MAX);
     r->server->config.handler(r->server->config.arg, &request, &response);
+    drop_body(r); /* before the peer knows: it may ask again at once */
     return reply(r, mhd, &response);
 }
 

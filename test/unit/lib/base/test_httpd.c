@@ -311,11 +311,17 @@ static void large_bodies_share_a_bound(void **state)
     expect_int("the one that waited is answered", 200, wire_status(&reply));
     close(fd);
     expect_int("then there is room again", 200, status_of_body(MOST));
+    /* The library may see the end of a stream as late as its timeout. */
+    config.timeout_s = 1;
+    httpd_stop(server);
+    start(config);
     fd = send_most(MOST, MOST - 1);
     close(fd);
-    for (int i = 0; i < 1000 && second == 503; i++) {
-        clock_sleep_ms(5);
+    for (int64_t end_ms = clock_mono_ms() + 30000; clock_mono_ms() < end_ms;) {
         second = status_of_body(MOST);
+        if (second == 200)
+            break;
+        clock_sleep_ms(20);
     }
     expect_int("and when the peer has gone", 200, second);
     expect_done();
