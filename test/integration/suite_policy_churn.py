@@ -10,7 +10,7 @@ from harness import case, check, check_equal, wait_until
 from suite_policy import COST, pool, put_policy, status_of, unit_of
 
 A, B, V = "pc-a", "pc-b", "pc-virtual"
-NODES = [{"name": n, "cpu": "64", "plugin": False, "labels": {"pool": n}} for n in (A, B)] + [{"name": V, "cpu": "64", "virtual": True, "labels": {"pool": V}}]
+NODES = [{"name": n, "cpu": "64", "plugin": False, "labels": {"pool": n}} for n in (A, B)] + [{"name": V, "cpu": "1000", "pods": 1000, "virtual": True, "labels": {"pool": V}}]
 # name -> units, more of the spec. "strict": terminating pods count; "loose": they do not, and each revision is counted for itself.
 POLICIES = {
     "strict": ([pool(A, max=5), pool(B, max=7), pool(V, "eci")], {"ignoreTerminatingPod": False}),
@@ -132,7 +132,7 @@ class Churn(churn.Churn):
             if p["spec"].get("nodeName"):
                 check(p["status"].get("phase") != "Pending", name, "is bound and still pending")
                 continue
-            check_equal(policy_of(p), "loose", f"{name} waits, but its last unit has no end")
+            check_equal(policy_of(p), "loose", f"{name} waits ({self.says_why(p)}), but its last unit has no end")
             check_equal(counts["loose", p["metadata"]["labels"]["revision"], 2][0], 6, f"{name} waits ({self.says_why(p)}): pods in its last unit")
         return pods
 
