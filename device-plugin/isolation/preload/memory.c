@@ -33,9 +33,9 @@ static CUresult take(int card, uint64_t bytes)
     CUresult result = share_take(card, bytes);
     if (result == CUDA_SUCCESS)
         return result;
-    /* Pools of our own may hold what nobody uses, as the driver would find on a real card of this size. */
+    /* Pools of this process may hold what nobody uses. */
     share_pools_begin();
-    share_pools_settle();
+    share_pools_trim();
     share_pools_end();
     return share_take(card, bytes) == CUDA_SUCCESS ? CUDA_SUCCESS : share_denied(card);
 }

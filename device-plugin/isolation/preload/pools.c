@@ -68,7 +68,7 @@ static CUresult from_pool(const struct hooks_cuda *real, allocator call, CUdevic
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     bool room = p != NULL && take_growth(real, p, size, &taken);
     if (p != NULL && !room) {
-        share_pools_settle();
+        share_pools_trim();
         room = take_growth(real, p, size, &taken);
     }
     if (room) {

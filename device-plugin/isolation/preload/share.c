@@ -40,6 +40,7 @@ struct state {
 
 _Thread_local int share_depth __attribute__((tls_model("initial-exec")));
 static _Atomic(struct state *) page;
+static struct state without_mmap;
 static atomic_bool compare_pids;
 
 /* ---- the state, and fork ---- */
@@ -60,17 +61,19 @@ static struct state *new_page(void)
     struct state *fresh =
         mmap(NULL, sizeof *fresh, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct state *other = NULL;
-    if (fresh == MAP_FAILED)
-        return NULL;
+    bool spare = fresh == MAP_FAILED;
+    if (spare)
+        fresh = &without_mmap;
 #ifdef MADV_WIPEONFORK
-    if (madvise(fresh, sizeof *fresh, MADV_WIPEONFORK) < 0)
+    if (spare || madvise(fresh, sizeof *fresh, MADV_WIPEONFORK) < 0)
         atomic_store(&compare_pids, true);
 #else
     atomic_store(&compare_pids, true);
 #endif
     if (atomic_compare_exchange_strong(&page, &other, fresh))
         return fresh;
-    munmap(fresh, sizeof *fresh);
+    if (!spare)
+        munmap(fresh, sizeof *fresh);
     return other;
 }
 
@@ -120,8 +123,8 @@ static void begin(struct state *s)
 static struct state *state(void)
 {
     struct state *s = atomic_load_explicit(&page, memory_order_acquire);
-    if (s == NULL && (s = new_page()) == NULL)
-        return NULL;
+    if (s == NULL)
+        s = new_page();
     if (atomic_load_explicit(&compare_pids, memory_order_relaxed) &&
         atomic_load_explicit(&s->begun, memory_order_acquire) == 2 && s->pid != getpid())
         memset(s, 0, sizeof *s);
@@ -140,14 +143,14 @@ const struct limits_card *share_limit(int card)
 int share_card_by_uuid(const unsigned char uuid[16])
 {
     const struct state *s = state();
-    return s != NULL ? limits_find(&s->limits, uuid) : SHARE_FREE_CARD;
+    return limits_find(&s->limits, uuid);
 }
 
 int share_card_of(CUdevice device)
 {
     struct state *s = state();
     CUuuid uuid;
-    if (s == NULL || s->limits.len == 0 || device < 0)
+    if (s->limits.len == 0 || device < 0)
         return SHARE_FREE_CARD;
     int known = device < DEVICES ? s->cards[device] : 0;
     if (known != 0)
@@ -167,7 +170,7 @@ int share_card_current(void)
     const struct hooks_cuda *real = hooks_cuda();
     const struct state *s = state();
     CUdevice device;
-    if (s == NULL || s->limits.len == 0 || real == NULL || real->cuCtxGetDevice == NULL ||
+    if (s->limits.len == 0 || real == NULL || real->cuCtxGetDevice == NULL ||
         real->cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return SHARE_FREE_CARD;
     return share_card_of(device);
@@ -408,6 +411,20 @@ struct share_pool *share_pool(CUmemoryPool pool, int card)
     if (room != NULL)
         *room = (struct share_pool){.pool = pool, .card = card};
     return room;
+}
+
+void share_pools_trim(void)
+{
+    struct state *s = state();
+    const struct hooks_cuda *real = hooks_cuda();
+    for (int i = 0; i < POOLS; i++) {
+        if (s->pools[i].pool == NULL || real->cuMemPoolTrimTo == NULL)
+            continue;
+        share_depth++;
+        (void)real->cuMemPoolTrimTo(s->pools[i].pool, 0);
+        share_depth--;
+    }
+    share_pools_settle();
 }
 
 void share_pools_settle(void)

@@ -73,6 +73,8 @@ void share_pools_end(void);
 struct share_pool *share_pool(CUmemoryPool pool, int card); /* NULL: too many */
 /* Asks the driver what its pools hold now, and gives back what they no longer do. */
 void share_pools_settle(void);
+/* The same after making them let go of what nobody uses, as the driver does when a card is full. */
+void share_pools_trim(void);
 
 /* Are we inside a call of ours into the driver? Then what comes in is the driver's own and passes. */
 extern _Thread_local int share_depth __attribute__((tls_model("initial-exec")));

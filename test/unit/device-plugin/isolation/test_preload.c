@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include "device-plugin/isolation/budget.h"
 #include "lib/base/clock.h"
 #include "lib/base/num.h"
 
@@ -84,6 +85,15 @@ static void every_call_at_the_limit(void **state)
             one_row(c, &a, kinds[i], 16 * MIB, beside[k], beside[k] <= 0 ? n++ : 0);
     expect_int("ends well", 0, crew_stop(&b));
     crew_judge("the other one has gone", c, 0, LIMIT);
+    char line[CREW_LINE], freed[CREW_LINE];
+    (void)str_format(freed, sizeof freed, "free %s",
+                     crew_ask(&a, line, "alloc async 67108864") + 2);
+    crew_expect("a pool has all of it", &a, "0", freed);
+    crew_judge("and keeps it", c, LIMIT, LIMIT);
+    (void)str_format(freed, sizeof freed, "free %s",
+                     crew_ask(&a, line, "alloc plain 67108864") + 2);
+    expect_true("until somebody needs it", str_starts(line, "0 "));
+    crew_expect("as on a card of this size", &a, "0", freed);
     crew_expect("and this one has all", &a, "0", "alloc plain 67108864");
     expect_int("ends well", 0, crew_stop(&a));
     crew_judge("all have gone", c, 0, LIMIT);
@@ -326,6 +336,66 @@ static void many_processes_killed(void **state)
     expect_done();
 }
 
+/* ---- three containers on one card ---- */
+
+/* The node's part: what the driver says each container used. */
+static void measure(struct crew *crews, struct regionfile *regions, int n)
+{
+    for (int i = 0; i < n; i++)
+        budget_measure(region_card(&regions[i].region, 0), card_busy_ns(&crews[i].judge, i, 0),
+                       card_now_ns());
+}
+
+/* Shares in windows of five seconds, in real time: on a machine with nothing else to do, so only when COSCHED_ISOLATION_WINDOWS says how
+ * many. test_budget.c has the same in simulated time. */
+static void shares_of_time(void **state)
+{
+    enum { N = 3, WINDOW_MS = 5000, STEP_MS = 100 };
+    static const uint32_t percents[N] = {20, 30, 50};
+    static const char *const work[N] = {"launch 10000 1000000000", "graph 100000 20 1000000000",
+                                        "launch 50000000 1000000000"};
+    int64_t windows = from_environment("COSCHED_ISOLATION_WINDOWS", 0);
+    struct crew crews[N];
+    struct regionfile regions[N];
+    struct worker workers[N];
+    uint64_t before[N] = {0};
+    char path[CREW_PATH];
+    (void)state;
+    for (int i = 0; windows > 0 && i < N; i++) {
+        crew_make(&crews[i], i == 0 ? NULL : crews[0].cards, i, 0);
+        crew_limit(&crews[i], LIMIT_MIB, percents[i], 0);
+        crew_path(&crews[i], "region", path);
+        assert_int_equal(0, regionfile_attach(&regions[i], path));
+        workers[i] = crew_begin(&crews[i]);
+    }
+    for (int i = 0; windows > 0 && i < N; i++)
+        fprintf(workers[i].to, "%s\n", work[i]), fflush(workers[i].to);
+    for (int64_t w = -1; windows > 0 && w < windows;
+         w++) { /* the first is for getting used to each other */
+        for (int64_t end = clock_mono_ms() + WINDOW_MS; clock_mono_ms() < end;) {
+            measure(crews, regions, N);
+            nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+        }
+        for (int i = 0; i < N; i++) {
+            uint64_t busy = card_busy_ns(&crews[i].judge, i, 0);
+            int64_t share = (int64_t)((busy - before[i]) / (WINDOW_MS * 1000));
+            before[i] = busy;
+            print_message("window %lld, %u %%: %lld.%lld\n", (long long)w, percents[i],
+                          (long long)share / 10, (long long)share % 10);
+            if (w >= 0)
+                expect_true("within 5 points", share >= (int64_t)percents[i] * 10 - 50 &&
+                                                   share <= (int64_t)percents[i] * 10 + 50);
+        }
+    }
+    for (int i = N - 1; windows > 0 && i >= 0; i--) {
+        kill(workers[i].pid, SIGKILL);
+        (void)crew_stop(&workers[i]);
+        regionfile_detach(&regions[i]);
+        crew_end(&crews[i]);
+    }
+    expect_done();
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -333,7 +403,7 @@ int main(void)
         CASE(every_call_at_the_limit),     CASE(every_way_to_the_driver),
         CASE(processes_threads_and_forks), CASE(contexts_and_resets),
         CASE(files_that_are_not_there),    CASE(stranger_programs),
-        CASE(many_processes_killed),
+        CASE(many_processes_killed),       cmocka_unit_test(shares_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
