@@ -21,6 +21,14 @@ struct monitor_pod {
     enum mode_resource whole; /* what claim.group is of */
     bool looked;              /* usage is known */
     struct usage usage;
+    struct monitor_audit {
+        bool known;       /* our library is in its containers */
+        int64_t confined; /* processes that have it, alive */
+        int64_t
+            loose; /* processes on the cards beside them, when that has been so for some looks */
+        int looks; /* in a row that found some */
+        bool told;
+    } audit;
 };
 
 struct monitor_xid {
@@ -53,6 +61,8 @@ struct monitor {
 
 /* What the pods use now, with Events about those that use more than they asked for. */
 void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t now_ms);
+/* Under the lock, after their usage is known: processes that got past the library, with Events. */
+void monitor_audit_look(struct monitor *m);
 void monitor_pods_free(struct monitor *m);
 /* Registers the metrics of this monitor. */
 void monitor_metrics_init(struct monitor *m);

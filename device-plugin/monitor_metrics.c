@@ -173,6 +173,16 @@ static int64_t processes(const struct monitor_pod *p)
     return p->usage.processes;
 }
 
+static int64_t loose(const struct monitor_pod *p)
+{
+    return p->audit.loose;
+}
+
+static void collect_loose(void *arg, struct metric_samples *out)
+{
+    collect_pods(arg, out, loose);
+}
+
 static void collect_used(void *arg, struct metric_samples *out)
 {
     collect_pods(arg, out, used_mib);
@@ -235,6 +245,10 @@ static struct metric collected[] = {
      .name = "cosched_device_plugin_pod_processes",
      .help = "Processes of each pod on its cards.",
      .collect = collect_processes},
+    {.kind = METRIC_GAUGE,
+     .name = "cosched_device_plugin_pod_loose_processes",
+     .help = "Processes of each pod on its cards that got past the isolation library.",
+     .collect = collect_loose},
     {.kind = METRIC_GAUGE,
      .name = "cosched_device_plugin_outside_used_mib",
      .help = "GPU memory of processes that belong to no pod with a GPU.",

@@ -61,6 +61,7 @@ static void put_at(struct monitor *m, size_t at, struct monitor_pod *p)
         if (str_eq(old->uid, p->uid)) {
             p->usage = old->usage;
             p->looked = old->looked;
+            p->audit = old->audit;
         }
         m->pods[at] = p;
         pod_drop(old);
@@ -122,6 +123,7 @@ void monitor_pods_reset(struct monitor *m, struct pod *const *pods, size_t len)
         if (at < m->pods_len && str_eq(m->pods[at]->uid, gone[i]->uid)) {
             m->pods[at]->usage = gone[i]->usage;
             m->pods[at]->looked = gone[i]->looked;
+            m->pods[at]->audit = gone[i]->audit;
         }
         pod_drop(gone[i]);
     }
@@ -192,6 +194,8 @@ void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t n
     usage_sum(l->processes, l->processes_len, NULL, &all_mib, &all);
     m->outside_mib = num_sub_sat(all_mib, in_pods_mib);
     m->outside_processes = all - in_pods;
+    if (known)
+        monitor_audit_look(m);
     pthread_mutex_unlock(&m->lock);
     sweep(m);
 }

@@ -163,6 +163,14 @@ static int64_t used_mib(int fd, const struct region *r, uint32_t card)
     return (int64_t)(bytes >> 20);
 }
 
+static int64_t processes_in(int fd, const struct region *r)
+{
+    int64_t n = 0;
+    for (uint32_t slot = 0; slot < r->slots; slot++)
+        n += atomic_load(&region_slot(r, slot)->owner) != 0 && is_held(fd, slot);
+    return n;
+}
+
 static int64_t bounded(uint64_t n)
 {
     return n > INT64_MAX ? INT64_MAX : (int64_t)n;
@@ -200,6 +208,7 @@ static void look_at(const char *base, const char *folder,
     char *names = strbuf_take(&owner);
     struct shares_look l = {.folder = folder};
     split_owner(names, &l);
+    l.processes = copy != NULL ? processes_in(fd, &r) : 0;
     for (uint32_t i = 0; copy != NULL && i < limits.len && i < r.cards; i++) {
         const struct region_card *c = region_card(&r, i);
         l.card = i;

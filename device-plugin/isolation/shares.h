@@ -49,6 +49,7 @@ struct shares_look {
     const struct limits_card *limit;
     uint32_t card;
     int64_t used_mib, peak_mib, denied, throttled_ms;
+    int64_t processes; /* of the container, alive, that the library is in */
     bool unmeasured;
 };
 /* Every card of every container. Folders that make no sense are passed over. */
