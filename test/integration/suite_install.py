@@ -8,6 +8,7 @@ import contextlib
 import glob
 import json
 import os
+import random
 import shlex
 import subprocess
 import threading
@@ -18,6 +19,7 @@ from harness import BUILD, MERGE, ROOT, Cluster, Failed, case, check, check_equa
 K8S = os.path.join(ROOT, "test/kubernetes/k8s")
 HOME = "cosched-system"
 ACCOUNTS = {f"system:serviceaccount:{HOME}:cosched-{name}": name for name in ("scheduler", "webhook", "device-plugin")}
+VALUES = {"scheduler": "scheduler", "webhook": "webhook", "device-plugin": "devicePlugin"}  # what the chart calls them
 GIB = "aliyun.com/gpu-mem"
 
 # What a case cannot bring about, or the log does not show: questions after the reply to a write was lost, which suite_faults and the unit tests
@@ -93,9 +95,9 @@ class Site:
         }
 
 
-    def wait_ready(self, tag):
-        """helm's own --wait is content with a replica less, which here is none."""
-        wanted = {f"cosched-{name}:{tag}" for name in ACCOUNTS.values()}
+    def wait_ready(self, **tags):
+        """helm's own --wait is content with a replica less, which here is none. tags: of those programs that do not have "one"."""
+        wanted = {f"cosched-{name}:{tags.get(VALUES[name], 'one')}" for name in ACCOUNTS.values()}
 
         def ask():
             pods = [p for p in self.cluster.pods(HOME) if not p["metadata"].get("deletionTimestamp")]
@@ -104,7 +106,7 @@ class Site:
                 raise Failed(f"Ready: {sorted(ready)} of {len(pods)} pods")
             return True
 
-        wait_until(ask, f"all pods of {tag} are Ready", 60)
+        wait_until(ask, f"{sorted(wanted)} are Ready", 60)
         restarts = {p["metadata"]["name"]: p["status"]["containerStatuses"][0]["restartCount"] for p in self.cluster.pods(HOME)}
         check(not any(restarts.values()), f"programs had to be restarted: {restarts}")
 
@@ -169,7 +171,7 @@ def make_namespace(c, name):
 
 
 def upgrade_under_load(site, ns, values_path):
-    """Jobs come all the time while every program is replaced; all of them are done in the end, and a pod that ran goes on."""
+    """Jobs come all the time while one program after the other is replaced, in any order; all of them are done in the end, and a pod that ran goes on."""
     c = site.cluster
     c.create_pod(ns, "stays", limits={GIB: "2"}, hostNetwork=True)
     wait_until(lambda: c.pod(ns, "stays")["status"].get("phase") == "Running", "the pod that stays runs")
@@ -182,14 +184,17 @@ def upgrade_under_load(site, ns, values_path):
             # A pod that the kubelet was given while the plugin was away fails for good; its Job makes another.
             c.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", job(name, 1, 1, "true", gang=False, backoff=20))
             names.append(name)
-            stop.wait(0.5)
+            stop.wait(1)
 
     with beside(load):
         try:
-            for program in ("scheduler", "webhook", "device-plugin"):
+            tags, order = {}, random.sample(sorted(VALUES), len(VALUES))
+            for program in order:
                 site.ctr("images", "tag", f"docker.io/library/cosched-{program}:one", f"docker.io/library/cosched-{program}:two")
-            site.helm("upgrade", "cosched", os.path.join(ROOT, "deploy/chart"), "-n", HOME, "-f", values_path, "--set", "image.tag=two")
-            site.wait_ready("two")
+                tags[VALUES[program]] = "two"
+                site.helm("upgrade", "cosched", os.path.join(ROOT, "deploy/chart"), "-n", HOME, "-f", values_path,
+                          "--set", ",".join(f"{key}.tag={tag}" for key, tag in tags.items()))
+                site.wait_ready(**tags)
         finally:
             stop.set()
     wait_jobs(c, ns, names)
@@ -197,7 +202,7 @@ def upgrade_under_load(site, ns, values_path):
     for field in ("scheduler.framework.gpushare.allocation", "ALIYUN_COM_GPU_MEM_IDX"):
         check_equal(after["metadata"]["annotations"].get(field), before["metadata"]["annotations"].get(field), f"{field} of the pod that stays")
     check_equal(after["status"]["containerStatuses"][0]["restartCount"], 0, "restarts of the pod that stays")
-    return len(names)
+    return f"{len(names)} jobs while {', '.join(order)} were upgraded"
 
 
 def use_every_right(site, ns):
@@ -351,6 +356,21 @@ def plugins_token_is_kept_to_its_node(site, ns):
     c.do("DELETE", "/api/v1/nodes/elsewhere")
 
 
+def check_flows(site):
+    """The API server puts the scheduler's requests where the FlowSchemas say."""
+    c = site.cluster
+    reply = c.do("POST", f"/api/v1/namespaces/{HOME}/serviceaccounts/cosched-scheduler/token",
+                 {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}})
+    for schema, path in (("cosched-leader-election", f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/cosched-scheduler"),
+                         ("cosched-scheduler", "/api/v1/nodes?limit=1"), ("cosched-scheduler", "/api/v1/pods?limit=1")):
+        conn = c.connect(10)
+        conn.request("GET", path, headers={"Authorization": "Bearer " + reply["status"]["token"]})
+        got = conn.getresponse()
+        uid = c.get(f"/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/{schema}")["metadata"]["uid"]
+        check_equal((got.status, got.getheader("X-Kubernetes-PF-FlowSchema-UID")), (200, uid), f"status and FlowSchema ({schema}) of GET {path}")
+        conn.close()
+
+
 def remains(c):
     """Everything of ours that is in the cluster, by kind/name; CRDs, Events and what Kubernetes puts into each namespace aside."""
     found = set()
@@ -390,7 +410,7 @@ def install(suite):
     # From nothing to the first pod: helm install, label, apply.
     began = time.monotonic()
     site.helm("install", "cosched", os.path.join(ROOT, "deploy/chart"), "-n", HOME, "-f", values_path)
-    site.wait_ready("one")
+    site.wait_ready()
     ready = time.monotonic() - began
     set_mode(c, site.node, "share")
     c.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", job("gang", 3, 4, 'test -n "$NVIDIA_VISIBLE_DEVICES" && test "$ALIYUN_COM_GPU_MEM_CONTAINER" = 4'))
@@ -418,6 +438,7 @@ def install(suite):
     loads = upgrade_under_load(site, ns, values_path)
     use_every_right(site, ns)
     rights = check_rights(site)
+    check_flows(site)
     plugins_token_is_kept_to_its_node(site, ns)  # after the rights: what it is refused is in the log
 
     c.do("DELETE", f"/api/v1/namespaces/{ns}/pods?gracePeriodSeconds=0")
@@ -427,7 +448,7 @@ def install(suite):
     check(not left, f"left behind: {sorted(left)}")
     for path in glob.glob(os.path.join(ROOT, "deploy/chart/crds/*.yaml")):
         c.kubectl("get", "-f", path)  # they stay
-    print(f"     installed and Ready after {ready:.1f} s, the first gang done after {done:.1f} s; {loads} jobs during the upgrade; {rights} rights, all of them used")
+    print(f"     installed and Ready after {ready:.1f} s, the first gang done after {done:.1f} s; {loads}; {rights} rights, all of them used")
 
 
 @case("the doctor of a cluster in which nothing is installed says so, and changes nothing")

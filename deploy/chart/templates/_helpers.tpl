@@ -11,9 +11,9 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* cosched.image (dict "root" $ "part" NAME) */}}
+{{/* cosched.image (dict "root" $ "part" NAME "own" VALUES) */}}
 {{- define "cosched.image" -}}
-{{ .root.Values.image.registry }}cosched-{{ .part }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
+{{ .root.Values.image.registry }}cosched-{{ .part }}:{{ .own.tag | default .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end }}
 
 {{/* cosched.options (dict NAME VALUE ...): command-line options, sorted. A number of YAML is a float to Helm: 1000000 must not become 1e+06. */}}
