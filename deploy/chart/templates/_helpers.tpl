@@ -136,11 +136,13 @@ livenessProbe:
     path: /healthz
     port: http
   periodSeconds: 10
+  timeoutSeconds: 5 # a busy node is no reason to restart anything
 readinessProbe:
   httpGet:
     path: /readyz
     port: http
   periodSeconds: 2
+  timeoutSeconds: 2
 {{- end }}
 
 {{/* cosched.clientConfig (dict "root" $ "path" PATH): how the API server reaches the webhook. */}}
