@@ -289,11 +289,12 @@ static int64_t from_environment(const char *name, int64_t fallback)
     return text != NULL && num_parse_range(text, 0, INT64_MAX, &n, NULL) == 0 ? n : fallback;
 }
 
+/* Nothing is waited for: it may be killed before it has begun. */
 static struct worker start_random(const struct crew *c, int64_t seconds, uint64_t seed)
 {
-    struct worker w = crew_begin(c);
-    fprintf(w.to, "random %llu %lld %llu\n", (unsigned long long)(LIMIT / 4), (long long)seconds,
-            (unsigned long long)(seed % 1000000007));
+    struct worker w = crew_start(c, true);
+    fprintf(w.to, "init\nprimary 0\nrandom %llu %lld %llu\n", (unsigned long long)(LIMIT / 4),
+            (long long)seconds, (unsigned long long)(seed % 1000000007));
     fflush(w.to);
     return w;
 }
