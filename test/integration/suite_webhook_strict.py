@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configurations that we ship, on a real API server: what they let through to the webhook, and what happens while no replica answers, with and without
-deploy/manifests/webhook-strict.yaml."""
+"""The configurations that we ship: what they let through to the webhook, and what happens while no replica answers, with and without
+deploy/manifests/webhook-strict.yaml. Their conditions are CEL, which cosched-local does not speak: there every pod is asked about."""
 from harness import MERGE, SCHEDULER, case, check, check_equal, free_port, http_get, wait_until
 from suite_webhook import HOOKS, limited, plain, send, shipped_webhooks
 
@@ -19,7 +19,7 @@ def refused(reply, words, what):
     check(status >= 400 and words in body.get("message", ""), f"{what}: {status} {body.get('message')}")
 
 
-@case("with the strict configuration and no webhook a pod of ours is refused in plain words and any other is created; without it both are", needs=("real",))
+@case("with the strict configuration and no webhook a pod of ours is refused in plain words and any other is created; without it both are")
 def strict(suite):
     c = suite.cluster
     ns = suite.namespace({"hook": "yes"})
@@ -42,10 +42,12 @@ def strict(suite):
     refused(send(c, ns, taker), "env[NVIDIA_VISIBLE_DEVICES]: 'all' takes cards that nobody gave to the pod", "a plain pod that names cards, guarded")
     pods = f"/api/v1/namespaces/{ns}/pods"
     c.do("POST", pods, {**gpu, "metadata": {"name": "shared"}})
+    real = c.target == "real"
     debug = lambda env: c.request("PATCH", f"{pods}/shared/ephemeralcontainers?dryRun=All", {"spec": {"ephemeralContainers": [
         {"name": "d", "image": "busybox:test", "env": env}]}}, "application/strategic-merge-patch+json")
-    refused(debug(ALL_CARDS), "spec.ephemeralContainers[0].env[NVIDIA_VISIBLE_DEVICES]: 'all' reaches for cards that were not given to the pod", "kubectl debug")
-    check_equal(debug([])[0], 200, "kubectl debug without it")
+    if real:
+        refused(debug(ALL_CARDS), "spec.ephemeralContainers[0].env[NVIDIA_VISIBLE_DEVICES]: 'all' reaches for cards that were not given to the pod", "kubectl debug")
+        check_equal(debug([])[0], 200, "kubectl debug without it")
     node = suite.node(f"mode-{ns}")
     label = lambda mode: c.request("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"labels": {"ack.node.gpu.schedule": mode}}}, MERGE)
     refused(label("shared"), "metadata.labels[ack.node.gpu.schedule]: 'shared' is not a mode", "an unknown mode")
@@ -54,7 +56,7 @@ def strict(suite):
 
     p.stop()
     refused(send(c, ns, gpu), 'failed calling webhook "pods.cosched.io"', "strict, and no replica answers")
-    check_equal(send(c, ns, plain())[0], 201, "a pod that is none of ours, under strict")
+    check_equal(send(c, ns, plain())[0], 201 if real else 500, "a pod that is none of ours, under strict")
     check_equal(c.request("PATCH", f"{pods}/shared", {"metadata": {"labels": {"a": "b"}}}, MERGE)[0], 200, "a change of a pod of ours, under strict")
     c.do("DELETE", f"{STRICT}/{name}")
     wait_until(lambda: send(c, ns, gpu)[0] == 201, "without strict a pod of ours is created")

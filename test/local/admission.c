@@ -2,7 +2,7 @@
 /*
  * admission - the way of one object through admission. Webhooks are asked one after the other, each
  * sees what those before it made of the object; then those with reinvocationPolicy IfNeeded that an
- * object changed after are asked once more.
+ * object changed after are asked once more; then the validating ones.
  *
  *   admission_run ──► built-in ──► next ──► no webhook left ──► quota ──► done
  *                                  │  ▲
@@ -36,7 +36,7 @@ struct run {
     void *arg;
     struct admission_hooks *hooks;
     size_t at;
-    bool again;    /* the second pass */
+    enum { FIRST, AGAIN, VALIDATING, PASSES } pass;
     bool *invoked; /* by hook: asked, and willing to be asked again */
     bool *wanted;  /* by hook: the object changed after it */
     char uid[UID_SIZE];
@@ -180,6 +180,10 @@ static void answered(struct admission_call *call)
                 vec_push(&r->warnings, mem_strdup(json_str(it.value)));
         if (!v.allowed)
             refused(r, h, &v);
+        else if (h->validating && v.patch)
+            failed(
+                r, h,
+                "received invalid webhook response: a validating webhook may not return a patch");
         else if (change(r, json_root(v.patch), &changed, &err) < 0) {
             struct error internal = ERROR_INIT;
             error_set(&internal, ERROR_INTERNAL, "Internal error occurred: %s", err.text);
@@ -318,6 +322,12 @@ static bool labels_of(struct run *r, struct arena *a, struct labels *out)
     return true;
 }
 
+static bool is_in_pass(const struct run *r, const struct admission_hook *h)
+{
+    return r->pass == VALIDATING ? h->validating
+                                 : !h->validating && (r->pass == FIRST || r->wanted[r->at]);
+}
+
 /* Goes on to the next webhook that is to be asked. */
 static void next(struct run *r)
 {
@@ -328,14 +338,13 @@ static void next(struct run *r)
     const struct admission_hook *found = NULL;
     for (;;) {
         if (r->at == r->hooks->len) {
-            if (r->again)
+            if (++r->pass == PASSES)
                 break;
-            r->again = true;
             r->at = 0;
             continue;
         }
         const struct admission_hook *h = &r->hooks->items[r->at];
-        if ((!r->again || r->wanted[r->at]) &&
+        if (is_in_pass(r, h) &&
             admission_hook_matches(h, r->owner->store, &r->request, there ? &labels : NULL,
                                    r->old ? &r->old->labels : NULL)) {
             found = h;

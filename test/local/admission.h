@@ -4,12 +4,13 @@
  *
  *   1. namespaces must exist and not be terminating             (admission_builtin.c)
  *   2. a pod's service account exists, its PriorityClass becomes priority
- *   3. mutating webhooks over TLS                               (admission_webhooks.c, _caller.c)
+ *   3. mutating webhooks over TLS, then validating ones         (admission_webhooks.c, _caller.c)
  *   4. ResourceQuota on object counts                           (admission_quota.c)
  *
- * Webhooks are asked by worker threads, so the loop goes on. Left out: validating webhooks and
- * policies, and CEL: a webhook's matchConditions count as true (it is asked more often, which a
- * webhook has to bear anyway; a line in the log says so once).
+ * Webhooks are asked by worker threads, so the loop goes on; validating ones too one after the
+ * other, where a real server asks all at once. Left out: validating policies, and CEL: a webhook's
+ * matchConditions count as true (it is asked more often, which a webhook has to bear anyway; a line
+ * in the log says so once).
  */
 #pragma once
 

@@ -51,6 +51,7 @@ struct admission_hook {
     size_t rules_len;
     struct selector namespaces, objects;
     bool ignore_failure, reinvoke, dry_run_safe, speaks_v1;
+    bool validating; /* asked after all others, and may not change the object */
     int64_t timeout_s;
 };
 

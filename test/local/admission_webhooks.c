@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * admission_webhooks - which webhooks are asked about a request: MutatingWebhookConfiguration
- * objects, read once after each change, in order of their names and then of their entries.
+ * objects and then ValidatingWebhookConfigurations, read once after each change, in order of their
+ * names and then of their entries.
  *
  * matchPolicy means nothing here (each kind has one version). matchConditions are CEL, which is not
  * spoken here: they count as true.
@@ -19,7 +20,7 @@ enum { TIMEOUT_DEFAULT_S = 10, TIMEOUT_MAX_S = 30, PORT_DEFAULT = 443, HOOKS_MAX
 
 struct admission_webhooks {
     struct store *store;
-    struct store_listener listener;
+    struct store_listener mutating, validating;
     bool stale;
     bool said_cel;
     struct admission_hooks *now; /* NULL: none */
@@ -123,6 +124,7 @@ static bool read_configuration(void *arg, struct object *o)
             r->owner->said_cel = true;
             log_warn("webhook: matchConditions count as true here", kv("webhook", h.name));
         }
+        h.validating = o->kind == &kind_validating_webhooks;
         vec_push(&r->hooks, h);
     }
     return true;
@@ -138,6 +140,7 @@ struct admission_hooks *admission_webhooks_get(struct admission_webhooks *w)
         r.set->refs = 1;
         arena_init(&r.set->arena, 0);
         store_each(w->store, &kind_mutating_webhooks, NULL, NULL, read_configuration, &r);
+        store_each(w->store, &kind_validating_webhooks, NULL, NULL, read_configuration, &r);
         r.set->docs = r.docs.items;
         r.set->docs_len = r.docs.len;
         r.set->items = r.hooks.items;
@@ -241,8 +244,11 @@ struct admission_webhooks *admission_webhooks_new(struct store *s)
     struct admission_webhooks *w = mem_new(struct admission_webhooks, 1);
     w->store = s;
     w->stale = true;
-    w->listener = (struct store_listener){.kind = &kind_mutating_webhooks, .fn = changed, .arg = w};
-    store_listen(s, &w->listener);
+    w->mutating = (struct store_listener){.kind = &kind_mutating_webhooks, .fn = changed, .arg = w};
+    w->validating =
+        (struct store_listener){.kind = &kind_validating_webhooks, .fn = changed, .arg = w};
+    store_listen(s, &w->mutating);
+    store_listen(s, &w->validating);
     return w;
 }
 
@@ -250,7 +256,8 @@ void admission_webhooks_free(struct admission_webhooks *w)
 {
     if (!w)
         return;
-    store_unlisten(w->store, &w->listener);
+    store_unlisten(w->store, &w->mutating);
+    store_unlisten(w->store, &w->validating);
     admission_hooks_unref(w->now);
     free(w);
 }

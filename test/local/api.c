@@ -96,14 +96,20 @@ static int status_of(const struct strbuf *status_text)
     return (int)code;
 }
 
-void api_reply_error(struct call *c, const struct error *err, const struct kind *k,
-                     const char *name)
+void api_reply_refusal(struct call *c, const struct error *err, const struct kind *k,
+                       const char *name, const char *warnings)
 {
     struct strbuf body;
     strbuf_init(&body);
     api_status_print(err, k, name, &body);
     call_reply(c, err->http_status ? err->http_status : status_of(&body), "application/json",
-               err->http_status == 429 ? "Retry-After: 1\r\n" : NULL, &body);
+               err->http_status == 429 ? "Retry-After: 1\r\n" : warnings, &body);
+}
+
+void api_reply_error(struct call *c, const struct error *err, const struct kind *k,
+                     const char *name)
+{
+    api_reply_refusal(c, err, k, name, NULL);
 }
 
 void api_reply_text(struct call *c, int status, const char *warnings, struct strbuf *take)

@@ -66,6 +66,9 @@ struct api_request {
 /* ---- api.c ---- */
 void api_reply_error(struct call *c, const struct error *err, const struct kind *k,
                      const char *name);
+/* The same with warnings, as headers; NULL: none. */
+void api_reply_refusal(struct call *c, const struct error *err, const struct kind *k,
+                       const char *name, const char *warnings);
 /* An object in the form that Accept asks for. o or its text. */
 void api_reply_object(struct api *a, struct call *c, int status, const char *warnings,
                       struct object *o);

@@ -76,7 +76,7 @@ int api_blame_patch(struct jsontree *t, struct error *err)
                     (int)(text.len < 128 ? text.len : 128), strbuf_str(&text), reason);
 }
 
-static void fail(struct api_request *r, const struct error *given)
+static void fail_with(struct api_request *r, const struct error *given, const char *warnings)
 {
     struct error own = *given;
     struct error *err = &own;
@@ -85,8 +85,13 @@ static void fail(struct api_request *r, const struct error *given)
     const char *name = r->target.name;
     if (!name && r->tree)
         name = jsonnode_str(jsonnode_path(jsontree_root(r->tree), "metadata", "name", NULL));
-    api_reply_error(r->call, err, r->target.kind, name);
+    api_reply_refusal(r->call, err, r->target.kind, name, warnings);
     api_request_free(r);
+}
+
+static void fail(struct api_request *r, const struct error *err)
+{
+    fail_with(r, err, NULL);
 }
 
 /* Whether the result is a new object. */
@@ -346,14 +351,14 @@ static void on_admitted(void *arg, const struct error *err, const char *const *w
     AUTO_STRBUF headers;
     strbuf_init(&headers);
     unlink_request(r);
-    if (err) {
-        fail(r, err);
-        return;
-    }
     for (size_t i = 0; r->warns && i < r->notes.len; i++)
         api_print_warning(r->notes.items[i], &headers);
     for (; warnings && *warnings; warnings++)
         api_print_warning(*warnings, &headers);
+    if (err) {
+        fail_with(r, err, headers.len > 0 ? strbuf_str(&headers) : NULL);
+        return;
+    }
     if (is_new(r) || !r->old)
         finish_new(r, headers.len > 0 ? strbuf_str(&headers) : NULL);
     else

@@ -80,5 +80,5 @@ const struct kind *kinds_find(const char *group, const char *version, const char
 const struct kind *kinds_by_name(const char *api_version, const char *kind);
 extern const struct kind kind_pods, kind_nodes, kind_namespaces, kind_events, kind_bindings,
     kind_replicasets, kind_deployments, kind_jobs, kind_priority_classes, kind_resource_quotas,
-    kind_pdbs, kind_leases, kind_mutating_webhooks, kind_tfjobs, kind_pod_groups, kind_pod_groups_x,
-    kind_service_accounts;
+    kind_pdbs, kind_leases, kind_mutating_webhooks, kind_validating_webhooks, kind_tfjobs,
+    kind_pod_groups, kind_pod_groups_x, kind_service_accounts;

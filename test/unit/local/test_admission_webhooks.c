@@ -135,23 +135,29 @@ static int down(void **state)
 }
 
 /* One configuration with one webhook that asks at `path`; more: members in front of the rest. */
-static void configure(struct rig *r, const char *name, const char *client, const char *more)
+static void configure_as(struct rig *r, const struct kind *kind, const char *name,
+                         const char *client, const char *more)
 {
     struct strbuf b = {0};
     strbuf_addf(&b,
                 "{\"apiVersion\":\"admissionregistration.k8s.io/v1\",\"kind\":"
-                "\"MutatingWebhookConfiguration\",\"metadata\":{\"name\":\"%s\"},\"webhooks\":[{"
+                "\"%s\",\"metadata\":{\"name\":\"%s\"},\"webhooks\":[{"
                 "\"name\":\"%s.example.com\",\"admissionReviewVersions\":[\"v1\"],\"sideEffects\":"
                 "\"None\",\"clientConfig\":{%s,\"caBundle\":\"%s\"},%s}]}",
-                name, name, client, hook.ca, more);
+                kind->kind, name, name, client, hook.ca, more);
     struct error err = ERROR_INIT;
     struct object *o = NULL;
-    (void)store_delete(r->store, &kind_mutating_webhooks, NULL, name, 0, &err);
+    (void)store_delete(r->store, kind, NULL, name, 0, &err);
     error_clear(&err);
     AUTO_JSONTREE *t = NULL;
     rig_check(jsontree_parse(&t, strbuf_str(&b), b.len, &err), &err, "configuration");
-    rig_check(api_create(r->api, &kind_mutating_webhooks, NULL, t, &o, &err), &err, name);
+    rig_check(api_create(r->api, kind, NULL, t, &o, &err), &err, name);
     strbuf_deinit(&b);
+}
+
+static void configure(struct rig *r, const char *name, const char *client, const char *more)
+{
+    configure_as(r, &kind_mutating_webhooks, name, client, more);
 }
 
 #define PODS                                                                                 \
@@ -246,6 +252,28 @@ static void who_wishes_is_asked_again_after_a_change(void **state)
     expect_text(hook.paths, "/a?timeout=10s /b?timeout=10s /a?timeout=10s /b?timeout=10s ");
     expect_text(jsonnode_str(jsonnode_path(jsontree_root(t), "metadata", "labels", "trail", NULL)),
                 "abab");
+}
+
+static void validating_ones_come_last_and_change_nothing(void **state)
+{
+    struct rig *r = *state;
+    configure_as(r, &kind_validating_webhooks, "a", url("/warn"), PODS);
+    configure(r, "b", url("/a"), "\"reinvocationPolicy\":\"IfNeeded\"," PODS);
+    configure(r, "c", url("/b"), PODS);
+    AUTO_JSONTREE *t = pod();
+    struct outcome o = run(r, &create, t);
+    expect_text(o.err.text, "");
+    expect_text(o.warnings, "mind the gap|and the step|");
+    expect_text(hook.paths, "/a?timeout=10s /b?timeout=10s /a?timeout=10s /warn?timeout=10s ");
+    configure_as(r, &kind_validating_webhooks, "a", url("/b"), PODS);
+    o = run(r, &create, t);
+    expect_text(o.err.text, "Internal error occurred: failed calling webhook \"a.example.com\": "
+                            "received invalid webhook response: a validating webhook may not "
+                            "return a patch");
+    configure_as(r, &kind_validating_webhooks, "a", url("/deny"), PODS);
+    o = run(r, &create, t);
+    expect_text(o.err.text,
+                "admission webhook \"a.example.com\" denied the request: not on a Monday");
 }
 
 static void the_review_says_what_a_real_server_says(void **state)
@@ -550,6 +578,7 @@ int main(void)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, up, down)
         T(webhooks_change_the_object_in_order_of_their_names),
         T(who_wishes_is_asked_again_after_a_change),
+        T(validating_ones_come_last_and_change_nothing),
         T(the_review_says_what_a_real_server_says),
         T(what_becomes_of_answers),
         T(a_slow_webhook_is_not_waited_for),
