@@ -185,7 +185,7 @@ install: $(BINS) $(PRELOAD) ## install the programs below DESTDIR/PREFIX (releas
 	@install -m 644 LICENSE $(wildcard README.md) $(DESTDIR)$(PREFIX)/share/doc/cosched/
 
 .PHONY: images
-images: $(BINS) ## the three container images as OCI archives in build/VARIANT/images, without a Docker daemon; prints their sizes
+images: $(BINS) $(PRELOAD) ## the three container images as OCI archives in build/VARIANT/images, without a Docker daemon; prints their sizes
 	@deploy/images $(B) $(B)/images
 
 .PHONY: krew
