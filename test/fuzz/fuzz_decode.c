@@ -213,6 +213,31 @@ static void try_csi(json *j)
     }
 }
 
+/* One that is in force has units within bounds, and gives no key that it may not. */
+static void try_policy(json *j)
+{
+    struct policy *p = NULL;
+    if (decode_resource_policy(j, &p, NULL) < 0)
+        return;
+    read_all(p->invalid);
+    read_all(p->warning);
+    read_labels(&p->selector);
+    if ((p->invalid == NULL) != (p->units_len > 0) || p->units_len > POLICY_UNITS_MAX ||
+        p->match_keys_len > POLICY_KEYS_MAX || p->timeout_ms <= 0 || !policy_equal(p, p))
+        abort();
+    for (size_t i = 0; i < p->units_len; i++) {
+        const struct policy_unit *u = &p->units[i];
+        read_labels(&u->node_selector);
+        read_labels(&u->pod_labels);
+        read_labels(&u->pod_annotations);
+        read_resources(&u->max_resources);
+        for (size_t k = 0; k < u->pod_annotations.len; k++)
+            if (policy_key_is_reserved(u->pod_annotations.items[k].key))
+                abort();
+    }
+    read_object(&p->object);
+}
+
 static void try_others(json *j)
 {
     struct object *namespace = NULL;
@@ -259,6 +284,7 @@ static void try_all(json *j)
     try_storage(j);
     try_csi(j);
     try_others(j);
+    try_policy(j);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
