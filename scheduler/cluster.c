@@ -315,7 +315,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     struct pod *old = cp->pod;
     struct cluster_node *was_on = cp->on;
     struct amounts held = cp->request; /* its names are in the old object */
-    uint64_t claimed = cluster_digest_claim(cp);
+    uint64_t claimed = cluster_digest_claim(cp), seat = policies_digest(cp);
     uint32_t events = 0;
 
     bool counted = false, as_before = same_traits(old, p);
@@ -347,6 +347,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         policies_read(cp, was_on);
         counted = hold(c, was_on, cp); /* still ASSUMED */
     }
+    policies_note_moved(c, cp, seat);
     events |= policies_take_events(c);
     if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index.active)
         events |= EVENT_POD_COUNTED;

@@ -213,5 +213,5 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     node_free(old);
     table_set_stale(&c->table);
     cluster_nodes_drop_if_unused(c, cn);
-    return EVENT_NODE_GONE;
+    return EVENT_NODE_GONE | policies_take_events(c);
 }

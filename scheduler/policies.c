@@ -368,6 +368,12 @@ void policies_restore(struct cluster *c, struct cluster_pod *cp)
     policies_hold(c, cp);
 }
 
+void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64_t was)
+{
+    if (was != 0 && was != policies_digest(cp))
+        c->policies.events |= EVENT_POLICY;
+}
+
 /* ---- what changes under placed pods ---- */
 
 static void sit_down(struct cluster *c, struct cluster_pod *cp)
@@ -381,8 +387,10 @@ static void sit_down(struct cluster *c, struct cluster_pod *cp)
 void policies_node_changed(struct cluster *c, struct cluster_node *cn)
 {
     for (size_t i = 0; c->policies.entries.len > 0 && i < cn->pods.len; i++) {
+        uint64_t was = policies_digest(cn->pods.items[i]);
         policies_release(c, cn->pods.items[i]);
         sit_down(c, cn->pods.items[i]);
+        policies_note_moved(c, cn->pods.items[i], was);
     }
 }
 

@@ -173,6 +173,8 @@ void policies_hold(struct cluster *c, struct cluster_pod *cp);
 void policies_release(struct cluster *c, struct cluster_pod *cp);
 /* Its labels or its kind changed, or it came or went. */
 void policies_node_changed(struct cluster *c, struct cluster_node *cn);
+/* Its part was that (policies_digest; 0: it had none), and is what it is now: if it is another one, a place came free in the count where it was. */
+void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64_t was);
 /* EVENT_* of what was counted since the last question. */
 uint32_t policies_take_events(struct cluster *c);
 /* What a pod adds to the cluster's digest: its unit, and by whom it was given. */

@@ -96,6 +96,27 @@ static void beginning_to_leave_is_an_event(void **state)
     expect_done();
 }
 
+/* Whatever takes a pod out of a unit's count makes a place there, and is told. */
+static void a_pod_that_counts_elsewhere_is_an_event(void **state)
+{
+    (void)state;
+    static const char *const spec = "{'units':[" A1 "," B "],'matchLabelKeys':['k']}";
+    two_pools();
+    (void)put_policy(spec);
+    PUT(.name = "p", .node = "a1", .labels = PAIRS("k", "1"));
+    expect_true(
+        "the same again",
+        !(EVENTS(.name = "p", .node = "a1", .labels = PAIRS("k", "1", "x", "y")) & EVENT_POLICY));
+    expect_true("in another group",
+                EVENTS(.name = "p", .node = "a1", .labels = PAIRS("k", "2")) & EVENT_POLICY);
+    expect_true("on a node that changes its pool",
+                cluster_put_node(&c, NODE(.name = "a1", .labels = PAIRS("pool", "b"))) &
+                    EVENT_POLICY);
+    expect_true("on a node that goes", cluster_remove_node(&c, "a1") & EVENT_POLICY);
+    expect_true("on one without pods of policies", !(cluster_remove_node(&c, "b1") & EVENT_POLICY));
+    expect_done();
+}
+
 /* The small member fills the unit; only then may the large one, which was refused before it, use the next. */
 static void a_member_may_open_a_unit_to_another(void **state)
 {
@@ -335,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(filling_a_unit_is_an_event_where_somebody_may_wait_for_it),
         T(beginning_to_leave_is_an_event),
+        T(a_pod_that_counts_elsewhere_is_an_event),
         T(a_member_may_open_a_unit_to_another),
         T(a_plan_that_is_undone_leaves_no_trace),
         T(when_time_may_help),
