@@ -53,8 +53,9 @@ enum cluster_event {
     EVENT_POD_COUNTED = 1 << 12,   /* affinity or spread counts another number of pods somewhere */
     EVENT_POD_PLACED = 1 << 13,    /* room was taken: a gang may be tried in another order */
     EVENT_NODE_CPU = 1 << 14,      /* CPU topology */
-    EVENT_POLICY = 1 << 15, /* a ResourcePolicy, a pod's part in one, or a time that it set */
-    EVENT_ALL = (1 << 16) - 1,
+    EVENT_POLICY = 1 << 15,        /* a ResourcePolicy came, changed or went */
+    EVENT_UNIT = 1 << 16,          /* a place in a unit of one, or the time for the next */
+    EVENT_ALL = (1 << 17) - 1,
 };
 
 struct cluster_port {

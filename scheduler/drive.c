@@ -309,7 +309,7 @@ static void time_has_come(void *arg)
 {
     struct drive *d = arg;
     d->policies_due_ms = 0;
-    queue_wake(&d->queue, EVENT_POLICY, loop_now_ms(d->loop));
+    queue_wake(&d->queue, EVENT_UNIT, loop_now_ms(d->loop));
     drive_poke(d);
 }
 

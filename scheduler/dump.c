@@ -229,6 +229,8 @@ static void print_objects(const struct cluster *c, struct arena *list, struct st
         size_t n = sorted(&c->objects.by_key[kind], list, &e);
         for (size_t i = 0; i < n; i++) {
             struct json_writer w;
+            if (kind == OBJECTS_POLICIES && ((const struct policy *)e[i].value)->invalid != NULL)
+                continue; /* in force for nobody, and nothing is known of it but that */
             next_line(out, first);
             json_writer_init(&w, out);
             dump_objects_print((enum objects_kind)kind, e[i].value, &w);

@@ -248,7 +248,7 @@ static void put_unit(const struct policy_unit *u, struct json_writer *w)
     json_object_end(w);
 }
 
-/* One that is not in force has no units, and so it is none that is in force when it is read again. */
+/* Of one that is in force. */
 static void put_policy(const struct object *o, struct json_writer *w)
 {
     const struct policy *p = (const struct policy *)o;

@@ -290,7 +290,7 @@ static void note_events(struct cluster *c, const struct policies_seat *s)
     const struct policy *p = s->group->of->policy;
     bool opens = p->when == POLICY_MAX || p->when == POLICY_TIMEOUT_OR_MAX;
     if ((opens && is_limited(&p->units[s->unit])) || s->leaving)
-        c->policies.events |= EVENT_POLICY;
+        c->policies.events |= EVENT_UNIT;
 }
 
 void policies_hold(struct cluster *c, struct cluster_pod *cp)
@@ -360,10 +360,12 @@ void policies_restore(struct cluster *c, struct cluster_pod *cp)
 {
     struct policies_seat *s = &cp->seat;
     int64_t unit = POLICIES_NO_UNIT;
-    if (s->group == NULL || cp->on == NULL ||
-        !read_unit(labels_get(&cp->pod->annotations, NAME_ANN_UNIT), &s->by, &unit))
+    if (s->group == NULL || cp->on == NULL)
         return;
     policies_release(c, cp);
+    s->by = 0;
+    if (!read_unit(labels_get(&cp->pod->annotations, NAME_ANN_UNIT), &s->by, &unit))
+        unit = POLICIES_NO_UNIT;
     take_seat(cp, s->by, unit, cp->on);
     policies_hold(c, cp);
 }
@@ -371,7 +373,7 @@ void policies_restore(struct cluster *c, struct cluster_pod *cp)
 void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64_t was)
 {
     if (was != 0 && was != policies_digest(cp))
-        c->policies.events |= EVENT_POLICY;
+        c->policies.events |= EVENT_UNIT;
 }
 
 /* ---- what changes under placed pods ---- */

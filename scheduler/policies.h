@@ -153,7 +153,7 @@ size_t policies_lines(const struct cluster *c, const struct policy *p, struct ar
 /* ---- time ---- */
 
 /* The shell says what time it is before each cycle, and when a gang of several or one is refused asks when time alone may help it: nanoseconds on the wall, 0 for never. It is then to be woken
- * with EVENT_POLICY. */
+ * with EVENT_UNIT. */
 void policies_set_now(struct cluster *c, int64_t now_ns);
 int64_t policies_due_ns(const struct cluster *c, const struct gang *g);
 

@@ -180,7 +180,7 @@ int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
                          const struct cluster_node *node)
 {
     const struct policy *p = cp->seat.group->of->policy;
-    for (size_t i = 0; i < p->units_len; i++)
+    for (size_t i = 0; node->node != NULL && i < p->units_len; i++)
         if (((open >> i) & 1) != 0 &&
             policy_unit_has_node(&p->units[i], &node->node->labels, node->is_virtual))
             return (int32_t)i;

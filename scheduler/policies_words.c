@@ -99,7 +99,9 @@ struct labels policies_annotations(const struct cluster_pod *cp, struct arena *a
         return out;
     const struct labels *gifts = &p->units[unit].pod_annotations;
     out.items = arena_new(a, struct label, gifts->len + OURS);
-    add(&out, NAME_ANN_UNIT, arena_printf(a, "%s/%d/%s", p->object.name, (int)unit, p->object.uid));
+    if (!cp->seat.previous) /* another policy's, or nobody's: not given by this one */
+        add(&out, NAME_ANN_UNIT,
+            arena_printf(a, "%s/%d/%s", p->object.name, (int)unit, p->object.uid));
     if (!has_own_cost(cp)) {
         const char *cost = arena_printf(a, "%d", (int)(POLICY_UNITS_MAX - unit));
         add(&out, NAME_ANN_DELETION_COST, cost);

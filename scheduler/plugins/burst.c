@@ -114,7 +114,7 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
 }
 
 const struct plugin plugin_burst = {.name = "burst",
-                                    .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE,
+                                    .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY,
                                     .depends = PLUGIN_NODE,
                                     .score_depends = PLUGIN_NODE,
                                     .filter = filter,

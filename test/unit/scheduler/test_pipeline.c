@@ -176,7 +176,7 @@ static void one_pod_one_node(void **state)
          {.name = "p"},
          {.name = "n", .labels = VIRTUAL},
          "is virtual and the pod does not burst",
-         EVENT_NODE_LABELS | EVENT_NAMESPACE},
+         EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY},
         {"a virtual node that the pod selects",
          {.name = "p", .spec = "\"nodeSelector\":{\"type\":\"virtual-kubelet\"}"},
          {.name = "n", .labels = VIRTUAL},
@@ -202,7 +202,7 @@ static void one_pod_one_node(void **state)
          {.name = "p", .annotations = BURST("maybe")},
          {.name = "n", .labels = VIRTUAL},
          "is virtual and the pod does not burst",
-         EVENT_NODE_LABELS | EVENT_NAMESPACE},
+         EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY},
         /* features */
         {"a feature that the node does not declare",
          {.name = "p", .spec = "\"hostNetwork\":true,\"hostUsers\":false"},

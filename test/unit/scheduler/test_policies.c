@@ -76,7 +76,7 @@ static void filling_a_unit_is_an_event_where_somebody_may_wait_for_it(void **sta
         two_pools();
         (void)put_policy(rows[i].spec);
         PUT(.name = "p");
-        expect_int(rows[i].row, rows[i].event, (assume("d/p", "a1") & EVENT_POLICY) != 0);
+        expect_int(rows[i].row, rows[i].event, (assume("d/p", "a1") & EVENT_UNIT) != 0);
     }
     expect_done();
 }
@@ -89,10 +89,10 @@ static void beginning_to_leave_is_an_event(void **state)
     (void)put_policy("{'units':[" A1 "]}");
     PUT(.name = "p", .node = "a1");
     expect_true("a pod of a policy",
-                EVENTS(.name = "p", .node = "a1", .terminating = true) & EVENT_POLICY);
+                EVENTS(.name = "p", .node = "a1", .terminating = true) & EVENT_UNIT);
     PUT(.name = "q", .ns = "e", .node = "a1");
-    expect_true("another one", !(EVENTS(.name = "q", .ns = "e", .node = "a1", .terminating = true) &
-                                 EVENT_POLICY));
+    expect_true("another one",
+                !(EVENTS(.name = "q", .ns = "e", .node = "a1", .terminating = true) & EVENT_UNIT));
     expect_done();
 }
 
@@ -106,14 +106,14 @@ static void a_pod_that_counts_elsewhere_is_an_event(void **state)
     PUT(.name = "p", .node = "a1", .labels = PAIRS("k", "1"));
     expect_true(
         "the same again",
-        !(EVENTS(.name = "p", .node = "a1", .labels = PAIRS("k", "1", "x", "y")) & EVENT_POLICY));
+        !(EVENTS(.name = "p", .node = "a1", .labels = PAIRS("k", "1", "x", "y")) & EVENT_UNIT));
     expect_true("in another group",
-                EVENTS(.name = "p", .node = "a1", .labels = PAIRS("k", "2")) & EVENT_POLICY);
+                EVENTS(.name = "p", .node = "a1", .labels = PAIRS("k", "2")) & EVENT_UNIT);
     expect_true("on a node that changes its pool",
                 cluster_put_node(&c, NODE(.name = "a1", .labels = PAIRS("pool", "b"))) &
-                    EVENT_POLICY);
-    expect_true("on a node that goes", cluster_remove_node(&c, "a1") & EVENT_POLICY);
-    expect_true("on one without pods of policies", !(cluster_remove_node(&c, "b1") & EVENT_POLICY));
+                    EVENT_UNIT);
+    expect_true("on a node that goes", cluster_remove_node(&c, "a1") & EVENT_UNIT);
+    expect_true("on one without pods of policies", !(cluster_remove_node(&c, "b1") & EVENT_UNIT));
     expect_done();
 }
 

@@ -415,7 +415,7 @@ static void do_wait(struct world *w, int64_t s)
         due |= at > 0 && at <= (begin_s + w->now_s) * 1000000000;
     }
     if (due)
-        wake(w, EVENT_POLICY);
+        wake(w, EVENT_UNIT);
 }
 
 static void do_restart(struct world *w)

@@ -103,7 +103,7 @@ void world_policies_wait(struct world *w)
     }
     policies_set_now(&w->cluster, now_ns);
     if (due)
-        world_spread_events(w, EVENT_POLICY);
+        world_spread_events(w, EVENT_UNIT);
 }
 
 /* Pods of a group that a unit counts. */
