@@ -307,6 +307,8 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp);
 /* For a trial: the placed pod leaves its node and comes back, in any order with others, before anything else happens. It keeps its state; `on` is NULL meanwhile. */
 void cluster_lift(struct cluster *c, struct cluster_pod *cp);
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on);
+/* An assumed pod has these CPUs instead: more of them, on loan. */
+void cluster_claim_widen(struct cluster *c, struct cluster_pod *cp, const struct cpuclaim *cpus);
 /* CPUs that the pod has on loan are called back. The books follow when the node agent has confirmed it. */
 void cluster_claim_call_back(struct cluster_pod *cp, const struct cpuset *cpus);
 /* The CPUs that a pod's annotations say it is bound to: what the node agent has confirmed, where the annotation has been made smaller since. */

@@ -99,6 +99,14 @@ static void claim_follow_cpus(struct cluster_pod *cp)
     arena_deinit(&a);
 }
 
+void cluster_claim_widen(struct cluster *c, struct cluster_pod *cp, const struct cpuclaim *cpus)
+{
+    cpu_book_account(&cp->on->cpus, &cp->claim.cpus, cp->cpu, -1);
+    cpuclaim_copy(&cp->claim.cpus, cpus, &cp->claim_arena);
+    cpu_book_account(&cp->on->cpus, &cp->claim.cpus, cp->cpu, 1);
+    table_touch(&c->table, cp->on, false);
+}
+
 void cluster_claim_call_back(struct cluster_pod *cp, const struct cpuset *cpus)
 {
     if (cp->giving == NULL)

@@ -57,10 +57,13 @@ struct cpu_book_near {
     const int32_t *numa;
     size_t len;
 };
-/* The CPUs of each container, in a. near may be NULL. false: there is no room. */
+/* The own CPUs of each container, in a. near may be NULL. false: there is no room. */
 bool cpu_book_choose(const struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
                      const struct cpu_book_near *near, struct arena *a, struct cpuclaim *out);
-/* A pod that is going to be placed here takes what it would get now; nothing where there is no room for it. */
+/* Adds to what a pod was chosen with, static-burst: what else is free in its L3 groups, on loan. The book may have the pod already. */
+void cpu_book_lend(const struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
+                   struct arena *a, struct cpuclaim *c);
+/* A pod that is going to be placed here takes what it would get of its own now; nothing where there is no room for it. */
 void cpu_book_expect(struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
                      struct arena *a, struct cpuclaim *out);
 /* 0..100: how well the pod would sit here. One NUMA node, one L3 group, little left over in them. */

@@ -188,7 +188,7 @@ static int64_t score_of(const struct cpu_book *b, const struct cpu_request *r)
     if (where == ROOM_NONE)
         return 0;
     if (where == ROOM_SEVERAL)
-        return PART / (int64_t)fewest_nodes(l, &in, r->cpus);
+        return PART / num_max(fewest_nodes(l, &in, r->cpus), 1);
     return PART + tightest(l->numa, l->numa_len, &in, r->cpus, false) +
            tightest(l->l3, l->l3_len, &in, r->cpus, r->burst);
 }
@@ -430,10 +430,27 @@ bool cpu_book_choose(const struct cpu_book *b, const struct pod *p, const struct
                          .request = r,
                          .sets = arena_new(a, struct cpuset, r->each_len)};
     divide(&d, &all, a);
-    if (r->burst)
-        lend(&d, &open, &all);
     write_parts(&d, a, out);
     return true;
+}
+
+void cpu_book_lend(const struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
+                   struct arena *a, struct cpuclaim *c)
+{
+    if (!r->burst || c->len == 0)
+        return;
+    struct cpuset open = free_cpus(b), own;
+    struct division d = {.layout = &b->shape->layout,
+                         .pod = p,
+                         .request = r,
+                         .sets = arena_new(a, struct cpuset, r->each_len)};
+    cpuset_clear(&own);
+    for (size_t i = 0; i < r->each_len; i++) {
+        cpuclaim_of(c, (uint32_t)i, &d.sets[i]);
+        cpuset_union(&own, &d.sets[i]);
+    }
+    lend(&d, &open, &own);
+    write_parts(&d, a, c);
 }
 
 void cpu_book_expect(struct cpu_book *b, const struct pod *p, const struct cpu_request *r,

@@ -6,6 +6,7 @@
 #include "lib/base/str.h"
 #include "scheduler/gangs.h"
 #include "scheduler/gpu_prices.h"
+#include "scheduler/loans.h"
 #include "scheduler/peers.h"
 #include "scheduler/placing.h"
 #include "scheduler/placing_domains.h"
@@ -166,6 +167,7 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
             out->others[out->others_len++] = p->gangs[i].gang;
     note_bursts(p, out);
     peers_show(p->plan);
+    loans_lend(p->plan, p->arena);
     plan_commit(p->plan);
 }
 

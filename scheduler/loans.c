@@ -6,6 +6,7 @@
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
+#include "scheduler/gangs.h"
 #include "scheduler/pipeline.h"
 
 /* The node agent has bound it to what is in the books. */
@@ -199,6 +200,20 @@ bool loans_call(struct placing *p, struct cycle_result *out)
     qsort(out->recalls, out->recalls_len, sizeof *out->recalls, by_key); /* a node has no order */
     say(p, out);
     return true;
+}
+
+void loans_lend(struct plan *plan, struct arena *a)
+{
+    for (size_t i = 0; i < plan->steps.len; i++) {
+        struct cluster_pod *cp = plan->steps.items[i].pod;
+        if (cp->cpu == NULL || !cp->cpu->burst || cp->gang == NULL || gangs_is_lone(cp->gang))
+            continue;
+        struct plugin_ask ask = pipeline_ask(plan->cluster, cp);
+        struct cpuclaim more;
+        cpuclaim_copy(&more, &cp->claim.cpus, a);
+        plugin_cpu_lend(&ask, cp->on, a, &more);
+        cluster_claim_widen(plan->cluster, cp, &more);
+    }
 }
 
 void loans_left(const struct cluster_pod *borrower, struct arena *a, struct cpuclaim *out)

@@ -16,5 +16,8 @@
 
 /* For the pod that is stuck, or all members that a quorum needs: all of them at once, and each is nominated. false: no loan helps. The plan is as before. */
 bool loans_call(struct placing *p, struct cycle_result *out);
+/* Members of a gang are placed with what is their own: a loan of one of them would be in the way of the next, in the same plan. When all are placed, before the plan is committed, each gets what is
+ * left in its L3 groups. */
+void loans_lend(struct plan *plan, struct arena *a);
 /* What is left of a borrower's claim, in a: without those that are called back, now or before. */
 void loans_left(const struct cluster_pod *borrower, struct arena *a, struct cpuclaim *out);

@@ -71,3 +71,6 @@ extern const struct plugin plugin_burst, plugin_taints, plugin_affinity, plugin_
 /* The cards that gpu would reserve, of one NUMA node alone. For cpu, which comes behind it. */
 bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
                           int32_t numa, struct arena *a, struct claim *claim);
+/* What else a static-burst pod in its place may borrow, added to its CPUs (loans.h). */
+void plugin_cpu_lend(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                     struct cpuclaim *c);

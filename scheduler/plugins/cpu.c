@@ -4,6 +4,7 @@
  * that the pod has just got. Where that has not enough of them, a pod that insists on a NUMA policy gets other cards, of a NUMA node that has; other pods keep the cards that fit the cluster best.
  */
 #include "scheduler/cpu_book.h"
+#include "scheduler/gangs.h"
 #include "scheduler/nominations.h"
 #include "scheduler/plugin.h"
 
@@ -134,7 +135,16 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
         return false;
     if (r->insists && near.len > 0 && !is_near(&claim->cpus, &near, r))
         move_cards(ask, node, b, a, claim);
+    if (ask->pod->gang == NULL || gangs_is_lone(ask->pod->gang)) /* else loans_lend does it */
+        cpu_book_lend(b, ask->pod->pod, r, a, &claim->cpus);
     return true;
+}
+
+void plugin_cpu_lend(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                     struct cpuclaim *c)
+{
+    struct cpu_book room;
+    cpu_book_lend(book_for(ask, node, a, &room), ask->pod->pod, ask->pod->cpu, a, c);
 }
 
 static bool applies(const struct cluster_pod *pod)

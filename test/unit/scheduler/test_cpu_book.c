@@ -180,6 +180,8 @@ static void choices(void **state)
         take(&book, rows[i].lent, own, 1);
         bool room = cpu_book_has_room(&book, r, &no);
         bool chosen = cpu_book_choose(&book, p, r, NULL, &arena, &got);
+        if (chosen)
+            cpu_book_lend(&book, p, r, &arena, &got);
         expect_int("filter and reserve agree", room, chosen);
         expect_str(rows[i].row, rows[i].choice, chosen ? shown(&got, p) : NULL);
         if (!room) {

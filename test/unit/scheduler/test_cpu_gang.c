@@ -165,7 +165,6 @@ static void loans_are_called_back_for_all_members_at_once(void **state)
 static void what_is_free_is_not_called_back(void **state)
 {
     (void)state;
-    AUTO_STRBUF text = {0};
     put_node("n", NULL);
     put_borrower(
         "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{},\"3\":{},\"4\":{},\"5\":{}}}}}");
@@ -204,6 +203,40 @@ static void nobody_gives_back_for_another_loan(void **state)
     struct cycle_result r = run();
     assert_int_equal(r.recalls_len, 1);
     expect_int("its own", 2, cpuset_count(&r.recalls[0].cpus));
+    expect_done();
+}
+
+/* Two that borrow, on one L3 group: the loan of the first is not in the way of the second, and what is left at the end is lent to the first. */
+static void members_that_borrow(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        int64_t cpus;
+        const char *a, *b;
+    } rows[] = {
+        {"all is their own", 4, "n:0-3", "n:4-7"},
+        {"what is left", 3, "n:0-2,6-7", "n:3-5"},
+    };
+    put_node("n", NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (const char *const *name = (const char *const[]){"a", "b", NULL}; *name; name++)
+            cluster_put_pod(&cluster,
+                            POD(.name = *name, .labels = PAIRS(GANG("2")),
+                                .annotations = PAIRS(BURST),
+                                .c = {{.cpu_milli = rows[i].cpus * 1000}}),
+                            hooks);
+        expect_int(rows[i].row, CYCLE_PLACED, run().verdict);
+        expect_str(rows[i].row, rows[i].a, shown("d/a"));
+        expect_str(rows[i].row, rows[i].b, shown("d/b"));
+        const struct cpu_book *book = &cluster_find_node(&cluster, "n")->cpus;
+        expect_int("their own", 2 * rows[i].cpus, cpuset_count(&book->owned));
+        expect_int("on loan", 8 - 2 * rows[i].cpus, cpuset_count(&book->lent));
+        cluster_remove_pod(&cluster, "d/a", NULL, hooks);
+        cluster_remove_pod(&cluster, "d/b", NULL, hooks);
+        expect_true("nothing is left behind",
+                    cpuset_is_empty(&book->owned) && cpuset_is_empty(&book->lent));
+    }
     expect_done();
 }
 
@@ -284,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_free_is_not_called_back, setup, teardown),
         cmocka_unit_test_setup_teardown(more_than_the_loan_calls_nothing_back, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_gives_back_for_another_loan, setup, teardown),
+        cmocka_unit_test_setup_teardown(members_that_borrow, setup, teardown),
         cmocka_unit_test_setup_teardown(cards_where_the_cpus_are, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,19 @@ static int32_t place_without_leaving(struct world *w, const struct gang *g,
     return promised;
 }
 
+/* Who waits on the same node has a right to what comes free, as far as it goes; and who wants to be apart from pods of the other sort may find that a borrower is of another sort without its loan.
+ * They call back more, later. */
+static bool is_firm(const struct cycle_result *r)
+{
+    for (size_t i = 0; i < r->nominations_len; i++)
+        if (r->nominations[i].node != NULL &&
+            (r->nominations[i].node->nominated > 0 ||
+             (r->nominations[i].pod->cpu != NULL &&
+              r->nominations[i].pod->cpu->apart == CPU_REQUEST_APART)))
+            return false;
+    return true;
+}
+
 /* Only CPUs on loan are called back, and the node agent does as it is told: first the annotation gets smaller, which changes nothing; then it is confirmed, and they are free. */
 static void check_recalls(struct world *w, const struct cycle_result *r)
 {
@@ -127,9 +140,11 @@ void world_check_room(struct world *w, const struct gang *g, const struct cycle_
     check_victims(w, g, r);
     if (r->recalls_len > 0) {
         MUST(w, r->awaits && r->victims_len == 0 && count_promised(r) > 0, "%s", g->key);
+        bool firm = is_firm(r);
         check_recalls(w, r);
-        int32_t placed = place_promised(w, g, r);
-        MUST(w, placed > 0 && placed >= gangs_count_missing(g), "%s: %d", g->key, (int)placed);
+        int32_t placed = firm ? place_promised(w, g, r) : 0;
+        MUST(w, !firm || (placed > 0 && placed >= gangs_count_missing(g)), "%s: %d", g->key,
+             (int)placed);
         w->recalled_for_gangs += count_promised(r) > 1;
         return;
     }
