@@ -186,7 +186,8 @@ static void fill_cpus(struct world *w, struct world_slot *s)
 {
     static const char *const specs[] = {
         "{\"numaTopologyPolicy\":\"SingleNUMANode\",\"singleNUMANodeExclusive\":\"Required\"}",
-        "{\"numaTopologyPolicy\":\"SingleNUMANode\"}", "{\"numaTopologyPolicy\":\"Restricted\"}",
+        "{\"numaTopologyPolicy\":\"SingleNUMANode\"}",
+        "{\"numaTopologyPolicy\":\"Restricted\"}",
         "{\"numaTopologyPolicy\":\"Restricted\",\"singleNUMANodeExclusive\":\"Preferred\"}",
         "{\"numaTopologyPolicy\":\"BestEffort\",\"singleNUMANodeExclusive\":\"Required\"}",
         "{\"numaTopologyPolicy\":\"all\"}"};
