@@ -191,6 +191,8 @@ static bool try_bundle(struct cluster *c, struct gang *g, struct gang *const *bu
         room_make(&p, out);
         c->side = CLUSTER_SIDE_BOTH;
         done = last || out->awaits;
+        if (!last) /* whatever ends the waiting, later units may be used then */
+            out->wakes = EVENT_ALL;
     }
     placing_deinit(&p);
     return done;
