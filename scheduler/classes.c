@@ -118,7 +118,7 @@ static struct pod_class *class_new(struct cluster *c, struct cluster_pod *cp)
     k->serial = ++cs->serials;
     k->slot = free_slot(cs);
     cs->slots.items[k->slot] = k;
-    k->burst = burst_policy_of(c, cp);
+    k->burst = (int)burst_policy_of(c, cp);
     choose_plugins(k, cp);
     k->domains = domains_new(c, cp);
     map_put(&cs->by_text, k->text, k);
