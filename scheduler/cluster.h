@@ -108,6 +108,7 @@ struct cluster_pod {
     struct cpuset
         *giving;       /* called back of its loan and not confirmed yet (loans.h), heap; or NULL */
     int64_t giving_ms; /* the shell's: when that was last written */
+    uint32_t giving_again;            /* how often it had to be called back again */
     struct volumes_promises *volumes; /* assumed, and has claims that are bound first; or NULL */
     struct gang *gang;                /* ours only (our schedulerName), and not a lone bound one */
     struct gang_ref said;             /* gangs.c's: what it says of its gang, of ours only */
@@ -309,7 +310,7 @@ void cluster_lift(struct cluster *c, struct cluster_pod *cp);
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on);
 /* An assumed pod has these CPUs instead: more of them, on loan. */
 void cluster_claim_widen(struct cluster *c, struct cluster_pod *cp, const struct cpuclaim *cpus);
-/* CPUs that the pod has on loan are called back. The books follow when the node agent has confirmed it. */
+/* CPUs that the pod has on loan are called back, or called back again. The books follow when the node agent has confirmed it. */
 void cluster_claim_call_back(struct cluster_pod *cp, const struct cpuset *cpus);
 /* The CPUs that a pod's annotations say it is bound to: what the node agent has confirmed, where the annotation has been made smaller since. */
 void cluster_claim_cpus(const struct pod *p, struct arena *a, struct cpuclaim *out);

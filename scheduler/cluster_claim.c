@@ -52,15 +52,14 @@ static void claim_read_cards(struct cluster_pod *cp)
         cluster_claim_clear(cp);
 }
 
-/* CPUs are believed as they are written: the node agent binds to nothing else. Text that it cannot read binds nobody. Where the annotation is not what the node agent has confirmed, it was made
- * smaller, and what was confirmed counts until it is confirmed again; or somebody has edited it since: then the container is where it was, and the CPUs of both are nobody else's. */
+/* CPUs are believed as they are written: the node agent binds to nothing else. Where the annotation is not what the node agent has confirmed, it was made smaller, and what was confirmed counts
+ * until it is confirmed again; or somebody has edited it since, so that it names others, none, or cannot be read: then the container is where it was, and the CPUs of both are nobody else's. */
 void cluster_claim_cpus(const struct pod *p, struct arena *a, struct cpuclaim *out)
 {
     struct cpuclaim applied;
-    const char *said = labels_get(&p->annotations, NAME_ANN_CPUSET_APPLIED);
-    if (cpuclaim_decode(labels_get(&p->annotations, NAME_ANN_CPUSET), p, a, out, NULL) < 0 ||
-        cpuclaim_decode(said, p, a, &applied, NULL) < 0 || out->len == 0)
-        return;
+    (void)cpuclaim_decode(labels_get(&p->annotations, NAME_ANN_CPUSET), p, a, out, NULL);
+    (void)cpuclaim_decode(labels_get(&p->annotations, NAME_ANN_CPUSET_APPLIED), p, a, &applied,
+                          NULL);
     if (cpuclaim_is_within(out, &applied))
         *out = applied;
     else
@@ -71,6 +70,7 @@ static void forget_giving(struct cluster_pod *cp)
 {
     free(cp->giving);
     cp->giving = NULL;
+    cp->giving_again = 0;
 }
 
 static void claim_read_cpus(struct cluster_pod *cp)
@@ -80,18 +80,21 @@ static void claim_read_cpus(struct cluster_pod *cp)
         cluster_claim_cpus(cp->pod, &cp->claim_arena, &cp->claim.cpus);
 }
 
-/* A loan that was called back is given back when the node agent says so: a claim only ever gets smaller. */
+/* A loan that was called back is given back when the node agent says so, and everything when the annotation was taken away and the node agent has let go: a claim only ever gets smaller. */
 static void claim_follow_cpus(struct cluster_pod *cp)
 {
     struct cpuclaim now, applied;
     struct arena a;
-    if (cp->cpu == NULL || !cp->cpu->burst || cp->claim.cpus.len == 0)
+    if (cp->cpu == NULL || cp->claim.cpus.len == 0)
         return;
     arena_init(&a, 0);
     cluster_claim_cpus(cp->pod, &a, &now);
-    if (cpuclaim_decode(labels_get(&cp->pod->annotations, NAME_ANN_CPUSET_APPLIED), cp->pod, &a,
-                        &applied, NULL) == 0 &&
-        now.len > 0 && cpuclaim_equal(&now, &applied) &&
+    bool answered = cpuclaim_decode(labels_get(&cp->pod->annotations, NAME_ANN_CPUSET_APPLIED),
+                                    cp->pod, &a, &applied, NULL) == 0 &&
+                    cpuclaim_equal(&now, &applied);
+    const char *said = labels_get(&cp->pod->annotations, NAME_ANN_CPUSET);
+    bool unbound = now.len == 0 && *str_or_empty(said) == '\0';
+    if (answered && (unbound || (cp->cpu->burst && now.len > 0)) &&
         cpuclaim_is_within(&now, &cp->claim.cpus) && !cpuclaim_equal(&now, &cp->claim.cpus)) {
         cpuclaim_copy(&cp->claim.cpus, &now, &cp->claim_arena);
         forget_giving(cp);
@@ -111,6 +114,7 @@ void cluster_claim_call_back(struct cluster_pod *cp, const struct cpuset *cpus)
 {
     if (cp->giving == NULL)
         cp->giving = mem_new(struct cpuset, 1);
+    cp->giving_again += cpuset_is_subset(cpus, cp->giving);
     cpuset_union(cp->giving, cpus);
 }
 

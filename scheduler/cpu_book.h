@@ -63,7 +63,7 @@ bool cpu_book_choose(const struct cpu_book *b, const struct pod *p, const struct
 /* Adds to what a pod was chosen with, static-burst: what else is free in its L3 groups, on loan. The book may have the pod already. */
 void cpu_book_lend(const struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
                    struct arena *a, struct cpuclaim *c);
-/* A pod that is going to be placed here takes what it would get of its own now; nothing where there is no room for it. */
+/* A pod that is going to be placed here takes what it would get of its own now, or when all loans are called back; nothing where there is no room for it then either. */
 void cpu_book_expect(struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
                      struct arena *a, struct cpuclaim *out);
 /* 0..100: how well the pod would sit here. One NUMA node, one L3 group, little left over in them. */

@@ -453,9 +453,12 @@ void cpu_book_lend(const struct cpu_book *b, const struct pod *p, const struct c
     write_parts(&d, a, c);
 }
 
+/* Whoever waits for loans to be called back needs what is free as well: without that the loans would be too few when they come. */
 void cpu_book_expect(struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
                      struct arena *a, struct cpuclaim *out)
 {
-    if (cpu_book_choose(b, p, r, NULL, a, out))
+    struct cpu_book recalled = *b;
+    cpuset_clear(&recalled.lent);
+    if (cpu_book_choose(b, p, r, NULL, a, out) || cpu_book_choose(&recalled, p, r, NULL, a, out))
         cpu_book_account(b, out, r, 1);
 }

@@ -14,6 +14,18 @@ static const char *annotation(const struct pod *p, const char *key)
     return v != NULL && v[0] != '\0' ? v : NULL;
 }
 
+static bool asks(const struct pod *p)
+{
+    const char *wish = annotation(p, NAME_ANN_CPUSET_SCHEDULER);
+    return wish != NULL && !str_eq(wish, "false");
+}
+
+/* Somebody may take the request away from a pod that runs. That is for new pods: this one stays on the CPUs that the node agent has bound it to, and they are nobody else's. */
+static bool has_cpus(const struct pod *p)
+{
+    return p->node != NULL && annotation(p, NAME_ANN_CPUSET_APPLIED) != NULL;
+}
+
 bool cpu_request_is_passing(const struct pod *p, size_t container)
 {
     return container >= p->containers_len &&
@@ -25,18 +37,19 @@ static const struct container *container_at(const struct pod *p, size_t i)
     return i < p->containers_len ? &p->containers[i] : &p->init_containers[i - p->containers_len];
 }
 
-/* An init container without a limit is not bound. */
+/* An init container without a limit is not bound, nor is an ordinary one with a part of a CPU, as those that other webhooks inject have. */
 static uint32_t cpus_of(const struct pod *p, size_t i, struct arena *a, const char **illegal)
 {
     const struct container *c = container_at(p, i);
     bool has = (c->limits.has & RESOURCES_HAS_CPU) != 0;
     int64_t milli = has ? c->limits.cpu_milli : 0;
-    if (!has && i >= p->containers_len)
+    bool whole = milli >= 1000 && milli % 1000 == 0;
+    if ((!has && i >= p->containers_len) || (!whole && cpu_request_is_passing(p, i)))
         return 0;
     if (!has)
         *illegal = arena_printf(a, "container %s has no limits.cpu, and %s pins as many CPUs",
                                 str_or_empty(c->name), NAME_ANN_CPUSET_SCHEDULER);
-    else if (milli < 1000 || milli % 1000 != 0)
+    else if (!whole)
         *illegal = arena_printf(a, "container %s: limits.cpu must be a whole number of CPUs for %s",
                                 str_or_empty(c->name), NAME_ANN_CPUSET_SCHEDULER);
     return (uint32_t)num_min(milli / 1000, CPUS_MAX);
@@ -115,7 +128,7 @@ static void read_annotations(const struct pod *p, struct cpu_request *r, struct 
         r->apart = CPU_REQUEST_BESIDE;
     } else if (str_eq(wish, "required")) {
         r->insists = true;
-    } else {
+    } else if (asks(p)) {
         r->illegal = arena_printf(a, "annotation %s: must be true, required or false: '%.32s'",
                                   NAME_ANN_CPUSET_SCHEDULER, wish);
     }
@@ -128,8 +141,7 @@ static void read_annotations(const struct pod *p, struct cpu_request *r, struct 
 
 const struct cpu_request *cpu_request_of(const struct pod *p, struct arena *a)
 {
-    const char *wish = annotation(p, NAME_ANN_CPUSET_SCHEDULER);
-    if (wish == NULL || str_eq(wish, "false") || p->unreadable != NULL)
+    if ((!asks(p) && !has_cpus(p)) || p->unreadable != NULL)
         return NULL;
     struct cpu_request *r = arena_new(a, struct cpu_request, 1);
     read_annotations(p, r, a);

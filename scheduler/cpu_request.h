@@ -40,7 +40,7 @@ struct cpu_request {
     bool shared;  /* cosched.io/cpuset-shared: CPUs that others have, where none is free */
 };
 
-/* In a; NULL: the pod does not ask for CPUs. */
+/* In a; NULL: the pod does not ask for CPUs, and is not bound to any. */
 const struct cpu_request *cpu_request_of(const struct pod *p, struct arena *a);
 /* Ordinary init containers: their CPUs are among those of the others. */
 bool cpu_request_is_passing(const struct pod *p, size_t container);

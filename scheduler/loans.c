@@ -19,23 +19,33 @@ static bool is_settled(const struct cluster_pod *cp, struct arena *a)
            cpuclaim_equal(&applied, &cp->claim.cpus);
 }
 
+struct call {
+    struct placing *placing;
+    bool late; /* borrowers that do not answer are asked too */
+};
+
 /* What a pod on the node has on loan and can give back. */
-static bool loan_of(const struct cluster_pod *cp, struct arena *a, struct cpuset *out)
+static bool loan_of(const struct call *c, const struct cluster_pod *cp, struct cpuset *out)
 {
     struct cpuset owned;
-    if (cp->cpu == NULL || !cp->cpu->burst || cp->claim.cpus.len == 0 || !is_settled(cp, a))
+    if (cp->cpu == NULL || !cp->cpu->burst || cp->claim.cpus.len == 0 ||
+        !is_settled(cp, c->placing->arena))
         return false;
+    if (!c->late && cp->giving_again >= LOANS_PATIENCE) {
+        c->placing->passed_over = true;
+        return false;
+    }
     cpu_book_split(cp->on->cpus.shape, &cp->claim.cpus, cp->cpu, &owned, out);
     return !cpuset_is_empty(out);
 }
 
 /* All that can be called back there. */
-static struct cpuset loans_on(const struct cluster_node *cn, struct arena *a)
+static struct cpuset loans_on(const struct call *c, const struct cluster_node *cn)
 {
     struct cpuset all, one;
     cpuset_clear(&all);
     for (size_t i = 0; i < cn->pods.len; i++)
-        if (loan_of(cn->pods.items[i], a, &one))
+        if (loan_of(c, cn->pods.items[i], &one))
             cpuset_union(&all, &one);
     cpuset_intersect(&all, &cn->cpus.lent);
     return all;
@@ -59,7 +69,8 @@ static bool fits_without(struct placing *p, struct cluster_pod *pod, struct clus
 /* The best node for a pod that finds none without loans, in placing.choice. */
 static bool make_place(void *arg, struct cluster_pod *pod)
 {
-    struct placing *p = arg;
+    const struct call *c = arg;
+    struct placing *p = c->placing;
     const struct table *t = &p->cluster->table;
     struct pipeline_choice best = {0};
     int64_t best_score = 0;
@@ -69,7 +80,7 @@ static bool make_place(void *arg, struct cluster_pod *pod)
         int64_t score = 0;
         if (cn->cpus.shape == NULL || cpuset_is_empty(&cn->cpus.lent))
             continue;
-        struct cpuset loans = loans_on(cn, p->arena);
+        struct cpuset loans = loans_on(c, cn);
         if (cpuset_is_empty(&loans) || !fits_without(p, pod, cn, &loans, &choice, &score) ||
             (best.node != NULL && score <= best_score))
             continue;
@@ -82,12 +93,13 @@ static bool make_place(void *arg, struct cluster_pod *pod)
 }
 
 /* All that are needed for a quorum, or the one that is beyond it: into the plan. */
-static bool place(struct placing *p)
+static bool place(struct call *c)
 {
+    struct placing *p = c->placing;
     struct cluster_pod *pod = p->stuck->pod;
     if (p->members_len > 1 && p->stuck->gang->missing > 0)
-        return placing_fill(p, make_place, p);
-    if (!make_place(p, pod))
+        return placing_fill(p, make_place, c);
+    if (!make_place(c, pod))
         return false;
     plan_place(p->plan, pod, p->choice->node, &p->choice->claim);
     return true;
@@ -117,13 +129,13 @@ static size_t note_taken(struct placing *p, size_t mark, struct taken *out,
 }
 
 /* Called back from those on the node. The plan is undone. */
-static void call(struct placing *p, const struct taken *taken, struct cycle_result *out)
+static void call_back(const struct call *c, const struct taken *taken, struct cycle_result *out)
 {
     const struct cluster_node *cn = taken->node;
     struct cpuset loan;
     for (size_t i = 0; i < cn->pods.len; i++) {
         struct cycle_recall *r = NULL;
-        if (!loan_of(cn->pods.items[i], p->arena, &loan))
+        if (!loan_of(c, cn->pods.items[i], &loan))
             continue;
         cpuset_intersect(&loan, &taken->cpus);
         if (cpuset_is_empty(&loan))
@@ -176,8 +188,9 @@ static void say(const struct placing *p, struct cycle_result *out)
     out->class = out->class * 31 + str_hash(key, strlen(key));
 }
 
-bool loans_call(struct placing *p, struct cycle_result *out)
+bool loans_call(struct placing *p, bool late, struct cycle_result *out)
 {
+    struct call c = {.placing = p, .late = late};
     size_t mark = plan_mark(p->plan), len = 0, most = 0;
     struct taken *taken = arena_new(p->arena, struct taken, p->members_len);
     bool any = false;
@@ -185,14 +198,14 @@ bool loans_call(struct placing *p, struct cycle_result *out)
         any = any || p->members[i].pod->cpu != NULL;
     if (!any)
         return false;
-    if (place(p))
+    if (place(&c))
         len = note_taken(p, mark, taken, out);
     plan_rollback(p->plan, mark);
     for (size_t i = 0; i < len; i++)
         most += taken[i].node->pods.len;
     out->recalls = arena_new(p->arena, struct cycle_recall, most);
     for (size_t i = 0; i < len; i++)
-        call(p, &taken[i], out);
+        call_back(&c, &taken[i], out);
     if (out->recalls_len == 0) {
         out->nominations_len = 0;
         return false;

@@ -43,6 +43,7 @@ struct placing {
     bool
         exact; /* one member, or all ask for the same, and for nothing but room: no other way finds more */
     bool promised;                  /* some have a nomination */
+    bool passed_over;               /* loans.c's: there are loans that nobody gives back in time */
     enum cluster_side side;         /* on which kind of nodes it was placed, or was to be */
     bool patient;                   /* no way stops early: for tests, nothing else comes of it */
     struct pipeline_choice *choice; /* of the last question */

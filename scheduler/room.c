@@ -384,13 +384,15 @@ void room_make(struct placing *p, struct cycle_result *out)
     if (out->awaits)
         return;
     out->nominations = arena_new(p->arena, struct cycle_nomination, p->members_len);
-    bool called = loans_call(p, out);
+    bool called = loans_call(p, false, out);
     if (called || !may_send_away(p))
         ;
     else if (p->members_len > 1 && lacks_quorum(p))
         for_all(p, out);
     else
         for_one(p, p->stuck->pod, out); /* beyond the quorum each is on its own */
+    if (out->nominations_len == 0 && p->passed_over)
+        called = loans_call(p, true, out);
     out->awaits = out->nominations_len > 0;
     if (out->awaits && !called)
         say(p, out);

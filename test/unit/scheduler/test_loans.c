@@ -5,6 +5,7 @@
 #include "scheduler/loans.h"
 
 #include "lib/model/names.h"
+#include "scheduler/nominations.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
 
@@ -50,16 +51,21 @@ static void put_borrower(const char *cpuset, const char *applied)
         hooks);
 }
 
-/* The pod's attempt. */
-static struct cycle_result run(void)
+/* A pod's attempt. */
+static struct cycle_result run_of(const char *key)
 {
     struct plan plan;
     struct cycle_result r;
     arena_reset(&arena);
     plan_begin(&plan, &cluster);
-    cycle_run(&cluster, cluster_find_pod(&cluster, "d/p")->gang, &plan, &arena, &r);
+    cycle_run(&cluster, cluster_find_pod(&cluster, key)->gang, &plan, &arena, &r);
     plan_end(&plan);
     return r;
+}
+
+static struct cycle_result run(void)
+{
+    return run_of("d/p");
 }
 
 static void called_back_in_two_phases(void **state)
@@ -171,21 +177,25 @@ static void after_a_restart_edited_cpus_are_not_given_twice(void **state)
 {
     (void)state;
     static const struct {
-        const char *row, *applied;
+        const char *row, *cpuset, *applied;
         bool room;
     } rows[] = {
-        {"the node agent has never confirmed any: what is written counts", "", true},
-        {"as it was confirmed", LEFT, true},
-        {"edited since: the container is on the other two", RIGHT, false},
-        {"what cannot be read is nothing", "x", true},
+        {"the node agent has never confirmed any: what is written counts", LEFT, "", true},
+        {"as it was confirmed", LEFT, LEFT, true},
+        {"edited since: the container is on the other two", LEFT, RIGHT, false},
+        {"taken away since, and not let go yet", "", WHOLE, false},
+        {"made unreadable since", "{", WHOLE, false},
+        {"what cannot be read is nothing", LEFT, "x", true},
+        {"let go of", "", "", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        cluster_put_pod(&cluster,
-                        POD(.name = "b", .node = "n",
-                            .annotations = PAIRS("cpuset-scheduler", "true", NAME_ANN_CPUSET, LEFT,
-                                                 NAME_ANN_CPUSET_APPLIED, rows[i].applied),
-                            .c = {{.cpu_milli = 2000}}),
-                        hooks);
+        cluster_put_pod(
+            &cluster,
+            POD(.name = "b", .node = "n",
+                .annotations = PAIRS("cpuset-scheduler", "true", NAME_ANN_CPUSET, rows[i].cpuset,
+                                     NAME_ANN_CPUSET_APPLIED, rows[i].applied),
+                .c = {{.cpu_milli = 2000}}),
+            hooks);
         cluster_put_pod(&cluster, POD(WANTS), hooks);
         expect_int(rows[i].row, rows[i].room ? CYCLE_PLACED : CYCLE_NO_ROOM, run().verdict);
         cluster_remove_pod(&cluster, "d/p", NULL, hooks);
@@ -229,6 +239,103 @@ static void an_edited_annotation_moves_nobody(void **state)
     expect_done();
 }
 
+/* b has CPUs 0 and 1; the annotation gets away in two steps, and the request with or without it. */
+static void cpus_are_free_when_the_node_agent_has_let_go(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *asks, *cpuset, *applied;
+        bool room;
+    } rows[] = {
+        {"bound to two of four", "true", LEFT, LEFT, false},
+        {"the request is taken away: that is for new pods", "false", LEFT, LEFT, false},
+        {"the annotation too", "false", "", LEFT, false},
+        {"a request again", "true", "", LEFT, false},
+        {"the node agent has let go", "true", "", "", true},
+    };
+    cluster_put_pod(&cluster,
+                    POD(.name = "p", .annotations = PAIRS("cpuset-scheduler", "true"),
+                        .c = {{.cpu_milli = 4000}}),
+                    hooks);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cluster_put_pod(
+            &cluster,
+            POD(.name = "b", .node = "n",
+                .annotations = PAIRS("cpuset-scheduler", rows[i].asks, NAME_ANN_CPUSET,
+                                     rows[i].cpuset, NAME_ANN_CPUSET_APPLIED, rows[i].applied),
+                .c = {{.cpu_milli = 2000}}),
+            hooks);
+        expect_int(rows[i].row, rows[i].room ? CYCLE_PLACED : CYCLE_NO_ROOM, run().verdict);
+    }
+    expect_done();
+}
+
+/* What is free and what is called back are enough together: nobody else takes the one meanwhile. */
+static void what_is_free_is_kept_beside_what_is_called_back(void **state)
+{
+    (void)state;
+    static const char lent[] = "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{}}}}}";
+    put_borrower(lent, lent);
+    cluster_put_pod(&cluster, POD(WANTS), hooks);
+    struct cycle_result r = run();
+    assert_int_equal(r.recalls_len, 1);
+    nominations_set(&cluster, r.nominations[0].pod, r.nominations[0].node->name);
+    cluster_put_pod(&cluster,
+                    POD(.name = "small", .annotations = PAIRS("cpuset-scheduler", "true"),
+                        .c = {{.cpu_milli = 1000}}),
+                    hooks);
+    expect_int("one that comes later", CYCLE_NO_ROOM, run_of("d/small").verdict);
+    put_borrower(LEFT, LEFT);
+    expect_int("and when they are given back", CYCLE_NO_ROOM, run_of("d/small").verdict);
+    expect_int("the one that they were called back for", CYCLE_PLACED, run().verdict);
+    expect_done();
+}
+
+/* A node agent that is away keeps a pod waiting for as long as there is nothing better. */
+static void whoever_does_not_answer_is_asked_last(void **state)
+{
+    (void)state;
+    put_borrower(WHOLE, WHOLE);
+    cluster_put_node(&cluster,
+                     NODE(.name = "o", .topology = fixture_topology(&specs, 1, 1, 4, 1, NULL)));
+    cluster_put_pod(
+        &cluster,
+        POD(.name = "other", .node = "o",
+            .annotations = PAIRS(BURST, NAME_ANN_CPUSET, WHOLE, NAME_ANN_CPUSET_APPLIED, WHOLE),
+            .c = {{.cpu_milli = 2000}}),
+        hooks);
+    cluster_put_pod(&cluster, POD(WANTS, .priority = 10), hooks);
+    static const struct {
+        const char *row, *from;
+    } rows[] = {
+        {"the first time", "d/b"},
+        {"it may have been lost", "d/b"},
+        {"and lost again", "d/b"},
+        {"nobody is there: the next", "d/other"},
+        {"it may have been lost", "d/other"},
+        {"and lost again", "d/other"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct cycle_result r = run();
+        expect_str(rows[i].row, rows[i].from,
+                   r.recalls_len == 1 ? r.recalls[0].pod->pod->key : NULL);
+        expect_int(rows[i].row, 0, (int64_t)r.victims_len);
+        for (size_t k = 0; k < r.recalls_len; k++)
+            cluster_claim_call_back(r.recalls[k].pod, &r.recalls[k].cpus);
+    }
+    struct cycle_result r = run();
+    expect_int("both are away, but are less important: one of them goes", 1,
+               (int64_t)r.victims_len);
+    expect_int("and nobody is asked", 0, (int64_t)r.recalls_len);
+    cluster_put_pod(&cluster, POD(WANTS), hooks);
+    r = run();
+    expect_int("nobody is less important", 0, (int64_t)r.victims_len);
+    expect_int("then it waits for one of them", 1, (int64_t)r.recalls_len);
+    put_borrower(LEFT, LEFT);
+    expect_int("who is back", CYCLE_PLACED, run().verdict);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +348,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_resized_borrower_is_not_left_without_any, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_edited_annotation_moves_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(cpus_are_free_when_the_node_agent_has_let_go, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(whoever_does_not_answer_is_asked_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_free_is_kept_beside_what_is_called_back, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
