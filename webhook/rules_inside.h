@@ -34,8 +34,6 @@ void rules_env_debug(struct look *own, json *later);
 /* The policy that selects the pod, the first by its key; or NULL. */
 const struct rules_policy *rules_burst_policy(const struct look *l);
 
-/* Is this key, as a label or as an annotation, a request of the contract? */
-bool rules_place_is_request(const char *key);
 /* Keys of ours on a workload's own metadata that none of its templates (at least one) has. kind: "Deployment". */
 void rules_place_own(struct look *own, const struct look *templates, size_t n, const char *kind);
 

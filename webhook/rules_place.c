@@ -39,14 +39,6 @@ static const struct {
 };
 enum { REQUESTS = sizeof requests / sizeof requests[0] };
 
-bool rules_place_is_request(const char *key)
-{
-    for (size_t i = 0; i < REQUESTS; i++)
-        if (str_eq(requests[i].key, key))
-            return true;
-    return false;
-}
-
 /* A list of gangs in a label is refused by the gang's rules. */
 static bool is_told_elsewhere(const char *key)
 {

@@ -3,11 +3,8 @@
  * rules_policy - ResourcePolicy objects, field by field (contract, section 5).
  */
 #include "lib/base/str.h"
-#include "lib/model/claim.h"
-#include "lib/model/names.h"
+#include "lib/model/policy.h"
 #include "webhook/rules_inside.h"
-
-enum { UNITS_MAX = 64 };
 
 static void check_labels(struct look *l, json *v, const char *path)
 {
@@ -31,25 +28,8 @@ static void check_labels(struct look *l, json *v, const char *path)
     }
 }
 
-/* The domain of a key, or one above it: "app.kubernetes.io/name" is of kubernetes.io. */
-static bool is_of_domain(const char *key, const char *domain)
-{
-    const char *slash = strchr(key, '/');
-    size_t n = slash ? (size_t)(slash - key) : 0;
-    size_t d = strlen(domain);
-    return slash && n >= d && strncmp(slash - d, domain, d) == 0 &&
-           (n == d || slash[-(ptrdiff_t)d - 1] == '.');
-}
-
-static bool is_reserved(const char *key)
-{
-    return claim_is_result_key(key) || rules_place_is_request(key) ||
-           is_of_domain(key, "kubernetes.io") || is_of_domain(key, "k8s.io") ||
-           is_of_domain(key, "cosched.io");
-}
-
-/* What pods of this unit get: nothing that another part of the system steers by. */
-static void check_gifts(struct look *l, json *v, const char *path, bool labels)
+/* What pods of this unit get: nothing that another part of the system steers by, and no label by which the policy itself selects them. */
+static void check_gifts(struct look *l, json *v, const char *path, bool labels, json *selector)
 {
     if (labels)
         check_labels(l, v, path);
@@ -59,16 +39,21 @@ static void check_gifts(struct look *l, json *v, const char *path, bool labels)
     for (struct json_iter it = json_iter(v); json_next(&it);) {
         if (!it.key)
             continue;
-        if (is_reserved(it.key))
+        if (policy_key_is_reserved(it.key))
             look_refuse(l, "%s[%.80s]: cannot be given by a policy; write a key of your own", path,
                         it.key);
+        else if (labels && json_get(selector, it.key))
+            look_refuse(l,
+                        "%s[%.80s]: the policy selects its pods by this label, which is never "
+                        "changed; write another key",
+                        path, it.key);
         else if (!labels && !json_str(it.value))
             look_refuse(l, "%s[%.80s]: %s is not a string; write it in quotes", path, it.key,
                         look_quote_json(l, it.value));
     }
 }
 
-static void check_unit(struct look *l, json *unit, const char *path)
+static void check_unit(struct look *l, json *unit, const char *path, json *selector)
 {
     static const char *const resources[] = {"ecs", "eci", "elastic", "acs", NULL};
     static const char *const known[] = {"resource",  "nodeSelector",   "max", "maxResources",
@@ -92,47 +77,28 @@ static void check_unit(struct look *l, json *unit, const char *path)
         look_warn(l, "%s.max: 0 lets no pod into this unit", path);
     rules_field_amounts(l, json_get(unit, "maxResources"),
                         arena_printf(l->arena, "%s.maxResources", path));
-    check_gifts(l, json_get(unit, "podLabels"), arena_printf(l->arena, "%s.podLabels", path), true);
+    check_gifts(l, json_get(unit, "podLabels"), arena_printf(l->arena, "%s.podLabels", path), true,
+                selector);
     check_gifts(l, json_get(unit, "podAnnotations"),
-                arena_printf(l->arena, "%s.podAnnotations", path), false);
+                arena_printf(l->arena, "%s.podAnnotations", path), false, NULL);
     rules_field_known(l, unit, path, known);
 }
 
-static void check_units(struct look *l, json *units)
+static void check_units(struct look *l, json *units, json *selector)
 {
     size_t n = json_is_array(units) ? json_len(units) : 0;
     size_t i = 0;
-    if (n == 0 || n > UNITS_MAX) {
+    if (n == 0 || n > POLICY_UNITS_MAX) {
         look_refuse(l,
                     "spec.units: %s; write a list of 1 to %d units, the first to be filled first",
                     !units                 ? "is missing"
                     : json_is_array(units) ? arena_printf(l->arena, "has %zu", n)
                                            : look_quote_json(l, units),
-                    UNITS_MAX);
+                    POLICY_UNITS_MAX);
         return;
     }
     for (struct json_iter it = json_iter(units); json_next(&it); i++)
-        check_unit(l, it.value, arena_printf(l->arena, "spec.units[%zu]", i));
-}
-
-/* "15m", "1h30m", "90s": whole numbers with units, not zero. */
-static bool is_duration(const char *s)
-{
-    bool some = false;
-    if (!s || *s == '\0' || strlen(s) > 20)
-        return false;
-    while (*s != '\0') {
-        size_t digits = strspn(s, "0123456789");
-        if (digits == 0)
-            return false;
-        some = some || strspn(s, "0") < digits;
-        s += digits;
-        size_t unit = str_starts(s, "ms") ? 2 : *s == 'h' || *s == 'm' || *s == 's' ? 1 : 0;
-        if (unit == 0)
-            return false;
-        s += unit;
-    }
-    return some;
+        check_unit(l, it.value, arena_printf(l->arena, "spec.units[%zu]", i), selector);
 }
 
 static void check_when(struct look *l, json *when)
@@ -142,6 +108,7 @@ static void check_when(struct look *l, json *when)
                                            NULL};
     static const char *const known[] = {"policy", "timeout", NULL};
     json *timeout = json_get(when, "timeout");
+    int64_t ms = 0;
     if (!when || json_is_null(when))
         return;
     if (!json_is_object(when)) {
@@ -152,10 +119,10 @@ static void check_when(struct look *l, json *when)
     rules_field_word(l, json_get(when, "policy"), "spec.whenTryNextUnits.policy", policies,
                      "LackResourceOrExceedMax, ExceedMax, TimeoutOrExceedMax or "
                      "LackResourceAndNoTerminating");
-    if (timeout && !is_duration(json_str(timeout)))
+    if (timeout && !policy_parse_duration(json_str(timeout), &ms))
         look_refuse(l,
                     "spec.whenTryNextUnits.timeout: %s is not a time; write a number with a unit "
-                    "such as 15m or 90s",
+                    "such as 15m or 90s, at most 8784h",
                     look_quote_json(l, timeout));
     else if (timeout && !str_eq(json_get_str(when, "policy"), "TimeoutOrExceedMax"))
         look_warn(l,
@@ -190,7 +157,7 @@ void rules_policy_check(struct look *own, const struct rules_subject *s)
         return;
     check_labels(own, json_get(spec, "selector"), "spec.selector");
     rules_field_word(own, json_get(spec, "strategy"), "spec.strategy", strategies, "prefer");
-    check_units(own, json_get(spec, "units"));
+    check_units(own, json_get(spec, "units"), json_get(spec, "selector"));
     rules_field_word(own, json_get(spec, "preemptPolicy"), "spec.preemptPolicy", preempt,
                      "AfterAllUnits or BeforeNextUnit");
     rules_field_bool(own, json_get(spec, "ignorePreviousPod"), "spec.ignorePreviousPod");

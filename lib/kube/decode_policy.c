@@ -73,18 +73,21 @@ static int decode_labels(json *v, const char *name, struct arena *a, struct labe
 
 /* ---- what pods are given ---- */
 
-/* Keys that a policy may not give are left out, and the first of them is told. */
-static void drop_reserved(struct labels *l, const char *name, struct arena *a, const char **warning)
+/* Keys that a policy may not give are left out, and the first of them is told. selected: labels of the pods that it selects by, or NULL. */
+static void drop_forbidden(struct labels *l, const char *name, const struct labels *selected,
+                           struct arena *a, const char **warning)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->len; i++) {
-        if (!policy_key_is_reserved(l->items[i].key)) {
+        const char *key = l->items[i].key;
+        if (!policy_key_is_reserved(key) &&
+            (selected == NULL || labels_get(selected, key) == NULL)) {
             l->items[kept++] = l->items[i];
             continue;
         }
         if (*warning == NULL)
-            *warning = arena_printf(a, "%s[%s]: cannot be given by a policy, and is left out", name,
-                                    l->items[i].key);
+            *warning =
+                arena_printf(a, "%s[%s]: cannot be given by a policy, and is left out", name, key);
     }
     l->len = kept;
 }
@@ -101,8 +104,8 @@ static void take_wait(struct policy_unit *u)
     u->pod_labels.len = kept;
 }
 
-static int decode_gifts(json *j, const char *path, struct policy_unit *u, struct arena *a,
-                        const char **warning, struct error *err)
+static int decode_gifts(json *j, const char *path, struct policy *p, struct policy_unit *u,
+                        struct arena *a, struct error *err)
 {
     const char *labels = arena_printf(a, "%s.podLabels", path);
     const char *annotations = arena_printf(a, "%s.podAnnotations", path);
@@ -119,15 +122,15 @@ static int decode_gifts(json *j, const char *path, struct policy_unit *u, struct
             return error_set(err, ERROR_INVALID, "%s: '%.80s' is not an annotation's key",
                              annotations, u->pod_annotations.items[i].key);
     take_wait(u);
-    drop_reserved(&u->pod_labels, labels, a, warning);
-    drop_reserved(&u->pod_annotations, annotations, a, warning);
+    drop_forbidden(&u->pod_labels, labels, &p->selector, a, &p->warning);
+    drop_forbidden(&u->pod_annotations, annotations, NULL, a, &p->warning);
     return 0;
 }
 
 /* ---- units ---- */
 
-static int decode_unit(json *j, const char *path, struct policy_unit *u, struct arena *a,
-                       const char **warning, struct error *err)
+static int decode_unit(json *j, const char *path, struct policy *p, struct policy_unit *u,
+                       struct arena *a, struct error *err)
 {
     int resource = -1;
     const char *name = arena_printf(a, "%s.resource", path);
@@ -151,7 +154,7 @@ static int decode_unit(json *j, const char *path, struct policy_unit *u, struct 
                                &u->max_resources, &u->has_max_resources, err) < 0)
         return -1;
     u->has_max_resources &= u->max_resources.has != 0 || u->max_resources.extra_len > 0;
-    return decode_gifts(j, path, u, a, warning, err);
+    return decode_gifts(j, path, p, u, a, err);
 }
 
 static int decode_units(json *j, struct policy *p, struct arena *a, struct error *err)
@@ -164,8 +167,8 @@ static int decode_units(json *j, struct policy *p, struct arena *a, struct error
     size_t i = 0;
     p->units = arena_new(a, struct policy_unit, p->units_len);
     for (struct json_iter it = json_iter(j); json_next(&it); i++)
-        if (decode_unit(it.value, arena_printf(a, "spec.units[%zu]", i), &p->units[i], a,
-                        &p->warning, err) < 0)
+        if (decode_unit(it.value, arena_printf(a, "spec.units[%zu]", i), p, &p->units[i], a, err) <
+            0)
             return -1;
     return 0;
 }

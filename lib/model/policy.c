@@ -105,19 +105,38 @@ static bool is_of_domain(const char *key, const char *domain)
 
 bool policy_key_is_reserved(const char *key)
 {
-    static const char *const requests[] = {
-        NAME_ANN_CPUSET_SCHEDULER,   NAME_ANN_CPU_POLICY,
-        NAME_ANN_NUMA_SPEC,          NAME_ANN_BURST,
-        NAME_ANN_GANG_KOORD_NAME,    NAME_ANN_GANG_KOORD_MIN,
-        NAME_ANN_GANG_KOORD_MATCH,   NAME_ANN_GANG_KOORD_GROUPS,
-        NAME_LABEL_GANG_BARE,        NAME_LABEL_GANG_X,
-        NAME_RES_GPU_COUNT,          NAME_LABEL_TOPOLOGY_JOB,
-        NAME_LABEL_TOPOLOGY_REPLICA, NAME_LABEL_COMPUTE_CLASS,
-        NAME_LABEL_GPU_MODEL_SERIES, NAME_LABEL_ECI,
+    static const char *const ours[] = {
+        NAME_ANN_CPUSET_SCHEDULER,
+        NAME_ANN_CPU_POLICY,
+        NAME_ANN_NUMA_SPEC,
+        NAME_ANN_BURST,
+        NAME_ANN_GANG_KOORD_NAME,
+        NAME_ANN_GANG_KOORD_MIN,
+        NAME_ANN_GANG_KOORD_MATCH,
+        NAME_ANN_GANG_KOORD_GROUPS,
+        NAME_LABEL_GANG_BARE,
+        NAME_LABEL_GANG_X,
+        NAME_RES_GPU_COUNT,
+        NAME_LABEL_TOPOLOGY_JOB,
+        NAME_LABEL_TOPOLOGY_REPLICA,
+        NAME_LABEL_COMPUTE_CLASS,
+        NAME_LABEL_GPU_MODEL_SERIES,
+        NAME_LABEL_ECI,
+        /* Of nodes, and resources: on a pod they would only mislead. */
+        NAME_LABEL_GPU_MODE,
+        NAME_LABEL_GPU_PLACEMENT,
+        NAME_LABEL_ACCEL_NAME,
+        NAME_LABEL_ACCEL_MEM,
+        NAME_LABEL_ACCEL_COUNT,
+        NAME_TAINT_VIRTUAL,
+        NAME_RES_GPU_MEM,
+        NAME_RES_GPU_CORE,
+        NAME_RES_GPU,
+        NAME_RES_NVIDIA_GPU,
     };
     static const char *const domains[] = {"kubernetes.io", "k8s.io", "cosched.io"};
-    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
-        if (str_eq(requests[i], key))
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (str_eq(ours[i], key))
             return true;
     for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
         if (is_of_domain(key, domains[i]))

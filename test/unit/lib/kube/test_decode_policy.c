@@ -160,6 +160,23 @@ static void everything_is_read(void **state)
     expect_done();
 }
 
+static void labels_that_it_selects_by_are_not_given(void **state)
+{
+    (void)state;
+    struct policy *p = decode("a label of the selector",
+                              "{'selector':{'app':'web'},'units':[{'resource':'ecs','podLabels':{"
+                              "'app':'stolen','tier':'one'},'podAnnotations':{'app':'fine'}}]}");
+    expect_str("in force", NULL, p->invalid);
+    expect_str("what was left out",
+               "spec.units[0].podLabels[app]: cannot be given by a policy, and is left out",
+               p->warning);
+    expect_int("labels that are given", 1, (int64_t)p->units[0].pod_labels.len);
+    expect_str("the other one", "tier", p->units[0].pod_labels.items[0].key);
+    expect_int("annotations that are given", 1, (int64_t)p->units[0].pod_annotations.len);
+    object_free(&p->object);
+    expect_done();
+}
+
 static void defaults_are_those_of_the_contract(void **state)
 {
     (void)state;
@@ -180,6 +197,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_named_and_not_in_force),
         cmocka_unit_test(lists_are_bounded),
         cmocka_unit_test(everything_is_read),
+        cmocka_unit_test(labels_that_it_selects_by_are_not_given),
         cmocka_unit_test(defaults_are_those_of_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,12 @@ static void keys_that_no_policy_gives(void **state)
         {"scheduling.x-k8s.io/pod-group", true},
         {"pod-group.scheduling.sigs.k8s.io", true},
         {"gang.scheduling.koordinator.sh/name", true},
+        {"ack.node.gpu.schedule", true},
+        {"aliyun.accelerator/nvidia_count", true},
+        {"virtual-kubelet.io/provider", true},
+        {"aliyun.com/gpu-mem", true},
+        {"aliyun.com/gpu-memory", false},
+        {"type", false}, /* by which virtual nodes are known, and a name that is everybody's */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_int(rows[i].key, rows[i].reserved, policy_key_is_reserved(rows[i].key));
