@@ -143,11 +143,11 @@ struct policies_line {
     int64_t pods;         /* placed in it, of all groups; terminating ones among them */
     int64_t terminating;
     int64_t max; /* of each group; -1: none */
-    /* Why pods that wait pass it by, or wait for it: "is at its max of 2 pods", of the first group by key that has such pods; NULL: it is open, or nobody waits. */
+    /* Why pods pass it by, or do not get in: "is at its max of 2 pods", "0/2 of its nodes fit: ...". NULL: they do, or nobody is there to tell (policies_lines.c). */
     const char *skipped;
 };
-/* Units in order, in a. waiting: pods of the policy that are not placed. */
-size_t policies_lines(const struct cluster *c, const struct policy *p, struct arena *a,
+/* Units in order, in a. waiting: pods of the policy that are not placed. The cluster is as before. */
+size_t policies_lines(struct cluster *c, const struct policy *p, struct arena *a,
                       struct policies_line **out, int64_t *waiting);
 
 /* ---- time ---- */
@@ -194,6 +194,9 @@ int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
 /* Why the node is in no open unit of the pod's, as it was seen last, in a: "in units[0] of ResourcePolicy web, which is at its max of 2 pods". The same for all pods of a class. */
 const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_node *node,
                              struct arena *a);
+/* Why that unit does not take the pod now, whatever its nodes say: "is at its max of 2 pods"; NULL: it is open. */
+const char *policies_why_shut(const struct cluster *c, const struct cluster_pod *cp, size_t unit,
+                              struct arena *a);
 /* How many steps a gang is tried in: units of its members that preempt before they look at the next unit; 1: at once. */
 size_t policies_steps(struct gang *const *gangs, size_t len);
 /* Members that preempt before the next unit look at the first `units` ones only; 0: at all again. */

@@ -306,58 +306,15 @@ const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_
                         why);
 }
 
-/* ---- status ---- */
-
-/* The pod that waits and is looked at first: of the policy's by group and name. */
-static const struct cluster_pod *first_waiting(const struct cluster *c,
-                                               const struct policies_entry *e, int64_t *waiting)
-{
-    const struct cluster_pod *first = NULL;
-    const char *key;
-    void *value;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        const struct cluster_pod *cp = value;
-        if (cp->seat.group == NULL || cp->seat.group->of != e || !cluster_pod_is_schedulable(cp))
-            continue;
-        ++*waiting;
-        int order = first == NULL ? -1 : strcmp(cp->seat.group->key, first->seat.group->key);
-        if (order < 0 || (order == 0 && strcmp(cp->pod->key, first->pod->key) < 0))
-            first = cp;
-    }
-    return first;
-}
-
-static void explain_lines(const struct cluster *c, const struct cluster_pod *cp,
-                          struct policies_line *lines, size_t len, struct arena *a)
+const char *policies_why_shut(const struct cluster *c, const struct cluster_pod *cp, size_t unit,
+                              struct arena *a)
 {
     const struct policy *p = cp->seat.group->of->policy;
     struct policies_view v = policies_look(c, cp);
-    for (size_t i = 0; i < len; i++)
-        if (cp->seat.lacks != NULL)
-            lines[i].skipped = arena_printf(a, "is closed: pods have no label %s", cp->seat.lacks);
-        else if (i > v.stop)
-            lines[i].skipped = arena_printf(a, "is closed: %s", why_stop(p, v.stop, false, a));
-        else if (((v.open >> i) & 1) == 0)
-            lines[i].skipped = why_full(&p->units[i], (v.at_max >> i) & 1, a);
-}
-
-size_t policies_lines(const struct cluster *c, const struct policy *p, struct arena *a,
-                      struct policies_line **out, int64_t *waiting)
-{
-    const struct policies_entry *e = NULL;
-    for (size_t i = 0; i < c->policies.entries.len && e == NULL; i++)
-        if (c->policies.entries.items[i]->policy == p)
-            e = c->policies.entries.items[i];
-    *waiting = 0;
-    *out = arena_new(a, struct policies_line, p->units_len);
-    for (size_t i = 0; i < p->units_len; i++)
-        (*out)[i] = (struct policies_line){.unit = (int32_t)i,
-                                           .resource = policy_resource_name(p->units[i].resource),
-                                           .pods = e != NULL ? e->placed[i] : 0,
-                                           .terminating = e != NULL ? e->leaving[i] : 0,
-                                           .max = p->units[i].max};
-    const struct cluster_pod *cp = e != NULL ? first_waiting(c, e, waiting) : NULL;
-    if (cp != NULL)
-        explain_lines(c, cp, *out, p->units_len, a);
-    return p->units_len;
+    if (cp->seat.lacks != NULL)
+        return arena_printf(a, "is closed: pods have no label %s", cp->seat.lacks);
+    if (unit > v.stop)
+        return arena_printf(a, "is closed: %s", why_stop(p, v.stop, false, a));
+    return ((v.open >> unit) & 1) == 0 ? why_full(&p->units[unit], (v.at_max >> unit) & 1, a)
+                                       : NULL;
 }

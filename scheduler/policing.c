@@ -152,12 +152,13 @@ static void tell_trouble(struct policing *p, const struct policy *policy, struct
     a->trouble = said;
 }
 
-/* A status is a pass over all pods: many policies in a large cluster are told about less often, so that it stays a small part of the loop's time. */
+/* A status is a pass over all pods, and over the nodes of units that are passed by: many policies in a large cluster are told about less often, so that it stays a small part of the loop's time. */
 static int64_t status_interval_ms(const struct policing *p)
 {
-    enum { PASSES_PER_MS = 2000 };
+    enum { PASSES_PER_MS = 2000, PODS_PER_NODE = 20 /* asking plugins takes so much longer */ };
     const struct cluster *c = p->config.cluster;
-    size_t all = map_count(&c->objects.by_key[OBJECTS_POLICIES]) * map_count(&c->pods);
+    size_t all = map_count(&c->objects.by_key[OBJECTS_POLICIES]) *
+                 (map_count(&c->pods) + PODS_PER_NODE * map_count(&c->nodes));
     return POLICING_STATUS_MS + (int64_t)(all / PASSES_PER_MS);
 }
 
@@ -199,6 +200,7 @@ static void forget_policies(struct policing *p)
 static void look_at_policies(struct policing *p, int64_t now_ms, int64_t *next_ms)
 {
     const struct objects *o = &p->config.cluster->objects;
+    policies_set_now(p->config.cluster, clock_wall_ns());
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&o->by_key[OBJECTS_POLICIES], &i, &key, &value);)

@@ -137,7 +137,7 @@ class Row:
 
     def __init__(self, suite, number, row):
         self.cluster, self.ns, self.row, self.mark = suite.cluster, suite.namespace(), row, f"row{number}"
-        self.pods, self.policies = set(), set()
+        self.pods, self.policies, self.leaving = set(), set(), set()
         for name in {*row["nodes"], *(n for step in row["steps"] for n in step.get("nodes", {}))}:
             suite.stack.callback(self.cluster.do, "DELETE", f"/api/v1/nodes/{self.mark}-{name}", None, "application/json", (200, 404))
 
@@ -182,9 +182,16 @@ class Row:
             self.seen()
         for name in step.get("pods", ()):
             self.create(name, step)
+        for name in step.get("terminate", ()):  # nobody is on the node to end it: it is leaving until it is removed
+            self.cluster.do("DELETE", f"/api/v1/namespaces/{self.ns}/pods/{name}?gracePeriodSeconds=600", ok=(200, 202))
+            self.pods.discard(name)
+            self.leaving.add(name)
         for name in step.get("remove", ()):
             self.cluster.delete_pod(self.ns, name)
             self.pods.discard(name)
+            self.leaving.discard(name)
+        if "terminate" in step:
+            wait_until(lambda: sum(u.get("terminating", 0) for u in self.units()) == len(self.leaving), f"{self.row['name']}: the scheduler knows who leaves")
 
     def seen(self):
         """The scheduler knows the policies as they are, and the pods that are bound: it says so in the status."""
@@ -222,7 +229,7 @@ class Row:
             check(name in pods, name, "is not there any more")
         for policy, lines in step.get("status", {}).items():
             status = status_of(self.cluster, self.ns, policy)
-            check_equal([f"{u['pods']} {u.get('skipped', '')}".strip() for u in status["units"]], lines, "status")
+            check_equal([f"{u['pods']} {u.get('skipped', '')}".strip().replace(self.mark + "-", "") for u in status["units"]], lines, "status")
         return True
 
     def run(self):
@@ -235,6 +242,8 @@ class Row:
             self.change(step)
             wait_until(lambda s=step: self.compare(s), f"{self.row['name']}: step {number}", 30 + 3 * step.get("wait", 0), 0.3)
             self.pods -= set(step.get("sentAway", ()))
+        for name in self.leaving:
+            self.cluster.delete_pod(self.ns, name)
 
 
 @case("a third of the table of ResourcePolicy scenarios (on cosched-local some of these), side by side: each comes out as on the pure core, and the status says the same")

@@ -80,13 +80,19 @@ static void a_status_is_written_when_it_has_changed(void **state)
     PUT(.name = "y", .labels = APP, .c = {{.cpu_milli = 1000}});
     drive_kit_await(&k, "POST", "/binding", 2);
     drive_kit_await(&k, "PATCH",
-                    "\"pods\":1,\"max\":1},{\"unit\":1,\"resource\":\"ecs\",\"pods\":1}", 1);
+                    "\"pods\":1,\"max\":1,\"skipped\":\"is at its max of 1 pods\"},{\"unit\":1,"
+                    "\"resource\":\"ecs\",\"pods\":1}",
+                    1);
     expect_int("written when it differs, and not before", 2,
                shell_count(k.twin, "PATCH", "/resourcepolicies/"));
     PUT(.name = "z", .labels = APP, .c = {{.cpu_milli = 4000}});
     drive_kit_await(&k, "PATCH", "\"waiting\":1", 1);
-    expect_true("it says which unit is passed by, and why",
-                shell_count(k.twin, "PATCH", "\"max\":1,\"skipped\":\"") > 0);
+    expect_true(
+        "it says of each unit why it is passed by",
+        shell_count(k.twin, "PATCH",
+                    "\"max\":1,\"skipped\":\"is at its max of 1 pods\"},{\"unit\":1,"
+                    "\"resource\":\"ecs\",\"pods\":1,\"skipped\":\"0/1 of its nodes fit: 1 has "
+                    "too little cpu (asked: 4, largest free: 1 on n2)\"}") > 0);
     expect_done();
 }
 

@@ -517,7 +517,9 @@ static void check_status(struct world *w, json *status)
         const struct policy *p = policies_find(w->cluster, key);
         struct policies_line *lines;
         int64_t waiting;
+        uint64_t before = cluster_digest(w->cluster);
         size_t i = 0, n = policies_lines(w->cluster, p, &w->arena, &lines, &waiting);
+        expect_true(where(w, "asking changes nothing"), before == cluster_digest(w->cluster));
         expect_int(where(w, "lines"), (int64_t)json_len(it.value), (int64_t)n);
         for (struct json_iter at = json_iter(it.value); json_next(&at); i++)
             expect_str(where(w, "status"), json_str(at.value),
