@@ -374,6 +374,7 @@ static void try_gang(struct drive *d, struct gang *g)
     case CYCLE_NO_ROOM:
         park(d, g, &r);
         note_why(d, g, &r);
+        policing_refused(d->policing, g);
         make_room(d, g, &r);
         log_debug("gang waits", kv("gang", g->key), kv("why", r.sentence));
         break;

@@ -141,6 +141,20 @@ static struct policies_entry *entry_for(const struct policies *ps, const struct 
     return NULL;
 }
 
+const char *policies_others(const struct cluster *c, const struct cluster_pod *cp, struct arena *a)
+{
+    const struct policies *ps = &c->policies;
+    const struct policy *holds = policies_of(cp);
+    AUTO_STRBUF names = {0};
+    for (size_t i = holds != NULL ? first_of(ps, cp->pod->ns) : ps->entries.len;
+         i < ps->entries.len && str_eq(ps->entries.items[i]->policy->object.ns, cp->pod->ns); i++) {
+        const struct policy *p = ps->entries.items[i]->policy;
+        if (p != holds && policy_selects(p, cp->pod))
+            strbuf_addf(&names, "%s%s", names.len > 0 ? ", " : "", p->object.name);
+    }
+    return names.len > 0 ? arena_strndup(a, names.ptr, names.len) : NULL;
+}
+
 static struct policies_group *group_for(struct policies *ps, struct policies_entry *e,
                                         const struct pod *pod, const char **lacks)
 {
@@ -372,7 +386,10 @@ void policies_restore(struct cluster *c, struct cluster_pod *cp)
 
 void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64_t was)
 {
-    if (was != 0 && was != policies_digest(cp))
+    if (was == policies_digest(cp))
+        return;
+    c->policies.moves++;
+    if (was != 0)
         c->policies.events |= EVENT_UNIT;
 }
 

@@ -67,6 +67,7 @@ struct policies {
     struct map groups;                           /* key -> struct policies_group */
     uint64_t serials;
     uint32_t events; /* EVENT_* that counting has caused since somebody asked */
+    uint64_t moves;  /* times that a placed pod came to count otherwise than before */
     int64_t now_ns;  /* the wall's time as the shell last said it: timeouts are judged by it */
 };
 
@@ -122,6 +123,8 @@ bool policies_goes_virtual(const struct cluster_pod *cp);
 struct labels policies_annotations(const struct cluster_pod *cp, struct arena *a);
 /* The unit's podLabels that the pod does not have: a label that it has is never changed, whatever its value, because its owner may select by it. */
 struct labels policies_labels(const struct cluster_pod *cp, struct arena *a);
+/* Those of them that the pod has with another value: "app=web, and not other"; NULL: none. */
+const char *policies_labels_kept(const struct cluster_pod *cp, struct arena *a);
 
 enum policies_cost {
     POLICIES_COST_NONE,    /* not ours to write: it is in no unit and carries nothing of ours */

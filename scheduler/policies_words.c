@@ -34,18 +34,6 @@ bool policies_goes_virtual(const struct cluster_pod *cp)
     return false;
 }
 
-const char *policies_others(const struct cluster *c, const struct cluster_pod *cp, struct arena *a)
-{
-    const struct policy *holds = policies_of(cp);
-    AUTO_STRBUF names = {0};
-    for (size_t i = 0; holds != NULL && i < c->policies.entries.len; i++) {
-        const struct policy *p = c->policies.entries.items[i]->policy;
-        if (p != holds && policy_selects(p, cp->pod))
-            strbuf_addf(&names, "%s%s", names.len > 0 ? ", " : "", p->object.name);
-    }
-    return names.len > 0 ? arena_strndup(a, names.ptr, names.len) : NULL;
-}
-
 /* ---- the deletion cost ---- */
 
 static const char *annotation(const struct cluster_pod *cp, const char *key)
@@ -125,4 +113,19 @@ struct labels policies_labels(const struct cluster_pod *cp, struct arena *a)
         if (labels_get(&cp->pod->labels, gifts->items[i].key) == NULL)
             add(&out, gifts->items[i].key, gifts->items[i].value);
     return out;
+}
+
+const char *policies_labels_kept(const struct cluster_pod *cp, struct arena *a)
+{
+    const struct policy *p = policies_of(cp);
+    int32_t unit = policies_unit_of(cp);
+    AUTO_STRBUF kept = {0};
+    for (size_t i = 0; unit != POLICIES_NO_UNIT && i < p->units[unit].pod_labels.len; i++) {
+        const struct label *gift = &p->units[unit].pod_labels.items[i];
+        const char *has = labels_get(&cp->pod->labels, gift->key);
+        if (has != NULL && !str_eq(has, gift->value))
+            strbuf_addf(&kept, "%s%s=%s, and not %s", kept.len > 0 ? "; " : "", gift->key, has,
+                        gift->value);
+    }
+    return kept.len > 0 ? arena_strndup(a, kept.ptr, kept.len) : NULL;
 }

@@ -35,7 +35,8 @@ struct errand {
     enum policies_cost cost; /* what was sent, or told */
     int32_t value;
     int64_t sent_ms;
-    bool labels; /* it is to be looked at when it is confirmed */
+    uint64_t others; /* hash of the other policies that it was told of; 0: none */
+    bool labels;     /* it is to be looked at when it is confirmed */
     bool seen;
 };
 
@@ -45,6 +46,7 @@ struct policing {
     struct map accounts; /* "ns/name" of a policy -> struct account */
     struct map errands;  /* "ns/name" of a pod -> struct errand */
     uint64_t scanned;    /* generation of the policies at the last pass over the pods */
+    uint64_t moves;      /* of the cluster's policies, then */
     int64_t scanned_ms;
     struct loop_timer timer;
 };
@@ -289,13 +291,21 @@ static size_t look_at_cost(struct policing *p, struct cluster_pod *cp, int64_t n
     return 1;
 }
 
+/* What a pod was told that waits is not told again when it is bound. */
+static bool is_waiting(const struct policing *p, const struct errand *e)
+{
+    const struct cluster_pod *cp =
+        e->others != 0 ? cluster_find_pod(p->config.cluster, e->key) : NULL;
+    return cp != NULL && str_eq(cp->pod->uid, e->uid) && cp->state != CLUSTER_BOUND;
+}
+
 static void forget_errands(struct policing *p)
 {
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&p->errands, &i, &key, &value);) {
         struct errand *e = value;
-        bool gone = !e->seen && !e->labels;
+        bool gone = !e->seen && !e->labels && !is_waiting(p, e);
         e->seen = false;
         if (gone)
             errand_free(map_remove(&p->errands, key));
@@ -310,10 +320,12 @@ static bool is_scan_due(const struct policing *p, int64_t now_ms, int64_t *next_
     if (map_count(&c->objects.by_key[OBJECTS_POLICIES]) == 0 && map_count(&p->errands) == 0)
         return false;
     bool late = map_count(&p->errands) > 0 && now_ms - p->scanned_ms >= POLICING_AGAIN_MS;
-    if (late || now_ms - p->scanned_ms >= POLICING_SCAN_MS)
+    bool moved = p->moves != c->policies.moves;
+    if (late || now_ms - p->scanned_ms >= (moved ? POLICING_STATUS_MS : POLICING_SCAN_MS))
         return true;
-    next_by(next_ms,
-            p->scanned_ms + (map_count(&p->errands) > 0 ? POLICING_AGAIN_MS : POLICING_SCAN_MS));
+    next_by(next_ms, p->scanned_ms + (moved                        ? POLICING_STATUS_MS
+                                      : map_count(&p->errands) > 0 ? POLICING_AGAIN_MS
+                                                                   : POLICING_SCAN_MS));
     return false;
 }
 
@@ -334,6 +346,7 @@ static void look_at_costs(struct policing *p, int64_t now_ms, int64_t *next_ms)
         }
     }
     forget_errands(p);
+    p->moves = c->policies.moves;
     p->scanned = c->objects.generation[OBJECTS_POLICIES] + 1;
     p->scanned_ms = now_ms;
 }
@@ -361,12 +374,39 @@ static void look_at_labels(struct policing *p, int64_t now_ms, int64_t *next_ms)
     }
 }
 
+/* ---- what a pod is told ---- */
+
+static void tell_others(struct policing *p, const struct cluster_pod *cp)
+{
+    const char *others = policies_others(p->config.cluster, cp, &p->arena);
+    if (others == NULL)
+        return;
+    struct errand *e = errand_of(p, cp->pod);
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b, "ResourcePolicy %s holds for it, the oldest that selects it; not: %s",
+                policies_of(cp)->object.name, others);
+    uint64_t said = hash(strbuf_str(&b));
+    if (said == e->others)
+        return;
+    e->others = said;
+    status_tell_pod(p->config.status, cp->pod, true, "SeveralPolicies", strbuf_str(&b));
+}
+
+static void tell_labels(const struct policing *p, const struct cluster_pod *cp, const char *kept)
+{
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b,
+                "It keeps its label %s: ResourcePolicy %s gives labels only to pods without them",
+                kept, policies_of(cp)->object.name);
+    status_tell_pod(p->config.status, cp->pod, true, "PolicyIgnoredInPart", strbuf_str(&b));
+}
+
 void policing_bound(struct policing *p, struct cluster_pod *cp)
 {
     int32_t value = 0;
     if (!policies_holds(cp))
         return;
-    const char *others = policies_others(p->config.cluster, cp, &p->arena);
+    const char *kept = policies_labels_kept(cp, &p->arena);
     if (policies_labels(cp, &p->arena).len > 0)
         errand_of(p, cp->pod)->labels = true;
     if (policies_deletion_cost(cp, &value) == POLICIES_COST_CONFLICT) {
@@ -377,13 +417,18 @@ void policing_bound(struct policing *p, struct cluster_pod *cp)
         metrics_inc(&costs, "left alone");
         tell_conflict(p, cp, value);
     }
-    if (others != NULL) {
-        AUTO_STRBUF b = {0};
-        strbuf_addf(&b, "ResourcePolicy %s holds for it, the oldest that selects it; not: %s",
-                    policies_of(cp)->object.name, others);
-        status_tell_pod(p->config.status, cp->pod, true, "SeveralPolicies", strbuf_str(&b));
-    }
+    if (kept != NULL)
+        tell_labels(p, cp, kept);
+    tell_others(p, cp);
     policing_look(p);
+}
+
+void policing_refused(struct policing *p, const struct gang *g)
+{
+    const struct cluster *c = p->config.cluster;
+    for (size_t i = 0; c->policies.entries.len > 1 && i < g->members.len; i++)
+        if (cluster_pod_is_schedulable(g->members.items[i]))
+            tell_others(p, g->members.items[i]);
 }
 
 /* ---- wiring ---- */

@@ -4,7 +4,7 @@
  * loop's thread.
  *
  * A status is written when it has changed, for each policy at most every POLICING_STATUS_MS, and less often where there is much to count. The Binding carries the deletion cost of a new pod; pods that are placed already are gone through
- * when a policy has changed, and now and then. What was sent and does not show on the watch is sent again after POLICING_AGAIN_MS. A cost that the user has set is never touched: an Event says
+ * when a policy has changed or a pod has come into another unit, and now and then. What was sent and does not show on the watch is sent again after POLICING_AGAIN_MS. A cost that the user has set is never touched: an Event says
  * that it may contradict the policy.
  */
 #pragma once
@@ -35,5 +35,7 @@ struct policing *policing_new(const struct policing_config *c);
 void policing_look(struct policing *p);
 /* A Binding of this pod was accepted. */
 void policing_bound(struct policing *p, struct cluster_pod *cp);
+/* Members of this gang found no place: whoever looks at them should know which policy it is that holds. */
+void policing_refused(struct policing *p, const struct gang *g);
 /* NULL is fine. */
 void policing_free(struct policing *p);

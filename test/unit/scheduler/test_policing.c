@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/kube/decode.h"
@@ -192,6 +193,55 @@ static void several_policies(void **state)
     expect_done();
 }
 
+static void several_policies_of_a_pod_that_waits(void **state)
+{
+    (void)state;
+    put_nodes();
+    POLICY("p", UNIT("a", ",\"max\":0"));
+    POLICY("young", UNIT("b", ""));
+    drive_kit_start(&k);
+    PUT(.name = "x", .labels = APP);
+    drive_kit_await(&k, "POST",
+                    "ResourcePolicy p holds for it, the oldest that selects it; not: young", 1);
+    POLICY("p", UNIT("a", ",\"max\":1"));
+    drive_kit_await(&k, "POST", "/binding", 1);
+    drive_kit_run(&k, 2 * POLICING_DELAY_MS);
+    expect_int("it is told once", 1, shell_count(k.twin, "POST", "SeveralPolicies"));
+    expect_done();
+}
+
+static void a_label_that_it_has_is_kept_and_told(void **state)
+{
+    (void)state;
+    put_nodes();
+    POLICY("p", UNIT("a", ",\"podLabels\":{\"tier\":\"first\"}"));
+    drive_kit_start(&k);
+    PUT(.name = "x", .labels = PAIRS("app", "web", "tier", "mine"));
+    PUT(.name = "y", .labels = PAIRS("app", "web", "tier", "first"));
+    drive_kit_await(&k, "POST", "/binding", 2);
+    drive_kit_await(&k, "POST", "It keeps its label tier=mine, and not first: ResourcePolicy p", 1);
+    expect_int("of the one that differs", 1, shell_count(k.twin, "POST", "It keeps its label"));
+    expect_int("and no Binding says otherwise", 0,
+               shell_count(k.twin, "POST", "\"labels\":{\"tier\""));
+    expect_done();
+}
+
+static void costs_follow_a_node_into_another_unit(void **state)
+{
+    (void)state;
+    put_nodes();
+    POLICY("p", UNIT("a", "") "," UNIT("b", ""));
+    PUT(.name = "x", .labels = APP, .node = "n1", HAS("64"));
+    drive_kit_start(&k);
+    drive_kit_await(&k, "PATCH", "/resourcepolicies/p/status", 1);
+    int64_t began_ms = clock_mono_ms();
+    SEND(&k.intake, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1", .cpu_milli = 2000, POOL("b")));
+    drive_kit_await(&k, "PATCH", COST("63"), 1);
+    expect_true("and not only when all pods are gone through anyway",
+                clock_mono_ms() - began_ms < POLICING_SCAN_MS);
+    expect_done();
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -203,6 +253,9 @@ int main(void)
         T(policies_that_are_not_as_they_should_be),
         T(costs_follow_the_policy),
         T(labels_that_an_older_server_left_out),
+        T(a_label_that_it_has_is_kept_and_told),
+        T(costs_follow_a_node_into_another_unit),
+        T(several_policies_of_a_pod_that_waits),
         T(several_policies),
     };
     int failed = cmocka_run_group_tests_name("scheduler/policing", tests, NULL, NULL);
