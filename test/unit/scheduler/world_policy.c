@@ -90,6 +90,26 @@ void world_put_policy(struct world *w)
     world_spread_events(w, policies_put(&w->cluster, p));
 }
 
+/* What a status says is asked of placed pods as if they were not there: all is as it was afterwards, and nobody is woken. */
+static void ask_for_statuses(struct world *w)
+{
+    struct cluster *c = &w->cluster;
+    const uint64_t before = cluster_digest(c);
+    const uint32_t events = c->policies.events;
+    struct arena a;
+    const char *key;
+    void *value;
+    arena_init(&a, 0);
+    for (size_t i = 0; map_next(&c->objects.by_key[OBJECTS_POLICIES], &i, &key, &value);) {
+        struct policies_line *lines;
+        int64_t waiting;
+        (void)policies_lines(c, value, &a, &lines, &waiting);
+        MUST(w, before == cluster_digest(c), "asking for the status of %s changed the model", key);
+        MUST(w, events == c->policies.events, "asking for the status of %s woke somebody", key);
+    }
+    arena_deinit(&a);
+}
+
 /* Time went by: whom that alone may help is woken, as the shell does. */
 void world_policies_wait(struct world *w)
 {
@@ -102,6 +122,7 @@ void world_policies_wait(struct world *w)
         due |= at > 0 && at <= now_ns;
     }
     policies_set_now(&w->cluster, now_ns);
+    ask_for_statuses(w);
     if (due)
         world_spread_events(w, EVENT_UNIT);
 }
