@@ -3,10 +3,8 @@
  * context - a context takes device memory for itself (the limits file says how much, from the driver's own figures), and whatever was allocated
  * in it ends with it. A device's primary context is counted by the driver: it ends when its last holder lets go, or by a reset.
  */
-#include "device-plugin/isolation/preload/hooks.h"
-#include "device-plugin/isolation/preload/share.h"
+#include "device-plugin/isolation/preload/charge.h"
 
-/* In the books: refs is 1 for a primary context, 0 for others. */
 static bool written(CUcontext context, int card, bool primary)
 {
     struct share_item item = {.key = (uintptr_t)context,
@@ -14,7 +12,8 @@ static bool written(CUcontext context, int card, bool primary)
                               .context = context,
                               .card = (int16_t)card,
                               .kind = SHARE_CONTEXT,
-                              .refs = primary};
+                              .primary = primary,
+                              .refs = 1};
     return share_put(&item);
 }
 
@@ -40,117 +39,177 @@ static CUresult after(CUresult result, const CUcontext *out, int card)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+#define CREATE(name, ...)                             \
+    do {                                              \
+        const struct hooks_cuda *real = hooks_cuda(); \
+        int card;                                     \
+        if (real == NULL || real->name == NULL)       \
+            return CUDA_ERROR_NOT_INITIALIZED;        \
+        CUresult result = before(device, &card);      \
+        if (result != CUDA_SUCCESS)                   \
+            return result;                            \
+        share_depth++;                                \
+        result = real->name(__VA_ARGS__);             \
+        share_depth--;                                \
+        return after(result, out, card);              \
+    } while (0)
+
+int cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device)
+{
+    CREATE(cuCtxCreate, out, flags, device);
+}
+
 int cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device)
 {
-    const struct hooks_cuda *real = hooks_cuda();
-    int card;
-    if (real == NULL || real->cuCtxCreate_v2 == NULL)
-        return CUDA_ERROR_NOT_INITIALIZED;
-    CUresult result = before(device, &card);
-    if (result != CUDA_SUCCESS)
-        return result;
-    share_depth++;
-    result = real->cuCtxCreate_v2(out, flags, device);
-    share_depth--;
-    return after(result, out, card);
+    CREATE(cuCtxCreate_v2, out, flags, device);
 }
 
 int cuCtxCreate_v3(CUcontext *out, void *affinity, int n, unsigned flags, CUdevice device)
 {
-    const struct hooks_cuda *real = hooks_cuda();
-    int card;
-    if (real == NULL || real->cuCtxCreate_v3 == NULL)
-        return CUDA_ERROR_NOT_INITIALIZED;
-    CUresult result = before(device, &card);
-    if (result != CUDA_SUCCESS)
-        return result;
-    share_depth++;
-    result = real->cuCtxCreate_v3(out, affinity, n, flags, device);
-    share_depth--;
-    return after(result, out, card);
+    CREATE(cuCtxCreate_v3, out, affinity, n, flags, device);
 }
 
 int cuCtxCreate_v4(CUcontext *out, void *params, unsigned flags, CUdevice device)
 {
-    const struct hooks_cuda *real = hooks_cuda();
-    int card;
-    if (real == NULL || real->cuCtxCreate_v4 == NULL)
+    CREATE(cuCtxCreate_v4, out, params, flags, device);
+}
+
+/* As soon as the driver has ended it another thread may be given a context of the same address: what ends with this one is kept
+ * under a name that nobody else has before the driver is asked. */
+static CUresult destroy(CUresult (*call)(CUcontext), CUcontext context)
+{
+    char name;
+    CUcontext ending = (CUcontext)(void *)&name;
+    CUresult result;
+    if (call == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    CUresult result = before(device, &card);
-    if (result != CUDA_SUCCESS)
-        return result;
-    share_depth++;
-    result = real->cuCtxCreate_v4(out, params, flags, device);
-    share_depth--;
-    return after(result, out, card);
+    if (share_depth > 0)
+        return call(context);
+    share_rename_context(context, ending);
+    CHARGE_DRIVER(call(context));
+    if (result == CUDA_SUCCESS)
+        share_end_context(ending);
+    else
+        share_rename_context(ending, context);
+    return result;
+}
+
+int cuCtxDestroy(CUcontext context)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    return destroy(real != NULL ? real->cuCtxDestroy : NULL, context);
 }
 
 int cuCtxDestroy_v2(CUcontext context)
 {
     const struct hooks_cuda *real = hooks_cuda();
-    if (real == NULL || real->cuCtxDestroy_v2 == NULL)
+    return destroy(real != NULL ? real->cuCtxDestroy_v2 : NULL, context);
+}
+
+/* Who attaches to a context holds it; it ends when the last holder detaches. */
+int cuCtxAttach(CUcontext *out, unsigned flags)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    struct share_item item;
+    if (real == NULL || real->cuCtxAttach == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    share_depth++;
-    CUresult result = real->cuCtxDestroy_v2(context);
-    share_depth--;
+    CUresult result = real->cuCtxAttach(out, flags);
     if (result == CUDA_SUCCESS && share_depth == 0)
-        share_end_context(context);
+        (void)share_ref(SHARE_CONTEXT, (uintptr_t)*out, 1, &item);
     return result;
 }
 
-/* ---- the primary context ---- */
+int cuCtxDetach(CUcontext context)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    struct share_item item;
+    if (real == NULL || real->cuCtxDetach == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    CUresult result = real->cuCtxDetach(context);
+    if (result != CUDA_SUCCESS || share_depth > 0 ||
+        !share_ref(SHARE_CONTEXT, (uintptr_t)context, -1, &item))
+        return result;
+    share_give(item.card, item.size);
+    share_end_context(context);
+    return result;
+}
+
+/* ---- the primary context: threads that take it and let it go do so one after the other, or one would end what another began ---- */
 
 int cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 {
     const struct hooks_cuda *real = hooks_cuda();
+    CUresult result;
     if (real == NULL || real->cuDevicePrimaryCtxRetain == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
     int card = share_depth > 0 ? SHARE_FREE_CARD : share_card_of(device);
-    bool first = card >= 0 && share_primary(card) == NULL;
-    if (first && share_take(card, share_limit(card)->context_bytes) != CUDA_SUCCESS)
-        return share_denied(card);
-    share_depth++;
-    CUresult result = real->cuDevicePrimaryCtxRetain(out, device);
-    share_depth--;
-    if (first && (result != CUDA_SUCCESS || !written(*out, card, true)))
+    if (card < 0)
+        return real->cuDevicePrimaryCtxRetain(out, device);
+    share_contexts_begin();
+    bool first = share_primary(card) == NULL;
+    result = first ? before(device, &card) : CUDA_SUCCESS;
+    bool taken = first && result == CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        CHARGE_DRIVER(real->cuDevicePrimaryCtxRetain(out, device));
+    if (taken && (result != CUDA_SUCCESS || !written(*out, card, true)))
         share_give(card, share_limit(card)->context_bytes);
+    share_contexts_end();
     return result;
 }
 
 /* After it was let go: if it is no more, neither is what was in it. */
-static void look_after(const struct hooks_cuda *real, CUdevice device)
+static void look_after(const struct hooks_cuda *real, CUdevice device, int card, bool reset)
 {
-    int card = share_card_of(device), active = 0;
     unsigned flags;
-    if (card < 0 || share_depth > 0)
+    int active = 0;
+    if (real->cuDevicePrimaryCtxGetState == NULL ||
+        real->cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active)
         return;
-    if (real->cuDevicePrimaryCtxGetState != NULL &&
-        real->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active)
-        share_end_context(share_primary(card));
+    share_end_context(share_primary(card));
+    share_pools_begin();
+    if (reset)
+        share_pools_reset(card, device);
+    share_pools_settle();
+    share_pools_end();
+}
+
+static CUresult let_go(const struct hooks_cuda *real, CUresult (*call)(CUdevice), CUdevice device,
+                       bool reset)
+{
+    CUresult result;
+    if (call == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    int card = share_depth > 0 ? SHARE_FREE_CARD : share_card_of(device);
+    if (card < 0)
+        return call(device);
+    share_contexts_begin();
+    CHARGE_DRIVER(call(device));
+    if (result == CUDA_SUCCESS)
+        look_after(real, device, card, reset);
+    share_contexts_end();
+    return result;
+}
+
+int cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    return let_go(real, real != NULL ? real->cuDevicePrimaryCtxRelease : NULL, device, false);
 }
 
 int cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
     const struct hooks_cuda *real = hooks_cuda();
-    if (real == NULL || real->cuDevicePrimaryCtxRelease_v2 == NULL)
-        return CUDA_ERROR_NOT_INITIALIZED;
-    share_depth++;
-    CUresult result = real->cuDevicePrimaryCtxRelease_v2(device);
-    share_depth--;
-    if (result == CUDA_SUCCESS)
-        look_after(real, device);
-    return result;
+    return let_go(real, real != NULL ? real->cuDevicePrimaryCtxRelease_v2 : NULL, device, false);
+}
+
+int cuDevicePrimaryCtxReset(CUdevice device)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    return let_go(real, real != NULL ? real->cuDevicePrimaryCtxReset : NULL, device, true);
 }
 
 int cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
     const struct hooks_cuda *real = hooks_cuda();
-    if (real == NULL || real->cuDevicePrimaryCtxReset_v2 == NULL)
-        return CUDA_ERROR_NOT_INITIALIZED;
-    share_depth++;
-    CUresult result = real->cuDevicePrimaryCtxReset_v2(device);
-    share_depth--;
-    if (result == CUDA_SUCCESS)
-        look_after(real, device);
-    return result;
+    return let_go(real, real != NULL ? real->cuDevicePrimaryCtxReset_v2 : NULL, device, true);
 }

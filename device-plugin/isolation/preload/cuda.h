@@ -11,7 +11,8 @@
 typedef int CUresult;
 typedef int CUdevice;
 typedef uint64_t CUdeviceptr;
-typedef uint64_t CUhandle; /* CUmemGenericAllocationHandle */
+typedef unsigned CUdeviceptr_v1; /* of before CUDA 3.2 */
+typedef uint64_t CUhandle;       /* CUmemGenericAllocationHandle */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUfunc_st *CUfunction;
@@ -37,7 +38,8 @@ enum {
 
 enum { CU_LOCATION_DEVICE = 1 };
 enum { CU_POOL_RESERVED_CURRENT = 5, CU_POOL_USED_CURRENT = 7 };
-enum { CU_NODE_KERNEL = 0, CU_NODE_GRAPH = 4 };
+enum { CU_GRAPH_MEM_USED = 0, CU_GRAPH_MEM_RESERVED = 2 };
+enum { CU_NODE_KERNEL = 0, CU_NODE_GRAPH = 4, CU_NODE_MEM_ALLOC = 10 };
 enum { CU_PROC_PER_THREAD_STREAM = 2 };
 enum { CU_PROC_FOUND = 0, CU_PROC_NOT_FOUND = 1, CU_PROC_TOO_NEW = 2 };
 
@@ -58,6 +60,18 @@ typedef struct {
 } CUarray3DDescriptor;
 
 typedef struct {
+    unsigned Width, Height;
+    int Format;
+    unsigned NumChannels;
+} CUarrayDescriptor_v1;
+
+typedef struct {
+    unsigned Width, Height, Depth;
+    int Format;
+    unsigned NumChannels, Flags;
+} CUarray3DDescriptor_v1;
+
+typedef struct {
     int type, requestedHandleTypes;
     struct {
         int type, id;
@@ -69,6 +83,23 @@ typedef struct {
         unsigned char reserved[4];
     } allocFlags;
 } CUmemAllocationProp;
+
+typedef struct {
+    int allocType, handleTypes;
+    struct {
+        int type, id;
+    } location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned char reserved[56];
+} CUmemPoolProps;
+
+typedef struct {
+    CUmemPoolProps poolProps;
+    const void *accessDescs;
+    size_t accessDescCount, bytesize;
+    CUdeviceptr dptr;
+} CUmemAllocNodeParams;
 
 typedef struct {
     unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;

@@ -3,6 +3,7 @@
  * launch - kernels wait until the container has device time for them (budget.c). A graph counts as the kernels in it, which are
  * counted when it is made. Cards without a limit of time cost one look at the limits.
  */
+#include "device-plugin/isolation/preload/graphmem.h"
 #include "device-plugin/isolation/preload/hooks.h"
 #include "device-plugin/isolation/preload/share.h"
 
@@ -127,11 +128,24 @@ static CUresult made(const struct hooks_cuda *real, CUresult result, const CUgra
         const struct hooks_cuda *real = hooks_cuda(); \
         if (real == NULL || real->name == NULL)       \
             return CUDA_ERROR_NOT_INITIALIZED;        \
+        struct graphmem memory;                       \
+        graphmem_of(real, graph, &memory);            \
+        CUresult result = graphmem_begin(&memory);    \
+        if (result != CUDA_SUCCESS)                   \
+            return result;                            \
         share_depth++;                                \
-        CUresult result = real->name(__VA_ARGS__);    \
+        result = real->name(__VA_ARGS__);             \
         share_depth--;                                \
+        graphmem_end(&memory);                        \
+        if (result == CUDA_SUCCESS)                   \
+            graphmem_keep(*out, &memory);             \
         return made(real, result, out, graph);        \
     } while (0)
+
+int cuGraphInstantiate(CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text, size_t size)
+{
+    INSTANTIATE(cuGraphInstantiate, out, graph, node, text, size);
+}
 
 int cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text,
                           size_t size)
@@ -161,7 +175,40 @@ int cuGraphExecDestroy(CUgraphExec exec)
     if (real == NULL || real->cuGraphExecDestroy == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
     (void)share_find(SHARE_GRAPH, (uintptr_t)exec, true, &item);
+    graphmem_forget(exec);
     return real->cuGraphExecDestroy(exec);
+}
+
+/* What its nodes allocate is taken first. */
+static CUresult with_memory(CUresult (*call)(CUgraphExec, CUstream), CUgraphExec exec,
+                            CUstream stream)
+{
+    struct graphmem memory;
+    graphmem_find(exec, &memory);
+    CUresult result = graphmem_begin(&memory);
+    if (result != CUDA_SUCCESS)
+        return result;
+    share_depth++;
+    result = call(exec, stream);
+    share_depth--;
+    graphmem_end(&memory);
+    return result;
+}
+
+int cuGraphUpload(CUgraphExec exec, CUstream stream)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    if (real == NULL || real->cuGraphUpload == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    return with_memory(real->cuGraphUpload, exec, stream);
+}
+
+int cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    if (real == NULL || real->cuGraphUpload_ptsz == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    return with_memory(real->cuGraphUpload_ptsz, exec, stream);
 }
 
 static CUresult launch_graph(CUresult (*call)(CUgraphExec, CUstream), CUgraphExec exec,
@@ -172,10 +219,7 @@ static CUresult launch_graph(CUresult (*call)(CUgraphExec, CUstream), CUgraphExe
         return CUDA_ERROR_NOT_INITIALIZED;
     (void)share_find(SHARE_GRAPH, (uintptr_t)exec, false, &item);
     wait_for_time(item.size);
-    share_depth++;
-    CUresult result = call(exec, stream);
-    share_depth--;
-    return result;
+    return with_memory(call, exec, stream);
 }
 
 int cuGraphLaunch(CUgraphExec exec, CUstream stream)

@@ -4,10 +4,13 @@
  * stays with the pool until it is trimmed.
  *
  * A pool grows in steps that only the driver knows, so before it is asked we take the most that it may grow by (a step of 32 MiB, or
- * of 2 MiB where 32 do not fit), and afterwards give back what its own figure says it did not need.
+ * of 2 MiB where 32 do not fit), and afterwards give back what its own figure says it did not need. Should it have grown by more, and
+ * there is no room for that, it has to give the memory back.
+ *
+ * A pool is of the card that it was made for, and a stream of the card of its context: neither need be the current one.
  */
-#include "device-plugin/isolation/preload/hooks.h"
-#include "device-plugin/isolation/preload/share.h"
+#include "device-plugin/isolation/preload/charge.h"
+#include "device-plugin/isolation/preload/pools.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -17,22 +20,12 @@ static uint64_t round_up(uint64_t bytes, uint64_t step)
     return __builtin_add_overflow(bytes, step - 1, &sum) ? UINT64_MAX : sum / step * step;
 }
 
-static uint64_t reserved_by(const struct hooks_cuda *real, CUmemoryPool pool)
+static bool take_growth(const struct share_pool *p, uint64_t size, uint64_t *taken)
 {
-    uint64_t bytes = 0;
-    if (real->cuMemPoolGetAttribute != NULL)
-        (void)real->cuMemPoolGetAttribute(pool, CU_POOL_RESERVED_CURRENT, &bytes);
-    return bytes;
-}
-
-/* Takes what the pool may grow by; 0: there is no room, or nothing to take because it has enough. */
-static bool take_growth(const struct hooks_cuda *real, const struct share_pool *p, uint64_t size,
-                        uint64_t *taken)
-{
-    uint64_t used = 0, reserved = reserved_by(real, p->pool);
-    if (real->cuMemPoolGetAttribute != NULL)
-        (void)real->cuMemPoolGetAttribute(p->pool, CU_POOL_USED_CURRENT, &used);
     static const uint64_t steps[] = {32 * MIB, 2 * MIB};
+    uint64_t used = 0, reserved = 0;
+    (void)share_pool_reserved(p, &reserved);
+    (void)share_pool_used(p, &used);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         *taken = round_up(size, steps[i]);
         if (share_take(p->card, *taken) == CUDA_SUCCESS)
@@ -43,68 +36,137 @@ static bool take_growth(const struct hooks_cuda *real, const struct share_pool *
     return used <= reserved && reserved - used >= round_up(size, 2 * MIB);
 }
 
-/* After a change: charged is what the pool has. */
-static void settle(const struct hooks_cuda *real, struct share_pool *p, uint64_t taken)
+bool pools_grow(const struct share_pool *p, uint64_t size, uint64_t *taken)
 {
-    uint64_t truth = reserved_by(real, p->pool), paid = p->charged + taken;
-    if (truth < paid)
-        share_give(p->card, paid - truth);
-    else if (truth > paid && share_take(p->card, truth - paid) != CUDA_SUCCESS)
-        truth = paid; /* a step larger than we know: what could not be taken stays uncounted */
-    p->charged = truth;
+    if (take_growth(p, size, taken))
+        return true;
+    share_pools_trim();
+    return take_growth(p, size, taken);
 }
 
-typedef CUresult (*allocator)(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream);
-
-static CUresult from_pool(const struct hooks_cuda *real, allocator call, CUdeviceptr *out,
-                          size_t size, CUmemoryPool pool, CUstream stream)
+bool pools_settle(struct share_pool *p, uint64_t taken)
 {
-    int card = share_card_current();
+    uint64_t truth = 0, paid = p->charged + taken;
+    (void)share_pool_reserved(p, &truth);
+    bool fits = truth <= paid || share_take(p->card, truth - paid) == CUDA_SUCCESS;
+    if (truth < paid)
+        share_give(p->card, paid - truth);
+    p->charged = fits ? truth : paid;
+    return fits;
+}
+
+/* ---- whose pool, whose stream ---- */
+
+static bool is_of(const struct hooks_cuda *real, CUmemoryPool pool, CUdevice device)
+{
+    CUmemoryPool its = NULL;
+    if (real->cuDeviceGetDefaultMemPool != NULL &&
+        real->cuDeviceGetDefaultMemPool(&its, device) == CUDA_SUCCESS && its == pool)
+        return true;
+    return real->cuDeviceGetMemPool != NULL &&
+           real->cuDeviceGetMemPool(&its, device) == CUDA_SUCCESS && its == pool;
+}
+
+/* One that a program made is known since then; of the others it is a device's own, or one of another process. */
+static int card_of_pool(const struct hooks_cuda *real, CUmemoryPool pool)
+{
+    int devices = 0;
+    share_pools_begin();
+    const struct share_pool *p = share_pool_find(pool);
+    int known = p != NULL ? p->card : 0;
+    share_pools_end();
+    if (p != NULL)
+        return known;
+    if (real->cuDeviceGetCount != NULL)
+        (void)real->cuDeviceGetCount(&devices);
+    for (CUdevice d = 0; d < devices; d++)
+        if (is_of(real, pool, d))
+            return share_card_of(d);
+    return share_card_current();
+}
+
+/* The handles 0, 1 and 2 are the streams that every context has. */
+static bool device_of_stream(const struct hooks_cuda *real, CUstream stream, CUdevice *device)
+{
+    CUcontext its = NULL;
+    if (real->cuCtxGetDevice == NULL)
+        return false;
+    if ((uintptr_t)stream <= 2 || real->cuStreamGetCtx == NULL ||
+        real->cuStreamGetCtx(stream, &its) != CUDA_SUCCESS || its == charge_context(real, 0) ||
+        real->cuCtxPushCurrent_v2 == NULL || real->cuCtxPushCurrent_v2(its) != CUDA_SUCCESS)
+        return real->cuCtxGetDevice(device) == CUDA_SUCCESS;
+    bool known = real->cuCtxGetDevice(device) == CUDA_SUCCESS;
+    (void)real->cuCtxPopCurrent_v2(&its);
+    return known;
+}
+
+/* ---- taking ---- */
+
+/* The driver's function for this way of calling; pool NULL: of the stream's device. */
+struct way {
+    CUmemoryPool pool;
+    CUstream stream;
+    bool ptsz;
+};
+
+static CUresult ask_driver(const struct hooks_cuda *real, const struct way *w, CUdeviceptr *out,
+                           size_t size)
+{
+    CUresult result;
+    if (w->pool != NULL && w->ptsz)
+        CHARGE_DRIVER(real->cuMemAllocFromPoolAsync_ptsz(out, size, w->pool, w->stream));
+    else if (w->pool != NULL)
+        CHARGE_DRIVER(real->cuMemAllocFromPoolAsync(out, size, w->pool, w->stream));
+    else if (w->ptsz)
+        CHARGE_DRIVER(real->cuMemAllocAsync_ptsz(out, size, w->stream));
+    else
+        CHARGE_DRIVER(real->cuMemAllocAsync(out, size, w->stream));
+    return result;
+}
+
+static void back(const struct hooks_cuda *real, const struct way *w, struct share_pool *p,
+                 CUdeviceptr at)
+{
+    CUresult (*release)(CUdeviceptr, CUstream) =
+        w->ptsz ? real->cuMemFreeAsync_ptsz : real->cuMemFreeAsync;
+    share_depth++;
+    if (release != NULL && release(at, w->stream) == CUDA_SUCCESS && real->cuMemPoolTrimTo != NULL)
+        (void)real->cuMemPoolTrimTo(p->pool, 0);
+    share_depth--;
+    (void)pools_settle(p, 0);
+}
+
+static CUresult from_pool(const struct hooks_cuda *real, const struct way *w, CUmemoryPool pool,
+                          int card, CUdeviceptr *out, size_t size)
+{
     uint64_t taken;
     if (card < 0)
-        return call(out, size, pool, stream);
+        return ask_driver(real, w, out, size);
     share_pools_begin();
     struct share_pool *p = share_pool(pool, card);
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    bool room = p != NULL && take_growth(real, p, size, &taken);
-    if (p != NULL && !room) {
-        share_pools_trim();
-        room = take_growth(real, p, size, &taken);
-    }
+    bool room = p != NULL && pools_grow(p, size, &taken);
     if (room) {
-        share_depth++;
-        result = call(out, size, pool, stream);
-        share_depth--;
-        settle(real, p, taken);
+        result = ask_driver(real, w, out, size);
+        room = pools_settle(p, taken);
+        if (!room && result == CUDA_SUCCESS)
+            back(real, w, p, *out);
     }
     share_pools_end();
     return room ? result : share_denied(card);
 }
 
-/* From the device's own pool. */
-static CUresult from_device(const struct hooks_cuda *real, allocator call, CUdeviceptr *out,
-                            size_t size, CUstream stream)
+/* From the pool of the stream's device. */
+static CUresult from_device(const struct hooks_cuda *real, const struct way *w, CUdeviceptr *out,
+                            size_t size)
 {
     CUmemoryPool pool = NULL;
     CUdevice device;
-    if (real->cuCtxGetDevice == NULL || real->cuDeviceGetMemPool == NULL ||
-        real->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+    if (share_depth > 0 || real->cuDeviceGetMemPool == NULL ||
+        !device_of_stream(real, w->stream, &device) ||
         real->cuDeviceGetMemPool(&pool, device) != CUDA_SUCCESS)
-        return call(out, size, NULL, stream);
-    return from_pool(real, call, out, size, pool, stream);
-}
-
-/* The same signature for those that take no pool. */
-static CUresult device_plain(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
-{
-    (void)pool;
-    return hooks_cuda()->cuMemAllocAsync(out, size, stream);
-}
-
-static CUresult device_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
-{
-    (void)pool;
-    return hooks_cuda()->cuMemAllocAsync_ptsz(out, size, stream);
+        return ask_driver(real, w, out, size);
+    return from_pool(real, w, pool, share_card_of(device), out, size);
 }
 
 int cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
@@ -112,9 +174,7 @@ int cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
     const struct hooks_cuda *real = hooks_cuda();
     if (real == NULL || real->cuMemAllocAsync == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (share_depth > 0)
-        return real->cuMemAllocAsync(out, size, stream);
-    return from_device(real, device_plain, out, size, stream);
+    return from_device(real, &(struct way){.stream = stream}, out, size);
 }
 
 int cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t size, CUstream stream)
@@ -122,9 +182,7 @@ int cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t size, CUstream stream)
     const struct hooks_cuda *real = hooks_cuda();
     if (real == NULL || real->cuMemAllocAsync_ptsz == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (share_depth > 0)
-        return real->cuMemAllocAsync_ptsz(out, size, stream);
-    return from_device(real, device_ptsz, out, size, stream);
+    return from_device(real, &(struct way){.stream = stream, .ptsz = true}, out, size);
 }
 
 int cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
@@ -132,9 +190,10 @@ int cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool, CU
     const struct hooks_cuda *real = hooks_cuda();
     if (real == NULL || real->cuMemAllocFromPoolAsync == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (share_depth > 0)
+    if (share_depth > 0 || pool == NULL)
         return real->cuMemAllocFromPoolAsync(out, size, pool, stream);
-    return from_pool(real, real->cuMemAllocFromPoolAsync, out, size, pool, stream);
+    return from_pool(real, &(struct way){.pool = pool, .stream = stream}, pool,
+                     card_of_pool(real, pool), out, size);
 }
 
 int cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
@@ -142,9 +201,10 @@ int cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool poo
     const struct hooks_cuda *real = hooks_cuda();
     if (real == NULL || real->cuMemAllocFromPoolAsync_ptsz == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (share_depth > 0)
+    if (share_depth > 0 || pool == NULL)
         return real->cuMemAllocFromPoolAsync_ptsz(out, size, pool, stream);
-    return from_pool(real, real->cuMemAllocFromPoolAsync_ptsz, out, size, pool, stream);
+    return from_pool(real, &(struct way){.pool = pool, .stream = stream, .ptsz = true}, pool,
+                     card_of_pool(real, pool), out, size);
 }
 
 /* Plain memory may be freed like this too; memory of a pool goes back to the pool, which keeps it. */
@@ -178,12 +238,34 @@ int cuMemFreeAsync_ptsz(CUdeviceptr at, CUstream stream)
     return free_async(real->cuMemFreeAsync_ptsz, at, stream);
 }
 
+/* ---- pools that programs make ---- */
+
+int cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    CUresult result;
+    if (real == NULL || real->cuMemPoolCreate == NULL)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    CHARGE_DRIVER(real->cuMemPoolCreate(out, props));
+    if (result != CUDA_SUCCESS || share_depth > 0 || !share_limited())
+        return result;
+    int card = props->location.type == CU_LOCATION_DEVICE ? share_card_of(props->location.id)
+                                                          : SHARE_FREE_CARD;
+    share_pools_begin();
+    struct share_pool *p = share_pool(*out, card);
+    if (p != NULL)
+        *p = (struct share_pool){.pool = *out,
+                                 .card = card}; /* its address may have been another's */
+    share_pools_end();
+    return result;
+}
+
 int cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {
     const struct hooks_cuda *real = hooks_cuda();
     if (real == NULL || real->cuMemPoolTrimTo == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (share_depth > 0 || share_card_current() < 0)
+    if (share_depth > 0 || !share_limited())
         return real->cuMemPoolTrimTo(pool, keep);
     share_pools_begin();
     share_depth++;
@@ -201,12 +283,12 @@ int cuMemPoolDestroy(CUmemoryPool pool)
     uint64_t used = 0;
     if (real == NULL || real->cuMemPoolDestroy == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (share_depth > 0 || share_card_current() < 0)
+    if (share_depth > 0 || !share_limited())
         return real->cuMemPoolDestroy(pool);
     share_pools_begin();
-    struct share_pool *p = share_pool(pool, SHARE_FREE_CARD);
-    if (real->cuMemPoolGetAttribute != NULL)
-        (void)real->cuMemPoolGetAttribute(pool, CU_POOL_USED_CURRENT, &used);
+    struct share_pool *p = share_pool_find(pool);
+    if (p != NULL)
+        (void)share_pool_used(p, &used);
     share_depth++;
     CUresult result = real->cuMemPoolDestroy(pool);
     share_depth--;

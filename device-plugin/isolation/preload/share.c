@@ -22,12 +22,13 @@
 #include "device-plugin/isolation/preload/hooks.h"
 #include "device-plugin/isolation/regionfile.h"
 
-enum { PATH_BYTES = 512, DEVICES = 64, POOLS = 32, ITEMS_FIRST = 1024 };
+enum { PATH_BYTES = 512, DEVICES = 64, POOLS = 256, ITEMS_FIRST = 1024 };
 
 struct state {
     atomic_int begun; /* 0 not, 1 under way, 2 done */
-    atomic_int lock, pools_lock;
-    pid_t pid; /* only where the kernel does not wipe */
+    atomic_int lock, pools_lock, contexts_lock;
+    atomic_int pools_len; /* rows of pools that were ever used */
+    pid_t pid;            /* only where the kernel does not wipe */
     bool attached;
     struct limits limits;
     struct regionfile file;
@@ -138,6 +139,11 @@ static struct state *state(void)
 const struct limits_card *share_limit(int card)
 {
     return &state()->limits.cards[card];
+}
+
+bool share_limited(void)
+{
+    return state()->limits.len > 0;
 }
 
 int share_card_by_uuid(const unsigned char uuid[16])
@@ -280,9 +286,8 @@ static bool grow(struct state *s)
     for (size_t i = 0; i < cap; i++)
         live += old[i].kind != SHARE_NONE && old[i].kind != SHARE_GONE;
     size_t fresh = cap == 0 ? ITEMS_FIRST : live * 2 >= cap / 2 ? cap * 2 : cap;
-    void *room =
-        mmap(NULL, fresh * sizeof *old, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
+    void *room = share_room(fresh * sizeof *old);
+    if (room == NULL)
         return false;
     s->items = room;
     s->items_cap = fresh;
@@ -290,8 +295,7 @@ static bool grow(struct state *s)
     for (size_t i = 0; i < cap; i++)
         if (old[i].kind != SHARE_NONE && old[i].kind != SHARE_GONE)
             insert(s, &old[i]);
-    if (old != NULL)
-        munmap(old, cap * sizeof *old);
+    share_room_end(old, cap * sizeof *old);
     return true;
 }
 
@@ -359,7 +363,7 @@ CUcontext share_primary(int card)
     CUcontext found = NULL;
     spin(&s->lock);
     for (size_t i = 0; i < s->items_cap && found == NULL; i++)
-        if (s->items[i].kind == SHARE_CONTEXT && s->items[i].card == card && s->items[i].refs > 0)
+        if (s->items[i].kind == SHARE_CONTEXT && s->items[i].card == card && s->items[i].primary)
             found = s->items[i].context;
     unspin(&s->lock);
     return found;
@@ -386,6 +390,38 @@ void share_end_context(CUcontext context)
             share_give(card, bytes[card]);
 }
 
+void share_rename_context(CUcontext from, CUcontext to)
+{
+    struct state *s = state();
+    spin(&s->lock);
+    for (size_t i = 0; from != NULL && i < s->items_cap; i++)
+        if (s->items[i].context == from)
+            s->items[i].context = to;
+    unspin(&s->lock);
+}
+
+void share_contexts_begin(void)
+{
+    spin(&state()->contexts_lock);
+}
+
+void share_contexts_end(void)
+{
+    unspin(&state()->contexts_lock);
+}
+
+void *share_room(size_t bytes)
+{
+    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED ? room : NULL;
+}
+
+void share_room_end(void *room, size_t bytes)
+{
+    if (room != NULL)
+        munmap(room, bytes);
+}
+
 /* ---- pools ---- */
 
 void share_pools_begin(void)
@@ -398,30 +434,73 @@ void share_pools_end(void)
     unspin(&state()->pools_lock);
 }
 
+struct share_pool *share_pool_find(CUmemoryPool pool)
+{
+    struct state *s = state();
+    for (int i = 0; i < s->pools_len; i++)
+        if (s->pools[i].pool == pool)
+            return &s->pools[i];
+    return NULL;
+}
+
 struct share_pool *share_pool(CUmemoryPool pool, int card)
 {
     struct state *s = state();
-    struct share_pool *room = NULL;
-    for (int i = 0; i < POOLS; i++) {
-        if (s->pools[i].pool == pool)
-            return &s->pools[i];
-        if (s->pools[i].pool == NULL && room == NULL)
-            room = &s->pools[i];
+    struct share_pool *p = share_pool_find(pool);
+    if (p != NULL)
+        return p;
+    p = share_pool_find(NULL);
+    if (p == NULL && s->pools_len < POOLS)
+        p = &s->pools[s->pools_len++];
+    if (p != NULL)
+        *p = (struct share_pool){.pool = pool, .card = card};
+    return p;
+}
+
+struct share_pool *share_pool_graphs(int card, CUdevice device)
+{
+    const struct state *s = state();
+    struct share_pool *p = share_pool((CUmemoryPool)(uintptr_t)&s->cards[device % DEVICES], card);
+    if (p != NULL) {
+        p->graphs = true;
+        p->device = device;
     }
-    if (room != NULL)
-        *room = (struct share_pool){.pool = pool, .card = card};
-    return room;
+    return p;
+}
+
+static bool ask(const struct share_pool *p, int of_pool, int of_graphs, uint64_t *bytes)
+{
+    const struct hooks_cuda *real = hooks_cuda();
+    if (p->graphs)
+        return real->cuDeviceGetGraphMemAttribute != NULL &&
+               real->cuDeviceGetGraphMemAttribute(p->device, of_graphs, bytes) == CUDA_SUCCESS;
+    return real->cuMemPoolGetAttribute != NULL &&
+           real->cuMemPoolGetAttribute(p->pool, of_pool, bytes) == CUDA_SUCCESS;
+}
+
+bool share_pool_reserved(const struct share_pool *p, uint64_t *bytes)
+{
+    return ask(p, CU_POOL_RESERVED_CURRENT, CU_GRAPH_MEM_RESERVED, bytes);
+}
+
+bool share_pool_used(const struct share_pool *p, uint64_t *bytes)
+{
+    return ask(p, CU_POOL_USED_CURRENT, CU_GRAPH_MEM_USED, bytes);
 }
 
 void share_pools_trim(void)
 {
     struct state *s = state();
     const struct hooks_cuda *real = hooks_cuda();
-    for (int i = 0; i < POOLS; i++) {
-        if (s->pools[i].pool == NULL || real->cuMemPoolTrimTo == NULL)
+    for (int i = 0; i < s->pools_len; i++) {
+        const struct share_pool *p = &s->pools[i];
+        if (p->pool == NULL || p->charged == 0)
             continue;
         share_depth++;
-        (void)real->cuMemPoolTrimTo(s->pools[i].pool, 0);
+        if (p->graphs && real->cuDeviceGraphMemTrim != NULL)
+            (void)real->cuDeviceGraphMemTrim(p->device);
+        else if (!p->graphs && real->cuMemPoolTrimTo != NULL)
+            (void)real->cuMemPoolTrimTo(p->pool, 0);
         share_depth--;
     }
     share_pools_settle();
@@ -430,16 +509,29 @@ void share_pools_trim(void)
 void share_pools_settle(void)
 {
     struct state *s = state();
-    const struct hooks_cuda *real = hooks_cuda();
-    for (int i = 0; i < POOLS; i++) {
+    for (int i = 0; i < s->pools_len; i++) {
         struct share_pool *p = &s->pools[i];
         uint64_t reserved;
-        if (p->pool == NULL || real->cuMemPoolGetAttribute == NULL ||
-            real->cuMemPoolGetAttribute(p->pool, CU_POOL_RESERVED_CURRENT, &reserved) !=
-                CUDA_SUCCESS ||
+        if (p->pool == NULL || p->charged == 0 || !share_pool_reserved(p, &reserved) ||
             reserved >= p->charged)
             continue;
         share_give(p->card, p->charged - reserved);
         p->charged = reserved;
+    }
+}
+
+void share_pools_reset(int card, CUdevice device)
+{
+    struct state *s = state();
+    const struct hooks_cuda *real = hooks_cuda();
+    CUmemoryPool own = NULL;
+    if (real->cuDeviceGetDefaultMemPool != NULL)
+        (void)real->cuDeviceGetDefaultMemPool(&own, device);
+    for (int i = 0; i < s->pools_len; i++) {
+        struct share_pool *p = &s->pools[i];
+        if (p->pool == NULL || p->card != card || p->graphs || p->pool == own)
+            continue;
+        share_give(p->card, p->charged);
+        *p = (struct share_pool){0};
     }
 }

@@ -22,7 +22,8 @@ enum share_kind {
     SHARE_PHYSICAL,
     SHARE_MAPPING, /* size is the handle that is mapped */
     SHARE_CONTEXT,
-    SHARE_GRAPH, /* size is the number of kernels */
+    SHARE_GRAPH,        /* size is the number of kernels */
+    SHARE_GRAPH_MEMORY, /* size is what its memory nodes may take of one card */
     SHARE_GONE
 };
 
@@ -31,12 +32,15 @@ struct share_item {
     CUcontext context; /* it ends with this one; NULL: with none */
     int16_t card;
     uint8_t kind;
+    bool primary; /* a context: the device's own */
     uint32_t refs;
 };
 
 /* The row of a device, or of the one that is current; SHARE_FREE_CARD. */
 int share_card_of(CUdevice device);
 int share_card_current(void);
+/* Is any card limited? */
+bool share_limited(void);
 int share_card_by_uuid(const unsigned char uuid[16]);
 const struct limits_card *share_limit(int card);
 
@@ -61,20 +65,39 @@ bool share_take_within(enum share_kind kind, uint64_t from, uint64_t len, struct
 CUcontext share_primary(int card);
 /* Gives back all that ends with the context. */
 void share_end_context(CUcontext context);
+/* What ends with one ends with the other from now on. */
+void share_rename_context(CUcontext from, CUcontext to);
+/* Between begin and end no other thread takes or lets go a primary context. */
+void share_contexts_begin(void);
+void share_contexts_end(void);
 
-/* Pools: what is charged for each. Between begin and end no other thread changes pools. */
+/* Memory of our own that is not the program's malloc, which may be under way. NULL: none. */
+void *share_room(size_t bytes);
+void share_room_end(void *room, size_t bytes);
+
+/* Pools: what is charged for each. What graphs allocate by themselves is a pool of each device, with other questions to the driver.
+ * Between begin and end no other thread changes pools. */
 struct share_pool {
-    CUmemoryPool pool;
-    int card;
+    CUmemoryPool pool; /* or share_graphs_of */
+    int card, device;
+    bool graphs;
     uint64_t charged;
 };
 void share_pools_begin(void);
 void share_pools_end(void);
-struct share_pool *share_pool(CUmemoryPool pool, int card); /* NULL: too many */
+struct share_pool *share_pool_find(CUmemoryPool pool);
+/* As it is, or a new one; NULL: too many. */
+struct share_pool *share_pool(CUmemoryPool pool, int card);
+struct share_pool *share_pool_graphs(int card, CUdevice device);
+/* What it has of the card, by the driver's word; false: the driver does not say. */
+bool share_pool_reserved(const struct share_pool *p, uint64_t *bytes);
+bool share_pool_used(const struct share_pool *p, uint64_t *bytes); /* of that, handed out */
 /* Asks the driver what its pools hold now, and gives back what they no longer do. */
 void share_pools_settle(void);
 /* The same after making them let go of what nobody uses, as the driver does when a card is full. */
 void share_pools_trim(void);
+/* The device was reset: pools that programs made on it are no more, and must not be asked about. */
+void share_pools_reset(int card, CUdevice device);
 
 /* Are we inside a call of ours into the driver? Then what comes in is the driver's own and passes. */
 extern _Thread_local int share_depth __attribute__((tls_model("initial-exec")));
