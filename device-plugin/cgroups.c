@@ -7,10 +7,14 @@
  * CPUs in cpuset.cpus and gets those that the groups above leave it, cpuset.cpus.effective; and the file is there only if every group above has the controller enabled for those
  * below, which neither the kubelet nor systemd does by itself.
  *
+ * What a container has made below its group (another init system, another container runtime) follows by itself on v2. On v1 the kernel refuses to take a CPU from a group while one below it
+ * has it, and gives none to those below: so those are made smaller first, and those that had all of their container's CPUs get all of them again.
+ *
  * A value is written only where it differs and is read again afterwards: the kernel's own word is what counts.
  */
 #include "device-plugin/cgroups.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -22,7 +26,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
-enum { FILE_BYTES_MAX = 64 * 1024 };
+enum { FILE_BYTES_MAX = 64 * 1024, DEPTH_MAX = 8, BELOW_MAX = 1024 };
 
 static bool is_there(const char *dir, const char *name, char out[CGROUPS_PATH_SIZE])
 {
@@ -159,6 +163,62 @@ static int widen(const struct cgroups *g, const char *above, const void *arg, st
     return write_set(g, above, "cpuset.cpus", &has, err);
 }
 
+/* ---- the groups below, on v1 ---- */
+
+/* One of them was `from` and is to be `to`, or to stay within `to` if there is no `from`. */
+struct turn {
+    const char *file;
+    const struct cpuset *from, *to;
+};
+
+static int turn_below(const struct cgroups *g, const char *path, const struct turn *t,
+                      unsigned depth, struct error *err);
+
+static int turn_one(const struct cgroups *g, const char *path, const struct turn *t, unsigned depth,
+                    struct error *err)
+{
+    struct cpuset has, next = *t->to;
+    if (cgroups_read(g, path, t->file, &has, err) < 0)
+        return -1;
+    if (t->from != NULL)
+        return !cpuset_equal(&has, t->from) || write_set(g, path, t->file, &next, err) == 0
+                   ? turn_below(g, path, t, depth, err)
+                   : -1;
+    if (cpuset_is_subset(&has, t->to))
+        return 0;
+    cpuset_intersect(&next, &has);
+    if (cpuset_is_empty(&next))
+        next = *t->to;
+    struct turn lower = {.file = t->file, .to = &next};
+    return turn_below(g, path, &lower, depth, err) < 0 ? -1
+                                                       : write_set(g, path, t->file, &next, err);
+}
+
+static int turn_below(const struct cgroups *g, const char *path, const struct turn *t,
+                      unsigned depth, struct error *err)
+{
+    char full[CGROUPS_PATH_SIZE], below[CGROUPS_PATH_SIZE];
+    int result = 0, n = 0;
+    if (g->v2 || depth == DEPTH_MAX || !cgroups_full(g, path, NULL, full))
+        return 0;
+    DIR *d = opendir(full);
+    for (struct dirent *e; d != NULL && result == 0 && (e = readdir(d)) != NULL && n < BELOW_MAX;) {
+        struct error why = ERROR_INIT;
+        if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || e->d_name[0] == '.' ||
+            !str_format(below, sizeof below, "%s/%s", path, e->d_name))
+            continue;
+        n++;
+        result = turn_one(g, below, t, depth + 1, &why);
+        if (result < 0 && why.code == ERROR_NOT_FOUND) /* it is going, or is no group */
+            result = 0;
+        else if (result < 0 && err != NULL)
+            *err = why;
+    }
+    if (d != NULL)
+        closedir(d);
+    return result;
+}
+
 /* ---- one group ---- */
 
 static bool has_file(const struct cgroups *g, const char *path, const char *file)
@@ -208,7 +268,10 @@ static int set_list(const struct cgroups *g, const char *path, const char *file,
     if (cgroups_read(g, path, file, &has, err) < 0)
         return -1;
     if (!cpuset_equal(&has, want)) {
+        const struct cpuset had = has;
         *wrote = true;
+        if (turn_below(g, path, &(struct turn){.file = file, .to = want}, 0, err) < 0)
+            return -1;
         if (write_set(g, path, file, want, &first) < 0) {
             bool cpus = !g->v2 && str_eq(file, "cpuset.cpus");
             if (first.code == ERROR_NOT_FOUND || !cpus ||
@@ -224,6 +287,9 @@ static int set_list(const struct cgroups *g, const char *path, const char *file,
         if (!cpuset_equal(&has, want))
             return error_set(err, ERROR_CONFLICT, "%s: %s does not hold what was written", path,
                              file);
+        if (cpuset_is_subset(&had, want) && !cpuset_is_empty(&had) &&
+            turn_below(g, path, &(struct turn){file, &had, want}, 0, err) < 0)
+            return -1;
     }
     (void)str_format(effective, sizeof effective, "%s.effective", file);
     return check_effective(g, path, effective, want, err);
@@ -255,8 +321,12 @@ static int give_back(const struct cgroups *g, const char *path, const char *file
     if (!str_format(above, sizeof above, "%.*s", slash != NULL ? (int)(slash - path) : 0, path) ||
         cgroups_read(g, above, file, &all, err) < 0)
         return -1;
-    *wrote = *wrote || !cpuset_equal(&has, &all);
-    return cpuset_equal(&has, &all) ? 0 : write_set(g, path, file, &all, err);
+    if (cpuset_equal(&has, &all))
+        return 0;
+    *wrote = true;
+    if (write_set(g, path, file, &all, err) < 0)
+        return -1;
+    return turn_below(g, path, &(struct turn){file, &has, &all}, 0, err);
 }
 
 int cgroups_release(const struct cgroups *g, const char *path, bool mems, bool *wrote,

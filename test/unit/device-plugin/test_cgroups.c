@@ -209,6 +209,42 @@ static void version_1_with_cgroupfs(void **state)
     expect_done();
 }
 
+/* What a container has made below its own: on v1 the kernel takes no CPU from a group while one below it has it. */
+static void groups_within_a_container(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    bool wrote;
+    static const char *const below[] = {"cpuset/a", "cpuset/a/all", "cpuset/a/all/deep",
+                                        "cpuset/a/some", "cpuset/a/none"};
+    static const struct {
+        const char *row, *cpus;
+        const char *expected[5];
+    } rows[] = {
+        {"fewer", "1-2", {"1-2", "1-2", "1-2", "1", "\n"}},
+        {"none of them", "3", {"3", "3", "3", "3", "\n"}},
+        {"more: those that had all have all again", "2-3", {"2-3", "2-3", "2-3", "2-3", "\n"}},
+        {"others", "0-1", {"0-1", "0-1", "0-1", "0-1", "\n"}},
+        {"all that the pod has", NULL, {"0-3", "0-3", "0-3", "0-3", "\n"}},
+    };
+    tree_group(&tree, "cpuset", "0-3\n");
+    tree_group(&tree, below[0], "0-3\n");
+    tree_group(&tree, below[1], "0-3\n");
+    tree_group(&tree, below[2], "0-3\n");
+    tree_group(&tree, below[3], "0-1\n");
+    tree_group(&tree, below[4], "\n"); /* nobody has written any yet */
+    tree_dir(&tree, "cpuset/a/.hidden");
+    assert_int_equal(0, cgroups_open(&g, tree.top, "", &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int result = rows[i].cpus != NULL ? pin("a", rows[i].cpus, NULL, &wrote, &err)
+                                          : cgroups_release(&g, "a", false, &wrote, &err);
+        expect_int(rows[i].row, 0, result);
+        for (size_t k = 0; k < 5; k++)
+            expect_str(rows[i].row, rows[i].expected[k], tree_get(&tree, below[k], "cpuset.cpus"));
+    }
+    expect_done();
+}
+
 static void usage(void **state)
 {
     (void)state;
@@ -238,8 +274,13 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(places_of_pods),         TEST(names_of_containers),     TEST(versions),
-        TEST(version_2_with_systemd), TEST(version_1_with_cgroupfs), TEST(usage),
+        TEST(places_of_pods),
+        TEST(names_of_containers),
+        TEST(versions),
+        TEST(version_2_with_systemd),
+        TEST(version_1_with_cgroupfs),
+        TEST(groups_within_a_container),
+        TEST(usage),
     };
     return cmocka_run_group_tests_name("cgroups", tests, NULL, NULL);
 }
