@@ -13,12 +13,15 @@
 #include "device-plugin/pinner_inside.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "device-plugin/cpumanager.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/model/names.h"
+
+enum { HASH_LEN = 32 };
 
 /* ---- Events ---- */
 
@@ -105,6 +108,16 @@ static void recall(struct pinner *p, struct pinner_pod *x, const struct pod *pod
     arena_deinit(&a);
 }
 
+/* The kubelet runs a static pod under the hash of its file and shows it to the API server as another pod, which names the hash. Nobody else's uid is 32 digits without '-', so whoever makes that
+ * up says nothing of an ordinary pod; and pinned is only who is here under his own name. */
+static const char *group_uid(const struct pod *pod)
+{
+    const char *hash = pod_mirrored_uid(pod);
+    bool is_hash =
+        hash != NULL && strlen(hash) == HASH_LEN && strspn(hash, "0123456789abcdef") == HASH_LEN;
+    return is_hash && !asks(pod) ? hash : pod->uid;
+}
+
 static void take_containers(struct pinner_pod *x, const struct pod *pod)
 {
     size_t n = pod->containers_len + pod->init_containers_len;
@@ -160,6 +173,7 @@ static struct pinner_pod *store(struct pinner *p, const struct pod *pod)
     x->ns = arena_strdup(&x->arena, pod->ns);
     x->name = arena_strdup(&x->arena, pod->name);
     x->uid = arena_strdup(&x->arena, str_or_empty(pod->uid));
+    x->group = arena_strdup(&x->arena, str_or_empty(group_uid(pod)));
     x->wants = asks(pod);
     x->shares = str_eq(labels_get(&pod->annotations, NAME_ANN_CPUSET_SHARED), "true");
     x->finished = pod_is_finished(pod);
@@ -292,6 +306,8 @@ static void work(struct pinner *p, struct pinner_pod *x)
 {
     x->dirty = false;
     x->hurry = false;
+    if (!p->open && holds(x))
+        pinner_fail(p, x, p->complaint);
     if (!p->open || !p->known || p->is_static)
         return;
     pinner_groups_work(p, x);
@@ -404,6 +420,13 @@ static void rise(struct pinner *p, const struct pod *pod)
     p->resting = false;
     look(p);
     loop_timer_set(p->config.loop, &p->tick, p->config.tick_ms, on_tick, p);
+}
+
+const char *pinner_closed(const struct pinner *p)
+{
+    if (p->is_static)
+        return "the kubelet's cpuManagerPolicy is static";
+    return p->open ? NULL : p->complaint;
 }
 
 void pinner_machine(struct pinner *p, const struct cpu_topology *machine)

@@ -48,6 +48,8 @@ struct pinner;
 int pinner_start(struct pinner **out, const struct pinner_config *c, struct error *err);
 /* After the metrics are no longer served. The containers stay where they are. NULL is fine. */
 void pinner_stop(struct pinner *p);
+/* Why nobody is pinned on this node, as of the last look; NULL: they are. Borrowed until then. */
+const char *pinner_closed(const struct pinner *p);
 /* Nothing is pinned before the machine is known. Copies. */
 void pinner_machine(struct pinner *p, const struct cpu_topology *machine);
 /* Pods of this node, borrowed. */

@@ -219,7 +219,7 @@ static struct pinner_box *box_of(struct pinner_pod *x, const char *name, const c
 static bool list(struct pinner *p, struct pinner_pod *x)
 {
     char full[CGROUPS_PATH_SIZE], id[CGROUPS_ID_SIZE];
-    if (x->dir[0] == '\0' && !cgroups_find_pod(&p->cgroups, x->uid, x->dir)) {
+    if (x->dir[0] == '\0' && !cgroups_find_pod(&p->cgroups, x->group, x->dir)) {
         x->dir[0] = '\0';
         return false;
     }

@@ -32,9 +32,10 @@ struct pinner_pod {
     /* Of the pod's newest version. */
     struct arena arena;
     const char *key, *ns, *name, *uid;
-    bool wants;    /* cpuset-scheduler */
-    bool shares;   /* cpuset-shared */
-    bool finished; /* runs nothing any more */
+    const char *group; /* the uid in the name of its cgroup */
+    bool wants;        /* cpuset-scheduler */
+    bool shares;       /* cpuset-shared */
+    bool finished;     /* runs nothing any more */
     struct cpuclaim asked;
     const char *asked_text; /* in the form in which it is answered */
     const char *unreadable;

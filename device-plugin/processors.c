@@ -76,10 +76,11 @@ struct processors {
     char cgroup_root[PATH_MAX];
     struct pinner *pinner;
     struct loop_timer look;
-    bool known;                      /* the three below are what was published */
-    struct cpuset online;            /* of the live machine */
-    struct cpuset reserved;          /* as asked, whether such CPUs exist or not */
-    char complaint[ERROR_TEXT_SIZE]; /* said once, not at every look */
+    bool known;                           /* the four below are what was published */
+    struct cpuset online;                 /* of the live machine */
+    struct cpuset reserved;               /* as asked, whether such CPUs exist or not */
+    char closed[TOPOLOGY_CLOSED_MAX + 1]; /* why nobody is pinned; "": they are */
+    char complaint[ERROR_TEXT_SIZE];      /* said once, not at every look */
 };
 
 static bool is_live(const struct processors *p)
@@ -159,7 +160,8 @@ static void keep_known(struct cpu_topology *t, const struct cpuset *reserved)
             cpuset_remove(&t->reserved, (unsigned)cpu);
 }
 
-static int read_layout(struct processors *p, const struct cpuset *reserved, struct error *err)
+static int read_layout(struct processors *p, const struct cpuset *reserved, const char *closed,
+                       struct error *err)
 {
     AUTO_STRBUF text;
     struct cpu_topology t;
@@ -169,6 +171,7 @@ static int read_layout(struct processors *p, const struct cpuset *reserved, stru
     int result = cpuinfo_read(p->config.options->topology, p->config.sysfs, &a, &t, err);
     if (result == 0) {
         keep_known(&t, reserved);
+        t.closed = closed[0] != '\0' ? closed : NULL;
         cpu_topology_encode(&t, &text);
         if (text.len > TOPOLOGY_BYTES_MAX)
             result = error_set(err, ERROR_TOO_LARGE, "CPU topology: longer than %d bytes",
@@ -188,13 +191,17 @@ static int read_layout(struct processors *p, const struct cpuset *reserved, stru
 static int look(struct processors *p, struct error *err)
 {
     struct cpuset online = {{0}}, reserved;
+    char closed[sizeof p->closed];
     read_reserved(p, &reserved);
+    (void)str_format(closed, sizeof closed, "%s", str_or_empty(pinner_closed(p->pinner)));
     if (is_live(p) && cpuinfo_list(p->config.sysfs, "online", &online, err) < 0)
         return -1;
-    if (p->known && cpuset_equal(&online, &p->online) && cpuset_equal(&reserved, &p->reserved))
+    if (p->known && cpuset_equal(&online, &p->online) && cpuset_equal(&reserved, &p->reserved) &&
+        str_eq(closed, p->closed))
         return 0;
-    if (read_layout(p, &reserved, err) < 0)
+    if (read_layout(p, &reserved, closed, err) < 0)
         return -1;
+    (void)str_format(p->closed, sizeof p->closed, "%s", closed);
     p->known = true;
     p->online = online;
     p->reserved = reserved;

@@ -40,6 +40,7 @@ void cpu_book_account(struct cpu_book *b, const struct cpuclaim *c, const struct
 enum cpu_book_no {
     CPU_BOOK_FITS,
     CPU_BOOK_NO_TOPOLOGY,   /* shape NULL, or its problem */
+    CPU_BOOK_CLOSED,        /* as the shape says */
     CPU_BOOK_TOO_FEW,       /* want, free: CPUs of the node */
     CPU_BOOK_NO_NUMA,       /* want: CPUs, of one NUMA node; free: most that one has */
     CPU_BOOK_TOO_MANY_NUMA, /* want: NUMA nodes, free: that it would take */

@@ -146,13 +146,20 @@ static bool no_room(const struct cpu_book *b, const struct cpu_request *r,
     return false;
 }
 
+/* The layout is known, and containers are pinned there. */
+static bool is_open(const struct cpu_book *b)
+{
+    return b->shape != NULL && b->shape->problem == NULL && b->shape->closed == NULL;
+}
+
 bool cpu_book_has_room(const struct cpu_book *b, const struct cpu_request *r,
                        struct cpu_book_why *why)
 {
     struct cpuset in;
-    if (b->shape == NULL || b->shape->problem != NULL) {
+    if (!is_open(b)) {
+        bool closed = b->shape != NULL && b->shape->closed != NULL;
         if (why != NULL)
-            *why = (struct cpu_book_why){.no = CPU_BOOK_NO_TOPOLOGY};
+            *why = (struct cpu_book_why){.no = closed ? CPU_BOOK_CLOSED : CPU_BOOK_NO_TOPOLOGY};
         return false;
     }
     struct cpuset open = free_cpus(b);
@@ -204,7 +211,7 @@ static struct cpu_request insisting(const struct cpu_request *r)
 
 int64_t cpu_book_score(const struct cpu_book *b, const struct cpu_request *r)
 {
-    if (b->shape == NULL || b->shape->problem != NULL)
+    if (!is_open(b))
         return 0;
     if (r->apart != CPU_REQUEST_APART_PREFERRED)
         return score_of(b, r);
@@ -420,7 +427,7 @@ bool cpu_book_choose(const struct cpu_book *b, const struct pod *p, const struct
 {
     struct cpuset all;
     *out = (struct cpuclaim){0};
-    if (b->shape == NULL || b->shape->problem != NULL)
+    if (!is_open(b))
         return false;
     struct cpuset open = free_cpus(b);
     if (!choose_all(b, r, near, &open, &all))

@@ -38,6 +38,8 @@ static void read_shape(struct cpu_shape *shape)
         shape->layout = (struct cpus_layout){0};
         shape->problem = arena_printf(&shape->arena, "unreadable: %s", err.text);
     }
+    if (shape->problem == NULL && t.closed != NULL)
+        shape->closed = arena_strdup(&shape->arena, t.closed);
     for (int cpu = -1; (cpu = cpuset_next(&shape->layout.usable, cpu)) >= 0;)
         shape->cpus = (unsigned)cpu + 1;
     arena_deinit(&scratch);

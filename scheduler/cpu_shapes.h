@@ -14,6 +14,7 @@ struct cpu_shape {
     struct arena arena;
     const char *text;
     const char *problem; /* why the layout is not known: "unreadable: ..."; NULL: it is */
+    const char *closed;  /* why nobody is pinned there, though it is known; NULL: they are */
     struct cpus_layout layout;
     unsigned cpus; /* numbers are below this */
     size_t holders;

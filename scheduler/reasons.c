@@ -161,6 +161,9 @@ static void print_cpus(struct strbuf *b, const struct reasons_row *row)
     case REASON_NO_TOPOLOGY:
         strbuf_addf(b, "%s no CPU topology (%s)", have, r->what);
         break;
+    case REASON_CPUS_CLOSED:
+        strbuf_addf(b, "%s no container (%s)", row->nodes == 1 ? "pins" : "pin", r->what);
+        break;
     case REASON_CPUS:
         strbuf_addf(b, "%s fewer than %lld CPU%s to pin (most free: %lld on %s)", have,
                     (long long)r->want, s, (long long)r->free, row->best_node);
@@ -312,6 +315,7 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
         strbuf_addf(b, "%s room for %s", one ? "keeps" : "keep", r->what);
         break;
     case REASON_NO_TOPOLOGY:
+    case REASON_CPUS_CLOSED:
     case REASON_CPUS:
     case REASON_CPUS_NUMA:
     case REASON_CPUS_SPLIT:

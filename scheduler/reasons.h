@@ -60,6 +60,7 @@ enum reason_kind {
     REASON_UNIT,             /* what: "in units[0] of ResourcePolicy web, which is at its max" */
     REASON_RESERVED,         /* what: "gang ns/x until 2026-11-16T09:30:00Z" */
     REASON_NO_TOPOLOGY,      /* what: why the node's CPUs are not known */
+    REASON_CPUS_CLOSED,      /* what: why its node agent pins nobody */
     REASON_CPUS,             /* want, free: CPUs that no other pod is bound to */
     REASON_CPUS_NUMA,        /* the same of one NUMA node */
     REASON_CPUS_SPLIT,       /* want: NUMA nodes allowed; free: those needed, below 0 */

@@ -202,6 +202,11 @@ bool pod_is_mirror(const struct pod *p)
     return labels_get(&p->annotations, mirror) != NULL;
 }
 
+const char *pod_mirrored_uid(const struct pod *p)
+{
+    return labels_get(&p->annotations, mirror);
+}
+
 static const char *const feature_names[POD_FEATURES] = {"RestartAllContainersOnContainerExits",
                                                         "UserNamespacesHostNetworkSupport"};
 

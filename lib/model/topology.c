@@ -216,6 +216,21 @@ static int check_numbers(const struct cpu_topology *t, struct error *err)
     return 0;
 }
 
+/* Only where nobody is pinned is it there. */
+static int read_closed(json *root, struct arena *a, const char **out, struct error *err)
+{
+    json *j = json_get(root, "closed");
+    const char *text = json_str(j);
+
+    if (!j || json_is_null(j))
+        return 0;
+    if (!text || text[0] == '\0' || strlen(text) > TOPOLOGY_CLOSED_MAX)
+        return error_set(err, ERROR_INVALID, "closed: must be a text of 1 to %d bytes",
+                         TOPOLOGY_CLOSED_MAX);
+    *out = arena_strdup(a, text);
+    return 0;
+}
+
 static int read_topology(json *root, struct arena *a, struct cpu_topology *out, struct error *err)
 {
     int64_t version;
@@ -228,7 +243,8 @@ static int read_topology(json *root, struct arena *a, struct cpu_topology *out, 
         read_level(root, "numa", a, &out->numa, &out->numa_len, err) < 0 ||
         read_level(root, "l3", a, &out->l3, &out->l3_len, err) < 0 ||
         read_cores(root, a, out, err) < 0 || read_list(root, "offline", &out->offline, err) < 0 ||
-        read_list(root, "reserved", &out->reserved, err) < 0)
+        read_list(root, "reserved", &out->reserved, err) < 0 ||
+        read_closed(root, a, &out->closed, err) < 0)
         return -1;
     return check_numbers(out, err);
 }
@@ -305,6 +321,8 @@ void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out)
     write_set(&w, &t->offline);
     json_key(&w, "reserved");
     write_set(&w, &t->reserved);
+    if (t->closed)
+        json_kv_str(&w, "closed", t->closed);
     json_object_end(&w);
 }
 

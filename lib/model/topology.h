@@ -27,6 +27,7 @@ enum {
     TOPOLOGY_BYTES_MAX = 16 * 1024,
     TOPOLOGY_THREADS_MAX = 8,
     TOPOLOGY_NO_CORE = UINT16_MAX,
+    TOPOLOGY_CLOSED_MAX = 200, /* bytes */
 };
 
 /* How threads are numbered, and so how "cores" is written. */
@@ -50,6 +51,7 @@ struct cpu_topology {
     uint16_t *core_of; /* listed: CPUSET_MAX numbers below cores, or TOPOLOGY_NO_CORE; else NULL */
     struct cpuset offline;
     struct cpuset reserved;
+    const char *closed; /* why no container is pinned there; NULL: they are */
 };
 
 int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_topology *out,

@@ -35,6 +35,9 @@ static void explain(const struct cpu_book *b, const struct cpu_book_why *no, str
         *why = (struct reason){.kind = REASON_NO_TOPOLOGY,
                                .what = b->shape != NULL ? b->shape->problem : "none published"};
         break;
+    case CPU_BOOK_CLOSED:
+        *why = (struct reason){.kind = REASON_CPUS_CLOSED, .what = b->shape->closed};
+        break;
     case CPU_BOOK_TOO_FEW:
         *why = (struct reason){.kind = REASON_CPUS, .want = no->want, .free = no->free};
         break;

@@ -209,8 +209,15 @@ class Life:
     def plugin_killed(self):
         self.plugin.kill()
         self.move()
+        inner = os.path.join(self.group, "inner")  # as a container runtime in the container makes it: the kernel takes no CPU away that this has
+        os.mkdir(inner)
+        for name in ("cpuset.mems", "cpuset.cpus"):
+            with open(os.path.join(inner, name), "w", encoding="ascii") as f:
+                f.write(read(self.group, name))
         self.plugin = start_plugin(self.suite)
         self.wait("after the plugin was killed and came back")
+        check_equal(read(inner, "cpuset.cpus").strip(), self.cpu, "what the container has made below its own group")
+        os.rmdir(inner)
         self.move()
         self.wait("the new plugin hears it too", 2.0)
         wait_until(lambda: metric(self.plugin.port, "pinned_cpus", pod=self.name, container="main") == 1, "metric")
@@ -338,6 +345,7 @@ def static_policy(suite):
     layout = wait_until(lambda: (lambda x: x if x["reserved"] == "0" else None)(json.loads(c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"][TOPOLOGY])),
                         "the kubelet's reserved CPUs are published")
     cpu = max(expand(layout["numa"][0]))
+    check_equal(layout.get("closed"), "the kubelet's cpuManagerPolicy is static", "what the scheduler is told")
     bound_pod(c, ns, "one", claim(main=(0, [cpu])))
     wait_until(lambda: [e for e in c.events(ns, "one", "CpusetRefused") if "cpuManagerPolicy is static" in e["message"]], "an Event about the policy")
     wait_running(c, ns, "one")
@@ -345,7 +353,8 @@ def static_policy(suite):
     check(not c.pod(ns, "one")["metadata"]["annotations"].get(APPLIED), "nothing is answered")
     configure_kubelet(c, before)
     wait_pinned(c, ns, "one", str(cpu), "the policy is none again")
-    wait_until(lambda: json.loads(c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"][TOPOLOGY])["reserved"] == "", "no CPU is reserved any more")
+    wait_until(lambda: (lambda x: x["reserved"] == "" and "closed" not in x)(json.loads(c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"][TOPOLOGY])),
+               "no CPU is reserved any more, and the node is open")
     p.stop()
 
 

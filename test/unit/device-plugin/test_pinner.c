@@ -174,6 +174,8 @@ static void the_static_policy(void **state)
     start();
     put("p", UID, ASKS CLAIM(ONE), "");
     expect_str("nothing is done", "0-3\n", cpus(POD "/" ID(1)));
+    expect_str("no more are sent here", "the kubelet's cpuManagerPolicy is static",
+               pinner_closed(f.pinner));
     expect_str(
         "and it is said why",
         "annotation cpuset is not applied: the kubelet's cpuManagerPolicy is static and would pin as well; it must be none",
@@ -219,6 +221,50 @@ static void memory_and_the_shared_pool(void **state)
     put("p", UID, ASKS CLAIM(TWO), "");
     pinner_pod_delete(f.pinner, "ns/p");
     wait_cpus("once it is gone they have all", POD2 "/" ID(2), "0-3");
+    expect_done();
+}
+
+#define HASH "0123456789abcdef0123456789abcdef"
+#define MIRROR(hash) "\"kubernetes.io/config.mirror\":\"" hash "\""
+
+static void static_pods_are_in_the_shared_pool(void **state)
+{
+    (void)state;
+    f.config.shared_pool = true;
+    box("kubepods/pod" HASH, "0-3\n");
+    box("kubepods/pod" HASH "/" ID(3), "0-3\n");
+    box(POD, "0-3\n");
+    box(POD "/" ID(1), "0-3\n");
+    start();
+    put("p", UID, ASKS CLAIM(ONE), "");
+    put("proxy", UID2, MIRROR(HASH), "");
+    wait_cpus("under the hash of its file", "kubepods/pod" HASH "/" ID(3), "0,2-3");
+    put("liar", "33333333-0000-4000-8000-000000000000", MIRROR(UID), "");
+    put("thief", "44444444-0000-4000-8000-000000000000", ASKS CLAIM(ONE) "," MIRROR(HASH), "");
+    loop_once(f.loop, 200);
+    expect_str("nobody else's group is his who says so", "1", cpus(POD "/" ID(1)));
+    expect_str("nor for being pinned", "0,2-3", cpus("kubepods/pod" HASH "/" ID(3)));
+    expect_done();
+}
+
+static void a_node_without_cgroups(void **state)
+{
+    (void)state;
+    char path[SCRATCH_PATH + 32], why[SCRATCH_PATH + 128];
+    assert_true(str_format(path, sizeof path, "%s/nothing", f.tree.top));
+    assert_true(str_format(why, sizeof why,
+                           "%s: neither cgroup.controllers (v2) nor cpuset (v1) is there", path));
+    f.config.cgroup_mount = path;
+    start();
+    put("p", UID, ASKS CLAIM(ONE), "");
+    expect_str("the pod is told", "CpusetFailed", f.reason);
+    expect_str("why", why, f.message);
+    expect_str("and the scheduler can be", why, pinner_closed(f.pinner));
+    expect_int("nothing is answered", 0, f.answers);
+    tree_dir(&f.tree, "nothing/cpuset");
+    for (int i = 0; i < 100 && pinner_closed(f.pinner) != NULL; i++)
+        loop_once(f.loop, 100);
+    expect_str("until they are there", NULL, pinner_closed(f.pinner));
     expect_done();
 }
 
@@ -434,6 +480,8 @@ int main(void)
         TEST(the_static_policy),
         TEST(the_first_pod_after_a_rest),
         TEST(memory_and_the_shared_pool),
+        TEST(static_pods_are_in_the_shared_pool),
+        TEST(a_node_without_cgroups),
         TEST(mounts_tell_which_container_it_is),
         TEST(a_list_without_pods_that_were_there),
         TEST(a_container_without_cpus_of_its_own),

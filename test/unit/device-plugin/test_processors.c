@@ -142,6 +142,47 @@ static void published_again_only_when_it_changed(void **state)
     expect_done();
 }
 
+static void expect_closed(struct fixture *f, const char *row, const char *why)
+{
+    AUTO_JSON *doc = NULL;
+    assert_int_equal(0, json_parse(&doc, f->text, strlen(f->text), NULL));
+    expect_str(row, why, json_get_str(json_root(doc), "closed"));
+}
+
+/* No pod is sent to a node where nobody would pin it. */
+static void nodes_that_pin_nobody(void **state)
+{
+    struct fixture *f = *state;
+    char path[SCRATCH_PATH + 32];
+    expect_int("started", 0, start(f, "", NULL));
+    expect_closed(f, "no cgroups",
+                  "/nonexistent: neither cgroup.controllers (v2) nor cpuset (v1) is there");
+    processors_stop(f->processors);
+    f->processors = NULL;
+    assert_true(str_format(path, sizeof path, "%s/cpuset", f->dir));
+    assert_int_equal(0, mkdir(path, 0700));
+    f->options.cgroup_mount = f->dir;
+    expect_int("started", 0, start(f, "", NULL));
+    expect_closed(f, "all is well", NULL);
+    processors_stop(f->processors);
+    f->processors = NULL;
+    (void)rmdir(path);
+    assert_true(str_format(path, sizeof path, "%s/cgroup.controllers", f->dir));
+    put(path, "cpuset\n");
+    expect_int("started", 0, start(f, "", NULL));
+    expect_closed(f, "cgroup v2", NULL);
+    processors_stop(f->processors);
+    f->processors = NULL;
+    char state_file[SCRATCH_PATH + 32];
+    assert_true(str_format(state_file, sizeof state_file, "%s/cpu_manager_state", f->dir));
+    put(state_file, "{\"policyName\":\"static\"}");
+    expect_int("started", 0, start(f, "", NULL));
+    expect_closed(f, "the kubelet pins by itself", "the kubelet's cpuManagerPolicy is static");
+    (void)unlink(state_file);
+    (void)unlink(path);
+    expect_done();
+}
+
 static void cpus_go_offline(void **state)
 {
     struct fixture *f = *state;
@@ -242,7 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(reserved_cpus),       TEST(published_again_only_when_it_changed),
         TEST(cpus_go_offline),     TEST(off_and_wrong),
-        TEST(nodes_without_cards),
+        TEST(nodes_without_cards), TEST(nodes_that_pin_nobody),
     };
     return cmocka_run_group_tests_name("processors", tests, NULL, NULL);
 }

@@ -56,6 +56,7 @@ static void a_layout_is_read_and_survives_the_way_back(void **state)
         "{'v':1,'sockets':['0-7'],'numa':[],'l3':[],'cores':'near2:4','offline':'','reserved':''}",
         "{'v':1,'sockets':['0-4,7'],'numa':['0-7'],'l3':[],'cores':'0-1;2;3,7;4','offline':'5-6,9','reserved':'5,7'}",
         "{'v':1,'sockets':[],'numa':[],'l3':[],'cores':'1016-1023','offline':'','reserved':''}",
+        "{'v':1,'sockets':['0'],'numa':['0'],'l3':[],'cores':'smt1:1','offline':'','reserved':'','closed':'static'}",
     };
     struct cpu_topology t;
     struct error err = ERROR_INIT;
@@ -132,6 +133,8 @@ static void bad_layouts_are_refused_with_the_field(void **state)
         {LAYOUT("['0-7']", "'smt2:4'", ",'reserved':'0,9'"),
          "reserved: CPU 9, but cores says there are 8"},
         {LAYOUT("[]", "'smt1:1'", ",'offline':[]"), "offline: must be a string, not array"},
+        {LAYOUT("[]", "'smt1:1'", ",'closed':''"), "closed: must be a text of 1 to 200 bytes"},
+        {LAYOUT("[]", "'smt1:1'", ",'closed':true"), "closed: must be a text of 1 to 200 bytes"},
         {LAYOUT("[]", "'smt1:1'", ",'reserved':'2-1'"),
          "reserved: CPU range runs backwards: '2-1'"},
     };
