@@ -4,6 +4,7 @@ whose pinner is the real one, with all three programs. suite_pinning has the rea
 import glob
 import json
 import os
+import signal
 
 from harness import MERGE, SCHEDULER, case, check, check_equal, wait_until
 from suite_nodes import Nodes, apply, document, gone, hook, labelled, wait_pod, wait_running
@@ -204,3 +205,56 @@ def loans_pinned(suite):
     groups = [group_of(nodes, pod) for pod in pods]
     shrunk, made = os.stat(f"{groups[0]}/cpuset.cpus").st_mtime_ns, os.stat(f"{groups[1]}/tasks").st_mtime_ns
     check(shrunk < made, f"the borrower left its CPUs at {shrunk}, the other container was there at {made}")
+
+
+@case("a call-back that is interrupted: the node agent hangs and is killed, the scheduler is killed in the middle; nobody is bound before the borrower has left its CPUs, and then the whole gang is")
+def loans_interrupted(suite):
+    c, ns = suite.cluster, suite.namespace()
+    scheduler = suite.scheduler()
+    nodes = Nodes(suite, [{"name": "lend-2", "topology": "pack:1 [numa] l3:1 core:8 pu:1", "labels": {"pool": "lend-2"}}])
+    pinned(c, ns, "borrower", "lend-2", 4, {"cpu-policy": "static-burst"})
+    borrower = wait_pod(c, ns, "borrower")
+    check_equal(check_pinned(nodes, borrower), set(range(8)), "the whole group")
+    plugin = nodes.plugin_pid("lend-2")
+    os.kill(plugin, signal.SIGSTOP)
+    gang = {"pod-group.scheduling.sigs.k8s.io/name": "two", "pod-group.scheduling.sigs.k8s.io/min-available": "2"}
+    for name in ("needs-0", "needs-1"):
+        pinned(c, ns, name, "lend-2", 2, labels=gang)
+    wait_until(lambda: len(cpuset_of(c, ns, "borrower")["main"]["0"]["elems"]) == 4, "for both members at once the annotation gets smaller")
+    suite.end_program(scheduler)
+    suite.scheduler()
+    c.create_pod(ns, "late", requests={"cpu": "0"}, limits={"cpu": "4"}, node_selector={"pool": "lend-2"}, annotations={"cpuset-scheduler": "true"})
+    c.wait_refused(ns, "late", "fewer than 4 CPUs to pin|those on loan")  # the new scheduler is at work
+    check_equal([c.node_of(ns, name) for name in ("needs-0", "needs-1", "late")], [None] * 3, "nobody is bound while the borrower is on its CPUs")
+    with open(f"{group_of(nodes, borrower)}/cpuset.cpus", encoding="ascii") as f:
+        check_equal(parse_cpus(f.read()), set(range(8)), "the borrower's group")
+    os.kill(plugin, signal.SIGKILL)  # the node starts another one
+    members = [wait_pod(c, ns, name) for name in ("needs-0", "needs-1")]
+    sets = [check_pinned(nodes, pod) for pod in (c.pod(ns, "borrower"), *members)]
+    check_equal((sorted(map(len, sets)), len(set.union(*sets))), ([2, 2, 4], 8), f"each CPU once: {sets}")
+    check_equal(c.node_of(ns, "late"), None, "who came later does not come first")
+
+
+@case("a node agent that never answers: after the third call the loans of another node are called back, and the pod goes there")
+def loans_unanswered(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    small = {**TOPOLOGY, "sockets": ["0-7"], "numa": ["0-7"], "l3": ["0-7"], "cores": "smt1:8"}
+    names = [cpu_node(suite, f"silent-{i}", small, labels={"duo": ns}) for i in range(2)]
+
+    def confirm(name):
+        text = c.pod(ns, name)["metadata"]["annotations"]["cpuset"]
+        c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/{name}", {"metadata": {"annotations": {APPLIED: text}}}, MERGE)
+
+    for node in names:
+        pinned(c, ns, f"on-{node}", node, 4, {"cpu-policy": "static-burst"})
+        c.wait_bound(ns, f"on-{node}")
+        confirm(f"on-{node}")
+    c.create_pod(ns, "needs", requests={"cpu": "1"}, limits={"cpu": "4"}, node_selector={"duo": ns}, annotations={"cpuset-scheduler": "true"})
+    asked = lambda: [n for n in names if cpuset_of(c, ns, f"on-{n}") != on(0, 0, 7)]
+    silent = wait_until(asked, "one of them is asked")
+    check_equal(len(silent), 1, "nodes that are asked")
+    other, = wait_until(lambda: [n for n in asked() if n not in silent], "the other one is asked after a while", 60)
+    check_equal(c.node_of(ns, "needs"), None, "nobody has answered")
+    confirm(f"on-{other}")
+    check_equal(c.wait_bound(ns, "needs"), other, "where somebody has")
