@@ -104,6 +104,19 @@ static void print_units(struct json_writer *w, const struct policies_line *lines
     json_array_end(w);
 }
 
+/* "ecs 3/3, ecs 2, eci 5": in one line what kubectl shows of them; a column of the definition can show but one value of a list. */
+static void print_summary(struct json_writer *w, const struct policies_line *lines, size_t len)
+{
+    AUTO_STRBUF b = {0};
+    for (size_t i = 0; i < len; i++) {
+        strbuf_addf(&b, "%s%s %lld", i > 0 ? ", " : "", lines[i].resource,
+                    (long long)lines[i].pods);
+        if (lines[i].max >= 0)
+            strbuf_addf(&b, "/%lld", (long long)lines[i].max);
+    }
+    json_kv_str(w, "summary", strbuf_str(&b));
+}
+
 /* A list in a merge patch replaces the whole list, so nothing of an older status stays but what is not said here: the message is, empty or not. */
 static void print_status(struct policing *p, const struct policy *policy, struct strbuf *out)
 {
@@ -123,6 +136,7 @@ static void print_status(struct policing *p, const struct policy *policy, struct
     json_kv_str(&w, "phase", policy->invalid != NULL ? "Invalid" : "InForce");
     json_kv_str(&w, "message", str_or_empty(message));
     json_kv_int(&w, "waiting", waiting);
+    print_summary(&w, lines, len);
     print_units(&w, lines, len);
     json_object_end(&w);
     json_object_end(&w);

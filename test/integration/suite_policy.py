@@ -49,6 +49,11 @@ def status_of(c, ns, name):
     return c.get(policy_path(ns, name)).get("status", {})
 
 
+def wait_in_force(c, ns, name):
+    """The scheduler knows it: policies and pods are two watches, so pods that come right behind a policy may be placed before it is seen."""
+    wait_until(lambda: status_of(c, ns, name).get("phase") == "InForce", f"ResourcePolicy {name} is in force")
+
+
 def unit_of(pod):
     """"policy/unit/uid" in the pod; None: it has none."""
     text = pod["metadata"].get("annotations", {}).get(UNIT)
@@ -94,6 +99,7 @@ def order(suite):
         suite.node(name, cpu="16", **what)
     suite.scheduler()
     put_policy(c, ns, "web", [pool("rp-a", max=3), pool("rp-b", max=2, podLabels={"tier": "second"}, podAnnotations={"note": "b"}), pool("rp-v", "eci")], {})
+    wait_in_force(c, ns, "web")
     rounds = int(os.environ.get("COSCHED_SCALE_ROUNDS", "1"))
     out_of_turn = sum(scale_in(suite, c, ns, f"web{i}") for i in range(rounds))
     print(f"     {rounds} rounds of 8 pods that leave: {out_of_turn} out of turn", flush=True)
@@ -120,6 +126,8 @@ def order(suite):
         return True
 
     wait_until(told, "the status has pods by unit, and why units are passed by")
+    shown = c.kubectl("get", "rp", "-n", ns).splitlines()
+    check(re.fullmatch(r"NAME +PHASE +PODS +WAITING +AGE *", shown[0]) and re.fullmatch(r"web +InForce +ecs 3/3, ecs 2/2, eci 1 +1 +\S+ *", shown[1]), shown)
     # Turned round: what runs stays where it is, and leaves in another order.
     c.do("PATCH", policy_path(ns, "web"), {"spec": {"units": [pool("rp-v", "eci"), pool("rp-b"), pool("rp-a")]}}, MERGE)
     wait_until(lambda: [int(c.pod(ns, f"p{i}")["metadata"]["annotations"][COST]) for i in range(6)] == [62, 62, 62, 63, 7, 64], "the costs follow")

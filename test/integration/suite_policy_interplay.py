@@ -6,7 +6,7 @@ import json
 from harness import MERGE, SCHEDULER, case, check, check_equal, wait_until
 from suite_cpus import check_pinned
 from suite_nodes import CLAIM, MEM, T4, Nodes, gpu_node, wait_running
-from suite_policy import COST, definition, policy_path, pool, put_policy, status_of, unit_of
+from suite_policy import COST, definition, policy_path, pool, put_policy, status_of, unit_of, wait_in_force
 
 VIRTUAL = "pi-v"
 
@@ -37,6 +37,7 @@ def interplay(suite):
 
     # Room for three on the first card; its unit has eight GiB.
     put_policy(c, ns, "share", [pool("pi-a", maxResources={MEM: "8"}), pool("pi-b")], {"app": "share"})
+    wait_in_force(c, ns, "share")
     replicas(c, ns, "share", 4, {"limits": {MEM: 4, "cpu": "1"}})
     first, second = by_unit(wait_running(c, ns, "app=share", 4), 2)
     check_equal((len(first), len(second)), (2, 2), "pods by unit")
@@ -48,6 +49,7 @@ def interplay(suite):
 
     # Pinned: at most four CPUs of the first unit, though it has more.
     put_policy(c, ns, "pinned", [pool("pi-a", maxResources={"cpu": "4"}), pool("pi-b")], {"app": "pinned"})
+    wait_in_force(c, ns, "pinned")
     replicas(c, ns, "pinned", 3, {"limits": {"cpu": "2", "memory": "64Mi"}}, annotations={"cpuset-scheduler": "true"})
     first, second = by_unit(wait_running(c, ns, "app=pinned", 3), 2)
     check_equal((len(first), len(second)), (2, 1), "pods by unit")
@@ -57,6 +59,7 @@ def interplay(suite):
 
     # A gang over a real and a virtual unit: whole, or not at all.
     put_policy(c, ns, "gang", [pool("pi-a", max=1), pool(VIRTUAL, "eci", max=2)], {"app": "gang"})
+    wait_in_force(c, ns, "gang")
     gang = {"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "4"}
     replicas(c, ns, "gang", 4, {"limits": {"cpu": "1"}}, labels=gang)
     names = wait_until(lambda: [p["metadata"]["name"] for p in c.pods(ns) if p["metadata"]["labels"]["app"] == "gang"], "its pods")

@@ -36,15 +36,22 @@ static const struct kind_column group_columns[] = {
 const struct kind kind_pod_groups = POD_GROUP("scheduling.sigs.k8s.io");
 const struct kind kind_pod_groups_x = POD_GROUP("scheduling.x-k8s.io");
 
-static const struct kind_column plain_columns[] = {COLUMN_NAME, COLUMN_AGE, COLUMN_END};
+static const struct kind_column policy_columns[] = {
+    COLUMN_NAME,
+    COLUMN_PATH("Phase", "string", "status.phase"),
+    COLUMN_PATH("Pods", "string", "status.summary"),
+    COLUMN_PATH("Waiting", "integer", "status.waiting"),
+    COLUMN_AGE,
+    COLUMN_END};
 const struct kind kind_resource_policies = {
     KIND_IN("scheduling.alibabacloud.com", "v1alpha1", "ResourcePolicy", "resourcepolicies",
             "resourcepolicy"),
+    .short_names = WORDS("rp"),
     .update_needs_version = true,
     .namespaced = true,
     .has_status = true,
     .has_generation = true,
     .custom = true,
-    .columns = plain_columns,
+    .columns = policy_columns,
     .validate = kinds_plain_validate,
 };

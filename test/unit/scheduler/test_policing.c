@@ -71,11 +71,12 @@ static void a_status_is_written_when_it_has_changed(void **state)
     drive_kit_await(&k, "PATCH", "/resourcepolicies/p/status", 1);
     expect_int(
         "both units are empty", 1,
-        shell_count(k.twin, "PATCH",
-                    "{\"metadata\":{\"uid\":\"u-p\"},\"status\":{\"phase\":\"InForce\","
-                    "\"message\":\"\",\"waiting\":0,\"units\":[{\"unit\":0,\"resource\":"
-                    "\"ecs\",\"pods\":0,\"max\":1},{\"unit\":1,\"resource\":\"ecs\",\"pods\":"
-                    "0}]}}"));
+        shell_count(
+            k.twin, "PATCH",
+            "{\"metadata\":{\"uid\":\"u-p\"},\"status\":{\"phase\":\"InForce\","
+            "\"message\":\"\",\"waiting\":0,\"summary\":\"ecs 0/1, ecs 0\",\"units\":[{\"unit\":0,\"resource\":"
+            "\"ecs\",\"pods\":0,\"max\":1},{\"unit\":1,\"resource\":\"ecs\",\"pods\":"
+            "0}]}}"));
     POLICY("p", UNIT("a", ",\"max\":1") "," UNIT("b", "")); /* as our own write comes back */
     PUT(.name = "x", .labels = APP, .c = {{.cpu_milli = 1000}});
     PUT(.name = "y", .labels = APP, .c = {{.cpu_milli = 1000}});
