@@ -67,8 +67,10 @@ static void clear(struct pipeline_choice *out)
 /* That there is no virtual node is a reason of its own. */
 static bool lacks_virtual(const struct plugin_ask *ask)
 {
+    int burst = ask->class->burst;
     return ask->cluster->virtual_nodes == 0 &&
-           (ask->class->burst == BURST_REAL_FIRST || ask->class->burst == BURST_VIRTUAL_ONLY);
+           (burst == BURST_REAL_FIRST || burst == BURST_VIRTUAL_ONLY ||
+            (burst == BURST_BY_POLICY && policies_goes_virtual(ask->pod)));
 }
 
 static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_choice *out)
