@@ -22,6 +22,7 @@
 #     headers it includes.
 #   - VARIANT (or V) is the build directory and its flags: release asan tsan cover fuzz.
 #     BUILD moves all of them elsewhere. Nothing is written outside BUILD.
+#   - ARCH=arm64 on another machine cross-compiles into build/VARIANT-arm64, with libraries of that architecture in build/sysroot-arm64.
 #   - CC is gcc or clang; a change of compiler or flags rebuilds. WERROR=1 or CI=true adds -Werror.
 #   - Whatever a target needs from Debian is installed first by test/tools/deps.
 #   - Tests run in the root of the tree with BUILD_DIR=build/VARIANT in the environment, and every
@@ -42,8 +43,23 @@ ifeq (0,$(MAKELEVEL))
 MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
+HOST_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
+ARCH ?= $(HOST_ARCH)
 B   := $(BUILD)/$(VARIANT)
 GEN := $(BUILD)/gen
+# For another architecture: a compiler of its own and its libraries in a directory, nothing of this machine's.
+ifneq ($(ARCH),$(HOST_ARCH))
+ifneq ($(ARCH),arm64)
+$(error ARCH is '$(ARCH)'; it can be $(HOST_ARCH), which is this machine, or arm64)
+endif
+B       := $(BUILD)/$(VARIANT)-$(ARCH)
+CROSS   := aarch64-linux-gnu-
+SYSROOT := $(abspath $(BUILD)/sysroot-$(ARCH))
+override CC := $(CROSS)gcc --sysroot=$(SYSROOT)
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig:$(SYSROOT)/usr/share/pkgconfig pkg-config
+export CROSS SYSROOT
+endif
+PKG_CONFIG ?= pkg-config
 
 # ---- flags, by variant --------------------------------------------------------------------------
 ifeq (default,$(origin CC))
@@ -75,7 +91,7 @@ COMMON  := -std=c11 -D_GNU_SOURCE -I. -I$(GEN) -pthread $(MODE) $(CFLAGS)
 LINKING := -pthread $(MODE) $(MODE_LINK) -Wl,--as-needed $(LDFLAGS)
 
 # Asked for when the first recipe needs them, which is after deps has installed the packages.
-pkg = $(eval $1 := $(shell pkg-config --libs $2))$($1)
+pkg = $(eval $1 := $(shell $(PKG_CONFIG) --libs $2))$($1)
 LIBS_base = $(call pkg,PKG_BASE,yyjson yaml-0.1 libmicrohttpd gnutls libcurl)
 LIBS_webhook = $(call pkg,PKG_WEBHOOK,openssl)
 # grpc's .pc file lists a hundred absl libraries that only a static link needs.
@@ -125,7 +141,7 @@ FAKES  := $(B)/lib/libnvidia-ml.so.1 $(B)/lib/alone/libnvidia-ml.so.1 $(B)/lib/l
 OBJS   := $(call obj,$(C_SRC) $(GEN_SRC))
 
 KEY  := $(shell cksum <test/tools/deps | cut -d' ' -f1)
-deps = $(BUILD)/deps/$1-$(KEY)
+deps = $(BUILD)/deps/$1-$(KEY) $(if $(CROSS),$(SYSROOT)/complete-$(KEY))
 Q    := $(if $(VERBOSE),,@)
 say   = @echo "  $1"
 
@@ -185,13 +201,20 @@ install: $(BINS) $(PRELOAD) ## install the programs below DESTDIR/PREFIX (releas
 	@install -m 644 LICENSE $(wildcard README.md) $(DESTDIR)$(PREFIX)/share/doc/cosched/
 
 .PHONY: images
-images: $(BINS) $(PRELOAD) ## the three container images as OCI archives in build/VARIANT/images, without a Docker daemon; prints their sizes
-	@deploy/images $(B) $(B)/images
+images: $(BINS) $(PRELOAD) ## the three container images as OCI archives in build/VARIANT/images, without a Docker daemon; prints their sizes (ARCH=arm64)
+	@deploy/images $(B) $(B)/images $(ARCH)
+
+# The cluster and the tests are this machine's, the programs arm64's under qemu-user; not in CI.
+.PHONY: test-arm64
+test-arm64: | $(call deps,arm64) $(call deps,test) ## walk-throughs on cosched-local with the programs of arm64, cross-compiled, under qemu (ARGS=...)
+	@$(MAKE) all
+	@$(MAKE) all ARCH=arm64
+	@test/tools/run-foreign $(BUILD)/$(VARIANT) $(BUILD)/$(VARIANT)-arm64 $(BUILD)/sysroot-arm64 $(or $(ARGS),--filter 'suite_nodes|suite_hardware')
 
 .PHONY: krew
 krew: $(B)/bin/kubectl-inspect-cgpu ## kubectl-inspect-cgpu as an archive and a krew manifest, to be downloaded from KREW_URI
 	$(if $(KREW_URI),,$(error KREW_URI says where the archive will be downloaded from))
-	@deploy/krew $(B) $(B)/krew $(KREW_URI)
+	@deploy/krew $(B) $(B)/krew $(KREW_URI) $(ARCH)
 
 .PHONY: manifests
 manifests: $(BINS) ## deploy/manifests and the chart's schema, from deploy/chart and the programs' options
@@ -209,6 +232,10 @@ deps-e2e: $(call deps,e2e)
 
 $(BUILD)/deps/%-$(KEY):
 	@DEPS_STAMPS=$(BUILD)/deps test/tools/deps $*
+ifdef CROSS
+$(SYSROOT)/complete-$(KEY): $(BUILD)/deps/$(ARCH)-$(KEY)
+	@DEPS_STAMPS=$(BUILD)/deps test/tools/sysroot $(ARCH) $(SYSROOT) && touch $@
+endif
 
 # ---- quality ------------------------------------------------------------------------------------
 lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang-format, clang-tidy, shellcheck, chart and manifests, layers
@@ -298,7 +325,7 @@ define ARCHIVE # name
 $(B)/lib$1.a: $(call obj,$(SRC_$1)) $(B)/sources
 	$$(call say,AR $$@)
 	@rm -f $$@
-	$$(Q)ar rcs $$@ $$(filter %.o,$$^)
+	$$(Q)$(CROSS)ar rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach n,$(LAYERS) $(PROGRAMS) local test,$(eval $(call ARCHIVE,$n)))
 

@@ -10,11 +10,16 @@
 # ${COSCHED_CACHE:-${XDG_CACHE_HOME:-~/.cache}/cosched}/k8s-VERSION/bin. A program appears there only
 # when it is complete, and a lock keeps two builds from running at once. helm has a version and a directory
 # of its own (helm-VERSION/bin); with KUBEBUILDER_ASSETS set it is taken from there if it is there.
+#
+# K8S_VERSION=v1.33.13 is an older one; each minor version that can be built has its module, build/kubernetes-MINOR.
 set -euo pipefail
 
-VERSION=v1.36.4
+NEWEST=v1.36.4
+VERSION=${K8S_VERSION:-$NEWEST}
 HELM_VERSION=v3.22.0
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+MODULE=kubernetes
+if [ "$VERSION" != "$NEWEST" ]; then MODULE=kubernetes-${VERSION%.*}; fi
 CACHE=${COSCHED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cosched}
 BIN=$CACHE/k8s-$VERSION/bin
 ALL=(etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kubelet)
@@ -47,13 +52,13 @@ use_assets() {
 
 link_flags() {
   local v=k8s.io/component-base/version
-  echo "-s -w -X $v.gitVersion=$VERSION -X $v.gitMajor=1 -X $v.gitMinor=36 -X $v.gitTreeState=clean" \
+  echo "-s -w -X $v.gitVersion=$VERSION -X $v.gitMajor=1 -X $v.gitMinor=$(echo "$VERSION" | cut -d. -f2) -X $v.gitTreeState=clean" \
     "-X $v.gitCommit=0000000000000000000000000000000000000000 -X $v.buildDate=1970-01-01T00:00:00Z" \
     "-X helm.sh/helm/v3/internal/version.version=$HELM_VERSION"
 }
 
 go_build() { # go_build PROGRAM OUT
-  local module=kubernetes package=k8s.io/kubernetes/cmd/$1 toolchain=local
+  local module=$MODULE package=k8s.io/kubernetes/cmd/$1 toolchain=local
   case $1 in
   etcd) module=etcd package=go.etcd.io/etcd/server/v3 ;;
   helm) module=helm package=helm.sh/helm/v3/cmd/helm ;;
@@ -116,6 +121,8 @@ stop_build() {
 main() {
   local programs=("$@") program
   [ "$#" -gt 0 ] || programs=("${ALL[@]}")
+  grep -qs "^require k8s.io/kubernetes $VERSION\$" "$HERE/build/$MODULE/go.mod" ||
+    die "K8S_VERSION is '$VERSION'; there are:$(sed -n 's/^require k8s.io\/kubernetes / /p' "$HERE"/build/kubernetes*/go.mod | tr -d '\n')"
   for program in "${programs[@]}"; do
     if [ "$program" = helm ] && [ "$#" -gt 1 ]; then die "helm is built alone"; fi
     [ -n "${SECONDS_COLD[$program]:-}" ] || die "no such program: $program (there are ${ALL[*]})"
