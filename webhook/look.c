@@ -35,9 +35,9 @@ const char *look_ns_label(const struct look *l, const char *key)
 
 /* ---- containers and amounts ----------------------------------------------------------------- */
 
-static const char *const container_lists[] = {"containers", "initContainers"};
-static const char *const amount_lists[] = {"limits", "requests"};
-enum { CONTAINER_LISTS = 2, AMOUNT_LISTS = 2 };
+const char *const look_container_lists[] = {"containers", "initContainers", NULL};
+const char *const look_amount_lists[] = {"limits", "requests", NULL};
+enum { CONTAINER_LISTS = 2 };
 
 bool look_next_container(const struct look *l, struct look_container *c)
 {
@@ -51,7 +51,7 @@ bool look_next_container(const struct look *l, struct look_container *c)
         }
         if (c->lists_begun_ == CONTAINER_LISTS)
             return false;
-        c->list = container_lists[c->lists_begun_++];
+        c->list = look_container_lists[c->lists_begun_++];
         c->it_ = json_iter(json_get(l->spec, c->list));
         c->value = NULL;
     }
@@ -69,11 +69,22 @@ const char *look_amount_path(const struct look *l, const struct look_container *
                         resource);
 }
 
-bool look_read_milli(json *v, int64_t *milli)
+static bool read_milli(json *v, int64_t *milli, struct error *err)
 {
     const char *text = json_str(v) ? json_str(v) : json_number_text(v);
-    return text &&
-           quantity_parse(text, strlen(text), QUANTITY_MILLI, QUANTITY_UP, milli, NULL) == 0;
+    return text && quantity_parse(text, strlen(text), QUANTITY_MILLI, QUANTITY_UP, milli, err) == 0;
+}
+
+bool look_read_milli(json *v, int64_t *milli)
+{
+    return read_milli(v, milli, NULL);
+}
+
+bool look_is_too_large(json *v)
+{
+    struct error err = ERROR_INIT;
+    int64_t milli = 0;
+    return !read_milli(v, &milli, &err) && err.code == ERROR_RANGE;
 }
 
 bool look_read_whole(json *v, int64_t *whole)
@@ -95,9 +106,9 @@ static bool is_asked(json *v)
 static void find_asked(struct look *l)
 {
     for (struct look_container c = {0}; look_next_container(l, &c);)
-        for (size_t i = 0; i < AMOUNT_LISTS; i++)
+        for (const char *const *list = look_amount_lists; *list; list++)
             for (int r = 0; r < LOOK_GPUS; r++)
-                if (is_asked(look_amount(c.value, amount_lists[i], look_gpu_names[r])))
+                if (is_asked(look_amount(c.value, *list, look_gpu_names[r])))
                     l->asks[r] = true;
 }
 
@@ -113,12 +124,12 @@ bool look_asks_gpu(const struct look *l)
 static int read_labels(struct look *l, const char *member, struct labels *out, struct error *err)
 {
     json *map = json_get(l->metadata, member);
-    size_t before = l->verdict->refusals.len + l->verdict->refusals.left_out;
+    size_t before = look_refusals(l);
     for (struct json_iter it = json_iter(map); json_next(&it);)
         if (it.key && !json_str(it.value))
             look_refuse(l, "metadata.%s[%s]: %s is not a string; write it in quotes", member,
                         it.key, look_quote_json(l, it.value));
-    if (l->verdict->refusals.len + l->verdict->refusals.left_out > before)
+    if (look_refusals(l) > before)
         return 0;
     if (labels_decode(map, l->arena, out, err) < 0)
         return error_wrap(err, "metadata.%s", member);
@@ -194,6 +205,11 @@ void look_refuse(struct look *l, const char *fmt, ...)
     va_start(ap, fmt);
     say_to(l, &l->verdict->refusals, RULES_REFUSAL_BYTES, fmt, ap);
     va_end(ap);
+}
+
+size_t look_refusals(const struct look *l)
+{
+    return l->verdict->refusals.len + l->verdict->refusals.left_out;
 }
 
 static void close_sentences(struct look *l, struct rules_sentences *s)

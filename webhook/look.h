@@ -59,6 +59,8 @@ struct look_container {
     struct json_iter it_;
 };
 bool look_next_container(const struct look *l, struct look_container *c);
+extern const char *const look_container_lists[]; /* "containers", "initContainers", NULL */
+extern const char *const look_amount_lists[];    /* "limits", "requests", NULL */
 /* container.resources.<list>.<resource>, or NULL */
 json *look_amount(json *container, const char *list, const char *resource);
 /* "spec.containers[0].resources.limits[nvidia.com/gpu]" */
@@ -67,7 +69,10 @@ const char *look_amount_path(const struct look *l, const struct look_container *
 /* In thousandths, rounded up: false when it is no quantity, or too large for us to count. */
 bool look_read_milli(json *v, int64_t *milli);
 bool look_read_whole(json *v, int64_t *whole);
+bool look_is_too_large(json *v);          /* a quantity, but more than we count */
 bool look_asks_gpu(const struct look *l); /* any of the four resources */
+/* Refusals so far, those that found no place included. */
+size_t look_refusals(const struct look *l);
 
 /* A sentence: path first, then what is there, then what to write. Bounded, printable. */
 void look_warn(struct look *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -54,8 +54,12 @@ static bool asks_burst(const struct look *l)
 
 static bool asks_eci(const struct look *l)
 {
-    return str_eq(look_label(l, NAME_LABEL_ECI), "true") ||
-           str_eq(look_ns_label(l, NAME_LABEL_ECI), "true");
+    return str_eq(look_label(l, NAME_LABEL_ECI), "true");
+}
+
+static bool is_in_eci(const struct look *l)
+{
+    return str_eq(look_ns_label(l, NAME_LABEL_ECI), "true");
 }
 
 static bool is_enabled(const struct look *l)
@@ -75,20 +79,25 @@ static bool has_policy(const struct look *l)
     return is_enabled(l) && rules_burst_policy(l) != NULL;
 }
 
-static const struct {
+/* Who asks: the pod, for cards or for something else; or its namespace or a policy, while the pod itself says nothing to us. */
+enum asker { BY_CARDS, BY_POD, BY_OTHERS };
+
+static const struct trigger {
     const char *name;
     bool (*holds)(const struct look *l);
+    enum asker by;
 } triggers[] = {
-    {"gpu-mem", asks_gpu_mem},
-    {"gpu-core", asks_gpu_core},
-    {"gpu", asks_gpu},
-    {"gang", in_gang},
-    {"gpu-topology", in_topology_job},
-    {"cpuset", asks_cpuset},
-    {"burst", asks_burst},
-    {"eci", asks_eci},
-    {"nvidia", asks_nvidia},
-    {"policy", has_policy},
+    {"gpu-mem", asks_gpu_mem, BY_CARDS},
+    {"gpu-core", asks_gpu_core, BY_CARDS},
+    {"gpu", asks_gpu, BY_CARDS},
+    {"gang", in_gang, BY_POD},
+    {"gpu-topology", in_topology_job, BY_POD},
+    {"cpuset", asks_cpuset, BY_POD},
+    {"burst", asks_burst, BY_POD},
+    {"eci", asks_eci, BY_POD},
+    {"eci", is_in_eci, BY_OTHERS},
+    {"nvidia", asks_nvidia, BY_OTHERS},
+    {"policy", has_policy, BY_OTHERS},
 };
 
 static bool is_daemon(const struct look *l)
@@ -113,11 +122,17 @@ static bool is_placed(const struct look *l)
     return is_daemon(l) || *str_or_empty(json_get_str(l->spec, "nodeName")) != '\0';
 }
 
-static const char *find_trigger(const struct look *l)
+/* What our scheduler cannot place is not taken over by the wish of a namespace or a policy: the pod was fine. */
+static bool has_claims(const struct look *l)
+{
+    return json_len(json_get(l->spec, "resourceClaims")) > 0;
+}
+
+static const struct trigger *find_trigger(const struct look *l)
 {
     for (size_t i = 0; i < sizeof triggers / sizeof triggers[0]; i++)
-        if (triggers[i].holds(l))
-            return triggers[i].name;
+        if (triggers[i].holds(l) && !(triggers[i].by == BY_OTHERS && has_claims(l)))
+            return &triggers[i];
     return NULL;
 }
 
@@ -129,7 +144,8 @@ void rules_decide(struct look *l)
     const char *ns = l->context->ns;
     l->home = str_eq(ns, KUBE_SYSTEM) || (l->config->own_ns && str_eq(ns, l->config->own_ns));
     bool banned = is_banned(l);
-    l->trigger = banned || is_placed(l) ? NULL : find_trigger(l);
+    const struct trigger *t = banned || is_placed(l) ? NULL : find_trigger(l);
+    l->trigger = t ? t->name : NULL;
     l->inject = l->trigger && is_free && !named;
     l->ours = l->inject || named;
     l->judged = l->ours || (is_free && !banned);
@@ -137,9 +153,62 @@ void rules_decide(struct look *l)
 
 /* ---- what cannot be -------------------------------------------------------------------------- */
 
+/* A list where a map belongs: where no API server has typed the object yet nobody else would say it, and every rule would read nothing there. */
+static void check_shape(struct look *l)
+{
+    for (const char *const *list = look_container_lists; l->judged && *list; list++) {
+        json *v = json_get(l->spec, *list);
+        if (v && !json_is_null(v) && !json_is_array(v))
+            look_refuse(l, "spec.%s: %s is no list of containers; write - name: below it", *list,
+                        look_quote_json(l, v));
+    }
+    for (struct look_container c = {0}; l->judged && look_next_container(l, &c);)
+        for (const char *const *list = look_amount_lists; *list; list++) {
+            json *v = json_get(json_get(c.value, "resources"), *list);
+            if (v && !json_is_null(v) && !json_is_object(v))
+                look_refuse(l,
+                            "spec.%s[%zu].resources.%s: %s is no map of resources; write cpu: "
+                            "\"4\" and the like below it",
+                            c.list, c.index, *list, look_quote_json(l, v));
+        }
+}
+
+/* What the pod asks for needs a scheduler, and it has none: each subject that cares says so itself, but for these. */
+static void check_placed(struct look *l)
+{
+    const char *node = str_or_empty(json_get_str(l->spec, "nodeName"));
+    if (l->ours || !l->judged || !is_placed(l))
+        return;
+    const struct trigger *t = find_trigger(l);
+    if (!t || t->by != BY_POD)
+        return;
+    if (*node == '\0')
+        look_warn(
+            l,
+            "spec.schedulerName: is not put in for a DaemonSet, and without it nobody sees to "
+            "its %s; write %s",
+            t->name, l->config->scheduler);
+    else if (!asks_cpuset(l))
+        look_warn(l,
+                  "spec.nodeName: %s is set, so no scheduler sees to the pod's %s; write "
+                  "nodeSelector or node affinity instead",
+                  look_quote(l, node), t->name);
+}
+
+static void check_inject(struct look *l)
+{
+    const char *text = look_annotation(l, NAME_INJECT);
+    if (l->judged && text && !str_eq(text, "false") && !str_eq(text, "true"))
+        look_warn(l,
+                  "metadata.annotations[" NAME_INJECT
+                  "]: %s is not known and means nothing; write \"false\" to keep cosched out of "
+                  "the pod",
+                  look_quote(l, text));
+}
+
 static void (*const checks[])(struct look *l) = {
-    rules_gpu_check,    rules_env_check,   rules_gang_check,
-    rules_cpuset_check, rules_burst_check, rules_place_check,
+    check_shape,      check_inject,       check_placed,      rules_gpu_check,   rules_env_check,
+    rules_gang_check, rules_cpuset_check, rules_burst_check, rules_place_check,
 };
 
 void rules_check(struct look *l)

@@ -32,19 +32,21 @@ const struct rules_policy *rules_burst_policy(const struct look *l)
     return first;
 }
 
-static void check_with_policy(struct look *l, const char *wish)
+/* key: "annotations[...]" or "labels[...]" */
+static void check_with_policy(struct look *l, const char *key, const char *wish)
 {
     const struct rules_policy *p = rules_burst_policy(l);
     if (p)
         look_refuse(l,
-                    "metadata.annotations[" NAME_ANN_BURST
-                    "]: %s does not go together with ResourcePolicy %s/%s, which selects this pod; "
-                    "remove the annotation, or name the units in the policy",
-                    look_quote(l, wish), p->ns, p->name);
+                    "metadata.%s: %s does not go together with ResourcePolicy %s/%s, which selects "
+                    "this pod; remove the %s, or name the units in the policy",
+                    key, look_quote(l, wish), p->ns, p->name,
+                    str_starts(key, "labels") ? "label" : "annotation");
     else if (l->context->policies_known == RULES_NOT_YET)
-        look_warn(l, "metadata.annotations[" NAME_ANN_BURST
-                     "]: whether a ResourcePolicy selects this pod too could not be checked, they "
-                     "are not listed yet");
+        look_warn(l,
+                  "metadata.%s: whether a ResourcePolicy selects this pod too could not be "
+                  "checked, they are not listed yet",
+                  key);
 }
 
 void rules_burst_check(struct look *l)
@@ -58,8 +60,11 @@ void rules_burst_check(struct look *l)
                   "metadata.labels[" NAME_LABEL_ECI
                   "]: %s means nothing; write \"true\" for virtual nodes only",
                   look_quote(l, eci));
-    if (*str_or_empty(wish) == '\0')
+    if (*str_or_empty(wish) == '\0') {
+        if (str_eq(eci, "true"))
+            check_with_policy(l, "labels[" NAME_LABEL_ECI "]", eci);
         return;
+    }
     if (!str_eq(wish, "eci") && !str_eq(wish, "eci_only")) {
         look_refuse(l,
                     "metadata.annotations[" NAME_ANN_BURST
@@ -71,5 +76,5 @@ void rules_burst_check(struct look *l)
         look_warn(l, "metadata.annotations[" NAME_ANN_BURST
                      "]: 'eci' is real nodes first, but label " NAME_LABEL_ECI
                      ": \"true\" is virtual nodes only, which counts; remove one of them");
-    check_with_policy(l, wish);
+    check_with_policy(l, "annotations[" NAME_ANN_BURST "]", wish);
 }

@@ -11,6 +11,8 @@ static bool is_pinned(const char *wish)
     return str_eq(wish, "true") || str_eq(wish, "required");
 }
 
+enum { CPUS_MOST = 4096 }; /* beyond it a suffix was meant otherwise */
+
 static void check_cpus(struct look *l)
 {
     for (struct look_container c = {0}; look_next_container(l, &c);) {
@@ -28,6 +30,11 @@ static void check_cpus(struct look *l)
                         "spec.%s[%zu].resources.limits.cpu: %s is not a whole number of CPUs, "
                         "which " NAME_ANN_CPUSET_SCHEDULER " needs; write an integer from 1 on",
                         c.list, c.index, look_quote_json(l, limit));
+        else if (cpus > CPUS_MOST)
+            look_warn(l,
+                      "spec.%s[%zu].resources.limits.cpu: %s is %lld CPUs, more than any node has; "
+                      "write an integer such as 4",
+                      c.list, c.index, look_quote_json(l, limit), (long long)cpus);
     }
 }
 
@@ -76,7 +83,7 @@ static void check_numa_member(struct look *l, const char *key, json *value)
                 l, NUMA ": singleNUMANodeExclusive %s is not known; write Required or Preferred",
                 look_quote_json(l, value));
     } else {
-        look_warn(l, NUMA ": %s is not known and means nothing", look_quote(l, key));
+        look_warn(l, NUMA ": %s is not known and means nothing; remove it", look_quote(l, key));
     }
 }
 

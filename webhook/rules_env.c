@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * rules_env - variables that the device plugin sets. A pod's own environment wins over the plugin's, so a pod that sets them itself has found a way out of
- * its share. Except at home, where the device plugin itself
- * runs, it is judged whatever scheduler or opt-out the pod names, when it asks for a resource that only our plugin serves. A container that is added later for
+ * its share. Except at home, where the device plugin itself runs, it is judged whatever scheduler or opt-out the pod names, when it asks for a resource that only our plugin serves. A container that is added later for
  * debugging gets nothing from the plugin; the container runtime gives it the cards that it names, which is the same way out.
  */
 #include "lib/base/str.h"
@@ -60,6 +59,30 @@ static void check_variable(struct look *l, const struct look_container *c, json 
                   c->list, c->index, value_of(l, variable));
 }
 
+/* All keys of a ConfigMap or Secret, with a prefix: what they are called there is not seen here. */
+static void check_source(struct look *l, const struct look_container *c, size_t index,
+                         const char *prefix)
+{
+    if (is_plugin_env(prefix))
+        look_refuse(l,
+                    "spec.%s[%zu].envFrom[%zu].prefix: %s begins the names that the device plugin "
+                    "sets for the pod's share, and would win over them; write another prefix",
+                    c->list, c->index, index, look_quote(l, prefix));
+    else if (*prefix != '\0' && str_starts(NAME_ENV_VISIBLE, prefix))
+        look_warn(l,
+                  "spec.%s[%zu].envFrom[%zu].prefix: %s must not make " NAME_ENV_VISIBLE
+                  " of a key, which would win over the device plugin's; write another prefix",
+                  c->list, c->index, index, look_quote(l, prefix));
+}
+
+static void check_sources(struct look *l, const struct look_container *c)
+{
+    json *sources = json_get(c->value, "envFrom");
+    size_t i = 0;
+    for (struct json_iter it = json_iter(sources); json_next(&it); i++)
+        check_source(l, c, i, str_or_empty(json_get_str(it.value, "prefix")));
+}
+
 /* Has it cards from our plugin? */
 static bool is_served(const struct look *l)
 {
@@ -98,5 +121,7 @@ void rules_env_check(struct look *l)
         json *env = json_get(c.value, "env");
         for (struct json_iter it = json_iter(env); json_next(&it);)
             check_variable(l, &c, it.value, served);
+        if (served)
+            check_sources(l, &c);
     }
 }

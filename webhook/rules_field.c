@@ -68,6 +68,6 @@ void rules_field_known(struct look *l, json *object, const char *path, const cha
         for (size_t i = 0; names[i]; i++)
             known = known || str_eq(it.key, names[i]);
         if (!known && it.key)
-            look_warn(l, "%s.%.80s: is not known and means nothing", path, it.key);
+            look_warn(l, "%s.%.80s: is not known and means nothing; remove it", path, it.key);
     }
 }

@@ -136,7 +136,8 @@ static void check_lists(struct look *l, const char *own)
                 " as well",
                 keys[i], look_quote(l, text));
         else if (gang_read_list(text, own, l->arena, &names, &len, &why) < 0)
-            look_refuse(l, "metadata.annotations[%s]: %s", keys[i], why.text);
+            look_refuse(l, "metadata.annotations[%s]: %s; write each gang once, %s among them",
+                        keys[i], why.text, own);
     }
 }
 
@@ -156,8 +157,10 @@ static void check_match(struct look *l, const char *own)
                         "waiting-and-running or only-waiting",
                         keys[i].where, keys[i].key, look_quote(l, text));
         else if (text && !own)
-            look_warn(l, "metadata.%s[%s]: %s means nothing in a pod without a gang", keys[i].where,
-                      keys[i].key, look_quote(l, text));
+            look_warn(l,
+                      "metadata.%s[%s]: %s means nothing in a pod without a gang; remove it, or "
+                      "write label " NAME_LABEL_GANG_NAME,
+                      keys[i].where, keys[i].key, look_quote(l, text));
     }
 }
 
@@ -169,7 +172,7 @@ static void check_compute(struct look *l)
         look_warn(l,
                   "metadata.labels[" NAME_LABEL_GPU_MODEL_SERIES
                   "]: is missing while " NAME_LABEL_COMPUTE_CLASS
-                  " is %s; any series of GPU may be given",
+                  " is %s; write it, or any series of GPU may be given",
                   class);
 }
 
@@ -210,7 +213,7 @@ void rules_gang_check(struct look *l)
 {
     if (!l->judged)
         return;
-    size_t before = l->verdict->refusals.len + l->verdict->refusals.left_out;
+    size_t before = look_refusals(l);
     const char *name = rules_gang_name(l);
     const char *own = name && *l->context->ns != '\0'
                           ? arena_printf(l->arena, "%s/%s", l->context->ns, name)
@@ -220,7 +223,7 @@ void rules_gang_check(struct look *l)
     check_lists(l, own);
     check_match(l, own);
     check_compute(l);
-    if (l->verdict->refusals.len + l->verdict->refusals.left_out > before)
+    if (look_refusals(l) > before)
         return;
     struct gang_ref gang;
     struct error err = ERROR_INIT;

@@ -36,21 +36,54 @@ static void check_percent(struct look *l, const char *path, int64_t percent)
                     (long long)percent, (long long)below, (long long)above);
 }
 
-static void check_amount(struct look *l, const char *path, enum look_gpu resource, json *value)
+/* Amounts of memory are written in bytes everywhere else in Kubernetes: 5Gi is told from 5 by its size. */
+static void check_most(struct look *l, const char *path, enum look_gpu resource, json *value,
+                       int64_t whole)
 {
-    int64_t whole = 0;
-    if (!look_read_whole(value, &whole) || whole < 0)
-        look_refuse(l, "%s: %s is not a whole number of %s; write an integer such as %s", path,
-                    look_quote_json(l, value), words[resource].unit, words[resource].sample);
-    else if (whole == 0)
-        look_warn(l, "%s: 0 asks for nothing; remove it, or write an integer such as %s", path,
-                  words[resource].sample);
-    else if (resource == LOOK_CORE)
-        check_percent(l, path, whole);
-    else if (whole > words[resource].most)
+    const int64_t gib = INT64_C(1) << 30;
+    if (whole <= words[resource].most)
+        return;
+    if (resource == LOOK_MEM && whole >= gib / 1024)
+        look_refuse(l, "%s: %s is %lld GiB, as the resource counts GiB and not bytes; write %lld",
+                    path, look_quote_json(l, value), (long long)whole,
+                    (long long)num_max(1, whole / gib + (whole % gib > 0)));
+    else
         look_warn(l, "%s: %s is %lld %s, more than any node has; write an integer such as %s", path,
                   look_quote_json(l, value), (long long)whole, words[resource].unit,
                   words[resource].sample);
+}
+
+static void check_whole(struct look *l, const char *path, enum look_gpu resource, json *value,
+                        int64_t whole)
+{
+    if (whole == 0 && resource == LOOK_NVIDIA) /* not ours, and often a chart's default */
+        look_warn(l, "%s: 0 asks for nothing; remove it, or write an integer such as %s", path,
+                  words[resource].sample);
+    else if (whole <= 0)
+        look_refuse(l, "%s: %s is not positive; write an integer such as %s, or remove it", path,
+                    look_quote_json(l, value), words[resource].sample);
+    else if (resource == LOOK_CORE)
+        check_percent(l, path, whole);
+    else
+        check_most(l, path, resource, value, whole);
+}
+
+static void check_amount(struct look *l, const char *path, enum look_gpu resource, json *value)
+{
+    const char *unit = words[resource].unit;
+    int64_t milli = 0;
+    if (look_is_too_large(value))
+        look_refuse(l, "%s: %s is more than can be counted in %s; write an integer such as %s",
+                    path, look_quote_json(l, value), unit, words[resource].sample);
+    else if (!look_read_milli(value, &milli) || milli % 1000 != 0)
+        look_refuse(l, "%s: %s is not a whole number of %s; write %s", path,
+                    look_quote_json(l, value), unit,
+                    milli > 1000 && resource != LOOK_CORE
+                        ? arena_printf(l->arena, "%lld or %lld", (long long)milli / 1000,
+                                       (long long)milli / 1000 + 1)
+                        : arena_printf(l->arena, "an integer such as %s", words[resource].sample));
+    else
+        check_whole(l, path, resource, value, milli / 1000);
 }
 
 static void check_both(struct look *l, const struct look_container *c, enum look_gpu resource)
@@ -134,25 +167,139 @@ static void check_kinds(struct look *l)
                     first_path(l, kinds[i]), look_gpu_names[kinds[0]]);
 }
 
-/* Devices claimed the other way are not in our ledger: the same card could be promised twice. */
+/* Parts of cards as NVIDIA's own plugin and DeviceClasses give them: the same card could be promised twice. */
+static bool is_foreign_gpu(const char *resource)
+{
+    return str_starts(resource, "nvidia.com/mig-") || str_starts(resource, "nvidia.com/gpu.") ||
+           str_starts(resource, NAME_RES_DEVICE_CLASS);
+}
+
+/* Looks like ours and is none: no node will ever have it. */
+static bool is_misspelt(const char *resource)
+{
+    for (int r = 0; r < LOOK_GPUS; r++)
+        if (str_eq(resource, look_gpu_names[r]))
+            return false;
+    return str_starts(resource, NAME_RES_GPU) && !str_eq(resource, NAME_RES_GPU_COUNT);
+}
+
+static bool asks_ours(const struct look *l)
+{
+    return l->asks[LOOK_MEM] || l->asks[LOOK_CORE] || l->asks[LOOK_GPU];
+}
+
+static void check_resource(struct look *l, const char *path, json *value, const char *resource)
+{
+    if (asks_ours(l) && is_foreign_gpu(resource))
+        look_refuse(l,
+                    "%s: %s of it does not go together with the GPU resources of this pod; write "
+                    "one of them",
+                    path, look_quote_json(l, value));
+    else if (l->ours && str_starts(resource, NAME_RES_DEVICE_CLASS))
+        look_refuse(l,
+                    "%s: %s devices of a DeviceClass, which %s cannot place; remove it, or write "
+                    "another schedulerName",
+                    path, look_quote_json(l, value), l->config->scheduler);
+    else if (is_misspelt(resource))
+        look_warn(l,
+                  "%s: is a resource that no node has; write " NAME_RES_GPU_MEM
+                  ", " NAME_RES_GPU_CORE " or " NAME_RES_GPU,
+                  path);
+}
+
+static void check_names(struct look *l)
+{
+    for (struct look_container c = {0}; look_next_container(l, &c);)
+        for (const char *const *list = look_amount_lists; *list; list++) {
+            json *amounts = json_get(json_get(c.value, "resources"), *list);
+            for (struct json_iter it = json_iter(amounts); json_next(&it);) {
+                if (!it.key || (!is_foreign_gpu(it.key) && !is_misspelt(it.key)))
+                    continue;
+                if (*list != look_amount_lists[0] && look_amount(c.value, "limits", it.key))
+                    continue; /* was told */
+                check_resource(
+                    l,
+                    look_amount_path(l, &c, *list,
+                                     arena_strndup(l->arena, it.key, strnlen(it.key, 80))),
+                    it.value, it.key);
+            }
+        }
+}
+
+/* A pod may ask as a whole for CPU and memory; the kubelet gives devices to containers. */
+static void check_pod_level(struct look *l)
+{
+    for (const char *const *list = look_amount_lists; *list; list++)
+        for (int r = 0; r < LOOK_GPUS; r++) {
+            json *value = look_amount(l->spec, *list, look_gpu_names[r]);
+            if (value)
+                look_refuse(l,
+                            "spec.resources.%s[%s]: %s cannot be given to a pod as a whole; write "
+                            "it into resources.limits of a container",
+                            *list, look_gpu_names[r], look_quote_json(l, value));
+        }
+}
+
+/* The scheduler places no claims (dynamic resource allocation): the pod would wait for ever. */
 static void check_claims(struct look *l)
 {
-    for (struct look_container c = {0}; look_next_container(l, &c);) {
-        json *limits = json_get(json_get(c.value, "resources"), "limits");
-        for (struct json_iter it = json_iter(limits); json_next(&it);)
-            if (str_starts(it.key, NAME_RES_DEVICE_CLASS))
-                look_refuse(l,
-                            "spec.%s[%zu].resources.limits[%.80s]: %s devices of a DeviceClass do "
-                            "not go together with the GPU resources of this pod; write one of them",
-                            c.list, c.index, it.key, look_quote_json(l, it.value));
+    size_t claims = json_len(json_get(l->spec, "resourceClaims"));
+    if (claims == 0)
+        return;
+    if (l->ours)
+        look_refuse(l,
+                    "spec.resourceClaims: has %zu, which %s cannot place; ask for GPUs in "
+                    "resources.limits and remove it, or write another schedulerName",
+                    claims, l->config->scheduler);
+    else if (asks_ours(l))
+        look_warn(l,
+                  "spec.resourceClaims: has %zu; a GPU that they claim is not seen by cosched, "
+                  "which gives this pod cards by its limits; claim other devices only",
+                  claims);
+}
+
+/* ---- nodes by their mode ---------------------------------------------------------------------- */
+
+static bool offers(enum gpu_mode mode, enum look_gpu resource)
+{
+    switch (resource) {
+    case LOOK_MEM:
+        return gpu_mode_is_shared(mode);
+    case LOOK_CORE:
+        return mode == GPU_MODE_CORE_MEM;
+    case LOOK_GPU:
+        return mode == GPU_MODE_TOPOLOGY;
+    default:
+        return mode == GPU_MODE_DEFAULT;
     }
-    json *claims = json_get(l->spec, "resourceClaims");
-    for (struct json_iter it = json_iter(claims); json_next(&it);)
-        look_warn(
-            l,
-            "spec.resourceClaims[%s]: a GPU that it claims is not seen by cosched, which gives "
-            "this pod cards by its limits; claim other devices only",
-            look_quote(l, str_or_empty(json_get_str(it.value, "name"))));
+}
+
+/* A pod that selects nodes by their mode: one that exists, and that offers what the pod asks for. */
+static void check_selector(struct look *l)
+{
+    static const char *const fitting[LOOK_GPUS] = {[LOOK_MEM] = "cgpu, core_mem, share or mps",
+                                                   [LOOK_CORE] = "core_mem",
+                                                   [LOOK_GPU] = "topology",
+                                                   [LOOK_NVIDIA] = "default"};
+    const char *text = json_get_str(json_get(l->spec, "nodeSelector"), NAME_LABEL_GPU_MODE);
+    enum gpu_mode mode = GPU_MODE_DEFAULT;
+    if (!text)
+        return;
+    if (!gpu_mode_parse(text, &mode)) {
+        look_warn(l,
+                  "spec.nodeSelector[" NAME_LABEL_GPU_MODE
+                  "]: %s is not a mode, so no node has it; write one of %s",
+                  look_quote(l, text), gpu_mode_names());
+        return;
+    }
+    for (int r = LOOK_GPUS - 1; r >= 0; r--)
+        if (l->asks[r] && !offers(mode, (enum look_gpu)r)) {
+            look_warn(l,
+                      "spec.nodeSelector[" NAME_LABEL_GPU_MODE
+                      "]: nodes in mode %s do not offer %s; write %s",
+                      text, look_gpu_names[r], fitting[r]);
+            return;
+        }
 }
 
 /* ---- gpu-count ------------------------------------------------------------------------------- */
@@ -207,7 +354,8 @@ static void check_count(struct look *l)
     else if (!l->asks[LOOK_MEM])
         look_warn(l,
                   "metadata.labels[" NAME_RES_GPU_COUNT
-                  "]: %s means nothing without limits[" NAME_RES_GPU_MEM "]",
+                  "]: %s means nothing without limits[" NAME_RES_GPU_MEM
+                  "]; write those, or remove it",
                   look_quote(l, text));
     else
         check_parts(l, cards);
@@ -237,9 +385,11 @@ void rules_gpu_check(struct look *l)
     for (struct look_container c = {0}; look_next_container(l, &c);)
         check_container(l, &c);
     check_kinds(l);
+    check_names(l);
+    check_pod_level(l);
     check_count(l);
-    if (!l->asks[LOOK_MEM] && !l->asks[LOOK_CORE] && !l->asks[LOOK_GPU])
-        return;
     check_claims(l);
-    check_scheduler(l);
+    check_selector(l);
+    if (asks_ours(l))
+        check_scheduler(l);
 }

@@ -7,7 +7,14 @@
 #include "lib/model/names.h"
 #include "webhook/rules_inside.h"
 
-static void check_annotations(struct look *own, const char *key)
+/* Of an object that was there before, what a request leaves as it is may be as it is: its finalizers and annotations are others' business. */
+static bool is_new(const struct look *own, json *before, const char *member, const char *key)
+{
+    const char *now = json_get_str(json_get(own->metadata, member), key);
+    return now && !str_eq(now, json_get_str(json_get(before, member), key));
+}
+
+static void check_annotations(struct look *own, json *before, const char *key)
 {
     const char *const lists[] = {NAME_ANN_GANG_GROUPS, NAME_ANN_GANG_KOORD_GROUPS};
     const char *const matches[] = {NAME_ANN_GANG_MATCH, NAME_ANN_GANG_KOORD_MATCH};
@@ -18,14 +25,18 @@ static void check_annotations(struct look *own, const char *key)
         enum gang_match match;
         const char *list = look_annotation(own, lists[i]);
         const char *text = look_annotation(own, matches[i]);
-        if (look_label(own, lists[i]))
+        if (is_new(own, before, "labels", lists[i]))
             look_refuse(own,
                         "metadata.labels[%s]: a label cannot hold a JSON list; write the list into "
                         "metadata.annotations[%s]",
                         lists[i], lists[i]);
-        if (list && gang_read_list(list, key, own->arena, &names, &len, &why) < 0)
-            look_refuse(own, "metadata.annotations[%s]: %s", lists[i], why.text);
-        if (text && gang_read_match(text, &match, NULL) < 0)
+        if (list && is_new(own, before, "annotations", lists[i]) &&
+            gang_read_list(list, key, own->arena, &names, &len, &why) < 0)
+            look_refuse(own,
+                        "metadata.annotations[%s]: %s; write each gang once, this one among them",
+                        lists[i], why.text);
+        if (text && is_new(own, before, "annotations", matches[i]) &&
+            gang_read_match(text, &match, NULL) < 0)
             look_refuse(own,
                         "metadata.annotations[%s]: %s is not known; write once-satisfied, "
                         "waiting-and-running or only-waiting",
@@ -33,17 +44,12 @@ static void check_annotations(struct look *own, const char *key)
     }
 }
 
-void rules_group_check(struct look *own, const struct rules_subject *s)
+static void check_spec(struct look *own, const struct rules_subject *s)
 {
     static const char *const known[] = {"minMember", "scheduleTimeoutSeconds", "minResources",
                                         NULL};
     json *spec = json_get(s->object, "spec");
-    const char *name = json_get_str(own->metadata, "name");
     int64_t n = 0;
-    if (s->old && json_equal(spec, json_get(s->old, "spec")) &&
-        json_equal(json_get(own->metadata, "annotations"),
-                   json_get(json_get(s->old, "metadata"), "annotations")))
-        return;
     json *least = json_get(spec, "minMember");
     if (!least || json_is_null(least))
         look_refuse(own, "spec.minMember: is missing; write how many pods must start together");
@@ -52,10 +58,18 @@ void rules_group_check(struct look *own, const struct rules_subject *s)
                           "spec.scheduleTimeoutSeconds", 1, INT32_MAX, &n);
     rules_field_amounts(own, json_get(spec, "minResources"), "spec.minResources");
     rules_field_known(own, spec, "spec", known);
-    check_annotations(own, name && *own->context->ns != '\0'
-                               ? arena_printf(own->arena, "%s/%s", own->context->ns, name)
-                               : NULL);
-    if (name && strlen(name) > 63)
+}
+
+void rules_group_check(struct look *own, const struct rules_subject *s)
+{
+    const char *name = json_get_str(own->metadata, "name");
+    if (!s->old || !json_equal(json_get(s->object, "spec"), json_get(s->old, "spec")))
+        check_spec(own, s);
+    check_annotations(own, json_get(s->old, "metadata"),
+                      name && *own->context->ns != '\0'
+                          ? arena_printf(own->arena, "%s/%s", own->context->ns, name)
+                          : NULL);
+    if (!s->old && name && strlen(name) > 63)
         look_warn(own,
                   "metadata.name: %s has more than 63 characters, so no label can name it; write a "
                   "shorter one",

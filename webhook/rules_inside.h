@@ -34,8 +34,10 @@ void rules_env_debug(struct look *own, json *later);
 /* The policy that selects the pod, the first by its key; or NULL. */
 const struct rules_policy *rules_burst_policy(const struct look *l);
 
-/* Keys of ours on a workload's own metadata that none of its templates (at least one) has. kind: "Deployment". */
-void rules_place_own(struct look *own, const struct look *templates, size_t n, const char *kind);
+/* Keys of ours on a workload's own metadata that none of its templates (at least one) has. kind: "Deployment". before: metadata whose keys were told of
+ * already, or NULL. */
+void rules_place_own(struct look *own, json *before, const struct look *templates, size_t n,
+                     const char *kind);
 
 /* Are the pods of this look ours? Sets trigger, inject, ours, judged. */
 void rules_decide(struct look *l);

@@ -75,18 +75,26 @@ static bool is_in_one(const struct look *templates, size_t n, const char *key)
     return false;
 }
 
-void rules_place_own(struct look *own, const struct look *templates, size_t n, const char *kind)
+static bool is_as_before(json *before, const char *where, const char *key, const char *value)
+{
+    return str_eq(json_get_str(json_get(before, where), key), value);
+}
+
+void rules_place_own(struct look *own, json *before, const struct look *templates, size_t n,
+                     const char *kind)
 {
     for (size_t i = 0; i < REQUESTS; i++) {
         const char *key = requests[i].key;
-        const char *label = requests[i].as & AS_LABEL ? look_label(own, key) : NULL;
-        const char *annotation = requests[i].as & AS_ANNOTATION ? look_annotation(own, key) : NULL;
-        if ((!label && !annotation) || is_in_one(templates, n, key))
+        const char *label = look_label(own, key);
+        const char *value = label ? label : look_annotation(own, key);
+        const char *where = label ? "labels" : "annotations";
+        if (!value || is_in_one(templates, n, key) || is_as_before(before, where, key, value))
             continue;
-        const char *where = annotation ? "annotations" : "labels";
+        const char *right = !(requests[i].as & AS_LABEL)        ? "annotations"
+                            : !(requests[i].as & AS_ANNOTATION) ? "labels"
+                                                                : where;
         look_warn(own,
                   "metadata.%s[%s]: %s means nothing on a %s itself; write it into %smetadata.%s",
-                  where, key, look_quote(own, annotation ? annotation : label), kind,
-                  templates[0].at, where);
+                  where, key, look_quote(own, value), kind, templates[0].at, right);
     }
 }

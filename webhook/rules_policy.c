@@ -6,6 +6,13 @@
 #include "lib/model/policy.h"
 #include "webhook/rules_inside.h"
 
+static void check_number(struct look *l, json *map, const char *path)
+{
+    if (json_len(map) > POLICY_LABELS_MAX)
+        look_refuse(l, "%s: has %zu entries; write at most %d", path, json_len(map),
+                    POLICY_LABELS_MAX);
+}
+
 static void check_labels(struct look *l, json *v, const char *path)
 {
     if (!v || json_is_null(v))
@@ -15,9 +22,13 @@ static void check_labels(struct look *l, json *v, const char *path)
                     look_quote_json(l, v));
         return;
     }
+    check_number(l, v, path);
     for (struct json_iter it = json_iter(v); json_next(&it);) {
         const char *value = json_str(it.value);
-        if (!selector_key_is_legal(it.key))
+        if (str_eq(it.key, "matchLabels") || str_eq(it.key, "matchExpressions"))
+            look_refuse(l, "%s.%s: is not known here; write key: value right below %s", path,
+                        it.key, path);
+        else if (!selector_key_is_legal(it.key))
             look_refuse(l, "%s[%.80s]: is not a label's key; write [prefix/]name", path, it.key);
         else if (!value || !selector_value_is_legal(value))
             look_refuse(
@@ -36,6 +47,8 @@ static void check_gifts(struct look *l, json *v, const char *path, bool labels, 
     else if (v && !json_is_null(v) && !json_is_object(v))
         look_refuse(l, "%s: %s is no map of annotations; write key: value below it", path,
                     look_quote_json(l, v));
+    else
+        check_number(l, v, path);
     for (struct json_iter it = json_iter(v); json_next(&it);) {
         if (!it.key)
             continue;
@@ -47,6 +60,9 @@ static void check_gifts(struct look *l, json *v, const char *path, bool labels, 
                         "%s[%.80s]: the policy selects its pods by this label, which is never "
                         "changed; write another key",
                         path, it.key);
+        else if (!labels && !selector_key_is_legal(it.key))
+            look_refuse(l, "%s[%.80s]: is not an annotation's key; write [prefix/]name", path,
+                        it.key);
         else if (!labels && !json_str(it.value))
             look_refuse(l, "%s[%.80s]: %s is not a string; write it in quotes", path, it.key,
                         look_quote_json(l, it.value));
@@ -74,7 +90,7 @@ static void check_unit(struct look *l, json *unit, const char *path, json *selec
     if (rules_field_int(l, json_get(unit, "max"), arena_printf(l->arena, "%s.max", path), 0,
                         INT32_MAX, &max) &&
         max == 0)
-        look_warn(l, "%s.max: 0 lets no pod into this unit", path);
+        look_warn(l, "%s.max: 0 lets no pod into this unit; remove it for no bound", path);
     rules_field_amounts(l, json_get(unit, "maxResources"),
                         arena_printf(l->arena, "%s.maxResources", path));
     check_gifts(l, json_get(unit, "podLabels"), arena_printf(l->arena, "%s.podLabels", path), true,
@@ -119,6 +135,8 @@ static void check_when(struct look *l, json *when)
     rules_field_word(l, json_get(when, "policy"), "spec.whenTryNextUnits.policy", policies,
                      "LackResourceOrExceedMax, ExceedMax, TimeoutOrExceedMax or "
                      "LackResourceAndNoTerminating");
+    if (timeout && json_is_null(timeout))
+        timeout = NULL;
     if (timeout && !policy_parse_duration(json_str(timeout), &ms))
         look_refuse(l,
                     "spec.whenTryNextUnits.timeout: %s is not a time; write a number with a unit "
@@ -138,6 +156,9 @@ static void check_label_keys(struct look *l, json *keys)
     if (keys && !json_is_null(keys) && !json_is_array(keys))
         look_refuse(l, "spec.matchLabelKeys: %s is no list; write - pod-template-hash below it",
                     look_quote_json(l, keys));
+    if (json_is_array(keys) && json_len(keys) > POLICY_KEYS_MAX)
+        look_refuse(l, "spec.matchLabelKeys: has %zu; write at most %d", json_len(keys),
+                    POLICY_KEYS_MAX);
     for (struct json_iter it = json_iter(json_is_array(keys) ? keys : NULL); json_next(&it); i++)
         if (!json_str(it.value) || !selector_key_is_legal(json_str(it.value)))
             look_refuse(l, "spec.matchLabelKeys[%zu]: %s is not a label's key; write [prefix/]name",

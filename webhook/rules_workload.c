@@ -31,7 +31,7 @@ struct template
     json *around;   /* the object that has it: replicas are there */
     const char *at; /* "spec.template." */
     const char *size_path;
-    int64_t size; /* -1: not known */
+    int64_t size; /* -1: not known; 0: scaled to nothing, on purpose */
 };
 struct templates {
     struct template items[TEMPLATES_MAX];
@@ -68,29 +68,33 @@ static int64_t number_or(json *v, int64_t fallback)
     return !v || json_is_null(v) ? fallback : json_int(v, &n) && n >= 0 ? n : -1;
 }
 
-/* A Job makes no more pods at a time than it wants completions. */
-static int64_t size_of(json *around, const char *member)
+/* A Job makes no more pods at a time than it wants completions. *member becomes the field that counts. */
+static int64_t size_of(json *around, const char **member)
 {
-    if (!member)
+    if (!*member)
         return -1;
-    int64_t n = number_or(json_get(around, member), 1);
+    int64_t n = number_or(json_get(around, *member), 1);
     int64_t all =
-        str_eq(member, "parallelism") ? number_or(json_get(around, "completions"), -1) : -1;
-    return all >= 0 ? num_min(n, all) : n;
+        str_eq(*member, "parallelism") ? number_or(json_get(around, "completions"), -1) : -1;
+    if (all < 0 || all >= n)
+        return n;
+    *member = "completions";
+    return all;
 }
 
 static void add(struct templates *out, struct arena *a, json *around, const char *before,
                 const char *name, const char *member)
 {
     json *value = json_get(around, name);
-    if (!json_is_object(value) || out->len == TEMPLATES_MAX)
+    if (!value || json_is_null(value) || out->len == TEMPLATES_MAX)
         return;
+    int64_t size = size_of(around, &member);
     out->items[out->len++] =
         (struct template){.value = value,
                           .around = around,
                           .at = arena_printf(a, "%s%s.", before, name),
                           .size_path = arena_printf(a, "%s%s", before, str_or_empty(member)),
-                          .size = size_of(around, member)};
+                          .size = size};
 }
 
 static void walk(struct templates *out, struct arena *a, json *v, const char *before,
@@ -168,7 +172,7 @@ static void check_sizes(struct look *looks, const struct templates *t)
             pods = num_add_sat(pods, t->items[j].size);
             members++;
         }
-        if (!counted && q.pods > pods)
+        if (!counted && pods > 0 && q.pods > pods)
             warn_size(&looks[i], &q, pods,
                       members > 1 ? "all replicas of the gang here are"
                                   : arena_printf(looks[i].arena, "%s is", t->items[i].size_path));
@@ -233,6 +237,44 @@ static bool is_same(const struct templates *a, const struct templates *b)
     return true;
 }
 
+/* A look at each template, decided. */
+static int look_at(struct look *own, const struct rules_subject *s, const struct templates *t,
+                   struct look *looks, struct error *err)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        const char *at = t->items[i].at;
+        looks[i] = (struct look){.config = own->config,
+                                 .context = own->context,
+                                 .arena = own->arena,
+                                 .verdict = own->verdict,
+                                 .at = at,
+                                 .daemon = str_eq(s->kind, "DaemonSet")};
+        if (look_init(&looks[i], t->items[i].value, err) < 0)
+            return error_wrap(err, "%.*s", (int)strlen(at) - 1, at);
+        rules_decide(&looks[i]);
+    }
+    return 0;
+}
+
+/* Keys on the workload's own metadata; and on that of a CronJob's Jobs, which is not their pods' either. */
+static int check_own(struct look *own, const struct rules_subject *s, const struct look *looks,
+                     size_t n, bool changed, struct error *err)
+{
+    json *job = json_get(json_get(s->object, "spec"), "jobTemplate");
+    json *job_before = json_get(json_get(s->old, "spec"), "jobTemplate");
+    if (look_init_metadata(own, s->object, err) < 0)
+        return -1;
+    rules_place_own(own, changed ? NULL : json_get(s->old, "metadata"), looks, n, s->kind);
+    if (!str_eq(s->kind, "CronJob"))
+        return 0;
+    struct look jobs = *own;
+    jobs.at = "spec.jobTemplate.";
+    if (look_init_metadata(&jobs, job, err) < 0)
+        return -1;
+    rules_place_own(&jobs, changed ? NULL : json_get(job_before, "metadata"), looks, n, "Job");
+    return 0;
+}
+
 int rules_workload_check(struct look *own, const struct rules_subject *s, struct error *err)
 {
     struct templates *now = arena_new(own->arena, struct templates, 2);
@@ -244,30 +286,16 @@ int rules_workload_check(struct look *own, const struct rules_subject *s, struct
         find_templates(own->config, s, s->old, own->arena, before);
     bool changed = !s->old || !is_same(now, before);
     struct look *looks = arena_new(own->arena, struct look, now->len);
-    for (size_t i = 0; i < now->len; i++) {
-        looks[i] = (struct look){.config = own->config,
-                                 .context = own->context,
-                                 .arena = own->arena,
-                                 .verdict = own->verdict,
-                                 .at = now->items[i].at,
-                                 .daemon = str_eq(s->kind, "DaemonSet")};
-        if (look_init(&looks[i], now->items[i].value, err) < 0)
-            return error_wrap(err, "%.*s", (int)strlen(now->items[i].at) - 1, now->items[i].at);
-        rules_decide(&looks[i]);
-        if (!changed)
-            continue;
+    if (look_at(own, s, now, looks, err) < 0)
+        return -1;
+    for (size_t i = 0; changed && i < now->len; i++) {
         warn_result_keys(&looks[i]);
         rules_check(&looks[i]);
         for (size_t j = 0; j < i; j++)
             check_pair(&looks[j], &looks[i]);
     }
     check_sizes(looks, now);
-    if (!changed || !looks[0].judged)
-        return 0;
-    if (look_init_metadata(own, s->object, err) < 0)
-        return -1;
-    rules_place_own(own, looks, now->len, s->kind);
-    return 0;
+    return looks[0].judged ? check_own(own, s, looks, now->len, changed, err) : 0;
 }
 
 /* ---- the option ------------------------------------------------------------------------------ */

@@ -37,7 +37,7 @@ static void files_are_judged_as_the_cluster_would(void **state)
         {"a legal pod", POD "spec: {containers: []}\n", "", false, 1, 0, 0, 0},
         {"a pod with half a GiB", POD HALF,
          "F: Pod ns1/p: refused: spec.containers[0].resources.limits[aliyun.com/gpu-mem]: '5.5' is not a "
-         "whole number of GiB; write an integer such as 3\n",
+         "whole number of GiB; write 5 or 6\n",
          false, 1, 1, 0, 0},
         {"JSON",
          "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"x\",\"labels\":{\"ack.node.gpu.schedule\":\"x\"}}}",

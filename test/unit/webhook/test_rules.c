@@ -252,7 +252,7 @@ static void a_gpu_class_without_a_series_is_warned_of(void **state)
         if (i == 0)
             expect_str("where, what, and what follows",
                        "metadata.labels[alibabacloud.com/gpu-model-series]: is missing while "
-                       "alibabacloud.com/compute-class is gpu; any series of GPU may be given",
+                       "alibabacloud.com/compute-class is gpu; write it, or any series of GPU may be given",
                        a.verdict.warnings.items[0]);
         expect_int(rows[i].row, 0, (int64_t)a.verdict.refusals.len);
         done(&a);
