@@ -18,18 +18,20 @@
 #define COST_MIN UINT64_C(200)
 #define COST_MAX (1000 * MS)
 #define DEBT_MAX (INT64_MIN / 4)
+#define SAVED_MAX (int64_t)(2000 * MS)
 
 static int64_t burst_ns(uint32_t percent)
 {
     return (int64_t)(BUDGET_BURST_MS * MS * percent / 100);
 }
 
+/* What is more than `most` already does not grow. */
 static void add_tokens(struct region_card *c, int64_t ns, int64_t most)
 {
-    int64_t old = atomic_load(&c->tokens_ns), fresh;
+    int64_t old = atomic_load(&c->tokens_ns), from, fresh;
     do {
-        fresh = old > most ? most : old < DEBT_MAX ? DEBT_MAX : old; /* somebody scribbled in it */
-        fresh = fresh + ns > most ? most : fresh + ns;
+        from = old > SAVED_MAX ? SAVED_MAX : old < DEBT_MAX ? DEBT_MAX : old; /* scribbled in */
+        fresh = from + ns > most && ns > 0 ? (from > most ? from : most) : from + ns;
     } while (!atomic_compare_exchange_weak(&c->tokens_ns, &old, fresh));
 }
 
@@ -53,22 +55,27 @@ static uint64_t cost_of(const struct region_card *c)
 }
 
 /* What was measured since the last time, against what was charged. */
-static void correct(struct region_card *c, uint32_t percent, uint64_t stamp)
+static void correct(struct region_card *c, uint32_t percent, uint64_t measured, uint64_t stamp)
 {
     uint64_t last = atomic_load(&c->settling_ns);
     if (last == stamp || !atomic_compare_exchange_strong(&c->settling_ns, &last, stamp))
         return;
-    uint64_t measured = atomic_load(&c->measured_ns), charged = atomic_load(&c->charged_ns);
-    uint64_t launches = atomic_load(&c->launches);
+    uint64_t charged = atomic_load(&c->charged_ns), launches = atomic_load(&c->launches);
     uint64_t used = measured - atomic_exchange(&c->settled_ns, measured);
     uint64_t taken = charged - atomic_exchange(&c->settled_charged_ns, charged);
     uint64_t n = launches - atomic_exchange(&c->settled_launches, launches);
-    if (last == 0 || used > 100000 * MS || taken > 100000 * MS)
-        return; /* the first one is where counting begins */
-    add_tokens(c, (int64_t)taken - (int64_t)used, burst_ns(percent));
+    /* The first one, or the first after a while without (another plugin, a driver that hung), is where counting begins. */
+    if (last == 0 || stamp < last || stamp - last > BUDGET_STALE_MS * MS || used > 100000 * MS ||
+        taken > 100000 * MS)
+        return;
+    /* What was charged too much since the last time comes back, beside what may be saved up. */
+    uint64_t since = stamp - last < 1000 * MS ? stamp - last : 1000 * MS;
+    add_tokens(c, (int64_t)taken - (int64_t)used,
+               burst_ns(percent) + (int64_t)(since * percent / 100));
     if (n == 0)
         return;
-    int64_t cost = (int64_t)cost_of(c);
+    bool known = atomic_load_explicit(&c->cost_ns, memory_order_relaxed) != 0;
+    int64_t cost = known || n < 16 ? (int64_t)cost_of(c) : (int64_t)(used / n);
     /* Few launches say little: what they were charged and what they used may lie in different measurements. */
     cost += ((int64_t)(used / n) - cost) * (int64_t)(n < 16 ? n : 16) / 32;
     atomic_store(&c->cost_ns, cost < (int64_t)COST_MIN   ? COST_MIN
@@ -78,15 +85,19 @@ static void correct(struct region_card *c, uint32_t percent, uint64_t stamp)
 
 static void look_at_measurement(struct region_card *c, uint32_t percent, uint64_t now_ns)
 {
-    uint64_t stamp = atomic_load(&c->measured_at_ns);
+    uint64_t stamp = atomic_load(&c->measured_at_ns), measured = atomic_load(&c->measured_ns);
+    /* One that is being written at this moment counts from the next launch on. */
+    bool whole = atomic_load(&c->measured_check) == budget_check(measured, stamp);
+    if (!whole)
+        stamp = atomic_load(&c->settling_ns);
     bool stale = stamp == 0 || stamp > now_ns + BUDGET_STALE_MS * MS ||
                  now_ns > stamp + BUDGET_STALE_MS * MS;
     uint64_t flags = atomic_load_explicit(&c->flags, memory_order_relaxed);
     if (stale != ((flags & REGION_UNMEASURED) != 0))
         atomic_store(&c->flags,
                      stale ? flags | REGION_UNMEASURED : flags & ~(uint64_t)REGION_UNMEASURED);
-    if (!stale)
-        correct(c, percent, stamp);
+    if (whole && !stale)
+        correct(c, percent, measured, stamp);
 }
 
 uint64_t budget_charge(struct region_card *c, uint32_t percent, uint64_t launches, uint64_t now_ns)
@@ -116,8 +127,15 @@ void budget_note_throttled(struct region_card *c, uint64_t ns)
     atomic_fetch_add_explicit(&c->throttled_ns, ns, memory_order_relaxed);
 }
 
+uint64_t budget_check(uint64_t used_ns, uint64_t now_ns)
+{
+    /* Odd factors: each bit of either changes many of the result. */
+    return used_ns * UINT64_C(0x9e3779b97f4a7c15) + now_ns * UINT64_C(0xc2b2ae3d27d4eb4f) + 1;
+}
+
 void budget_measure(struct region_card *c, uint64_t used_ns, uint64_t now_ns)
 {
     atomic_store(&c->measured_ns, used_ns);
     atomic_store(&c->measured_at_ns, now_ns);
+    atomic_store(&c->measured_check, budget_check(used_ns, now_ns));
 }

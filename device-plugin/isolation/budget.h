@@ -18,5 +18,8 @@ enum {
 /* 0: the launches may go, and are charged. Otherwise: not yet, ask again after so many nanoseconds. */
 uint64_t budget_charge(struct region_card *c, uint32_t percent, uint64_t launches, uint64_t now_ns);
 void budget_note_throttled(struct region_card *c, uint64_t ns);
-/* The node's side: device time that the container has used, in all, as of now. */
+/* The node's side: device time that the container has used, in all, as of now (CLOCK_MONOTONIC). The plugin writes the same three words into the
+ * file (shares_measure). */
 void budget_measure(struct region_card *c, uint64_t used_ns, uint64_t now_ns);
+/* What measured_check holds for these two; whoever reads a measurement while it is written sees another. */
+uint64_t budget_check(uint64_t used_ns, uint64_t now_ns);

@@ -54,6 +54,12 @@ static bool word_names(uint64_t word, uint32_t slot, uint64_t number)
 
 /* ---- layout ---- */
 
+/* Who appends a field finds his row larger than the first layout's, and looks at region_*.size before he uses it. */
+_Static_assert(sizeof(struct region_card) == REGION_FIRST_CARD, "appended: see the rule");
+_Static_assert(sizeof(struct region_slot) == REGION_FIRST_SLOT, "appended: see the rule");
+_Static_assert(sizeof(struct region_held) == REGION_FIRST_HELD, "appended: see the rule");
+_Static_assert(sizeof(struct region_header) == 64, "the header does not grow");
+
 static size_t slot_bytes(uint32_t cards)
 {
     return sizeof(struct region_slot) + cards * sizeof(struct region_held);
@@ -102,11 +108,11 @@ bool region_open(struct region *r, void *base, size_t size)
                          .slot_size = h->slot_size,
                          .held_size = h->held_size};
     return r->cards > 0 && r->cards <= REGION_CARDS_MAX && r->slots > 0 &&
-           r->slots <= REGION_SLOTS_MAX && r->held_size >= sizeof(struct region_held) &&
+           r->slots <= REGION_SLOTS_MAX && r->held_size >= REGION_FIRST_HELD &&
            r->held_size <= REGION_BYTES_MAX && r->held_size % sizeof(uint64_t) == 0 &&
-           rows_fit(size, r->cards, r->card_offset, r->card_size, sizeof(struct region_card)) &&
+           rows_fit(size, r->cards, r->card_offset, r->card_size, REGION_FIRST_CARD) &&
            rows_fit(size, r->slots, r->slot_offset, r->slot_size,
-                    sizeof(struct region_slot) + (size_t)r->cards * r->held_size);
+                    REGION_FIRST_SLOT + (size_t)r->cards * r->held_size);
 }
 
 struct region_card *region_card(const struct region *r, uint32_t card)

@@ -8,7 +8,7 @@
  *
  *   - rows are found by the offsets and sizes that the header states, never by sizeof;
  *   - a later version only appends fields to a row, and zero means "not there yet": a program uses the fields that lie
- *     inside the stated size and leaves others alone;
+ *     inside the stated size and leaves others alone. The first layout's sizes (REGION_FIRST_*) are the least that a row has;
  *   - what exists never changes its meaning. Should it have to, `version` rises and the file gets another name, so that both
  *     can be there; a program refuses a version that it does not know.
  *
@@ -28,6 +28,10 @@ enum {
     REGION_SLOTS_MAX = 1024, /* that a word can name */
     REGION_CARDS_MAX = 64,
     REGION_BYTES_MAX = 4 << 20,
+    /* Sizes of rows in the first layout of version 1: never changed, whatever is appended. */
+    REGION_FIRST_CARD = 136,
+    REGION_FIRST_SLOT = 64,
+    REGION_FIRST_HELD = 32,
 };
 #define REGION_MAGIC UINT64_C(0x636f736368656447) /* "coschedG" */
 #define REGION_USED_MAX ((UINT64_C(1) << 40) - 1) /* bytes of one card: 1 TiB */
@@ -59,6 +63,7 @@ struct region_card {
         settled_launches; /* up to here it is in tokens */
     _Atomic uint64_t settling_ns;
     _Atomic uint64_t flags;
+    _Atomic uint64_t measured_check; /* of the two measured ones: budget_check */
 };
 
 /* What one process holds of one card. */
