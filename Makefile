@@ -114,13 +114,13 @@ SRC_test  := $(filter-out $(UNIT_SRC),$(SRC_test))
 BENCH_SRC := $(wildcard test/bench/bench_*.c)
 FUZZ_SRC  := $(wildcard test/fuzz/fuzz_*.c)
 TOOL_SRC  := $(wildcard test/integration/*.c test/fake/*.c)
-NVML_SRC  := $(wildcard test/fake/nvml/*.c)
+NVML_SRC  := $(wildcard test/fake/nvml/*.c) test/fake/cuda/card.c
 CUDA_SRC  := $(wildcard test/fake/cuda/driver*.c) test/fake/cuda/card.c
 PRELOAD_SRC := $(wildcard device-plugin/isolation/preload/*.c) \
 	$(addprefix device-plugin/isolation/,region.c regionfile.c limits.c budget.c)
 SINGLES   := $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC) $(FUZZ_SRC)
 PRODUCT_SRC := $(foreach n,$(LAYERS) $(PROGRAMS) local,$(SRC_$n)) $(MAINS) $(wildcard device-plugin/isolation/preload/*.c)
-C_SRC     := $(PRODUCT_SRC) $(SRC_test) $(SINGLES) $(NVML_SRC)
+C_SRC     := $(PRODUCT_SRC) $(SRC_test) $(SINGLES) $(filter-out $(SRC_test),$(NVML_SRC))
 FORMATTED := $(shell find lib $(PROGRAMS) test -name '*.[ch]' 2>/dev/null | sort)
 SCRIPTS   := $(shell grep -rlIE '^\#!.*\<(ba|da)?sh\>' .ci test kubectl deploy 2>/dev/null | sort)
 
@@ -349,7 +349,7 @@ $(B)/$(1:.c=): $(call obj,$1) $(call archive,test $(call wants,$1) $(LAYERS))
 endef
 $(foreach s,$(SINGLES),$(eval $(call SINGLE,$s)))
 
-$(B)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(wildcard test/fake/nvml/*.h) $(B)/flags | $(call deps,build)
+$(B)/lib/libnvidia-ml.so.1: $(NVML_SRC) $(wildcard test/fake/nvml/*.h) test/fake/cuda/card.h $(B)/flags | $(call deps,build)
 	$(call say,LD $@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(COMMON) $(WARNINGS) -fPIC -shared -Wl,-soname,$(@F) -o $@ $(NVML_SRC) -pthread
@@ -366,7 +366,7 @@ $(B)/lib/libcuda.so.1: $(CUDA_SRC) $(wildcard test/fake/cuda/*.h) $(B)/flags | $
 	$(call say,LD $@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALONE) $(WARNINGS) -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $(CUDA_SRC)
-$(B)/lib/alone/libnvidia-ml.so.1: $(NVML_SRC) $(B)/flags | $(call deps,build)
+$(B)/lib/alone/libnvidia-ml.so.1: $(NVML_SRC) $(wildcard test/fake/nvml/*.h) test/fake/cuda/card.h $(B)/flags | $(call deps,build)
 	$(call say,LD $@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALONE) $(WARNINGS) -shared -Wl,-soname,$(@F) -o $@ $(NVML_SRC)

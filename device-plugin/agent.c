@@ -489,6 +489,11 @@ void agent_node(struct agent *g, const struct node *node)
     suspect(g);
 }
 
+const char *agent_engine(const struct agent *g)
+{
+    return g->engine != NULL ? g->engine->name : NULL;
+}
+
 enum gpu_mode agent_mode(const struct agent *g, bool *switching)
 {
     *switching = g->mode.switching;

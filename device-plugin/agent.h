@@ -58,5 +58,6 @@ void agent_free(struct agent *g);
 void agent_cards(struct agent *g, const struct gpu_inventory *scan);
 /* Our node, at every change. Borrowed. */
 void agent_node(struct agent *g, const struct node *node);
-/* For tests. */
+/* The name of the engine in force, as published; NULL: none. */
+const char *agent_engine(const struct agent *g);
 enum gpu_mode agent_mode(const struct agent *g, bool *switching);

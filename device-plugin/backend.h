@@ -68,6 +68,20 @@ struct backend_event {
     int64_t xid;
 };
 
+/* Device time of a process since the last time it was asked for. */
+struct backend_busy {
+    int64_t pid; /* as the host counts */
+    int64_t ns;
+};
+
+/* Of one card. */
+struct backend_time {
+    int32_t index;
+    bool known;                     /* the driver tells it */
+    struct backend_busy *processes; /* those that used some */
+    size_t processes_len;
+};
+
 struct backend_type {
     const char *name;
     int (*open)(struct backend **out, const struct backend_config *c, struct error *err);
@@ -77,6 +91,9 @@ struct backend_type {
     /* Waits up to ms for an error of a card. 1: there is one; 0: none; -1: there is nothing to wait for, it returned at once.
      * NULL: there never is. */
     int (*wait)(struct backend *b, int64_t ms, struct backend_event *out);
+    /* Device time of processes, of each card that there is, since the last call. Returns how many cards. Allocates in a. NULL: it is never
+     * known. */
+    size_t (*busy)(struct backend *b, struct arena *a, struct backend_time **out);
     void (*close)(struct backend *b);
 };
 

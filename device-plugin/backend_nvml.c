@@ -58,6 +58,7 @@ static const struct symbol {
     {"nvmlDeviceGetGraphicsRunningProcesses_v3", offsetof(struct nvml, graphics), true},
     {"nvmlDeviceGetMPSComputeRunningProcesses_v2", offsetof(struct nvml, mps), true},
     {"nvmlDeviceGetMPSComputeRunningProcesses_v3", offsetof(struct nvml, mps), true},
+    {"nvmlDeviceGetProcessUtilization", offsetof(struct nvml, utilization), true},
     {"nvmlEventSetCreate", offsetof(struct nvml, event_set), true},
     {"nvmlDeviceGetSupportedEventTypes", offsetof(struct nvml, event_types), true},
     {"nvmlDeviceRegisterEvents", offsetof(struct nvml, event_register), true},
@@ -308,4 +309,5 @@ const struct backend_type backend_nvml = {.name = "nvml",
                                           .open = nvml_open,
                                           .scan = nvml_scan,
                                           .wait = backend_nvml_wait,
+                                          .busy = backend_nvml_busy,
                                           .close = nvml_close};

@@ -17,6 +17,7 @@ typedef struct nvml_event_set *nvml_event_set;
 enum {
     NVML_OK = 0,
     NVML_NOT_SUPPORTED = 3,
+    NVML_NOT_FOUND = 6,
     NVML_TOO_SMALL = 7,
     NVML_DRIVER_NOT_LOADED = 9,
     NVML_TIMEOUT = 10,
@@ -50,6 +51,13 @@ struct nvml_event {
     unsigned gpu_instance, compute_instance;
 };
 
+/* How busy a process kept a card, in percent of the time before the stamp. */
+struct nvml_utilization {
+    unsigned pid;
+    unsigned long long stamp_us;
+    unsigned sm, memory, encoder, decoder;
+};
+
 typedef nvml_return nvml_processes(nvml_device, unsigned *len, struct nvml_process *);
 
 struct nvml {
@@ -74,6 +82,8 @@ struct nvml {
                             unsigned *pending, unsigned *failed);
     nvml_return (*retiring)(nvml_device, int *pending);
     nvml_processes *compute, *graphics, *mps;
+    nvml_return (*utilization)(nvml_device, struct nvml_utilization *, unsigned *len,
+                               unsigned long long since_us);
     nvml_return (*event_set)(nvml_event_set *);
     nvml_return (*event_types)(nvml_device, unsigned long long *);
     nvml_return (*event_register)(nvml_device, unsigned long long types, nvml_event_set);
@@ -97,6 +107,11 @@ struct backend {
     nvml_event_set events;
     bool hears;
     char heard[GPU_CARDS_MAX][BACKEND_UUID_SIZE];
+    /* Device time: up to where it was told, by index. */
+    struct backend_nvml_told {
+        uint64_t stamp_us; /* by the driver's clock; 0: nothing yet */
+        int64_t at_us;     /* by ours */
+    } told_time[GPU_CARDS_MAX];
 };
 
 /* "00000000:3B:00.0" → "0000:3b:00.0", as the kernel writes it. */
@@ -112,3 +127,4 @@ void backend_nvml_condition(struct backend *b, nvml_device device, struct arena 
 void backend_nvml_hear(struct backend *b, nvml_device device, const struct gpu_card *card);
 int backend_nvml_wait(struct backend *b, int64_t ms, struct backend_event *out);
 void backend_nvml_deafen(struct backend *b);
+size_t backend_nvml_busy(struct backend *b, struct arena *a, struct backend_time **out);

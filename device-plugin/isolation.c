@@ -132,11 +132,7 @@ static void dress_cgpu(const struct isolation_config *c, const struct gpu_invent
     response_env(out, NAME_ENV_CGPU_VISIBLE, list);
 }
 
-/* ---- our own library ----
- *
- * It can keep containers to a part of the card's time as well (core_mem), as soon as somebody on the node measures how much of it
- * they use; until then that mode is not promised.
- */
+/* ---- our own library ---- */
 
 static int check_library(const struct isolation_config *c, struct error *err)
 {
@@ -152,7 +148,7 @@ static const char *folder_of(const struct match_grant *g, struct arena *a)
     if (p != NULL && p->uid != NULL && p->uid[0] != '\0' &&
         strspn(p->uid, "0123456789abcdefABCDEF-") == strlen(p->uid))
         return arena_printf(a, "%s.%zu", p->uid, g->subject.container);
-    return arena_printf(a, "unknown-%s.0", g->ids_digest);
+    return arena_printf(a, SHARES_UNKNOWN "%s.0", g->ids_digest);
 }
 
 static void dress_library(const struct isolation_config *c, const struct gpu_inventory *inv,
@@ -173,6 +169,7 @@ static void dress_library(const struct isolation_config *c, const struct gpu_inv
         if (!limits_uuid(card->uuid, strlen(card->uuid), l->uuid))
             continue; /* prepare_library refuses a plan that lacks a card */
         l->bytes = (uint64_t)grant->shares[i].gib << 30;
+        l->context_bytes = (uint64_t)c->context_mib << 20;
         l->percent = grant->shares[i].percent > 0 && grant->shares[i].percent < INVENTORY_CORES
                          ? (uint32_t)grant->shares[i].percent
                          : INVENTORY_CORES;
@@ -207,7 +204,8 @@ static const struct isolation_engine none = {"none",
 static const struct isolation_engine engines[] = {
     {"mps", 1u << GPU_MODE_MPS, check_mps, dress_mps, NULL},
     {"cgpu", 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM, check_cgpu, dress_cgpu, NULL},
-    {"library", 1u << GPU_MODE_CGPU, check_library, dress_library, prepare_library},
+    {ISOLATION_LIBRARY, 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM, check_library, dress_library,
+     prepare_library},
 };
 
 const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,

@@ -19,6 +19,7 @@
 #define ISOLATION_MPS_PIPE "/tmp/nvidia-mps"
 #define ISOLATION_MPS_SHM "/dev/shm"
 #define ISOLATION_CGPU_DIR "/proc/cgpu_km"
+#define ISOLATION_LIBRARY "library"
 
 struct isolation_config {
     bool none;            /* --isolation=none: served without enforcement */
@@ -29,6 +30,7 @@ struct isolation_config {
     const char
         *only; /* --isolation=NAME: this engine and no other; NULL: the first that is there */
     const char *library; /* our own, where it is installed; NULL: none */
+    int64_t context_mib; /* what the driver takes for each context; 0: it is not charged */
     const char
         *shares; /* the folder of containers' limits and regions, the same here and on the host */
 };

@@ -237,6 +237,20 @@ static enum gpu_mode on_mode(void *arg)
     return agent_mode(app->agent, &switching);
 }
 
+static bool on_timed(void *arg)
+{
+    struct app *app = arg;
+    bool switching;
+    return agent_mode(app->agent, &switching) == GPU_MODE_CORE_MEM &&
+           str_eq(agent_engine(app->agent), ISOLATION_LIBRARY);
+}
+
+static void on_evict(void *arg, const char *ns, const char *name, const char *uid)
+{
+    struct app *app = arg;
+    publish_evict(app->publish, ns, name, uid);
+}
+
 static void on_no_cards(void *arg)
 {
     struct app *app = arg;
@@ -401,6 +415,8 @@ static int start_devices(struct app *app, struct error *err)
                                   .pod_event = on_pod_event,
                                   .pod_used = on_pod_used,
                                   .mode = on_mode,
+                                  .timed = on_timed,
+                                  .evict = runtime_evicts(&app->runtime) ? on_evict : NULL,
                                   .state_dir = app->main.state_dir,
                                   .shares = app->runtime.shares,
                                   .arg = app};

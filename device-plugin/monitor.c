@@ -191,9 +191,13 @@ void monitor_letter(struct monitor *m, const struct scan_letter *l)
         deliver(m, &l->sight.inventory);
         monitor_pods_look(m, l, now_ms);
         look_at_kubelet(m);
+        monitor_time_wanted(m);
         break;
     case SCAN_EVENT:
         judge_event(m, &l->event, now_ms);
+        break;
+    case SCAN_TIME:
+        monitor_time_look(m, l);
         break;
     case SCAN_FAILED:
     case SCAN_FATAL:
@@ -240,9 +244,10 @@ static void watch(void *arg)
     loop_timer_set(m->config.loop, &m->watchdog, num_max(left_ms, 1), watch, m);
 }
 
-void monitor_watch(struct monitor *m, const struct scan *s)
+void monitor_watch(struct monitor *m, struct scan *s)
 {
     m->scan = s;
+    monitor_time_wanted(m);
     if (s != NULL)
         loop_timer_set(m->config.loop, &m->watchdog, m->config.deadline_ms, watch, m);
     else
@@ -260,6 +265,7 @@ void monitor_offered(struct monitor *m, enum mode_resource r, const struct inven
             m->offered[m->cards.cards[at].index][r]++;
     }
     pthread_mutex_unlock(&m->lock);
+    monitor_time_wanted(m); /* the mode, or its engine, may be another now */
 }
 
 struct monitor *monitor_new(const struct monitor_config *c)

@@ -29,6 +29,10 @@ struct monitor_hooks {
                      const struct gpuuse *use);
     /* The mode that the node is in. */
     enum gpu_mode (*mode)(void *arg);
+    /* Has the mode limits of time that our own library keeps? NULL: never. */
+    bool (*timed)(void *arg);
+    /* A pod whose processes got past the library is to go. NULL: it is only told. */
+    void (*evict)(void *arg, const char *ns, const char *name, const char *uid);
     void *arg;
     const char *state_dir; /* where sick cards are remembered; NULL: nowhere. Borrowed. */
     const char
@@ -50,7 +54,7 @@ struct monitor *monitor_new(const struct monitor_config *c);
 /* After the metrics are no longer served. */
 void monitor_free(struct monitor *m);
 /* The scan whose calls are watched; NULL: none any more. */
-void monitor_watch(struct monitor *m, const struct scan *s);
+void monitor_watch(struct monitor *m, struct scan *s);
 /* Any but SCAN_FATAL. Borrowed. */
 void monitor_letter(struct monitor *m, const struct scan_letter *l);
 /* What is offered to the kubelet of the resource. */

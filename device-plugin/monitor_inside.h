@@ -13,6 +13,8 @@
 
 enum { MONITOR_XIDS_MAX = 128 };
 
+struct shares_folder;
+
 struct monitor_pod {
     struct arena arena; /* the texts and the claim */
     const char *key, *ns, *name, *uid;
@@ -22,12 +24,17 @@ struct monitor_pod {
     bool looked;              /* usage is known */
     struct usage usage;
     struct monitor_audit {
-        bool known;       /* our library is in its containers */
-        int64_t confined; /* processes that have it, alive */
-        int64_t
-            loose; /* processes on the cards beside them, when that has been so for some looks */
+        bool known;         /* our library is in its containers */
+        int64_t confined;   /* processes that have it, alive */
+        int64_t beyond_mib; /* what its containers have beyond their limits now */
+        char beyond[256];   /* the worst of them in words */
+        /* When it has been so for some looks: processes on the cards beside the confined ones, and memory beyond the limits. */
+        int64_t loose, over_mib;
         int looks; /* in a row that found some */
         bool told;
+        bool unmeasured; /* the time of one of its containers, now */
+        int blind_looks;
+        bool blind_told;
     } audit;
 };
 
@@ -38,7 +45,7 @@ struct monitor_xid {
 
 struct monitor {
     struct monitor_config config;
-    const struct scan *scan;
+    struct scan *scan;
     struct loop_timer watchdog;
     bool hung;
     int32_t hung_card;
@@ -61,8 +68,17 @@ struct monitor {
 
 /* What the pods use now, with Events about those that use more than they asked for. */
 void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t now_ms);
-/* Under the lock, after their usage is known: processes that got past the library, with Events. */
-void monitor_audit_look(struct monitor *m);
+/* Under the lock, after their usage is known: what got past the library, and containers whose time nobody measures, with Events. */
+void monitor_audit_look(struct monitor *m, const struct scan_letter *l, bool processes_known);
+/* Device time into the regions. */
+void monitor_time_look(struct monitor *m, const struct scan_letter *l);
+/* Asks whether device time is to be measured, and tells the scan. */
+void monitor_time_wanted(struct monitor *m);
+/* The index of the card, or BACKEND_NO_CARD. */
+int32_t monitor_card_of(const struct monitor *m, const unsigned char uuid[16]);
+/* Does the process run in the container with this folder? One whose mounts do not tell it is in its pod's container, if that has one. */
+bool monitor_is_in(const struct usage_process *p, const struct shares_folder *list, size_t len,
+                   size_t at);
 void monitor_pods_free(struct monitor *m);
 /* Registers the metrics of this monitor. */
 void monitor_metrics_init(struct monitor *m);

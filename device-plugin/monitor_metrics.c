@@ -178,6 +178,16 @@ static int64_t loose(const struct monitor_pod *p)
     return p->audit.loose;
 }
 
+static int64_t over_mib(const struct monitor_pod *p)
+{
+    return p->audit.over_mib;
+}
+
+static void collect_over(void *arg, struct metric_samples *out)
+{
+    collect_pods(arg, out, over_mib);
+}
+
 static void collect_loose(void *arg, struct metric_samples *out)
 {
     collect_pods(arg, out, loose);
@@ -249,6 +259,11 @@ static struct metric collected[] = {
      .name = "cosched_device_plugin_pod_loose_processes",
      .help = "Processes of each pod on its cards that got past the isolation library.",
      .collect = collect_loose},
+    {.kind = METRIC_GAUGE,
+     .name = "cosched_device_plugin_pod_over_mib",
+     .help =
+         "GPU memory that the driver counts for each pod's containers beyond what the isolation library lets them have.",
+     .collect = collect_over},
     {.kind = METRIC_GAUGE,
      .name = "cosched_device_plugin_outside_used_mib",
      .help = "GPU memory of processes that belong to no pod with a GPU.",

@@ -194,8 +194,7 @@ void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t n
     usage_sum(l->processes, l->processes_len, NULL, &all_mib, &all);
     m->outside_mib = num_sub_sat(all_mib, in_pods_mib);
     m->outside_processes = all - in_pods;
-    if (known)
-        monitor_audit_look(m);
+    monitor_audit_look(m, l, known);
     pthread_mutex_unlock(&m->lock);
     sweep(m);
 }

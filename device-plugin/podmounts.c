@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { ROOT_FIELD = 3, DIGITS = 8 };
+enum { ROOT_FIELD = 3, POINT_FIELD = 4, DIGITS = 8 };
 
 /* The field's start, and its length; NULL: the line has fewer. */
 static const char *field(const char *line, size_t n, unsigned number, size_t *len)
@@ -84,4 +84,26 @@ bool podmounts_parse(const char *text, size_t n, const char *uid, char out[PODMO
         at += len + 1;
     }
     return false;
+}
+
+bool podmounts_at(const char *text, size_t n, const char *at, char out[PODMOUNTS_NAME_SIZE])
+{
+    bool found = false;
+    out[0] = '\0';
+    for (size_t i = 0, len; i < n; i += len + 1) {
+        const char *end = memchr(text + i, '\n', n - i);
+        size_t root_len, point_len;
+        len = end != NULL ? (size_t)(end - (text + i)) : n - i;
+        const char *root = field(text + i, len, ROOT_FIELD, &root_len);
+        const char *point = field(text + i, len, POINT_FIELD, &point_len);
+        if (point == NULL || point_len != strlen(at) || memcmp(point, at, point_len) != 0)
+            continue;
+        const char *slash = memrchr(root, '/', root_len);
+        const char *name = slash != NULL ? slash + 1 : root;
+        size_t name_len = root_len - (size_t)(name - root);
+        found = name_len > 0 && name_len < PODMOUNTS_NAME_SIZE;
+        memcpy(out, name, found ? name_len : 0);
+        out[found ? name_len : 0] = '\0';
+    }
+    return found;
 }

@@ -28,10 +28,11 @@
 enum { RECENT = 64, RECENT_UID = 64 };
 
 /* What a write of a pod is about. */
-enum about { ABOUT_ASSIGNED, ABOUT_CLAIM, ABOUT_USE, ABOUT_CPUS };
-static const char *const about_done[] = {"pod assigned", "claim recorded", "use told", "CPUs told"};
+enum about { ABOUT_ASSIGNED, ABOUT_CLAIM, ABOUT_USE, ABOUT_CPUS, ABOUT_EVICTION };
+static const char *const about_done[] = {"pod assigned", "claim recorded", "use told", "CPUs told",
+                                         "pod evicted"};
 static const char *const about_failed[] = {"pod not marked as assigned", "claim not recorded",
-                                           "use not told", "CPUs not told"};
+                                           "use not told", "CPUs not told", "pod not evicted"};
 
 struct assigned {
     struct assigned *next;
@@ -288,7 +289,9 @@ static bool write_assigned(struct publish *p, struct assigned *x)
     int result = x->uid[0] == '\0' ? look_up(p, x, &err) : 0;
     if (result == 1)
         return true;
-    if (result == 0) {
+    if (result == 0 && x->about == ABOUT_EVICTION) {
+        result = kube_evict(p->client, x->ns, x->name, x->uid, &err);
+    } else if (result == 0) {
         if (x->patch != NULL)
             strbuf_adds(&body, x->patch);
         else
@@ -296,7 +299,10 @@ static bool write_assigned(struct publish *p, struct assigned *x)
         result = kube_patch(p->client, &kube_pods, x->ns, x->name, NULL, KUBE_PATCH_MERGE,
                             strbuf_str(&body), body.len, NULL, &err);
     }
-    metrics_inc(&writes, result == 0 ? "pod done" : "pod failed");
+    if (x->about == ABOUT_EVICTION)
+        metrics_inc(&writes, result == 0 ? "eviction done" : "eviction failed");
+    else
+        metrics_inc(&writes, result == 0 ? "pod done" : "pod failed");
     if (result == 0) {
         log_info(about_done[x->about], kv("ns", x->ns), kv("pod", x->name));
         return true;
@@ -357,7 +363,9 @@ static void work_on_pod(struct publish *p, struct assigned *x)
         assigned_free(x);
         return;
     }
-    x->due_ms = clock_mono_ms() + PUBLISH_RETRY_MS;
+    /* A budget of the pod's owner may forbid an eviction for long. */
+    x->due_ms =
+        clock_mono_ms() + (x->about == ABOUT_EVICTION ? PUBLISH_EVICTION_MS : PUBLISH_RETRY_MS);
     queue_push(p, x);
 }
 
@@ -559,4 +567,11 @@ void publish_applied(struct publish *p, const char *ns, const char *name, const 
                      const struct strbuf *patch)
 {
     push_patch(p, ns, name, uid, ABOUT_CPUS, patch);
+}
+
+void publish_evict(struct publish *p, const char *ns, const char *name, const char *uid)
+{
+    AUTO_STRBUF nothing;
+    strbuf_init(&nothing);
+    push_patch(p, ns, name, uid, ABOUT_EVICTION, &nothing);
 }

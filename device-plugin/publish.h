@@ -18,7 +18,12 @@
 #include "lib/model/pod.h"
 #include "lib/model/selector.h"
 
-enum { PUBLISH_INTERVAL_MS = 10000, PUBLISH_RETRY_MS = 1000, PUBLISH_ASSIGNED_MAX = 1024 };
+enum {
+    PUBLISH_INTERVAL_MS = 10000,
+    PUBLISH_RETRY_MS = 1000,
+    PUBLISH_EVICTION_MS = 10000,
+    PUBLISH_ASSIGNED_MAX = 1024
+};
 
 struct publish_wanted {
     const char *inventory; /* text of cosched.io/gpu-inventory; NULL: nothing is said of cards */
@@ -64,3 +69,5 @@ void publish_applied(struct publish *p, const char *ns, const char *name, const 
 /* Writes what the pod uses; the same. */
 void publish_use(struct publish *p, const char *ns, const char *name, const char *uid,
                  const struct gpuuse *use);
+/* Evicts the pod, unless a namesake is there by now; again and again while its owner's disruption budget forbids it. */
+void publish_evict(struct publish *p, const char *ns, const char *name, const char *uid);

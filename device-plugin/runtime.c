@@ -7,8 +7,9 @@
 #include "device-plugin/isolation/shares.h"
 #include "lib/model/names.h"
 
-enum { ISOLATION_AUTO, ISOLATION_NONE, ISOLATION_MPS, ISOLATION_CGPU, ISOLATION_LIBRARY };
+enum { AUTO, NONE, BY_MPS, BY_CGPU, BY_LIBRARY };
 enum { CDI_OWN, CDI_NVIDIA };
+enum { ENFORCE_REPORT, ENFORCE_EVICT };
 
 #define OFFSET(field) offsetof(struct runtime_options, field)
 
@@ -21,7 +22,7 @@ const struct option_row runtime_option_rows[] = {
      .fallback = "auto",
      .help =
          "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
-         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module; cgpu: or else our own library), otherwise they "
+         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module, or else our own library), otherwise they "
          "show 0 and an Event says why. none: they are served without enforcement. A name: by this engine and no other. Mode share "
          "promises nothing and is always served."},
     {.name = "isolation-library",
@@ -30,6 +31,24 @@ const struct option_row runtime_option_rows[] = {
      .fallback = SHARES_INSTALLED,
      .meta = "FILE",
      .help = "Our own library, " SHARES_LIBRARY ", as it was installed beside this program."},
+    {.name = "isolation-context",
+     .kind = OPTION_SIZE,
+     .offset = OFFSET(context_bytes),
+     .fallback = "0",
+     .min = 0,
+     .max = INT64_C(64) << 30,
+     .meta = "SIZE",
+     .help =
+         "With our own library: what the driver takes of a card for each context (what nvidia-smi shows for a CUDA program that has allocated nothing). It is charged to the "
+         "container, as on a card of its own. 0: not charged, and the audit allows 512 MiB for each process."},
+    {.name = "enforce",
+     .kind = OPTION_CHOICE,
+     .offset = OFFSET(enforce),
+     .choices = "report|evict",
+     .fallback = "report",
+     .help =
+         "What is done about a pod whose processes got past our own library (static binaries, direct use of the device) or have more memory than it allows. report: Event "
+         "GpuIsolationBypassed and metrics; evict: it is evicted as well, which needs the right to create pods/eviction."},
     {.name = "isolation-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(shares),
@@ -94,16 +113,22 @@ const struct option_row runtime_option_rows[] = {
     {0}};
 
 static const char *const engines[] = {
-    [ISOLATION_MPS] = "mps", [ISOLATION_CGPU] = "cgpu", [ISOLATION_LIBRARY] = "library"};
+    [BY_MPS] = "mps", [BY_CGPU] = "cgpu", [BY_LIBRARY] = ISOLATION_LIBRARY};
+
+bool runtime_evicts(const struct runtime_options *o)
+{
+    return o->enforce == ENFORCE_EVICT;
+}
 
 void runtime_apply(const struct runtime_options *o, struct agent_config *c)
 {
-    c->isolation = (struct isolation_config){.none = o->isolation == ISOLATION_NONE,
+    c->isolation = (struct isolation_config){.none = o->isolation == NONE,
                                              .mps_pipe = o->mps_pipe,
                                              .mps_shm = o->mps_shm,
                                              .cgpu_dir = o->cgpu_dir,
                                              .only = engines[o->isolation],
                                              .library = o->library,
+                                             .context_mib = o->context_bytes >> 20,
                                              .shares = o->shares};
     c->mps_control = o->mps_control;
     c->mps_log = o->mps_log;

@@ -11,6 +11,8 @@
 struct runtime_options { /* rows: runtime_option_rows */
     int isolation;       /* auto, none, or an engine */
     const char *library, *shares;
+    int64_t context_bytes;
+    int enforce; /* report, evict */
     const char *mps_control, *mps_pipe, *mps_log, *mps_shm, *cgpu_dir;
     int device_list; /* enum agent_list */
     const char *cdi_dir;
@@ -20,3 +22,5 @@ extern const struct option_row runtime_option_rows[];
 
 /* Texts are borrowed. */
 void runtime_apply(const struct runtime_options *o, struct agent_config *c);
+/* --enforce=evict */
+bool runtime_evicts(const struct runtime_options *o);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "device-plugin/isolation/shares.h"
 #include "device-plugin/podcgroup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -27,10 +28,11 @@ struct scan {
     _Atomic int32_t asking;
     _Atomic int64_t began_ms; /* the call that is under way; 0: none */
     _Atomic bool listening;   /* that call is the wait for an event */
+    _Atomic bool timed;       /* scan_want_time */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stop;
+    bool stop, poked;
 };
 
 void scan_letter_free(void *letter)
@@ -55,13 +57,15 @@ static struct timespec after_ms(clockid_t clock, int64_t ms)
     return t;
 }
 
+/* Returns sooner when there is something new to do. */
 static bool stopped_within(struct scan *s, int64_t ms)
 {
     struct timespec until = after_ms(CLOCK_MONOTONIC, ms);
     pthread_mutex_lock(&s->lock);
-    while (!s->stop && pthread_cond_timedwait(&s->wake, &s->lock, &until) == 0)
+    while (!s->stop && !s->poked && pthread_cond_timedwait(&s->wake, &s->lock, &until) == 0)
         ;
     bool stop = s->stop;
+    s->poked = false;
     pthread_mutex_unlock(&s->lock);
     return stop;
 }
@@ -87,16 +91,29 @@ static void call_ended(struct scan *s)
     atomic_store(&s->asking, BACKEND_NO_CARD);
 }
 
-/* The pod of a process; "" when it is in none, or has ended meanwhile. */
-static void find_pod(const struct scan *s, int64_t pid, struct strbuf *text, char *uid)
+static bool read_proc(const struct scan *s, int64_t pid, const char *file, size_t most,
+                      struct strbuf *text)
 {
     char path[256];
-    struct podcgroup pod = {0};
     strbuf_reset(text);
-    if (str_format(path, sizeof path, "%s/%lld/cgroup", s->config.proc, (long long)pid) &&
-        file_read(path, PODCGROUP_BYTES_MAX, text, NULL) == 0)
+    return str_format(path, sizeof path, "%s/%lld/%s", s->config.proc, (long long)pid, file) &&
+           file_read(path, most, text, NULL) == 0;
+}
+
+/* The pod of a process, "" when it is in none, or has ended meanwhile; and the folder with its container's limits: its own pod's, or
+ * of a pod that was not known when it was admitted. */
+static void find_pod(const struct scan *s, struct strbuf *text, struct usage_process *p)
+{
+    struct podcgroup pod = {0};
+    if (read_proc(s, p->pid, "cgroup", PODCGROUP_BYTES_MAX, text))
         (void)podcgroup_parse(strbuf_str(text), text->len, &pod);
-    (void)str_format(uid, PODCGROUP_UID_SIZE, "%s", pod.uid);
+    (void)str_format(p->uid, sizeof p->uid, "%s", pod.uid);
+    size_t n = strlen(p->uid);
+    if (n > 0 && read_proc(s, p->pid, "mountinfo", PODMOUNTS_BYTES_MAX, text) &&
+        podmounts_at(strbuf_str(text), text->len, SHARES_INSIDE, p->folder) &&
+        !(str_starts(p->folder, p->uid) && p->folder[n] == '.') &&
+        !str_starts(p->folder, SHARES_UNKNOWN))
+        p->folder[0] = '\0';
 }
 
 static void find_pods(const struct scan *s, struct scan_letter *l)
@@ -117,7 +134,7 @@ static void find_pods(const struct scan *s, struct scan_letter *l)
             *p = (struct usage_process){.card = sight->inventory.cards[i].index,
                                         .pid = c->processes[k].pid,
                                         .mib = c->processes[k].mib};
-            find_pod(s, p->pid, &text, p->uid);
+            find_pod(s, &text, p);
         }
     }
 }
@@ -137,26 +154,66 @@ static struct scan_letter *look(struct scan *s, struct backend *b)
     return l;
 }
 
+static struct scan_letter *look_at_time(struct scan *s, struct backend *b)
+{
+    struct scan_letter *l = letter_new(SCAN_TIME);
+    struct backend_time *cards = NULL;
+    call_begins(s);
+    size_t len = s->config.type->busy(b, &l->arena, &cards), total = 0;
+    call_ended(s);
+    l->at_ns = clock_mono_us() * 1000;
+    for (size_t i = 0; i < len; i++)
+        total += cards[i].processes_len;
+    l->busy = arena_new(&l->arena, struct scan_busy, total);
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    for (size_t i = 0; i < len; i++) {
+        l->timed[cards[i].index] = cards[i].known;
+        for (size_t k = 0; k < cards[i].processes_len; k++) {
+            struct scan_busy *p = &l->busy[l->busy_len++];
+            *p = (struct scan_busy){
+                .process = {.card = cards[i].index, .pid = cards[i].processes[k].pid, .mib = -1},
+                .ns = cards[i].processes[k].ns};
+            find_pod(s, &text, &p->process);
+        }
+    }
+    return l;
+}
+
+/* Waits for an event, or for the time to pass. -1: the end. */
+static int listen_for(struct scan *s, struct backend *b, int64_t ms)
+{
+    struct backend_event event;
+    int heard = -1;
+    if (s->config.type->wait != NULL) {
+        call_begins(s);
+        atomic_store(&s->listening, true);
+        heard = s->config.type->wait(b, num_min(ms, s->config.slice_ms), &event);
+        atomic_store(&s->listening, false);
+        call_ended(s);
+    }
+    if (heard > 0) {
+        struct scan_letter *l = letter_new(SCAN_EVENT);
+        l->event = event;
+        if (!mailbox_post(s->config.mailbox, l))
+            return -1;
+    }
+    return stopped_within(s, heard < 0 ? ms : 0) ? -1 : 0;
+}
+
 /* Until the next scan is due. false: the end. */
 static bool listen(struct scan *s, struct backend *b, int64_t until_ms)
 {
-    for (int64_t left; (left = until_ms - clock_mono_ms()) > 0;) {
-        struct backend_event event;
-        int heard = -1;
-        if (s->config.type->wait != NULL) {
-            call_begins(s);
-            atomic_store(&s->listening, true);
-            heard = s->config.type->wait(b, num_min(left, s->config.slice_ms), &event);
-            atomic_store(&s->listening, false);
-            call_ended(s);
-        }
-        if (heard > 0) {
-            struct scan_letter *l = letter_new(SCAN_EVENT);
-            l->event = event;
-            if (!mailbox_post(s->config.mailbox, l))
+    int64_t timed_ms = 0;
+    for (int64_t now; (now = clock_mono_ms()) < until_ms;) {
+        bool timed = atomic_load(&s->timed) && s->config.type->busy != NULL;
+        if (timed && now - timed_ms >= SCAN_TIME_MS) {
+            timed_ms = now;
+            if (!mailbox_post(s->config.mailbox, look_at_time(s, b)))
                 return false;
         }
-        if (stopped_within(s, heard < 0 ? left : 0))
+        int64_t next_ms = timed ? num_min(timed_ms + SCAN_TIME_MS, until_ms) : until_ms;
+        if (next_ms > now && listen_for(s, b, next_ms - now) < 0)
             return false;
     }
     return true;
@@ -184,6 +241,16 @@ static void *worker_scan(void *arg)
     s->config.type->close(b);
     call_ended(s);
     return NULL;
+}
+
+void scan_want_time(struct scan *s, bool wanted)
+{
+    if (atomic_exchange(&s->timed, wanted) == wanted)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->poked = true;
+    pthread_cond_broadcast(&s->wake);
+    pthread_mutex_unlock(&s->lock);
 }
 
 int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card)

@@ -16,11 +16,14 @@
 enum {
     SCAN_SLICE_MS = 5000, /* how long one wait for an event may keep the thread from ending */
     SCAN_PROCESSES_MAX = 4096,
+    SCAN_TIME_MS =
+        250, /* between two looks at how busy processes are, where somebody wants to know */
 };
 
 enum scan_kind {
     SCAN_CARDS,  /* sight, processes */
     SCAN_EVENT,  /* event */
+    SCAN_TIME,   /* busy, timed */
     SCAN_FAILED, /* err: the cards cannot be read; it is tried again */
     SCAN_FATAL,  /* err: the backend could not be opened, no more letters will come */
 };
@@ -32,6 +35,14 @@ struct scan_letter {
     struct usage_process *processes; /* on all cards, with their pods */
     size_t processes_len;
     struct backend_event event;
+    /* Device time since the last such letter, and the cards of which it is known. */
+    struct scan_busy {
+        struct usage_process process; /* mib -1 */
+        int64_t ns;
+    } * busy;
+    size_t busy_len;
+    bool timed[GPU_CARDS_MAX]; /* by index */
+    int64_t at_ns;             /* CLOCK_MONOTONIC */
     struct error err;
 };
 void scan_letter_free(void *letter);
@@ -50,6 +61,8 @@ struct scan;
 /* Opens the backend and scans at once, then every interval_ms; each result, and each event between two scans, is a letter in
  * the mailbox. */
 int scan_start(struct scan **out, const struct scan_config *c, struct error *err);
+/* Letters of SCAN_TIME from now on, or none any more. Any thread. */
+void scan_want_time(struct scan *s, bool wanted);
 /* For how long the backend has not returned from one call, in ms (0: it is not asked anything), and the card that it is
  * being asked for, or BACKEND_NO_CARD. Any thread. */
 int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "device-plugin/podcgroup.h"
+#include "device-plugin/podmounts.h"
 
 enum {
     USAGE_CALM = 3,            /* looks in a row within the share before it counts as kept again */
@@ -22,6 +23,8 @@ struct usage_process {
     int64_t pid;
     int64_t mib;                  /* -1: the driver does not tell */
     char uid[PODCGROUP_UID_SIZE]; /* of its pod; "": in none */
+    char folder
+        [PODMOUNTS_NAME_SIZE]; /* of its container's limits (isolation/shares); "": it has none */
 };
 
 /* What the pod's annotation says. */

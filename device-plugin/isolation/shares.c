@@ -20,8 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device-plugin/isolation/budget.h"
 #include "device-plugin/statefile.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/str.h"
 
@@ -190,6 +192,14 @@ static void split_owner(char *text, struct shares_look *l)
     l->container = container + 1;
 }
 
+/* The flag is set and cleared by launches: of a container that rests it may be old. */
+static bool is_unmeasured(const struct region_card *c, uint64_t now_ns)
+{
+    uint64_t at = c->measured_at_ns;
+    return (c->flags & REGION_UNMEASURED) != 0 && c->launches > 0 &&
+           !(at <= now_ns && now_ns - at < BUDGET_STALE_MS * UINT64_C(1000000));
+}
+
 static void look_at(const char *base, const char *folder,
                     void (*tell)(void *arg, const struct shares_look *l), void *arg)
 {
@@ -217,25 +227,91 @@ static void look_at(const char *base, const char *folder,
         l.peak_mib = bounded(c->peak >> 20);
         l.denied = bounded(c->denied);
         l.throttled_ms = bounded(c->throttled_ns / 1000000);
-        l.unmeasured = (c->flags & REGION_UNMEASURED) != 0;
+        l.device_ms = bounded(c->measured_ns / 1000000);
+        l.unmeasured =
+            limits.cards[i].percent < 100 && is_unmeasured(c, (uint64_t)clock_mono_us() * 1000);
         tell(arg, &l);
     }
     free(names);
     free(copy);
 }
 
+/* The next folder, or NULL. */
+static const char *next_folder(DIR *d)
+{
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (e->d_type == DT_DIR && e->d_name[0] != '.')
+            return e->d_name;
+    return NULL;
+}
+
 void shares_each(const char *base, void (*tell)(void *arg, const struct shares_look *l), void *arg)
 {
     DIR *d = opendir(base);
-    size_t n = 0;
-    for (struct dirent *e; d != NULL && n < SHARES_CONTAINERS_MAX && (e = readdir(d)) != NULL;) {
-        if (e->d_type != DT_DIR || e->d_name[0] == '.')
-            continue;
-        look_at(base, e->d_name, tell, arg);
-        n++;
-    }
+    const char *name;
+    for (size_t n = 0; n < SHARES_CONTAINERS_MAX && (name = next_folder(d)) != NULL; n++)
+        look_at(base, name, tell, arg);
     if (d != NULL)
         closedir(d);
+}
+
+size_t shares_list(const char *base, struct arena *a, struct shares_folder **out)
+{
+    char dir[PATH_MAX];
+    DIR *d = opendir(base);
+    size_t n = 0, room = 0;
+    while (room < SHARES_CONTAINERS_MAX && next_folder(d) != NULL)
+        room++;
+    if (d != NULL)
+        rewinddir(d);
+    struct shares_folder *list = arena_new(a, struct shares_folder, room);
+    for (const char *name; n < room && (name = next_folder(d)) != NULL;)
+        if (str_format(dir, sizeof dir, "%s/%s", base, name) && read_limits(dir, &list[n].limits))
+            list[n++].name = arena_strdup(a, name);
+    if (d != NULL)
+        closedir(d);
+    *out = list;
+    return n;
+}
+
+bool shares_is_of(const char *folder, const char *uid)
+{
+    size_t n = strlen(uid);
+    return n > 0 && strncmp(folder, uid, n) == 0 && folder[n] == '.';
+}
+
+/* ---- what regions are told ---- */
+
+/* By writing to the file: the container has it mapped, and sees it there. What is read of it is the container's own affair. */
+bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_t ns,
+                    uint64_t now_ns)
+{
+    char path[PATH_MAX];
+    struct region_header head;
+    struct region r;
+    struct stat st;
+    uint64_t told[2];
+    if (!str_format(path, sizeof path, "%s/%s/region", base, folder))
+        return false;
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > REGION_BYTES_MAX ||
+        pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+        !region_open(&r, &head, (size_t)st.st_size) || card >= r.cards)
+        return false;
+    off_t row = (off_t)(r.card_offset + (size_t)card * r.card_size);
+    _Static_assert(offsetof(struct region_card, measured_at_ns) ==
+                       offsetof(struct region_card, measured_ns) + sizeof told[0],
+                   "both in one write");
+    off_t at = row + (off_t)offsetof(struct region_card, measured_ns);
+    if (pread(fd, told, sizeof told, at) != (ssize_t)sizeof told)
+        return false;
+    told[0] += ns;
+    told[1] = now_ns;
+    uint64_t check = budget_check(told[0], told[1]);
+    return pwrite(fd, told, sizeof told, at) == (ssize_t)sizeof told &&
+           pwrite(fd, &check, sizeof check,
+                  row + (off_t)offsetof(struct region_card, measured_check)) ==
+               (ssize_t)sizeof check;
 }
 
 /* ---- folders of pods that have gone ---- */

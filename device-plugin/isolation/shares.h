@@ -17,11 +17,13 @@
 #include <stdint.h>
 
 #include "device-plugin/isolation/limits.h"
+#include "lib/base/arena.h"
 #include "lib/base/error.h"
 
 #define SHARES_INSIDE "/usr/local/cosched-gpu"
 #define SHARES_LIBRARY "libcosched-gpu.so"
 #define SHARES_PRELOAD "/etc/ld.so.preload"
+#define SHARES_UNKNOWN "unknown-" /* begins the folder of a container whose pod is not known yet */
 #define SHARES_INSTALLED "/usr/local/lib/cosched/" SHARES_LIBRARY
 
 enum {
@@ -50,10 +52,25 @@ struct shares_look {
     uint32_t card;
     int64_t used_mib, peak_mib, denied, throttled_ms;
     int64_t processes; /* of the container, alive, that the library is in */
-    bool unmeasured;
+    int64_t device_ms; /* of the card's time, as the node measured it */
+    bool
+        unmeasured; /* it launches, and nobody measures what that takes: launches are counted instead */
 };
 /* Every card of every container. Folders that make no sense are passed over. */
 void shares_each(const char *base, void (*tell)(void *arg, const struct shares_look *l), void *arg);
+
+struct shares_folder {
+    const char *name;
+    struct limits limits;
+};
+/* All of them; returns how many. Allocates in a. */
+size_t shares_list(const char *base, struct arena *a, struct shares_folder **out);
+/* Is it a folder of the pod? */
+bool shares_is_of(const char *folder, const char *uid);
+/* Processes of the container have used so much more of the card's time, as of now (CLOCK_MONOTONIC); the library corrects its budget by it. false: it has no region that
+ * we understand. */
+bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_t ns,
+                    uint64_t now_ns);
 /* Removes folders of pods for which alive says no and that are older than keep_ms; returns how many. */
 size_t shares_sweep(const char *base, int64_t keep_ms, bool (*alive)(void *arg, const char *uid),
                     void *arg);

@@ -51,6 +51,16 @@ static int64_t throttled_ms(const struct shares_look *l)
     return l->throttled_ms;
 }
 
+static int64_t device_ms(const struct shares_look *l)
+{
+    return l->device_ms;
+}
+
+static int64_t unmeasured(const struct shares_look *l)
+{
+    return l->unmeasured;
+}
+
 #define COLLECT(what)                                                 \
     static void collect_##what(void *arg, struct metric_samples *out) \
     {                                                                 \
@@ -61,6 +71,8 @@ COLLECT(used_mib)
 COLLECT(peak_mib)
 COLLECT(denied)
 COLLECT(throttled_ms)
+COLLECT(device_ms)
+COLLECT(unmeasured)
 
 static struct metric metrics[] = {
     {.kind = METRIC_GAUGE,
@@ -84,6 +96,16 @@ static struct metric metrics[] = {
      .name = "cosched_device_plugin_container_throttled_milliseconds_total",
      .help = "Time that launches waited for the container's part of the card's time.",
      .collect = collect_throttled_ms},
+    {.kind = METRIC_COUNTER,
+     .name = "cosched_device_plugin_container_device_milliseconds_total",
+     .help =
+         "Time of the card that its processes used, as the driver measured it, where a part of it is promised.",
+     .collect = collect_device_ms},
+    {.kind = METRIC_GAUGE,
+     .name = "cosched_device_plugin_container_time_unmeasured",
+     .help =
+         "1: it launches kernels and nobody measures what they take, so launches are counted instead.",
+     .collect = collect_unmeasured},
 };
 
 void shares_metrics_init(const char *base)

@@ -20,6 +20,8 @@
  *   hang=nvmlDeviceGetCount_v2 this function does not return until the line is gone from the file
  *   hang=nvmlDeviceGetName 1   the same, when it is asked for this card
  *   process.0=1234 2048        process 1234 uses 2,048 MiB of card 0; may be repeated ("graphics.0=..." for the other list)
+ *   busy.0=1234 37 5000000     process 1234 kept card 0 busy for 37 % of the time until this stamp (microseconds)
+ *   cuda=FILE                  processes, their memory and how busy they are come from these simulated cards (test/fake/cuda) as well
  *   reset=1                    the cards were reset so often: until nvmlInit_v2 is called again all answer "GPU is lost"
  *   event.1=xid 1 79           the first event: card 1 reports XID 79; "event.2=ecc 0": a double bit error
  *
@@ -27,23 +29,16 @@
  *
  * A line that is none of these ends the process: a test with a typing error must not pass.
  */
+#include "test/fake/nvml/nvml.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { CARDS = 64, TEXT = 96, PROCESSES = 256, EVENTS = 256, POLL_MS = 20 };
+enum { PROCESSES = 256, EVENTS = 256, POLL_MS = 20 };
 enum { EVENT_ECC = 2, EVENT_XID = 8 };
-enum {
-    OK = 0,
-    INVALID_ARGUMENT = 2,
-    NOT_SUPPORTED = 3,
-    NOT_FOUND = 6,
-    TOO_SMALL = 7,
-    TIMEOUT = 10,
-    LOST = 15
-};
 
 struct nvmlMemory {
     unsigned long long total, free, used;
@@ -54,19 +49,6 @@ struct nvmlPci {
     char busId[32];
 };
 
-struct nvmlDevice {
-    unsigned index;
-    char uuid[TEXT], name[TEXT], pci[32];
-    unsigned long long mib;
-    unsigned mig, lost, fail, remap, switched, deaf;
-    int ecc; /* -1: not counted */
-};
-
-struct nvmlProcess {
-    unsigned pid;
-    unsigned long long used;
-    unsigned gpuInstance, computeInstance;
-};
 struct nvmlEvent {
     struct nvmlDevice *device;
     unsigned long long type, data;
@@ -145,6 +127,7 @@ static void defaults(void)
     hang_card = -1;
     resets = 0;
     fails_len = processes_len = events_len = 0;
+    nvml_time_forget();
     cards_len = 2;
     for (unsigned i = 0; i < CARDS; i++) {
         struct nvmlDevice *d = &cards[i];
@@ -226,7 +209,7 @@ static void read_line(const char *line)
         card_line(line);
     else if (sscanf(line, "driver=%95[^\n]", driver) == 1 ||
              sscanf(line, "hang=%95[A-Za-z0-9_] %d", hang, &hang_card) >= 1 || process_line(line) ||
-             event_line(line))
+             nvml_time_line(line) || event_line(line))
         return;
     else if (sscanf(line, "reset=%u", &resets) == 1)
         return;
@@ -259,7 +242,7 @@ static void load(void)
 }
 
 /* What the file says about the function: a code, after the hang if there is one. */
-static int enter(const char *function, const struct nvmlDevice *d)
+int nvml_enter(const char *function, const struct nvmlDevice *d)
 {
     pthread_mutex_lock(&lock);
     while (strcmp(hang, function) == 0 &&
@@ -290,7 +273,7 @@ int nvmlInit_v2(void)
     load();
     resets_seen = resets;
     pthread_mutex_unlock(&lock);
-    return enter(__func__, NULL);
+    return nvml_enter(__func__, NULL);
 }
 
 int nvmlShutdown(void)
@@ -318,7 +301,7 @@ const char *nvmlErrorString(int code)
 
 int nvmlSystemGetDriverVersion(char *out, unsigned size)
 {
-    int code = enter(__func__, NULL);
+    int code = nvml_enter(__func__, NULL);
     return code != OK ? code : text(driver, out, size);
 }
 
@@ -327,7 +310,7 @@ int nvmlDeviceGetCount_v2(unsigned *out)
     pthread_mutex_lock(&lock);
     load();
     pthread_mutex_unlock(&lock);
-    int code = enter(__func__, NULL);
+    int code = nvml_enter(__func__, NULL);
     *out = cards_len;
     return code;
 }
@@ -336,7 +319,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, struct nvmlDevice **out)
 {
     if (i >= cards_len)
         return INVALID_ARGUMENT;
-    int code = enter(__func__, &cards[i]);
+    int code = nvml_enter(__func__, &cards[i]);
     if (code == OK)
         *out = &cards[i];
     return code;
@@ -344,26 +327,26 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, struct nvmlDevice **out)
 
 int nvmlDeviceGetUUID(struct nvmlDevice *d, char *out, unsigned size)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     return code != OK ? code : text(d->uuid, out, size);
 }
 
 int nvmlDeviceGetName(struct nvmlDevice *d, char *out, unsigned size)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     return code != OK ? code : text(d->name, out, size);
 }
 
 int nvmlDeviceGetMemoryInfo(struct nvmlDevice *d, struct nvmlMemory *out)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *out = (struct nvmlMemory){.total = d->mib << 20, .free = d->mib << 20};
     return code;
 }
 
 int nvmlDeviceGetPciInfo_v3(struct nvmlDevice *d, struct nvmlPci *out)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *out = (struct nvmlPci){0};
     snprintf(out->busId, sizeof out->busId, "%s", d->pci);
     return code;
@@ -371,7 +354,7 @@ int nvmlDeviceGetPciInfo_v3(struct nvmlDevice *d, struct nvmlPci *out)
 
 int nvmlDeviceGetMigMode(struct nvmlDevice *d, unsigned *current, unsigned *pending)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *current = *pending = d->mig;
     return code;
 }
@@ -382,7 +365,7 @@ int nvmlDeviceGetTopologyCommonAncestor(struct nvmlDevice *a, struct nvmlDevice 
         const char *name;
         int level;
     } levels[] = {{"PIX", 10}, {"PXB", 20}, {"PHB", 30}, {"NODE", 40}};
-    int code = enter(__func__, a);
+    int code = nvml_enter(__func__, a);
     *level = 50;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
         if (strcmp(links[a->index][b->index], levels[i].name) == 0)
@@ -414,7 +397,7 @@ static unsigned links_of(const struct nvmlDevice *d)
 
 int nvmlDeviceGetNvLinkState(struct nvmlDevice *d, unsigned link, int *active)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *active = link < links_of(d) + d->switched;
     return code;
 }
@@ -422,7 +405,7 @@ int nvmlDeviceGetNvLinkState(struct nvmlDevice *d, unsigned link, int *active)
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvmlDevice *d, unsigned link, struct nvmlPci *out)
 {
     const struct nvmlDevice *peer = link_peer(d, link);
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *out = (struct nvmlPci){0};
     if (peer == NULL && link >= links_of(d) + d->switched)
         return NOT_FOUND;
@@ -432,7 +415,7 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct nvmlDevice *d, unsigned link, str
 
 int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvmlDevice *d, unsigned link, int *type)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *type = link_peer(d, link) != NULL ? 0 : 2;
     return code;
 }
@@ -440,7 +423,7 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(struct nvmlDevice *d, unsigned link, int
 int nvmlDeviceGetTotalEccErrors(struct nvmlDevice *d, int type, int counter,
                                 unsigned long long *out)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     if (type != 1 || counter != 0)
         return INVALID_ARGUMENT;
     if (d->ecc < 0)
@@ -452,7 +435,7 @@ int nvmlDeviceGetTotalEccErrors(struct nvmlDevice *d, int type, int counter,
 int nvmlDeviceGetRemappedRows(struct nvmlDevice *d, unsigned *corrected, unsigned *uncorrected,
                               unsigned *pending, unsigned *failed)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *corrected = *uncorrected = 0;
     *pending = d->remap == 1;
     *failed = d->remap == 2;
@@ -473,6 +456,8 @@ static int list_processes(const struct nvmlDevice *d, unsigned *len, struct nvml
                 .used = processes[i].mib < 0 ? ~0ULL : (unsigned long long)processes[i].mib << 20};
         n++;
     }
+    if (!graphics)
+        n = nvml_time_processes(d->index, n, room, out);
     pthread_mutex_unlock(&lock);
     *len = n;
     return n > room ? TOO_SMALL : OK;
@@ -481,14 +466,14 @@ static int list_processes(const struct nvmlDevice *d, unsigned *len, struct nvml
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice *d, unsigned *len,
                                             struct nvmlProcess *out)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     return code != OK ? code : list_processes(d, len, out, 0);
 }
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(struct nvmlDevice *d, unsigned *len,
                                              struct nvmlProcess *out)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     return code != OK ? code : list_processes(d, len, out, 1);
 }
 
@@ -496,7 +481,7 @@ int nvmlDeviceGetGraphicsRunningProcesses_v3(struct nvmlDevice *d, unsigned *len
 
 int nvmlEventSetCreate(struct nvmlEventSet **out)
 {
-    int code = enter(__func__, NULL);
+    int code = nvml_enter(__func__, NULL);
     if (code != OK)
         return code;
     struct nvmlEventSet *set = calloc(1, sizeof *set);
@@ -514,7 +499,7 @@ int nvmlEventSetCreate(struct nvmlEventSet **out)
 
 int nvmlDeviceGetSupportedEventTypes(struct nvmlDevice *d, unsigned long long *out)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     *out = d->deaf ? 0 : 0x1f;
     return code;
 }
@@ -522,7 +507,7 @@ int nvmlDeviceGetSupportedEventTypes(struct nvmlDevice *d, unsigned long long *o
 int nvmlDeviceRegisterEvents(struct nvmlDevice *d, unsigned long long types,
                              struct nvmlEventSet *set)
 {
-    int code = enter(__func__, d);
+    int code = nvml_enter(__func__, d);
     if (types != (EVENT_ECC | EVENT_XID))
         return INVALID_ARGUMENT;
     if (code == OK)
@@ -532,7 +517,7 @@ int nvmlDeviceRegisterEvents(struct nvmlDevice *d, unsigned long long types,
 
 int nvmlEventSetWait_v2(struct nvmlEventSet *set, struct nvmlEvent *out, unsigned ms)
 {
-    int code = enter(__func__, NULL);
+    int code = nvml_enter(__func__, NULL);
     for (unsigned waited = 0; code == OK; waited += POLL_MS) {
         pthread_mutex_lock(&lock);
         load();

@@ -493,6 +493,64 @@ static void scanning(void **state)
     expect_done();
 }
 
+/* What the backend says now: "card: pid ns, pid ns; …", "?" where it is not known. */
+static const char *busy(struct backend *b)
+{
+    static char out[256];
+    struct backend_time *cards;
+    size_t len = backend_nvml.busy(b, &a, &cards), at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < len; i++) {
+        at += (size_t)snprintf(out + at, sizeof out - at, "%s%d:%s", i > 0 ? "; " : "",
+                               cards[i].index, cards[i].known ? "" : " ?");
+        for (size_t k = 0; k < cards[i].processes_len; k++)
+            at += (size_t)snprintf(out + at, sizeof out - at, " %lld %lld",
+                                   (long long)cards[i].processes[k].pid,
+                                   (long long)cards[i].processes[k].ns);
+    }
+    return out;
+}
+
+static void device_time(void **state)
+{
+    (void)state;
+    struct backend *b = NULL;
+    struct error err = ERROR_INIT;
+    struct backend_config c = {.nvml_library = library, .sysfs = dir};
+    script("count=2\n");
+    assert_int_equal(0, backend_nvml.open(&b, &c, &err));
+    static const struct {
+        const char *row, *lines, *expected;
+    } rows[] = {
+        {"nobody is busy", "", "0:; 1:"},
+        {"the first sample covers a time that nobody knows", "busy.0=77 50 1000000\n", "0:; 1:"},
+        {"no new one", "busy.0=77 50 1000000\n", "0:; 1:"},
+        {"half of 200 ms", "busy.0=77 50 1200000\n", "0: 77 100000000; 1:"},
+        {"two, one of them on the other card for the first time",
+         "busy.0=77 20 1400000\nbusy.0=78 81 1400000\nbusy.1=77 99 1400000\n",
+         "0: 77 40000000 78 162000000; 1:"},
+        {"told twice it counts once", "busy.0=77 10 1500000\nbusy.0=77 30 1600000\n",
+         "0: 77 60000000; 1:"},
+        {"more than all there is", "busy.0=77 250 1700000\n", "0: 77 100000000; 1:"},
+        {"a clock that was set", "busy.0=77 100 99990000000000000\n", "0: 77 2000000000; 1:"},
+        {"and set back", "busy.0=77 100 1800000\n", "0:; 1:"},
+        {"is believed from then on", "busy.0=77 100 1900000\n", "0: 77 100000000; 1:"},
+        {"a card that does not tell", "card.1.fail=3\nbusy.0=77 100 2000000\n",
+         "0: 77 100000000; 1: ?"},
+        {"a driver that cannot", "fail.nvmlDeviceGetProcessUtilization=3\n", "0: ?; 1: ?"},
+        {"it begins anew then", "busy.0=77 100 2100000\n", "0:; 1:"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text, "count=2\n%s", rows[i].lines);
+        script(text);
+        expect_str(rows[i].row, rows[i].expected, busy(b));
+    }
+    backend_nvml.close(b);
+    expect_true("the simulated one never knows", backend_sim.busy == NULL);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +559,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_card_that_falls_off_the_bus, setup, teardown),
         cmocka_unit_test_setup_teardown(what_happens_on_a_card, setup, teardown),
         cmocka_unit_test_setup_teardown(cards_that_were_reset, setup, teardown),
+        cmocka_unit_test_setup_teardown(device_time, setup, teardown),
         cmocka_unit_test_setup_teardown(links_through_switches, setup, teardown),
         cmocka_unit_test_setup_teardown(libraries_that_do_not_do, setup, teardown),
         cmocka_unit_test_setup_teardown(simulated, setup, teardown),

@@ -92,7 +92,7 @@ static void engines_by_mode(void **state)
         {"unless the library is named", GPU_MODE_CGPU, false, true, "library", true, "library"},
         {"named and not there", GPU_MODE_CGPU, false, true, "(none)", false, "library"},
         {"the module is named and not there", GPU_MODE_CGPU, false, false, "(none)", true, "cgpu"},
-        {"time is not the library's", GPU_MODE_CORE_MEM, false, false, "(none)", true, NULL},
+        {"and of time", GPU_MODE_CORE_MEM, false, false, "library", true, NULL},
         {"an engine for another mode", GPU_MODE_CGPU, false, true, "(none)", true, "mps"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

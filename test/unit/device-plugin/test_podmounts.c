@@ -62,8 +62,36 @@ static void lines(void **state)
     expect_done();
 }
 
+static void what_is_mounted_somewhere(void **state)
+{
+    (void)state;
+#define LINE(root, point) "174 159 254:0 " root " " point " ro,relatime - ext4 /dev/vda rw\n"
+    static const struct {
+        const char *row, *text, *name;
+    } rows[] = {
+        {"a folder", LINE("/lib/a/b", "/x") LINE("/var/lib/c/iso/uid.0", "/usr/local/g"), "uid.0"},
+        {"something below it", LINE("/iso/uid.0/region", "/usr/local/g/region"), ""},
+        {"covered by another",
+         LINE("/iso/one.0", "/usr/local/g") LINE("/iso/two.1", "/usr/local/g"), "two.1"},
+        {"the root of a file system", LINE("/", "/usr/local/g"), ""},
+        {"a short line", "174 159 254:0 /a", ""},
+        {"nothing", "", ""},
+        {"too long a name",
+         LINE("/0123456789012345678901234567890123456789012345678901234567890123", "/usr/local/g"),
+         ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char name[PODMOUNTS_NAME_SIZE];
+        bool found = podmounts_at(rows[i].text, strlen(rows[i].text), "/usr/local/g", name);
+        expect_int(rows[i].row, rows[i].name[0] != '\0', found);
+        expect_str(rows[i].row, rows[i].name, name);
+    }
+    expect_done();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines),
+                                       cmocka_unit_test(what_is_mounted_somewhere)};
     return cmocka_run_group_tests_name("podmounts", tests, NULL, NULL);
 }

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processes that got past the library: the driver's list against the slots of the pod's regions. */
+/*
+ * What got past the library: the driver's list of processes against the slots of the pod's regions, and the driver's memory against the limits; and
+ * device time: from the driver's measurements into the regions, and what is said where there are none.
+ */
 #include "device-plugin/monitor.h"
 
 #include "test/unit/device-plugin/isolation/crew.h"
 
+#include "device-plugin/isolation/budget.h"
 #include "device-plugin/isolation/shares.h"
+#include "device-plugin/isolation/shares_metrics.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "test/unit/device-plugin/cards.h"
 
 #define CLAIM(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
 
-static int events;
+static int events, evictions;
 static char reason[64], message[512];
 
 static void on_cards(void *arg, const struct gpu_inventory *inv)
@@ -39,6 +45,15 @@ static void on_pod_used(void *arg, const char *ns, const char *name, const char 
     (void)arg, (void)ns, (void)name, (void)uid, (void)use;
 }
 
+static void on_evict(void *arg, const char *ns, const char *name, const char *uid)
+{
+    (void)arg;
+    expect_str("namespace", "default", ns);
+    expect_str("name", "trainer", name);
+    expect_str("uid", "uid-trainer", uid);
+    evictions++;
+}
+
 static enum gpu_mode on_mode(void *arg)
 {
     (void)arg;
@@ -55,37 +70,26 @@ struct fixture {
     struct gpu_inventory cards;
     struct backend_card conditions[GPU_CARDS_MAX];
     struct monitor *monitor;
+    struct loop *loop;
+    struct pod *pod;
+    char base[SCRATCH_PATH], region[CREW_PATH];
 };
 
-static void looks(struct fixture *f, int times, size_t processes)
+static void begin(struct fixture *f, bool evict)
 {
-    struct scan_letter l = {.kind = SCAN_CARDS,
-                            .sight = {.inventory = f->cards, .cards = f->conditions},
-                            .processes_len = processes};
-    l.processes = arena_new(&f->a, struct usage_process, processes);
-    for (size_t i = 0; i < processes; i++)
-        l.processes[i] = (struct usage_process){
-            .card = 1, .pid = 100 + (int64_t)i, .mib = 500, .uid = "uid-trainer"};
-    for (int i = 0; i < times; i++)
-        monitor_letter(f->monitor, &l);
-}
-
-static void loose_processes(void **state)
-{
-    struct fixture f = {0};
     struct error err = ERROR_INIT;
-    struct regionfile one, two;
-    struct loop *loop;
-    char base[SCRATCH_PATH], library[CREW_PATH], path[CREW_PATH], command[2 * SCRATCH_PATH];
-    (void)state;
-    scratch_folder(base, "audit");
+    *f = (struct fixture){0};
+    events = evictions = 0;
+    scratch_folder(f->base, "audit");
+    (void)str_format(f->region, sizeof f->region, "%s/uid-trainer.0/region", f->base);
     log_set_sink(ignore, NULL);
-    arena_init(&f.a, 0);
-    cards_make(&f.cards, &f.a, (const int64_t[]){16160, 24576, 0});
+    arena_init(&f->a, 0);
+    cards_make(&f->cards, &f->a, (const int64_t[]){16160, 24576, 0});
+    f->cards.cards[1].uuid = "GPU-00000000-0000-4000-8000-000000000001";
     for (int i = 0; i < GPU_CARDS_MAX; i++)
-        f.conditions[i] = (struct backend_card){.ecc = -1, .processes_known = true};
-    assert_int_equal(0, loop_new(&loop, &err));
-    struct monitor_config config = {.loop = loop,
+        f->conditions[i] = (struct backend_card){.ecc = -1, .processes_known = true};
+    assert_int_equal(0, loop_new(&f->loop, &err));
+    struct monitor_config config = {.loop = f->loop,
                                     .interval_ms = 1000,
                                     .deadline_ms = 5000,
                                     .hooks = {.cards = on_cards,
@@ -93,26 +97,89 @@ static void loose_processes(void **state)
                                               .pod_event = on_pod_event,
                                               .pod_used = on_pod_used,
                                               .mode = on_mode,
-                                              .shares = base}};
-    f.monitor = monitor_new(&config);
-    struct pod *p = cards_pod("trainer", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
-    monitor_pods_reset(f.monitor, &p, 1);
-    looks(&f, 5, 2);
-    expect_int("a pod without our library is not judged", 0, events);
+                                              .evict = evict ? on_evict : NULL,
+                                              .shares = f->base}};
+    f->monitor = monitor_new(&config);
+    shares_metrics_init(f->base);
+    f->pod = cards_pod("trainer", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    monitor_pods_reset(f->monitor, &f->pod, 1);
+}
 
-    struct shares_plan plan = {.base = base,
-                               .folder = "uid-trainer.0",
-                               .ns = "default",
-                               .pod = "trainer",
-                               .container = "c0"};
+static void end(struct fixture *f)
+{
+    char command[2 * SCRATCH_PATH];
+    metrics_reset();
+    monitor_free(f->monitor);
+    loop_free(f->loop);
+    pod_free(f->pod);
+    log_set_sink(NULL, NULL);
+    arena_deinit(&f->a);
+    (void)str_format(command, sizeof command, "rm -r '%s'", f->base);
+    assert_int_equal(0, system(command));
+    expect_done();
+}
+
+static void give_folder(struct fixture *f, const char *folder, uint32_t percent,
+                        uint64_t context_mib)
+{
+    struct error err = ERROR_INIT;
+    char library[CREW_PATH];
+    struct shares_plan plan = {
+        .base = f->base, .folder = folder, .ns = "default", .pod = "trainer", .container = "c0"};
     plan.limits.len = 1;
-    plan.limits.cards[0] = (struct limits_card){.bytes = 3072 * MIB, .percent = 100};
+    plan.limits.cards[0] = (struct limits_card){.uuid = {0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, [15] = 1},
+                                                .bytes = 3072 * MIB,
+                                                .percent = percent,
+                                                .context_bytes = context_mib * MIB};
     (void)str_format(library, sizeof library, "%s/lib/libcosched-gpu.so", crew_build());
     if (shares_prepare(library, &plan, &err) < 0)
         fail_msg("%s", err.text);
-    (void)str_format(path, sizeof path, "%s/uid-trainer.0/region", base);
-    assert_int_equal(0, regionfile_attach(&one, path));
-    assert_int_equal(0, regionfile_attach(&two, path));
+}
+
+static struct usage_process process(int64_t pid, int64_t mib, const char *folder)
+{
+    struct usage_process p = {.card = 1, .pid = pid, .mib = mib, .uid = "uid-trainer"};
+    (void)str_format(p.folder, sizeof p.folder, "%s", folder);
+    return p;
+}
+
+static void letters(struct fixture *f, int times, struct usage_process *list, size_t len)
+{
+    struct scan_letter l = {.kind = SCAN_CARDS,
+                            .sight = {.inventory = f->cards, .cards = f->conditions},
+                            .processes = list,
+                            .processes_len = len};
+    for (int i = 0; i < times; i++)
+        monitor_letter(f->monitor, &l);
+}
+
+static void looks(struct fixture *f, int times, size_t processes)
+{
+    struct usage_process list[8];
+    for (size_t i = 0; i < processes; i++)
+        list[i] = process(100 + (int64_t)i, 500, "");
+    letters(f, times, list, processes);
+}
+
+static bool metric(const char *line)
+{
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    metrics_render(&text);
+    return strstr(strbuf_str(&text), line) != NULL;
+}
+
+static void loose_processes(void **state)
+{
+    struct fixture f;
+    struct regionfile one, two;
+    (void)state;
+    begin(&f, false);
+    looks(&f, 5, 2);
+    expect_int("a pod without our library is not judged", 0, events);
+    give_folder(&f, "uid-trainer.0", 100, 0);
+    assert_int_equal(0, regionfile_attach(&one, f.region));
+    assert_int_equal(0, regionfile_attach(&two, f.region));
     looks(&f, 5, 2);
     expect_int("each has its slot", 0, events);
     looks(&f, 2, 3);
@@ -127,33 +194,165 @@ static void loose_processes(void **state)
         "how many, and of what",
         strstr(message, "1 of its 3 processes on the GPU are not held to its share of 3072 MiB") !=
             NULL);
-    AUTO_STRBUF text;
-    strbuf_init(&text);
-    metrics_render(&text);
     expect_true("counted",
-                strstr(strbuf_str(&text),
-                       "pod_loose_processes{namespace=\"default\",pod=\"trainer\"} 1\n") != NULL);
+                metric("pod_loose_processes{namespace=\"default\",pod=\"trainer\"} 1\n"));
     looks(&f, 5, 3);
     expect_int("said once", 1, events);
     looks(&f, 1, 2);
     looks(&f, 3, 4);
     expect_int("and again after it was well", 2, events);
-
+    expect_int("nobody is evicted unless asked for", 0, evictions);
     regionfile_detach(&one);
     regionfile_detach(&two);
-    metrics_reset();
-    monitor_free(f.monitor);
-    loop_free(loop);
-    pod_free(p);
-    log_set_sink(NULL, NULL);
-    arena_deinit(&f.a);
-    (void)str_format(command, sizeof command, "rm -r '%s'", base);
-    assert_int_equal(0, system(command));
-    expect_done();
+    end(&f);
+}
+
+static void memory_beyond_the_limit(void **state)
+{
+    struct fixture f;
+    struct regionfile one;
+    (void)state;
+    begin(&f, true);
+    static const struct {
+        const char *row;
+        uint64_t context_mib;
+        int64_t mib;
+        const char *folder;
+        bool over;
+    } rows[] = {
+        {"all of it, and what contexts take", 0, 3072 + 512, "uid-trainer.0", false},
+        {"one MiB more", 0, 3072 + 513, "uid-trainer.0", true},
+        {"contexts that are charged are in the limit", 300, 3072, "uid-trainer.0", false},
+        {"one MiB more", 300, 3073, "uid-trainer.0", true},
+        {"mounts that do not tell: the pod has one container", 300, 3073, "", true},
+        {"another container of the pod, which has no limits", 300, 9000, "uid-trainer.7", false},
+        {"the driver does not tell", 300, -1, "uid-trainer.0", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        give_folder(&f, "uid-trainer.0", 100, rows[i].context_mib);
+        assert_int_equal(0, regionfile_attach(&one, f.region));
+        struct usage_process p = process(100, rows[i].mib, rows[i].folder);
+        letters(&f, 1, NULL, 0);
+        events = evictions = 0;
+        letters(&f, 2, &p, 1);
+        expect_int(rows[i].row, 0, events + evictions);
+        letters(&f, 1, &p, 1);
+        expect_int(rows[i].row, rows[i].over, events);
+        expect_int(rows[i].row, rows[i].over, evictions);
+        if (rows[i].over) {
+            char line[CREW_LINE];
+            (void)str_format(
+                line, sizeof line,
+                "the driver counts %lld MiB of card 1 for a container that may have 3072",
+                (long long)rows[i].mib);
+            expect_true(rows[i].row, strstr(message, line) != NULL);
+            expect_true("what happens", strstr(message, "The pod is evicted") != NULL);
+            (void)str_format(line, sizeof line,
+                             "pod_over_mib{namespace=\"default\",pod=\"trainer\"} %lld\n",
+                             (long long)rows[i].mib - 3072);
+            expect_true("counted", metric(line));
+            letters(&f, 2, &p, 1);
+            expect_int("the eviction is under way", 1, evictions);
+            letters(&f, 1, &p, 1);
+            expect_int("it is still there", 2, evictions);
+            expect_int("said once", 1, events);
+        }
+        regionfile_detach(&one);
+    }
+    end(&f);
+}
+
+/* ---- time ---- */
+
+static void measured(struct fixture *f, struct scan_busy *busy, size_t len, bool known, uint64_t at)
+{
+    struct scan_letter l = {.kind = SCAN_TIME, .busy = busy, .busy_len = len, .at_ns = (int64_t)at};
+    l.timed[1] = known;
+    monitor_letter(f->monitor, &l);
+}
+
+static struct region_card read_card(const char *path)
+{
+    struct regionfile r;
+    assert_int_equal(0, regionfile_attach(&r, path));
+    struct region_card c = *region_card(&r.region, 0);
+    regionfile_detach(&r);
+    return c;
+}
+
+static void time_is_measured(void **state)
+{
+    struct fixture f;
+    char second[CREW_PATH];
+    (void)state;
+    begin(&f, false);
+    letters(&f, 1, NULL, 0); /* the cards are known */
+    give_folder(&f, "uid-trainer.0", 30, 0);
+    (void)str_format(second, sizeof second, "%s/uid-trainer.1/region", f.base);
+    struct scan_busy busy[] = {{process(100, -1, "uid-trainer.0"), 5000},
+                               {process(101, -1, "uid-trainer.0"), 700},
+                               {process(102, -1, ""), 11},
+                               {process(103, -1, "uid-other.0"), 100000},
+                               {process(104, -1, "uid-trainer.0"), 1000000}};
+    busy[3].process.uid[4] = 'o';
+    busy[4].process.card = 0;
+    uint64_t now = (uint64_t)clock_mono_us() * 1000;
+    measured(&f, busy, 5, true, now);
+    struct region_card c = read_card(f.region);
+    expect_int("its processes together, on this card", 5711, (int64_t)c.measured_ns);
+    expect_int("when", (int64_t)now, (int64_t)c.measured_at_ns);
+    expect_true("whole", c.measured_check == budget_check(c.measured_ns, c.measured_at_ns));
+    measured(&f, NULL, 0, true, now + 1000);
+    c = read_card(f.region);
+    expect_int("nothing more", 5711, (int64_t)c.measured_ns);
+    expect_int("but looked at", (int64_t)now + 1000, (int64_t)c.measured_at_ns);
+    measured(&f, busy, 5, false, now + 2000);
+    expect_int("a card that does not tell is not written to", (int64_t)now + 1000,
+               (int64_t)read_card(f.region).measured_at_ns);
+    give_folder(&f, "uid-trainer.1", 100, 0);
+    measured(&f, busy, 5, true, now + 3000);
+    expect_int("with two containers only the mounts tell", 5711 + 5700,
+               (int64_t)read_card(f.region).measured_ns);
+    expect_int("a container that may have all is left alone", 0,
+               (int64_t)read_card(second).measured_at_ns);
+    expect_int("nothing to say", 0, events);
+    end(&f);
+}
+
+static void time_is_not_measured(void **state)
+{
+    struct fixture f;
+    struct regionfile one;
+    (void)state;
+    begin(&f, false);
+    give_folder(&f, "uid-trainer.0", 30, 0);
+    assert_int_equal(0, regionfile_attach(&one, f.region));
+    struct region_card *c = region_card(&one.region, 0);
+    letters(&f, 5, NULL, 0);
+    expect_int("it has launched nothing", 0, events);
+    (void)budget_charge(c, 30, 1, (uint64_t)clock_mono_us() * 1000);
+    f.conditions[0].processes_known = f.conditions[1].processes_known = false;
+    letters(&f, 2, NULL, 0);
+    expect_int("for a moment", 0, events);
+    letters(&f, 4, NULL, 0);
+    expect_int("it stays, and is said once", 1, events);
+    expect_str("what it is", "GpuTimeUnmeasured", reason);
+    expect_true("counted",
+                metric("container_time_unmeasured{namespace=\"default\",pod=\"trainer\",container="
+                       "\"c0\",card=\"0\"} 1\n"));
+    measured(&f, NULL, 0, true, (uint64_t)clock_mono_us() * 1000);
+    letters(&f, 1, NULL, 0);
+    expect_true("then it is",
+                metric("container_time_unmeasured{namespace=\"default\",pod=\"trainer\",container="
+                       "\"c0\",card=\"0\"} 0\n"));
+    regionfile_detach(&one);
+    end(&f);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(loose_processes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loose_processes), cmocka_unit_test(memory_beyond_the_limit),
+        cmocka_unit_test(time_is_measured), cmocka_unit_test(time_is_not_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
