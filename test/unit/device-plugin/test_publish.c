@@ -267,6 +267,26 @@ static void a_pod_that_cannot_be_written_is_not_in_the_way(void **state)
     expect_done();
 }
 
+static void evictions(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    start(&f, 0);
+    twin_script(f.twin, 429, "",
+                "{\"kind\":\"Status\",\"reason\":\"TooManyRequests\",\"message\":\"a budget\"}");
+    publish_evict(f.publish, "ns", "loose", "u1");
+    await(&f, "it is asked for", 1);
+    expect_request(&f, "by the eviction API", 0, "POST /api/v1/namespaces/ns/pods/loose/eviction");
+    expect_request(&f, "of this pod and no namesake", 0, "\"uid\":\"u1\"");
+    twin_script(f.twin, 201, "", "{}");
+    publish_evict(f.publish, "ns", "loose", "u1");
+    publish_evict(f.publish, "ns", "other", "u2");
+    await(&f, "one that waits is not asked for twice, nor in the way", 2);
+    expect_request(&f, "another", 0, "/pods/other/eviction");
+    stop(&f);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +295,7 @@ int main(void)
         cmocka_unit_test(what_the_node_has_already_is_not_written),
         cmocka_unit_test(answers_that_are_no),
         cmocka_unit_test(a_pod_that_cannot_be_written_is_not_in_the_way),
+        cmocka_unit_test(evictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
