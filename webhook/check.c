@@ -5,7 +5,10 @@
  */
 #include "webhook/check.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/file.h"
@@ -17,15 +20,23 @@
 #include "webhook/review.h"
 #include "webhook/world.h"
 
-enum { FILE_MAX = 16 * 1024 * 1024, JSON_MAX = 64 * 1024 * 1024 };
+enum { FILE_MAX = 16 * 1024 * 1024, JSON_MAX = 64 * 1024 * 1024, LISTS_MAX = 8 };
 
 struct page { /* one document */
     const char *path;
     struct json_doc *doc;
+    size_t number; /* in its file, from 1 on; 0: the only one */
+};
+/* One object. The items of a list as the API server sends it ("PodList") have their kind from the list. */
+struct thing {
+    const struct page *page;
+    json *object;
+    const char *api, *kind; /* NULL: missing */
 };
 struct run {
     struct review_config review;
     const char *ns;
+    struct arena arena; /* paths */
     struct VEC(struct page) pages;
     struct strbuf *out;
     struct check_summary *sum;
@@ -69,15 +80,57 @@ static int read_pages(struct run *r, const char *path, struct error *err)
         return -1;
     if (yaml_to_json(strbuf_str(&text), text.len, JSON_MAX, &lines, err) < 0)
         return error_wrap(err, "%s", path);
+    size_t before = r->pages.len;
     for (const char *s = strbuf_str(&lines); *s != '\0';) {
         size_t n = strcspn(s, "\n");
-        struct page page = {.path = path};
+        struct page page = {.path = path, .number = r->pages.len - before + 1};
         if (json_parse(&page.doc, s, n, err) < 0)
             return error_wrap(err, "%s", path);
         vec_push(&r->pages, page);
         s += n + (s[n] == '\n');
     }
+    if (r->pages.len == before + 1)
+        r->pages.items[before].number = 0;
     return 0;
+}
+
+static bool is_manifest(const char *name)
+{
+    return *name != '.' &&
+           (str_ends(name, ".yaml") || str_ends(name, ".yml") || str_ends(name, ".json"));
+}
+
+static int pick_manifest(const struct dirent *entry)
+{
+    return is_manifest(entry->d_name);
+}
+
+static void read_path(struct run *r, const char *path)
+{
+    struct error err = ERROR_INIT;
+    if (read_pages(r, path, &err) < 0)
+        note_error(r, path, &err);
+}
+
+/* As kubectl -f takes a directory: the manifests in it, in the order of their names, and not those of directories below. */
+static void read_directory(struct run *r, const char *path)
+{
+    struct dirent **entries = NULL;
+    struct error err = ERROR_INIT;
+    int n = scandir(path, &entries, pick_manifest, alphasort);
+    if (n <= 0) {
+        if (n < 0)
+            error_errno(&err, errno, "%s", path);
+        else
+            error_set(&err, ERROR_NOT_FOUND, "has no *.yaml, *.yml or *.json");
+        note_error(r, path, &err);
+    }
+    for (int i = 0; i < n; i++) {
+        const char *slash = str_ends(path, "/") ? "" : "/";
+        read_path(r, arena_printf(&r->arena, "%s%s%s", path, slash, entries[i]->d_name));
+        free(entries[i]);
+    }
+    free(entries);
 }
 
 static const char *ns_of(const struct run *r, json *object)
@@ -86,38 +139,49 @@ static const char *ns_of(const struct run *r, json *object)
     return ns && *ns != '\0' ? ns : r->ns;
 }
 
-static void say(struct run *r, const char *path, json *object, const char *what,
-                const struct rules_sentences *s)
+/* "Pod default/web", "Pod default/web-*" before generateName was used, "Node n1" */
+static const char *name_of(const struct run *r, const struct thing *t, struct arena *a)
 {
     struct object_meta meta;
-    decode_meta(object, &meta);
-    for (size_t i = 0; i < s->len; i++)
-        strbuf_addf(r->out, "%s: %s %s/%s: %s: %s\n", path, json_get_str(object, "kind"),
-                    ns_of(r, object), meta.name, what, s->items[i]);
+    decode_meta(t->object, &meta);
+    const char *prefix = json_get_str(json_get(t->object, "metadata"), "generateName");
+    const char *name = *str_or_empty(meta.name) != '\0' ? meta.name
+                       : prefix                         ? arena_printf(a, "%s*", prefix)
+                                                        : "(without a name)";
+    return str_eq(t->kind, "Node")
+               ? arena_printf(a, "Node %s", name)
+               : arena_printf(a, "%s %s/%s", t->kind, ns_of(r, t->object), name);
 }
 
-static int judge(struct run *r, const char *path, json *object, struct error *err)
+static void say(struct run *r, const struct thing *t, const char *name, const char *what,
+                const struct rules_sentences *s)
 {
-    const char *api = json_get_str(object, "apiVersion");
-    const char *kind = json_get_str(object, "kind");
-    if (!api || !kind)
+    for (size_t i = 0; i < s->len; i++)
+        strbuf_addf(r->out, "%s: %s: %s: %s\n", t->page->path, name, what, s->items[i]);
+}
+
+static int judge(struct run *r, const struct thing *t, struct error *err)
+{
+    if (!t->api || !t->kind)
         return error_set(err, ERROR_INVALID,
                          "an object without apiVersion and kind, which every manifest has");
-    const char *slash = strchr(api, '/');
+    const char *slash = strchr(t->api, '/');
     struct arena a;
     struct rules_verdict v;
     arena_init(&a, 16 * 1024);
-    struct rules_subject s = {.group = slash ? arena_strndup(&a, api, (size_t)(slash - api)) : "",
-                              .kind = kind,
+    struct rules_subject s = {.group =
+                                  slash ? arena_strndup(&a, t->api, (size_t)(slash - t->api)) : "",
+                              .kind = t->kind,
                               .subresource = "",
                               .operation = "CREATE",
-                              .object = object};
-    int rc = review_judge(&r->review, &s, ns_of(r, object), &a, &v, err);
+                              .object = t->object};
+    int rc = review_judge(&r->review, &s, ns_of(r, t->object), &a, &v, err);
     if (rc < 0) {
-        rc = error_wrap(err, "%s", kind);
+        rc = error_wrap(err, "%s", t->kind);
     } else {
-        say(r, path, object, "refused", &v.refusals);
-        say(r, path, object, "warning", &v.warnings);
+        const char *name = name_of(r, t, &a);
+        say(r, t, name, "refused", &v.refusals);
+        say(r, t, name, "warning", &v.warnings);
         r->sum->objects++;
         r->sum->refused += v.refusals.len > 0;
         r->sum->warnings += v.warnings.len;
@@ -126,33 +190,25 @@ static int judge(struct run *r, const char *path, json *object, struct error *er
     return rc;
 }
 
-static bool is_list(json *root)
-{
-    const char *kind = json_get_str(root, "kind");
-    return kind && str_ends(kind, "List") && json_is_array(json_get(root, "items"));
-}
-
 /* A copy with the namespace that the object would get. */
-static void remember(struct run *r, const char *path, json *object)
+static void remember(struct run *r, const struct thing *t)
 {
-    (void)path;
-    const char *kind = json_get_str(object, "kind");
+    json *object = t->object;
+    const char *kind = t->kind;
     json *metadata = json_get(object, "metadata");
     AUTO_JSON *copy = NULL;
     AUTO_STRBUF text = {0};
     struct json_writer w;
-    if (str_eq(kind, "Namespace") || json_get_str(metadata, "namespace")) {
-        (void)world_put(r->review.arg, object);
-        return;
-    }
     json_writer_init(&w, &text);
     json_object_begin(&w);
-    json_kv_str(&w, "apiVersion", str_or_empty(json_get_str(object, "apiVersion")));
+    json_kv_str(&w, "apiVersion", str_or_empty(t->api));
     json_kv_str(&w, "kind", str_or_empty(kind));
     json_key(&w, "metadata");
     json_object_begin(&w);
     json_kv_str(&w, "name", str_or_empty(json_get_str(metadata, "name")));
-    json_kv_str(&w, "namespace", r->ns);
+    json_kv_str(&w, "namespace", ns_of(r, object));
+    json_key(&w, "labels");
+    json_put_value(&w, json_get(metadata, "labels"));
     json_object_end(&w);
     json_key(&w, "spec");
     json_put_value(&w, json_get(object, "spec"));
@@ -161,24 +217,60 @@ static void remember(struct run *r, const char *path, json *object)
         (void)world_put(r->review.arg, json_root(copy));
 }
 
-/* Each object of a page: itself, or the items of a List. */
-static void each(struct run *r, const struct page *p,
-                 void (*what)(struct run *r, const char *path, json *object))
+static bool is_list(const struct thing *t)
 {
-    json *root = json_root(p->doc);
-    if (!is_list(root)) {
-        what(r, p->path, root);
-        return;
-    }
-    for (struct json_iter it = json_iter(json_get(root, "items")); json_next(&it);)
-        what(r, p->path, it.value);
+    return t->kind && str_ends(t->kind, "List") && json_is_array(json_get(t->object, "items"));
 }
 
-static void judge_one(struct run *r, const char *path, json *object)
+/* The thing itself, or the items of a List, lists among them. */
+static void each(struct run *r, const struct thing *t, size_t depth,
+                 void (*what)(struct run *r, const struct thing *t))
+{
+    if (!is_list(t) || depth == LISTS_MAX) {
+        what(r, t);
+        return;
+    }
+    size_t len = strlen(t->kind) - strlen("List");
+    const char *kind = len > 0 ? arena_strndup(&r->arena, t->kind, len) : NULL;
+    for (struct json_iter it = json_iter(json_get(t->object, "items")); json_next(&it);) {
+        const char *own_api = json_get_str(it.value, "apiVersion");
+        const char *own_kind = json_get_str(it.value, "kind");
+        struct thing item = {.page = t->page,
+                             .object = it.value,
+                             .api = own_api ? own_api
+                                    : kind  ? t->api
+                                            : NULL,
+                             .kind = own_kind ? own_kind : kind};
+        each(r, &item, depth + 1, what);
+    }
+}
+
+static void each_page(struct run *r, void (*what)(struct run *r, const struct thing *t))
+{
+    for (size_t i = 0; i < r->pages.len; i++) {
+        json *root = json_root(r->pages.items[i].doc);
+        struct thing t = {.page = &r->pages.items[i],
+                          .object = root,
+                          .api = json_get_str(root, "apiVersion"),
+                          .kind = json_get_str(root, "kind")};
+        each(r, &t, 0, what);
+    }
+}
+
+static void judge_one(struct run *r, const struct thing *t)
 {
     struct error err = ERROR_INIT;
-    if (judge(r, path, object, &err) < 0)
-        note_error(r, path, &err);
+    if (judge(r, t, &err) == 0)
+        return;
+    if (t->page->number > 0)
+        error_wrap(&err, "document %zu", t->page->number);
+    note_error(r, t->page->path, &err);
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return !str_eq(path, "-") && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 void check_files(const struct rules_config *rules, const char *ns, const char *const *paths,
@@ -191,17 +283,18 @@ void check_files(const struct rules_config *rules, const char *ns, const char *c
         .out = out,
         .sum = sum};
     *sum = (struct check_summary){.objects = 0};
+    arena_init(&r.arena, 0);
     for (size_t i = 0; i < n; i++) {
-        struct error err = ERROR_INIT;
-        if (read_pages(&r, paths[i], &err) < 0)
-            note_error(&r, paths[i], &err);
+        if (is_directory(paths[i]))
+            read_directory(&r, paths[i]);
+        else
+            read_path(&r, paths[i]);
     }
-    for (size_t i = 0; i < r.pages.len; i++)
-        each(&r, &r.pages.items[i], remember);
-    for (size_t i = 0; i < r.pages.len; i++)
-        each(&r, &r.pages.items[i], judge_one);
+    each_page(&r, remember);
+    each_page(&r, judge_one);
     for (size_t i = 0; i < r.pages.len; i++)
         json_free(r.pages.items[i].doc);
     vec_deinit(&r.pages);
+    arena_deinit(&r.arena);
     world_stop(world);
 }

@@ -14,7 +14,7 @@ struct check_summary {
     size_t errors; /* files that cannot be read or parsed, and things in them that are no objects */
 };
 
-/* Judges every object of the files (YAML or JSON, several documents, Lists; "-" is standard input) as if each were created in a cluster that has the other ones:
+/* Judges every object of the files (YAML or JSON, several documents, Lists; "-" is standard input, a directory its manifests) as if each were created in a cluster that has the other ones:
  * a line for each sentence, "FILE: Job default/a: refused: spec...". ns: of objects that name none. What cannot be judged has a line too, "FILE: error: ...", and
  * everything else goes on. */
 void check_files(const struct rules_config *rules, const char *ns, const char *const *paths,

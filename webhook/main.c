@@ -72,8 +72,8 @@ static const struct option_row main_rows[] = {
      .kind = OPTION_BOOL,
      .offset = offsetof(struct main_options, check),
      .help =
-         "Judge the manifests in the files named (YAML or JSON, - is standard input) by the same "
-         "rules, print the sentences, and exit: 0 when nothing would be refused, 1 when "
+         "Judge the manifests in the files named (YAML or JSON; of a directory those in it; - is "
+         "standard input) by the same rules, print the sentences, and exit: 0 when nothing would be refused, 1 when "
          "something would, 2 when something cannot be read. Needs no cluster."},
     {0}};
 

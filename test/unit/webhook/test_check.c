@@ -41,7 +41,7 @@ static void files_are_judged_as_the_cluster_would(void **state)
          false, 1, 1, 0, 0},
         {"JSON",
          "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"x\",\"labels\":{\"ack.node.gpu.schedule\":\"x\"}}}",
-         "F: Node default/x: refused: metadata.labels[ack.node.gpu.schedule]: 'x' is not a mode; "
+         "F: Node x: refused: metadata.labels[ack.node.gpu.schedule]: 'x' is not a mode; "
          "write one of default, cgpu, core_mem, share, mps, topology\n",
          false, 1, 1, 0, 0},
         {"a Job before its PodGroup", JOB "---\n" GROUP,
@@ -59,8 +59,25 @@ static void files_are_judged_as_the_cluster_would(void **state)
          "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"}}]}",
          "F: Pod default/p: refused: metadata.labels[x]: '1' is not a string; write it in quotes\n",
          false, 2, 1, 0, 0},
+        {"a List in a List",
+         "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\","
+         "\"metadata\":{\"name\":\"p\",\"labels\":{\"x\":1}},\"spec\":{}}]}]}",
+         "F: Pod default/p: refused: metadata.labels[x]: '1' is not a string; write it in quotes\n",
+         false, 1, 1, 0, 0},
+        {"a list as the API server sends it, whose items have no kind",
+         "{\"apiVersion\":\"v1\",\"kind\":\"PodList\",\"items\":[{\"metadata\":{\"generateName\":\"p-\",\"labels\":{\"x\":1}},\"spec\":{}}]}",
+         "F: Pod default/p-*: refused: metadata.labels[x]: '1' is not a string; write it in quotes\n",
+         false, 1, 1, 0, 0},
+        {"a List with an item that is none",
+         "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[5]}",
+         "F: error: an object without apiVersion and kind, which every manifest has\n", false, 0, 0,
+         0, 1},
+        {"a namespace and its label",
+         "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns1, labels: {cosched.io/inject: "
+         "disabled}}\n---\n" POD HALF,
+         "", false, 2, 0, 0, 0},
         {"no object, and one after it", "a: b\n---\n" POD HALF,
-         "F: error: an object without apiVersion and kind, which every manifest has\nF: Pod ns1/p: refused",
+         "F: error: document 1: an object without apiVersion and kind, which every manifest has\nF: Pod ns1/p: refused",
          true, 1, 1, 0, 1},
         {"a pod that is none", POD "spec: 1\n",
          "F: error: Pod: spec: must be an object, not number\n", false, 0, 0, 0, 1},
@@ -114,6 +131,55 @@ static void the_documents_pass_without_a_word(void **state)
     expect_done();
 }
 
+/* Of a directory its manifests, by name, as kubectl -f takes them. */
+static void a_directory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+    } files[] = {
+        {"b.yml", "apiVersion: v1\nkind: Pod\nmetadata: {name: b, labels: {x: 2}}\nspec: {}\n"},
+        {"a.json",
+         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"labels\":{\"x\":1}},\"spec\":{}}"},
+        {"notes.txt", "a: ["},
+        {".hidden.yaml", "a: ["}};
+    char dir[SCRATCH_PATH];
+    const char *path = dir;
+    struct check_summary sum;
+    AUTO_STRBUF out = {0};
+    AUTO_STRBUF expected = {0};
+    scratch_folder(dir, "check");
+    check_files(&rules, "default", &path, 1, &out, &sum);
+    strbuf_addf(&expected, "%s: error: has no *.yaml, *.yml or *.json\n", dir);
+    expect_str("an empty one", strbuf_str(&expected), strbuf_str(&out));
+    strbuf_reset(&out);
+    strbuf_reset(&expected);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        AUTO_STRBUF name = {0};
+        strbuf_addf(&name, "%s/%s", dir, files[i].name);
+        FILE *f = fopen(strbuf_str(&name), "w");
+        assert_non_null(f);
+        (void)fputs(files[i].text, f);
+        (void)fclose(f);
+    }
+    check_files(&rules, "default", &path, 1, &out, &sum);
+    strbuf_addf(
+        &expected,
+        "%s/a.json: Pod default/a: refused: metadata.labels[x]: '1' is not a string; write it "
+        "in quotes\n%s/b.yml: Pod default/b: refused: metadata.labels[x]: '2' is not a "
+        "string; write it in quotes\n",
+        dir, dir);
+    expect_str("its manifests", strbuf_str(&expected), strbuf_str(&out));
+    expect_int("and nothing else", 0, (int64_t)sum.errors);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        AUTO_STRBUF name = {0};
+        strbuf_addf(&name, "%s/%s", dir, files[i].name);
+        unlink(strbuf_str(&name));
+    }
+    rmdir(dir);
+    expect_done();
+}
+
 static void a_file_that_is_not_there(void **state)
 {
     (void)state;
@@ -133,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_judged_as_the_cluster_would),
         cmocka_unit_test(the_documents_pass_without_a_word),
+        cmocka_unit_test(a_directory),
         cmocka_unit_test(a_file_that_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
