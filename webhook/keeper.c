@@ -66,16 +66,17 @@ struct keeper {
 
     /* the thread's own */
     struct certs_pair served; /* what is installed; NULL: nothing */
-    int64_t ends_s;           /* of it */
+    int64_t begins_s, ends_s; /* of it */
     char *bundle;             /* as last seen in the source */
     char *trusted;            /* the last one that has settled; NULL: none */
     int64_t bundle_since_ms;  /* when that bundle was published; -1: not yet */
     bool published;
     int64_t next_due_s; /* when the next renewal is due; 0: not known */
-    /* The Secret of this version needs nothing before this time, unless the CA has settled meanwhile. */
+    /* The Secret of this version needs nothing in this time, unless the CA has settled meanwhile. Before it: the clock was wrong when they were made, and
+     * has been set back; whoever has the right time does not accept them yet. */
     struct {
         char *version;
-        int64_t until_s;
+        int64_t from_s, until_s;
         bool settled;
     } quiet;
 };
@@ -180,9 +181,15 @@ int keeper_renew(const struct keeper_policy *p, enum keeper_need need, struct va
 
 /* ---- one pass -------------------------------------------------------------------------------- */
 
-static int64_t now_seconds(void)
+static int64_t now_seconds(const struct keeper *k)
 {
-    return clock_wall_ns() / 1000000000;
+    return k->cb.now_s ? k->cb.now_s(k->cb.arg) : clock_wall_ns() / 1000000000;
+}
+
+static bool is_in_life(const struct keeper *k)
+{
+    int64_t now_s = now_seconds(k);
+    return k->served.cert_pem && now_s >= k->begins_s && now_s < k->ends_s;
 }
 
 static bool is_settled(const struct keeper *k)
@@ -229,7 +236,8 @@ static int adopt(struct keeper *k, struct vault_content *c, struct error *err)
 static bool is_quiet(const struct keeper *k, const struct vault_content *c, int64_t now_s)
 {
     return c->resource_version && str_eq(k->quiet.version, c->resource_version) &&
-           now_s < k->quiet.until_s && k->quiet.settled == is_settled(k);
+           now_s >= k->quiet.from_s && now_s < k->quiet.until_s &&
+           k->quiet.settled == is_settled(k);
 }
 
 /* Nothing is needed: until when? */
@@ -241,6 +249,7 @@ static void note_quiet(struct keeper *k, const struct vault_content *c)
     if (certs_life(c->leaf.cert_pem, &leaf, NULL) < 0 || certs_life(c->ca_bundle, &ca, NULL) < 0)
         return;
     k->quiet.version = mem_strdup(c->resource_version);
+    k->quiet.from_s = num_max(leaf.not_before_s, ca.not_before_s);
     k->quiet.until_s = num_min(leaf.renew_s, ca.renew_s);
     k->quiet.settled = is_settled(k);
 }
@@ -253,7 +262,7 @@ static int refresh(struct keeper *k, struct vault_content *c, struct error *err)
         vault_content_deinit(c);
         if (vault_read(&k->vault, c, err) < 0)
             return -1;
-        int64_t now_s = now_seconds();
+        int64_t now_s = now_seconds(k);
         if (is_quiet(k, c, now_s))
             return 0;
         recover(k, c, now_s);
@@ -297,6 +306,7 @@ static int install(struct keeper *k, const struct certs_pair *leaf, struct error
         return error_wrap(err, "install certificate");
     certs_pair_deinit(&k->served);
     k->served = (struct certs_pair){mem_strdup(leaf->cert_pem), mem_strdup(leaf->key_pem)};
+    k->begins_s = life.not_before_s;
     k->ends_s = life.not_after_s;
     k->next_due_s = k->options.cert_file ? 0 : life.renew_s; /* renewing files is not ours */
     metrics_set(&expiry, NULL, life.not_after_s);
@@ -346,7 +356,7 @@ static int pass_secret(struct keeper *k, struct error *err)
 {
     struct vault_content c = {.resource_version = NULL};
     int rc = refresh(k, &c, err);
-    if (rc == 0 && may_serve(k, &c, now_seconds()))
+    if (rc == 0 && may_serve(k, &c, now_seconds(k)))
         rc = install(k, &c.leaf, err);
     if (rc == 0)
         rc = publish(k, c.ca_bundle, err);
@@ -380,8 +390,8 @@ static int pass_files(struct keeper *k, struct error *err)
         rc = read_file(o->ca_file, &bundle, err);
     bool same = rc == 0 && str_eq(leaf.cert_pem, k->served.cert_pem) &&
                 str_eq(leaf.key_pem, k->served.key_pem) && str_eq(bundle, k->bundle) &&
-                now_seconds() < k->ends_s;
-    if (rc == 0 && !same && certs_check(bundle, &leaf, NULL, 0, now_seconds(), err) < 0)
+                is_in_life(k);
+    if (rc == 0 && !same && certs_check(bundle, &leaf, NULL, 0, now_seconds(k), err) < 0)
         rc = error_wrap(err, "%s, %s", o->cert_file, o->key_file);
     if (rc == 0)
         rc = install(k, &leaf, err);
@@ -413,8 +423,8 @@ static int64_t pause_ms(const struct keeper *k, int failures)
     int64_t ms = k->options.check_ms;
     if (failures > 0)
         ms = num_min(ms, (int64_t)RETRY_MIN_MS << (failures < 16 ? failures - 1 : 15));
-    else if (k->next_due_s > now_seconds()) /* later it waits for the new CA to settle */
-        ms = num_min(ms, (k->next_due_s - now_seconds()) * 1000);
+    else if (k->next_due_s > now_seconds(k)) /* later it waits for the new CA to settle */
+        ms = num_min(ms, (k->next_due_s - now_seconds(k)) * 1000);
     return num_max(ms, 50);
 }
 
@@ -450,7 +460,7 @@ static void *worker_main(void *arg)
         if (rc < 0 && err.code != ERROR_CANCELLED && !str_eq(last, err.text))
             log_warn("certificates wait", kv("error", err.text));
         (void)str_format(last, sizeof last, "%s", rc < 0 ? err.text : "");
-        k->cb.state(k->cb.arg, k->served.cert_pem && now_seconds() < k->ends_s, k->published);
+        k->cb.state(k->cb.arg, is_in_life(k), k->published);
     } while (sleep_ms(k, pause_ms(k, failures)));
     return NULL;
 }

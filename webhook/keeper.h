@@ -52,8 +52,9 @@ int keeper_renew(const struct keeper_policy *p, enum keeper_need need, struct va
 
 struct keeper_callbacks { /* on the keeper's thread */
     int (*install)(void *arg, const char *cert_pem, const char *key_pem, struct error *err);
-    /* usable: a certificate is installed and not expired; published: caBundle is in, or nobody asked for that. */
+    /* usable: a certificate is installed and valid at this time; published: caBundle is in, or nobody asked for that. */
     void (*state)(void *arg, bool usable, bool published);
+    int64_t (*now_s)(void *arg); /* since the epoch; NULL: the wall clock */
     void *arg;
 };
 

@@ -38,7 +38,17 @@ struct replica {
     struct certs_pair served;
     int installs, passes;
     bool usable, published;
+    int64_t ahead_s; /* its clock */
 };
+
+static int64_t its_clock(void *arg)
+{
+    struct replica *r = arg;
+    pthread_mutex_lock(&r->lock);
+    int64_t ahead_s = r->ahead_s;
+    pthread_mutex_unlock(&r->lock);
+    return now_seconds() + ahead_s;
+}
 
 static int install(void *arg, const char *cert_pem, const char *key_pem, struct error *err)
 {
@@ -63,18 +73,25 @@ static void note_state(void *arg, bool usable, bool published)
     pthread_mutex_unlock(&r->lock);
 }
 
-static void replica_start(struct replica *r, const struct keeper_options *o, struct api *api)
+static void replica_start_ahead(struct replica *r, const struct keeper_options *o, struct api *api,
+                                int64_t ahead_s)
 {
     struct error err = ERROR_INIT;
     struct kube_client *client = NULL;
-    struct keeper_callbacks cb = {.install = install, .state = note_state, .arg = r};
-    *r = (struct replica){.installs = 0};
+    struct keeper_callbacks cb = {
+        .install = install, .state = note_state, .now_s = its_clock, .arg = r};
+    *r = (struct replica){.ahead_s = ahead_s};
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     if (api && kube_client_new(&client, api->config, &kube, "test", &err) < 0)
         fail_msg("%s", err.text);
     if (keeper_start(&r->keeper, o, "ns", client, &cb, &err) < 0)
         fail_msg("%s", err.text);
+}
+
+static void replica_start(struct replica *r, const struct keeper_options *o, struct api *api)
+{
+    replica_start_ahead(r, o, api, 0);
 }
 
 static void replica_stop(struct replica *r)
@@ -277,6 +294,32 @@ static void a_secret_that_is_deleted_costs_no_trust(void **state)
     expect_done();
 }
 
+/* A node whose clock is right only after a while (it was in local time): what was made before is not valid yet for anybody else. */
+static void a_clock_that_is_set_back_costs_new_certificates(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    api_start(&api);
+    api.has_config = true;
+    replica_start_ahead(&a, &usual, &api, 8 * 3600);
+    wait_for("made eight hours ahead", &a, 1, true, true);
+    wait_for_pass(&a);
+    pthread_mutex_lock(&a.lock);
+    a.ahead_s = 0;
+    pthread_mutex_unlock(&a.lock);
+    wait_for("made anew", &a, 2, true, true);
+    wait_for_pass(&a);
+    expect_trusted("now", &api, &a);
+    pthread_mutex_lock(&a.lock); /* and forward, beyond the end of it: a machine that slept */
+    a.ahead_s = 2 * 3600;
+    pthread_mutex_unlock(&a.lock);
+    wait_for("made anew once more", &a, 3, true, true);
+    replica_stop(&a);
+    api_stop(&api);
+    expect_done();
+}
+
 /* Another replica still serves a certificate of the CA that is published; the Secret is gone, and a new replica is the first to see it. */
 static void a_new_replica_keeps_the_published_cas(void **state)
 {
@@ -436,6 +479,7 @@ int main(void)
         cmocka_unit_test(readiness_waits_for_the_configuration),
         cmocka_unit_test(a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew),
         cmocka_unit_test(a_secret_that_is_deleted_costs_no_trust),
+        cmocka_unit_test(a_clock_that_is_set_back_costs_new_certificates),
         cmocka_unit_test(a_new_replica_keeps_the_published_cas),
         cmocka_unit_test(a_leaf_of_a_new_ca_waits_until_that_has_settled),
         cmocka_unit_test(a_replica_that_was_held_up_undoes_nothing),
