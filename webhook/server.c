@@ -138,14 +138,37 @@ static bool is_json(const char *content_type)
            (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
 }
 
-/* "5s", "500ms", "1m30s", as the API server writes its deadline; 0: there is none; -1: not a time. */
+/* A body that is too large, or one of too many: answered as every other one. */
+static void refuse_body(void *arg, const char *sentence, struct httpd_response *reply)
+{
+    const struct server *s = arg;
+    reply->close = atomic_load(&s->draining);
+    reject(reply, reply->status,
+           reply->status == 413 ? "RequestEntityTooLarge" : "ServiceUnavailable", sentence);
+}
+
+/* What stands behind the point of n.ddd, in units of which `whole` make one. *text goes behind it. */
+static int64_t read_fraction(const char **text, int64_t whole)
+{
+    int64_t sum = 0;
+    if (**text != '.')
+        return 0;
+    for ((*text)++; **text >= '0' && **text <= '9'; (*text)++) {
+        whole /= 10;
+        sum += whole * (**text - '0');
+    }
+    return sum;
+}
+
+/* "5s", "500ms", "1m30s", "1.5s", as Go writes a deadline; 0: there is none; -1: not a time. */
 static int64_t read_timeout_us(const char *text)
 {
     static const struct {
         const char *unit;
         int64_t us;
-    } units[] = {
-        {"ms", 1000}, {"us", 1}, {"h", INT64_C(3600000000)}, {"m", 60000000}, {"s", 1000000}};
+    } units[] = {{"ms", 1000},    {"us", 1},     {"\u00b5s", 1}, {"h", INT64_C(3600000000)},
+                 {"m", 60000000}, {"s", 1000000}};
+    const int64_t millionths = 1000000;
     int64_t sum = 0;
     if (!text)
         return 0;
@@ -157,11 +180,13 @@ static int64_t read_timeout_us(const char *text)
         if (digits == 0 || num_parse(text, digits, &n, NULL) < 0)
             return -1;
         text += digits;
+        int64_t fraction = read_fraction(&text, millionths);
         size_t u = 0;
         while (u < sizeof units / sizeof units[0] && !str_starts(text, units[u].unit))
             u++;
         if (u == sizeof units / sizeof units[0] || !num_mul(n, units[u].us, &part) ||
-            !num_add(sum, part, &sum))
+            !num_add(sum, part, &sum) ||
+            !num_add(sum, fraction * (units[u].us / 1000) / 1000, &sum))
             return -1;
         text += strlen(units[u].unit);
     }
@@ -250,6 +275,7 @@ int server_start(struct server **out, const struct server_options *o,
                                 .timeout_s = (unsigned)(o->idle_timeout_ms / 1000),
                                 .tls = true,
                                 .handler = handle,
+                                .refuser = refuse_body,
                                 .arg = s};
     allow_files(o->max_connections);
     metrics_register(&requests);

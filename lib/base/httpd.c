@@ -336,14 +336,19 @@ static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
 
 static enum MHD_Result reply_too_large(struct request *r, struct MHD_Connection *mhd)
 {
+    const struct httpd_config *config = &r->server->config;
+    AUTO_STRBUF sentence = {0};
     struct httpd_response response = {.status = r->too_many ? MHD_HTTP_SERVICE_UNAVAILABLE
                                                             : MHD_HTTP_CONTENT_TOO_LARGE,
                                       .content_type = "text/plain; charset=utf-8"};
     if (r->too_many)
-        strbuf_adds(&response.body, "too many large bodies at a time\n");
+        strbuf_adds(&sentence, "too many large bodies at a time");
     else
-        strbuf_addf(&response.body, "the body is larger than %zu bytes\n",
-                    r->server->config.max_body_bytes);
+        strbuf_addf(&sentence, "the body is larger than %zu bytes", config->max_body_bytes);
+    if (config->refuser)
+        config->refuser(config->arg, strbuf_str(&sentence), &response);
+    else
+        strbuf_addf(&response.body, "%s\n", strbuf_str(&sentence));
     return reply(r, mhd, &response);
 }
 

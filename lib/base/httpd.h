@@ -49,6 +49,8 @@ struct httpd_response {
 
 typedef void (*httpd_handler)(void *arg, const struct httpd_request *request,
                               struct httpd_response *response);
+/* Words for a body that is not taken, and so no request for the handler: response has its status, and that sentence as its body. */
+typedef void (*httpd_refuser)(void *arg, const char *sentence, struct httpd_response *response);
 
 struct httpd_config {
     const char *address;    /* "0.0.0.0", "127.0.0.1", "::" */
@@ -61,6 +63,7 @@ struct httpd_config {
     unsigned timeout_s;       /* 0 means 30 */
     bool tls; /* httpd_set_certificate must be called before the first handshake can succeed */
     httpd_handler handler;
+    httpd_refuser refuser; /* NULL: the sentence in plain text */
     void *arg;
 };
 

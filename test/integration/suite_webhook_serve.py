@@ -116,7 +116,7 @@ def garbage(suite):
     p, _ns = start_webhook(suite)
     good = review(limited("aliyun.com/gpu-mem", 3))
     rows = [
-        ("a review of 3 MiB and a byte", {"body": good[:-1] + " " * (3 * 1024 * 1024 + 1 - len(good)) + "}"}, 413, ""),
+        ("a review of 3 MiB and a byte", {"body": good[:-1] + " " * (3 * 1024 * 1024 + 1 - len(good)) + "}"}, 413, '"message":"the body is larger than 3145728 bytes"'),
         ("a review of 3 MiB", {"body": good[:-1] + " " * (3 * 1024 * 1024 - len(good)) + "}"}, 200, '"allowed":true'),
         ("half a review", {"body": good[:len(good) // 2]}, 400, "body: not JSON"),
         ("no JSON", {"body": "hello"}, 400, "body: not JSON"),

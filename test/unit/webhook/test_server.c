@@ -151,6 +151,14 @@ static void requests_get_the_right_answer(void **state)
          review.ptr, 504, "longer on its way than its timeout"},
         {"a deadline that is none", "POST", "/mutate?timeout=soon", "application/json", review.ptr,
          400, "timeout: must be a time such as 5s"},
+        {"a deadline with a fraction", "POST", "/validate?timeout=1.5s", "application/json",
+         review.ptr, 200, "\"allowed\":true}}"},
+        {"a fraction that is over", "POST", "/mutate?timeout=0.000001s", "application/json",
+         review.ptr, 504, "longer on its way than its timeout"},
+        {"a fraction of nothing", "POST", "/mutate?timeout=.5s", "application/json", review.ptr,
+         400, "timeout: must be a time such as 5s"},
+        {"a deadline before now", "POST", "/mutate?timeout=-5s", "application/json", review.ptr,
+         400, "timeout: must be a time such as 5s"},
         {"a deadline without a unit", "POST", "/mutate?timeout=5", "application/json", review.ptr,
          400, "timeout: must be a time such as 5s"},
         {"a deadline beyond all time", "POST", "/mutate?timeout=9223372036854775807h",
@@ -167,7 +175,9 @@ static void requests_get_the_right_answer(void **state)
         {"another path", "POST", "/", "application/json", review.ptr, 404,
          "only /mutate and /validate"},
         {"another method", "GET", "/mutate", NULL, NULL, 405, "reviews are sent by POST"},
-        {"a body over the bound", "POST", "/mutate", "application/json", huge.ptr, 413, ""},
+        {"a body over the bound", "POST", "/mutate", "application/json", huge.ptr, 413,
+         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"the body is "
+         "larger than 16384 bytes\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}"},
         {"and after all that, a review", "POST", "/mutate", "application/json", review.ptr, 200,
          "\"allowed\":true"},
     };
@@ -193,9 +203,9 @@ static void requests_get_the_right_answer(void **state)
                 strstr(metrics.ptr, "cosched_webhook_injections_total{trigger=\"gpu-mem\"} 3") !=
                     NULL);
     expect_true("with their time",
-                strstr(metrics.ptr, "cosched_webhook_request_duration_seconds_count 7") != NULL);
+                strstr(metrics.ptr, "cosched_webhook_request_duration_seconds_count 8") != NULL);
     expect_true("by kind",
-                strstr(metrics.ptr, "cosched_webhook_objects_total{kind=\"Pod\"} 4") != NULL);
+                strstr(metrics.ptr, "cosched_webhook_objects_total{kind=\"Pod\"} 5") != NULL);
     expect_done();
 }
 
