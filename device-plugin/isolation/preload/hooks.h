@@ -75,7 +75,7 @@
     X(cuLaunchKernelEx_ptsz,          "cuLaunchKernelEx",        11060, (const CUlaunchConfig *config, CUfunction f, void **params, void **extra)) \
     X(cuGraphInstantiate,             "cuGraphInstantiate",      10000, (CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text, size_t size)) \
     X(cuGraphInstantiate_v2,          "cuGraphInstantiate",      11000, (CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text, size_t size)) \
-    X(cuGraphInstantiateWithFlags,    "cuGraphInstantiate",      11040, (CUgraphExec *out, CUgraph graph, unsigned long long flags)) \
+    X(cuGraphInstantiateWithFlags,    "cuGraphInstantiate",      12000, (CUgraphExec *out, CUgraph graph, unsigned long long flags)) \
     X(cuGraphInstantiateWithParams,   "cuGraphInstantiateWithParams", 12000, (CUgraphExec *out, CUgraph graph, void *params)) \
     X(cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", 12000, (CUgraphExec *out, CUgraph graph, void *params)) \
     X(cuGraphExecDestroy,             "cuGraphExecDestroy",      10000, (CUgraphExec exec)) \

@@ -84,12 +84,14 @@ void driver_drop(struct driver_block *b)
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;
-    if (b->pool == NULL)
+    if (b->pool != NULL)
+        b->pool->used -= b->size;
+    else
         card_give(&driver_card, b->device, b->size);
     free(b);
 }
 
-void driver_drop_context(CUcontext c)
+void driver_drop_context(CUcontext c, bool reset)
 {
     for (int i = 0; i < BUCKETS; i++) {
         struct driver_block *b = blocks[i], *next;
@@ -98,6 +100,10 @@ void driver_drop_context(CUcontext c)
             if (b->context == c)
                 driver_drop(b);
         }
+    }
+    if (c->primary) { /* and with it the device in this process */
+        driver_reset_graphs(c->device);
+        driver_reset_pools(c->device, reset);
     }
     card_give(&driver_card, c->device, driver_card.world->context_bytes);
 }
@@ -272,7 +278,7 @@ EXPORT CUresult cuCtxDestroy_v2(CUcontext c)
     if (r != CUDA_SUCCESS || c == NULL || c->primary)
         return r != CUDA_SUCCESS ? r : CUDA_ERROR_INVALID_CONTEXT;
     driver_lock();
-    driver_drop_context(c);
+    driver_drop_context(c, false);
     driver_unlock();
     if (driver_current == c) {
         CUcontext popped;
@@ -292,7 +298,7 @@ EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     else
         retained[device]++;
-    primary[device] = (struct CUctx_st){device, true};
+    primary[device] = (struct CUctx_st){.device = device, .primary = true};
     *out = &primary[device];
     driver_unlock();
     return r;
@@ -308,7 +314,7 @@ static CUresult release(CUdevice device, bool all)
         r = all ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
     else if (all || --retained[device] == 0) {
         retained[device] = 0;
-        driver_drop_context(&primary[device]);
+        driver_drop_context(&primary[device], all);
     }
     driver_unlock();
     return r;
@@ -377,10 +383,7 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr p)
         b = driver_find(DRIVER_ASYNC, p);
     if (b == NULL)
         r = CUDA_ERROR_INVALID_VALUE;
-    else if (b->pool != NULL) {
-        b->pool->used -= b->size;
-        driver_drop(b);
-    } else
+    else
         driver_drop(b);
     driver_unlock();
     return r;

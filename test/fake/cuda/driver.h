@@ -14,6 +14,7 @@
 struct CUctx_st {
     int device;
     bool primary;
+    int attached;
 };
 
 enum driver_kind { DRIVER_PLAIN, DRIVER_ASYNC, DRIVER_PHYSICAL, DRIVER_ARRAY, DRIVER_KINDS };
@@ -30,6 +31,12 @@ struct driver_block {
 struct CUmemPoolHandle_st {
     int device;
     uint64_t reserved, used;
+    CUmemoryPool next;
+};
+
+struct CUstream_st {
+    CUcontext context;
+    CUgraph capture; /* what is put on it goes into this one */
 };
 
 extern struct card driver_card;
@@ -43,9 +50,24 @@ void driver_unlock(void);
 struct driver_block *driver_add(enum driver_kind kind, uint64_t key, uint64_t size, int device);
 struct driver_block *driver_find(enum driver_kind kind, uint64_t key);
 void driver_drop(struct driver_block *b);
+/* Has the pool so much more reserved, or can it get it? */
+bool driver_grow(CUmemoryPool pool, uint64_t size);
+/* Nothing is left in the device's pools and graphs; destroy: pools that programs made are no more. */
+void driver_reset_pools(int device, bool destroy);
+void driver_reset_graphs(int device);
 /* All blocks of the context go, and its own cost. */
-void driver_drop_context(CUcontext c);
+void driver_drop_context(CUcontext c, bool reset);
 uint64_t driver_address(uint64_t size);
+
+/* The graph that the stream is captured into, or NULL. */
+CUgraph driver_capture(CUstream stream);
+CUresult driver_capture_alloc(CUstream stream, CUdeviceptr *out, uint64_t size, int device);
+CUresult driver_capture_free(CUstream stream, CUdeviceptr at);
+/* Of the streams that every context has: the current one. */
+CUcontext driver_stream_context(CUstream stream);
+
+/* A function that is exported by another name as well. */
+#define DRIVER_SAME(name, of, args) EXPORT CUresult name args __attribute__((alias(#of)))
 
 /* The functions that cuGetProcAddress knows: a base name, since when, the name with which it is exported. */
 struct driver_entry {

@@ -104,9 +104,6 @@ static void *look_up(const char *path, const char *base, const char *suffix)
     if (library == NULL)
         library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     snprintf(name, sizeof name, "%s%s", base, suffix);
-    /* By its exported name only: the older form has another base name. */
-    if (strcmp(base, "cuGraphInstantiateWithFlags") == 0 && path[0] == 'p')
-        base = "cuGraphInstantiate";
     if (strcmp(path, "dlsym") == 0)
         found = dlsym(library, name);
     else if (strcmp(path, "default") == 0 || strcmp(path, "link") == 0)
@@ -114,7 +111,7 @@ static void *look_up(const char *path, const char *base, const char *suffix)
     else if (strcmp(path, "next") == 0)
         found = dlsym(RTLD_NEXT, name);
     else if (strcmp(path, "proc") == 0)
-        (void)cuGetProcAddress(base, &found, 11040, 0);
+        (void)cuGetProcAddress(base, &found, 11080, 0);
     else if (strcmp(path, "proc2") == 0)
         (void)cuGetProcAddress_v2(base, &found, 12000, 0, &status);
     else if (strcmp(path, "ptsz") == 0)
