@@ -22,7 +22,6 @@ struct table {
 struct query {
     const char *object, *name;
     void *found;
-    int seen;
 };
 
 static const void *absolute(const struct dl_phdr_info *o, ElfW(Addr) p)
@@ -111,9 +110,6 @@ static int look(struct dl_phdr_info *o, size_t size, void *arg)
     (void)size;
     if (q->object != NULL ? !begins(o->dlpi_name, q->object) : is_ours(o))
         return 0;
-    q->seen = 1;
-    if (q->name == NULL)
-        return 1;
     for (int i = 0; i < o->dlpi_phnum; i++)
         if (o->dlpi_phdr[i].p_type == PT_DYNAMIC)
             read_dynamic(o, absolute(o, o->dlpi_addr + o->dlpi_phdr[i].p_vaddr), &t);
@@ -132,11 +128,31 @@ void *elf_find(const char *object, const char *name)
     return q.found;
 }
 
-int elf_loaded(const char *object)
+struct path {
+    const char *object;
+    char *out;
+    unsigned long size;
+    int found;
+};
+
+static int look_for_path(struct dl_phdr_info *o, size_t size, void *arg)
 {
-    struct query q = {.object = object};
-    (void)dl_iterate_phdr(look, &q);
-    return q.seen;
+    struct path *p = arg;
+    (void)size;
+    size_t n = strlen(o->dlpi_name) + 1;
+    if (!begins(o->dlpi_name, p->object))
+        return 0;
+    p->found = n <= p->size;
+    if (p->found)
+        memcpy(p->out, o->dlpi_name, n);
+    return 1;
+}
+
+int elf_path(const char *object, char *out, unsigned long size)
+{
+    struct path p = {object, out, size, 0};
+    (void)dl_iterate_phdr(look_for_path, &p);
+    return p.found;
 }
 
 struct folder {

@@ -8,7 +8,7 @@
 /* The function of that name in the object whose file name begins with `object` ("libcuda.so"); NULL: none. object NULL: in the
  * first object that has one and is not ours. */
 void *elf_find(const char *object, const char *name);
-/* Is such an object loaded? */
-int elf_loaded(const char *object);
+/* The path by which such an object was loaded. 0: none is, or it does not fit. */
+int elf_path(const char *object, char *out, unsigned long size);
 /* The folder that our own library was loaded from, with a '/' at its end. 0: it does not fit. */
 int elf_folder(char *out, unsigned long size);

@@ -100,6 +100,7 @@
     X(cuDeviceGetGraphMemAttribute,   NULL, 0, (CUdevice device, int attribute, void *value)) \
     X(cuDeviceGraphMemTrim,           NULL, 0, (CUdevice device)) \
     X(cuStreamGetCtx,                 NULL, 0, (CUstream stream, CUcontext *out)) \
+    X(cuStreamIsCapturing,            NULL, 0, (CUstream stream, int *status)) \
     X(cuCtxPushCurrent_v2,            NULL, 0, (CUcontext context)) \
     X(cuCtxPopCurrent_v2,             NULL, 0, (CUcontext *out)) \
     X(cuGraphMemAllocNodeGetParams,   NULL, 0, (CUgraphNode node, CUmemAllocNodeParams *out)) \

@@ -13,6 +13,7 @@
 #include "device-plugin/isolation/preload/pools.h"
 
 #define MIB (UINT64_C(1) << 20)
+#define PER_THREAD ((CUstream)(uintptr_t)2) // NOLINT(performance-no-int-to-ptr)
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
 {
@@ -100,6 +101,16 @@ static bool device_of_stream(const struct hooks_cuda *real, CUstream stream, CUd
     return known;
 }
 
+/* What is put on a stream that is being captured goes into a graph: nothing is allocated before that runs (graphmem.c). */
+static bool is_captured(const struct hooks_cuda *real, CUstream stream, bool ptsz)
+{
+    int status = 0;
+    if (stream == NULL && ptsz)
+        stream = PER_THREAD;
+    return (uintptr_t)stream > 1 && real->cuStreamIsCapturing != NULL &&
+           real->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != 0;
+}
+
 /* ---- taking ---- */
 
 /* The driver's function for this way of calling; pool NULL: of the stream's device. */
@@ -140,7 +151,7 @@ static CUresult from_pool(const struct hooks_cuda *real, const struct way *w, CU
                           int card, CUdeviceptr *out, size_t size)
 {
     uint64_t taken;
-    if (card < 0)
+    if (card < 0 || is_captured(real, w->stream, w->ptsz))
         return ask_driver(real, w, out, size);
     share_pools_begin();
     struct share_pool *p = share_pool(pool, card);

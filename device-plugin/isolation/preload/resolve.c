@@ -15,6 +15,7 @@
 #include "device-plugin/isolation/preload/hooks.h"
 #include "device-plugin/isolation/preload/share.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 struct row {
@@ -36,6 +37,7 @@ struct row {
 static const struct row cuda_rows[] = {HOOKS_CUDA(ROW_CUDA) HOOKS_ASK_CUDA(ASK_CUDA)};
 static const struct row nvml_rows[] = {HOOKS_NVML(ROW_NVML) HOOKS_ASK_NVML(ASK_NVML)};
 enum {
+    PATH_BYTES = 1024,
     CUDA_ROWS = sizeof cuda_rows / sizeof cuda_rows[0],
     NVML_ROWS = sizeof nvml_rows / sizeof nvml_rows[0],
 };
@@ -46,11 +48,23 @@ static atomic_bool cuda_ready, nvml_ready;
 
 /* ---- the real ones ---- */
 
+/* A program may load the driver, let go of it and load it again, elsewhere: what we remember of it would then lead nowhere. So it
+ * stays from now on. */
+static void keep_loaded(const char *path)
+{
+    void *(*open_object)(const char *, int) =
+        (void *(*)(const char *, int))(uintptr_t)elf_find(NULL, "dlopen");
+    if (open_object != NULL)
+        (void)open_object(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 /* Threads may do this at the same time: they write the same values. */
 static bool fill(const char *object, const struct row *rows, size_t len, void *table)
 {
-    if (!elf_loaded(object))
+    char path[PATH_BYTES];
+    if (!elf_path(object, path, sizeof path))
         return false;
+    keep_loaded(path);
     for (size_t i = 0; i < len; i++) {
         void **at = (void **)((char *)table + rows[i].at);
         __atomic_store_n(at, elf_find(object, rows[i].name), __ATOMIC_RELAXED);

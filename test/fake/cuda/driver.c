@@ -5,7 +5,8 @@
  * memory and time are concerned: allocations of a context end with it, physical memory with its last reference, pools keep what was
  * freed until they are trimmed, a child of fork cannot use what its parent began.
  *
- * Card i has the uuid that the fake NVML gives it by default; COSCHED_FAKE_CUDA_UUID is another for card 0. Kernels are called `busy_<nanoseconds>` and take that long.
+ * Card i has the uuid that the fake NVML gives it by default; COSCHED_FAKE_CUDA_UUID is another for card 0. COSCHED_FAKE_CUDA_VERSION is
+ * the version that it gives, as 12090. Kernels are called `busy_<nanoseconds>` and take that long.
  */
 #include "test/fake/cuda/driver.h"
 
@@ -135,7 +136,8 @@ EXPORT CUresult cuInit(unsigned flags)
 
 EXPORT CUresult cuDriverGetVersion(int *version)
 {
-    *version = 12090;
+    const char *other = getenv("COSCHED_FAKE_CUDA_VERSION");
+    *version = other != NULL ? (int)strtol(other, NULL, 10) : 12090;
     return CUDA_SUCCESS;
 }
 
@@ -403,6 +405,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64
 {
     const struct driver_entry *best = NULL;
     bool known = false;
+    driver_asked(symbol, version, flags, out);
     for (const struct driver_entry *e = driver_entries; e->base != NULL; e++) {
         size_t n = strlen(e->name);
         bool ptsz = n > 5 && strcmp(e->name + n - 5, "_ptsz") == 0;

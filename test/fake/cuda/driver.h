@@ -17,7 +17,7 @@ struct CUctx_st {
     int attached;
 };
 
-enum driver_kind { DRIVER_PLAIN, DRIVER_ASYNC, DRIVER_PHYSICAL, DRIVER_ARRAY, DRIVER_KINDS };
+enum driver_kind { DRIVER_PLAIN, DRIVER_ASYNC, DRIVER_PHYSICAL, DRIVER_ARRAY, DRIVER_IMPORTED };
 
 struct driver_block {
     struct driver_block *next;
@@ -59,6 +59,7 @@ void driver_reset_graphs(int device);
 void driver_drop_context(CUcontext c, bool reset);
 uint64_t driver_address(uint64_t size);
 
+void driver_asked(const char *symbol, int version, uint64_t flags, void **out);
 /* The graph that the stream is captured into, or NULL. */
 CUgraph driver_capture(CUstream stream);
 CUresult driver_capture_alloc(CUstream stream, CUdeviceptr *out, uint64_t size, int device);

@@ -20,8 +20,10 @@
     X("cuCtxDestroy", 2000, cuCtxDestroy) \
     X("cuCtxDestroy", 4000, cuCtxDestroy_v2) \
     X("cuCtxDetach", 2000, cuCtxDetach) \
+    X("cuCtxGetApiVersion", 3020, cuCtxGetApiVersion) \
     X("cuCtxGetCurrent", 4000, cuCtxGetCurrent) \
     X("cuCtxGetDevice", 2000, cuCtxGetDevice) \
+    X("cuCtxGetFlags", 7000, cuCtxGetFlags) \
     X("cuCtxPopCurrent", 4000, cuCtxPopCurrent_v2) \
     X("cuCtxPushCurrent", 4000, cuCtxPushCurrent_v2) \
     X("cuCtxSetCurrent", 4000, cuCtxSetCurrent) \
@@ -42,10 +44,18 @@
     X("cuDevicePrimaryCtxReset", 7000, cuDevicePrimaryCtxReset) \
     X("cuDevicePrimaryCtxReset", 11000, cuDevicePrimaryCtxReset_v2) \
     X("cuDevicePrimaryCtxRetain", 7000, cuDevicePrimaryCtxRetain) \
+    X("cuDevicePrimaryCtxSetFlags", 11000, cuDevicePrimaryCtxSetFlags_v2) \
     X("cuDeviceSetMemPool", 11020, cuDeviceSetMemPool) \
     X("cuDeviceTotalMem", 2000, cuDeviceTotalMem) \
     X("cuDeviceTotalMem", 3020, cuDeviceTotalMem_v2) \
     X("cuDriverGetVersion", 2020, cuDriverGetVersion) \
+    X("cuEventCreate", 2000, cuEventCreate) \
+    X("cuEventDestroy", 4000, cuEventDestroy_v2) \
+    X("cuEventElapsedTime", 2000, cuEventElapsedTime) \
+    X("cuEventQuery", 2000, cuEventQuery) \
+    X("cuEventRecord", 2000, cuEventRecord) \
+    X("cuEventSynchronize", 2000, cuEventSynchronize) \
+    X("cuGetExportTable", 3000, cuGetExportTable) \
     X("cuGetProcAddress", 11030, cuGetProcAddress) \
     X("cuGetProcAddress", 12000, cuGetProcAddress_v2) \
     X("cuGraphAddChildGraphNode", 10000, cuGraphAddChildGraphNode) \
@@ -71,6 +81,10 @@
     X("cuGraphUpload", 11010, cuGraphUpload) \
     X("cuGraphUpload", 11010, cuGraphUpload_ptsz) \
     X("cuInit", 2000, cuInit) \
+    X("cuIpcCloseMemHandle", 4010, cuIpcCloseMemHandle) \
+    X("cuIpcGetMemHandle", 4010, cuIpcGetMemHandle) \
+    X("cuIpcOpenMemHandle", 4010, cuIpcOpenMemHandle) \
+    X("cuIpcOpenMemHandle", 11000, cuIpcOpenMemHandle_v2) \
     X("cuLaunchCooperativeKernel", 9000, cuLaunchCooperativeKernel) \
     X("cuLaunchCooperativeKernel", 9000, cuLaunchCooperativeKernel_ptsz) \
     X("cuLaunchKernel", 4000, cuLaunchKernel) \
@@ -84,16 +98,21 @@
     X("cuMemAllocAsync", 11020, cuMemAllocAsync_ptsz) \
     X("cuMemAllocFromPoolAsync", 11020, cuMemAllocFromPoolAsync) \
     X("cuMemAllocFromPoolAsync", 11020, cuMemAllocFromPoolAsync_ptsz) \
+    X("cuMemAllocHost", 3020, cuMemAllocHost_v2) \
     X("cuMemAllocManaged", 6000, cuMemAllocManaged) \
     X("cuMemAllocPitch", 2000, cuMemAllocPitch) \
     X("cuMemAllocPitch", 3020, cuMemAllocPitch_v2) \
     X("cuMemCreate", 10020, cuMemCreate) \
+    X("cuMemExportToShareableHandle", 10020, cuMemExportToShareableHandle) \
     X("cuMemFree", 2000, cuMemFree) \
     X("cuMemFree", 3020, cuMemFree_v2) \
     X("cuMemFreeAsync", 11020, cuMemFreeAsync) \
     X("cuMemFreeAsync", 11020, cuMemFreeAsync_ptsz) \
+    X("cuMemFreeHost", 2000, cuMemFreeHost) \
     X("cuMemGetInfo", 2000, cuMemGetInfo) \
     X("cuMemGetInfo", 3020, cuMemGetInfo_v2) \
+    X("cuMemHostAlloc", 2020, cuMemHostAlloc) \
+    X("cuMemImportFromShareableHandle", 10020, cuMemImportFromShareableHandle) \
     X("cuMemMap", 10020, cuMemMap) \
     X("cuMemPoolCreate", 11020, cuMemPoolCreate) \
     X("cuMemPoolDestroy", 11020, cuMemPoolDestroy) \
@@ -104,6 +123,10 @@
     X("cuMemRetainAllocationHandle", 11000, cuMemRetainAllocationHandle) \
     X("cuMemUnmap", 10020, cuMemUnmap) \
     X("cuMemcpyAsync", 4000, cuMemcpyAsync) \
+    X("cuMemcpyDtoH", 3020, cuMemcpyDtoH_v2) \
+    X("cuMemcpyHtoD", 3020, cuMemcpyHtoD_v2) \
+    X("cuMemcpyHtoDAsync", 3020, cuMemcpyHtoDAsync_v2) \
+    X("cuMemsetD8", 3020, cuMemsetD8_v2) \
     X("cuMemsetD8Async", 3020, cuMemsetD8Async) \
     X("cuMipmappedArrayCreate", 5000, cuMipmappedArrayCreate) \
     X("cuMipmappedArrayDestroy", 5000, cuMipmappedArrayDestroy) \
@@ -118,7 +141,8 @@
     X("cuStreamGetCtx", 9020, cuStreamGetCtx) \
     X("cuStreamIsCapturing", 10000, cuStreamIsCapturing) \
     X("cuStreamQuery", 2000, cuStreamQuery) \
-    X("cuStreamSynchronize", 2000, cuStreamSynchronize)
+    X("cuStreamSynchronize", 2000, cuStreamSynchronize) \
+    X("cuStreamWaitEvent", 3020, cuStreamWaitEvent)
 /* clang-format on */
 
 #define DECLARE(base, since, name) extern void name(void);
