@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * cpu - CPUs of their own for pods with the annotation cpuset-scheduler. The book of the node counts and chooses (cpu_book.h). Behind gpu in the table: the CPUs are chosen on the NUMA node of the cards
- * that the pod has just got. Where that has not enough of them, a pod that insists on a NUMA policy gets other cards, of a NUMA node that has; other pods keep the cards that fit the cluster best.
+ * that the pod has just got. Where that has not enough of them, a pod that insists on a NUMA policy gets other cards, of a NUMA node that has; other pods get another card only if that is just like the one that
+ * was chosen, and otherwise keep the cards that fit the cluster best.
  */
+#include "lib/base/str.h"
 #include "scheduler/cpu_book.h"
 #include "scheduler/gangs.h"
 #include "scheduler/nominations.h"
+#include "scheduler/peers.h"
 #include "scheduler/plugin.h"
 
 /* What is left for the pod when those that wait here before it have got their CPUs: the node's book itself, or one in *room. */
@@ -106,6 +109,36 @@ static bool is_near(const struct cpuclaim *cpus, const struct cpu_book_near *nea
     return true;
 }
 
+/* The one card that a claim is on; -1: there are several. */
+static int32_t only_card(const struct claim *c)
+{
+    int32_t card = c->shares_len > 0 ? c->shares[0].card : c->group_len == 1 ? c->group[0] : -1;
+    for (size_t i = 1; i < c->shares_len; i++)
+        if (c->shares[i].card != card)
+            return -1;
+    return card;
+}
+
+/* To everybody else the one is as good as the other. */
+static bool are_alike(const struct ledger *l, int32_t x, int32_t y)
+{
+    int32_t a = ledger_find_card(l, x), b = ledger_find_card(l, y);
+    if (a < 0 || b < 0)
+        return false;
+    const struct ledger_card *p = &l->cards[a], *q = &l->cards[b];
+    return p->used_gib == q->used_gib && p->used_percent == q->used_percent &&
+           p->whole_holders == q->whole_holders &&
+           gpu_card_gib(&l->inventory.cards[a]) == gpu_card_gib(&l->inventory.cards[b]) &&
+           str_eq(l->inventory.cards[a].model, l->inventory.cards[b].model);
+}
+
+static bool may_move(const struct plugin_ask *ask, const struct cluster_node *node,
+                     const struct claim *from, const struct claim *to)
+{
+    return ask->pod->cpu->insists || (!peers_are(ask->pod, ask->pod) &&
+                                      are_alike(&node->ledger, only_card(from), only_card(to)));
+}
+
 /* Other cards: those of a NUMA node that has the CPUs. Where there is none the claim stays as it is. */
 static void move_cards(const struct plugin_ask *ask, const struct cluster_node *node,
                        const struct cpu_book *b, struct arena *a, struct claim *claim)
@@ -117,6 +150,7 @@ static void move_cards(const struct plugin_ask *ask, const struct cluster_node *
         struct cpu_book_near near = {.numa = &numa, .len = 1};
         struct claim other = *claim;
         if (plugin_gpu_choose_on(ask, node, numa, a, &other) &&
+            may_move(ask, node, claim, &other) &&
             cpu_book_choose(b, ask->pod->pod, r, &near, a, &other.cpus) &&
             is_near(&other.cpus, &near, r)) {
             *claim = other;
@@ -136,7 +170,7 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
     struct cpu_book_near near = near_cards(node, claim, a);
     if (!cpu_book_choose(b, ask->pod->pod, r, &near, a, &claim->cpus))
         return false;
-    if (r->insists && near.len > 0 && !is_near(&claim->cpus, &near, r))
+    if (near.len > 0 && !is_near(&claim->cpus, &near, r))
         move_cards(ask, node, b, a, claim);
     if (ask->pod->gang == NULL || gangs_is_lone(ask->pod->gang)) /* else loans_lend does it */
         cpu_book_lend(b, ask->pod->pod, r, a, &claim->cpus);

@@ -44,12 +44,12 @@ def cgroup_root(c):
     return c.env["KUBELET_CGROUP_ROOT"].removesuffix("/kubepods") or "/"
 
 
-def make_pod(c, ns, name, containers=("main",), command="sleep 3600", asks="true", limits=True, **spec):
+def make_pod(c, ns, name, containers=("main",), command="sleep 3600", asks="true", limits=True, annotations=None, **spec):
     """A pod with limits.cpu 1 in each container."""
     amounts = {"limits": {"cpu": "1", "memory": "64Mi"}, "requests": {"cpu": "10m"}} if limits else {}
     boxes = [{"name": n, "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", command], "resources": amounts} for n in containers]
     c.do("POST", f"/api/v1/namespaces/{ns}/pods",
-         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {"cpuset-scheduler": asks} if asks else {}},
+         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {**({"cpuset-scheduler": asks} if asks else {}), **(annotations or {})}},
           "spec": {"containers": boxes, "hostNetwork": True, "terminationGracePeriodSeconds": 0, "tolerations": TOLERATE_ALL, "schedulerName": "by-hand", **spec}})
 
 
@@ -322,6 +322,35 @@ def containers(suite):
     p = start_plugin(suite)
     wait_until(lambda: c.pod(ns, "two")["metadata"]["annotations"].get(APPLIED) == wanted, "the forged answer is put right")
     wait_pinned(c, ns, "two", one, "edited while the plugin was away", "a")
+    p.stop()
+
+
+@case("a loan of a real container is called back: its processes are off the CPU before the pod that needs it is bound, and each is on its own then", needs={"kubelet", "alone"})
+def lent(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    p = start_plugin(suite, "--cpu-topology=synthetic:pack:1 [numa] l3:1 core:2 pu:1")
+    wait_until(lambda: c.get(f"/api/v1/nodes/{c.env['K8S_NODE']}")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published")
+    here = {"schedulerName": "ack-co-scheduler", "nodeSelector": {"kubernetes.io/hostname": c.env["K8S_NODE"]}}
+    version = c.get(f"/api/v1/namespaces/{ns}/pods")["metadata"]["resourceVersion"]
+    make_pod(c, ns, "borrower", annotations={"cpu-policy": "static-burst"}, **here)
+    wait_running(c, ns, "borrower")
+    wait_pinned(c, ns, "borrower", "0-1", "a whole L3 group")
+    make_pod(c, ns, "needs", command=TELL, **here)
+    wait_running(c, ns, "needs")
+    claims = [c.pod(ns, name)["metadata"]["annotations"]["cpuset"] for name in ("borrower", "needs")]
+    check_equal(sorted(claims), [claim(main=(0, [cpu])) for cpu in (0, 1)], "a CPU for each")
+    for name, text in zip(("borrower", "needs"), claims):
+        (cpu,), = [part["elems"] for part in json.loads(text)["main"].values()]
+        wait_pinned(c, ns, name, cpu, "after the call-back")
+    check(told(c, ns, "needs", cpu) <= 1.0, "the one that needed it is on its CPU within 1 s")
+    steps = []
+    for pod in c.watch(f"/api/v1/namespaces/{ns}/pods", version):
+        name, notes = pod["metadata"]["name"], pod["metadata"].get("annotations", {})
+        for step, is_so in (("shrunk", name == "borrower" and notes.get("cpuset") == claims[0]), ("confirmed", name == "borrower" and notes.get(APPLIED) == claims[0]),
+                            ("bound", name == "needs" and pod["spec"].get("nodeName"))):
+            steps += [step] if is_so and step not in steps else []
+    check_equal(steps, ["shrunk", "confirmed", "bound"], "what was seen one after the other")
     p.stop()
 
 

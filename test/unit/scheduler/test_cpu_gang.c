@@ -308,6 +308,64 @@ static void cards_where_the_cpus_are(void **state)
     expect_done();
 }
 
+/* The same with two cards that nobody uses: there is nothing to be said for the one that is taken first. */
+static void a_card_like_the_other(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row, *mode;
+        const char *const *labels;
+        struct fixture_container c;
+        int32_t card;
+        const char *on;
+    } rows[] = {
+        {"the card where the CPUs are", "share", NULL, {.cpu_milli = 2000, .gib = 4}, 1, "n:4-5"},
+        {"the first one if that has enough",
+         "share",
+         NULL,
+         {.cpu_milli = 1000, .gib = 4},
+         0,
+         "n:3"},
+        {"a whole one", "topology", NULL, {.cpu_milli = 2000, .cards = 1}, 1, "n:4-5"},
+        {"in a job the links count",
+         "topology",
+         PAIRS("gpu-topology", "j", "gpu-topology-replica", "1"),
+         {.cpu_milli = 2000, .cards = 1},
+         0,
+         "n:4-5"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool whole = str_eq(rows[i].mode, "topology");
+        cluster_put_node(
+            &cluster,
+            NODE(.name = "n", .gib = whole ? 0 : 30, .cards = whole ? 2 : 0,
+                 .topology = fixture_topology(&specs, 2, 1, 4, 1, NULL),
+                 .inventory = arena_printf(
+                     &specs,
+                     "{\"v\":1,\"mode\":\"%s\",\"switchingTo\":null,\"isolation\":\"none\","
+                     "\"cards\":[" CARD("0", "0") "," CARD("1", "1") "]}",
+                     rows[i].mode)));
+        cluster_put_pod(
+            &cluster,
+            POD(.name = "x", .node = "n",
+                .annotations = PAIRS(PIN, NAME_ANN_CPUSET,
+                                     "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{}}}}}"),
+                .c = {{.cpu_milli = 3000}}),
+            hooks);
+        cluster_put_pod(
+            &cluster,
+            POD(.name = "a", .annotations = PAIRS(PIN), .labels = rows[i].labels, .c = {rows[i].c}),
+            hooks);
+        expect_int(rows[i].row, CYCLE_PLACED, run().verdict);
+        expect_str(rows[i].row, rows[i].on, shown("d/a"));
+        const struct claim *c = &cluster_find_pod(&cluster, "d/a")->claim;
+        assert_int_equal(c->shares_len + c->group_len, 1);
+        expect_int(rows[i].row, rows[i].card, whole ? c->group[0] : c->shares[0].card);
+        cluster_remove_pod(&cluster, "d/a", NULL, hooks);
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +377,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_gives_back_for_another_loan, setup, teardown),
         cmocka_unit_test_setup_teardown(members_that_borrow, setup, teardown),
         cmocka_unit_test_setup_teardown(cards_where_the_cpus_are, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_card_like_the_other, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
