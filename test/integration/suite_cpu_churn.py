@@ -6,6 +6,8 @@ the same:
     the cgroups        again and again: no two of them that are pinned have a CPU in common; when it is quiet each has what its pod's annotation says, and that is what was confirmed
     the scheduler      its dump is the API's pods with their CPUs, before and after it was started anew; a pod waits only where it does not fit; and every CPU can be given out again
 
+Some pods are edited by hand once their CPUs are confirmed: other CPUs, none that can be read, the request taken away. What was confirmed stays theirs, and nobody else's.
+
 COSCHED_CPU_CHURN_PODS is how many pods are made (150), COSCHED_SEED repeats the dice (not the threads' timing).
 """
 import collections
@@ -18,8 +20,8 @@ import time
 
 import churn
 from churn import container, holds
-from harness import case, check, check_equal
-from suite_faults import is_live, key_of
+from harness import MERGE, Failed, case, check, check_equal
+from suite_faults import TROUBLE, is_live, key_of
 from suite_nodes import MEM, T4, gpu_node
 from suite_pinning import APPLIED, TOPOLOGY, expand
 
@@ -28,7 +30,8 @@ SPEC = "scheduling.alibabacloud.com/numa-topology-spec"
 NODES = [{"name": "cc-threads", "topology": "pack:2 [numa] l3:2 core:4 pu:2(indexes=core:pu)"},
          {"name": "cc-cores", "topology": "pack:2 [numa] l3:2 core:4 pu:1", "pluginArgs": ["--reserved-cpus=0"]},
          {**gpu_node("cc-cards", "share", T4, 2), "cpu": "16", "topology": "pack:2 [numa] l3:1 core:4 pu:2(indexes=core:pu)"}]
-FORGED = json.dumps({"c0": {"0": {"elems": {"1": {}, "2": {}}}}})
+FORGED, BROKEN = json.dumps({"c0": {"0": {"elems": {"1": {}, "2": {}}}}}), "{"
+EDITED = set()  # uids of pods whose annotations are not ours alone any more
 
 
 def notes(pod):
@@ -36,12 +39,17 @@ def notes(pod):
 
 
 def claim(pod, key="cpuset"):
-    """container → CPUs, as the annotation says; "" is absent."""
-    return {name: {int(cpu) for part in numa.values() for cpu in part["elems"]} for name, numa in json.loads(notes(pod).get(key) or "{}").items()}
+    """container → CPUs, as the annotation says; "" is absent, and so is what somebody has made unreadable."""
+    text = notes(pod).get(key) or "{}"
+    return {name: {int(cpu) for part in numa.values() for cpu in part["elems"]} for name, numa in ({} if text == BROKEN else json.loads(text)).items()}
+
+
+def is_edited(pod):
+    return pod["metadata"]["uid"] in EDITED
 
 
 def is_pinned(pod):
-    return notes(pod).get("cpuset-scheduler") in ("true", "required")
+    return notes(pod).get("cpuset-scheduler") in ("true", "required") or is_edited(pod)
 
 
 def is_shared(pod):
@@ -49,7 +57,9 @@ def is_shared(pod):
 
 
 def held(pod):
-    """All that somebody may still run on: a loan that is called back is held until its end is confirmed."""
+    """All that somebody may still run on: a loan that is called back is held until its end is confirmed. What the annotation says of an edited one means nothing."""
+    if is_edited(pod):
+        return set().union(*claim(pod, APPLIED).values())
     return set().union(*claim(pod).values(), *claim(pod, APPLIED).values()) if is_pinned(pod) else set()
 
 
@@ -100,7 +110,7 @@ class Auditor(churn.Auditor):
         self.layouts = layouts
 
     def judge(self, key, pod, node):
-        if pod and is_pinned(pod):
+        if pod and is_pinned(pod) and not is_edited(pod):
             wrong = self.adds_up(pod, self.layouts[node])
             if wrong:
                 self.problem("at", self.version, key, "on", node, wrong, {k: v for k, v in notes(pod).items() if "cpu" in k or "numa" in k})
@@ -235,7 +245,7 @@ class Following(Auditor):
 
 class Churn(churn.Churn):
     specs, pods_at_once, pause_s = NODES, 30, 0.2
-    faults_of = {"kill_scheduler": 3, "kill_plugin": 3, "kubelet": 2, "rule": 7, "cut": 2, "forget": 1, "away": 1}
+    faults_of = {"kill_scheduler": 3, "kill_plugin": 3, "kubelet": 2, "rule": 7, "cut": 2, "forget": 1, "away": 1, "edit": 6}
 
     def __init__(self, suite, seed):
         super().__init__(suite, seed)
@@ -251,6 +261,18 @@ class Churn(churn.Churn):
         for name in self.names:
             self.layouts[name] = Layout(churn.wait_until(lambda n=name: self.nodes.get(n)["metadata"]["annotations"].get(TOPOLOGY), f"the layout of {name}"))
 
+    def edit(self):
+        """Somebody edits a pod that is on its CPUs."""
+        pods = sorted((p for p in self.auditor.now() if holds(p) and is_pinned(p) and claim(p) and claim(p) == claim(p, APPLIED)), key=key_of)
+        if not pods:
+            return
+        pod = self.dice.choice(pods)
+        change = self.dice.choice(({"cpuset": FORGED}, {"cpuset": BROKEN}, {"cpuset-scheduler": None}, {"cpuset-scheduler": "false", "cpuset": FORGED}))
+        EDITED.add(pod["metadata"]["uid"])  # first: the auditor may see it before we hear of it
+        with contextlib.suppress(Failed, *TROUBLE):
+            self.cluster.do("PATCH", f"{self.pods_path}/{pod['metadata']['name']}", {"metadata": {"uid": pod["metadata"]["uid"], "annotations": change}}, MERGE)
+            self.auditor.counts["edited"] += 1
+
     # ---- when it is quiet
 
     def settled(self):
@@ -264,7 +286,9 @@ class Churn(churn.Churn):
                 check(not room, name, "waits, though it fits:", room, why)
                 continue
             check(phase != "Pending", name, "is bound to", p["spec"]["nodeName"], "and is still pending")
-            if is_live(p) and is_pinned(p):
+            if is_live(p) and is_edited(p):
+                check(claim(p, APPLIED), name, "was edited and has no CPUs any more")
+            elif is_live(p) and is_pinned(p):
                 check_equal(claim(p, APPLIED), claim(p), f"{name}: what the node agent says, beside the annotation")
         return pods
 
@@ -274,8 +298,8 @@ class Churn(churn.Churn):
             return None
         for node, layout in self.layouts.items():
             here = [p for p in pods if holds(p) and p["spec"]["nodeName"] == node]
-            lends = [p for p in here if notes(p).get("cpu-policy") == "static-burst"]
-            taken = set().union(*(held(p) for p in here if p not in lends))
+            lends = [p for p in here if notes(p).get("cpu-policy") == "static-burst" and not is_edited(p)]
+            taken = set().union(*(held(p) | set().union(*claim(p).values()) for p in here if p not in lends))
             if len(layout.usable - taken) - sum(map(at_once, lends)) >= at_once(pod) and \
                     1000 * len(layout.all) - sum(map(requested_milli, here)) >= requested_milli(pod):
                 return node
@@ -291,7 +315,7 @@ class Churn(churn.Churn):
                 for status in (s for s in statuses if "running" in s["state"]):
                     ident = status["containerID"].split("://")[1]
                     got = next((cpus for path, cpus in found.items() if f"/pod{p['metadata']['uid']}/{ident}/" in path), None)
-                    want = claim(p)[status["name"]] if is_pinned(p) else self.layouts[node].all
+                    want = claim(p, APPLIED if is_edited(p) else "cpuset")[status["name"]] if is_pinned(p) else self.layouts[node].all
                     check_equal(got, want, f"{node}: the cgroup of {key_of(p)}/{status['name']}")
             left = {uid_of(path) for path in found} - {p["metadata"]["uid"] for p in here}
             check(not left, f"{node}: cgroups of pods that are gone: {left}")
@@ -302,7 +326,10 @@ class Churn(churn.Churn):
 
     def same(self, model, pods):
         for key, p in pods.items():
-            if holds(p) and is_pinned(p):
+            if holds(p) and is_edited(p):
+                has = set().union(*claim(model[key]).values(), *claim(model[key], APPLIED).values())
+                check(held(p) <= has, f"{key} was edited and is on {held(p)}, of which the model has {has}")
+            elif holds(p) and is_pinned(p):
                 check_equal(claim(model[key]), claim(p), f"CPUs of {key} in the model, beside the API's")
         check_equal(sorted(k for k, o in model.items() if holds(o)), sorted(k for k, p in pods.items() if holds(p)), "pods that hold something in the model")
 

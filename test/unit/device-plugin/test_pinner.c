@@ -224,6 +224,49 @@ static void memory_and_the_shared_pool(void **state)
     expect_done();
 }
 
+/* The machine has changed. */
+static void machine(const char *numa, const char *offline)
+{
+    AUTO_STRBUF text;
+    struct cpu_topology t;
+    struct arena a;
+    strbuf_init(&text);
+    strbuf_addf(
+        &text,
+        "{\"v\":1,\"sockets\":[\"%s\"],\"numa\":[\"%s\"],\"l3\":[\"%s\"],\"cores\":\"smt1:4\","
+        "\"offline\":\"%s\"}",
+        numa, numa, numa, offline);
+    arena_init(&a, 0);
+    assert_int_equal(0, cpu_topology_decode(strbuf_str(&text), text.len, &a, &t, NULL));
+    pinner_machine(f.pinner, &t);
+    arena_deinit(&a);
+}
+
+static void cpus_go_offline_and_come_back(void **state)
+{
+    (void)state;
+    static const char both[] = "{\\\"a\\\":{\\\"0\\\":" CPU(ON(1) "," ON(2)) "}}";
+    box(POD, "0-3\n");
+    box(POD "/" ID(1), "0-3\n");
+    start();
+    machine("0-3", "");
+    char claim[256];
+    assert_true(str_format(claim, sizeof claim, ASKS "\"cpuset\":\"%s\"", both));
+    put("p", UID, claim, "");
+    expect_str("both", "1-2", cpus(POD "/" ID(1)));
+    machine("0-1,3", "2");
+    expect_str("one is offline", "1", cpus(POD "/" ID(1)));
+    expect_int("that is no failure", 0, f.events);
+    box(POD, "0-1,3\n"); /* on v1 the kernel takes it from every group, for good */
+    machine("0-3", "");
+    expect_str("and back, also where the pod's own group lacked it", "1-2", cpus(POD "/" ID(1)));
+    machine("0,3", "1-2");
+    expect_str("none is left: that is told", "container ?: all of its CPUs are offline", f.message);
+    machine("0-3", "");
+    expect_str("both again", "1-2", cpus(POD "/" ID(1)));
+    expect_done();
+}
+
 #define HASH "0123456789abcdef0123456789abcdef"
 #define MIRROR(hash) "\"kubernetes.io/config.mirror\":\"" hash "\""
 
@@ -481,6 +524,7 @@ int main(void)
         TEST(the_first_pod_after_a_rest),
         TEST(memory_and_the_shared_pool),
         TEST(static_pods_are_in_the_shared_pool),
+        TEST(cpus_go_offline_and_come_back),
         TEST(a_node_without_cgroups),
         TEST(mounts_tell_which_container_it_is),
         TEST(a_list_without_pods_that_were_there),
