@@ -307,6 +307,12 @@ static void note_events(struct cluster *c, const struct policies_seat *s)
         c->policies.events |= EVENT_UNIT;
 }
 
+/* It was there before the policy. One that is younger came past it: another scheduler placed it, or we did before we knew the policy. Times are whole seconds, so of the same age is before. */
+static bool is_ignored(const struct policy *p, const struct cluster_pod *cp)
+{
+    return p->ignore_previous && cp->seat.previous && cp->pod->created_ns <= p->created_ns;
+}
+
 void policies_hold(struct cluster *c, struct cluster_pod *cp)
 {
     struct policies_seat *s = &cp->seat;
@@ -315,7 +321,7 @@ void policies_hold(struct cluster *c, struct cluster_pod *cp)
     struct policies_entry *e = s->group->of;
     s->held = true;
     s->leaving = cp->pod->terminating;
-    s->counted = !(s->previous && e->policy->ignore_previous);
+    s->counted = !is_ignored(e->policy, cp);
     e->placed[s->unit]++;
     e->leaving[s->unit] += s->leaving;
     note_events(c, s);

@@ -139,7 +139,8 @@ static int64_t count(const struct cluster *c, const struct policies_group *g, in
         const struct cluster_pod *cp = value;
         if (cp->seat.group != g || policies_unit_of(cp) != unit ||
             cp->pod->terminating != leaving ||
-            (cp->seat.previous && g->of->policy->ignore_previous))
+            (cp->seat.previous && g->of->policy->ignore_previous &&
+             cp->pod->created_ns <= g->of->policy->created_ns))
             continue;
         n++;
         *cpu_milli = num_add_sat(*cpu_milli, cp->request.cpu_milli);
