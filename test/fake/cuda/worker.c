@@ -5,11 +5,17 @@
  *
  *   path link|dlsym|dlvsym|default|next|proc|proc2|ptsz   how it finds the driver's functions from now on
  *   init | ctx CARD | ctxdestroy | primary CARD | release CARD | reset CARD
- *   alloc KIND BYTES      plain managed pitch async pool create map array array3d mipmap; answers the code and its number
+ *   alloc KIND BYTES      plain managed pitch async pool create map array array3d mipmap graph (a node of one), ownpool (made for it), pool0 and
+ *                         stream0 (of card 0, whatever is current), old oldpitch oldarray oldarray3d (the first forms); answers the code and its
+ *                         number
  *   free NUMBER           answers the code
  *   info | total CARD     bytes
  *   launch NS TIMES | ex NS TIMES | coop NS TIMES | graph NS NODES TIMES | sync
- *   trim                  the device's pool
+ *   trim                  all pools of card 0
+ *   oldrelease CARD | oldreset CARD | oldctx CARD | olddestroy | attach | detach     the first forms for contexts
+ *   oldinfo | oldtotal CARD                                          and for sizes
+ *   share NUMBER PATH | open PATH | close    writes a handle of IPC for others; uses one, and lets go of it
+ *   export NUMBER | import PID FD | drop     the same for physical memory, by a file descriptor
  *   thread KIND BYTES     alloc by another thread
  *   bench alloc|launch TIMES     nanoseconds of CPU time for each
  *   random BYTES SECONDS SEED    allocates and frees at random; answers how often it got memory
@@ -19,6 +25,7 @@
  *   next                  is dlsym(RTLD_NEXT, "getpid") the C library's, and an unknown name an error?
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -76,12 +83,49 @@
     X(cuGraphAddKernelNode, "_v2",                                                                 \
       (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUfunction *))                   \
     X(cuGraphInstantiateWithFlags, "", (CUgraphExec *, CUgraph, unsigned long long))               \
-    X(cuGraphLaunch, "", (CUgraphExec, CUstream))
+    X(cuGraphLaunch, "", (CUgraphExec, CUstream))                                                  \
+    X(cuGraphAddMemAllocNode, "",                                                                  \
+      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUmemAllocNodeParams *))               \
+    X(cuDeviceGraphMemTrim, "", (CUdevice))                                                        \
+    X(cuMemPoolCreate, "", (CUmemoryPool *, const CUmemPoolProps *))                               \
+    X(cuMemPoolDestroy, "", (CUmemoryPool))                                                        \
+    X(cuStreamCreate, "", (CUstream *, unsigned))                                                  \
+    X(cuCtxPushCurrent, "_v2", (CUcontext))                                                        \
+    X(cuCtxPopCurrent, "_v2", (CUcontext *))                                                       \
+    X(cuIpcGetMemHandle, "", (handle64 *, CUdeviceptr))                                            \
+    X(cuIpcOpenMemHandle, "_v2", (CUdeviceptr *, handle64, unsigned))                              \
+    X(cuIpcCloseMemHandle, "", (CUdeviceptr))                                                      \
+    X(cuMemExportToShareableHandle, "", (void *, CUhandle, int, unsigned long long))               \
+    X(cuMemImportFromShareableHandle, "", (CUhandle *, void *, int))
+
+/* Forms that later ones replaced, with the version of CUDA by which they are asked for. */
+#define OLD_FUNCTIONS(X)                                                                   \
+    X(cuMemAlloc, 2000, (CUdeviceptr_v1 *, unsigned))                                      \
+    X(cuMemAllocPitch, 2000, (CUdeviceptr_v1 *, unsigned *, unsigned, unsigned, unsigned)) \
+    X(cuMemFree, 2000, (CUdeviceptr_v1))                                                   \
+    X(cuArrayCreate, 2000, (CUarray *, const CUarrayDescriptor_v1 *))                      \
+    X(cuArray3DCreate, 2000, (CUarray *, const CUarray3DDescriptor_v1 *))                  \
+    X(cuMemGetInfo, 2000, (unsigned *, unsigned *))                                        \
+    X(cuDeviceTotalMem, 2000, (unsigned *, CUdevice))                                      \
+    X(cuCtxCreate, 2000, (CUcontext *, unsigned, CUdevice))                                \
+    X(cuCtxDestroy, 2000, (CUcontext))                                                     \
+    X(cuCtxAttach, 2000, (CUcontext *, unsigned))                                          \
+    X(cuCtxDetach, 2000, (CUcontext))                                                      \
+    X(cuDevicePrimaryCtxRelease, 7000, (CUdevice))                                         \
+    X(cuDevicePrimaryCtxReset, 7000, (CUdevice))
+
+typedef struct {
+    char bytes[64];
+} handle64;
 
 #define FIELD(name, suffix, args) CUresult(*name) args;
 static struct {
     FUNCTIONS(FIELD)
 } cu;
+#define OLD_FIELD(name, version, args) CUresult(*name) args;
+static struct {
+    OLD_FUNCTIONS(OLD_FIELD)
+} old;
 
 extern CUresult cuGetProcAddress(const char *, void **, int, uint64_t);
 extern CUresult cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
@@ -95,7 +139,7 @@ static struct thing things[THINGS];
 static int things_len;
 static CUcontext context;
 
-static void *look_up(const char *path, const char *base, const char *suffix)
+static void *look_up(const char *path, const char *base, const char *suffix, int version)
 {
     static void *library;
     char name[64];
@@ -111,11 +155,12 @@ static void *look_up(const char *path, const char *base, const char *suffix)
     else if (strcmp(path, "next") == 0)
         found = dlsym(RTLD_NEXT, name);
     else if (strcmp(path, "proc") == 0)
-        (void)cuGetProcAddress(base, &found, 11080, 0);
+        (void)cuGetProcAddress(base, &found, version > 0 ? version : 11080, 0);
     else if (strcmp(path, "proc2") == 0)
-        (void)cuGetProcAddress_v2(base, &found, 12000, 0, &status);
+        (void)cuGetProcAddress_v2(base, &found, version > 0 ? version : 12000, 0, &status);
     else if (strcmp(path, "ptsz") == 0)
-        (void)cuGetProcAddress_v2(base, &found, 12000, CU_PROC_PER_THREAD_STREAM, &status);
+        (void)cuGetProcAddress_v2(base, &found, version > 0 ? version : 12000,
+                                  CU_PROC_PER_THREAD_STREAM, &status);
     if (found == NULL) {
         printf("no %s by %s\n", name, path);
         exit(3);
@@ -125,8 +170,71 @@ static void *look_up(const char *path, const char *base, const char *suffix)
 
 static void by(const char *path)
 {
-#define FILL(name, suffix, args) *(void **)&cu.name = look_up(path, #name, suffix);
+#define FILL(name, suffix, args) *(void **)&cu.name = look_up(path, #name, suffix, 0);
+#define OLD_FILL(name, version, args) *(void **)&old.name = look_up(path, #name, "", version);
     FUNCTIONS(FILL)
+    OLD_FUNCTIONS(OLD_FILL)
+}
+
+/* ---- allocations of other kinds ---- */
+
+static CUresult in_graph(struct thing *t, size_t bytes, CUdevice device)
+{
+    CUmemAllocNodeParams params = {
+        .poolProps = {.allocType = 1, .location = {CU_LOCATION_DEVICE, device}}, .bytesize = bytes};
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec;
+    (void)cu.cuGraphCreate(&graph, 0);
+    (void)cu.cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
+    t->handle = params.dptr;
+    CUresult r = cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
+    return r != 0 ? r : cu.cuGraphLaunch(exec, NULL);
+}
+
+static CUresult in_pool_of(struct thing *t, size_t bytes, CUdevice device)
+{
+    CUmemPoolProps props = {.allocType = 1, .location = {CU_LOCATION_DEVICE, device}};
+    CUmemoryPool pool;
+    CUresult r = cu.cuMemPoolCreate(&pool, &props);
+    r = r != 0 ? r : cu.cuMemAllocFromPoolAsync(&t->handle, bytes, pool, NULL);
+    t->at = (uintptr_t)pool;
+    if (r != 0)
+        (void)cu.cuMemPoolDestroy(pool);
+    return r;
+}
+
+/* On a stream of card 0, with another context current. */
+static CUresult on_stream_0(struct thing *t, size_t bytes)
+{
+    CUcontext c;
+    CUstream stream;
+    CUresult r = cu.cuDevicePrimaryCtxRetain(&c, 0);
+    if (r != 0 || (r = cu.cuCtxPushCurrent(c)) != 0 || (r = cu.cuStreamCreate(&stream, 0)) != 0 ||
+        (r = cu.cuCtxPopCurrent(&c)) != 0)
+        return r;
+    r = cu.cuMemAllocAsync(&t->handle, bytes, stream);
+    return r;
+}
+
+static CUresult by_first_form(struct thing *t, const char *kind, unsigned bytes)
+{
+    CUdeviceptr_v1 at = 0;
+    unsigned pitch;
+    CUresult r;
+    CUarrayDescriptor_v1 flat = {.Width = bytes, .Format = 1, .NumChannels = 1};
+    CUarray3DDescriptor_v1 solid = {
+        .Width = bytes, .Height = 1, .Depth = 1, .Format = 1, .NumChannels = 1};
+    if (strcmp(kind, "oldarray") == 0)
+        return old.cuArrayCreate((CUarray *)&t->handle, &flat);
+    if (strcmp(kind, "oldarray3d") == 0)
+        return old.cuArray3DCreate((CUarray *)&t->handle, &solid);
+    if (strcmp(kind, "oldpitch") == 0)
+        r = old.cuMemAllocPitch(&at, &pitch, 500, (bytes + 511) / 512, 4);
+    else
+        r = old.cuMemAlloc(&at, bytes);
+    t->handle = at;
+    return r;
 }
 
 static CUresult allocate(struct thing *t, const char *kind, size_t bytes)
@@ -139,6 +247,14 @@ static CUresult allocate(struct thing *t, const char *kind, size_t bytes)
     snprintf(t->kind, sizeof t->kind, "%s", kind);
     (void)cu.cuCtxGetDevice(&device);
     CUmemAllocationProp prop = {.type = 1, .location = {CU_LOCATION_DEVICE, device}};
+    if (strncmp(kind, "old", 3) == 0)
+        return by_first_form(t, kind, (unsigned)bytes);
+    if (strcmp(kind, "graph") == 0)
+        return in_graph(t, bytes, device);
+    if (strcmp(kind, "ownpool") == 0 || strcmp(kind, "pool0") == 0)
+        return in_pool_of(t, bytes, kind[0] == 'p' ? 0 : device);
+    if (strcmp(kind, "stream0") == 0)
+        return on_stream_0(t, bytes);
     if (strcmp(kind, "plain") == 0)
         return cu.cuMemAlloc(&t->handle, bytes);
     if (strcmp(kind, "managed") == 0)
@@ -175,7 +291,16 @@ static CUresult allocate(struct thing *t, const char *kind, size_t bytes)
 
 static CUresult let_go(const struct thing *t)
 {
-    if (strcmp(t->kind, "async") == 0 || strcmp(t->kind, "pool") == 0)
+    if (strcmp(t->kind, "old") == 0 || strcmp(t->kind, "oldpitch") == 0)
+        return old.cuMemFree((CUdeviceptr_v1)t->handle);
+    if (strncmp(t->kind, "oldarray", 8) == 0)
+        return cu.cuArrayDestroy((CUarray)(uintptr_t)t->handle);
+    if (strcmp(t->kind, "ownpool") == 0 || strcmp(t->kind, "pool0") == 0) {
+        CUresult r = cu.cuMemFreeAsync(t->handle, NULL);
+        return r != 0 ? r : cu.cuMemPoolDestroy((CUmemoryPool)(uintptr_t)t->at);
+    }
+    if (strcmp(t->kind, "async") == 0 || strcmp(t->kind, "pool") == 0 ||
+        strcmp(t->kind, "stream0") == 0)
         return cu.cuMemFreeAsync(t->handle, NULL);
     if (strcmp(t->kind, "create") == 0)
         return cu.cuMemRelease(t->handle);
@@ -294,6 +419,73 @@ static void *in_thread(void *arg)
     return NULL;
 }
 
+/* Memory that other processes use. */
+static bool shared(const char *line)
+{
+    static CUdeviceptr opened;
+    static CUhandle imported;
+    char path[100];
+    handle64 h = {{0}};
+    unsigned n, pid;
+    int fd = -1;
+    if (sscanf(line, "share %u %99s", &n, path) == 2) {
+        CUresult r = cu.cuIpcGetMemHandle(&h, things[n].handle);
+        FILE *f = fopen(path, "we");
+        printf("%d\n", f != NULL && fwrite(&h, sizeof h, 1, f) == 1 ? r : -1);
+        if (f != NULL)
+            (void)fclose(f);
+    } else if (sscanf(line, "open %99s", path) == 1) {
+        FILE *f = fopen(path, "re");
+        bool read = f != NULL && fread(&h, sizeof h, 1, f) == 1;
+        if (f != NULL)
+            (void)fclose(f);
+        printf("%d\n", read ? cu.cuIpcOpenMemHandle(&opened, h, 1) : -1);
+    } else if (strcmp(line, "close\n") == 0) {
+        printf("%d\n", cu.cuIpcCloseMemHandle(opened));
+    } else if (sscanf(line, "export %u", &n) == 1) {
+        CUresult r = cu.cuMemExportToShareableHandle(&fd, things[n].handle, 1, 0);
+        printf("%d %d\n", r, fd);
+    } else if (sscanf(line, "import %u %u", &pid, &n) == 2) {
+        snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, n);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+        printf("%d\n", cu.cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)fd, 1));
+        close(fd);
+    } else if (strcmp(line, "drop\n") == 0) {
+        printf("%d\n", cu.cuMemRelease(imported));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Forms for contexts and sizes that later ones replaced. */
+static bool replaced(const char *line)
+{
+    unsigned card, left = 0, total = 0;
+    if (sscanf(line, "oldrelease %u", &card) == 1)
+        printf("%d\n", old.cuDevicePrimaryCtxRelease((CUdevice)card));
+    else if (sscanf(line, "oldreset %u", &card) == 1)
+        printf("%d\n", old.cuDevicePrimaryCtxReset((CUdevice)card));
+    else if (sscanf(line, "oldctx %u", &card) == 1)
+        printf("%d\n", old.cuCtxCreate(&context, 0, (CUdevice)card));
+    else if (strcmp(line, "olddestroy\n") == 0)
+        printf("%d\n", old.cuCtxDestroy(context));
+    else if (strcmp(line, "attach\n") == 0)
+        printf("%d\n", old.cuCtxAttach(&context, 0));
+    else if (strcmp(line, "detach\n") == 0)
+        printf("%d\n", old.cuCtxDetach(context));
+    else if (strcmp(line, "oldinfo\n") == 0) {
+        CUresult r = old.cuMemGetInfo(&left, &total);
+        printf("%d %u %u\n", r, left, total);
+    } else if (sscanf(line, "oldtotal %u", &card) == 1) {
+        CUresult r = old.cuDeviceTotalMem(&total, (CUdevice)card);
+        printf("%d %u\n", r, total);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void command(const char *line)
 {
     char word[16], kind[12] = "";
@@ -337,10 +529,10 @@ static void command(const char *line)
         printf("%d\n", cu.cuCtxSynchronize());
     else if (strcmp(word, "trim") == 0) {
         CUmemoryPool pool;
-        CUdevice device = 0;
-        (void)cu.cuCtxGetDevice(&device);
-        CUresult r = cu.cuDeviceGetMemPool(&pool, device);
-        printf("%d\n", r != 0 ? r : cu.cuMemPoolTrimTo(pool, 0));
+        CUresult r = cu.cuDeviceGetMemPool(&pool, 0);
+        r = r != 0 ? r : cu.cuMemPoolTrimTo(pool, 0);
+        printf("%d\n", r != 0 ? r : cu.cuDeviceGraphMemTrim(0));
+    } else if (shared(line) || replaced(line)) {
     } else if (sscanf(line, "random %llu %llu %llu", &a, &b, &c) == 3)
         random_work(a, (int)b, c | 1);
     else if (sscanf(line, "thread %11s %llu", kind, &a) == 2) {
