@@ -96,3 +96,11 @@ def gangs(suite):
     check_equal(where(gang("fourth", 2)), ["bg-other"] * 2, "on the other provider's node")
     c.create_pod(ns, "plain", requests={"cpu": "1"}, node_selector={"pool": "bg"}, tolerations=[{"operator": "Exists"}])
     c.wait_refused(ns, "plain", r"2 are virtual and the pod does not burst")
+    # It may ask for one itself; the taint is its own business then. A node's name says everything.
+    asks = {"pool": "bg", "type": "virtual-kubelet"}
+    c.create_pod(ns, "untolerating", node_selector=asks)
+    c.wait_refused(ns, "untolerating", r"1 has the taint virtual-kubelet.io/provider=alibabacloud:NoSchedule")
+    c.create_pod(ns, "asking", node_selector=asks, tolerations=[{"operator": "Exists"}])
+    check_equal(c.wait_bound(ns, "asking"), "bg-vk", "a pod whose nodeSelector asks for a virtual node")
+    c.create_pod(ns, "labelled", node_selector={"pool": "bg"}, labels={"alibabacloud.com/eci": "true"})
+    check(c.wait_bound(ns, "labelled") in ("bg-vk", "bg-other"), "a pod with the label of virtual nodes only is on a real one")
