@@ -156,7 +156,7 @@ static const char *refusal(struct agent *g, struct arena *a)
     if (g->foreign_nvidia && g->config.exclusive)
         return arena_printf(a, "another device plugin serves %s on this node", NAME_RES_NVIDIA_GPU);
     struct error why = ERROR_INIT;
-    g->engine = isolation_find(&g->config.isolation, m->current, &why);
+    g->engine = isolation_find(&g->config.isolation, m->current, &g->cards, &why);
     if (g->engine == NULL && mode_needs_isolation(m->current))
         return arena_printf(
             a,
@@ -296,10 +296,12 @@ static void look_for_engine(void *arg)
     struct error why = ERROR_INIT;
     if (!g->mode.known || !mode_needs_isolation(g->mode.current) || g->config.isolation.none)
         return;
-    if (isolation_find(&g->config.isolation, g->mode.current, &why) != g->engine)
+    if (isolation_find(&g->config.isolation, g->mode.current, &g->cards, &why) != g->engine) {
         offer(g);
-    else
-        loop_timer_beat(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
+        return;
+    }
+    service_keep(g->config.service);
+    loop_timer_beat(g->config.loop, &g->look, AGENT_ENGINE_MS, look_for_engine, g);
 }
 
 static void offer(struct agent *g)

@@ -67,8 +67,8 @@ bool cgroups_find_pod(const struct cgroups *g, const char *uid, char out[CGROUPS
 
 /* ---- files ---- */
 
-static int read_text(const struct cgroups *g, const char *path, const char *file,
-                     struct strbuf *out, struct error *err)
+int cgroups_text(const struct cgroups *g, const char *path, const char *file, struct strbuf *out,
+                 struct error *err)
 {
     char full[CGROUPS_PATH_SIZE];
     if (!cgroups_full(g, path, file, full))
@@ -81,13 +81,13 @@ int cgroups_read(const struct cgroups *g, const char *path, const char *file, st
 {
     AUTO_STRBUF text;
     strbuf_init(&text);
-    if (read_text(g, path, file, &text, err) < 0)
+    if (cgroups_text(g, path, file, &text, err) < 0)
         return -1;
     return cpuset_parse(strbuf_str(&text), out, err) < 0 ? error_wrap(err, "%s/%s", path, file) : 0;
 }
 
-static int write_text(const struct cgroups *g, const char *path, const char *file, const char *text,
-                      struct error *err)
+int cgroups_put(const struct cgroups *g, const char *path, const char *file, const char *text,
+                struct error *err)
 {
     char full[CGROUPS_PATH_SIZE];
     if (!cgroups_full(g, path, file, full))
@@ -107,7 +107,7 @@ static int write_set(const struct cgroups *g, const char *path, const char *file
     AUTO_STRBUF text;
     strbuf_init(&text);
     cpuset_print(set, &text);
-    return write_text(g, path, file, strbuf_str(&text), err);
+    return cgroups_put(g, path, file, strbuf_str(&text), err);
 }
 
 /* ---- the groups above ---- */
@@ -139,14 +139,22 @@ static bool has_word(const char *text, const char *word)
 
 static int enable(const struct cgroups *g, const char *above, const void *arg, struct error *err)
 {
+    const char *controller = arg;
+    char plus[64];
     AUTO_STRBUF text;
-    (void)arg;
     strbuf_init(&text);
-    if (read_text(g, above, "cgroup.subtree_control", &text, err) < 0)
+    if (cgroups_text(g, above, "cgroup.subtree_control", &text, err) < 0)
         return -1;
-    return has_word(strbuf_str(&text), "cpuset")
-               ? 0
-               : write_text(g, above, "cgroup.subtree_control", "+cpuset", err);
+    if (!str_format(plus, sizeof plus, "+%s", controller) ||
+        has_word(strbuf_str(&text), controller))
+        return 0;
+    return cgroups_put(g, above, "cgroup.subtree_control", plus, err);
+}
+
+int cgroups_enable(const struct cgroups *g, const char *path, const char *controller,
+                   struct error *err)
+{
+    return for_above(g, path, enable, controller, err);
 }
 
 static int widen(const struct cgroups *g, const char *above, const void *arg, struct error *err)
@@ -234,7 +242,7 @@ static int prepare(const struct cgroups *g, const char *path, struct error *err)
     if (has_file(g, path, "cpuset.cpus"))
         return 0;
     if (g->v2 && has_file(g, path, "cgroup.controllers") &&
-        for_above(g, path, enable, NULL, err) < 0)
+        cgroups_enable(g, path, "cpuset", err) < 0)
         return -1;
     if (has_file(g, path, "cpuset.cpus"))
         return 0;
@@ -316,7 +324,7 @@ static int give_back(const struct cgroups *g, const char *path, const char *file
         return -1;
     if (g->v2) {
         *wrote = *wrote || !cpuset_is_empty(&has);
-        return cpuset_is_empty(&has) ? 0 : write_text(g, path, file, "\n", err);
+        return cpuset_is_empty(&has) ? 0 : cgroups_put(g, path, file, "\n", err);
     }
     if (!str_format(above, sizeof above, "%.*s", slash != NULL ? (int)(slash - path) : 0, path) ||
         cgroups_read(g, above, file, &all, err) < 0)

@@ -9,6 +9,7 @@
 
 #include "device-plugin/cgroups_path.h"
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "lib/model/cpuset.h"
 
 struct cgroups {
@@ -26,6 +27,15 @@ bool cgroups_find_pod(const struct cgroups *g, const char *uid, char out[CGROUPS
 /* "top/path[/name]". false: too long. */
 bool cgroups_full(const struct cgroups *g, const char *path, const char *name,
                   char out[CGROUPS_PATH_SIZE]);
+
+/* What is in a file of the group, and putting something there. A group that is gone is ERROR_NOT_FOUND. */
+int cgroups_text(const struct cgroups *g, const char *path, const char *file, struct strbuf *out,
+                 struct error *err);
+int cgroups_put(const struct cgroups *g, const char *path, const char *file, const char *text,
+                struct error *err);
+/* v2: every group above path has the controller for those below. */
+int cgroups_enable(const struct cgroups *g, const char *path, const char *controller,
+                   struct error *err);
 
 /* What is in path's cpuset.cpus, or in "cpuset.mems" and the like. */
 int cgroups_read(const struct cgroups *g, const char *path, const char *file, struct cpuset *out,

@@ -6,6 +6,7 @@
  *   mps    NVIDIA's Multi-Process Service: its server bounds each client's memory and threads. Clients find the control
  *          daemon by a directory with its sockets and share memory with it, so both are mounted. The daemon answers when
  *          somebody reads its end: a socket accepts a connection, a fifo can be opened for writing
+ *   kernel  the kernel counts device memory itself, where the card's driver has registered it (isolation_kernel); it knows nothing of time
  *   cgpu   Alibaba's kernel module, where it is loaded: it reads the container's environment itself
  *   library  our own: preloaded into the container's processes, which keep to what a file says (device-plugin/isolation/)
  *
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "device-plugin/isolation/shares.h"
+#include "device-plugin/isolation_kernel.h"
 #include "device-plugin/mode.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/num.h"
@@ -30,8 +32,10 @@
 
 #define CONTROL "control"
 
-static int check_none(const struct isolation_config *c, struct error *err)
+static int check_none(const struct isolation_config *c, const struct gpu_inventory *inv,
+                      struct error *err)
 {
+    (void)inv;
     (void)c, (void)err;
     return 0;
 }
@@ -52,8 +56,10 @@ static bool accepts(const char *path, int type)
            (connect(fd, (const struct sockaddr *)&at, sizeof at) == 0 || errno == EAGAIN);
 }
 
-static int check_mps(const struct isolation_config *c, struct error *err)
+static int check_mps(const struct isolation_config *c, const struct gpu_inventory *inv,
+                     struct error *err)
 {
+    (void)inv;
     AUTO_STRBUF path;
     struct stat st = {0};
     bool answers = false;
@@ -112,8 +118,10 @@ static void dress_mps(const struct isolation_config *c, const struct gpu_invento
 
 /* ---- the cGPU kernel module ---- */
 
-static int check_cgpu(const struct isolation_config *c, struct error *err)
+static int check_cgpu(const struct isolation_config *c, const struct gpu_inventory *inv,
+                      struct error *err)
 {
+    (void)inv;
     struct stat st;
     if (stat(c->cgpu_dir, &st) == 0 && S_ISDIR(st.st_mode))
         return 0;
@@ -134,8 +142,10 @@ static void dress_cgpu(const struct isolation_config *c, const struct gpu_invent
 
 /* ---- our own library ---- */
 
-static int check_library(const struct isolation_config *c, struct error *err)
+static int check_library(const struct isolation_config *c, const struct gpu_inventory *inv,
+                         struct error *err)
 {
+    (void)inv;
     if (c->library == NULL || c->shares == NULL)
         return error_set(err, ERROR_UNAVAILABLE, "no library of our own is installed");
     return shares_check(c->library, c->shares, err);
@@ -196,20 +206,34 @@ static int prepare_library(const struct isolation_config *c, const struct shares
 
 /* ---- the table ---- */
 
-static const struct isolation_engine none = {"none",
-                                             1u << GPU_MODE_SHARE | 1u << GPU_MODE_CGPU |
-                                                 1u << GPU_MODE_CORE_MEM | 1u << GPU_MODE_MPS,
-                                             check_none, dress_none, NULL};
+static const struct isolation_engine none = {.name = "none",
+                                             .modes = 1u << GPU_MODE_SHARE | 1u << GPU_MODE_CGPU |
+                                                      1u << GPU_MODE_CORE_MEM | 1u << GPU_MODE_MPS,
+                                             .check = check_none,
+                                             .dress = dress_none};
 
+/* In order of preference. */
 static const struct isolation_engine engines[] = {
-    {"mps", 1u << GPU_MODE_MPS, check_mps, dress_mps, NULL},
-    {"cgpu", 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM, check_cgpu, dress_cgpu, NULL},
-    {ISOLATION_LIBRARY, 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM, check_library, dress_library,
-     prepare_library},
+    {.name = "mps", .modes = 1u << GPU_MODE_MPS, .check = check_mps, .dress = dress_mps},
+    {.name = ISOLATION_KERNEL,
+     .modes = 1u << GPU_MODE_CGPU,
+     .check = isolation_kernel_check,
+     .dress = dress_none,
+     .start = isolation_kernel_start,
+     .keep = isolation_kernel_keep},
+    {.name = "cgpu",
+     .modes = 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM,
+     .check = check_cgpu,
+     .dress = dress_cgpu},
+    {.name = ISOLATION_LIBRARY,
+     .modes = 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM,
+     .check = check_library,
+     .dress = dress_library,
+     .prepare = prepare_library},
 };
 
 const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,
-                                              struct error *err)
+                                              const struct gpu_inventory *inv, struct error *err)
 {
     if (!gpu_mode_is_shared(mode))
         return NULL;
@@ -222,7 +246,7 @@ const struct isolation_engine *isolation_find(const struct isolation_config *c, 
         if (!(engines[i].modes & 1u << mode) ||
             (c->only != NULL && !str_eq(c->only, engines[i].name)))
             continue;
-        if (engines[i].check(c, &one) == 0)
+        if (engines[i].check(c, inv, &one) == 0)
             return &engines[i];
         strbuf_addf(&why, "%s%s", why.len > 0 ? "; or " : "", one.text);
     }

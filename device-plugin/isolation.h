@@ -14,19 +14,24 @@
 #include "device-plugin/response.h"
 #include "lib/base/arena.h"
 #include "lib/base/error.h"
+#include "lib/model/claim.h"
 #include "lib/model/gpu.h"
+#include "lib/model/pod.h"
 
 #define ISOLATION_MPS_PIPE "/tmp/nvidia-mps"
 #define ISOLATION_MPS_SHM "/dev/shm"
 #define ISOLATION_CGPU_DIR "/proc/cgpu_km"
 #define ISOLATION_LIBRARY "library"
+#define ISOLATION_KERNEL "kernel"
 
 struct isolation_config {
     bool none;            /* --isolation=none: served without enforcement */
     const char *mps_pipe; /* directory of the MPS control daemon */
     const char *mps_shm;  /* the shared memory that it uses */
     const char *cgpu_dir; /* there while the cGPU module is loaded */
-    bool mps_own;         /* we start the daemon: --mps-control */
+    const char *cgroup_mount,
+        *cgroup_root; /* the host's cgroups, and the kubelet's cgroupRoot in them; NULL: not known */
+    bool mps_own;     /* we start the daemon: --mps-control */
     const char
         *only; /* --isolation=NAME: this engine and no other; NULL: the first that is there */
     const char *library; /* our own, where it is installed; NULL: none */
@@ -38,16 +43,23 @@ struct isolation_config {
 struct isolation_engine {
     const char *name; /* as published in the inventory */
     uint32_t modes;   /* bit set (1u << mode) of what it can enforce */
-    /* Is it there? -1: err says why not, and what to do about it. Does not wait. */
-    int (*check)(const struct isolation_config *c, struct error *err);
+    /* Is it there, for these cards? -1: err says why not, and what to do about it. Does not wait. */
+    int (*check)(const struct isolation_config *c, const struct gpu_inventory *inv,
+                 struct error *err);
     /* Adds what the engine needs to the answer for a container. Pure. */
     void (*dress)(const struct isolation_config *c, const struct gpu_inventory *inv,
                   const struct match_grant *grant, struct arena *a, struct response *out);
     /* Makes what out->share says, before the container starts. May write files. NULL: there is nothing to make. */
     int (*prepare)(const struct isolation_config *c, const struct shares_plan *share,
                    struct error *err);
+    /* Right before a container of the pod starts. -1: it must not. NULL: there is nothing to do. */
+    int (*start)(const struct isolation_config *c, const struct gpu_inventory *inv,
+                 const struct pod *p, const struct claim *claim, struct error *err);
+    /* Now and then while the pod is there: what start did, and what can be done only once its status names its containers. NULL: nothing. */
+    int (*keep)(const struct isolation_config *c, const struct gpu_inventory *inv,
+                const struct pod *p, const struct claim *claim, struct error *err);
 };
 
 /* The engine of the mode, in force now. NULL with err: it needs one and has none. NULL without: whole cards need none. */
 const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,
-                                              struct error *err);
+                                              const struct gpu_inventory *inv, struct error *err);

@@ -152,6 +152,21 @@ static void on_refused(void *arg, const struct pod *pod, const char *why)
     events_emit(app->events, &o, true, "GpuRefused", why);
 }
 
+static void on_pod_event(void *arg, const char *ns, const char *name, const char *uid, bool warning,
+                         const char *reason, const char *message)
+{
+    struct app *app = arg;
+    struct events_object o = {
+        .api_version = "v1", .kind = "Pod", .ns = ns, .name = name, .uid = uid};
+    events_emit(app->events, &o, warning, reason, message);
+}
+
+static void on_unheld(void *arg, const struct pod *pod, const char *why)
+{
+    log_warn("container is not held to its share", kv("pod", pod->key), kv("why", why));
+    on_pod_event(arg, pod->ns, pod->name, pod->uid, true, "GpuLimitFailed", why);
+}
+
 static void on_changed(void *arg)
 {
     const struct app *app = arg;
@@ -212,15 +227,6 @@ static void on_cards(void *arg, const struct gpu_inventory *inv)
 {
     struct app *app = arg;
     agent_cards(app->agent, inv);
-}
-
-static void on_pod_event(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                         const char *reason, const char *message)
-{
-    struct app *app = arg;
-    struct events_object o = {
-        .api_version = "v1", .kind = "Pod", .ns = ns, .name = name, .uid = uid};
-    events_emit(app->events, &o, warning, reason, message);
 }
 
 static void on_pod_used(void *arg, const char *ns, const char *name, const char *uid,
@@ -390,6 +396,7 @@ static int start_devices(struct app *app, struct error *err)
                                   .starting = on_starting,
                                   .record = on_record,
                                   .refused = on_refused,
+                                  .unheld = on_unheld,
                                   .changed = on_changed,
                                   .checkpoint = checkpoint,
                                   .arg = app};
@@ -406,6 +413,8 @@ static int start_devices(struct app *app, struct error *err)
                                  .ready = on_ready,
                                  .arg = app};
     runtime_apply(&app->runtime, &agent);
+    agent.isolation.cgroup_mount = app->cpu.cgroup_mount;
+    agent.isolation.cgroup_root = processors_cgroup_root(app->processors);
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
     if (tend_new(&app->tend, app->loop, app->service, app->main.state_dir, err) < 0)

@@ -276,6 +276,11 @@ int processors_start(struct processors **out, const struct processors_config *c,
     return 0;
 }
 
+const char *processors_cgroup_root(const struct processors *p)
+{
+    return p != NULL ? p->cgroup_root : "";
+}
+
 struct pinner *processors_pinner(struct processors *p)
 {
     return p != NULL ? p->pinner : NULL;

@@ -50,6 +50,8 @@ struct processors;
 
 /* Texts are borrowed. A machine that cannot be read now is read again later; a source of another kind that cannot be read is an error. */
 int processors_start(struct processors **out, const struct processors_config *c, struct error *err);
+/* The kubelet's cgroupRoot. Borrowed. */
+const char *processors_cgroup_root(const struct processors *p);
 /* For the pods. NULL: nothing is pinned. */
 struct pinner *processors_pinner(struct processors *p);
 /* After the metrics are no longer served. NULL is fine. */

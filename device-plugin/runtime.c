@@ -7,7 +7,7 @@
 #include "device-plugin/isolation/shares.h"
 #include "lib/model/names.h"
 
-enum { AUTO, NONE, BY_MPS, BY_CGPU, BY_LIBRARY };
+enum { AUTO, NONE, BY_MPS, BY_KERNEL, BY_CGPU, BY_LIBRARY };
 enum { CDI_OWN, CDI_NVIDIA };
 enum { ENFORCE_REPORT, ENFORCE_EVICT };
 
@@ -18,11 +18,11 @@ const struct option_row runtime_option_rows[] = {
     {.name = "isolation",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(isolation),
-     .choices = "auto|none|mps|cgpu|library",
+     .choices = "auto|none|mps|kernel|cgpu|library",
      .fallback = "auto",
      .help =
          "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
-         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu, core_mem: the cGPU kernel module, or else our own library), otherwise they "
+         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu: the kernel's limits of device memory, cgroup v2 dmem, where it lists the cards; cgpu, core_mem: else the cGPU kernel module, or else our own library), otherwise they "
          "show 0 and an Event says why. none: they are served without enforcement. A name: by this engine and no other. Mode share "
          "promises nothing and is always served."},
     {.name = "isolation-library",
@@ -112,8 +112,10 @@ const struct option_row runtime_option_rows[] = {
          "NVIDIA's toolkit (nvidia-ctk cdi generate, with names by uuid), which also brings the driver's libraries."},
     {0}};
 
-static const char *const engines[] = {
-    [BY_MPS] = "mps", [BY_CGPU] = "cgpu", [BY_LIBRARY] = ISOLATION_LIBRARY};
+static const char *const engines[] = {[BY_MPS] = "mps",
+                                      [BY_KERNEL] = ISOLATION_KERNEL,
+                                      [BY_CGPU] = "cgpu",
+                                      [BY_LIBRARY] = ISOLATION_LIBRARY};
 
 bool runtime_evicts(const struct runtime_options *o)
 {

@@ -44,6 +44,8 @@ struct service_hooks {
                    const struct gpu_inventory *inv);
     /* A container was refused. pod NULL: nobody could be named. Must not block. */
     void (*refused)(void *arg, const struct pod *pod, const char *why);
+    /* A pod that runs is not held to its share. The loop, under the service's lock. May be NULL. */
+    void (*unheld)(void *arg, const struct pod *pod, const char *why);
     /* There is something new to save (service_version) or to compare (service_reconcile). Any thread, under the service's
      * lock: must not call the service. May be NULL. */
     void (*changed)(void *arg);
@@ -75,6 +77,8 @@ bool service_set_devices(struct service *s, enum mode_resource r,
 void service_set_placement(struct service *s, enum gpu_placement placement);
 void service_put_pod(struct service *s, struct pod *take);
 void service_delete_pod(struct service *s, const char *key);
+/* Now and then: pods are held to their shares where the engine can do that only from outside. */
+void service_keep(struct service *s);
 /* All pods of this node; every pointer is taken. */
 void service_reset_pods(struct service *s, struct pod **pods, size_t len);
 /* Ids that containers hold, by resource, as the kubelet says now. */

@@ -184,6 +184,43 @@ static const struct pod *initial(struct request *q, const struct checkpoint *c,
     return e != NULL ? podcache_find_uid(&q->service->pods, e->uid) : NULL;
 }
 
+/* Where an engine can only act now. */
+static int start_held(struct service *s, const struct pod *p, struct arena *a, struct error *err)
+{
+    const struct isolation_engine *e = s->answer.engine;
+    if (e == NULL || e->start == NULL || !gpu_mode_is_shared(s->mode))
+        return 0;
+    const struct claim *claim = p != NULL ? podcache_promised(&s->pods, p, &s->inventory, a) : NULL;
+    if (claim == NULL)
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "the pod, or what it was promised, is not known yet: without it the container "
+            "cannot be held to its share");
+    return e->start(s->answer.isolation, &s->inventory, p, claim, err);
+}
+
+void service_keep(struct service *s)
+{
+    struct arena a;
+    const struct pod *p;
+    arena_init(&a, 0);
+    pthread_mutex_lock(&s->lock);
+    const struct isolation_engine *e = s->answer.engine;
+    for (size_t i = 0; e != NULL && e->keep != NULL && (p = podcache_next(&s->pods, &i)) != NULL;) {
+        struct error err = ERROR_INIT;
+        const struct claim *claim =
+            pod_is_finished(p) ? NULL : podcache_promised(&s->pods, p, &s->inventory, &a);
+        if (claim == NULL || claim->shares_len == 0 ||
+            e->keep(s->answer.isolation, &s->inventory, p, claim, &err) == 0)
+            continue;
+        if (!str_eq(s->unheld, err.text) && s->hooks.unheld != NULL)
+            s->hooks.unheld(s->hooks.arg, p, err.text);
+        (void)str_format(s->unheld, sizeof s->unheld, "%s", err.text);
+    }
+    pthread_mutex_unlock(&s->lock);
+    arena_deinit(&a);
+}
+
 /* Allocate has decided already; this is the last look before the container runs. What cannot be looked at (a pod that we do
  * not know) is no reason to stop it: it has the card of its ids. */
 int service_verify(struct request *q, const struct inventory_ids *ids, struct error *err)
@@ -206,6 +243,8 @@ int service_verify(struct request *q, const struct inventory_ids *ids, struct er
     if (p != NULL && (p->terminating || pod_is_finished(p)))
         p = NULL; /* perhaps a namesake of the one that starts */
     result = holder != NULL ? check_one_card(s, holder, container, err) : 0;
+    if (result == 0)
+        result = start_held(s, p, &q->arena, err);
     if (result < 0 && s->hooks.refused != NULL)
         s->hooks.refused(s->hooks.arg, p, err->text);
     if (result == 0 && p != NULL && holder != NULL && gpu_mode_is_shared(s->mode) &&

@@ -2,6 +2,7 @@
 /* Which engine keeps containers to their share, what it puts into the answer, and the MPS daemon as a child. */
 #include "device-plugin/isolation.h"
 #include "device-plugin/isolation/shares.h"
+#include "device-plugin/isolation_kernel.h"
 #include "device-plugin/mpsd.h"
 
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include "test/unit/lib/base/scratch.h"
 
 struct fixture {
+    char cgroups[SCRATCH_PATH + 8];
     char dir[SCRATCH_PATH], control[SCRATCH_PATH + sizeof "/control"];
     struct isolation_config config;
     struct arena a;
@@ -33,6 +35,32 @@ static void ignore(void *arg, const char *line, size_t n)
     (void)arg, (void)line, (void)n;
 }
 
+/* A file of a group; the group is made. */
+static void put(const struct fixture *f, const char *group, const char *file, const char *text)
+{
+    char path[SCRATCH_PATH * 4];
+    (void)str_format(path, sizeof path, "mkdir -p '%s/%s'", f->cgroups, group);
+    assert_int_equal(0, system(path));
+    (void)str_format(path, sizeof path, "%s/%s/%s", f->cgroups, group, file);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    (void)fputs(text, out);
+    (void)fclose(out);
+}
+
+static const char *got(const struct fixture *f, const char *group, const char *file)
+{
+    static char text[512];
+    char path[SCRATCH_PATH * 4];
+    (void)str_format(path, sizeof path, "%s/%s/%s", f->cgroups, group, file);
+    FILE *in = fopen(path, "r");
+    size_t n = in != NULL ? fread(text, 1, sizeof text - 1, in) : 0;
+    text[n] = '\0';
+    if (in != NULL)
+        (void)fclose(in);
+    return in != NULL ? text : "(none)";
+}
+
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
@@ -42,6 +70,14 @@ static int setup(void **state)
         .mps_pipe = f->dir, .mps_shm = "/run/mps/shm", .cgpu_dir = "/nonexistent/cgpu_km"};
     arena_init(&f->a, 0);
     cards_make(&f->inv, &f->a, (const int64_t[]){16160, 16160, 24 * 1024, 0});
+    for (size_t i = 0; i < f->inv.cards_len; i++)
+        f->inv.cards[i].pci = arena_printf(&f->a, "0000:%02zx:00.0", 0x3b + i);
+    (void)str_format(f->cgroups, sizeof f->cgroups, "%s/cgroup", f->dir);
+    put(f, "", "cgroup.controllers", "cpuset cpu io memory pids dmem\n");
+    put(f, "", "cgroup.subtree_control", "cpuset cpu\n");
+    put(f, "", "dmem.capacity",
+        "drm/0000:3b:00.0/stolen 67108864\ndrm/0000:3b:00.0/vram0 16944988160\n"
+        "drm/0000:3c:00.0/vram0 16944988160\ndrm/0000:3D:00.0/vram0 25769803776\n");
     log_set_sink(ignore, NULL);
     *state = f;
     return 0;
@@ -50,7 +86,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
+    char command[SCRATCH_PATH * 2];
     log_set_sink(NULL, NULL);
+    (void)str_format(command, sizeof command, "rm -r '%s'", f->cgroups);
+    assert_int_equal(0, system(command));
     assert_int_equal(0, plugin_remove_dir(f->dir));
     arena_deinit(&f->a);
     free(f);
@@ -60,7 +99,7 @@ static int teardown(void **state)
 static const char *found(struct fixture *f, enum gpu_mode mode, struct error *err)
 {
     error_clear(err);
-    const struct isolation_engine *e = isolation_find(&f->config, mode, err);
+    const struct isolation_engine *e = isolation_find(&f->config, mode, &f->inv, err);
     return e != NULL ? e->name : "(none)";
 }
 
@@ -75,25 +114,36 @@ static void engines_by_mode(void **state)
         const char *engine;
         bool library;
         const char *only;
+        bool kernel;
     } rows[] = {
-        {"share promises nothing", GPU_MODE_SHARE, false, false, "none", false, NULL},
-        {"with the module neither", GPU_MODE_SHARE, false, true, "none", false, NULL},
-        {"cgpu without the module", GPU_MODE_CGPU, false, false, "(none)", false, NULL},
-        {"cgpu with it", GPU_MODE_CGPU, false, true, "cgpu", false, NULL},
-        {"core_mem with it", GPU_MODE_CORE_MEM, false, true, "cgpu", false, NULL},
-        {"core_mem without", GPU_MODE_CORE_MEM, false, false, "(none)", false, NULL},
-        {"mps is not the module's", GPU_MODE_MPS, false, true, "(none)", false, NULL},
-        {"accepted explicitly", GPU_MODE_MPS, true, false, "none", false, NULL},
-        {"explicitly also where there is an engine", GPU_MODE_CGPU, true, true, "none", false,
-         NULL},
-        {"whole cards need none", GPU_MODE_TOPOLOGY, false, true, "(none)", false, NULL},
-        {"our own library", GPU_MODE_CGPU, false, false, "library", true, NULL},
-        {"the module comes first", GPU_MODE_CGPU, false, true, "cgpu", true, NULL},
-        {"unless the library is named", GPU_MODE_CGPU, false, true, "library", true, "library"},
-        {"named and not there", GPU_MODE_CGPU, false, true, "(none)", false, "library"},
-        {"the module is named and not there", GPU_MODE_CGPU, false, false, "(none)", true, "cgpu"},
-        {"and of time", GPU_MODE_CORE_MEM, false, false, "library", true, NULL},
-        {"an engine for another mode", GPU_MODE_CGPU, false, true, "(none)", true, "mps"},
+        {"share promises nothing", GPU_MODE_SHARE, false, false, "none", false, NULL, false},
+        {"with the module neither", GPU_MODE_SHARE, false, true, "none", false, NULL, false},
+        {"cgpu without the module", GPU_MODE_CGPU, false, false, "(none)", false, NULL, false},
+        {"cgpu with it", GPU_MODE_CGPU, false, true, "cgpu", false, NULL, false},
+        {"core_mem with it", GPU_MODE_CORE_MEM, false, true, "cgpu", false, NULL, false},
+        {"core_mem without", GPU_MODE_CORE_MEM, false, false, "(none)", false, NULL, false},
+        {"mps is not the module's", GPU_MODE_MPS, false, true, "(none)", false, NULL, false},
+        {"accepted explicitly", GPU_MODE_MPS, true, false, "none", false, NULL, false},
+        {"explicitly also where there is an engine", GPU_MODE_CGPU, true, true, "none", false, NULL,
+         false},
+        {"whole cards need none", GPU_MODE_TOPOLOGY, false, true, "(none)", false, NULL, false},
+        {"our own library", GPU_MODE_CGPU, false, false, "library", true, NULL, false},
+        {"the module comes first", GPU_MODE_CGPU, false, true, "cgpu", true, NULL, false},
+        {"unless the library is named", GPU_MODE_CGPU, false, true, "library", true, "library",
+         false},
+        {"named and not there", GPU_MODE_CGPU, false, true, "(none)", false, "library", false},
+        {"the module is named and not there", GPU_MODE_CGPU, false, false, "(none)", true, "cgpu",
+         false},
+        {"and of time", GPU_MODE_CORE_MEM, false, false, "library", true, NULL, false},
+        {"the kernel comes before both", GPU_MODE_CGPU, false, true, "kernel", true, NULL, true},
+        {"it knows nothing of time", GPU_MODE_CORE_MEM, false, true, "cgpu", true, NULL, true},
+        {"nor of MPS", GPU_MODE_MPS, false, true, "(none)", true, NULL, true},
+        {"the module is named", GPU_MODE_CGPU, false, true, "cgpu", true, "cgpu", true},
+        {"the library is named", GPU_MODE_CGPU, false, true, "library", true, "library", true},
+        {"the kernel is named", GPU_MODE_CGPU, false, true, "kernel", true, "kernel", true},
+        {"named and without time", GPU_MODE_CORE_MEM, false, true, "(none)", true, "kernel", true},
+        {"named and not there", GPU_MODE_CGPU, false, true, "(none)", true, "kernel", false},
+        {"an engine for another mode", GPU_MODE_CGPU, false, true, "(none)", true, "mps", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         f->config.none = rows[i].none;
@@ -101,6 +151,7 @@ static void engines_by_mode(void **state)
         f->config.library = rows[i].library ? "/bin/sh" : "/nonexistent/library";
         f->config.shares = f->dir;
         f->config.only = rows[i].only;
+        f->config.cgroup_mount = rows[i].kernel ? f->cgroups : "/nonexistent/cgroup";
         expect_str(rows[i].row, rows[i].engine, found(f, rows[i].mode, &err));
     }
     (void)found(f, GPU_MODE_TOPOLOGY, &err);
@@ -115,7 +166,8 @@ static void engines_by_mode(void **state)
     (void)found(f, GPU_MODE_CGPU, &err);
     expect_str(
         "the reason names the places",
-        "there is no /nonexistent/cgpu_km: load the cGPU kernel module; or there is no library "
+        "/nonexistent/cgroup: neither cgroup.controllers (v2) nor cpuset (v1) is there; or there is no "
+        "/nonexistent/cgpu_km: load the cGPU kernel module; or there is no library "
         "/nonexistent/library: install it",
         err.text);
     expect_done();
@@ -187,7 +239,7 @@ static void what_containers_get(void **state)
     least.shares = &little;
     assert_int_equal(0, mkfifo(f->control, 0600));
     int reader = open(f->control, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const struct isolation_engine *mps = isolation_find(&f->config, GPU_MODE_MPS, &err);
+    const struct isolation_engine *mps = isolation_find(&f->config, GPU_MODE_MPS, &f->inv, &err);
     assert_non_null(mps);
     r = (struct response){0};
     mps->dress(&f->config, &f->inv, &one, &f->a, &r);
@@ -208,7 +260,7 @@ static void what_containers_get(void **state)
     close(reader);
 
     f->config.cgpu_dir = f->dir;
-    const struct isolation_engine *cgpu = isolation_find(&f->config, GPU_MODE_CGPU, &err);
+    const struct isolation_engine *cgpu = isolation_find(&f->config, GPU_MODE_CGPU, &f->inv, &err);
     assert_non_null(cgpu);
     r = (struct response){0};
     cgpu->dress(&f->config, &f->inv, &two, &f->a, &r);
@@ -217,7 +269,8 @@ static void what_containers_get(void **state)
     f->config.cgpu_dir = "/nonexistent/cgpu_km";
     f->config.library = "/bin/sh";
     f->config.shares = f->dir;
-    const struct isolation_engine *library = isolation_find(&f->config, GPU_MODE_CGPU, &err);
+    const struct isolation_engine *library =
+        isolation_find(&f->config, GPU_MODE_CGPU, &f->inv, &err);
     assert_non_null(library);
     f->inv.cards[0].uuid = "GPU-00000000-0000-4000-8000-000000000000";
     struct match_grant stranger = {.shares = shares,
@@ -351,6 +404,119 @@ static void the_daemon_is_supervised(void **state)
     expect_done();
 }
 
+/* ---- the kernel ---- */
+
+static void memories_of_cards(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *text, *region;
+        int64_t bytes;
+    } rows[] = {
+        {"one", "drm/0000:3b:00.0/vram0 100\n", "drm/0000:3b:00.0/vram0", 100},
+        {"the largest of several", "drm/0000:3b:00.0/stolen 7\ndrm/0000:3b:00.0/vram0 100",
+         "drm/0000:3b:00.0/vram0", 100},
+        {"whatever the driver calls it", "nvidia/0000:3B:00.0 5\n", "nvidia/0000:3B:00.0", 5},
+        {"another card", "drm/0000:3c:00.0/vram0 100\n", NULL, 0},
+        {"a longer address", "drm/10000:3b:00.0/vram0 100\ndrm/0000:3b:00.01/x 5\n", NULL, 0},
+        {"no size", "drm/0000:3b:00.0/vram0\ndrm/0000:3b:00.0/vram1 max\n", NULL, 0},
+        {"none of it", "drm/0000:3b:00.0/vram0 0\n", NULL, 0},
+        {"nothing", "", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char region[ISOLATION_REGION_SIZE] = "";
+        int64_t bytes;
+        bool found = isolation_kernel_region(rows[i].text, "0000:3b:00.0", region, &bytes);
+        expect_int(rows[i].row, rows[i].region != NULL, found);
+        expect_str(rows[i].row, rows[i].region != NULL ? rows[i].region : "", region);
+        expect_int(rows[i].row, rows[i].bytes, bytes);
+    }
+    char region[ISOLATION_REGION_SIZE];
+    int64_t bytes;
+    expect_true("a card without an address",
+                !isolation_kernel_region("drm//vram0 100\n", "", region, &bytes));
+    expect_done();
+}
+
+static void the_kernel_must_list_every_card(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = ERROR_INIT;
+    f->config.cgroup_mount = f->cgroups;
+    f->config.only = "kernel";
+    expect_str("all are", "kernel", found(f, GPU_MODE_CGPU, &err));
+    put(f, "", "dmem.capacity", "drm/0000:3b:00.0/vram0 16944988160\n");
+    expect_str("one is", "(none)", found(f, GPU_MODE_CGPU, &err));
+    expect_true("which is not, and why",
+                strstr(err.text, "dmem.capacity does not list card 1 (0000:3c:00.0): its driver "
+                                 "does not register its memory with the kernel") != NULL);
+    char path[SCRATCH_PATH * 2];
+    (void)str_format(path, sizeof path, "%s/dmem.capacity", f->cgroups);
+    assert_int_equal(0, unlink(path));
+    expect_str("a kernel without dmem", "(none)", found(f, GPU_MODE_CGPU, &err));
+    expect_true("says so", strstr(err.text, "the kernel (6.14 or later) has no dmem") != NULL);
+    (void)str_format(path, sizeof path, "%s/cgroup.controllers", f->cgroups);
+    assert_int_equal(0, unlink(path));
+    put(f, "cpuset", "x", "");
+    expect_str("cgroup v1", "(none)", found(f, GPU_MODE_CGPU, &err));
+    expect_true("says so", strstr(err.text, "is cgroup v1, which has no dmem") != NULL);
+    expect_done();
+}
+
+#define POD "kubepods/burstable/poduid-trainer"
+#define BOX_A POD "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define BOX_B POD "/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static void the_kernel_holds_pods_and_containers(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = ERROR_INIT;
+    struct claim claim;
+    f->config.cgroup_mount = f->cgroups;
+    const struct isolation_engine *e = isolation_find(&f->config, GPU_MODE_CGPU, &f->inv, &err);
+    assert_non_null(e);
+    expect_str("it", "kernel", e->name);
+    struct pod *p = cards_pod("trainer", "a=gpu-mem:3 b=gpu-mem:2 c",
+                              "\"scheduler.framework.gpushare.allocation\":"
+                              "\"{\\\"0\\\":{\\\"1\\\":3},\\\"1\\\":{\\\"1\\\":2}}\"");
+    assert_int_equal(0, claim_decode(p, &f->a, &claim, &err));
+    expect_int("no group", -1, e->start(&f->config, &f->inv, p, &claim, &err));
+    expect_true("is said", strstr(err.text, "the pod's cgroup is not found below") != NULL);
+    expect_int("kept nevertheless", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+
+    put(f, "kubepods", "cgroup.subtree_control", "cpu\n");
+    put(f, "kubepods/burstable", "cgroup.subtree_control", "cpu dmem\n");
+    put(f, POD, "cgroup.subtree_control", "\n");
+    error_clear(&err);
+    expect_int("no file", -1, e->start(&f->config, &f->inv, p, &claim, &err));
+    expect_str("enabled at the top", "+dmem", got(f, "", "cgroup.subtree_control"));
+    expect_str("and below", "+dmem", got(f, "kubepods", "cgroup.subtree_control"));
+    expect_str("where it was not", "cpu dmem\n",
+               got(f, "kubepods/burstable", "cgroup.subtree_control"));
+    put(f, POD, "dmem.max", "drm/0000:3b:00.0/vram0 max\ndrm/0000:3c:00.0/vram0 max\n");
+    error_clear(&err);
+    expect_int("before a start", 0, e->start(&f->config, &f->inv, p, &claim, &err));
+    expect_str("all that it was promised", "drm/0000:3c:00.0/vram0 5368709120\n",
+               got(f, POD, "dmem.max"));
+
+    put(f, BOX_A, "dmem.max", "");
+    put(f, BOX_B, "dmem.max", "");
+    expect_int("its status names nobody yet", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+    expect_str("so they have the pod's", "", got(f, BOX_A, "dmem.max"));
+    p->containers[0].id = "containerd://"
+                          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    p->containers[1].id = "containerd://"
+                          "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+    expect_int("then it does", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+    expect_str("its own share", "drm/0000:3c:00.0/vram0 3221225472\n", got(f, BOX_A, "dmem.max"));
+    expect_str("and its own", "drm/0000:3c:00.0/vram0 2147483648\n", got(f, BOX_B, "dmem.max"));
+    put(f, BOX_A, "dmem.max", "drm/0000:3c:00.0/vram0 max\n");
+    expect_int("somebody else wrote there", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+    expect_str("it is put right", "drm/0000:3c:00.0/vram0 3221225472\n", got(f, BOX_A, "dmem.max"));
+    pod_free(p);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +525,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_containers_get, setup, teardown),
         cmocka_unit_test_setup_teardown(how_the_runtime_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(the_daemon_is_supervised, setup, teardown),
+        cmocka_unit_test(memories_of_cards),
+        cmocka_unit_test_setup_teardown(the_kernel_must_list_every_card, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_kernel_holds_pods_and_containers, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
