@@ -238,7 +238,7 @@ $(SYSROOT)/complete-$(KEY): $(BUILD)/deps/$(ARCH)-$(KEY)
 endif
 
 # ---- quality ------------------------------------------------------------------------------------
-lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang-format, clang-tidy, shellcheck, chart and manifests, layers
+lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang-format, clang-tidy, shellcheck, chart and manifests, docs, layers
 	@test/tools/steps --brief \
 		"gcc -Werror" "$(MAKE) objects all VARIANT=lint-gcc CC=gcc WERROR=1" \
 		"clang -Werror" "$(MAKE) objects all VARIANT=lint-clang CC=clang WERROR=1" \
@@ -246,6 +246,8 @@ lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang
 		"clang-tidy" "$(MAKE) -k lint-tidy VARIANT=lint-clang CC=clang WERROR=1" \
 		"shellcheck" "$(MAKE) lint-shell" \
 		"chart and manifests" "BUILD_DIR=$(BUILD)/lint-gcc deploy/generate --check" \
+		"docs say what is so" "test/tools/check-docs" \
+		"check-docs fails when it should" "test/tools/test-docs" \
 		"layers" "test/tools/layers"
 
 objects: $(OBJS)

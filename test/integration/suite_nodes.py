@@ -391,6 +391,33 @@ def quota(suite):
     check_equal(len({nodes.environment(p, "demo-job")["NVIDIA_VISIBLE_DEVICES"] for p in pods}), 4, "cards in use")
 
 
+@case("a quota of requests.aliyun.com/gpu-mem admits three of a gang's four pods: they wait and hold nothing; a larger one lets all run, and is used up", needs=("real",))
+def quota_of_memory(suite):
+    """The example in deploy/examples/features; object counts alone are what cosched-local enforces."""
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    nodes = Nodes(suite, [gpu_node("memory-1", "share", T4, 4)])
+    nodes.offers("memory-1", mem=60, count=4)
+    c.kubectl("-n", ns, "apply", "-f", os.path.join(ROOT, "deploy/examples/features/quota.yaml"))
+    path = f"/api/v1/namespaces/{ns}/resourcequotas/gpu"
+    used = lambda: c.get(path).get("status", {}).get("used", {}).get("requests.aliyun.com/gpu-mem")
+    wait_until(lambda: used() == "0", "the quota is in force")
+    selector = "pod-group.scheduling.sigs.k8s.io/name=train"
+    labels = {"pod-group.scheduling.sigs.k8s.io/name": "train", "pod-group.scheduling.sigs.k8s.io/min-available": "4"}
+    container = {"name": "main", "image": "busybox:test", "resources": {"limits": {MEM: "8"}}}
+    c.request("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": {"parallelism": 4, "completions": 4, "template": {
+            "metadata": {"labels": labels}, "spec": {"schedulerName": "ack-co-scheduler", "restartPolicy": "Never", "containers": [container]}}}})
+    pods = wait_until(lambda: (lambda p: p if len(p) == 3 else None)(labelled(c, ns, selector)), "three pods exist")
+    for pod in pods:
+        c.wait_refused(ns, pod["metadata"]["name"], "3 of 4 pods exist", reason="WaitingForGang")
+    wait_until(lambda: used() == "24", "the quota is used up")
+    check_equal([(x, p) for _, x, p, _ in describe(labelled(c, ns, selector))], [(None, "Pending")] * 3, "three pods, none with a node")
+    c.request("PATCH", path, {"spec": {"hard": {"requests.aliyun.com/gpu-mem": "32"}}}, MERGE)
+    wait_running(c, ns, selector, 4, 90)
+    wait_until(lambda: used() == "32", "the larger quota is used up")
+
+
 @case("the TFJob document: with room for one pod none starts (min-available is 2), with room for all five all run")
 def tfjob(suite):
     c, ns = suite.cluster, suite.namespace()
