@@ -60,6 +60,15 @@ def document_burst(suite):
     check_equal(nodes_of(wait_running(c, ns, "app=nginx", 4)), ["burst-virtual"] * 4, "eci_only")
 
 
+def make_gang(c, ns, pool, name, size):
+    """Pods of one CPU that burst, all or none of them; their names."""
+    names = [f"{name}-{i}" for i in range(size)]
+    for one in names:
+        c.create_pod(ns, one, requests={"cpu": "1"}, node_selector={"pool": pool}, annotations={"alibabacloud.com/burst-resource": "eci"},
+                     labels={"pod-group.scheduling.sigs.k8s.io/name": name, "pod-group.scheduling.sigs.k8s.io/min-available": str(size)})
+    return names
+
+
 @case("a gang that bursts stays together: real nodes, else virtual ones, else both, and never partly; without a virtual node that is the reason; other providers by option")
 def gangs(suite):
     c, ns = suite.cluster, suite.namespace()
@@ -68,10 +77,7 @@ def gangs(suite):
     suite.node("bg-real", cpu="2", labels={"pool": "bg"})
 
     def gang(name, size):
-        for i in range(size):
-            c.create_pod(ns, f"{name}-{i}", requests={"cpu": "1"}, node_selector={"pool": "bg"}, annotations={"alibabacloud.com/burst-resource": "eci"},
-                         labels={"pod-group.scheduling.sigs.k8s.io/name": name, "pod-group.scheduling.sigs.k8s.io/min-available": str(size)})
-        return [f"{name}-{i}" for i in range(size)]
+        return make_gang(c, ns, "bg", name, size)
 
     def where(names):
         return sorted(c.wait_bound(ns, n) for n in names)
@@ -104,3 +110,27 @@ def gangs(suite):
     check_equal(c.wait_bound(ns, "asking"), "bg-vk", "a pod whose nodeSelector asks for a virtual node")
     c.create_pod(ns, "labelled", node_selector={"pool": "bg"}, labels={"alibabacloud.com/eci": "true"})
     check(c.wait_bound(ns, "labelled") in ("bg-vk", "bg-other"), "a pod with the label of virtual nodes only is on a real one")
+
+
+@case("--gang-burst: whole is never on both kinds of nodes, member fills the real ones first; neither is placed in part")
+def gang_options(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.node("bo-real", cpu="2", labels={"pool": "bo"})
+    suite.node("bo-vk", cpu="2", labels={"pool": "bo", "type": "virtual-kubelet"}, taints=[PROVIDER])
+    scheduler = suite.scheduler("--gang-burst=whole")
+    whole = make_gang(c, ns, "bo", "whole", 3)
+    c.wait_refused(ns, "whole-0", r"room for 2 of 3 pods")
+    check(not any(c.node_of(ns, n) for n in whole), "a part of a gang was bound")
+    suite.node("bo-vk2", cpu="1", labels={"pool": "bo", "type": "virtual-kubelet"}, taints=[PROVIDER])
+    check_equal(sorted(c.wait_bound(ns, n) for n in whole), ["bo-vk"] * 2 + ["bo-vk2"], "with room for three on virtual nodes")
+    for name in whole:
+        c.delete_pod(ns, name)
+    suite.end_program(scheduler)
+    suite.scheduler("--gang-burst=member")
+    member = make_gang(c, ns, "bo", "member", 6)
+    c.wait_refused(ns, "member-0", r"room for 5 of 6 pods")
+    check(not any(c.node_of(ns, n) for n in member), "a part of a gang was bound")
+    for name in member:
+        c.delete_pod(ns, name)
+    member = make_gang(c, ns, "bo", "few", 3)
+    check_equal([c.wait_bound(ns, n).startswith("bo-vk") for n in member].count(True), 1, "members on virtual nodes, of three with room for two on the real one")
