@@ -33,6 +33,13 @@ static bool is_newer(const struct cluster_pod *a, const struct cluster_pod *b)
     return strcmp(a->pod->key, b->pod->key) > 0;
 }
 
+/* Of a pod that no node can help (cycle.c says why) units have nothing to tell. */
+static bool can_tell(const struct cluster_pod *cp)
+{
+    return cp->pod->unreadable == NULL && cp->gpu.illegal == NULL &&
+           (cp->cpu == NULL || cp->cpu->illegal == NULL);
+}
+
 static int64_t find_witnesses(const struct cluster *c, const struct policies_entry *e,
                               struct witnesses *w)
 {
@@ -46,9 +53,10 @@ static int64_t find_witnesses(const struct cluster *c, const struct policies_ent
             continue;
         if (cluster_pod_is_schedulable(cp)) {
             waiting++;
-            if (comes_first(cp, w->waiting))
+            if (can_tell(cp) && comes_first(cp, w->waiting))
                 w->waiting = cp;
-        } else if (s->held && !s->previous && !s->leaving && is_newer(cp, w->newest[s->unit])) {
+        } else if (s->held && !s->previous && !s->leaving && can_tell(cp) &&
+                   is_newer(cp, w->newest[s->unit])) {
             w->newest[s->unit] = cp;
         }
     }
