@@ -67,6 +67,8 @@ void cpu_book_lend(const struct cpu_book *b, const struct pod *p, const struct c
 /* A pod that is going to be placed here takes what it would get of its own now, or when all loans are called back; nothing where there is no room for it then either. */
 void cpu_book_expect(struct cpu_book *b, const struct pod *p, const struct cpu_request *r,
                      struct arena *a, struct cpuclaim *out);
+/* Whether so many CPUs are free on that NUMA node of the layout. The node is open. */
+bool cpu_book_fits_on(const struct cpu_book *b, const struct cpu_request *r, size_t numa);
 /* 0..100: how well the pod would sit here. One NUMA node, one L3 group, little left over in them. */
 int64_t cpu_book_score(const struct cpu_book *b, const struct cpu_request *r);
 /* The containers' own CPUs, and those on loan. */

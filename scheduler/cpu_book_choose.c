@@ -169,6 +169,12 @@ bool cpu_book_has_room(const struct cpu_book *b, const struct cpu_request *r,
     return no_room(b, r, &open, why);
 }
 
+bool cpu_book_fits_on(const struct cpu_book *b, const struct cpu_request *r, size_t numa)
+{
+    struct cpuset open = free_cpus(b);
+    return count_in(&open, &b->shape->layout.numa[numa]) >= r->cpus;
+}
+
 /* ---- score ------------------------------------------------------------------------------------ */
 
 enum { PART = 20 }; /* of the points: 2 for one NUMA node, 2 for one L3 group */

@@ -71,9 +71,28 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return false;
 }
 
+/* A NUMA node that has the CPUs and the cards: all the better. */
+static bool has_both(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    const struct cpus_layout *l = &node->cpus.shape->layout;
+    struct arena a;
+    bool found = false;
+    arena_init(&a, 0);
+    for (size_t i = 0; i < l->numa_len && !found; i++) {
+        struct claim claim = {0};
+        found = cpu_book_fits_on(&node->cpus, ask->pod->cpu, i) &&
+                plugin_gpu_choose_on(ask, node, l->numa_id[i], &a, &claim);
+    }
+    arena_deinit(&a);
+    return found;
+}
+
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    return ask->pod->cpu != NULL ? cpu_book_score(&node->cpus, ask->pod->cpu) : 0;
+    if (ask->pod->cpu == NULL)
+        return 0;
+    int64_t points = cpu_book_score(&node->cpus, ask->pod->cpu);
+    return points > 0 && ask->pod->gpu.any && !has_both(ask, node) ? (points + 1) / 2 : points;
 }
 
 /* The NUMA nodes of the cards. */

@@ -366,6 +366,37 @@ static void a_card_like_the_other(void **state)
     expect_done();
 }
 
+/* Between nodes: the one where both are on one NUMA node, though the other is as tight and comes first. */
+static void the_node_with_both_on_one_numa_node(void **state)
+{
+    (void)state;
+    static const char taken[] =
+        "{\"c0\":{\"0\":{\"elems\":{\"0\":{},\"1\":{},\"2\":{},\"3\":{}}}}}";
+    for (const char *const *name = (const char *const[]){"apart", "together", NULL}; *name;
+         name++) {
+        bool apart = str_eq(*name, "apart");
+        cluster_put_node(
+            &cluster,
+            NODE(.name = *name, .gib = 15, .topology = fixture_topology(&specs, 2, 1, 4, 1, NULL),
+                 .inventory = arena_printf(
+                     &specs,
+                     "{\"v\":1,\"mode\":\"share\",\"switchingTo\":null,\"isolation\":\"none\","
+                     "\"cards\":[%s]}",
+                     apart ? CARD("0", "0") : CARD("0", "1"))));
+        cluster_put_pod(&cluster,
+                        POD(.name = arena_printf(&specs, "x-%s", *name), .node = *name,
+                            .annotations = PAIRS(PIN, NAME_ANN_CPUSET, taken),
+                            .c = {{.cpu_milli = 4000}}),
+                        hooks);
+    }
+    cluster_put_pod(
+        &cluster, POD(.name = "a", .annotations = PAIRS(PIN), .c = {{.cpu_milli = 2000, .gib = 4}}),
+        hooks);
+    expect_int("placed", CYCLE_PLACED, run().verdict);
+    expect_str("with its card", "together:4-5", shown("d/a"));
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +409,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(members_that_borrow, setup, teardown),
         cmocka_unit_test_setup_teardown(cards_where_the_cpus_are, setup, teardown),
         cmocka_unit_test_setup_teardown(a_card_like_the_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_node_with_both_on_one_numa_node, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
