@@ -5,7 +5,7 @@
  * priority, then longer running). Who could not be brought back is a victim.
  *
  * Of the nodes: nobody has to go (something is leaving already); then fewest broken budgets; then the lowest priority of the most important victim; then the least sum
- * of priorities; then fewest victims; then the one whose most important victims started last; then the first.
+ * of priorities; then fewest victims; then the earlier unit of the pod's policy, or real before virtual; then the one whose most important victims started last; then the first.
  *
  * A gang that would fall below its quorum by losing a victim is of no use without it: all of it goes, wherever it runs, and counts in the cost. Of equally important pods on a node
  * those of such a gang are brought back first.
@@ -30,6 +30,7 @@
 #include "lib/model/pdb.h"
 #include "scheduler/classes.h"
 #include "scheduler/pipeline.h"
+#include "scheduler/plugins/burst.h"
 
 /* The cluster without some pods of one node. */
 struct trial {
@@ -67,6 +68,7 @@ struct cost {
     int64_t highest; /* priority of the most important victim */
     int64_t sum;     /* of priorities, each above the lowest that there is */
     int64_t victims;
+    int32_t rank;       /* of the node's kind: what is meant to be used first */
     int64_t started_ns; /* of the most important victims the first */
 };
 
@@ -398,7 +400,9 @@ static void add_cost(struct cost *cost, int32_t priority, int64_t started_ns)
 
 static struct cost cost_of(struct search *s)
 {
-    struct cost cost = {.highest = INT64_MIN, .started_ns = INT64_MAX};
+    struct cost cost = {.highest = INT64_MIN,
+                        .rank = burst_rank(s->trial.pod, s->trial.node),
+                        .started_ns = INT64_MAX};
     for (size_t i = 0; i < s->lowers.len; i++) {
         const struct lower *l = &s->lowers.items[i];
         if (!l->lifted)
@@ -427,6 +431,8 @@ static bool is_cheaper(const struct cost *a, const struct cost *b)
         return a->sum < b->sum;
     if (a->victims != b->victims)
         return a->victims < b->victims;
+    if (a->rank != b->rank)
+        return a->rank < b->rank;
     return a->started_ns > b->started_ns;
 }
 

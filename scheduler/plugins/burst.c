@@ -6,7 +6,7 @@
  *
  * Which of the two kinds a gang's members may use is narrowed for a while when the gang is to stay together (cluster.side, set by placing.c); only pods with real nodes first care.
  *
- * Preemption: a pod that can burst does, and nobody is sent away for it: victims are looked for only where no node fits, virtual ones included. What is owned is used first, but not by
+ * Preemption: a pod that can burst does, and nobody is sent away for it: victims are looked for only where no node fits, virtual ones included, but those last. What is owned is used first, but not by
  * ending the work of others while elastic room is to be had.
  */
 #include "scheduler/plugins/burst.h"
@@ -34,6 +34,11 @@ bool burst_tolerates(const struct plugin_ask *ask, const struct cluster_node *no
 {
     return node->is_virtual && ask->class->burst != BURST_REAL_ONLY &&
            virtuals_cover(&ask->cluster->virtuals, t);
+}
+
+int32_t burst_rank(const struct cluster_pod *cp, const struct cluster_node *node)
+{
+    return policies_holds(cp) ? policies_unit_on(cp, UINT64_MAX, node) : node->is_virtual;
 }
 
 /* ---- does the pod itself ask for a virtual node? ---- */
