@@ -73,6 +73,10 @@
     X(cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", 9000, (LAUNCH_DIMS)) \
     X(cuLaunchKernelEx,               "cuLaunchKernelEx",        11060, (const CUlaunchConfig *config, CUfunction f, void **params, void **extra)) \
     X(cuLaunchKernelEx_ptsz,          "cuLaunchKernelEx",        11060, (const CUlaunchConfig *config, CUfunction f, void **params, void **extra)) \
+    X(cuLaunch,                       "cuLaunch",                 2000, (CUfunction f)) \
+    X(cuLaunchGrid,                   "cuLaunchGrid",             2000, (CUfunction f, int width, int height)) \
+    X(cuLaunchGridAsync,              "cuLaunchGridAsync",        2000, (CUfunction f, int width, int height, CUstream stream)) \
+    X(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice", 9000, (void *list, unsigned n, unsigned flags)) \
     X(cuGraphInstantiate,             "cuGraphInstantiate",      10000, (CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text, size_t size)) \
     X(cuGraphInstantiate_v2,          "cuGraphInstantiate",      11000, (CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text, size_t size)) \
     X(cuGraphInstantiateWithFlags,    "cuGraphInstantiate",      12000, (CUgraphExec *out, CUgraph graph, unsigned long long flags)) \

@@ -39,12 +39,13 @@ static void wait_for_time(uint64_t launches)
     errno = saved;
 }
 
-#define LAUNCH(name, ...)                             \
+#define LAUNCH(name, ...) LAUNCHES(name, 1, __VA_ARGS__)
+#define LAUNCHES(name, times, ...)                    \
     do {                                              \
         const struct hooks_cuda *real = hooks_cuda(); \
         if (real == NULL || real->name == NULL)       \
             return CUDA_ERROR_NOT_INITIALIZED;        \
-        wait_for_time(1);                             \
+        wait_for_time(times);                         \
         share_depth++;                                \
         CUresult result = real->name(__VA_ARGS__);    \
         share_depth--;                                \
@@ -79,6 +80,29 @@ int cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, 
 int cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
     LAUNCH(cuLaunchKernelEx_ptsz, config, f, params, extra);
+}
+
+/* Programs that were built long ago. */
+
+int cuLaunch(CUfunction f)
+{
+    LAUNCH(cuLaunch, f);
+}
+
+int cuLaunchGrid(CUfunction f, int width, int height)
+{
+    LAUNCH(cuLaunchGrid, f, width, height);
+}
+
+int cuLaunchGridAsync(CUfunction f, int width, int height, CUstream stream)
+{
+    LAUNCH(cuLaunchGridAsync, f, width, height, stream);
+}
+
+/* One kernel on each of several cards. All are charged to the card that is current; what each really used, the measurements tell. */
+int cuLaunchCooperativeKernelMultiDevice(void *list, unsigned n, unsigned flags)
+{
+    LAUNCHES(cuLaunchCooperativeKernelMultiDevice, n, list, n, flags);
 }
 
 /* ---- graphs ---- */

@@ -107,6 +107,39 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, voi
     return run(f->ns, config->hStream);
 }
 
+/* Forms of before CUDA 4, and the one for several devices at once. */
+EXPORT CUresult cuLaunch(CUfunction f)
+{
+    return run(f->ns, NULL);
+}
+
+EXPORT CUresult cuLaunchGrid(CUfunction f, int width, int height)
+{
+    (void)width, (void)height;
+    return run(f->ns, NULL);
+}
+
+EXPORT CUresult cuLaunchGridAsync(CUfunction f, int width, int height, CUstream stream)
+{
+    (void)width, (void)height;
+    return run(f->ns, stream);
+}
+
+EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(void *list, unsigned n, unsigned flags)
+{
+    struct {
+        CUfunction function;
+        unsigned grid[3], block[3], shared;
+        CUstream stream;
+        void **params;
+    } *each = list;
+    (void)flags;
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned i = 0; r == CUDA_SUCCESS && i < n; i++)
+        r = run(each[i].function->ns, each[i].stream);
+    return r;
+}
+
 /* ---- streams: the handles 0, 1 and 2 are those that every context has ---- */
 
 CUcontext driver_stream_context(CUstream stream)

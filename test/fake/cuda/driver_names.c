@@ -85,6 +85,10 @@
     X("cuIpcGetMemHandle", 4010, cuIpcGetMemHandle) \
     X("cuIpcOpenMemHandle", 4010, cuIpcOpenMemHandle) \
     X("cuIpcOpenMemHandle", 11000, cuIpcOpenMemHandle_v2) \
+    X("cuLaunch", 2000, cuLaunch) \
+    X("cuLaunchCooperativeKernelMultiDevice", 9000, cuLaunchCooperativeKernelMultiDevice) \
+    X("cuLaunchGrid", 2000, cuLaunchGrid) \
+    X("cuLaunchGridAsync", 2000, cuLaunchGridAsync) \
     X("cuLaunchCooperativeKernel", 9000, cuLaunchCooperativeKernel) \
     X("cuLaunchCooperativeKernel", 9000, cuLaunchCooperativeKernel_ptsz) \
     X("cuLaunchKernel", 4000, cuLaunchKernel) \

@@ -10,7 +10,7 @@
  *                         number
  *   free NUMBER           answers the code
  *   info | total CARD     bytes
- *   launch NS TIMES | ex NS TIMES | coop NS TIMES | graph NS NODES TIMES | sync
+ *   launch NS TIMES | ex NS TIMES | coop NS TIMES | old NS TIMES | multi NS TIMES (two kernels each) | graph NS NODES TIMES | sync
  *   trim                  all pools of card 0
  *   oldrelease CARD | oldreset CARD | oldctx CARD | olddestroy | attach | detach     the first forms for contexts
  *   oldinfo | oldtotal CARD                                          and for sizes
@@ -78,6 +78,10 @@
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
        void **))                                                                                   \
     X(cuLaunchKernelEx, "", (const CUlaunchConfig *, CUfunction, void **, void **))                \
+    X(cuLaunch, "", (CUfunction))                                                                  \
+    X(cuLaunchGrid, "", (CUfunction, int, int))                                                    \
+    X(cuLaunchGridAsync, "", (CUfunction, int, int, CUstream))                                     \
+    X(cuLaunchCooperativeKernelMultiDevice, "", (void *, unsigned, unsigned))                      \
     X(cuCtxSynchronize, "", (void))                                                                \
     X(cuGraphCreate, "", (CUgraph *, unsigned))                                                    \
     X(cuGraphAddKernelNode, "_v2",                                                                 \
@@ -368,7 +372,19 @@ static CUresult launch(const char *how, uint64_t ns, long times, long nodes)
             r = cu.cuLaunchKernelEx(&config, f, NULL, NULL);
         else if (strcmp(how, "coop") == 0)
             r = cu.cuLaunchCooperativeKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL);
-        else
+        else if (strcmp(how, "old") == 0)
+            r = i % 3 == 0   ? cu.cuLaunch(f)
+                : i % 3 == 1 ? cu.cuLaunchGrid(f, 1, 1)
+                             : cu.cuLaunchGridAsync(f, 1, 1, NULL);
+        else if (strcmp(how, "multi") == 0) {
+            struct {
+                CUfunction function;
+                unsigned grid[3], block[3], shared;
+                CUstream stream;
+                void **params;
+            } list[2] = {{.function = f}, {.function = f}};
+            r = cu.cuLaunchCooperativeKernelMultiDevice(list, 2, 0);
+        } else
             r = cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
     }
     return r;
@@ -523,7 +539,8 @@ static void command(const char *line)
     } else if (sscanf(line, "graph %llu %llu %llu", &a, &b, &c) == 3)
         printf("%d\n", launch("graph", a, (long)c, (long)b));
     else if (sscanf(line, "%*s %llu %llu", &a, &b) == 2 &&
-             (strcmp(word, "launch") == 0 || strcmp(word, "ex") == 0 || strcmp(word, "coop") == 0))
+             (strcmp(word, "launch") == 0 || strcmp(word, "ex") == 0 || strcmp(word, "coop") == 0 ||
+              strcmp(word, "old") == 0 || strcmp(word, "multi") == 0))
         printf("%d\n", launch(word, a, (long)b, 0));
     else if (strcmp(word, "sync") == 0)
         printf("%d\n", cu.cuCtxSynchronize());
