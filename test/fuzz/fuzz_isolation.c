@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Any bytes as a limits file and as a region, both of which a hostile container can write for itself. What is read of limits is printed
- * and read as the same; a region that opens is one whose every row can be used.
+ * and read as the same; a region that opens is one whose every row can be used. And as the kernel's files that tell which container a process is in, and
+ * which memory is a card's.
  */
 #include "device-plugin/isolation/budget.h"
 #include "device-plugin/isolation/limits.h"
+#include "device-plugin/isolation_kernel.h"
+#include "device-plugin/podmounts.h"
 #include "test/fuzz/fuzz_kit.h"
 
 #include <stdlib.h>
@@ -43,10 +46,24 @@ static void use(const struct region *r)
     region_clear(r, r->slots - 1);
 }
 
+/* Files of the kernel that name a container or a card. */
+static void texts(const char *data, size_t n)
+{
+    char name[PODMOUNTS_NAME_SIZE], region[ISOLATION_REGION_SIZE];
+    int64_t bytes;
+    if (podmounts_at(data, n, "/g", name))
+        must(name[0] != '\0' && strchr(name, '/') == NULL);
+    char *text = strndup(data, n);
+    if (isolation_kernel_region(text, "0000:3b:00.0", region, &bytes))
+        must(bytes > 0 && strcasestr(region, "0000:3b:00.0") != NULL);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct region r;
     limits((const char *)data, n);
+    texts((const char *)data, n);
     /* As it is, and with the first bytes of a real one in front, which chance would not find. */
     for (int real = 0; real < 2; real++) {
         size_t head = real ? sizeof(struct region_header) : 0;

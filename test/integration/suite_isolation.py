@@ -29,8 +29,8 @@ class Process:
                "COSCHED_FAKE_CUDA_UUID": uuid, **({"LD_PRELOAD": os.path.join(folder, "libcosched-gpu.so")} if preloaded else {})}
         self.begin(suite, [os.path.join(BUILD, "test/fake/cuda_worker")], env)
 
-    def begin(self, suite, command, env=None):
-        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def begin(self, suite, command, env=None, stderr=None):
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True)
         suite.stack.callback(self.stop)
         for line in ("init", "primary 0"):
             check_equal(self.ask(line), "0", line)
@@ -287,7 +287,7 @@ class Inside(Process):
     def __init__(self, suite, ns, pod):
         c = suite.cluster
         self.begin(suite, [c.kubectl_binary, "--kubeconfig", c.kubeconfig, "--cache-dir", os.path.join(c.env["K8S_DIR"], "kubectl-cache"), "exec", "-i", "-n", ns, pod,
-                           "--", "/build/test/fake/cuda_worker"])
+                           "--", "/build/test/fake/cuda_worker"], stderr=subprocess.DEVNULL)
 
 
 class Real:

@@ -9,6 +9,8 @@
 
 #include <dirent.h>
 
+#include "device-plugin/isolation/budget.h"
+
 #define UID "0f0e0d0c-1111-2222-3333-444455556666"
 
 struct fixture {
@@ -174,6 +176,96 @@ static void upgrades(void **state)
     expect_done();
 }
 
+/* A plugin of tomorrow made the folder: rows have more fields, the file more words and lines. A library of today in the container, and a plugin of today beside it. */
+static void versions_together(void **state)
+{
+    struct fixture *f = *state;
+    struct crew c = {.group = 0};
+    static const char limits[] = "cosched-gpu-limits 1\nquota everything=7\n"
+                                 "card GPU-00000000-0000-4000-8000-000000000000 colour=blue mib=64 "
+                                 "percent=50 context=0 weight=3\n";
+    enum { CARD = REGION_FIRST_CARD + 64, HELD = REGION_FIRST_HELD + 16, SLOTS = 8 };
+    const size_t size = sizeof(struct region_header) + CARD + SLOTS * (REGION_FIRST_SLOT + HELD);
+    unsigned char *bytes = calloc(1, size);
+    region_format(bytes, SLOTS, 1);
+    struct region_header *h = (void *)bytes;
+    h->size = (uint32_t)size;
+    h->card_size = CARD;
+    h->held_size = HELD;
+    h->slot_offset = (uint32_t)sizeof *h + CARD;
+    h->slot_size = REGION_FIRST_SLOT + HELD;
+    memset(bytes + sizeof *h + REGION_FIRST_CARD, 0xa5, 64); /* what we know nothing of */
+    prepare(f);
+    (void)str_format(c.dir, sizeof c.dir, "%s/" UID ".0", f->base);
+    (void)str_format(c.cards, sizeof c.cards, "%s/cards", f->base);
+    assert_true(card_create(c.cards, 1024 * MIB, 0));
+    crew_write(&c, "limits", limits, sizeof limits - 1);
+    crew_write(&c, "region", bytes, size);
+    struct worker w = crew_begin(&c);
+    crew_expect("all of it", &w, "0 0", "alloc plain 67108864");
+    crew_expect("and no more", &w, "2 -1", "alloc plain 1");
+    crew_expect("a launch", &w, "0", "launch 0 3");
+    expect_str("the plugin reads it", "team/train-1/main card 0: 64 of 64 MiB, peak 64, denied 1",
+               told(f));
+    expect_true("and writes to it", shares_measure(f->base, UID ".0", 0, 4711, 99));
+    expect_true("adding up", shares_measure(f->base, UID ".0", 0, 1, 100));
+    expect_int("but not to a card that it does not have", false,
+               shares_measure(f->base, UID ".0", 1, 1, 100));
+    (void)crew_stop(&w);
+    char path[CREW_PATH];
+    crew_path(&c, "region", path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(size, read(fd, bytes, size));
+    close(fd);
+    const struct region_card *card = (void *)(bytes + sizeof *h);
+    expect_int("what was measured", 4712, (int64_t)card->measured_ns);
+    expect_int("when", 100, (int64_t)card->measured_at_ns);
+    expect_true("whole", card->measured_check == budget_check(4712, 100));
+    expect_int("launches", 3, (int64_t)card->launches);
+    for (int i = 0; i < 64; i++)
+        expect_int("the new fields are left alone", 0xa5,
+                   bytes[sizeof *h + REGION_FIRST_CARD + (size_t)i]);
+    free(bytes);
+    expect_done();
+}
+
+/* What a container may do to its region while the plugin writes to it. */
+static void hostile_measurements(void **state)
+{
+    struct fixture *f = *state;
+    struct crew c = {.group = 0};
+    char path[CREW_PATH];
+    prepare(f);
+    (void)str_format(c.dir, sizeof c.dir, "%s/" UID ".0", f->base);
+    crew_path(&c, "region", path);
+    expect_true("as it was made", shares_measure(f->base, UID ".0", 0, 1, 1));
+    size_t n = region_bytes(REGION_SLOTS, 1);
+    unsigned char *bytes = calloc(1, n);
+    region_format(bytes, REGION_SLOTS, 1);
+    ((struct region_header *)(void *)bytes)->card_offset = 0xfffffff8;
+    crew_write(&c, "region", bytes, n);
+    expect_int("rows elsewhere", false, shares_measure(f->base, UID ".0", 0, 1, 1));
+    region_format(bytes, REGION_SLOTS, 1);
+    crew_write(&c, "region", bytes, sizeof(struct region_header) + 8);
+    expect_int("cut short", false, shares_measure(f->base, UID ".0", 0, 1, 1));
+    crew_write(&c, "region", "", 0);
+    expect_int("empty", false, shares_measure(f->base, UID ".0", 0, 1, 1));
+    memset(bytes, 0xff, n);
+    memset(bytes, 0, sizeof(struct region_header));
+    region_format(bytes, REGION_SLOTS, 1);
+    crew_write(&c, "region", bytes, n);
+    expect_true("a figure that wraps around", shares_measure(f->base, UID ".0", 0, 2, 1));
+    unlink(path);
+    expect_int("gone", false, shares_measure(f->base, UID ".0", 0, 1, 1));
+    assert_int_equal(0, symlink("/dev/null", path));
+    expect_int("a link elsewhere", false, shares_measure(f->base, UID ".0", 0, 1, 1));
+    unlink(path);
+    assert_int_equal(0, mkfifo(path, 0600));
+    expect_int("a pipe", false, shares_measure(f->base, UID ".0", 0, 1, 1));
+    free(bytes);
+    expect_done();
+}
+
 static bool is_first(void *arg, const char *uid)
 {
     (void)arg;
@@ -201,7 +293,8 @@ static void swept(void **state)
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {CASE(a_container_in_its_folder), CASE(hostile_regions),
-                                       CASE(upgrades), CASE(swept)};
+    const struct CMUnitTest tests[] = {
+        CASE(a_container_in_its_folder), CASE(hostile_regions),      CASE(upgrades),
+        CASE(versions_together),         CASE(hostile_measurements), CASE(swept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
