@@ -18,15 +18,12 @@
 #include "lib/model/names.h"
 #include "scheduler/classes.h"
 #include "scheduler/dump.h"
-#include "scheduler/dump_parts.h"
 #include "scheduler/policies.h"
 #include "scheduler/replay_run.h"
 #include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/fixture.h"
+#include "test/unit/scheduler/policy_texts.h"
 
 #define CASES "test/unit/scheduler/policy_cases.json"
-
-static const int64_t begin_s = 1767225600; /* 2026-01-01 */
 
 struct world {
     const char *name; /* of the case */
@@ -58,153 +55,9 @@ static void wake(struct world *w, uint32_t events)
     (void)queue_wake(&w->run.queue, events, w->run.now_ms);
 }
 
-/* ---- objects as JSON ---- */
-
-static void put_object(struct json_writer *o, const char *key, json *v)
+static const char *pod_text(struct world *w, const char *name, json *step, const char *node)
 {
-    if (v == NULL)
-        return;
-    json_key(o, key);
-    json_put_value(o, v);
-}
-
-static void put_time(struct json_writer *o, const char *key, int64_t s)
-{
-    dump_parts_time(o, key, (begin_s + s) * 1000000000);
-}
-
-static void put_node_annotations(struct world *w, json *j, struct json_writer *o)
-{
-    const char *cards = json_get_str(j, "gpus");
-    int64_t cpus = 0;
-    json_key(o, "annotations");
-    json_object_begin(o);
-    if (cards != NULL)
-        json_kv_str(o, NAME_ANN_GPU_INVENTORY, fixture_inventory(&w->arena, "cgpu", cards));
-    if (json_get_int(j, "pinnable", &cpus))
-        json_kv_str(o, NAME_ANN_CPU_TOPOLOGY,
-                    fixture_topology(&w->arena, 1, 1, (unsigned)cpus, 1, NULL));
-    json_object_end(o);
-}
-
-static void put_node(struct world *w, const char *name, json *j)
-{
-    AUTO_STRBUF text = {0};
-    struct json_writer o;
-    bool is_virtual = json_get_bool(j, "virtual", false);
-    int64_t gib = 0;
-    json_writer_init(&o, &text);
-    json_object_begin(&o);
-    json_key(&o, "metadata");
-    json_object_begin(&o);
-    json_kv_str(&o, "name", name);
-    json_key(&o, "labels");
-    json_object_begin(&o);
-    for (struct json_iter it = json_iter(json_get(j, "labels")); json_next(&it);)
-        json_kv_str(&o, it.key, json_str(it.value));
-    if (is_virtual)
-        json_kv_str(&o, NAME_LABEL_NODE_TYPE, NAME_NODE_TYPE_VIRTUAL);
-    if (json_get(j, "gpus") != NULL)
-        json_kv_str(&o, NAME_LABEL_GPU_MODE, "cgpu");
-    json_object_end(&o);
-    put_node_annotations(w, j, &o);
-    json_object_end(&o);
-    json_key(&o, "spec");
-    json_object_begin(&o);
-    if (is_virtual)
-        json_key(&o, "taints"), json_put_raw(&o,
-                                             "[{\"key\":\"" NAME_TAINT_VIRTUAL
-                                             "\",\"value\":\"" NAME_TAINT_VIRTUAL_VALUE
-                                             "\",\"effect\":\"NoSchedule\"}]",
-                                             strlen("[{\"key\":\"" NAME_TAINT_VIRTUAL
-                                                    "\",\"value\":\"" NAME_TAINT_VIRTUAL_VALUE
-                                                    "\",\"effect\":\"NoSchedule\"}]"));
-    json_object_end(&o);
-    json_key(&o, "status");
-    json_object_begin(&o);
-    json_key(&o, "allocatable");
-    json_object_begin(&o);
-    json_kv_str(&o, "cpu", json_get_str(j, "cpu") != NULL ? json_get_str(j, "cpu") : "4");
-    json_kv_str(&o, "memory", "64Gi");
-    json_kv_str(&o, "pods", "110");
-    if (json_get_int(j, "gib", &gib))
-        json_kv_int(&o, NAME_RES_GPU_MEM, gib);
-    json_object_end(&o);
-    json_object_end(&o);
-    json_object_end(&o);
-    (void)map_put(&w->nodes, arena_strdup(&w->arena, name),
-                  arena_strdup(&w->arena, strbuf_str(&text)));
-}
-
-static void put_policy(struct world *w, json *j)
-{
-    AUTO_STRBUF text = {0};
-    struct json_writer o;
-    int64_t created = w->now_s;
-    const char *name = json_get_str(j, "name"), *uid = json_get_str(j, "uid");
-    (void)json_get_int(j, "created", &created);
-    json_writer_init(&o, &text);
-    json_object_begin(&o);
-    json_key(&o, "metadata");
-    json_object_begin(&o);
-    json_kv_str(&o, "name", name);
-    json_kv_str(&o, "namespace", "d");
-    json_kv_str(&o, "uid", uid != NULL ? uid : arena_printf(&w->arena, "uid-%s", name));
-    put_time(&o, "creationTimestamp", created);
-    json_object_end(&o);
-    put_object(&o, "spec", json_get(j, "spec"));
-    json_object_end(&o);
-    (void)map_put(&w->policies, arena_strdup(&w->arena, name),
-                  arena_strdup(&w->arena, strbuf_str(&text)));
-}
-
-static const char *pod_text(struct world *w, const char *name, json *j, const char *node)
-{
-    AUTO_STRBUF text = {0};
-    struct json_writer o;
-    int64_t priority = 0;
-    (void)json_get_int(j, "priority", &priority);
-    json_writer_init(&o, &text);
-    json_object_begin(&o);
-    json_key(&o, "metadata");
-    json_object_begin(&o);
-    json_kv_str(&o, "name", name);
-    json_kv_str(&o, "namespace",
-                json_get_str(j, "namespace") != NULL ? json_get_str(j, "namespace") : "d");
-    json_kv_str(&o, "uid", arena_printf(&w->arena, "u-%s", name));
-    put_time(&o, "creationTimestamp", w->now_s);
-    json_key(&o, "labels");
-    if (json_get(j, "labels") != NULL)
-        json_put_value(&o, json_get(j, "labels"));
-    else
-        json_put_raw(&o, "{\"app\":\"web\"}", strlen("{\"app\":\"web\"}"));
-    put_object(&o, "annotations", json_get(j, "annotations"));
-    json_object_end(&o);
-    json_key(&o, "spec");
-    json_object_begin(&o);
-    json_kv_str(&o, "schedulerName", NAME_SCHEDULER);
-    json_kv_int(&o, "priority", priority);
-    if (node != NULL)
-        json_kv_str(&o, "nodeName", node);
-    put_object(&o, "nodeSelector", json_get(j, "nodeSelector"));
-    json_key(&o, "containers");
-    json_array_begin(&o);
-    json_object_begin(&o);
-    json_kv_str(&o, "name", "c");
-    json_key(&o, "resources");
-    json_object_begin(&o);
-    json_key(&o, "requests");
-    if (json_get(j, "requests") != NULL)
-        json_put_value(&o, json_get(j, "requests"));
-    else
-        json_put_raw(&o, "{\"cpu\":\"1\"}", strlen("{\"cpu\":\"1\"}"));
-    put_object(&o, "limits", json_get(j, "limits"));
-    json_object_end(&o);
-    json_object_end(&o);
-    json_array_end(&o);
-    json_object_end(&o);
-    json_object_end(&o);
-    return arena_strdup(&w->arena, strbuf_str(&text));
+    return policy_texts_pod(name, step, node, w->now_s, &w->arena);
 }
 
 /* ---- into a model ---- */
@@ -280,7 +133,7 @@ static void restart(struct world *w, struct cluster *to)
         (void)take_node(w, to, value);
     for (size_t i = 0; map_next(&w->policies, &i, &key, &value);)
         (void)take_policy(w, to, value);
-    policies_set_now(to, (begin_s + w->now_s) * 1000000000);
+    policies_set_now(to, (POLICY_TEXTS_BEGIN_S + w->now_s) * 1000000000);
 }
 
 static void check_restart(struct world *w)
@@ -316,7 +169,8 @@ static int64_t count_beyond(const struct cluster *c)
                 const struct cluster_pod *cp = at;
                 n += cp->seat.group == g && policies_unit_of(cp) == (int32_t)u &&
                      !(cp->pod->terminating && p->ignore_terminating) &&
-                     !(cp->seat.previous && p->ignore_previous);
+                     !(cp->seat.previous && p->ignore_previous &&
+                       cp->pod->created_ns <= p->created_ns);
             }
             if (p->units[u].max >= 0)
                 beyond += num_max(n - p->units[u].max, 0);
@@ -328,7 +182,7 @@ static int64_t count_beyond(const struct cluster *c)
 static void settle(struct world *w)
 {
     int64_t before = count_beyond(w->cluster);
-    policies_set_now(w->cluster, (begin_s + w->now_s) * 1000000000);
+    policies_set_now(w->cluster, (POLICY_TEXTS_BEGIN_S + w->now_s) * 1000000000);
     replay_run_all(&w->run);
     expect_true(where(w, "no unit beyond its max"), count_beyond(w->cluster) <= before);
     confirm(w);
@@ -389,8 +243,9 @@ static void do_remove(struct world *w, json *list)
 static void do_policies(struct world *w, json *list)
 {
     for (struct json_iter it = json_iter(list); json_next(&it);) {
-        put_policy(w, it.value);
-        wake(w, take_policy(w, w->cluster, map_get(&w->policies, json_get_str(it.value, "name"))));
+        char *text = policy_texts_policy(it.value, w->now_s, &w->arena);
+        (void)map_put(&w->policies, arena_strdup(&w->arena, json_get_str(it.value, "name")), text);
+        wake(w, take_policy(w, w->cluster, text));
     }
 }
 
@@ -398,8 +253,9 @@ static void do_nodes(struct world *w, json *nodes)
 {
     for (struct json_iter it = json_iter(nodes); json_next(&it);) {
         const char *name = arena_strndup(&w->arena, it.key, it.key_len);
-        put_node(w, name, it.value);
-        wake(w, take_node(w, w->cluster, map_get(&w->nodes, name)));
+        char *text = policy_texts_node(name, it.value, &w->arena);
+        (void)map_put(&w->nodes, name, text);
+        wake(w, take_node(w, w->cluster, text));
     }
 }
 
@@ -412,7 +268,7 @@ static void do_wait(struct world *w, int64_t s)
     w->now_s += s;
     for (size_t i = 0; map_next(&w->cluster->gangs, &i, &key, &value);) {
         int64_t at = policies_due_ns(w->cluster, value);
-        due |= at > 0 && at <= (begin_s + w->now_s) * 1000000000;
+        due |= at > 0 && at <= (POLICY_TEXTS_BEGIN_S + w->now_s) * 1000000000;
     }
     if (due)
         wake(w, EVENT_UNIT);
