@@ -87,7 +87,8 @@ test_control_plane() {
   check "all ten nodes are Ready" nodes_ready a 10
   check "an API-only node has the extended resource" equals 8 \
     "$(kubectl_on a get node node-10 -o 'jsonpath={.status.allocatable.example\.com/gpu}')"
-  check "kubectl and the server say v1.36.4" equals 2 "$(kubectl_on a version | grep -c 'v1\.36\.4$')"
+  version=${K8S_VERSION:-v1.36.4}
+  check "kubectl and the server say $version" equals 2 "$(kubectl_on a version | grep -cF ": $version")"
   check "the kubeconfig with a token works" equals admin-by-token \
     "$(kubectl_on a --kubeconfig "$WORK/a/kubeconfig.token" auth whoami -o 'jsonpath={.status.userInfo.username}')"
   check "kube-scheduler binds a pod to an API-only node" scheduled_by_kube_scheduler
