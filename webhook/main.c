@@ -51,7 +51,8 @@ static const struct option_row main_rows[] = {
      .kind = OPTION_BOOL,
      .offset = offsetof(struct main_options, inject_nvidia),
      .help = "Also take over pods that ask for nvidia.com/gpu only. Without it this happens in "
-             "namespaces labelled " NAME_INJECT "=enabled."},
+             "namespaces labelled " NAME_INJECT "=enabled. The API server must ask about them: the "
+             "chart's webhook.options sees to that."},
     {.name = "guard-variables",
      .kind = OPTION_BOOL,
      .offset = offsetof(struct main_options, guard_variables),

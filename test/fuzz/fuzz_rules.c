@@ -4,7 +4,9 @@
  * The answer must be JSON with bounded, printable sentences; a patch must apply; and the answer to the patched pod must change nothing (I6).
  */
 #include "lib/base/json.h"
+#include "lib/kube/decode.h"
 #include "lib/model/names.h"
+#include "lib/model/policy.h"
 #include "test/fuzz/fuzz_kit.h"
 #include "test/unit/webhook/webhook_kit.h"
 #include "webhook/review.h"
@@ -74,12 +76,21 @@ static const char *const values[] = {"\"\"",
                                      "\"{\\\"numaTopologyPolicy\\\":\\\"Restricted\\\"}\"",
                                      "\"\\u00e9\\u0001\"",
                                      "35",
-                                     "\"100\""};
-static const char *const resources[] = {NAME_RES_GPU_MEM,         NAME_RES_GPU_CORE,  NAME_RES_GPU,
-                                        NAME_RES_NVIDIA_GPU,      NAME_RES_GPU_COUNT, "cpu",
-                                        NAME_RES_DEVICE_CLASS "x"};
+                                     "\"100\"",
+                                     "\"5Gi\"",
+                                     "\"disabled\"",
+                                     "\"ecs\"",
+                                     "\"prefer\"",
+                                     "\"15m\"",
+                                     "\"TimeoutOrExceedMax\""};
+static const char *const resources[] = {
+    NAME_RES_GPU_MEM,          NAME_RES_GPU_CORE,  NAME_RES_GPU,
+    NAME_RES_NVIDIA_GPU,       NAME_RES_GPU_COUNT, "cpu",
+    NAME_RES_DEVICE_CLASS "x", "nvidia.com/mig-x", NAME_RES_GPU "-x"};
 static const char *const variables[] = {NAME_ENV_VISIBLE, NAME_ENV_CGPU_DISABLE,
                                         "CUDA_VISIBLE_DEVICES", "A"};
+
+static const char *const prefixes[] = {"\"\"", "\"CGPU_\"", "\"NVIDIA_\"", "null", "[]"};
 
 #define PICK(d, a) ((a)[roll((d), sizeof(a) / sizeof(a)[0])])
 
@@ -114,8 +125,10 @@ static void put_pod(struct dice *d, struct strbuf *out)
         strbuf_addf(out, "%s\"%s\":[", l ? "," : "", lists[l]);
         for (unsigned i = 0, n = roll(d, 3); i < n; i++) {
             strbuf_addf(
-                out, "%s{\"name\":\"c%u\",\"env\":[{\"name\":\"%s\",\"value\":%s}],\"resources\":{",
-                i ? "," : "", i, PICK(d, variables), PICK(d, values));
+                out,
+                "%s{\"name\":\"c%u\",\"env\":[{\"name\":\"%s\",\"value\":%s}],\"envFrom\":[{"
+                "\"prefix\":%s}],\"resources\":{",
+                i ? "," : "", i, PICK(d, variables), PICK(d, values), PICK(d, prefixes));
             unsigned which = roll(d, 4);
             if (which & 1) {
                 strbuf_adds(out, "\"limits\":");
@@ -129,9 +142,15 @@ static void put_pod(struct dice *d, struct strbuf *out)
         }
         strbuf_addc(out, ']');
     }
-    static const char *const more[] = {"", ",\"nodeName\":\"n\"",
+    static const char *const more[] = {"",
+                                       ",\"nodeName\":\"n\"",
                                        ",\"schedulerName\":\"" NAME_SCHEDULER "\"",
-                                       ",\"schedulerName\":\"other\""};
+                                       ",\"schedulerName\":\"other\"",
+                                       ",\"resourceClaims\":[{\"name\":\"c\"}]",
+                                       ",\"resources\":{\"limits\":{\"" NAME_RES_GPU_MEM "\":3}}",
+                                       ",\"nodeSelector\":{\"" NAME_LABEL_GPU_MODE
+                                       "\":\"topology\"}",
+                                       ",\"nodeSelector\":{\"" NAME_LABEL_GPU_MODE "\":\"x\"}"};
     strbuf_addf(out, "%s}", PICK(d, more));
 }
 
@@ -143,7 +162,7 @@ static void put_policy(struct dice *d, struct strbuf *out)
         "minResources"};
     static const char *const unit[] = {"resource",       "max",         "nodeSelector", "podLabels",
                                        "podAnnotations", "maxResources"};
-    strbuf_adds(out, "\"metadata\":{\"name\":\"x\",\"labels\":");
+    strbuf_adds(out, "\"metadata\":{\"name\":\"x\",\"namespace\":\"default\",\"labels\":");
     put_map(d, out, keys, sizeof keys / sizeof keys[0]);
     strbuf_adds(out, "},\"spec\":{\"units\":[");
     put_map(d, out, unit, sizeof unit / sizeof unit[0]);
@@ -168,14 +187,14 @@ static const struct {
     {NAME_GROUP_POLICY, NAME_KIND_POLICY, NULL, NULL},
 };
 
-static void put_review(struct strbuf *out, unsigned kind, const char *operation, const char *object)
+static void put_review(struct strbuf *out, unsigned kind, const char *object, const char *old)
 {
     strbuf_addf(out,
                 "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{"
                 "\"uid\":\"u\",\"kind\":{\"group\":\"%s\",\"version\":\"v1\",\"kind\":\"%s\"},"
                 "\"namespace\":\"default\",\"operation\":\"%s\",\"object\":%s,\"oldObject\":%s}}",
-                kinds[kind].group, kinds[kind].kind, operation, object,
-                *operation == 'U' ? object : "null");
+                kinds[kind].group, kinds[kind].kind, old ? "UPDATE" : "CREATE", object,
+                old ? old : "null");
 }
 
 static void enter(void *arg, const char *ns, struct rules_context *out)
@@ -200,12 +219,42 @@ static void check_sentences(json *list, size_t max)
     }
 }
 
-static void ask(const struct review_config *config, unsigned kind, const char *operation,
-                const char *object, struct strbuf *reply, struct review_outcome *o, struct arena *a)
+static void ask(const struct review_config *config, unsigned kind, const char *object,
+                const char *old, struct strbuf *reply, struct review_outcome *o, struct arena *a)
 {
     AUTO_STRBUF body = {0};
-    put_review(&body, kind, operation, object);
+    put_review(&body, kind, object, old);
     webhook_kit_answer(config, strbuf_str(&body), a, reply, o);
+}
+
+/* A label that is no string: no API server has such an object, and none of its changes can be judged. */
+static bool is_untyped(json *status)
+{
+    return strstr(json_get_str(status, "message"), "is not a string") != NULL;
+}
+
+static void put_object(struct dice *d, unsigned kind, struct strbuf *out)
+{
+    strbuf_adds(out, "{");
+    if (kinds[kind].before) {
+        strbuf_adds(out, kinds[kind].before);
+        put_pod(d, out);
+        strbuf_adds(out, kinds[kind].after);
+    } else {
+        put_policy(d, out);
+    }
+    strbuf_adds(out, "}");
+}
+
+/* What is let in is in force: the scheduler's decoder finds nothing wrong with it. */
+static void check_policy(const char *object)
+{
+    AUTO_JSON *doc = NULL;
+    struct policy *p = NULL;
+    if (json_parse(&doc, object, strlen(object), NULL) < 0 ||
+        decode_resource_policy(json_root(doc), &p, NULL) < 0 || p->invalid || p->warning)
+        abort();
+    object_free(&p->object);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -223,35 +272,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .enter = enter,
                                    .arg = &known};
     unsigned kind = roll(&d, sizeof kinds / sizeof kinds[0]);
-    const char *operation = roll(&d, 4) == 0 ? "UPDATE" : "CREATE";
+    unsigned change = roll(&d, 6); /* 0: of nothing, 1: of something, else it is new */
     struct arena arena;
     struct review_outcome o;
     AUTO_STRBUF object = {0};
+    AUTO_STRBUF old = {0};
     AUTO_STRBUF reply = {0};
     AUTO_STRBUF patch = {0};
     AUTO_STRBUF after = {0};
     AUTO_STRBUF second = {0};
     AUTO_JSON *doc = NULL;
-    strbuf_adds(&object, "{");
-    if (kinds[kind].before) {
-        strbuf_adds(&object, kinds[kind].before);
-        put_pod(&d, &object);
-        strbuf_adds(&object, kinds[kind].after);
-    } else {
-        put_policy(&d, &object);
-    }
-    strbuf_adds(&object, "}");
+    put_object(&d, kind, &object);
+    if (change == 1)
+        put_object(&d, kind, &old);
+    const char *before = change == 0 ? strbuf_str(&object) : change == 1 ? strbuf_str(&old) : NULL;
     arena_init(&arena, 0);
-    ask(&config, kind, operation, strbuf_str(&object), &reply, &o, &arena);
+    ask(&config, kind, strbuf_str(&object), before, &reply, &o, &arena);
     if (o.status != 200 || json_parse(&doc, reply.ptr, reply.len, NULL) < 0)
         abort();
     check_sentences(json_get(json_get(json_root(doc), "response"), "warnings"),
                     RULES_WARNING_BYTES);
+    json *status = json_get(json_get(json_root(doc), "response"), "status");
+    if (change == 0 && o.result == REVIEW_REFUSED && !is_untyped(status))
+        abort(); /* whatever it is, it was there: it can be scaled and deleted */
+    if (o.result == REVIEW_UNTOUCHED && change > 1 && str_eq(kinds[kind].kind, NAME_KIND_POLICY))
+        check_policy(strbuf_str(&object));
     if (o.result == REVIEW_PATCHED) {
         if (webhook_kit_patch_of(reply.ptr, &patch, NULL) < 0 ||
             webhook_kit_apply(object.ptr, strbuf_str(&patch), &after, NULL) < 0)
             abort();
-        ask(&config, kind, operation, strbuf_str(&after), &second, &o, &arena);
+        ask(&config, kind, strbuf_str(&after), before, &second, &o, &arena);
         if (o.result != REVIEW_UNTOUCHED)
             abort();
     }

@@ -2,7 +2,7 @@
 """The configurations that we ship: what they let through to the webhook, and what happens while no replica answers, with and without
 deploy/manifests/webhook-strict.yaml. Their conditions are CEL, which cosched-local does not speak: there every pod is asked about."""
 from harness import MERGE, SCHEDULER, case, check, check_equal, free_port, http_get, wait_until
-from suite_webhook import HOOKS, limited, plain, send, shipped_webhooks
+from suite_webhook import HOOKS, TRIGGERS, annotated, labelled, limited, plain, send, shipped_webhooks, start_webhook
 
 STRICT = HOOKS.replace("mutating", "validating")
 ALL_CARDS = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
@@ -61,3 +61,41 @@ def strict(suite):
     c.do("DELETE", f"{STRICT}/{name}")
     wait_until(lambda: send(c, ns, gpu)[0] == 201, "without strict a pod of ours is created")
     check_equal(send(c, ns, gpu)[1]["spec"]["schedulerName"], "default-scheduler", "as it was written")
+
+
+def calls(p):
+    """Reviews that the webhook has answered."""
+    lines = http_get(p.port, "/metrics")[1].splitlines()
+    return sum(int(line.split()[-1]) for line in lines if line.startswith("cosched_webhook_requests_total{"))
+
+
+@case("pods that are none of ours cost no call, and no pod of ours is passed over, not even behind ten thousand labels", needs=("real",))
+def conditions(suite):
+    c = suite.cluster
+    p, ns = start_webhook(suite, shipped=True)
+    others = [("a plain pod", plain()), ("a whole card", limited("nvidia.com/gpu", 1)), ("labels and annotations of others", {
+        **plain(), "metadata": {"name": "p", "labels": {"app.kubernetes.io/name": "x", "gpu": "true"}, "annotations": {"prometheus.io/scrape": "true"}}}),
+              ("another scheduler", plain(schedulerName="mine"))]
+    before = calls(p)
+    for what, pod in others:
+        check_equal(send(c, ns, pod)[0], 201, what)
+        check_equal(calls(p), before, f"calls for {what}")
+    ours = TRIGGERS + [("a result key", annotated({"cosched.io/x": "y"})), ("a request in the wrong place", labelled(**{"cpuset-scheduler": "true"})),
+                       ("our scheduler", plain(schedulerName=SCHEDULER)), ("shares in an init container", plain(initContainers=[
+                           {"name": "i", "image": "busybox:test", "resources": {"limits": {"aliyun.com/gpu-mem": "1"}}}]))]
+    for what, pod in ours:
+        before = calls(p)
+        send(c, ns, pod)
+        check(calls(p) > before, f"no call for {what}")
+    # An expression that costs too much is an error, and with Ignore an error lets the pod pass: what asks for cards is looked at before the labels.
+    crowd = limited("aliyun.com/gpu-mem", 3)
+    crowd["spec"]["containers"][0]["env"] = ALL_CARDS
+    crowd["metadata"]["labels"] = {f"k{i}": "" for i in range(10000)}
+    refused(send(c, ns, crowd), "env[NVIDIA_VISIBLE_DEVICES]: 'all' would win", "a pod behind ten thousand labels")
+    # The metadata of a CronJob's Jobs is looked at as well.
+    job = {"template": {"spec": {"containers": plain()["spec"]["containers"], "restartPolicy": "Never"}}}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"},
+            "spec": {"schedule": "0 0 * * *", "jobTemplate": {"metadata": {"annotations": {"cpuset-scheduler": "true"}}, "spec": job}}}
+    check_equal(c.request("POST", f"/apis/batch/v1/namespaces/{ns}/cronjobs?dryRun=All", cron)[0], 201, "a CronJob")
+    check(any("spec.jobTemplate.metadata.annotations[cpuset-scheduler]" in w for w in c.warnings), f"warnings: {c.warnings}")
+    p.stop()

@@ -157,3 +157,32 @@ service:
   port: 443
 {{- end }}
 {{- end }}
+
+{{/* cosched.isOurKey: CEL, whether the label or annotation k is one that the webhook reads or removes (lib/model/names.h). */}}
+{{- define "cosched.isOurKey" -}}
+k in ['cpuset-scheduler', 'cpuset', 'cpu-policy', 'gpu-topology', 'gpu-topology-replica', 'aliyun.com/gpu-count',
+  'scheduling.x-k8s.io/pod-group', 'scheduling.alibabacloud.com/numa-topology-spec'] ||
+k.startsWith('alibabacloud.com/') || k.startsWith('cosched.io/') || k.startsWith('ALIYUN_COM_GPU_MEM_') ||
+k.startsWith('scheduler.framework.gpushare.') || k.startsWith('gpushare.alibabacloud.com/') || k.startsWith('topology.kubernetes.io/gpu-') ||
+k.startsWith('gang.scheduling.koordinator.sh/') || k.startsWith('pod-group.scheduling.sigs.k8s.io')
+{{- end }}
+
+{{/* cosched.hasOurKey METADATA: CEL, whether these labels or annotations have one. */}}
+{{- define "cosched.hasOurKey" -}}
+(has({{ . }}.annotations) && {{ . }}.annotations.exists(k,
+  {{- include "cosched.isOurKey" . | nindent 2 }})) ||
+(has({{ . }}.labels) && {{ . }}.labels.exists(k,
+  {{- include "cosched.isOurKey" . | nindent 2 }}))
+{{- end }}
+
+{{/* cosched.asksForOurs (dict "root" $ "spec" SPEC "nvidia" BOOL): CEL, whether a pod's spec asks for anything of ours. Before its labels and annotations: an
+API server stops counting the cost of an expression where it is decided, and a pod with a hundred thousand labels must not be passed over for that. */}}
+{{- define "cosched.asksForOurs" -}}
+{{- $asked := ternary "r.startsWith('aliyun.com/gpu') || r == 'nvidia.com/gpu'" "r.startsWith('aliyun.com/gpu')" .nvidia -}}
+(has({{ .spec }}.schedulerName) && {{ .spec }}.schedulerName == '{{ .root.Values.schedulerName }}') ||
+has({{ .spec }}.schedulingGroup) ||
+({{ .spec }}.containers + (has({{ .spec }}.initContainers) ? {{ .spec }}.initContainers : [])).exists(c,
+  has(c.resources) && (
+    (has(c.resources.limits) && c.resources.limits.exists(r, {{ $asked }})) ||
+    (has(c.resources.requests) && c.resources.requests.exists(r, {{ $asked }}))))
+{{- end }}
