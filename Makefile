@@ -115,6 +115,7 @@ BENCH_SRC := $(wildcard test/bench/bench_*.c)
 FUZZ_SRC  := $(wildcard test/fuzz/fuzz_*.c)
 TOOL_SRC  := $(wildcard test/integration/*.c test/fake/*.c)
 NVML_SRC  := $(wildcard test/fake/nvml/*.c) test/fake/cuda/card.c
+WORKER_SRC := $(wildcard test/fake/cuda/worker*.c)
 CUDA_SRC  := $(wildcard test/fake/cuda/driver*.c) test/fake/cuda/card.c
 PRELOAD_SRC := $(wildcard device-plugin/isolation/preload/*.c) \
 	$(addprefix device-plugin/isolation/,region.c regionfile.c limits.c budget.c)
@@ -372,9 +373,9 @@ $(B)/lib/alone/libnvidia-ml.so.1: $(NVML_SRC) $(wildcard test/fake/nvml/*.h) tes
 	$(call say,LD $@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALONE) $(WARNINGS) -shared -Wl,-soname,$(@F) -o $@ $(NVML_SRC)
-$(B)/test/fake/cuda_worker: test/fake/cuda/worker.c $(B)/lib/libcuda.so.1
+$(B)/test/fake/cuda_worker: $(WORKER_SRC) test/fake/cuda/worker.h $(B)/lib/libcuda.so.1
 	$(call say,LD $@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALONE) $(WARNINGS) -o $@ $< $(B)/lib/libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../../lib' -ldl
+	$(Q)$(CC) $(ALONE) $(WARNINGS) -o $@ $(WORKER_SRC) $(B)/lib/libcuda.so.1 -Wl,-rpath,'$$ORIGIN/../../lib' -ldl
 
 -include $(OBJS:.o=.d)

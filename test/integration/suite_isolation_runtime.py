@@ -24,7 +24,7 @@ RUNTIMES = [("nvidia_cuda_runtime_cu11/nvidia/cuda_runtime/lib/libcudart.so.11.0
 OURS = {"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocManaged", "cuMemFree", "cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuMemPoolCreate",
         "cuMemPoolTrimTo", "cuMemPoolDestroy", "cuArrayCreate", "cuArray3DCreate", "cuArrayDestroy", "cuMipmappedArrayCreate", "cuMipmappedArrayDestroy", "cuMemGetInfo",
         "cuDeviceTotalMem", "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuCtxCreate", "cuCtxDetach", "cuLaunchKernel",
-        "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphExecDestroy", "cuGraphLaunch", "cuGraphUpload"}
+        "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernelMultiDevice", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphExecDestroy", "cuGraphLaunch", "cuGraphUpload"}
 
 
 class Container:

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <time.h>
 
-enum { DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 8, BATCH = 64 };
 
 static uint64_t now_ns(void)
 {
@@ -107,30 +107,38 @@ int cuLaunchCooperativeKernelMultiDevice(void *list, unsigned n, unsigned flags)
 
 /* ---- graphs ---- */
 
+static uint64_t kernels_in(const struct hooks_cuda *real, CUgraph graph, int depth);
+
+static uint64_t kernels_of(const struct hooks_cuda *real, CUgraphNode node, int depth)
+{
+    int type = -1;
+    CUgraph child;
+    if (real->cuGraphNodeGetType(node, &type) != CUDA_SUCCESS || type == CU_NODE_KERNEL)
+        return 1;
+    if (type == CU_NODE_GRAPH && real->cuGraphChildGraphNodeGetGraph != NULL &&
+        real->cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS)
+        return kernels_in(real, child, depth + 1);
+    return 0;
+}
+
 /* Kernels in the graph, those of graphs inside it included. */
 static uint64_t kernels_in(const struct hooks_cuda *real, CUgraph graph, int depth)
 {
-    CUgraphNode nodes[64];
     size_t len = 0;
     uint64_t kernels = 0;
     if (depth > DEPTH_MAX || real->cuGraphGetNodes == NULL || real->cuGraphNodeGetType == NULL ||
         real->cuGraphGetNodes(graph, NULL, &len) != CUDA_SUCCESS)
         return 1;
-    /* More nodes than fit here are counted as kernels: there is no way to ask for the rest alone. */
-    size_t got = len < sizeof nodes / sizeof nodes[0] ? len : sizeof nodes / sizeof nodes[0];
-    size_t asked = got;
-    if (real->cuGraphGetNodes(graph, nodes, &asked) != CUDA_SUCCESS)
-        return 1;
-    for (size_t i = 0; i < got; i++) {
-        int type = -1;
-        CUgraph child;
-        if (real->cuGraphNodeGetType(nodes[i], &type) != CUDA_SUCCESS || type == CU_NODE_KERNEL)
-            kernels++;
-        else if (type == CU_NODE_GRAPH && real->cuGraphChildGraphNodeGetGraph != NULL &&
-                 real->cuGraphChildGraphNodeGetGraph(nodes[i], &child) == CUDA_SUCCESS)
-            kernels += kernels_in(real, child, depth + 1);
-    }
-    return kernels + (len - got);
+    CUgraphNode few[BATCH], *nodes = len <= BATCH ? few : share_room(len * sizeof *nodes);
+    size_t room = len;
+    if (nodes == NULL || (len > 0 && real->cuGraphGetNodes(graph, nodes, &len) != CUDA_SUCCESS))
+        kernels = room; /* nobody says what they are: each may be one */
+    else
+        for (size_t i = 0; i < len && i < room; i++)
+            kernels += kernels_of(real, nodes[i], depth);
+    if (nodes != few)
+        share_room_end(nodes, room * sizeof *nodes);
+    return kernels;
 }
 
 static CUresult made(const struct hooks_cuda *real, CUresult result, const CUgraphExec *out,

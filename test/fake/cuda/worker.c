@@ -10,7 +10,8 @@
  *                         number
  *   free NUMBER           answers the code
  *   info | total CARD     bytes
- *   launch NS TIMES | ex NS TIMES | coop NS TIMES | old NS TIMES | multi NS TIMES (two kernels each) | graph NS NODES TIMES | sync
+ *   launch NS TIMES | ex NS TIMES | coop NS TIMES | old NS TIMES | multi NS TIMES (two kernels each) | graph NS NODES TIMES | mixed NS NODES TIMES (every
+ *   second node does nothing) | sync
  *   trim                  all pools of card 0
  *   oldrelease CARD | oldreset CARD | oldctx CARD | olddestroy | attach | detach     the first forms for contexts
  *   oldinfo | oldtotal CARD                                          and for sizes
@@ -24,6 +25,8 @@
  *   nvml CARD             what NVML says of its memory: free and total
  *   next                  is dlsym(RTLD_NEXT, "getpid") the C library's, and an unknown name an error?
  */
+#include "test/fake/cuda/worker.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,286 +39,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device-plugin/isolation/preload/cuda.h"
-
-/* The functions by the names that programs know them by; the exported name is made from the suffix. */
-#define FUNCTIONS(X)                                                                               \
-    X(cuInit, "", (unsigned))                                                                      \
-    X(cuCtxCreate, "_v2", (CUcontext *, unsigned, CUdevice))                                       \
-    X(cuCtxDestroy, "_v2", (CUcontext))                                                            \
-    X(cuCtxSetCurrent, "", (CUcontext))                                                            \
-    X(cuCtxGetCurrent, "", (CUcontext *))                                                          \
-    X(cuCtxGetDevice, "", (CUdevice *))                                                            \
-    X(cuDevicePrimaryCtxRetain, "", (CUcontext *, CUdevice))                                       \
-    X(cuDevicePrimaryCtxRelease, "_v2", (CUdevice))                                                \
-    X(cuDevicePrimaryCtxReset, "_v2", (CUdevice))                                                  \
-    X(cuMemGetInfo, "_v2", (size_t *, size_t *))                                                   \
-    X(cuDeviceTotalMem, "_v2", (size_t *, CUdevice))                                               \
-    X(cuMemAlloc, "_v2", (CUdeviceptr *, size_t))                                                  \
-    X(cuMemAllocManaged, "", (CUdeviceptr *, size_t, unsigned))                                    \
-    X(cuMemAllocPitch, "_v2", (CUdeviceptr *, size_t *, size_t, size_t, unsigned))                 \
-    X(cuMemFree, "_v2", (CUdeviceptr))                                                             \
-    X(cuMemAllocAsync, "", (CUdeviceptr *, size_t, CUstream))                                      \
-    X(cuMemAllocFromPoolAsync, "", (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                \
-    X(cuMemFreeAsync, "", (CUdeviceptr, CUstream))                                                 \
-    X(cuDeviceGetMemPool, "", (CUmemoryPool *, CUdevice))                                          \
-    X(cuMemPoolTrimTo, "", (CUmemoryPool, size_t))                                                 \
-    X(cuMemCreate, "", (CUhandle *, size_t, const CUmemAllocationProp *, unsigned long long))      \
-    X(cuMemRelease, "", (CUhandle))                                                                \
-    X(cuMemAddressReserve, "", (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long))   \
-    X(cuMemMap, "", (CUdeviceptr, size_t, size_t, CUhandle, unsigned long long))                   \
-    X(cuMemUnmap, "", (CUdeviceptr, size_t))                                                       \
-    X(cuArrayCreate, "_v2", (CUarray *, const CUarrayDescriptor *))                                \
-    X(cuArray3DCreate, "_v2", (CUarray *, const CUarray3DDescriptor *))                            \
-    X(cuArrayDestroy, "", (CUarray))                                                               \
-    X(cuMipmappedArrayCreate, "", (CUmipmappedArray *, const CUarray3DDescriptor *, unsigned))     \
-    X(cuMipmappedArrayDestroy, "", (CUmipmappedArray))                                             \
-    X(cuModuleGetFunction, "", (CUfunction *, void *, const char *))                               \
-    X(cuLaunchKernel, "",                                                                          \
-      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
-       void **, void **))                                                                          \
-    X(cuLaunchCooperativeKernel, "",                                                               \
-      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
-       void **))                                                                                   \
-    X(cuLaunchKernelEx, "", (const CUlaunchConfig *, CUfunction, void **, void **))                \
-    X(cuLaunch, "", (CUfunction))                                                                  \
-    X(cuLaunchGrid, "", (CUfunction, int, int))                                                    \
-    X(cuLaunchGridAsync, "", (CUfunction, int, int, CUstream))                                     \
-    X(cuLaunchCooperativeKernelMultiDevice, "", (void *, unsigned, unsigned))                      \
-    X(cuCtxSynchronize, "", (void))                                                                \
-    X(cuGraphCreate, "", (CUgraph *, unsigned))                                                    \
-    X(cuGraphAddKernelNode, "_v2",                                                                 \
-      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUfunction *))                   \
-    X(cuGraphInstantiateWithFlags, "", (CUgraphExec *, CUgraph, unsigned long long))               \
-    X(cuGraphLaunch, "", (CUgraphExec, CUstream))                                                  \
-    X(cuGraphAddMemAllocNode, "",                                                                  \
-      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUmemAllocNodeParams *))               \
-    X(cuDeviceGraphMemTrim, "", (CUdevice))                                                        \
-    X(cuMemPoolCreate, "", (CUmemoryPool *, const CUmemPoolProps *))                               \
-    X(cuMemPoolDestroy, "", (CUmemoryPool))                                                        \
-    X(cuStreamCreate, "", (CUstream *, unsigned))                                                  \
-    X(cuCtxPushCurrent, "_v2", (CUcontext))                                                        \
-    X(cuCtxPopCurrent, "_v2", (CUcontext *))                                                       \
-    X(cuIpcGetMemHandle, "", (handle64 *, CUdeviceptr))                                            \
-    X(cuIpcOpenMemHandle, "_v2", (CUdeviceptr *, handle64, unsigned))                              \
-    X(cuIpcCloseMemHandle, "", (CUdeviceptr))                                                      \
-    X(cuMemExportToShareableHandle, "", (void *, CUhandle, int, unsigned long long))               \
-    X(cuMemImportFromShareableHandle, "", (CUhandle *, void *, int))
-
-/* Forms that later ones replaced, with the version of CUDA by which they are asked for. */
-#define OLD_FUNCTIONS(X)                                                                   \
-    X(cuMemAlloc, 2000, (CUdeviceptr_v1 *, unsigned))                                      \
-    X(cuMemAllocPitch, 2000, (CUdeviceptr_v1 *, unsigned *, unsigned, unsigned, unsigned)) \
-    X(cuMemFree, 2000, (CUdeviceptr_v1))                                                   \
-    X(cuArrayCreate, 2000, (CUarray *, const CUarrayDescriptor_v1 *))                      \
-    X(cuArray3DCreate, 2000, (CUarray *, const CUarray3DDescriptor_v1 *))                  \
-    X(cuMemGetInfo, 2000, (unsigned *, unsigned *))                                        \
-    X(cuDeviceTotalMem, 2000, (unsigned *, CUdevice))                                      \
-    X(cuCtxCreate, 2000, (CUcontext *, unsigned, CUdevice))                                \
-    X(cuCtxDestroy, 2000, (CUcontext))                                                     \
-    X(cuCtxAttach, 2000, (CUcontext *, unsigned))                                          \
-    X(cuCtxDetach, 2000, (CUcontext))                                                      \
-    X(cuDevicePrimaryCtxRelease, 7000, (CUdevice))                                         \
-    X(cuDevicePrimaryCtxReset, 7000, (CUdevice))
-
-typedef struct {
-    char bytes[64];
-} handle64;
-
-#define FIELD(name, suffix, args) CUresult(*name) args;
-static struct {
-    FUNCTIONS(FIELD)
-} cu;
-#define OLD_FIELD(name, version, args) CUresult(*name) args;
-static struct {
-    OLD_FUNCTIONS(OLD_FIELD)
-} old;
-
-extern CUresult cuGetProcAddress(const char *, void **, int, uint64_t);
-extern CUresult cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
-
 enum { THINGS = 65536 };
-struct thing {
-    char kind[12];
-    uint64_t handle, at;
-};
 static struct thing things[THINGS];
 static int things_len;
 static CUcontext context;
-
-static void *look_up(const char *path, const char *base, const char *suffix, int version)
-{
-    static void *library;
-    char name[64];
-    void *found = NULL;
-    int status;
-    if (library == NULL)
-        library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    snprintf(name, sizeof name, "%s%s", base, suffix);
-    if (strcmp(path, "dlsym") == 0)
-        found = dlsym(library, name);
-    else if (strcmp(path, "default") == 0 || strcmp(path, "link") == 0)
-        found = dlsym(RTLD_DEFAULT, name);
-    else if (strcmp(path, "next") == 0)
-        found = dlsym(RTLD_NEXT, name);
-    else if (strcmp(path, "proc") == 0)
-        (void)cuGetProcAddress(base, &found, version > 0 ? version : 11080, 0);
-    else if (strcmp(path, "proc2") == 0)
-        (void)cuGetProcAddress_v2(base, &found, version > 0 ? version : 12000, 0, &status);
-    else if (strcmp(path, "ptsz") == 0)
-        (void)cuGetProcAddress_v2(base, &found, version > 0 ? version : 12000,
-                                  CU_PROC_PER_THREAD_STREAM, &status);
-    if (found == NULL) {
-        printf("no %s by %s\n", name, path);
-        exit(3);
-    }
-    return found;
-}
-
-static void by(const char *path)
-{
-#define FILL(name, suffix, args) *(void **)&cu.name = look_up(path, #name, suffix, 0);
-#define OLD_FILL(name, version, args) *(void **)&old.name = look_up(path, #name, "", version);
-    FUNCTIONS(FILL)
-    OLD_FUNCTIONS(OLD_FILL)
-}
-
-/* ---- allocations of other kinds ---- */
-
-static CUresult in_graph(struct thing *t, size_t bytes, CUdevice device)
-{
-    CUmemAllocNodeParams params = {
-        .poolProps = {.allocType = 1, .location = {CU_LOCATION_DEVICE, device}}, .bytesize = bytes};
-    CUgraph graph;
-    CUgraphNode node;
-    CUgraphExec exec;
-    (void)cu.cuGraphCreate(&graph, 0);
-    (void)cu.cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
-    t->handle = params.dptr;
-    CUresult r = cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
-    return r != 0 ? r : cu.cuGraphLaunch(exec, NULL);
-}
-
-static CUresult in_pool_of(struct thing *t, size_t bytes, CUdevice device)
-{
-    CUmemPoolProps props = {.allocType = 1, .location = {CU_LOCATION_DEVICE, device}};
-    CUmemoryPool pool;
-    CUresult r = cu.cuMemPoolCreate(&pool, &props);
-    r = r != 0 ? r : cu.cuMemAllocFromPoolAsync(&t->handle, bytes, pool, NULL);
-    t->at = (uintptr_t)pool;
-    if (r != 0)
-        (void)cu.cuMemPoolDestroy(pool);
-    return r;
-}
-
-/* On a stream of card 0, with another context current. */
-static CUresult on_stream_0(struct thing *t, size_t bytes)
-{
-    CUcontext c;
-    CUstream stream;
-    CUresult r = cu.cuDevicePrimaryCtxRetain(&c, 0);
-    if (r != 0 || (r = cu.cuCtxPushCurrent(c)) != 0 || (r = cu.cuStreamCreate(&stream, 0)) != 0 ||
-        (r = cu.cuCtxPopCurrent(&c)) != 0)
-        return r;
-    r = cu.cuMemAllocAsync(&t->handle, bytes, stream);
-    return r;
-}
-
-static CUresult by_first_form(struct thing *t, const char *kind, unsigned bytes)
-{
-    CUdeviceptr_v1 at = 0;
-    unsigned pitch;
-    CUresult r;
-    CUarrayDescriptor_v1 flat = {.Width = bytes, .Format = 1, .NumChannels = 1};
-    CUarray3DDescriptor_v1 solid = {
-        .Width = bytes, .Height = 1, .Depth = 1, .Format = 1, .NumChannels = 1};
-    if (strcmp(kind, "oldarray") == 0)
-        return old.cuArrayCreate((CUarray *)&t->handle, &flat);
-    if (strcmp(kind, "oldarray3d") == 0)
-        return old.cuArray3DCreate((CUarray *)&t->handle, &solid);
-    if (strcmp(kind, "oldpitch") == 0)
-        r = old.cuMemAllocPitch(&at, &pitch, 500, (bytes + 511) / 512, 4);
-    else
-        r = old.cuMemAlloc(&at, bytes);
-    t->handle = at;
-    return r;
-}
-
-static CUresult allocate(struct thing *t, const char *kind, size_t bytes)
-{
-    size_t pitch;
-    CUdevice device = 0;
-    CUmemoryPool pool;
-    CUarrayDescriptor flat = {.Width = bytes, .Height = 0, .Format = 1, .NumChannels = 1};
-    CUarray3DDescriptor solid = {.Width = bytes, .Format = 1, .NumChannels = 1};
-    snprintf(t->kind, sizeof t->kind, "%s", kind);
-    (void)cu.cuCtxGetDevice(&device);
-    CUmemAllocationProp prop = {.type = 1, .location = {CU_LOCATION_DEVICE, device}};
-    if (strncmp(kind, "old", 3) == 0)
-        return by_first_form(t, kind, (unsigned)bytes);
-    if (strcmp(kind, "graph") == 0)
-        return in_graph(t, bytes, device);
-    if (strcmp(kind, "ownpool") == 0 || strcmp(kind, "pool0") == 0)
-        return in_pool_of(t, bytes, kind[0] == 'p' ? 0 : device);
-    if (strcmp(kind, "stream0") == 0)
-        return on_stream_0(t, bytes);
-    if (strcmp(kind, "plain") == 0)
-        return cu.cuMemAlloc(&t->handle, bytes);
-    if (strcmp(kind, "managed") == 0)
-        return cu.cuMemAllocManaged(&t->handle, bytes, 1);
-    if (strcmp(kind, "pitch") ==
-        0) /* rows of 512 bytes; the last may be one byte, and counts as all */
-        return cu.cuMemAllocPitch(&t->handle, &pitch, 500, (bytes + 511) / 512, 4);
-    if (strcmp(kind, "async") == 0)
-        return cu.cuMemAllocAsync(&t->handle, bytes, NULL);
-    if (strcmp(kind, "pool") == 0) {
-        CUresult r = cu.cuDeviceGetMemPool(&pool, device);
-        return r != 0 ? r : cu.cuMemAllocFromPoolAsync(&t->handle, bytes, pool, NULL);
-    }
-    if (strcmp(kind, "create") == 0)
-        return cu.cuMemCreate(&t->handle, bytes, &prop, 0);
-    if (strcmp(kind, "map") == 0) { /* the handle is let go, the mapping keeps the memory */
-        CUresult r = cu.cuMemCreate(&t->handle, bytes, &prop, 0);
-        if (r != 0 || (r = cu.cuMemAddressReserve(&t->at, bytes, 0, 0, 0)) != 0 ||
-            (r = cu.cuMemMap(t->at, bytes, 0, t->handle, 0)) != 0)
-            return r;
-        return cu.cuMemRelease(t->handle);
-    }
-    if (strcmp(kind, "array") == 0)
-        return cu.cuArrayCreate((CUarray *)&t->handle, &flat);
-    if (strcmp(kind, "array3d") == 0) {
-        solid.Height = solid.Depth = 1;
-        return cu.cuArray3DCreate((CUarray *)&t->handle, &solid);
-    }
-    /* One level more than the bytes: half of them, a quarter, …, 1, 1. */
-    if (strcmp(kind, "mipmap") == 0)
-        return cu.cuMipmappedArrayCreate((CUmipmappedArray *)&t->handle, &solid, 1);
-    return -1;
-}
-
-static CUresult let_go(const struct thing *t)
-{
-    if (strcmp(t->kind, "old") == 0 || strcmp(t->kind, "oldpitch") == 0)
-        return old.cuMemFree((CUdeviceptr_v1)t->handle);
-    if (strncmp(t->kind, "oldarray", 8) == 0)
-        return cu.cuArrayDestroy((CUarray)(uintptr_t)t->handle);
-    if (strcmp(t->kind, "ownpool") == 0 || strcmp(t->kind, "pool0") == 0) {
-        CUresult r = cu.cuMemFreeAsync(t->handle, NULL);
-        return r != 0 ? r : cu.cuMemPoolDestroy((CUmemoryPool)(uintptr_t)t->at);
-    }
-    if (strcmp(t->kind, "async") == 0 || strcmp(t->kind, "pool") == 0 ||
-        strcmp(t->kind, "stream0") == 0)
-        return cu.cuMemFreeAsync(t->handle, NULL);
-    if (strcmp(t->kind, "create") == 0)
-        return cu.cuMemRelease(t->handle);
-    if (strcmp(t->kind, "map") == 0)
-        return cu.cuMemUnmap(t->at, 1);
-    if (strncmp(t->kind, "array", 5) == 0)
-        return cu.cuArrayDestroy((CUarray)(uintptr_t)t->handle);
-    if (strcmp(t->kind, "mipmap") == 0)
-        return cu.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)t->handle);
-    return cu.cuMemFree(t->handle);
-}
 
 static void random_work(size_t bytes, int seconds, uint64_t x)
 {
@@ -328,7 +55,7 @@ static void random_work(size_t bytes, int seconds, uint64_t x)
     do {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         if (things_len < 8 && x % 3 != 0) {
-            CUresult r = allocate(&things[things_len], kinds[x / 8 % 7], 1 + x / 64 % bytes);
+            CUresult r = worker_allocate(&things[things_len], kinds[x / 8 % 7], 1 + x / 64 % bytes);
             things_len += r == 0;
             got += r == 0;
             refused += r == CUDA_ERROR_OUT_OF_MEMORY;
@@ -336,7 +63,7 @@ static void random_work(size_t bytes, int seconds, uint64_t x)
                 exit(4);
         } else if (things_len > 0) {
             int i = (int)(x / 8 % (uint64_t)things_len);
-            if (let_go(&things[i]) != 0)
+            if (worker_let_go(&things[i]) != 0)
                 exit(5);
             things[i] = things[--things_len];
         }
@@ -345,7 +72,7 @@ static void random_work(size_t bytes, int seconds, uint64_t x)
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
     while (things_len > 0)
-        (void)let_go(&things[--things_len]);
+        (void)worker_let_go(&things[--things_len]);
     printf("%ld %ld\n", got, refused);
 }
 
@@ -362,7 +89,8 @@ static CUresult launch(const char *how, uint64_t ns, long times, long nodes)
     if (r == 0 && nodes > 0) {
         (void)cu.cuGraphCreate(&graph, 0);
         for (long i = 0; i < nodes; i++)
-            (void)cu.cuGraphAddKernelNode(&node, graph, NULL, 0, &f);
+            (void)(i % 2 == 0 || how[0] == 'g' ? cu.cuGraphAddKernelNode(&node, graph, NULL, 0, &f)
+                                               : cu.cuGraphAddEmptyNode(&node, graph, NULL, 0));
         r = cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
     }
     for (long i = 0; r == 0 && i < times; i++) {
@@ -430,7 +158,7 @@ static void *in_thread(void *arg)
 {
     const struct job *j = arg;
     CUresult r = cu.cuCtxSetCurrent(context);
-    r = r != 0 ? r : allocate(&things[things_len], j->kind, j->bytes);
+    r = r != 0 ? r : worker_allocate(&things[things_len], j->kind, j->bytes);
     printf("%d %d\n", r, r == 0 ? things_len++ : -1);
     return NULL;
 }
@@ -510,7 +238,7 @@ static void command(const char *line)
     if (sscanf(line, "%15s", word) != 1)
         return;
     if (sscanf(line, "path %15s", word) == 1) {
-        by(word);
+        worker_by(word);
         printf("0\n");
     } else if (strcmp(word, "init") == 0)
         printf("%d\n", cu.cuInit(0));
@@ -526,18 +254,19 @@ static void command(const char *line)
     else if (sscanf(line, "reset %llu", &a) == 1)
         printf("%d\n", cu.cuDevicePrimaryCtxReset((int)a));
     else if (sscanf(line, "alloc %11s %llu", kind, &a) == 2 && things_len < THINGS) {
-        CUresult r = allocate(&things[things_len], kind, a);
+        CUresult r = worker_allocate(&things[things_len], kind, a);
         printf("%d %d\n", r, r == 0 ? things_len++ : -1);
     } else if (sscanf(line, "free %llu", &a) == 1 && a < (unsigned)things_len)
-        printf("%d\n", let_go(&things[a]));
+        printf("%d\n", worker_let_go(&things[a]));
     else if (strcmp(word, "info") == 0) {
         CUresult r = cu.cuMemGetInfo(&free_bytes, &total);
         printf("%d %zu %zu\n", r, free_bytes, total);
     } else if (sscanf(line, "total %llu", &a) == 1) {
         CUresult r = cu.cuDeviceTotalMem(&total, (int)a);
         printf("%d %zu\n", r, total);
-    } else if (sscanf(line, "graph %llu %llu %llu", &a, &b, &c) == 3)
-        printf("%d\n", launch("graph", a, (long)c, (long)b));
+    } else if (sscanf(line, "graph %llu %llu %llu", &a, &b, &c) == 3 ||
+               sscanf(line, "mixed %llu %llu %llu", &a, &b, &c) == 3)
+        printf("%d\n", launch(line, a, (long)c, (long)b));
     else if (sscanf(line, "%*s %llu %llu", &a, &b) == 2 &&
              (strcmp(word, "launch") == 0 || strcmp(word, "ex") == 0 || strcmp(word, "coop") == 0 ||
               strcmp(word, "old") == 0 || strcmp(word, "multi") == 0))
@@ -587,7 +316,7 @@ static void command(const char *line)
 int main(void)
 {
     char line[128];
-    by("link");
+    worker_by("link");
     while (fgets(line, sizeof line, stdin) != NULL) {
         command(line);
         fflush(stdout);

@@ -43,6 +43,10 @@ enum { EVENT_ECC = 2, EVENT_XID = 8 };
 struct nvmlMemory {
     unsigned long long total, free, used;
 };
+struct nvmlMemory_v2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
 struct nvmlPci {
     char busIdLegacy[16];
     unsigned domain, bus, device, pciDeviceId, pciSubSystemId;
@@ -68,6 +72,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, struct nvmlDevice **out);
 int nvmlDeviceGetUUID(struct nvmlDevice *d, char *out, unsigned size);
 int nvmlDeviceGetName(struct nvmlDevice *d, char *out, unsigned size);
 int nvmlDeviceGetMemoryInfo(struct nvmlDevice *d, struct nvmlMemory *out);
+int nvmlDeviceGetMemoryInfo_v2(struct nvmlDevice *d, struct nvmlMemory_v2 *out);
 int nvmlDeviceGetPciInfo_v3(struct nvmlDevice *d, struct nvmlPci *out);
 int nvmlDeviceGetMigMode(struct nvmlDevice *d, unsigned *current, unsigned *pending);
 int nvmlDeviceGetTopologyCommonAncestor(struct nvmlDevice *a, struct nvmlDevice *b, int *level);
@@ -341,6 +346,18 @@ int nvmlDeviceGetMemoryInfo(struct nvmlDevice *d, struct nvmlMemory *out)
 {
     int code = nvml_enter(__func__, d);
     *out = (struct nvmlMemory){.total = d->mib << 20, .free = d->mib << 20};
+    return code;
+}
+
+/* A sixteenth is the driver's own. */
+int nvmlDeviceGetMemoryInfo_v2(struct nvmlDevice *d, struct nvmlMemory_v2 *out)
+{
+    int code = nvml_enter(__func__, d);
+    unsigned long long total = d->mib << 20;
+    *out = (struct nvmlMemory_v2){.version = out->version,
+                                  .total = total,
+                                  .reserved = total / 16,
+                                  .free = total - total / 16};
     return code;
 }
 

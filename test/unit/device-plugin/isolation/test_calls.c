@@ -308,6 +308,60 @@ static void first_forms(void **state)
     expect_done();
 }
 
+/* ---- whose limit, and what is told of it ---- */
+
+/* Cards go by their uuid: in a container, or by CUDA_VISIBLE_DEVICES, they have other numbers. */
+static void limits_go_by_the_card_and_not_by_its_number(void **state)
+{
+    struct crew *c = *state;
+    static const char limits[] = "cosched-gpu-limits 1\n"
+                                 "card GPU-00000000-0000-4000-8000-000000000001 mib=64 percent=100 "
+                                 "context=0\n";
+    crew_write(c, "limits", limits, sizeof limits - 1);
+    struct worker w = crew_start(c, true);
+    crew_expect("begin", &w, "0", "init");
+    crew_expect("the first has no limit", &w, "0", "ctx 0");
+    crew_expect("the first has no limit", &w, "0 0", "alloc plain 134217728");
+    crew_expect("the first has no limit", &w, "0 1073741824", "total 0");
+    crew_expect("the second has", &w, "0 67108864", "total 1");
+    crew_expect("the second has", &w, "0", "ctx 1");
+    crew_expect("the second has", &w, "2 -1", "alloc plain 67108865");
+    crew_expect("the second has", &w, "0 1", "alloc plain 67108864");
+    crew_expect("the second has", &w, "0 0 67108864", "info");
+    crew_expect("so says NVML", &w, "0 16944988160 16944988160", "nvml 0");
+    crew_expect("so says NVML", &w, "0 0 67108864", "nvml 1");
+    expect_int("the driver counted", LIMIT, (int64_t)card_used(&c->judge, c->group, 1));
+    expect_int("ends well", 0, crew_stop(&w));
+    expect_done();
+}
+
+static void nvml_tells_the_share(void **state)
+{
+    const struct crew *c = *state;
+    char command[4 * CREW_PATH];
+    struct worker w = crew_begin(c);
+    crew_expect("some is used", &w, "0 0", "alloc plain 1048576");
+    assert_true(str_format(
+        command, sizeof command,
+        "LD_LIBRARY_PATH=%s/lib/alone LD_PRELOAD=%s/libcosched-gpu.so python3 -c '"
+        "import ctypes\n"
+        "class Two(ctypes.Structure):\n"
+        "    _fields_ = [(\"version\", ctypes.c_uint)] + [(n, ctypes.c_ulonglong) for n in "
+        "(\"total\", \"reserved\", \"free\", \"used\")]\n"
+        "n = ctypes.CDLL(\"libnvidia-ml.so.1\")\n"
+        "d, m, one = ctypes.c_void_p(), Two(version=0x2000028), (ctypes.c_ulonglong * 3)()\n"
+        "assert n.nvmlInit_v2() == 0 and n.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(d)) == 0\n"
+        "assert n.nvmlDeviceGetMemoryInfo_v2(d, ctypes.byref(m)) == 0\n"
+        "assert n.nvmlDeviceGetMemoryInfo(d, one) == 0\n"
+        "MIB = 1 << 20\n"
+        "assert [m.total, m.reserved, m.free, m.used] == [64 * MIB, 0, 63 * MIB, MIB], m.total\n"
+        "assert list(one) == [64 * MIB, 63 * MIB, MIB], list(one)'",
+        crew_build(), c->dir));
+    expect_int("both forms", 0, system(command));
+    expect_int("ends well", 0, crew_stop(&w));
+    expect_done();
+}
+
 /* libcudart does so with a driver that it does not like. */
 static void a_driver_that_is_let_go_and_loaded_again(void **state)
 {
@@ -339,6 +393,8 @@ int main(void)
         CASE(pools_and_streams_of_another_card),
         CASE(imported_memory_counts_once),
         CASE(first_forms),
+        CASE(limits_go_by_the_card_and_not_by_its_number),
+        CASE(nvml_tells_the_share),
         CASE(a_driver_that_is_let_go_and_loaded_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

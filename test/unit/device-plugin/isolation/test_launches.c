@@ -25,8 +25,9 @@ static void every_launch_is_charged(void **state)
     static const struct {
         const char *command;
         uint64_t launches;
-    } rows[] = {{"launch 0 7", 7}, {"ex 0 5", 5},        {"coop 0 3", 3},   {"old 0 6", 6},
-                {"multi 0 2", 4},  {"graph 0 20 2", 40}, {"graph 0 1 9", 9}};
+    } rows[] = {{"launch 0 7", 7},  {"ex 0 5", 5},         {"coop 0 3", 3},
+                {"old 0 6", 6},     {"multi 0 2", 4},      {"graph 0 20 2", 40},
+                {"graph 0 1 9", 9}, {"mixed 0 200 1", 100}};
     struct crew c;
     (void)state;
     crew_make(&c, NULL, 0, 0);
