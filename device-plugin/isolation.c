@@ -161,6 +161,14 @@ static const char *folder_of(const struct match_grant *g, struct arena *a)
     return arena_printf(a, SHARES_UNKNOWN "%s.0", g->ids_digest);
 }
 
+static uint64_t context_bytes(const struct isolation_config *c, const struct gpu_card *card)
+{
+    bool found = c->context_mib == 0 && c->contexts != NULL && card->index >= 0 &&
+                 card->index < GPU_CARDS_MAX;
+    int64_t mib = found ? atomic_load(&c->contexts[card->index]) : c->context_mib;
+    return (uint64_t)num_max(mib, 0) << 20;
+}
+
 static void dress_library(const struct isolation_config *c, const struct gpu_inventory *inv,
                           const struct match_grant *grant, struct arena *a, struct response *out)
 {
@@ -179,7 +187,7 @@ static void dress_library(const struct isolation_config *c, const struct gpu_inv
         if (!limits_uuid(card->uuid, strlen(card->uuid), l->uuid))
             continue; /* prepare_library refuses a plan that lacks a card */
         l->bytes = (uint64_t)grant->shares[i].gib << 30;
-        l->context_bytes = (uint64_t)c->context_mib << 20;
+        l->context_bytes = context_bytes(c, card);
         l->percent = grant->shares[i].percent > 0 && grant->shares[i].percent < INVENTORY_CORES
                          ? (uint32_t)grant->shares[i].percent
                          : INVENTORY_CORES;

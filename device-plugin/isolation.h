@@ -35,6 +35,8 @@ struct isolation_config {
     const char
         *only; /* --isolation=NAME: this engine and no other; NULL: the first that is there */
     const char *library; /* our own, where it is installed; NULL: none */
+    const _Atomic int32_t *
+        contexts; /* what was found out about each card's, by index; 0: not known. NULL: nothing is */
     int64_t context_mib; /* what the driver takes for each context; 0: it is not charged */
     const char
         *shares; /* the folder of containers' limits and regions, the same here and on the host */

@@ -22,6 +22,7 @@
 
 #include "device-plugin/agent.h"
 #include "device-plugin/checkpoint.h"
+#include "device-plugin/contexts.h"
 #include "device-plugin/hardware.h"
 #include "device-plugin/isolation/shares_metrics.h"
 #include "device-plugin/processors.h"
@@ -77,7 +78,8 @@ struct app {
     struct hardware *hardware;
     struct processors *processors;
     struct reflector *node_watch, *pod_watch;
-    char node_uid[64]; /* loop only */
+    _Atomic int32_t contexts[GPU_CARDS_MAX]; /* what a context takes of each card */
+    char node_uid[64];                       /* loop only */
     int status;
 };
 
@@ -243,12 +245,17 @@ static enum gpu_mode on_mode(void *arg)
     return agent_mode(app->agent, &switching);
 }
 
+static bool on_confined(void *arg)
+{
+    struct app *app = arg;
+    return str_eq(agent_engine(app->agent), ISOLATION_LIBRARY);
+}
+
 static bool on_timed(void *arg)
 {
     struct app *app = arg;
     bool switching;
-    return agent_mode(app->agent, &switching) == GPU_MODE_CORE_MEM &&
-           str_eq(agent_engine(app->agent), ISOLATION_LIBRARY);
+    return agent_mode(app->agent, &switching) == GPU_MODE_CORE_MEM && on_confined(app);
 }
 
 static void on_evict(void *arg, const char *ns, const char *name, const char *uid)
@@ -414,6 +421,7 @@ static int start_devices(struct app *app, struct error *err)
                                  .arg = app};
     runtime_apply(&app->runtime, &agent);
     agent.isolation.cgroup_mount = app->cpu.cgroup_mount;
+    agent.isolation.contexts = app->contexts;
     agent.isolation.cgroup_root = processors_cgroup_root(app->processors);
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
@@ -425,6 +433,11 @@ static int start_devices(struct app *app, struct error *err)
                                   .pod_used = on_pod_used,
                                   .mode = on_mode,
                                   .timed = on_timed,
+                                  .confined = on_confined,
+                                  .program = "/proc/self/exe",
+                                  .cuda_library = app->runtime.cuda_library,
+                                  .contexts =
+                                      app->runtime.context_bytes == 0 ? app->contexts : NULL,
                                   .evict = runtime_evicts(&app->runtime) ? on_evict : NULL,
                                   .state_dir = app->main.state_dir,
                                   .shares = app->runtime.shares,
@@ -545,6 +558,8 @@ int main(int argc, char **argv)
                                           {probes_option_rows, &app.probe},
                                           {log_option_rows, &app.log},
                                           {0}};
+    if (argc == 4 && str_eq(argv[1], CONTEXTS_PROBE)) /* a child of ours */
+        return contexts_probe(argv[2], argv[3]);
     loop_block_signals(); /* before gRPC starts its threads */
     slim_init();
     enum options_result parsed = options_parse(&settings_program, tables, argc, argv, NULL, &err);

@@ -192,6 +192,8 @@ void monitor_letter(struct monitor *m, const struct scan_letter *l)
         monitor_pods_look(m, l, now_ms);
         look_at_kubelet(m);
         monitor_time_wanted(m);
+        if (m->contexts != NULL)
+            contexts_look(m->contexts, l, m->config.hooks.confined(m->config.hooks.arg));
         break;
     case SCAN_EVENT:
         judge_event(m, &l->event, now_ms);
@@ -279,6 +281,8 @@ struct monitor *monitor_new(const struct monitor_config *c)
         sickfile_load(c->hooks.state_dir, &m->health);
     arena_init(&m->arena, 0);
     pthread_mutex_init(&m->lock, NULL);
+    if (c->hooks.contexts != NULL && c->hooks.confined != NULL)
+        m->contexts = contexts_new(c->hooks.program, c->hooks.cuda_library, c->hooks.contexts);
     monitor_metrics_init(m);
     return m;
 }
@@ -289,6 +293,7 @@ void monitor_free(struct monitor *m)
         return;
     loop_timer_cancel(m->config.loop, &m->watchdog);
     monitor_pods_free(m);
+    contexts_free(m->contexts);
     arena_deinit(&m->arena);
     pthread_mutex_destroy(&m->lock);
     free(m);

@@ -31,9 +31,14 @@ struct monitor_hooks {
     enum gpu_mode (*mode)(void *arg);
     /* Has the mode limits of time that our own library keeps? NULL: never. */
     bool (*timed)(void *arg);
+    /* Is our own library the engine in force? NULL: never. */
+    bool (*confined)(void *arg);
     /* A pod whose processes got past the library is to go. NULL: it is only told. */
     void (*evict)(void *arg, const char *ns, const char *name, const char *uid);
     void *arg;
+    const char *program, *cuda_library; /* this one, and the CUDA driver's library: see contexts */
+    _Atomic int32_t
+        *contexts;         /* what a context takes of each card, found out here; NULL: it is not */
     const char *state_dir; /* where sick cards are remembered; NULL: nowhere. Borrowed. */
     const char
         *shares; /* folders of containers with our own library, swept here; NULL: none. Borrowed. */

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "device-plugin/contexts.h"
 #include "device-plugin/health.h"
 #include "device-plugin/monitor.h"
 #include "device-plugin/usage.h"
@@ -46,6 +47,7 @@ struct monitor_xid {
 struct monitor {
     struct monitor_config config;
     struct scan *scan;
+    struct contexts *contexts; /* NULL: none */
     struct loop_timer watchdog;
     bool hung;
     int32_t hung_card;

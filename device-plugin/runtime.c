@@ -39,8 +39,14 @@ const struct option_row runtime_option_rows[] = {
      .max = INT64_C(64) << 30,
      .meta = "SIZE",
      .help =
-         "With our own library: what the driver takes of a card for each context (what nvidia-smi shows for a CUDA program that has allocated nothing). It is charged to the "
-         "container, as on a card of its own. 0: not charged, and the audit allows 512 MiB for each process."},
+         "With our own library: what the driver takes of a card for each context, charged to the container as on a card of its own. 0: it is found out, by a process of our own that "
+         "makes a context on each card once and by what NVML says of that process; where that fails contexts are not charged, and the audit allows 512 MiB for each process."},
+    {.name = "cuda-library",
+     .kind = OPTION_STRING,
+     .offset = OFFSET(cuda_library),
+     .fallback = "libcuda.so.1",
+     .meta = "FILE",
+     .help = "The CUDA driver's library, by name or by path, for that process."},
     {.name = "enforce",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(enforce),

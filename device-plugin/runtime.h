@@ -10,7 +10,7 @@
 
 struct runtime_options { /* rows: runtime_option_rows */
     int isolation;       /* auto, none, or an engine */
-    const char *library, *shares;
+    const char *library, *shares, *cuda_library;
     int64_t context_bytes;
     int enforce; /* report, evict */
     const char *mps_control, *mps_pipe, *mps_log, *mps_shm, *cgpu_dir;

@@ -116,11 +116,11 @@ def window(cards, seconds=5):
 class Library(Nodes):
     """A simulated node with one card, which the fake NVML and the fake CUDA driver both show; processes are put into pods by files like those of /proc."""
 
-    def __init__(self, suite, name, mode, *args):
+    def __init__(self, suite, name, mode, *args, context=0):
         self.place = tempfile.mkdtemp(prefix="ci", dir="/tmp")
         suite.stack.callback(shutil.rmtree, self.place)
         self.name, self.simulated, self.port = name, os.path.join(self.place, "cards"), free_port()
-        subprocess.run([os.path.join(BUILD, "test/fake/cuda_cards"), self.simulated, "15360"], check=True)
+        subprocess.run([os.path.join(BUILD, "test/fake/cuda_cards"), self.simulated, "15360", str(context)], check=True)
         self.cards = Cards(suite, *self.lines())
         os.mkdir(f"{self.place}/proc")
         more = ["--backend=nvml", f"--nvml-library={BUILD}/lib/libnvidia-ml.so.1", f"--proc={self.place}/proc", "--scan-interval=200ms", "--publish-interval=500ms",
@@ -132,7 +132,8 @@ class Library(Nodes):
 
     def run(self):
         self.program = self.suite.program("cosched-local", "nodes", f"--kubeconfig={self.cluster.kubeconfig}", f"--nodes={self.file}",
-                                          f"--state-dir={self.directory}", env={"COSCHED_FAKE_NVML": self.cards.path})
+                                          f"--state-dir={self.directory}",
+                                          env={"COSCHED_FAKE_NVML": self.cards.path, "COSCHED_FAKE_CUDA": self.simulated, "COSCHED_FAKE_CUDA_GROUP": "7"})
         self.program.wait_output("^nodes are running")
 
     def process(self, pod, group, preloaded=True):
@@ -223,6 +224,26 @@ def bypassed(suite):
     wait_until(lambda: [p["metadata"]["name"] for p in c.pods(ns)] == ["honest"], "the pod is evicted")
     check_equal(c.events(ns, "honest", "GpuIsolationBypassed"), [], "the honest one is left alone")
     check_equal(c.pod(ns, "honest")["status"]["phase"], "Running", "and goes on")
+
+
+@case("what a context takes of a card is found out from the driver, by a process that makes one and goes, and is charged to containers as on a card of their own")
+def contexts_are_charged(suite):
+    c, ns = suite.cluster, suite.namespace()
+    nodes = Library(suite, "context-1", "cgpu", f"--cuda-library={BUILD}/lib/libcuda.so.1", context=312)
+    suite.scheduler()
+    nodes.offers("context-1", mem=15, count=1)
+    wait_until(lambda: 'msg="what a context takes of a card" card=0 mib=312' in nodes.plugin_log("context-1"), "it is known")
+    memory_pod(c, ns, "charged", 2, "context-1")
+    pod = wait_pod(c, ns, "charged")
+    with open(f"{nodes.place}/shares/{pod['metadata']['uid']}.0/limits", encoding="ascii") as f:
+        check_equal(f.read(), f"cosched-gpu-limits 1\ncard {nodes.uuids('context-1')['0']} mib=2048 percent=100 context=312\n", "its limits")
+    p, left = nodes.process(pod, 0), 2 * GIB - (312 << 20)
+    check_equal(p.ask("info"), f"0 {left} {2 * GIB}", "its context is charged")
+    check_equal((p.ask(f"alloc plain {left + 1}"), p.ask(f"alloc plain {left}")), ("2 -1", "0 0"), "the rest is its own, and no byte more")
+    check_equal(subprocess.run([os.path.join(BUILD, "test/fake/cuda_cards"), nodes.simulated], check=True, capture_output=True, text=True).stdout.split("\n")[:2],
+                [f"0 {2 * GIB} {2 * GIB}", f"7 0 {312 << 20}"], "the driver counts exactly the share, and our own process is gone")
+    wait_until(lambda: metric(nodes.port, "pod_used_mib", pod="charged") == 2048, "which is what NVML tells")
+    check_equal(metric(nodes.port, "pod_over_mib", pod="charged"), 0, "nothing is beyond the share")
 
 
 # ---- the kernel ----
