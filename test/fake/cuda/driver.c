@@ -25,7 +25,8 @@ static _Thread_local CUcontext pushed[STACK];
 static _Thread_local int pushed_len;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct driver_block *blocks[BUCKETS];
-static struct CUctx_st primary[CARD_COUNT];
+static struct CUctx_st primary[CARD_COUNT] = {{.device = 0, .primary = true},
+                                              {.device = 1, .primary = true}};
 static int retained[CARD_COUNT];
 static bool started, orphaned;
 static uint64_t next_address = 0x7f0000000000;
@@ -300,7 +301,6 @@ EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     else
         retained[device]++;
-    primary[device] = (struct CUctx_st){.device = device, .primary = true};
     *out = &primary[device];
     driver_unlock();
     return r;

@@ -46,8 +46,10 @@ static CUcontext context;
 
 static void random_work(size_t bytes, int seconds, uint64_t x)
 {
-    static const char *const kinds[] = {"plain", "managed", "create", "map",
-                                        "array", "async",   "pitch"};
+    static const char *const kinds[] = {"plain", "managed", "create",  "map",   "array",
+                                        "async", "pitch",   "ownpool", "graph", "mipmap",
+                                        "old",   "pool",    "oldarray"};
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
     long got = 0, refused = 0;
     struct timespec now, end;
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -55,7 +57,8 @@ static void random_work(size_t bytes, int seconds, uint64_t x)
     do {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         if (things_len < 8 && x % 3 != 0) {
-            CUresult r = worker_allocate(&things[things_len], kinds[x / 8 % 7], 1 + x / 64 % bytes);
+            CUresult r =
+                worker_allocate(&things[things_len], kinds[x / 8 % KINDS], 1 + x / 64 % bytes);
             things_len += r == 0;
             got += r == 0;
             refused += r == CUDA_ERROR_OUT_OF_MEMORY;
