@@ -213,9 +213,9 @@ test-arm64: | $(call deps,arm64) $(call deps,test) ## walk-throughs on cosched-l
 	@test/tools/run-foreign $(BUILD)/$(VARIANT) $(BUILD)/$(VARIANT)-arm64 $(BUILD)/sysroot-arm64 $(or $(ARGS),--filter 'suite_nodes|suite_hardware')
 
 .PHONY: krew
-krew: $(B)/bin/kubectl-inspect-cgpu ## kubectl-inspect-cgpu as an archive and a krew manifest, to be downloaded from KREW_URI
+krew: $(B)/bin/kubectl-inspect-cgpu ## kubectl-inspect-cgpu as an archive and a krew manifest in build/krew, to be downloaded from KREW_URI
 	$(if $(KREW_URI),,$(error KREW_URI says where the archive will be downloaded from))
-	@deploy/krew $(B) $(B)/krew $(KREW_URI) $(ARCH)
+	@deploy/krew $(B) $(BUILD)/krew '$(KREW_URI)' $(ARCH)
 
 .PHONY: manifests
 manifests: $(BINS) ## deploy/manifests and the chart's schema, from deploy/chart and the programs' options
