@@ -20,7 +20,14 @@ static void check_cpus(struct look *l)
             continue;
         json *limit = look_amount(c.value, "limits", "cpu");
         int64_t cpus = 0;
-        if (!limit)
+        /* The scheduler does not bind such a sidecar; often it is another webhook's, and the pod's author cannot help it. */
+        if (!limit && str_eq(c.list, look_container_lists[1]))
+            look_warn(
+                l,
+                "spec.%s[%zu].resources.limits.cpu: is missing, so this sidecar is not pinned "
+                "(" NAME_ANN_CPUSET_SCHEDULER "); write how many CPUs it shall have",
+                c.list, c.index);
+        else if (!limit)
             look_refuse(l,
                         "spec.%s[%zu].resources.limits.cpu: is missing; " NAME_ANN_CPUSET_SCHEDULER
                         " pins whole CPUs: write how many",

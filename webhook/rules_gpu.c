@@ -319,13 +319,15 @@ static void check_parts(struct look *l, int64_t cards)
                         " in equal whole parts; write a multiple of %lld",
                         look_amount_path(l, &c, list, NAME_RES_GPU_MEM), (long long)gib,
                         (long long)cards, (long long)cards);
-        if (c.init && cards > 1)
-            look_refuse(
-                l,
-                "%s: %lld GiB in an init container cannot be spread over %lld cards, because "
-                "the kubelet hands them on in any order; write it in spec.containers, or label " NAME_RES_GPU_COUNT
-                " 1",
-                look_amount_path(l, &c, list, NAME_RES_GPU_MEM), (long long)gib, (long long)cards);
+        if (cards == 1 || str_eq(c.list, look_container_lists[0]))
+            continue;
+        /* The scheduler claims one card for a pod with memory in any of them. */
+        look_refuse(l,
+                    "%s: %lld GiB in %s cannot be spread over %lld cards%s; write it in "
+                    "spec.containers, or label " NAME_RES_GPU_COUNT " 1",
+                    look_amount_path(l, &c, list, NAME_RES_GPU_MEM), (long long)gib,
+                    c.init ? "an init container" : "a sidecar", (long long)cards,
+                    c.init ? ", because the kubelet hands them on in any order" : "");
     }
 }
 
