@@ -307,14 +307,15 @@ static void time_is_measured(void **state)
     expect_int("nothing more", 5711, (int64_t)c.measured_ns);
     expect_int("but looked at", (int64_t)now + 1000, (int64_t)c.measured_at_ns);
     measured(&f, busy, 5, false, now + 2000);
+    c = read_card(f.region);
     expect_int("a card that does not tell is not written to", (int64_t)now + 1000,
-               (int64_t)read_card(f.region).measured_at_ns);
+               (int64_t)c.measured_at_ns);
     give_folder(&f, "uid-trainer.1", 100, 0);
     measured(&f, busy, 5, true, now + 3000);
-    expect_int("with two containers only the mounts tell", 5711 + 5700,
-               (int64_t)read_card(f.region).measured_ns);
-    expect_int("a container that may have all is left alone", 0,
-               (int64_t)read_card(second).measured_at_ns);
+    c = read_card(f.region);
+    expect_int("with two containers only the mounts tell", 5711 + 5700, (int64_t)c.measured_ns);
+    c = read_card(second);
+    expect_int("a container that may have all is left alone", 0, (int64_t)c.measured_at_ns);
     expect_int("nothing to say", 0, events);
     end(&f);
 }
