@@ -82,6 +82,9 @@ void monitor_pod_put(struct monitor *m, const struct pod *p)
                 (resources_get(&p->request, NAME_RES_GPU_MEM, NULL) > 0 ||
                  resources_get(&p->request, NAME_RES_GPU, NULL) > 0 ||
                  resources_get(&p->request, NAME_RES_NVIDIA_GPU, NULL) > 0);
+    /* A version that cannot be read says nothing new: what is known stays, and so do the limits of its containers. */
+    if (p->unreadable != NULL && find(m, p->key) < m->pods_len)
+        return;
     if (!ours) {
         monitor_pod_delete(m, p->key);
         return;
@@ -103,6 +106,14 @@ void monitor_pod_delete(struct monitor *m, const char *key)
     pthread_mutex_unlock(&m->lock);
 }
 
+static bool is_unreadable(struct pod *const *pods, size_t len, const struct monitor_pod *p)
+{
+    for (size_t i = 0; i < len; i++)
+        if (pods[i]->unreadable != NULL && str_eq(pods[i]->key, p->key))
+            return str_eq(pods[i]->uid, p->uid);
+    return false;
+}
+
 void monitor_pods_reset(struct monitor *m, struct pod *const *pods, size_t len)
 {
     struct monitor_pod **gone = NULL;
@@ -119,6 +130,10 @@ void monitor_pods_reset(struct monitor *m, struct pod *const *pods, size_t len)
     /* Verdicts stay with those that are still there. */
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < n; i++) {
+        if (is_unreadable(pods, len, gone[i])) {
+            put_at(m, find(m, gone[i]->key), gone[i]);
+            continue;
+        }
         size_t at = find(m, gone[i]->key);
         if (at < m->pods_len && str_eq(m->pods[at]->uid, gone[i]->uid)) {
             m->pods[at]->usage = gone[i]->usage;

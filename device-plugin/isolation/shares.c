@@ -347,7 +347,8 @@ size_t shares_sweep(const char *base, int64_t keep_ms, bool (*alive)(void *arg, 
             !str_format(uid, sizeof uid, "%.*s", (int)(dot - e->d_name), e->d_name) ||
             !str_format(dir, sizeof dir, "%s/%s", base, e->d_name))
             continue;
-        if (!alive(arg, uid) && is_old(dir, keep_ms))
+        bool unknown = str_starts(e->d_name, SHARES_UNKNOWN);
+        if (!alive(arg, uid) && is_old(dir, unknown ? SHARES_KEEP_UNKNOWN_MS : keep_ms))
             n += remove_folder(dir);
     }
     if (d != NULL)

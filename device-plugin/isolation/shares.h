@@ -31,6 +31,9 @@ enum {
     SHARES_KEEP_MS = 10 * 60 * 1000, /* a folder whose pod is not known is left alone so long */
     SHARES_CONTAINERS_MAX = 1024,
 };
+/* The folder of a container whose pod was not known when it was admitted has no name by which its end could be seen; taken away too early it would leave the container
+ * without limits, and without a start when it begins again. */
+#define SHARES_KEEP_UNKNOWN_MS (INT64_C(30) * 24 * 3600 * 1000)
 
 /* What must be there before a container starts. */
 struct shares_plan {

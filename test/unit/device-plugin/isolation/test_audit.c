@@ -202,6 +202,17 @@ static void loose_processes(void **state)
     looks(&f, 3, 4);
     expect_int("and again after it was well", 2, events);
     expect_int("nobody is evicted unless asked for", 0, evictions);
+    f.pod->unreadable = "a field of tomorrow";
+    monitor_pod_put(f.monitor, f.pod);
+    expect_true("a version that cannot be read changes nothing",
+                metric("pod_loose_processes{namespace=\"default\",pod=\"trainer\"} 2\n"));
+    monitor_pods_reset(f.monitor, &f.pod, 1);
+    looks(&f, 1, 4);
+    expect_true("nor in a list of all",
+                metric("pod_loose_processes{namespace=\"default\",pod=\"trainer\"} 2\n"));
+    monitor_pods_reset(f.monitor, NULL, 0);
+    expect_true("one that is not there any more is forgotten", !metric("pod_loose_processes{"));
+    f.pod->unreadable = NULL;
     regionfile_detach(&one);
     regionfile_detach(&two);
     end(&f);

@@ -281,9 +281,13 @@ static void swept(void **state)
     f->plan.folder = "unknown-0123.0";
     prepare(f);
     expect_int("all are young", 0, (int64_t)shares_sweep(f->base, 60 * 1000, is_first, NULL));
-    expect_int("two pods are not here any more", 2,
-               (int64_t)shares_sweep(f->base, 0, is_first, NULL));
+    expect_int("a pod is not here any more", 1, (int64_t)shares_sweep(f->base, 0, is_first, NULL));
     expect_true("one is", inode(f, UID ".0/limits") != 0);
+    expect_true("of one nobody knows", inode(f, "unknown-0123.0/limits") != 0);
+    char dir[CREW_PATH];
+    (void)str_format(dir, sizeof dir, "%s/unknown-0123.0", f->base);
+    assert_int_equal(0, utimensat(AT_FDCWD, dir, (const struct timespec[2]){{0}, {0}}, 0));
+    expect_int("but not for ever", 1, (int64_t)shares_sweep(f->base, 0, is_first, NULL));
     expect_int("nothing is left to do", 0, (int64_t)shares_sweep(f->base, 0, is_first, NULL));
     expect_int("no folder at all", 0,
                (int64_t)shares_sweep("/nonexistent/shares", 0, is_first, NULL));
