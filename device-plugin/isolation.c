@@ -201,6 +201,19 @@ static void dress_library(const struct isolation_config *c, const struct gpu_inv
     response_mount(out, a, SHARES_PRELOAD, arena_printf(a, "%s/ld.so.preload", c->shares), true);
 }
 
+static int complete_library(const struct isolation_config *c, const struct match_listed *l,
+                            const struct match_listed_container *held, struct arena *a,
+                            struct error *err)
+{
+    const struct inventory_ids *memory = &held->held[MODE_GPU_MEM];
+    size_t percent = held->held[MODE_GPU_CORE].len;
+    if (memory->len == 0)
+        return 0;
+    return shares_complete(c->shares,
+                           arena_printf(a, SHARES_UNKNOWN "%s.0", match_digest(memory, a)), l->ns,
+                           l->name, held->name, percent < 100 ? (uint32_t)percent : 100, err);
+}
+
 static int prepare_library(const struct isolation_config *c, const struct shares_plan *share,
                            struct error *err)
 {
@@ -237,7 +250,8 @@ static const struct isolation_engine engines[] = {
      .modes = 1u << GPU_MODE_CGPU | 1u << GPU_MODE_CORE_MEM,
      .check = check_library,
      .dress = dress_library,
-     .prepare = prepare_library},
+     .prepare = prepare_library,
+     .complete = complete_library},
 };
 
 const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,

@@ -54,6 +54,9 @@ struct isolation_engine {
     /* Makes what out->share says, before the container starts. May write files. NULL: there is nothing to make. */
     int (*prepare)(const struct isolation_config *c, const struct shares_plan *share,
                    struct error *err);
+    /* Right before a container starts that may have been answered for before its pod was known: what it holds in all. NULL: nothing. */
+    int (*complete)(const struct isolation_config *c, const struct match_listed *l,
+                    const struct match_listed_container *held, struct arena *a, struct error *err);
     /* Right before a container of the pod starts. -1: it must not. NULL: there is nothing to do. */
     int (*start)(const struct isolation_config *c, const struct gpu_inventory *inv,
                  const struct pod *p, const struct claim *claim, struct error *err);

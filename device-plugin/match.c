@@ -473,8 +473,8 @@ int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const
     return 0;
 }
 
-/* A name for these ids, in any order (the sum of their FNV-1a hashes). */
-static const char *digest(const struct inventory_ids *ids, struct arena *a)
+/* The sum of their FNV-1a hashes. */
+const char *match_digest(const struct inventory_ids *ids, struct arena *a)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < ids->len; i++) {
@@ -510,7 +510,7 @@ int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
         return 0;
     }
     int64_t n = (int64_t)ids->len;
-    out->ids_digest = digest(ids, a);
+    out->ids_digest = match_digest(ids, a);
     out->shares = arena_new(a, struct match_share, 1);
     out->shares_len = 1;
     out->shares[0] = (struct match_share){.card = (size_t)first,

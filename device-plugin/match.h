@@ -66,6 +66,8 @@ bool match_asks(const struct match_listed *l, const struct pod *p, enum mode_res
  * answered before. ERROR_NOT_FOUND: none of the known pods is the one. */
 int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
                   struct match_subject *out, struct error *err);
+/* A name for these ids, in any order. In a. */
+const char *match_digest(const struct inventory_ids *ids, struct arena *a);
 /* The same ids, in any order? */
 bool match_same_ids(const struct inventory_ids *x, const struct inventory_ids *y);
 /* Does an ordinary init container of the pod ask for one of the resources (a bit set)? */

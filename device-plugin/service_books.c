@@ -176,6 +176,16 @@ static int check_one_card(const struct service *s, const struct match_listed *l,
     return 0;
 }
 
+static int complete(const struct service *s, const struct match_listed *l, const char *container,
+                    struct arena *a, struct error *err)
+{
+    const struct isolation_engine *e = s->answer.engine;
+    for (size_t i = 0; e != NULL && e->complete != NULL && i < l->containers_len; i++)
+        if (str_eq(l->containers[i].name, container))
+            return e->complete(s->answer.isolation, l, &l->containers[i], a, err);
+    return 0;
+}
+
 /* By the checkpoint: an ordinary init container is in no list. Under the lock. */
 static const struct pod *initial(struct request *q, const struct checkpoint *c,
                                  const struct inventory_ids *ids)
@@ -243,6 +253,8 @@ int service_verify(struct request *q, const struct inventory_ids *ids, struct er
     if (p != NULL && (p->terminating || pod_is_finished(p)))
         p = NULL; /* perhaps a namesake of the one that starts */
     result = holder != NULL ? check_one_card(s, holder, container, err) : 0;
+    if (result == 0 && holder != NULL)
+        result = complete(s, holder, container, &q->arena, err);
     if (result == 0)
         result = start_held(s, p, &q->arena, err);
     if (result < 0 && s->hooks.refused != NULL)

@@ -104,20 +104,46 @@ static int link_library(const char *base, const char *dir, struct error *err)
     return link(from, to) == 0 ? 0 : error_errno(err, errno, "%s", to);
 }
 
+static int write_limits(const char *dir, const struct limits *l, const char *ns, const char *pod,
+                        const char *container, struct error *err)
+{
+    char text[LIMITS_BYTES_MAX], owner[SHARES_TEXT];
+    size_t n = limits_print(l, text, sizeof text);
+    if (!str_format(owner, sizeof owner, "%s %s %s", ns, pod, container))
+        owner[0] = '\0'; /* names that long cannot be; the figures would have none */
+    if (statefile_write(dir, "limits", text, n, err) < 0)
+        return -1;
+    return statefile_write(dir, "owner", owner, strlen(owner), err);
+}
+
+int shares_complete(const char *base, const char *folder, const char *ns, const char *pod,
+                    const char *container, uint32_t percent, struct error *err)
+{
+    char dir[PATH_MAX];
+    struct limits l;
+    struct stat st;
+    if (!str_format(dir, sizeof dir, "%s/%s", base, folder) || stat(dir, &st) < 0)
+        return 0;
+    if (!read_limits(dir, &l))
+        return error_set(err, ERROR_INVALID, "isolation of GPU time: %s/limits cannot be read",
+                         dir);
+    for (uint32_t i = 0; i < l.len; i++)
+        l.cards[i].percent = percent > 0 && percent < 100 ? percent : 100;
+    return write_limits(dir, &l, ns, pod, container, err) < 0
+               ? error_wrap(err, "isolation of GPU time")
+               : 0;
+}
+
 int shares_prepare(const char *library, const struct shares_plan *plan, struct error *err)
 {
-    char dir[PATH_MAX], text[LIMITS_BYTES_MAX], owner[SHARES_TEXT];
+    char dir[PATH_MAX];
     if (!str_format(dir, sizeof dir, "%s/%s", plan->base, plan->folder))
         return error_set(err, ERROR_INVALID, "%s: too long", plan->base);
     if (keep_common(library, plan->base, err) < 0)
         return error_wrap(err, "isolation of GPU memory");
     if (mkdir(dir, 0755) < 0 && errno != EEXIST)
         return error_errno(err, errno, "isolation of GPU memory: %s", dir);
-    size_t n = limits_print(&plan->limits, text, sizeof text);
-    if (!str_format(owner, sizeof owner, "%s %s %s", plan->ns, plan->pod, plan->container))
-        owner[0] = '\0'; /* names that long cannot be; the figures would have none */
-    if (statefile_write(dir, "limits", text, n, err) < 0 ||
-        statefile_write(dir, "owner", owner, strlen(owner), err) < 0 ||
+    if (write_limits(dir, &plan->limits, plan->ns, plan->pod, plan->container, err) < 0 ||
         write_region(dir, plan->limits.len, err) < 0 || link_library(plan->base, dir, err) < 0)
         return error_wrap(err, "isolation of GPU memory");
     return 0;

@@ -48,6 +48,11 @@ int shares_check(const char *library, const char *base, struct error *err);
 /* Makes the folder, its region empty; the library is copied to where containers can have it, if it is another than before. */
 int shares_prepare(const char *library, const struct shares_plan *plan, struct error *err);
 
+/* A container that was admitted before its pod was known has its folder by the ids of its memory, and was given all of the card's time: now that all is known it is written down. There may
+ * be no such folder: then its pod was known. Before it starts. */
+int shares_complete(const char *base, const char *folder, const char *ns, const char *pod,
+                    const char *container, uint32_t percent, struct error *err);
+
 /* One card of one container, as its region tells. */
 struct shares_look {
     const char *folder, *ns, *pod, *container;

@@ -404,6 +404,61 @@ static void the_daemon_is_supervised(void **state)
     expect_done();
 }
 
+/* Two Allocates of a container whose pod nobody knows: each says what its own ids are. Before its start all are known. */
+static void a_pod_that_is_not_known(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = ERROR_INIT;
+    struct match_grant grant;
+    struct response r = {0};
+    char library[SCRATCH_PATH * 2], limits[SCRATCH_PATH * 2];
+    const char *build = getenv("BUILD_DIR");
+    (void)str_format(library, sizeof library, "%s/lib/libcosched-gpu.so",
+                     build != NULL ? build : "build/asan");
+    f->inv.cards[1].uuid = "GPU-00000000-0000-4000-8000-000000000001";
+    f->config.library = library;
+    f->config.shares = f->cgroups; /* any folder that is removed with all in it */
+    const struct isolation_engine *e = isolation_find(&f->config, GPU_MODE_CORE_MEM, &f->inv, &err);
+    assert_non_null(e);
+    struct inventory_devices all;
+    struct match_listed_container held = {.name = "main"};
+    const struct match_listed l = {.ns = "team", .name = "stranger", .key = "team/stranger"};
+    for (int i = 0; i < 2; i++) {
+        enum mode_resource resource = i == 0 ? MODE_GPU_MEM : MODE_GPU_CORE;
+        size_t want = i == 0 ? 2 : 30;
+        struct inventory_ids *ids = &held.held[resource];
+        inventory_devices(&f->inv, resource, NULL, &f->a, &all);
+        ids->items = arena_new(&f->a, const char *, want);
+        for (size_t k = 0; k < all.len && ids->len < want; k++)
+            if (inventory_find(&f->inv, resource, all.items[k].id) == 1)
+                ids->items[ids->len++] = all.items[k].id;
+        assert_int_equal(want, ids->len);
+        assert_int_equal(0, match_grant_ids(&f->inv, resource, ids, &f->a, &grant, &err));
+        r = (struct response){0};
+        e->dress(&f->config, &f->inv, &grant, &f->a, &r);
+        if (i == 0 && e->prepare(&f->config, r.share, &err) < 0)
+            fail_msg("%s", err.text);
+        expect_int("only memory has a folder", i == 0, r.share != NULL);
+    }
+    const char *folder =
+        arena_printf(&f->a, "unknown-%s.0", match_digest(&held.held[MODE_GPU_MEM], &f->a));
+    (void)str_format(limits, sizeof limits, "%s", got(f, folder, "limits"));
+    expect_str(
+        "at first",
+        "cosched-gpu-limits 1\ncard GPU-00000000-0000-4000-8000-000000000001 mib=2048 percent=100 context=0\n",
+        limits);
+    expect_int("before it starts", 0, e->complete(&f->config, &l, &held, &f->a, &err));
+    expect_str(
+        "its part of the time, too",
+        "cosched-gpu-limits 1\ncard GPU-00000000-0000-4000-8000-000000000001 mib=2048 percent=30 context=0\n",
+        got(f, folder, "limits"));
+    expect_str("and whose it is", "team stranger main", got(f, folder, "owner"));
+    held.held[MODE_GPU_MEM].len = 1;
+    expect_int("one whose pod was known has no such folder", 0,
+               e->complete(&f->config, &l, &held, &f->a, &err));
+    expect_done();
+}
+
 /* ---- the kernel ---- */
 
 static void memories_of_cards(void **state)
@@ -525,6 +580,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_containers_get, setup, teardown),
         cmocka_unit_test_setup_teardown(how_the_runtime_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(the_daemon_is_supervised, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_pod_that_is_not_known, setup, teardown),
         cmocka_unit_test(memories_of_cards),
         cmocka_unit_test_setup_teardown(the_kernel_must_list_every_card, setup, teardown),
         cmocka_unit_test_setup_teardown(the_kernel_holds_pods_and_containers, setup, teardown),
