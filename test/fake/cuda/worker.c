@@ -18,6 +18,8 @@
  *   share NUMBER PATH | open PATH | close    writes a handle of IPC for others; uses one, and lets go of it
  *   export NUMBER | import PID FD | drop     the same for physical memory, by a file descriptor
  *   thread KIND BYTES     alloc by another thread
+ *   threads COUNT TIMES SEED     that many threads take and let go the primary context, allocate and free at random, in contexts of their own
+ *                         too; answers how many were refused
  *   bench alloc|launch TIMES     nanoseconds of CPU time for each
  *   random BYTES SECONDS SEED    allocates and frees at random; answers how often it got memory
  *   fork                  the rest is done by a child; this process waits for it
@@ -31,6 +33,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +47,13 @@ static struct thing things[THINGS];
 static int things_len;
 static CUcontext context;
 
+static const char *const kinds[] = {"plain", "managed", "create",  "map",   "array",
+                                    "async", "pitch",   "ownpool", "graph", "mipmap",
+                                    "old",   "pool",    "oldarray"};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
 static void random_work(size_t bytes, int seconds, uint64_t x)
 {
-    static const char *const kinds[] = {"plain", "managed", "create",  "map",   "array",
-                                        "async", "pitch",   "ownpool", "graph", "mipmap",
-                                        "old",   "pool",    "oldarray"};
-    enum { KINDS = sizeof kinds / sizeof kinds[0] };
     long got = 0, refused = 0;
     struct timespec now, end;
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -77,6 +81,56 @@ static void random_work(size_t bytes, int seconds, uint64_t x)
     while (things_len > 0)
         (void)worker_let_go(&things[--things_len]);
     printf("%ld %ld\n", got, refused);
+}
+
+struct crowd {
+    uint64_t seed;
+    long times;
+    atomic_int *refused, *failed;
+};
+
+static void *in_crowd(void *arg)
+{
+    const struct crowd *w = arg;
+    uint64_t x = w->seed;
+    for (long i = 0; i < w->times; i++) {
+        CUcontext c, own;
+        struct thing held[4];
+        CUresult r = cu.cuDevicePrimaryCtxRetain(&c, 0);
+        atomic_fetch_add(w->refused, r == CUDA_ERROR_OUT_OF_MEMORY);
+        if (r != 0)
+            continue;
+        (void)cu.cuCtxSetCurrent(c);
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        bool inner = x % 4 == 0 && cu.cuCtxCreate(&own, 0, 0) == 0;
+        int n = 0;
+        for (int k = 0; k < 4; k++) {
+            r = worker_allocate(&held[n], kinds[(x >> (8 * k)) % KINDS], 1 + x % (6 << 20));
+            n += r == 0;
+            atomic_fetch_add(w->refused, r == CUDA_ERROR_OUT_OF_MEMORY);
+            atomic_fetch_add(w->failed, r != 0 && r != CUDA_ERROR_OUT_OF_MEMORY);
+        }
+        for (int k = 0; k < n; k++)
+            atomic_fetch_add(w->failed, worker_let_go(&held[k]) != 0);
+        atomic_fetch_add(w->failed, inner && cu.cuCtxDestroy(own) != 0);
+        atomic_fetch_add(w->failed, cu.cuDevicePrimaryCtxRelease(0) != 0);
+    }
+    return NULL;
+}
+
+static void crowd(unsigned count, long times, uint64_t seed)
+{
+    enum { MOST = 16 };
+    pthread_t threads[MOST];
+    struct crowd work[MOST];
+    atomic_int refused = 0, failed = 0;
+    for (unsigned i = 0; i < count && i < MOST; i++) {
+        work[i] = (struct crowd){seed * 7919 + i + 1, times, &refused, &failed};
+        pthread_create(&threads[i], NULL, in_crowd, &work[i]);
+    }
+    for (unsigned i = 0; i < count && i < MOST; i++)
+        pthread_join(threads[i], NULL);
+    printf("%d %d\n", failed, refused);
 }
 
 static CUresult launch(const char *how, uint64_t ns, long times, long nodes)
@@ -284,6 +338,8 @@ static void command(const char *line)
     } else if (shared(line) || replaced(line)) {
     } else if (sscanf(line, "random %llu %llu %llu", &a, &b, &c) == 3)
         random_work(a, (int)b, c | 1);
+    else if (sscanf(line, "threads %llu %llu %llu", &a, &b, &c) == 3)
+        crowd((unsigned)a, (long)b, c);
     else if (sscanf(line, "thread %11s %llu", kind, &a) == 2) {
         struct job j = {.bytes = a};
         pthread_t t;

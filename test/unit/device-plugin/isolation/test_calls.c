@@ -208,6 +208,35 @@ static void many_at_once(void **state)
     expect_done();
 }
 
+/* Threads of several processes that do everything at once: the books are right when they have ended, and the limit was never passed. */
+static void many_threads(void **state)
+{
+    struct crew *c = *state;
+    enum { PROCESSES = 3 };
+    struct worker w[PROCESSES];
+    char line[CREW_LINE];
+    crew_end(c);
+    crew_make(c, NULL, 0, MIB);
+    crew_limit(c, LIMIT_MIB, 100, 1);
+    uint64_t seed = (uint64_t)getpid();
+    print_message("seed %llu\n", (unsigned long long)seed);
+    for (int i = 0; i < PROCESSES; i++) {
+        w[i] = crew_start(c, true);
+        crew_expect("begin", &w[i], "0", "init");
+        fprintf(w[i].to, "threads 6 60 %llu\n", (unsigned long long)seed + (unsigned)i);
+        fflush(w[i].to);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        expect_true("an answer", fgets(line, sizeof line, w[i].from) != NULL);
+        expect_true("nothing failed but for want of room", str_starts(line, "0 "));
+        crew_expect("pools let go", &w[i], "0", "trim");
+    }
+    crew_judge("nobody holds anything", c, 0, LIMIT);
+    for (int i = 0; i < PROCESSES; i++)
+        expect_int("ends well", 0, crew_stop(&w[i]));
+    expect_done();
+}
+
 /* ---- what is of another card than the current one, or of another process ---- */
 
 static void pools_and_streams_of_another_card(void **state)
@@ -390,6 +419,7 @@ int main(void)
         CASE(every_call_in_every_place),
         CASE(every_call_in_a_child_of_fork),
         CASE(many_at_once),
+        CASE(many_threads),
         CASE(pools_and_streams_of_another_card),
         CASE(imported_memory_counts_once),
         CASE(first_forms),
