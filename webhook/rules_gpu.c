@@ -209,12 +209,15 @@ static void check_resource(struct look *l, const char *path, json *value, const 
 
 static void check_names(struct look *l)
 {
+    size_t found = 0; /* each is looked for in the limits: of thousands no more than are told */
     for (struct look_container c = {0}; look_next_container(l, &c);)
         for (const char *const *list = look_amount_lists; *list; list++) {
             json *amounts = json_get(json_get(c.value, "resources"), *list);
             for (struct json_iter it = json_iter(amounts); json_next(&it);) {
                 if (!it.key || (!is_foreign_gpu(it.key) && !is_misspelt(it.key)))
                     continue;
+                if (++found > RULES_SENTENCES_MAX)
+                    return;
                 if (*list != look_amount_lists[0] && look_amount(c.value, "limits", it.key))
                     continue; /* was told */
                 check_resource(

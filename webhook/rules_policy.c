@@ -6,11 +6,13 @@
 #include "lib/model/policy.h"
 #include "webhook/rules_inside.h"
 
-static void check_number(struct look *l, json *map, const char *path)
+/* Of a map that is too large nothing else is said. */
+static bool is_bounded(struct look *l, json *map, const char *path)
 {
-    if (json_len(map) > POLICY_LABELS_MAX)
-        look_refuse(l, "%s: has %zu entries; write at most %d", path, json_len(map),
-                    POLICY_LABELS_MAX);
+    if (json_len(map) <= POLICY_LABELS_MAX)
+        return true;
+    look_refuse(l, "%s: has %zu entries; write at most %d", path, json_len(map), POLICY_LABELS_MAX);
+    return false;
 }
 
 static void check_labels(struct look *l, json *v, const char *path)
@@ -22,7 +24,8 @@ static void check_labels(struct look *l, json *v, const char *path)
                     look_quote_json(l, v));
         return;
     }
-    check_number(l, v, path);
+    if (!is_bounded(l, v, path))
+        return;
     for (struct json_iter it = json_iter(v); json_next(&it);) {
         const char *value = json_str(it.value);
         if (str_eq(it.key, "matchLabels") || str_eq(it.key, "matchExpressions"))
@@ -48,7 +51,9 @@ static void check_gifts(struct look *l, json *v, const char *path, bool labels, 
         look_refuse(l, "%s: %s is no map of annotations; write key: value below it", path,
                     look_quote_json(l, v));
     else
-        check_number(l, v, path);
+        (void)is_bounded(l, v, path);
+    if (json_len(v) > POLICY_LABELS_MAX)
+        return; /* was told */
     for (struct json_iter it = json_iter(v); json_next(&it);) {
         if (!it.key)
             continue;
