@@ -222,13 +222,21 @@ EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status)
     return driver_enter(true);
 }
 
+static CUdeviceptr own_address(uint64_t size)
+{
+    driver_lock();
+    CUdeviceptr at = driver_address(size);
+    driver_unlock();
+    return at;
+}
+
 CUresult driver_capture_alloc(CUstream stream, CUdeviceptr *out, uint64_t size, int device)
 {
     struct CUgraphNode_st node = {
         .type = CU_NODE_MEM_ALLOC,
         .memory = {.poolProps = {.allocType = 1, .location = {CU_LOCATION_DEVICE, device}},
                    .bytesize = size,
-                   .dptr = driver_address(size)}};
+                   .dptr = own_address(size)}};
     *out = node.memory.dptr;
     return add_node(NULL, stream->capture, node);
 }
@@ -298,7 +306,7 @@ EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph g, const CUgrap
                                        size_t n, CUmemAllocNodeParams *params)
 {
     (void)after, (void)n;
-    params->dptr = driver_address(params->bytesize);
+    params->dptr = own_address(params->bytesize);
     return add_node(out, g, (struct CUgraphNode_st){.type = CU_NODE_MEM_ALLOC, .memory = *params});
 }
 
