@@ -219,14 +219,14 @@ static void remember(struct run *r, const struct thing *t)
 
 static bool is_list(const struct thing *t)
 {
-    return t->kind && str_ends(t->kind, "List") && json_is_array(json_get(t->object, "items"));
+    return str_ends(t->kind, "List") && json_is_array(json_get(t->object, "items"));
 }
 
 /* The thing itself, or the items of a List, lists among them. */
 static void each(struct run *r, const struct thing *t, size_t depth,
                  void (*what)(struct run *r, const struct thing *t))
 {
-    if (!is_list(t) || depth == LISTS_MAX) {
+    if (!t->kind || !is_list(t) || depth == LISTS_MAX) {
         what(r, t);
         return;
     }
