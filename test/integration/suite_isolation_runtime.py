@@ -92,6 +92,6 @@ def program(suite):
     small, exact, over = done["graphs"]
     check_equal(small, [4, 0, 0, 0, 0, share - (4 << 20), 0, 0, share], "a graph that allocates 4 MiB")
     check_equal(exact, [4, 0, 0, 0, 0, 0, 0, 0, share], "a graph that allocates all of the share")
-    check_equal(over, [4, 2, share], "a graph that allocates more")
+    check_equal(over, [4, 0, 2, 2, 2, share, 0, 0, share], "a graph that allocates more")
     check_equal([done["before a reset"], done["after it"], done["all of it again"]], [share // 4, share, 0], "cudaDeviceReset")
     check_equal(container.counted(), [0, share], "what the driver counted, now and at most")

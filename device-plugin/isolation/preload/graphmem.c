@@ -119,13 +119,13 @@ void graphmem_forget(CUgraphExec exec)
 
 /* ---- around the driver's call ---- */
 
-static void settle(struct graphmem *g, int cards)
+static void settle(const struct graphmem *g, int cards, bool gave)
 {
     for (int card = 0; card < cards; card++) {
         struct share_pool *p =
             g->cards[card].bytes > 0 ? share_pool_graphs(card, g->cards[card].device) : NULL;
         if (p != NULL)
-            (void)pools_settle(p, g->cards[card].taken);
+            (void)pools_settle(p, g->cards[card].taken, gave);
     }
 }
 
@@ -140,17 +140,17 @@ CUresult graphmem_begin(struct graphmem *g)
         const struct share_pool *p = share_pool_graphs(card, g->cards[card].device);
         if (p != NULL && pools_grow(p, g->cards[card].bytes, &g->cards[card].taken))
             continue;
-        settle(g, card); /* what was taken of those before */
+        settle(g, card, false); /* what was taken of those before */
         share_pools_end();
         return share_denied(card);
     }
     return CUDA_SUCCESS;
 }
 
-void graphmem_end(struct graphmem *g)
+void graphmem_end(struct graphmem *g, CUresult result)
 {
     if (!g->any)
         return;
-    settle(g, LIMITS_CARDS);
+    settle(g, LIMITS_CARDS, result == CUDA_SUCCESS);
     share_pools_end();
 }

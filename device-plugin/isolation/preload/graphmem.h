@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * graphmem - memory that graphs allocate by themselves, in nodes (cuGraphAddMemAllocNode, or stream-ordered allocation that was captured).
- * The driver takes it from a pool of the device when the graph is instantiated, uploaded or launched: each of these waits for
- * room like an allocation.
+ * The driver takes it from a pool of the device when the graph is uploaded or launched first: both take their bytes before it is asked, like an
+ * allocation. A graph can be instantiated whatever room there is, unless it is uploaded in the same call.
  */
 #pragma once
 
@@ -25,4 +25,4 @@ void graphmem_find(CUgraphExec exec, struct graphmem *out);
 void graphmem_forget(CUgraphExec exec);
 /* Around the driver's call. begin: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY and end is not called. */
 CUresult graphmem_begin(struct graphmem *g);
-void graphmem_end(struct graphmem *g);
+void graphmem_end(struct graphmem *g, CUresult result);

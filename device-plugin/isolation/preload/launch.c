@@ -155,49 +155,57 @@ static CUresult made(const struct hooks_cuda *real, CUresult result, const CUgra
     return result;
 }
 
-#define INSTANTIATE(name, ...)                        \
-    do {                                              \
-        const struct hooks_cuda *real = hooks_cuda(); \
-        if (real == NULL || real->name == NULL)       \
-            return CUDA_ERROR_NOT_INITIALIZED;        \
-        struct graphmem memory;                       \
-        graphmem_of(real, graph, &memory);            \
-        CUresult result = graphmem_begin(&memory);    \
-        if (result != CUDA_SUCCESS)                   \
-            return result;                            \
-        share_depth++;                                \
-        result = real->name(__VA_ARGS__);             \
-        share_depth--;                                \
-        graphmem_end(&memory);                        \
-        if (result == CUDA_SUCCESS)                   \
-            graphmem_keep(*out, &memory);             \
-        return made(real, result, out, graph);        \
+/* upload: its memory is wanted now. */
+#define INSTANTIATE(name, upload, ...)                     \
+    do {                                                   \
+        const struct hooks_cuda *real = hooks_cuda();      \
+        if (real == NULL || real->name == NULL)            \
+            return CUDA_ERROR_NOT_INITIALIZED;             \
+        struct graphmem memory, none = {.any = false};     \
+        graphmem_of(real, graph, &memory);                 \
+        struct graphmem *now = (upload) ? &memory : &none; \
+        CUresult result = graphmem_begin(now);             \
+        if (result != CUDA_SUCCESS)                        \
+            return result;                                 \
+        share_depth++;                                     \
+        result = real->name(__VA_ARGS__);                  \
+        share_depth--;                                     \
+        graphmem_end(now, result);                         \
+        if (result == CUDA_SUCCESS)                        \
+            graphmem_keep(*out, &memory);                  \
+        return made(real, result, out, graph);             \
     } while (0)
 
 int cuGraphInstantiate(CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text, size_t size)
 {
-    INSTANTIATE(cuGraphInstantiate, out, graph, node, text, size);
+    INSTANTIATE(cuGraphInstantiate, false, out, graph, node, text, size);
 }
 
 int cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode *node, char *text,
                           size_t size)
 {
-    INSTANTIATE(cuGraphInstantiate_v2, out, graph, node, text, size);
+    INSTANTIATE(cuGraphInstantiate_v2, false, out, graph, node, text, size);
 }
 
 int cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
 {
-    INSTANTIATE(cuGraphInstantiateWithFlags, out, graph, flags);
+    INSTANTIATE(cuGraphInstantiateWithFlags, flags & CU_GRAPH_UPLOAD, out, graph, flags);
+}
+
+/* The first member is the flags. */
+static bool uploads(const void *params)
+{
+    return params != NULL && (*(const uint64_t *)params & CU_GRAPH_UPLOAD) != 0;
 }
 
 int cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, void *params)
 {
-    INSTANTIATE(cuGraphInstantiateWithParams, out, graph, params);
+    INSTANTIATE(cuGraphInstantiateWithParams, uploads(params), out, graph, params);
 }
 
 int cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph graph, void *params)
 {
-    INSTANTIATE(cuGraphInstantiateWithParams_ptsz, out, graph, params);
+    INSTANTIATE(cuGraphInstantiateWithParams_ptsz, uploads(params), out, graph, params);
 }
 
 int cuGraphExecDestroy(CUgraphExec exec)
@@ -223,7 +231,7 @@ static CUresult with_memory(CUresult (*call)(CUgraphExec, CUstream), CUgraphExec
     share_depth++;
     result = call(exec, stream);
     share_depth--;
-    graphmem_end(&memory);
+    graphmem_end(&memory, result);
     return result;
 }
 

@@ -45,10 +45,11 @@ bool pools_grow(const struct share_pool *p, uint64_t size, uint64_t *taken)
     return take_growth(p, size, taken);
 }
 
-bool pools_settle(struct share_pool *p, uint64_t taken)
+bool pools_settle(struct share_pool *p, uint64_t taken, bool gave)
 {
-    uint64_t truth = 0, paid = p->charged + taken;
-    (void)share_pool_reserved(p, &truth);
+    uint64_t truth, paid = p->charged + taken;
+    if (!share_pool_reserved(p, &truth))
+        truth = gave ? paid : p->charged;
     bool fits = truth <= paid || share_take(p->card, truth - paid) == CUDA_SUCCESS;
     if (truth < paid)
         share_give(p->card, paid - truth);
@@ -144,7 +145,7 @@ static void back(const struct hooks_cuda *real, const struct way *w, struct shar
     if (release != NULL && release(at, w->stream) == CUDA_SUCCESS && real->cuMemPoolTrimTo != NULL)
         (void)real->cuMemPoolTrimTo(p->pool, 0);
     share_depth--;
-    (void)pools_settle(p, 0);
+    (void)pools_settle(p, 0, false);
 }
 
 static CUresult from_pool(const struct hooks_cuda *real, const struct way *w, CUmemoryPool pool,
@@ -159,7 +160,7 @@ static CUresult from_pool(const struct hooks_cuda *real, const struct way *w, CU
     bool room = p != NULL && pools_grow(p, size, &taken);
     if (room) {
         result = ask_driver(real, w, out, size);
-        room = pools_settle(p, taken);
+        room = pools_settle(p, taken, result == CUDA_SUCCESS);
         if (!room && result == CUDA_SUCCESS)
             back(real, w, p, *out);
     }

@@ -372,18 +372,24 @@ static void sum(const struct CUgraph_st *g, struct CUgraphExec_st *out)
     }
 }
 
+static CUresult get_memory(CUgraphExec exec, bool keep);
+
 EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long long flags)
 {
-    (void)flags;
-    *out = calloc(1, sizeof **out);
-    sum(g, *out);
-    return driver_enter(false);
+    CUgraphExec exec = calloc(1, sizeof *exec);
+    sum(g, exec);
+    CUresult r = flags & CU_GRAPH_UPLOAD ? get_memory(exec, false) : driver_enter(false);
+    if (r == CUDA_SUCCESS)
+        *out = exec;
+    else
+        free(exec);
+    return r;
 }
 
-EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph g, void *params)
+/* The first member of the parameters is the flags. */
+EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph g, const uint64_t *params)
 {
-    (void)params;
-    return cuGraphInstantiateWithFlags(out, g, 0);
+    return cuGraphInstantiateWithFlags(out, g, params != NULL ? *params : 0);
 }
 
 EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph g, CUgraphNode *node, char *text,
@@ -476,6 +482,6 @@ DRIVER_SAME(cuLaunchKernelEx_ptsz, cuLaunchKernelEx,
 DRIVER_SAME(cuGraphInstantiate, cuGraphInstantiate_v2,
             (CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t));
 DRIVER_SAME(cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams,
-            (CUgraphExec *, CUgraph, void *));
+            (CUgraphExec *, CUgraph, const uint64_t *));
 DRIVER_SAME(cuGraphLaunch_ptsz, cuGraphLaunch, (CUgraphExec, CUstream));
 DRIVER_SAME(cuGraphUpload_ptsz, cuGraphUpload, (CUgraphExec, CUstream));

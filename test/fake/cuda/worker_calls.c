@@ -52,7 +52,8 @@ void worker_by(const char *path)
 
 /* ---- allocations of other kinds ---- */
 
-static CUresult in_graph(struct thing *t, size_t bytes, CUdevice device)
+/* flags 2: its memory is there as soon as it is instantiated. */
+static CUresult in_graph(struct thing *t, size_t bytes, CUdevice device, unsigned flags)
 {
     CUmemAllocNodeParams params = {
         .poolProps = {.allocType = 1, .location = {CU_LOCATION_DEVICE, device}}, .bytesize = bytes};
@@ -62,7 +63,7 @@ static CUresult in_graph(struct thing *t, size_t bytes, CUdevice device)
     (void)cu.cuGraphCreate(&graph, 0);
     (void)cu.cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
     t->handle = params.dptr;
-    CUresult r = cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
+    CUresult r = cu.cuGraphInstantiateWithFlags(&exec, graph, flags);
     return r != 0 ? r : cu.cuGraphLaunch(exec, NULL);
 }
 
@@ -123,8 +124,8 @@ CUresult worker_allocate(struct thing *t, const char *kind, size_t bytes)
     CUmemAllocationProp prop = {.type = 1, .location = {CU_LOCATION_DEVICE, device}};
     if (strncmp(kind, "old", 3) == 0)
         return by_first_form(t, kind, (unsigned)bytes);
-    if (strcmp(kind, "graph") == 0)
-        return in_graph(t, bytes, device);
+    if (strcmp(kind, "graph") == 0 || strcmp(kind, "upload") == 0)
+        return in_graph(t, bytes, device, kind[0] == 'u' ? CU_GRAPH_UPLOAD : 0);
     if (strcmp(kind, "ownpool") == 0 || strcmp(kind, "pool0") == 0)
         return in_pool_of(t, bytes, kind[0] == 'p' ? 0 : device);
     if (strcmp(kind, "stream0") == 0)

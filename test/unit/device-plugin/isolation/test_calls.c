@@ -20,8 +20,9 @@ static const struct call {
     {"create", 1, false, true},        {"map", 1, false, true},
     {"async", 2 * MIB, true, false},   {"pool", 2 * MIB, true, false},
     {"ownpool", 2 * MIB, true, false}, {"graph", 2 * MIB, true, false},
-    {"old", 1, false, false},          {"oldpitch", 512, false, false},
-    {"oldarray", 1, false, false},     {"oldarray3d", 1, false, false},
+    {"upload", 2 * MIB, true, false},  {"old", 1, false, false},
+    {"oldpitch", 512, false, false},   {"oldarray", 1, false, false},
+    {"oldarray3d", 1, false, false},
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
