@@ -132,7 +132,10 @@ struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *
     struct cpus_cost cost = {0};
     struct {
         uint16_t open, chosen;
-    } numa[GROUPS_MAX] = {{0}}, l3[GROUPS_MAX] = {{0}}, cores[CPUSET_MAX] = {{0}};
+    } numa[GROUPS_MAX], l3[GROUPS_MAX], cores[CPUSET_MAX];
+    memset(numa, 0, l->numa_len * sizeof numa[0]);
+    memset(l3, 0, l->l3_len * sizeof l3[0]);
+    memset(cores, 0, l->cores_len * sizeof cores[0]);
     for (int cpu = -1; (cpu = cpuset_next(open, cpu)) >= 0;) {
         uint16_t is = cpuset_has(chosen, (unsigned)cpu);
         numa[l->numa_of[cpu]].open++;
@@ -431,8 +434,13 @@ static void take(const struct region *r, struct cpuset *out)
 static void choose_in(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
                       struct cpuset *out)
 {
-    struct region r = {.layout = l, .open = *open, .n = n};
+    struct region r; /* most of it is for machines far larger than this one: not cleared */
     struct supply total;
+    r.layout = l;
+    r.open = *open;
+    r.n = n;
+    r.groups_len = r.best_len = 0;
+    r.tries = r.best_cpus = r.before[0] = 0;
     count_groups(&r, &total);
     fill_from(&total, n, l->threads, &r.goal);
     pick_groups(&r);
