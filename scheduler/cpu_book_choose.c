@@ -19,41 +19,28 @@
 
 /* ---- room ------------------------------------------------------------------------------------- */
 
-static uint32_t count_in(const struct cpuset *s, const struct cpuset *within)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < CPUSET_WORDS; i++)
-        if ((s->words[i] & within->words[i]) != 0)
-            n += (uint32_t)__builtin_popcountll(s->words[i] & within->words[i]);
-    return n;
-}
-
 static uint32_t most_in_one(const struct cpus_layout *l, const struct cpuset *from)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < l->numa_len; i++)
-        most = (uint32_t)num_max(most, count_in(from, &l->numa[i]));
+        most = (uint32_t)num_max(most, cpuset_count_in(from, &l->numa[i]));
     return most;
 }
 
 /* NUMA nodes that n CPUs of `from` are on at least; UINT32_MAX: there are not so many. */
 static uint32_t fewest_nodes(const struct cpus_layout *l, const struct cpuset *from, uint32_t n)
 {
-    struct cpuset left = *from;
+    uint32_t left[TOPOLOGY_GROUPS_MAX];
+    for (size_t i = 0; i < l->numa_len; i++)
+        left[i] = cpuset_count_in(from, &l->numa[i]);
     for (uint32_t nodes = 1, have = 0; nodes <= l->numa_len; nodes++) {
         size_t best = 0;
-        uint32_t most = 0;
-        for (size_t i = 0; i < l->numa_len; i++) {
-            uint32_t here = count_in(&left, &l->numa[i]);
-            if (here > most) {
-                most = here;
-                best = i;
-            }
-        }
-        have += most;
+        for (size_t i = 1; i < l->numa_len; i++)
+            best = left[i] > left[best] ? i : best;
+        have += left[best];
         if (have >= n)
             return nodes;
-        cpuset_subtract(&left, &l->numa[best]);
+        left[best] = 0;
     }
     return n == 0 ? 0 : UINT32_MAX;
 }
@@ -172,7 +159,7 @@ bool cpu_book_has_room(const struct cpu_book *b, const struct cpu_request *r,
 bool cpu_book_fits_on(const struct cpu_book *b, const struct cpu_request *r, size_t numa)
 {
     struct cpuset open = free_cpus(b);
-    return count_in(&open, &b->shape->layout.numa[numa]) >= r->cpus;
+    return cpuset_count_in(&open, &b->shape->layout.numa[numa]) >= r->cpus;
 }
 
 /* ---- score ------------------------------------------------------------------------------------ */
@@ -185,7 +172,7 @@ static int64_t tightest(const struct cpuset *groups, size_t len, const struct cp
 {
     int64_t best = 0;
     for (size_t i = 0; i < len; i++) {
-        int64_t size = cpuset_count(&groups[i]), here = count_in(open, &groups[i]);
+        int64_t size = cpuset_count(&groups[i]), here = cpuset_count_in(open, &groups[i]);
         if (here >= n && (!untouched || here == size))
             best = num_max(best, 2 * PART - (here - n) * PART / size);
     }

@@ -3,7 +3,7 @@
  * The CPUs that are open are counted by L3 group, as cores that are whole (by size) and parts of cores (by what is left of them). From such counts alone follows what n
  * CPUs come to in whole and partial cores (fill), so sets of L3 groups are compared by adding counts, and only the winner is turned into CPU numbers:
  *
- *      region (one NUMA node, or the fewest that hold n)
+ *      region (one NUMA node, or the fewest that hold n: cpus_spans.c)
  *        └─ supply of each L3 group ──► the fewest groups whose sum fills n with no more partial and broken cores than the whole region needs,
  *                                       the tightest of them (pick_groups)
  *                                         └─ whole cores, then parts, by number (take)
@@ -13,11 +13,16 @@
  *
  * Everything is counted by going through the CPUs once: with operations on whole sets for each core a plan took ten times as long.
  */
-#include "scheduler/cpus.h"
+#include "scheduler/cpus_inside.h"
 
 #include <string.h>
 
-enum { THREADS_MAX = TOPOLOGY_THREADS_MAX, GROUPS_MAX = TOPOLOGY_GROUPS_MAX, TRIES_MAX = 250 };
+enum {
+    THREADS_MAX = TOPOLOGY_THREADS_MAX,
+    GROUPS_MAX = TOPOLOGY_GROUPS_MAX,
+    TRIES_MAX = 250,
+    WORK = 200 /* of a choice, whatever the machine */
+};
 
 /* ---- layout ----------------------------------------------------------------------------------- */
 
@@ -77,6 +82,8 @@ int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct
                    err) < 0)
         return -1;
     l->core_size = arena_new(a, uint8_t, l->cores_len);
+    l->core_l3 = arena_new(a, uint16_t, l->cores_len);
+    l->core_numa = arena_new(a, uint16_t, l->cores_len);
     for (int cpu = -1; (cpu = cpuset_next(&l->usable, cpu)) >= 0;) {
         uint16_t core = l->core_of[cpu];
         int first = cpuset_next(&l->cores[core], -1);
@@ -85,6 +92,8 @@ int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct
                              "cores: CPUs %d and %d of one core are in two L3 groups or NUMA nodes",
                              first, cpu);
         l->core_size[core]++;
+        l->core_l3[core] = l->l3_of[cpu];
+        l->core_numa[core] = l->numa_of[cpu];
         l->threads = l->core_size[core] > l->threads ? l->core_size[core] : l->threads;
     }
     l->numa_id = arena_new(a, uint16_t, l->numa_len);
@@ -114,15 +123,6 @@ int cpus_cost_compare(const struct cpus_cost *x, const struct cpus_cost *y)
         if (xs[i] != ys[i])
             return compare(xs[i], ys[i]);
     return 0;
-}
-
-static uint32_t count_in(const struct cpuset *s, const struct cpuset *within)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < CPUSET_WORDS; i++)
-        if ((s->words[i] & within->words[i]) != 0)
-            n += (uint32_t)__builtin_popcountll(s->words[i] & within->words[i]);
-    return n;
 }
 
 /* One after the other by CPU: a set has many words, and most have nothing to say. */
@@ -163,25 +163,7 @@ struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *
 
 /* ---- counting --------------------------------------------------------------------------------- */
 
-/* What is open in some L3 groups. */
-struct supply {
-    uint32_t whole[THREADS_MAX + 1]; /* cores of which every usable thread is open, by size */
-    uint32_t part[THREADS_MAX];      /* other cores, by how many of their threads are open */
-    uint32_t cpus;
-};
-
-/* How n CPUs are taken from a supply: all of so many cores of each sort, and some threads of one more. */
-struct fill {
-    uint32_t whole[THREADS_MAX + 1];
-    uint32_t part[THREADS_MAX];
-    uint32_t some;       /* threads of the last core */
-    uint32_t some_whole; /* that core's size if it was whole, else 0 */
-    uint32_t some_part;  /* that core's open threads if it was not */
-    uint32_t partial, broken;
-};
-
-/* threads: of the largest core. */
-static void add(struct supply *to, const struct supply *s, uint32_t threads)
+void cpus_supply_add(struct supply *to, const struct supply *s, uint32_t threads)
 {
     for (uint32_t i = 1; i <= threads; i++)
         to->whole[i] += s->whole[i];
@@ -190,8 +172,7 @@ static void add(struct supply *to, const struct supply *s, uint32_t threads)
     to->cpus += s->cpus;
 }
 
-/* n is at most what there is. */
-static void fill_from(const struct supply *s, uint32_t n, uint32_t threads, struct fill *f)
+void cpus_fill_from(const struct supply *s, uint32_t n, uint32_t threads, struct fill *f)
 {
     *f = (struct fill){0};
     for (uint32_t size = threads; size > 0; size--) {
@@ -287,7 +268,7 @@ static void count_groups(struct region *r, struct supply *total)
         uint32_t n = open[core];
         if (n == 0)
             continue;
-        struct supply *s = &r->groups[place[l->l3_of[cpuset_next(&l->cores[core], -1)]]];
+        struct supply *s = &r->groups[place[l->core_l3[core]]];
         if (n == l->core_size[core])
             s->whole[n]++;
         else
@@ -295,7 +276,7 @@ static void count_groups(struct region *r, struct supply *total)
         s->cpus += n;
     }
     for (size_t i = 0; i < r->groups_len; i++)
-        add(total, &r->groups[i], l->threads);
+        cpus_supply_add(total, &r->groups[i], l->threads);
     sort_groups(r);
 }
 
@@ -304,7 +285,7 @@ static bool is_good(const struct region *r, const struct supply *s)
     struct fill f;
     if (s->cpus < r->n)
         return false;
-    fill_from(s, r->n, r->layout->threads, &f);
+    cpus_fill_from(s, r->n, r->layout->threads, &f);
     return f.partial == r->goal.partial && f.broken == r->goal.broken;
 }
 
@@ -328,7 +309,7 @@ static bool try_sets(struct region *r, size_t from, size_t left, size_t depth,
         if (r->tries++ >= TRIES_MAX)
             return false;
         struct supply sum = *so_far;
-        add(&sum, &r->groups[i], r->layout->threads);
+        cpus_supply_add(&sum, &r->groups[i], r->layout->threads);
         r->picked[depth] = (uint16_t)i;
         if (!try_sets(r, i + 1, left - 1, depth + 1, &sum))
             return false;
@@ -345,7 +326,7 @@ static size_t next_group(const struct region *r, const bool *picked, const struc
         if (picked[i] || (enough && so_far->cpus + r->groups[i].cpus < r->n))
             continue;
         struct supply sum = *so_far;
-        add(&sum, &r->groups[i], r->layout->threads);
+        cpus_supply_add(&sum, &r->groups[i], r->layout->threads);
         if (enough && !is_good(r, &sum))
             continue;
         uint32_t cpus = r->groups[i].cpus;
@@ -365,7 +346,7 @@ static void pick_greedily(struct region *r)
         size_t last = next_group(r, picked, &sum, true);
         done = last < r->groups_len;
         size_t i = done ? last : next_group(r, picked, &sum, false);
-        add(&sum, &r->groups[i], r->layout->threads);
+        cpus_supply_add(&sum, &r->groups[i], r->layout->threads);
         picked[i] = true;
         r->best[r->best_len++] = (uint16_t)i;
     }
@@ -398,9 +379,9 @@ static void take(const struct region *r, struct cpuset *out)
     cpuset_clear(out);
     for (size_t i = 0; i < r->best_len; i++) {
         picked[r->ids[r->best[i]]] = true;
-        add(&sum, &r->groups[r->best[i]], l->threads);
+        cpus_supply_add(&sum, &r->groups[r->best[i]], l->threads);
     }
-    fill_from(&sum, r->n, l->threads, &f);
+    cpus_fill_from(&sum, r->n, l->threads, &f);
     for (int cpu = -1; (cpu = cpuset_next(&r->open, cpu)) >= 0;)
         open[l->core_of[cpu]]++;
     uint32_t some = f.some;
@@ -430,9 +411,9 @@ static void take(const struct region *r, struct cpuset *out)
 
 /* ---- regions ---------------------------------------------------------------------------------- */
 
-/* The best n of `open`, by all but the NUMA nodes. There are as many. */
-static void choose_in(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
-                      struct cpuset *out)
+/* The best n of `open`, by all but the NUMA nodes. There are as many. Returns how much work it was: CPUs counted, and sets of groups tried. */
+static uint32_t choose_in(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
+                          struct cpuset *out)
 {
     struct region r; /* most of it is for machines far larger than this one: not cleared */
     struct supply total;
@@ -442,27 +423,28 @@ static void choose_in(const struct cpus_layout *l, const struct cpuset *open, ui
     r.groups_len = r.best_len = 0;
     r.tries = r.best_cpus = r.before[0] = 0;
     count_groups(&r, &total);
-    fill_from(&total, n, l->threads, &r.goal);
+    cpus_fill_from(&total, n, l->threads, &r.goal);
     pick_groups(&r);
     take(&r, out);
+    return WORK + 2 * total.cpus + r.tries;
 }
 
-/* Compared with the best so far, which it replaces if it is better. */
-static void consider(const struct cpus_layout *l, const struct cpuset *open,
-                     const struct cpuset *part, uint32_t n, bool *found, struct cpus_cost *cost,
-                     struct cpuset *out)
+uint32_t cpus_consider(const struct cpus_layout *l, const struct cpuset *open,
+                       const struct cpuset *part, uint32_t n, bool *found, struct cpus_cost *cost,
+                       struct cpuset *out)
 {
     struct cpuset region = *open, chosen;
     cpuset_intersect(&region, part);
     if (cpuset_count(&region) < n)
-        return;
-    choose_in(l, &region, n, &chosen);
+        return 0;
+    uint32_t work = choose_in(l, &region, n, &chosen);
     struct cpus_cost its = cpus_cost_of(l, open, &chosen);
     if (*found && cpus_cost_compare(&its, cost) >= 0)
-        return;
+        return work;
     *found = true;
     *cost = its;
     *out = chosen;
+    return work;
 }
 
 bool cpus_choose_in_numa(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
@@ -473,68 +455,6 @@ bool cpus_choose_in_numa(const struct cpus_layout *l, const struct cpuset *open,
     cpuset_clear(out);
     for (size_t i = 0; i < l->numa_len && n > 0; i++)
         if (numa < 0 || i == (size_t)numa)
-            consider(l, open, &l->numa[i], n, &found, &cost, out);
+            (void)cpus_consider(l, open, &l->numa[i], n, &found, &cost, out);
     return found;
-}
-
-/* Sets of NUMA nodes, as try_sets for groups. */
-struct span {
-    const struct cpus_layout *layout;
-    const struct cpuset *open;
-    uint32_t n, tries;
-    bool found;
-    struct cpus_cost cost;
-    struct cpuset *out;
-};
-
-static bool try_spans(struct span *s, size_t from, size_t left, const struct cpuset *so_far)
-{
-    enum { SPANS_MAX = 64 };
-    if (left == 0) {
-        if (s->tries++ >= SPANS_MAX)
-            return false;
-        consider(s->layout, s->open, so_far, s->n, &s->found, &s->cost, s->out);
-        return true;
-    }
-    for (size_t i = from; i + left <= s->layout->numa_len; i++) {
-        struct cpuset sum = *so_far;
-        cpuset_union(&sum, &s->layout->numa[i]);
-        if (!try_spans(s, i + 1, left - 1, &sum))
-            return false;
-    }
-    return true;
-}
-
-/* The nodes with the most, until they hold n. */
-static void span_greedily(struct span *s)
-{
-    struct cpuset region, left = *s->open;
-    cpuset_clear(&region);
-    for (uint32_t have = 0; have < s->n;) {
-        size_t most = 0;
-        for (size_t i = 1; i < s->layout->numa_len; i++)
-            if (count_in(&left, &s->layout->numa[i]) > count_in(&left, &s->layout->numa[most]))
-                most = i;
-        have += count_in(&left, &s->layout->numa[most]);
-        cpuset_union(&region, &s->layout->numa[most]);
-        cpuset_subtract(&left, &s->layout->numa[most]);
-    }
-    consider(s->layout, s->open, &region, s->n, &s->found, &s->cost, s->out);
-}
-
-bool cpus_choose(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
-                 struct cpuset *out)
-{
-    struct cpuset none;
-    cpuset_clear(&none);
-    cpuset_clear(out);
-    if (cpuset_count(open) < n)
-        return false;
-    struct span s = {.layout = l, .open = open, .n = n, .out = out, .found = n == 0};
-    for (size_t size = 1; size <= l->numa_len && !s.found; size++)
-        if (!try_spans(&s, 0, size, &none)) {
-            s.found = false;
-            span_greedily(&s);
-        }
-    return s.found;
 }

@@ -39,7 +39,8 @@ struct cpus_layout {
     uint16_t *l3_of;
     uint16_t *core_of;
     uint8_t *core_size; /* usable threads of each core */
-    uint32_t threads;   /* of the largest */
+    uint16_t *core_l3, *core_numa;
+    uint32_t threads; /* of the largest */
 };
 
 /* Everything in a. ERROR_INVALID when a usable CPU is in no NUMA node or in two, and so for L3 groups and cores. Without any L3 group each NUMA node is one. */

@@ -23,12 +23,32 @@ bool cpuset_has(const struct cpuset *s, unsigned cpu)
     return cpu < CPUSET_MAX && (s->words[cpu / 64] >> cpu % 64 & 1) != 0;
 }
 
+/* __builtin_popcountll is a call where the compiler may not assume the instruction, and most words are 0. */
+static unsigned bits(uint64_t w)
+{
+    if (w == 0)
+        return 0;
+    w -= w >> 1 & UINT64_C(0x5555555555555555);
+    w = (w & UINT64_C(0x3333333333333333)) + (w >> 2 & UINT64_C(0x3333333333333333));
+    w = (w + (w >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(w * UINT64_C(0x0101010101010101) >> 56);
+}
+
 unsigned cpuset_count(const struct cpuset *s)
 {
     unsigned n = 0;
 
     for (size_t i = 0; i < CPUSET_WORDS; i++)
-        n += (unsigned)__builtin_popcountll(s->words[i]);
+        n += bits(s->words[i]);
+    return n;
+}
+
+unsigned cpuset_count_in(const struct cpuset *s, const struct cpuset *within)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < CPUSET_WORDS; i++)
+        n += bits(s->words[i] & within->words[i]);
     return n;
 }
 
@@ -69,20 +89,6 @@ void cpuset_subtract(struct cpuset *dst, const struct cpuset *src)
 {
     for (size_t i = 0; i < CPUSET_WORDS; i++)
         dst->words[i] &= ~src->words[i];
-}
-
-int cpuset_next(const struct cpuset *s, int after)
-{
-    unsigned from = after < 0 ? 0 : (unsigned)after + 1;
-
-    for (size_t i = from / 64; i < CPUSET_WORDS; i++) {
-        uint64_t left = s->words[i];
-        if (i == from / 64)
-            left &= ~UINT64_C(0) << from % 64;
-        if (left != 0)
-            return (int)(i * 64 + (size_t)__builtin_ctzll(left));
-    }
-    return -1;
 }
 
 static bool is_blank(char c)

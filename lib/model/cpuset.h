@@ -22,14 +22,27 @@ void cpuset_add(struct cpuset *s, unsigned cpu); /* cpu < CPUSET_MAX */
 void cpuset_remove(struct cpuset *s, unsigned cpu);
 bool cpuset_has(const struct cpuset *s, unsigned cpu);
 unsigned cpuset_count(const struct cpuset *s);
+/* Of those that are in both. */
+unsigned cpuset_count_in(const struct cpuset *s, const struct cpuset *within);
 bool cpuset_is_empty(const struct cpuset *s);
 bool cpuset_equal(const struct cpuset *a, const struct cpuset *b);
 bool cpuset_is_subset(const struct cpuset *part, const struct cpuset *whole);
 void cpuset_union(struct cpuset *dst, const struct cpuset *src);
 void cpuset_intersect(struct cpuset *dst, const struct cpuset *src);
 void cpuset_subtract(struct cpuset *dst, const struct cpuset *src);
-/* for (int cpu = -1; (cpu = cpuset_next(s, cpu)) >= 0;) */
-int cpuset_next(const struct cpuset *s, int after);
+/* for (int cpu = -1; (cpu = cpuset_next(s, cpu)) >= 0;), here since it is the inmost of every plan. */
+static inline int cpuset_next(const struct cpuset *s, int after)
+{
+    unsigned from = after < 0 ? 0 : (unsigned)after + 1;
+    for (size_t i = from / 64; i < CPUSET_WORDS; i++) {
+        uint64_t left = s->words[i];
+        if (i == from / 64)
+            left &= ~UINT64_C(0) << from % 64;
+        if (left != 0)
+            return (int)(i * 64 + (size_t)__builtin_ctzll(left));
+    }
+    return -1;
+}
 /* Kernel list form; "" is the empty set; blanks around the text and a final newline are allowed,
  * inside they are not. */
 int cpuset_parse(const char *text, struct cpuset *out, struct error *err);
