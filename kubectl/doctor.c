@@ -10,21 +10,6 @@
 
 #define LABEL "app.kubernetes.io/name"
 
-const struct doctor_right doctor_rights[] = {
-    {"scheduler", "list", "", "pods", NULL},
-    {"scheduler", "create", "", "pods", "binding"},
-    {"scheduler", "patch", "", "pods", "status"},
-    {"scheduler", "list", "", "nodes", NULL},
-    {"scheduler", "update", "coordination.k8s.io", "leases", NULL},
-    {"webhook", "get", "", "secrets", NULL},
-    {"webhook", "patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", NULL},
-    {"device-plugin", "patch", "", "nodes", NULL},
-    {"device-plugin", "patch", "", "nodes", "status"},
-    {"device-plugin", "list", "", "pods", NULL},
-    {"device-plugin", "patch", "", "pods", NULL},
-};
-const size_t doctor_rights_len = sizeof doctor_rights / sizeof doctor_rights[0];
-
 __attribute__((format(printf, 3, 4))) static void find(struct doctor *d, const char *advice,
                                                        const char *fmt, ...)
 {
@@ -48,9 +33,9 @@ static bool is_asked(const struct doctor *d, const char *key)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-static json *workload(const struct doctor *d, const char *list, const char *name)
+json *doctor_workload(json *items, const char *name)
 {
-    for (struct json_iter it = json_iter(json_get(d->facts, list)); json_next(&it);) {
+    for (struct json_iter it = json_iter(items); json_next(&it);) {
         json *meta = json_get(it.value, "metadata");
         if (str_eq(json_get_str(json_get(meta, "labels"), LABEL), name))
             return it.value;
@@ -58,10 +43,30 @@ static json *workload(const struct doctor *d, const char *list, const char *name
     return NULL;
 }
 
-static const char *image_of(json *w)
+static json *container_of(json *w)
 {
     static const char *const path[] = {"spec", "template", "spec", "containers", NULL};
-    return json_get_str(json_at(json_path(w, path), 0), "image");
+    return json_at(json_path(w, path), 0);
+}
+
+const char *doctor_option(json *workload, const char *option)
+{
+    const char *value = NULL;
+    json *args = json_get(container_of(workload), "args");
+    for (struct json_iter it = json_iter(args); json_next(&it);)
+        if (str_starts(str_or_empty(json_str(it.value)), option))
+            value = json_str(it.value) + strlen(option); /* the last one holds */
+    return value;
+}
+
+static json *workload(const struct doctor *d, const char *list, const char *name)
+{
+    return doctor_workload(json_get(d->facts, list), name);
+}
+
+static const char *image_of(json *w)
+{
+    return json_get_str(container_of(w), "image");
 }
 
 static const char *tag_of(const char *image)
@@ -82,6 +87,12 @@ static void check_deployment(struct doctor *d, const char *name, const char *wit
     }
     (void)json_get_int(json_get(w, "status"), "readyReplicas", &ready);
     (void)json_get_int(json_get(w, "spec"), "replicas", &wanted);
+    if (wanted == 0)
+        find(d,
+             arena_printf(d->arena, "kubectl -n %s scale deployment %s --replicas=2",
+                          str_or_empty(json_get_str(json_get(w, "metadata"), "namespace")),
+                          str_or_empty(json_get_str(json_get(w, "metadata"), "name"))),
+             "%s: is scaled to 0: %s", name, without);
     if (ready < wanted)
         find(d,
              arena_printf(d->arena,
@@ -131,9 +142,39 @@ static void check_versions(struct doctor *d)
         find(d, "finish the upgrade: neighbouring versions work together, others are not tried",
              "versions differ: scheduler %s, webhook %s, device plugin %s", tag_of(scheduler),
              tag_of(webhook), tag_of(plugin));
-    if (is_asked(d, "podgroupCrds") && json_len(json_get(d->facts, "podgroupCrds")) == 0)
-        find(d, "kubectl apply -f deploy/crds",
+}
+
+static bool lists(const struct doctor *d, const char *key, const char *name)
+{
+    for (struct json_iter it = json_iter(json_get(d->facts, key)); json_next(&it);)
+        if (str_eq(json_str(it.value), name))
+            return true;
+    return false;
+}
+
+static void check_crds(struct doctor *d)
+{
+    static const char advice[] = "kubectl apply -k deploy/crds";
+    if (!is_asked(d, "crds"))
+        return;
+    if (!lists(d, "crds", DOCTOR_CRD_SIGS) && !lists(d, "crds", DOCTOR_CRD_X))
+        find(d, advice,
              "PodGroup: neither custom resource is there, so gangs are made by labels only");
+    if (!lists(d, "crds", DOCTOR_CRD_POLICIES))
+        find(d, advice,
+             "ResourcePolicy: the custom resource is not there, so pods know no order of nodes");
+}
+
+static void check_scheduler_name(struct doctor *d)
+{
+    static const char option[] = "--scheduler-name=";
+    const char *served = doctor_option(workload(d, "deployments", "cosched-scheduler"), option);
+    const char *injected = doctor_option(workload(d, "deployments", "cosched-webhook"), option);
+    if (served != NULL && injected != NULL && !str_eq(served, injected))
+        find(d, "give both the same --scheduler-name (chart: schedulerName)",
+             "the webhook gives pods schedulerName %s, the scheduler places those with %s: "
+             "nobody places what the webhook marks",
+             injected, served);
 }
 
 static void check_lease(struct doctor *d)
@@ -156,32 +197,76 @@ static void check_lease(struct doctor *d)
              (long long)silent);
 }
 
+/* A lost role is one finding, not fifty: the facts have an account's rights one after the other. */
 static void check_rights(struct doctor *d)
 {
-    for (struct json_iter it = json_iter(json_get(d->facts, "rights")); json_next(&it);)
-        if (!json_get_bool(it.value, "allowed", true))
-            find(d, "install the chart's roles again (rbac.create)", "%s may not %s %s",
-                 str_or_empty(json_get_str(it.value, "account")),
-                 str_or_empty(json_get_str(it.value, "verb")),
-                 str_or_empty(json_get_str(it.value, "resource")));
+    enum { NAMED = 4 };
+    AUTO_STRBUF lacks = {0};
+    const char *account = NULL;
+    size_t lacking = 0;
+    struct json_iter it = json_iter(json_get(d->facts, "rights"));
+    for (bool more = true; more;) {
+        more = json_next(&it);
+        const char *next = more ? json_get_str(it.value, "account") : NULL;
+        if (lacking > 0 && !str_eq(next, account)) {
+            if (lacking > NAMED)
+                strbuf_addf(&lacks, " and %zu more", lacking - NAMED);
+            find(d, "install the chart's roles again (helm upgrade; chart: rbac.create)",
+                 "%s may not %s", str_or_empty(account), strbuf_str(&lacks));
+            strbuf_reset(&lacks);
+            lacking = 0;
+        }
+        account = next;
+        if (more && !json_get_bool(it.value, "allowed", true) && lacking++ < NAMED)
+            strbuf_addf(&lacks, "%s%s %s", lacking > 1 ? ", " : "",
+                        str_or_empty(json_get_str(it.value, "verb")),
+                        str_or_empty(json_get_str(it.value, "resource")));
+    }
 }
 
 /* ---- admission ------------------------------------------------------------------------------- */
 
-static void check_bundles(struct doctor *d, const char *key)
+static bool check_bundles(struct doctor *d, const char *key)
 {
+    const char *ca = json_get_str(json_get(d->facts, "certificate"), "ca");
     for (struct json_iter it = json_iter(json_get(json_get(d->facts, key), "webhooks"));
          json_next(&it);) {
         const char *bundle = json_get_str(json_get(it.value, "clientConfig"), "caBundle");
-        if (bundle != NULL && bundle[0] != '\0')
+        if (bundle != NULL && bundle[0] != '\0' && (ca == NULL || str_eq(ca, bundle)))
             continue;
+        if (bundle != NULL && bundle[0] != '\0') {
+            find(d,
+                 "the webhook writes the CA of its Secret there (--webhook-config, "
+                 "--validating-config); its log says why it does not",
+                 "%s webhook %s: caBundle is not the CA that signed the webhook's certificate", key,
+                 str_or_empty(json_get_str(it.value, "name")));
+            return false;
+        }
         find(d,
              "the webhook writes it (--webhook-config, --validating-config); its log says why "
              "it does not",
              "%s webhook %s: no caBundle: the API server cannot verify who answers", key,
              str_or_empty(json_get_str(it.value, "name")));
-        return;
+        return false;
     }
+    return true;
+}
+
+/* It is renewed when two thirds of its life are over. */
+static bool check_certificate(struct doctor *d)
+{
+    static const char advice[] = "the webhook's log says why it is not renewed; to begin anew, "
+                                 "delete its Secret (docs/security.md)";
+    json *c = json_get(d->facts, "certificate");
+    int64_t left = 0, life = 0;
+    if (!json_get_int(c, "leftSeconds", &left) || !json_get_int(c, "lifeSeconds", &life))
+        return true;
+    if (left <= 0)
+        find(d, advice, "cosched-webhook: its certificate ended %lld s ago", (long long)-left);
+    else if (left < life / 4)
+        find(d, advice, "cosched-webhook: its certificate ends in %lld s and was not renewed",
+             (long long)left);
+    return left > 0;
 }
 
 static void check_webhook(struct doctor *d)
@@ -194,10 +279,15 @@ static void check_webhook(struct doctor *d)
              "MutatingWebhookConfiguration cosched-webhook: is not there: no pod is looked at");
         return;
     }
-    check_bundles(d, "mutating");
-    check_bundles(d, "validating");
+    bool trusted = check_bundles(d, "mutating");
+    trusted = check_bundles(d, "validating") && trusted;
+    trusted = check_certificate(d) && trusted;
     const char *error = json_get_str(probe, "error");
-    if (json_is_object(probe) && !json_get_bool(probe, "answered", false))
+    int64_t ready = 0;
+    (void)json_get_int(json_get(workload(d, "deployments", "cosched-webhook"), "status"),
+                       "readyReplicas", &ready);
+    /* Without replicas, or a CA, there is no answer either: said already. */
+    if (ready > 0 && trusted && json_is_object(probe) && !json_get_bool(probe, "answered", false))
         find(d,
              "can the API server reach the webhook's Service or URL, and does its certificate "
              "name it? The API server's log says what failed",
@@ -209,13 +299,10 @@ static void check_policies(struct doctor *d)
 {
     static const char *const names[] = {"cosched-result-keys", "cosched-result-keys-in-bindings",
                                         "cosched-plugin-nodes", "cosched-plugin-pods"};
-    static const char *const lists[] = {"policies", "policyBindings"};
+    static const char *const keys[] = {"policies", "policyBindings"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (size_t k = 0; k < 2; k++) {
-            bool there = !is_asked(d, lists[k]);
-            for (struct json_iter it = json_iter(json_get(d->facts, lists[k])); json_next(&it);)
-                there = there || str_eq(json_str(it.value), names[i]);
-            if (there)
+            if (!is_asked(d, keys[k]) || lists(d, keys[k], names[i]))
                 continue;
             find(d,
                  "kubectl apply -f deploy/manifests/result-keys.yaml -f "
@@ -263,6 +350,28 @@ static void check_mode(struct doctor *d, const struct view_node *n)
              gpu_mode_name(n->inventory.mode), gpu_mode_name(n->inventory.switching_to));
 }
 
+/* What goes with the memory of the shared modes: percents in core_mem, and the number of cards, sick ones included; and the labels that say what the cards are. */
+static void check_patched(struct doctor *d, const struct view_node *n, bool offers, int64_t well)
+{
+    static const char advice[] =
+        "the device plugin there writes it again within seconds; its log "
+        "says why it does not (kubectl inspect cgpu doctor shows its rights)";
+    const char *name = n->node->name;
+    int64_t count = offered(n, NAME_RES_GPU_COUNT), core = offered(n, NAME_RES_GPU_CORE);
+    if (offers && gpu_mode_is_shared(n->inventory.mode) && count != (int64_t)n->cards_len)
+        find(d, advice, "node %s: says " NAME_RES_GPU_COUNT " %lld, but has %zu cards", name,
+             (long long)count, n->cards_len);
+    if (offers && n->inventory.mode == GPU_MODE_CORE_MEM && core != well * 100)
+        find(d, "is the kubelet's registration of the plugin lost? Restart the device plugin there",
+             "node %s: offers " NAME_RES_GPU_CORE " %lld, but %lld cards that are well have %lld",
+             name, (long long)core, (long long)well, (long long)well * 100);
+    const char *label = labels_get(&n->node->labels, NAME_LABEL_ACCEL_COUNT);
+    if (label != NULL && n->cards_len > 0 &&
+        !str_eq(label, arena_printf(d->arena, "%zu", n->cards_len)))
+        find(d, advice, "node %s: label " NAME_LABEL_ACCEL_COUNT "=%s, but has %zu cards", name,
+             label, n->cards_len);
+}
+
 /* What the kubelet says there is, against what the plugin found. Sick cards are not offered; while a mode is being left, only what pods hold is. */
 static void check_offer(struct doctor *d, const struct view_node *n)
 {
@@ -293,6 +402,7 @@ static void check_offer(struct doctor *d, const struct view_node *n)
                          "plugin serve the resource? Restart the device plugin there",
              "node %s: offers %s %lld, but its cards have %lld", n->node->name, resource,
              (long long)said, (long long)found);
+    check_patched(d, n, said > 0, well);
     if (n->inventory.mode != GPU_MODE_DEFAULT && offered(n, NAME_RES_NVIDIA_GPU) > 0)
         find(d, "keep NVIDIA's plugin off nodes in other modes than default (docs/migrating.md)",
              "node %s: another plugin offers " NAME_RES_NVIDIA_GPU " beside mode %s: cards can be "
@@ -354,12 +464,24 @@ static void check_pod(struct doctor *d, const struct view_node *n, const struct 
              n->node->name, given, confirmed);
 }
 
+/* Claims on nodes that are gone: nobody can honour them, and Kubernetes deletes the pods only where its controller for lost nodes runs. */
+static void check_orphans(struct doctor *d)
+{
+    for (size_t i = 0; i < d->view->orphans_len; i++) {
+        const struct pod *p = d->view->orphans[i];
+        find(d, arena_printf(d->arena, "kubectl delete pod -n %s %s --force", p->ns, p->name),
+             "pod %s: holds cards of node %s, which does not exist", p->key, p->node);
+    }
+}
+
 void doctor_examine(struct doctor *d)
 {
     check_versions(d);
+    check_crds(d);
     check_deployment(d, "cosched-scheduler", "no pod is placed");
     check_lease(d);
     check_deployment(d, "cosched-webhook", "no pod is looked at");
+    check_scheduler_name(d);
     check_plugin(d);
     check_rights(d);
     check_webhook(d);
@@ -375,6 +497,7 @@ void doctor_examine(struct doctor *d)
         for (size_t k = 0; k < n->pods_len; k++)
             check_pod(d, n, n->pods[k].pod);
     }
+    check_orphans(d);
 }
 
 void doctor_print(const struct doctor *d, struct strbuf *out)

@@ -6,9 +6,11 @@
  * "unasked" lists what could not be asked, about which nothing is said:
  *
  *   version        of the API server, as GET /version answers
- *   deployments, daemonsets, podgroupCrds   items of lists, those of ours
+ *   deployments, daemonsets                 items of lists, those of ours
+ *   crds           names of our custom resources that are there
  *   lease          {"holder", "silentSeconds", "durationSeconds"} of the scheduler's Lease
  *   mutating, validating                    our webhook configurations
+ *   certificate    {"ca", "leftSeconds", "lifeSeconds"}: of the webhook's Secret the CA (as a caBundle has it), and how long its certificate is valid, now and in all
  *   policies, policyBindings                names of the admission policies that there are
  *   rights         [{"account", "verb", "resource", "allowed"}]
  *   probe          {"answered": bool, "error": TEXT}: what became of a pod that was created with dryRun=All
@@ -26,6 +28,10 @@
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
 
+#define DOCTOR_CRD_SIGS "podgroups.scheduling.sigs.k8s.io"
+#define DOCTOR_CRD_X "podgroups.scheduling.x-k8s.io"
+#define DOCTOR_CRD_POLICIES "resourcepolicies.scheduling.alibabacloud.com"
+
 struct doctor_finding {
     const char *what;
     const char *advice;
@@ -38,13 +44,23 @@ struct doctor {
     struct VEC(struct doctor_finding) findings; /* texts in arena; free with vec_deinit */
 };
 
-/* What each program must be allowed, of which the fetcher asks the API server: those rights whose lack is hardest to see. */
+/* On which objects a right is granted: everywhere, in the namespace of the programs, or on the one object of ours. */
+enum doctor_scope { DOCTOR_ANYWHERE, DOCTOR_AT_HOME, DOCTOR_LEASE, DOCTOR_SECRET, DOCTOR_HOOKS };
+
+/* What each program must be allowed: the fetcher asks the API server about each. */
 struct doctor_right {
     const char *program; /* "scheduler" */
-    const char *verb, *group, *resource, *sub;
+    const char *verbs;   /* "list watch" */
+    const char *group, *resource, *sub;
+    enum doctor_scope scope;
 };
 extern const struct doctor_right doctor_rights[];
 extern const size_t doctor_rights_len;
+
+/* Of a list of Deployments or DaemonSets the one of the program, by its label; or NULL. */
+json *doctor_workload(json *items, const char *name);
+/* The value of an option on its program's command line, "--lease-name="; or NULL. */
+const char *doctor_option(json *workload, const char *option);
 
 /* In the order: programs, webhook, policies, nodes, pods. */
 void doctor_examine(struct doctor *d);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "kubectl/doctor.h"
+#include "kubectl/validity.h"
+#include "lib/base/base64.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/num.h"
@@ -15,12 +17,16 @@
 
 /* Each node is asked for itself: in a large cluster the first ones stand for all. */
 enum { KUBELETS_MAX = 100 };
+static const int64_t SECOND_NS = 1000 * 1000 * 1000;
 
 struct fetch {
     struct kube_client *client;
     const struct kube_options *options;
     struct json_writer w;
     struct strbuf unasked; /* a JSON array without its end */
+    /* What the programs were told by their options, or else their own defaults. */
+    struct strbuf home; /* the namespace; "" when nothing is installed */
+    struct strbuf lease, lease_home, secret, hooks;
 };
 
 static int request(struct fetch *f, const char *method, const char *path, const char *body,
@@ -64,13 +70,12 @@ static void put_object(struct fetch *f, const char *key, const char *path)
     json_put_value(&f->w, json_root(doc));
 }
 
-static void put_items(struct fetch *f, const char *key, const char *path)
+static void put_items(struct fetch *f, const char *key, const char *path, struct json_doc **out)
 {
-    AUTO_JSON *doc = NULL;
-    if (!ask(f, key, path, &doc))
+    if (!ask(f, key, path, out))
         return;
     json_key(&f->w, key);
-    json_put_value(&f->w, json_get(json_root(doc), "items"));
+    json_put_value(&f->w, json_get(json_root(*out), "items"));
 }
 
 static void put_names(struct fetch *f, const char *key, const char *path)
@@ -87,48 +92,58 @@ static void put_names(struct fetch *f, const char *key, const char *path)
 
 static void put_crds(struct fetch *f)
 {
-    static const char *const names[] = {"podgroups.scheduling.sigs.k8s.io",
-                                        "podgroups.scheduling.x-k8s.io"};
-    json_key(&f->w, "podgroupCrds");
+    static const char *const names[] = {DOCTOR_CRD_SIGS, DOCTOR_CRD_X, DOCTOR_CRD_POLICIES};
+    json_key(&f->w, "crds");
     json_array_begin(&f->w);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         AUTO_JSON *doc = NULL;
         AUTO_STRBUF path = {0};
         strbuf_addf(&path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s", names[i]);
-        if (ask(f, "podgroupCrds", strbuf_str(&path), &doc) && doc != NULL)
+        if (!ask(f, "crds", strbuf_str(&path), &doc))
+            break;
+        if (doc != NULL)
             json_put_str(&f->w, names[i]);
     }
     json_array_end(&f->w);
 }
 
-/* ---- the scheduler's Lease ------------------------------------------------------------------- */
+/* ---- where the programs are, and what they were told ------------------------------------------- */
 
-/* Where the programs are, by the scheduler's Deployment; "" when there is none. */
-static void find_home(struct fetch *f, struct strbuf *ns, struct strbuf *lease)
+static void take_option(json *d, const char *option, const char *fallback, struct strbuf *out)
 {
-    static const char *const path[] = {"spec", "template", "spec", "containers", NULL};
-    AUTO_JSON *doc = NULL;
-    strbuf_adds(lease, "cosched-scheduler");
-    if (!ask(f, "lease",
-             "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dcosched-scheduler",
-             &doc))
-        return;
-    json *first = json_at(json_get(json_root(doc), "items"), 0);
-    strbuf_adds(ns, str_or_empty(json_get_str(json_get(first, "metadata"), "namespace")));
-    json *args = json_get(json_at(json_path(first, path), 0), "args");
-    for (struct json_iter it = json_iter(args); json_next(&it);)
-        if (str_starts(str_or_empty(json_str(it.value)), "--lease-name=")) {
-            strbuf_reset(lease);
-            strbuf_adds(lease, json_str(it.value) + strlen("--lease-name="));
-        }
+    const char *value = doctor_option(d, option);
+    strbuf_adds(out, value != NULL ? value : fallback);
 }
 
-static void put_lease(struct fetch *f, const char *ns, const char *name)
+static void find_home(struct fetch *f, json *items)
+{
+    json *scheduler = doctor_workload(items, "cosched-scheduler");
+    json *webhook = doctor_workload(items, "cosched-webhook");
+    json *meta = json_get(scheduler != NULL ? scheduler : webhook, "metadata");
+    strbuf_adds(&f->home, str_or_empty(json_get_str(meta, "namespace")));
+    take_option(scheduler, "--lease-name=", "cosched-scheduler", &f->lease);
+    take_option(scheduler, "--lease-namespace=", strbuf_str(&f->home), &f->lease_home);
+    take_option(webhook, "--secret-name=", "cosched-webhook-cert", &f->secret);
+    take_option(webhook, "--webhook-config=", "cosched-webhook", &f->hooks);
+}
+
+static void put_configurations(struct fetch *f)
+{
+    AUTO_STRBUF mutating = {0}, validating = {0};
+    strbuf_addf(&mutating, ADMISSION "mutatingwebhookconfigurations/%s", strbuf_str(&f->hooks));
+    strbuf_addf(&validating, ADMISSION "validatingwebhookconfigurations/%s", strbuf_str(&f->hooks));
+    put_object(f, "mutating", strbuf_str(&mutating));
+    put_object(f, "validating", strbuf_str(&validating));
+}
+
+/* ---- the scheduler's Lease ------------------------------------------------------------------- */
+
+static void put_lease(struct fetch *f)
 {
     AUTO_JSON *doc = NULL;
     AUTO_STRBUF path = {0};
     int64_t duration = 15;
-    kube_api_path(&path, &kube_leases, ns, name, NULL);
+    kube_api_path(&path, &kube_leases, strbuf_str(&f->lease_home), strbuf_str(&f->lease), NULL);
     if (!ask(f, "lease", strbuf_str(&path), &doc) || doc == NULL)
         return;
     json *spec = json_get(json_root(doc), "spec");
@@ -137,18 +152,18 @@ static void put_lease(struct fetch *f, const char *ns, const char *name)
     json_key(&f->w, "lease");
     json_object_begin(&f->w);
     json_kv_str(&f->w, "holder", str_or_empty(json_get_str(spec, "holderIdentity")));
-    json_kv_int(&f->w, "silentSeconds",
-                num_max((clock_wall_ns() - renewed) / ((int64_t)1000 * 1000 * 1000), 0));
+    json_kv_int(&f->w, "silentSeconds", num_max((clock_wall_ns() - renewed) / SECOND_NS, 0));
     json_kv_int(&f->w, "durationSeconds", duration);
     json_object_end(&f->w);
 }
 
 /* ---- what the accounts may do ---------------------------------------------------------------- */
 
-static void print_review(const struct doctor_right *r, const char *ns, const char *account,
-                         struct strbuf *out)
+static void print_review(const struct fetch *f, const struct doctor_right *r, const char *verb,
+                         const char *account, struct strbuf *out)
 {
     struct json_writer w;
+    bool lease = r->scope == DOCTOR_LEASE || str_eq(r->resource, "leases");
     json_writer_init(&w, out);
     json_object_begin(&w);
     json_kv_str(&w, "apiVersion", "authorization.k8s.io/v1");
@@ -158,39 +173,39 @@ static void print_review(const struct doctor_right *r, const char *ns, const cha
     json_kv_str(&w, "user", account);
     json_key(&w, "resourceAttributes");
     json_object_begin(&w);
-    json_kv_str(&w, "verb", r->verb);
+    json_kv_str(&w, "verb", verb);
     json_kv_str(&w, "group", r->group);
     json_kv_str(&w, "resource", r->resource);
     if (r->sub != NULL)
         json_kv_str(&w, "subresource", r->sub);
-    /* Rights that are granted for one object of ours only. */
-    if (str_eq(r->resource, "leases") || str_eq(r->resource, "secrets"))
-        json_kv_str(&w, "namespace", ns);
-    if (str_eq(r->resource, "leases"))
-        json_kv_str(&w, "name", "cosched-scheduler");
-    if (str_eq(r->resource, "secrets"))
-        json_kv_str(&w, "name", "cosched-webhook-cert");
-    if (str_eq(r->resource, "mutatingwebhookconfigurations"))
-        json_kv_str(&w, "name", "cosched-webhook");
+    if (r->scope == DOCTOR_AT_HOME || r->scope == DOCTOR_LEASE || r->scope == DOCTOR_SECRET)
+        json_kv_str(&w, "namespace", strbuf_str(lease ? &f->lease_home : &f->home));
+    if (r->scope == DOCTOR_LEASE)
+        json_kv_str(&w, "name", strbuf_str(&f->lease));
+    if (r->scope == DOCTOR_SECRET)
+        json_kv_str(&w, "name", strbuf_str(&f->secret));
+    if (r->scope == DOCTOR_HOOKS)
+        json_kv_str(&w, "name", strbuf_str(&f->hooks));
     json_object_end(&w);
     json_object_end(&w);
     json_object_end(&w);
 }
 
-static bool put_right(struct fetch *f, const struct doctor_right *r, const char *ns)
+static bool put_right(struct fetch *f, const struct doctor_right *r, const char *verb)
 {
     AUTO_JSON *doc = NULL;
     AUTO_STRBUF account = {0}, body = {0}, resource = {0};
     struct error err = ERROR_INIT;
-    strbuf_addf(&account, "system:serviceaccount:%s:cosched-%s", ns, r->program);
-    print_review(r, ns, strbuf_str(&account), &body);
+    strbuf_addf(&account, "system:serviceaccount:%s:cosched-%s", strbuf_str(&f->home), r->program);
+    print_review(f, r, verb, strbuf_str(&account), &body);
     if (request(f, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", strbuf_str(&body),
                 &doc, &err) < 0)
         return false;
-    strbuf_addf(&resource, "%s%s%s", r->resource, r->sub != NULL ? "/" : "", str_or_empty(r->sub));
+    strbuf_addf(&resource, "%s%s%s%s%s", r->resource, r->sub != NULL ? "/" : "",
+                str_or_empty(r->sub), r->group[0] != '\0' ? "." : "", r->group);
     json_object_begin(&f->w);
     json_kv_str(&f->w, "account", strbuf_str(&account));
-    json_kv_str(&f->w, "verb", r->verb);
+    json_kv_str(&f->w, "verb", verb);
     json_kv_str(&f->w, "resource", strbuf_str(&resource));
     json_kv_bool(&f->w, "allowed",
                  json_get_bool(json_get(json_root(doc), "status"), "allowed", false));
@@ -198,13 +213,26 @@ static bool put_right(struct fetch *f, const struct doctor_right *r, const char 
     return true;
 }
 
-static void put_rights(struct fetch *f, const char *ns)
+static bool put_verbs(struct fetch *f, const struct doctor_right *r)
+{
+    bool asked = true;
+    for (const char *at = r->verbs; asked && *at != '\0';) {
+        AUTO_STRBUF verb = {0};
+        size_t n = strcspn(at, " ");
+        strbuf_add(&verb, at, n);
+        asked = put_right(f, r, strbuf_str(&verb));
+        at += n + strspn(at + n, " ");
+    }
+    return asked;
+}
+
+static void put_rights(struct fetch *f)
 {
     bool asked = true;
     json_key(&f->w, "rights");
     json_array_begin(&f->w);
     for (size_t i = 0; asked && i < doctor_rights_len; i++)
-        asked = put_right(f, &doctor_rights[i], ns);
+        asked = put_verbs(f, &doctor_rights[i]);
     json_array_end(&f->w);
     if (!asked)
         note_unasked(f, "rights");
@@ -233,6 +261,31 @@ static void put_probe(struct fetch *f)
     json_kv_bool(&f->w, "answered",
                  done && scheduler != NULL && !str_eq(scheduler, "default-scheduler"));
     json_kv_str(&f->w, "error", done ? "" : err.text);
+    json_object_end(&f->w);
+}
+
+/* How long the certificate is valid. Nothing else leaves the Secret but its CA, which is in the configurations as well. */
+static void put_certificate(struct fetch *f)
+{
+    AUTO_JSON *doc = NULL;
+    AUTO_STRBUF path = {0}, pem = {0};
+    struct validity v;
+    kube_api_path(&path, &kube_secrets, strbuf_str(&f->home), strbuf_str(&f->secret), NULL);
+    if (!ask(f, "certificate", strbuf_str(&path), &doc) || doc == NULL)
+        return;
+    json *data = json_get(json_root(doc), "data");
+    const char *leaf = str_or_empty(json_get_str(data, "tls.crt"));
+    const char *ca = json_get_str(data, "ca.crt");
+    if (ca == NULL) /* certificates from elsewhere: nothing is kept here */
+        return;
+    json_key(&f->w, "certificate");
+    json_object_begin(&f->w);
+    json_kv_str(&f->w, "ca", ca);
+    if (base64_decode(leaf, strlen(leaf), &pem) && validity_read(strbuf_str(&pem), pem.len, &v)) {
+        int64_t from = clock_parse_rfc3339(v.not_before), to = clock_parse_rfc3339(v.not_after);
+        json_kv_int(&f->w, "leftSeconds", (to - clock_wall_ns()) / SECOND_NS);
+        json_kv_int(&f->w, "lifeSeconds", (to - from) / SECOND_NS);
+    }
     json_object_end(&f->w);
 }
 
@@ -273,25 +326,24 @@ int facts_fetch(struct kube_client *client, const struct kube_options *o, const 
                 struct strbuf *out, struct error *err)
 {
     struct fetch f = {.client = client, .options = o};
-    AUTO_STRBUF ns = {0}, lease = {0};
-    AUTO_JSON *version = NULL;
+    AUTO_JSON *version = NULL, *deployments = NULL, *daemonsets = NULL;
     if (request(&f, "GET", "/version", NULL, &version, err) < 0)
         return error_wrap(err, "version");
     json_writer_init(&f.w, out);
     json_object_begin(&f.w);
     json_key(&f.w, "version");
     json_put_value(&f.w, json_root(version));
-    put_items(&f, "deployments", "/apis/apps/v1/deployments" PART_OF);
-    put_items(&f, "daemonsets", "/apis/apps/v1/daemonsets" PART_OF);
+    put_items(&f, "deployments", "/apis/apps/v1/deployments" PART_OF, &deployments);
+    put_items(&f, "daemonsets", "/apis/apps/v1/daemonsets" PART_OF, &daemonsets);
     put_crds(&f);
-    put_object(&f, "mutating", ADMISSION "mutatingwebhookconfigurations/cosched-webhook");
-    put_object(&f, "validating", ADMISSION "validatingwebhookconfigurations/cosched-webhook");
+    find_home(&f, json_get(json_root(deployments), "items"));
+    put_configurations(&f);
     put_names(&f, "policies", ADMISSION "validatingadmissionpolicies");
     put_names(&f, "policyBindings", ADMISSION "validatingadmissionpolicybindings");
-    find_home(&f, &ns, &lease);
-    if (ns.len > 0) {
-        put_lease(&f, strbuf_str(&ns), strbuf_str(&lease));
-        put_rights(&f, strbuf_str(&ns));
+    if (f.home.len > 0) {
+        put_lease(&f);
+        put_rights(&f);
+        put_certificate(&f);
     }
     put_probe(&f);
     put_kubelets(&f, l);
@@ -302,5 +354,10 @@ int facts_fetch(struct kube_client *client, const struct kube_options *o, const 
     json_array_end(&f.w);
     json_object_end(&f.w);
     strbuf_deinit(&f.unasked);
+    strbuf_deinit(&f.home);
+    strbuf_deinit(&f.lease);
+    strbuf_deinit(&f.lease_home);
+    strbuf_deinit(&f.secret);
+    strbuf_deinit(&f.hooks);
     return 0;
 }

@@ -163,10 +163,11 @@ static int by_name(const void *a, const void *b)
 static void share_out(struct view *v, struct pod **held, size_t len, struct arena *a)
 {
     size_t i = 0;
+    v->orphans = arena_new(a, struct pod *, len);
     for (size_t k = 0; k < v->nodes_len; k++) {
         struct view_node *n = &v->nodes[k];
         while (i < len && strcmp(held[i]->node, n->node->name) < 0)
-            i++; /* on a node that is gone */
+            v->orphans[v->orphans_len++] = held[i++];
         size_t end = i;
         while (end < len && str_eq(held[end]->node, n->node->name))
             end++;
@@ -174,6 +175,8 @@ static void share_out(struct view *v, struct pod **held, size_t len, struct aren
         for (; i < end; i++)
             add_pod(n, held[i], a);
     }
+    while (i < len)
+        v->orphans[v->orphans_len++] = held[i++];
 }
 
 void view_build(struct view *v, struct node *const *nodes, size_t nodes_len,

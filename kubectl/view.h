@@ -49,6 +49,8 @@ struct view_node {
 struct view {
     struct view_node *nodes; /* by name */
     size_t nodes_len;
+    struct pod **orphans; /* ask for cards and are bound to a node that is not among them */
+    size_t orphans_len;
 };
 
 /* Borrows the nodes and pods; the rest is in a. */
