@@ -45,7 +45,14 @@ struct doctor {
 };
 
 /* On which objects a right is granted: everywhere, in the namespace of the programs, or on the one object of ours. */
-enum doctor_scope { DOCTOR_ANYWHERE, DOCTOR_AT_HOME, DOCTOR_LEASE, DOCTOR_SECRET, DOCTOR_HOOKS };
+enum doctor_scope {
+    DOCTOR_ANYWHERE,
+    DOCTOR_AT_HOME,
+    DOCTOR_LEASE,
+    DOCTOR_SECRET,
+    DOCTOR_MUTATING,
+    DOCTOR_VALIDATING
+};
 
 /* What each program must be allowed: the fetcher asks the API server about each. */
 struct doctor_right {

@@ -26,7 +26,7 @@ struct fetch {
     struct strbuf unasked; /* a JSON array without its end */
     /* What the programs were told by their options, or else their own defaults. */
     struct strbuf home; /* the namespace; "" when nothing is installed */
-    struct strbuf lease, lease_home, secret, hooks;
+    struct strbuf lease, lease_home, secret, mutating, validating;
 };
 
 static int request(struct fetch *f, const char *method, const char *path, const char *body,
@@ -124,14 +124,16 @@ static void find_home(struct fetch *f, json *items)
     take_option(scheduler, "--lease-name=", "cosched-scheduler", &f->lease);
     take_option(scheduler, "--lease-namespace=", strbuf_str(&f->home), &f->lease_home);
     take_option(webhook, "--secret-name=", "cosched-webhook-cert", &f->secret);
-    take_option(webhook, "--webhook-config=", "cosched-webhook", &f->hooks);
+    take_option(webhook, "--webhook-config=", "cosched-webhook", &f->mutating);
+    take_option(webhook, "--validating-config=", "cosched-webhook", &f->validating);
 }
 
 static void put_configurations(struct fetch *f)
 {
     AUTO_STRBUF mutating = {0}, validating = {0};
-    strbuf_addf(&mutating, ADMISSION "mutatingwebhookconfigurations/%s", strbuf_str(&f->hooks));
-    strbuf_addf(&validating, ADMISSION "validatingwebhookconfigurations/%s", strbuf_str(&f->hooks));
+    strbuf_addf(&mutating, ADMISSION "mutatingwebhookconfigurations/%s", strbuf_str(&f->mutating));
+    strbuf_addf(&validating, ADMISSION "validatingwebhookconfigurations/%s",
+                strbuf_str(&f->validating));
     put_object(f, "mutating", strbuf_str(&mutating));
     put_object(f, "validating", strbuf_str(&validating));
 }
@@ -184,8 +186,10 @@ static void print_review(const struct fetch *f, const struct doctor_right *r, co
         json_kv_str(&w, "name", strbuf_str(&f->lease));
     if (r->scope == DOCTOR_SECRET)
         json_kv_str(&w, "name", strbuf_str(&f->secret));
-    if (r->scope == DOCTOR_HOOKS)
-        json_kv_str(&w, "name", strbuf_str(&f->hooks));
+    if (r->scope == DOCTOR_MUTATING)
+        json_kv_str(&w, "name", strbuf_str(&f->mutating));
+    if (r->scope == DOCTOR_VALIDATING)
+        json_kv_str(&w, "name", strbuf_str(&f->validating));
     json_object_end(&w);
     json_object_end(&w);
     json_object_end(&w);
@@ -307,7 +311,11 @@ static void put_kubelets(struct fetch *f, const struct load *l)
         strbuf_adds(&path, "/configz");
         kube_client_set_timeout(f->client, 5000);
         if (request(f, "GET", strbuf_str(&path), NULL, &doc, &err) < 0) {
+            AUTO_STRBUF key = {0};
             refused = err.code == ERROR_DENIED;
+            strbuf_addf(&key, "kubelet of %s", n->name);
+            if (!refused)
+                note_unasked(f, strbuf_str(&key));
             continue;
         }
         json_key(&f->w, n->name);
@@ -358,6 +366,7 @@ int facts_fetch(struct kube_client *client, const struct kube_options *o, const 
     strbuf_deinit(&f.lease);
     strbuf_deinit(&f.lease_home);
     strbuf_deinit(&f.secret);
-    strbuf_deinit(&f.hooks);
+    strbuf_deinit(&f.mutating);
+    strbuf_deinit(&f.validating);
     return 0;
 }

@@ -29,6 +29,23 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* cosched.refuse (dict "key" VALUES-KEY "options" OPTIONS "instead" (dict OPTION VALUE-NAME)): options that must fit other objects have values of their own. */}}
+{{- define "cosched.refuse" -}}
+{{- $ := . }}
+{{- range $option, $value := .instead }}
+{{- if hasKey $.options $option }}
+{{- fail (printf "%s.options.%s: set %s instead, which other objects follow as well" $.key $option $value) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* cosched.hooks $: the names of the webhook's objects, as JSON. */}}
+{{- define "cosched.hooks" -}}
+{{- $o := .Values.webhook.options }}
+{{- dict "service" (get $o "service-name" | default "cosched-webhook") "secret" (get $o "secret-name" | default "cosched-webhook-cert")
+  "mutating" (get $o "webhook-config" | default "cosched-webhook") "validating" (get $o "validating-config" | default "cosched-webhook") | toJson }}
+{{- end }}
+
 {{/* cosched.env (dict "root" $ "own" LIST): how the API server is reached, and the user's own variables. */}}
 {{- define "cosched.env" -}}
 {{- if .root.Values.apiServer.host }}
@@ -151,7 +168,7 @@ readinessProbe:
 url: {{ printf "%s%s" (trimSuffix "/" .root.Values.webhook.url) .path | quote }}
 {{- else -}}
 service:
-  name: cosched-webhook
+  name: {{ (include "cosched.hooks" .root | fromJson).service }}
   namespace: {{ .root.Release.Namespace }}
   path: {{ .path }}
   port: 443
