@@ -28,6 +28,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 LEAK_SEARCH_S = 20
 
 CASES = []
+ACCOUNTS = {}  # by the path of a cluster's kubeconfig: accounts.Accounts
 
 
 class Failed(Exception):
@@ -93,7 +94,16 @@ class Cluster:
             with open(env["K8S_TOKEN_FILE"], encoding="ascii") as f:
                 self.token = f.read().strip()
         self.kubeconfig = env["KUBECONFIG"]
+        self.accounts = None  # of our programs, where they are not administrators
+        self.audit_directory = None  # where audit logs of this run are
         self.warnings = []
+
+    def kubeconfig_of(self, program, args=()):
+        """The kubeconfig of "scheduler", "webhook" or "device-plugin", with the rights that it needs with these arguments."""
+        if not self.accounts:
+            return self.kubeconfig
+        self.accounts.allow_options(program, args)
+        return self.accounts.paths[program]
 
     def watch(self, path, version, seconds=1):
         """The objects that a watch from that version shows, within the time."""
@@ -223,6 +233,9 @@ class Program:
             self.binary = os.path.join(BUILD, "test/integration", name)
         self.log_path = os.path.join(directory, f"{name}-{len(os.listdir(directory))}.log")
         self.log = open(self.log_path, "wb")  # pylint: disable=consider-using-with
+        accounts = next((ACCOUNTS[a.partition("=")[2]] for a in args if a.startswith("--kubeconfig=") and a.partition("=")[2] in ACCOUNTS), None)
+        if accounts and name.removeprefix("cosched-") in accounts.paths:
+            args = accounts.arguments(name.removeprefix("cosched-"), args)
         full_env = {k: v for k, v in os.environ.items() if not k.startswith("KUBE") and not k.startswith("COSCHED_")}
         full_env.update(env or {})
         full_env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")

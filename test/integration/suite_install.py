@@ -1,321 +1,157 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The images and the chart on a real cluster of their own: installed, used, upgraded under load, uninstalled, with exactly the chart's rights.
+"""The images and the chart on a real cluster of their own: installed by the commands that a new user types, used, upgraded and downgraded under load, uninstalled, installed without Helm; with
+exactly the chart's rights.
 
-One cluster with the API server's audit log for all of it. Its node has no kube-proxy and no way for pods to the API server but the host's network, so
-the chart is installed with values for that: one replica of each, on ports that are free, the webhook by URL.
+One cluster (install_site) with the API server's audit log for all of it. OLDER_BUILD names the build directory of an older version (test/tools/older makes one): then upgrades begin with its
+programs and downgrades end with them. Without it there is only one version, which is upgraded to itself under another tag.
 """
-import contextlib
 import glob
 import json
 import os
 import random
-import shlex
-import subprocess
+import re
 import threading
 import time
 
-from harness import BUILD, MERGE, ROOT, Cluster, Failed, case, check, check_equal, free_port, wait_until
+import rights
+from harness import BUILD, MERGE, ROOT, Failed, case, check, check_equal, wait_until
+from install_faults import plant_all
+from install_use import use_every_right
+from install_site import CHART, GIB, HOME, PROGRAMS, Site, beside, find_helm, job, make_images, make_namespace, run, wait_jobs
 
-K8S = os.path.join(ROOT, "test/kubernetes/k8s")
-HOME = "cosched-system"
-ACCOUNTS = {f"system:serviceaccount:{HOME}:cosched-{name}": name for name in ("scheduler", "webhook", "device-plugin")}
-VALUES = {"scheduler": "scheduler", "webhook": "webhook", "device-plugin": "devicePlugin"}  # what the chart calls them
-GIB = "aliyun.com/gpu-mem"
-
-# What a case cannot bring about, or the log does not show: questions after the reply to a write was lost, which suite_faults and the unit tests
-# of the files that ask show; and "create", which the API server wants for a PUT that makes a Lease, and logs as the update that it was.
-NOT_SEEN = {
-    "scheduler": {("get", "pods"), ("get", "persistentvolumeclaims"), ("get", "persistentvolumes"), ("get", "nodes"), ("create", "coordination.k8s.io/leases")},
-    "webhook": set(),
-    "device-plugin": {("get", "pods")},
-}
+OLDER = os.environ.get("OLDER_BUILD")
 
 
-def run(command, seconds=120, **more):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, **more)
-    if done.returncode != 0:
-        raise Failed(f"{' '.join(command)}: {done.stderr.strip()[-1500:] or done.stdout.strip()[-1500:]}")
-    return done.stdout
-
-
-class Site:
-    """A cluster with an audit log of our accounts, and helm."""
-
-    def __init__(self, suite):
-        self.suite = suite
-        self.name = f"install-{os.getpid()}"
-        self.audit = os.path.join(suite.directory, "audit.log")
-        policy = os.path.join(suite.directory, "audit-policy.json")
-        with open(policy, "w", encoding="utf-8") as f:
-            json.dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-                       "rules": [{"level": "Metadata", "users": list(ACCOUNTS)}, {"level": "None"}]}, f)
-        suite.stack.callback(self.down)
-        run([K8S, "up", "--name", self.name, "--kubelet", f"--apiserver-arg=--audit-policy-file={policy}", f"--apiserver-arg=--audit-log-path={self.audit}",
-             "--apiserver-arg=--audit-log-mode=blocking", "--apiserver-arg=--runtime-config=scheduling.k8s.io/v1alpha2=true",
-             "--apiserver-arg=--feature-gates=GenericWorkload=true,GangScheduling=true"])
-        env = {}
-        for line in run([K8S, "env", "--name", self.name]).splitlines():
-            key, _, value = line.removeprefix("export ").partition("=")
-            env[key] = "".join(shlex.split(value))
-        self.env = env
-        self.cluster = Cluster(env)
-        self.node = env["K8S_NODE"]
-        self.helm_binary = None
-
-    def down(self):
-        run([K8S, "down", "--name", self.name])
-
-    def ctr(self, *args):
-        return run(["ctr", "--address", self.env["CONTAINERD_ADDRESS"], "--namespace", "k8s.io", *args])
-
-    def helm(self, *args):
-        home = os.path.join(self.suite.directory, "helm")
-        env = {**os.environ, "KUBECONFIG": self.env["KUBECONFIG"], "HELM_CACHE_HOME": home, "HELM_CONFIG_HOME": home, "HELM_DATA_HOME": home}
-        return run([self.helm_binary, *args], env=env)
-
-    def bring_images(self, directory):
-        for path in sorted(glob.glob(os.path.join(directory, "*.tar"))):
-            self.ctr("images", "import", path)
-
-    def values(self):
-        place = {"hostNetwork": True, "nodeSelector": {"kubernetes.io/hostname": self.node}, "env": [{"name": "ASAN_OPTIONS", "value": "detect_leaks=0"}],
-                 "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}
-        one = {**place, "replicas": 1, "pdb": {"enabled": False}, "strategy": {"rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}}
-        port, probes = free_port(), self.env["K8S_NODE_IP"]  # an address of lo, where the kubelet looks
-        return {
-            "image": {"tag": "one", "pullPolicy": "Never"},
-            "apiServer": {"host": "127.0.0.1", "port": self.cluster.url.port},
-            "scheduler": {**one, "httpPort": free_port(), "options": {"http-address": probes}},
-            "webhook": {**one, "port": port, "httpPort": free_port(), "url": f"https://127.0.0.1:{port}",
-                        "options": {"address": "127.0.0.1", "http-address": probes, "san": "127.0.0.1", "cert-check-interval": "500ms"}},
-            "devicePlugin": {**place, "httpPort": free_port(), "simulation": {"enabled": True},
-                             "options": {"http-address": probes, "publish-interval": "500ms", "isolation": "none",
-                                         "kubelet-cgroup-root": os.path.dirname(self.env["KUBELET_CGROUP_ROOT"])},
-                             "paths": {"state": os.path.join(self.env["K8S_DIR"], "plugin-state")}},
-        }
-
-
-    def wait_ready(self, **tags):
-        """helm's own --wait is content with a replica less, which here is none. tags: of those programs that do not have "one"."""
-        wanted = {f"cosched-{name}:{tags.get(VALUES[name], 'one')}" for name in ACCOUNTS.values()}
-
-        def ask():
-            pods = [p for p in self.cluster.pods(HOME) if not p["metadata"].get("deletionTimestamp")]
-            ready = {p["spec"]["containers"][0]["image"] for p in pods if any(x["type"] == "Ready" and x["status"] == "True" for x in p["status"].get("conditions", []))}
-            if ready != wanted or len(pods) != len(wanted):
-                raise Failed(f"Ready: {sorted(ready)} of {len(pods)} pods")
-            return True
-
-        wait_until(ask, f"{sorted(wanted)} are Ready", 60)
-        restarts = {p["metadata"]["name"]: p["status"]["containerStatuses"][0]["restartCount"] for p in self.cluster.pods(HOME)}
-        check(not any(restarts.values()), f"programs had to be restarted: {restarts}")
-
-
-def make_images(directory):
-    """By the same script as `make images`, of this build."""
-    return run([os.path.join(ROOT, "deploy/images"), BUILD, directory], env={**os.environ, "IMAGE_VERSION": "one", "IMAGE_GZIP_LEVEL": "1"})
-
-
-def find_helm():
-    return os.path.join(run([os.path.join(ROOT, "test/kubernetes/build.sh"), "helm"], seconds=1200).split()[-1], "helm")
-
-
-@contextlib.contextmanager
-def beside(work):
-    """Runs work() in a thread; its exception is raised at the end."""
-    failed = []
-
-    def body():
-        try:
-            work()
-        except Exception as e:  # pylint: disable=broad-except
-            failed.append(e)
-
-    thread = threading.Thread(target=body)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    if failed:
-        raise failed[0]
-
-
-def job(name, count, gib, script, gang=True, backoff=0):
-    labels = {"pod-group.scheduling.sigs.k8s.io/name": name, "pod-group.scheduling.sigs.k8s.io/min-available": str(count)} if gang else {}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {
-        "parallelism": count, "completions": count, "backoffLimit": backoff, "template": {"metadata": {"labels": labels}, "spec": {
-            "restartPolicy": "Never", "hostNetwork": True, "terminationGracePeriodSeconds": 0,
-            **({} if gang else {"schedulerName": "ack-co-scheduler"}),
-            "containers": [{"name": "c", "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sh", "-c", script],
-                            "resources": {"limits": {GIB: str(gib)}}}]}}}}
-
-
-def wait_jobs(c, ns, names, seconds=60):
-    def ask():
-        jobs = {j["metadata"]["name"]: j.get("status", {}) for j in c.get(f"/apis/batch/v1/namespaces/{ns}/jobs")["items"]}
-        failed = [n for n in names if any(x["type"] == "Failed" and x["status"] == "True" for x in jobs[n].get("conditions", []))]
-        check(not failed, f"jobs failed: {failed}")
-        left = [n for n in names if not any(x["type"] == "Complete" and x["status"] == "True" for x in jobs[n].get("conditions", []))]
-        if left:
-            raise Failed(f"{len(left)} of {len(names)} jobs are not complete: {left[:3]}")
-        return True
-
-    wait_until(ask, f"{len(names)} jobs are complete", seconds, 0.2)
-
-
-def make_namespace(c, name):
-    c.do("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    wait_until(lambda: c.request("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default")[0] == 200, "default service account")
-    return name
-
-
-def upgrade_under_load(site, ns, values_path):
-    """Jobs come all the time while one program after the other is replaced, in any order; all of them are done in the end, and a pod that ran goes on."""
+def first_gang(site, ns):
+    """What a new user types: the commands that helm install prints, as they stand there. Returns the output."""
     c = site.cluster
+    install = f"helm install cosched deploy/chart -n {HOME} --create-namespace"
+    site.make_image("registry.example.com/cuda-app:1", "sleep", "3600")
+    began, lines = time.monotonic(), []
+
+    def type_in(line, really=None):
+        start = time.monotonic()
+        said = site.type(really or line)
+        lines.append(f"{time.monotonic() - start:5.1f} s  {line}")
+        return said
+
+    notes = type_in(install, f"{install} -f {site.values_path}")  # with the values for a loopback cluster
+    printed = [line.strip() for line in notes.splitlines() if re.match(r" +kubectl ", line)]
+    wait, label, create, see, *_ = printed
+    type_in(wait)
+    type_in(label.replace("NODE", site.node))
+    type_in(create.replace("IMAGE", "registry.example.com/cuda-app:1"))
+    type_in(see)
+    took = time.monotonic() - began
+    check(len(lines) <= 5, f"it takes {len(lines)} commands")
+    pod = c.pod("default", "share")
+    check_equal((pod["spec"]["schedulerName"], pod["status"]["phase"]), ("ack-co-scheduler", "Running"), "the first pod")
+    check(pod["metadata"]["annotations"].get("scheduler.framework.gpushare.allocation"), f"the first pod has no claim: {pod['metadata']['annotations']}")
+    c.delete_pod("default", "share")
+
+    site.wait_ready()
+    c.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", job("gang", 3, 4, 'test -n "$NVIDIA_VISIBLE_DEVICES" && test "$ALIYUN_COM_GPU_MEM_CONTAINER" = 4'))
+    wait_jobs(c, ns, ["gang"], 120)
+    for pod in c.pods(ns):
+        check_equal(pod["spec"]["schedulerName"], "ack-co-scheduler", "schedulerName, by the webhook")
+        check(pod["metadata"]["annotations"].get("scheduler.framework.gpushare.allocation"), "the claim of " + pod["metadata"]["name"])
+    return "\n".join([f"from helm install to the first pod that shares a card: {took:.1f} s, {len(lines)} commands", *lines])
+
+
+class Load:
+    """Jobs of single pods and gangs that come all the time, as many at once as a busy machine can carry; all of them are done in the end."""
+
+    AT_ONCE = 3
+
+    def __init__(self, site, ns):
+        self.cluster, self.ns, self.names, self.stop = site.cluster, ns, [], threading.Event()
+
+    def __call__(self):
+        while not self.stop.is_set():
+            jobs = self.cluster.get(f"/apis/batch/v1/namespaces/{self.ns}/jobs?labelSelector=load")["items"]
+            if sum(not j.get("status", {}).get("completionTime") for j in jobs) >= self.AT_ONCE:
+                self.stop.wait(0.2)
+                continue
+            name, gang = f"load-{len(self.names)}", len(self.names) % 4 == 3
+            # A pod that the kubelet was given while the plugin was away fails for good; its Job makes another.
+            body = job(name, 2 if gang else 1, 1, "true", gang=gang, backoff=30, scheduler="ack-co-scheduler")
+            body["metadata"]["labels"] = {"load": "yes"}
+            self.cluster.do("POST", f"/apis/batch/v1/namespaces/{self.ns}/jobs", body)
+            self.names.append(name)
+
+    def check_done(self):
+        wait_jobs(self.cluster, self.ns, self.names, 180)
+        pods = [p for p in self.cluster.pods(self.ns) if p["metadata"]["name"].startswith("load-")]
+        bare = [p["metadata"]["name"] for p in pods if p["status"]["phase"] == "Succeeded" and not p["metadata"].get("annotations", {}).get("scheduler.framework.gpushare.allocation")]
+        check(not bare, f"pods ran without a claim: {bare}")
+        failed = [p["status"].get("reason") for p in pods if p["status"]["phase"] == "Failed"]
+        check(set(failed) <= {"UnexpectedAdmissionError"}, f"pods failed by {failed}")  # the kubelet's rule for every plugin that is away
+        return f"{len(self.names)} jobs, {len(pods)} pods of which {len(failed)} came while the plugin was away and were made again"
+
+
+def older_form(site, ns):
+    """A running pod whose claim is in the older annotations alone, as gpushare writes them."""
+    c = site.cluster
+    c.create_pod(ns, "older", limits={GIB: "9"}, hostNetwork=True)
+    wait_until(lambda: c.pod(ns, "older")["status"].get("phase") == "Running", "the pod of the older form runs")
+    annotations = wait_until(lambda: (a := c.pod(ns, "older")["metadata"]["annotations"]).get("ALIYUN_COM_GPU_MEM_ASSIGNED") == "true" and a, "it is assigned")
+    newer = [k for k in annotations if k.startswith(("scheduler.framework.gpushare.", "cosched.io/", "gpushare.alibabacloud.com/", "topology.kubernetes.io/"))]
+    site.annotate(ns, "older", **{k: None for k in newer})
+    left = c.pod(ns, "older")["metadata"]["annotations"]
+    check(left.get("ALIYUN_COM_GPU_MEM_IDX") and not left.get("scheduler.framework.gpushare.allocation"), f"the older form: {left}")
+    return int(left["ALIYUN_COM_GPU_MEM_IDX"])
+
+
+def check_adopted(site, ns, card):
+    """Its 9 of 15 GiB are taken: with as much on the other card there is no room for 7 any more, and were it forgotten there would be."""
+    c = site.cluster
+    c.create_pod(ns, "beside", limits={GIB: "9"}, hostNetwork=True)
+    c.wait_bound(ns, "beside", 60)
+    where = int(c.pod(ns, "beside")["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_IDX"])
+    check_equal(where, 1 - card, f"card of 9 GiB more; {card} has 9 of 15 in the older form")
+    c.create_pod(ns, "no-room", limits={GIB: "7"}, hostNetwork=True)
+    c.wait_refused(ns, "no-room", "no card with 7 GiB", seconds=60)
+    for name in ("beside", "no-room"):
+        c.delete_pod(ns, name)
+
+
+def change_one_by_one(site, tag, tags):
+    """Each program alone, in any order; the doctor says that versions differ as long as they do. Returns the order."""
+    order = random.sample(sorted(PROGRAMS), len(PROGRAMS))
+    for i, program in enumerate(order):
+        tags[PROGRAMS[program]] = tag
+        site.upgrade("--set", ",".join(f"{key}.tag={t}" for key, t in tags.items()))
+        site.wait_ready(**tags)
+        if i == 0:
+            wait_until(lambda: "versions differ: scheduler " in site.doctor(1), "the doctor says that versions differ", 20)
+    return ", ".join(order)
+
+
+def change_under_load(site, ns):
+    """Up and down by one version, one program after the other; a pod that ran goes on, and so does one whose claim is in the older form."""
+    c, load, tags = site.cluster, Load(site, ns), {}
     c.create_pod(ns, "stays", limits={GIB: "2"}, hostNetwork=True)
     wait_until(lambda: c.pod(ns, "stays")["status"].get("phase") == "Running", "the pod that stays runs")
     before = c.pod(ns, "stays")
-    names, stop = [], threading.Event()
-
-    def load():
-        while not stop.is_set():
-            name = f"load-{len(names)}"
-            # A pod that the kubelet was given while the plugin was away fails for good; its Job makes another.
-            c.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", job(name, 1, 1, "true", gang=False, backoff=20))
-            names.append(name)
-            stop.wait(1)
-
     with beside(load):
         try:
-            tags, order = {}, random.sample(sorted(VALUES), len(VALUES))
-            for program in order:
-                site.ctr("images", "tag", f"docker.io/library/cosched-{program}:one", f"docker.io/library/cosched-{program}:two")
-                tags[VALUES[program]] = "two"
-                site.helm("upgrade", "cosched", os.path.join(ROOT, "deploy/chart"), "-n", HOME, "-f", values_path,
-                          "--set", ",".join(f"{key}.tag={tag}" for key, tag in tags.items()))
-                site.wait_ready(**tags)
+            up = change_one_by_one(site, "two", tags)
+            card = older_form(site, ns)
+            down = change_one_by_one(site, "one", tags)
+            check_adopted(site, ns, card)
         finally:
-            stop.set()
-    wait_jobs(c, ns, names)
+            load.stop.set()
+    said = load.check_done()
+    for name in ("stays", "older"):
+        after = c.pod(ns, name)
+        check_equal(after["status"]["containerStatuses"][0]["restartCount"], 0, f"restarts of {name}")
     after = c.pod(ns, "stays")
     for field in ("scheduler.framework.gpushare.allocation", "ALIYUN_COM_GPU_MEM_IDX"):
         check_equal(after["metadata"]["annotations"].get(field), before["metadata"]["annotations"].get(field), f"{field} of the pod that stays")
-    check_equal(after["status"]["containerStatuses"][0]["restartCount"], 0, "restarts of the pod that stays")
-    return f"{len(names)} jobs while {', '.join(order)} were upgraded"
-
-
-def use_every_right(site, ns):
-    """What the rights are for and ordinary pods do not need: a deleted Lease and Secret, groups, preemption, a claim that waits for its consumer."""
-    c = site.cluster
-    c.do("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/cosched-scheduler")
-    c.do("DELETE", f"/api/v1/namespaces/{HOME}/secrets/cosched-webhook-cert")
-    for group in ("scheduling.sigs.k8s.io", "scheduling.x-k8s.io"):
-        name = group.replace(".", "-")
-        c.do("POST", f"/apis/{group}/v1alpha1/namespaces/{ns}/podgroups",
-             {"apiVersion": f"{group}/v1alpha1", "kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": 1, "scheduleTimeoutSeconds": 1}})
-        label = {"pod-group.scheduling.sigs.k8s.io": name} if group == "scheduling.sigs.k8s.io" else {"scheduling.x-k8s.io/pod-group": name}
-        # The second finds no room, for which it gets the same Event again and again.
-        c.create_pod(ns, name, labels=label, hostNetwork=True, requests={"cpu": "1000"} if group == "scheduling.x-k8s.io" else {})
-
-    c.do("POST", f"/apis/scheduling.alibabacloud.com/v1alpha1/namespaces/{ns}/resourcepolicies", {
-        "apiVersion": "scheduling.alibabacloud.com/v1alpha1", "kind": "ResourcePolicy", "metadata": {"name": "first-here"},
-        "spec": {"selector": {"app": "policy"}, "strategy": "prefer", "units": [{"resource": "ecs", "max": 5}]}})
-    c.create_pod(ns, "policy", labels={"app": "policy"}, hostNetwork=True)
-
-    # A volume that is there, and a claim that waits for the pod that uses it.
-    c.do("POST", "/apis/storage.k8s.io/v1/storageclasses", {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "by-hand"},
-                                                            "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"})
-    path = os.path.join(site.env["K8S_DIR"], "volume")
-    os.makedirs(path, exist_ok=True)
-    here = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [site.node]}]}]}}
-    c.do("POST", "/api/v1/persistentvolumes", {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "by-hand"}, "spec": {
-        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "by-hand", "local": {"path": path}, "nodeAffinity": here}})
-    for name, kind in (("room", "by-hand"), ("made", "by-driver")):
-        c.do("POST", f"/api/v1/namespaces/{ns}/persistentvolumeclaims", {
-            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
-            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": kind, "resources": {"requests": {"storage": "1Gi"}}}})
-    # A driver that nobody runs: the claim is told its node, and goes no further.
-    c.do("POST", "/apis/storage.k8s.io/v1/storageclasses", {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "by-driver"},
-                                                            "provisioner": "nobody.example.com", "volumeBindingMode": "WaitForFirstConsumer"})
-    for name in ("room", "made"):
-        c.create_pod(ns, f"uses-{name}", hostNetwork=True, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}])
-    wait_until(lambda: c.pod(ns, "uses-room")["spec"].get("nodeName"), "the pod with the volume is bound")
-    wait_until(lambda: "volume.kubernetes.io/selected-node" in c.get(f"/api/v1/namespaces/{ns}/persistentvolumeclaims/made")["metadata"].get("annotations", {}),
-               "the claim of the driver is told its node")
-
-    # The cards are full of a pod that matters less.
-    c.do("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000})
-    c.create_pod(ns, "fills", limits={GIB: "15"}, hostNetwork=True)
-    c.wait_bound(ns, "fills")
-    c.create_pod(ns, "urgent", limits={GIB: "15"}, hostNetwork=True, priorityClassName="urgent")
-    c.wait_bound(ns, "urgent")
-    wait_until(lambda: c.get(f"/apis/scheduling.alibabacloud.com/v1alpha1/namespaces/{ns}/resourcepolicies/first-here").get("status"), "the policy has a status", 30)
-    said = lambda where, name: max([0, *(e.get("count", 1) for e in c.get(f"/api/v1/namespaces/{where}/events")["items"]
-                                         if e["involvedObject"].get("name") == name and e.get("source", {}).get("component", "").startswith(("cosched", "ack-co-")))])
-    wait_until(lambda: said(ns, "scheduling-x-k8s-io") > 1, "an Event of the scheduler is counted", 30)
-    # A node whose cards are in use says each time that its mode is not switched.
-    for times in (1, 2):
-        set_mode(c, site.node, "topology")
-        wait_until(lambda: said("default", site.node) >= times, f"the node says {times} times that it waits", 30)  # pylint: disable=cell-var-from-loop
-        set_mode(c, site.node, "share")
-        wait_until(lambda: json.loads(c.get(f"/api/v1/nodes/{site.node}")["metadata"]["annotations"]["cosched.io/gpu-inventory"]).get("switchingTo") is None,
-                   "the node stays in its mode")
-    wait_until(lambda: c.request("GET", f"/api/v1/namespaces/{HOME}/secrets/cosched-webhook-cert")[0] == 200, "the Secret is made again", 30)
-    wait_until(lambda: c.get(f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/cosched-scheduler")["spec"].get("holderIdentity"), "the Lease is made again", 30)
-
-
-def set_mode(c, node, mode):
-    c.do("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"labels": {"ack.node.gpu.schedule": mode}}}, MERGE)
-
-
-def doctor(c, status):
-    done = subprocess.run([os.path.join(BUILD, "bin/kubectl-inspect-cgpu"), f"--kubeconfig={c.kubeconfig}", "doctor"], capture_output=True, text=True, timeout=60, check=False)
-    check_equal((done.returncode, done.stderr), (status, ""), f"doctor, which said:\n{done.stdout}\n")
-    return done.stdout
-
-
-def granted(c):
-    """(verb, resource) of each program, as the API server has them now."""
-    rights = {name: set() for name in ACCOUNTS.values()}
-    for path in ("/apis/rbac.authorization.k8s.io/v1/clusterroles", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{HOME}/roles"):
-        for role in c.get(path)["items"]:
-            name = role["metadata"]["name"].removeprefix("cosched-")
-            if name not in rights or not role["metadata"]["name"].startswith("cosched-"):
-                continue
-            for rule in role["rules"]:
-                groups = [g + "/" if g else "" for g in rule["apiGroups"]]
-                rights[name] |= {(verb, group + resource) for verb in rule["verbs"] for group in groups for resource in rule["resources"]}
-    return rights
-
-
-def audited(path):
-    """What each program asked for, and what it was refused."""
-    used, refused = {name: set() for name in ACCOUNTS.values()}, []
-    with open(path, encoding="utf-8") as f:
-        for line in f:
-            entry = json.loads(line)
-            ref, code = entry.get("objectRef"), entry.get("responseStatus", {}).get("code", 0)
-            name = ACCOUNTS.get(entry["user"]["username"])
-            if not name or not ref:
-                continue
-            group = ref["apiGroup"] + "/" if ref.get("apiGroup") else ""
-            resource = group + ref["resource"] + ("/" + ref["subresource"] if ref.get("subresource") else "")
-            used[name].add((entry["verb"], resource))
-            if code in (401, 403):
-                refused.append(f"{name}: {entry['verb']} {entry['requestURI']}: {entry['responseStatus'].get('message')}")
-    return used, refused
-
-
-def check_rights(site):
-    rights = granted(site.cluster)
-    used, refused = audited(site.audit)
-    check(not refused, f"{len(refused)} requests were refused, the first: {refused[:3]}")
-    for name, mine in rights.items():
-        check(mine, f"no role of {name} was found")
-        idle = mine - used[name] - NOT_SEEN[name]
-        check(not idle, f"{name} was granted what it never used: {sorted(idle)}")
-    return sum(map(len, rights.values()))
+    wait_until(lambda: site.doctor(0), "the doctor finds nothing", 30, 0.5)
+    c.delete_pod(ns, "older")
+    older = f"of {os.path.basename(OLDER)} and this one" if OLDER else "of this version under two tags"
+    return f"programs {older}, up: {up}; down: {down}; meanwhile {said}"
 
 
 def plugins_token_is_kept_to_its_node(site, ns):
@@ -338,9 +174,14 @@ def plugins_token_is_kept_to_its_node(site, ns):
         ("a taint", 403, node, {"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}}),
         ("CPUs that the node does not have", 403, node + "/status", {"status": {"allocatable": {"cpu": "1000"}}}),
         ("a condition", 403, node + "/status", {"status": {"conditions": []}}),
+        ("a finalizer of its node", 403, node, {"metadata": {"finalizers": ["example.com/stays"]}}),
+        ("an owner of its node", 403, node, {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}]}}),
+        ("where its kubelet is found", 403, node + "/status", {"status": {"addresses": [{"type": "Hostname", "address": "elsewhere"}]}}),
+        ("what its kubelet is", 403, node + "/status", {"status": {"nodeInfo": {"kubeletVersion": "v0"}}}),
         ("another node", 403, "/api/v1/nodes/elsewhere", {"metadata": {"annotations": {"cosched.io/test": "x"}}}),
         ("the claim of a pod of its node", 200, pod + mine, {"metadata": {"annotations": {"cosched.io/test": "x"}}}),
         ("a label of that pod", 403, pod + mine, {"metadata": {"labels": {"x": "y"}}}),
+        ("an owner of that pod", 403, pod + mine, {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}]}}),
         ("its image", 403, pod + mine, {"spec": {"containers": [{"name": "main", "image": "other"}]}}),
         ("a pod that is not on its node", 403, pod + "not-mine", {"metadata": {"annotations": {"cosched.io/test": "x"}}}),
     ]
@@ -372,90 +213,170 @@ def check_flows(site):
 
 
 def remains(c):
-    """Everything of ours that is in the cluster, by kind/name; CRDs, Events and what Kubernetes puts into each namespace aside."""
-    found = set()
+    """Everything of ours that is in the cluster, by kind/name, and all that is in our namespace; CRDs, Events and what Kubernetes puts into each namespace aside."""
     kinds = c.kubectl("api-resources", "--verbs=list", "-o", "name").split()
     skip = {"events", "events.events.k8s.io", "customresourcedefinitions.apiextensions.k8s.io", "componentstatuses"}
-    text = c.kubectl("get", ",".join(k for k in kinds if k not in skip), "-A", "-o", "name", "--ignore-not-found")
-    for line in text.splitlines():
-        if "cosched" in line and "kube-root-ca" not in line:
-            found.add(line)
-    return found
+    text = c.kubectl("get", ",".join(k for k in kinds if k not in skip), "-A", "--ignore-not-found", "-o", "jsonpath={range .items[*]}{.metadata.namespace}/{.kind}/{.metadata.name}{\"\\n\"}{end}")
+    always = {f"{HOME}/ConfigMap/kube-root-ca.crt", f"{HOME}/ServiceAccount/default", f"/Namespace/{HOME}"}
+    return {line for line in text.splitlines() if ("cosched" in line.rpartition("/")[2] or line.startswith(f"{HOME}/")) and line not in always}
 
 
-@case("images and chart: installed, a gang shares cards, upgraded under load, uninstalled; with exactly the rights of the chart", needs=("real",))
+def uninstall(site, how):
+    """Nothing is left but the CRDs, and an empty namespace."""
+    c = site.cluster
+    how()
+    try:
+        wait_until(lambda: not remains(c), "everything is gone", 60, 0.5)
+    except Failed as e:
+        raise Failed(f"left behind: {sorted(remains(c))}") from e
+    for path in glob.glob(os.path.join(CHART, "crds/*.yaml")):
+        c.kubectl("get", "-f", path)  # they stay
+
+
+def open_crd(group, version, plural, kind):
+    """Of somebody else's kind that our manifests name and this cluster does not have; without its schema."""
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"}, "spec": {
+        "group": group, "scope": "Namespaced", "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": kind + "List"},
+        "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+def dry_run(c, *args, stdin=None):
+    """How many objects the API server takes."""
+    text = wait_until(lambda: c.kubectl("apply", "--dry-run=server", "-o", "name", *args, stdin=stdin), "kinds are served", 20, 0.5)
+    return len(text.split())
+
+
+def every_manifest_is_taken(site):
+    """--dry-run=server of what is installed, before it is: the manifests, and the chart with every option on."""
+    c = site.cluster
+    for crd in (("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "prometheusrules", "PrometheusRule"),
+                ("kubeflow.org", "v1", "tfjobs", "TFJob")):
+        c.do("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", open_crd(*crd))
+    make_namespace(c, HOME)  # a dry run makes none
+    full = site.helm("template", "cosched", CHART, "-n", HOME, "--include-crds", "--kube-version", "1.36", "-f", os.path.join(CHART, "ci/all-values.yaml"))
+    return (dry_run(c, "-k", os.path.join(ROOT, "deploy/manifests")) + dry_run(c, "-f", os.path.join(ROOT, "deploy/manifests/webhook-strict.yaml")) +
+            dry_run(c, "-f", "-", stdin=full))
+
+
+def every_example_is_taken(site):
+    """The same of the examples, which webhook and policies look at as well."""
+    c = site.cluster
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "example-urgent"}, "value": 100000}
+    c.do("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", urgent)  # a dry run makes none for the pod that names it
+    make_namespace(c, "test-gang")
+    return sum(dry_run(c, "-f", os.path.join(ROOT, "deploy/examples", name)) for name in ("features", "documents"))
+
+
+def without_helm(site, ns):
+    """kubectl apply -k of an overlay that says what the values say: all pods are Ready, a pod shares a card, and kubectl delete -k takes everything away again."""
+    c = site.cluster
+    directory = os.path.join(site.suite.directory, "overlay")
+    os.makedirs(directory, exist_ok=True)
+    patches = []
+    for program, key in PROGRAMS.items():
+        v = site.chosen[key]
+        kind = "DaemonSet" if program == "device-plugin" else "Deployment"
+        options = {**v["options"], "http-port": v["httpPort"], **({"port": v["port"]} if "port" in v else {})}
+        env = [*v["env"], {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"}, {"name": "KUBERNETES_SERVICE_PORT", "value": str(c.url.port)}]
+        if program == "device-plugin":
+            options["backend"] = "sim"
+            options["sim-file"] = os.path.join(v["paths"]["state"], "cards.json")
+        at, names = "/spec/template/spec/", ["https", "http"] if program == "webhook" else ["http"]
+        patch = [{"op": "add", "path": at + "hostNetwork", "value": True}, {"op": "add", "path": at + "nodeSelector", "value": v["nodeSelector"]},
+                 {"op": "replace", "path": at + "containers/0/imagePullPolicy", "value": "Never"}, {"op": "replace", "path": at + "containers/0/resources", "value": {"requests": v["resources"]["requests"]}}]
+        patch += [{"op": "add", "path": at + "containers/0/args/-", "value": f"--{name}={value}"} for name, value in options.items()]
+        patch += [{"op": "replace", "path": f"{at}containers/0/ports/{i}/containerPort", "value": v["port" if name == "https" else "httpPort"]} for i, name in enumerate(names)]
+        patch += [{"op": "add", "path": at + "containers/0/env", "value": env}] if kind == "Deployment" else \
+            [{"op": "add", "path": at + "containers/0/env/-", "value": e} for e in env]
+        if kind == "Deployment":
+            patch += [{"op": "replace", "path": "/spec/replicas", "value": 1}, {"op": "replace", "path": "/spec/strategy", "value": {"type": "Recreate"}}]
+        patches.append({"target": {"kind": kind, "name": f"cosched-{program}"}, "patch": json.dumps(patch)})
+    state = site.chosen["devicePlugin"]["paths"]["state"]
+    patches.append({"target": {"kind": "DaemonSet"}, "patch": json.dumps([
+        {"op": "replace", "path": "/spec/template/spec/volumes/2/hostPath/path", "value": state},
+        {"op": "replace", "path": "/spec/template/spec/containers/0/volumeMounts/2/mountPath", "value": state},
+        {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": f"--state-dir={state}"},
+        {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": f"--isolation-dir={state}/isolation"}])})
+    hooks = c.get("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/cosched-webhook")["webhooks"]
+    url = site.chosen["webhook"]["url"]
+    for kind, count in (("MutatingWebhookConfiguration", len(hooks)), ("ValidatingWebhookConfiguration", 1)):
+        path = lambda i, kind=kind: "/mutate" if kind.startswith("Mutating") and hooks[i]["clientConfig"]["url"].endswith("/mutate") else "/validate"
+        patches.append({"target": {"kind": kind}, "patch": json.dumps([
+            {"op": "replace", "path": f"/webhooks/{i}/clientConfig", "value": {"url": url + path(i)}} for i in range(count)])})
+    with open(os.path.join(directory, "kustomization.yaml"), "w", encoding="utf-8") as f:
+        json.dump({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [os.path.relpath(os.path.join(ROOT, "deploy/manifests"), os.path.realpath(directory))],
+                   "images": [{"name": f"cosched-{p}", "newTag": "one"} for p in PROGRAMS], "patches": patches}, f)
+    os.makedirs(state, exist_ok=True)
+    values = run([site.helm_binary, "show", "values", CHART])
+    with open(os.path.join(state, "cards.json"), "w", encoding="utf-8") as f:
+        f.write(re.search(r"inventory: >-\n((?: {6}.*\n)+)", values)[1])
+
+    uninstall(site, lambda: site.helm("uninstall", "cosched", "-n", HOME, "--wait", "--timeout", "60s"))
+    c.kubectl("apply", "-k", directory)
+    site.wait_ready()
+    c.create_pod(ns, "by-kubectl", limits={GIB: "3"}, scheduler=None, hostNetwork=True)
+    wait_until(lambda: c.pod(ns, "by-kubectl")["status"].get("phase") == "Running", "a pod shares a card", 60)
+    wait_until(lambda: site.doctor(0), "the doctor finds nothing", 30, 0.5)
+    c.delete_pod(ns, "by-kubectl")
+    c.kubectl("delete", "-k", directory, "--wait=true", "--timeout=60s")
+    wait_until(lambda: not remains(c), "everything is gone", 60, 0.5)
+
+
+@case("images and chart: installed by five commands, a gang shares cards, the doctor finds each planted fault, upgraded and downgraded under load, uninstalled; with exactly the rights of the chart",
+      needs=("real", "long"))
 def install(suite):
-    images = os.path.join(suite.directory, "images")
+    images = {tag: os.path.join(suite.directory, f"images-{tag}") for tag in ("one", "two")}
     helm = []
 
     def prepare():
-        make_images(images)
+        make_images(OLDER or BUILD, images["one"], "one")
+        if OLDER:
+            make_images(BUILD, images["two"], "two")
         helm.append(find_helm())
 
     with beside(prepare):
         site = Site(suite)
     site.helm_binary = helm[0]
     c = site.cluster
-    site.bring_images(images)
-    values_path = os.path.join(suite.directory, "values.json")
-    with open(values_path, "w", encoding="utf-8") as f:
-        json.dump(site.values(), f)
-
-    # Every manifest that we ship is one that the API server takes.
-    make_namespace(c, HOME)
+    for directory in images.values():
+        site.bring_images(directory)
+    if not OLDER:
+        for program in PROGRAMS:
+            site.ctr("images", "tag", f"docker.io/library/cosched-{program}:one", f"docker.io/library/cosched-{program}:two")
     ns = make_namespace(c, "user")
-    c.kubectl("apply", "--dry-run=server", "-k", os.path.join(ROOT, "deploy/manifests"))
-    c.kubectl("apply", "--dry-run=server", "-f", os.path.join(ROOT, "deploy/manifests/webhook-strict.yaml"))
 
-    # From nothing to the first pod: helm install, label, apply.
-    began = time.monotonic()
-    site.helm("install", "cosched", os.path.join(ROOT, "deploy/chart"), "-n", HOME, "-f", values_path)
-    site.wait_ready()
-    ready = time.monotonic() - began
-    set_mode(c, site.node, "share")
-    c.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", job("gang", 3, 4, 'test -n "$NVIDIA_VISIBLE_DEVICES" && test "$ALIYUN_COM_GPU_MEM_CONTAINER" = 4'))
-    wait_jobs(c, ns, ["gang"])
-    done = time.monotonic() - began
-    for pod in c.pods(ns):
-        check_equal(pod["spec"]["schedulerName"], "ack-co-scheduler", "schedulerName, by the webhook")
-        check(pod["metadata"]["annotations"].get("scheduler.framework.gpushare.allocation"), "the claim of " + pod["metadata"]["name"])
-
-    # The examples are what API server, webhook and policies take.
-    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "example-urgent"}, "value": 100000}
-    c.do("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", urgent)  # a dry run makes none for the pod that names it
-    c.kubectl("apply", "--dry-run=server", "-f", os.path.join(ROOT, "deploy/examples/features"))
-
-    # The doctor agrees, and finds what is taken away.
-    text = doctor(c, 0)
-    check(text.startswith("0 findings; looked at 1 nodes, 2 cards"), f"the doctor of a healthy cluster says:\n{text}")
-    binding = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/cosched-plugin-nodes"
-    kept = c.get(binding)
-    c.do("DELETE", binding)
-    text = doctor(c, 1)
-    check("admission policy cosched-plugin-nodes: is not bound" in text and "\n1 finding;" in text, f"without a policy's binding the doctor says:\n{text}")
-    c.do("POST", os.path.dirname(binding), {**kept, "metadata": {k: kept["metadata"].get(k, {}) for k in ("name", "labels", "annotations")}})
-
-    loads = upgrade_under_load(site, ns, values_path)
+    taken = every_manifest_is_taken(site)
+    user = first_gang(site, ns)
+    text = site.doctor(0)
+    # No proxy leads to a kubelet on loopback.
+    check_equal(text.split(" and ")[0], f"not looked at: kubelet of {site.node}\n0 findings; looked at 1 nodes, 2 cards", "the doctor of a healthy cluster says")
+    taken += every_example_is_taken(site)
+    found = plant_all(site)
+    check(len(found) >= 15, f"only {len(found)} faults were planted")
+    changes = change_under_load(site, ns)
     use_every_right(site, ns)
-    rights = check_rights(site)
+    granted, (used, refused, requests) = rights.of_cluster(c), rights.of_log(site.audit)
+    number = rights.judge(granted, used, refused)
+    rights.judge_can_fail(granted, used)
     check_flows(site)
     plugins_token_is_kept_to_its_node(site, ns)  # after the rights: what it is refused is in the log
 
     c.do("DELETE", f"/api/v1/namespaces/{ns}/pods?gracePeriodSeconds=0")
-    site.helm("uninstall", "cosched", "-n", HOME, "--wait", "--timeout", "60s")
-    c.kubectl("delete", "namespace", HOME, "--wait=true", "--timeout=60s")
-    left = remains(c)
-    check(not left, f"left behind: {sorted(left)}")
-    for path in glob.glob(os.path.join(ROOT, "deploy/chart/crds/*.yaml")):
-        c.kubectl("get", "-f", path)  # they stay
-    print(f"     installed and Ready after {ready:.1f} s, the first gang done after {done:.1f} s; {loads}; {rights} rights, all of them used")
+    without_helm(site, ns)
+    print("     " + user.replace("\n", "\n     "))
+    print(f"     {taken} objects of manifests, chart and examples are taken by the API server (--dry-run=server)")
+    print(f"     the doctor found each of {len(found)} planted faults, and nothing before and after:")
+    for i, name in enumerate(found):
+        print(f"       {i + 1:2}. {name}")
+    print(f"     {changes}")
+    print(f"     {number} rights, all of them used in {requests} requests of which none was refused")
 
 
 @case("the doctor of a cluster in which nothing is installed says so, and changes nothing")
 def nothing_installed(suite):
     c = suite.cluster
     before = {p["metadata"]["uid"] for p in c.pods("default")}
-    text = doctor(c, 1)
+    text = run([os.path.join(BUILD, "bin/kubectl-inspect-cgpu"), f"--kubeconfig={c.kubeconfig}", "doctor"], expect=1)
     for finding in ("cosched-scheduler: is not installed: no pod is placed", "cosched-device-plugin: is not installed", "admission policy cosched-result-keys: is not there"):
         check(finding in text, f"'{finding}' is not in\n{text}")
     check_equal({p["metadata"]["uid"] for p in c.pods("default")}, before, "pods in default")

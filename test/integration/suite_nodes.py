@@ -41,7 +41,9 @@ class Nodes:
         suite.stack.callback(shutil.rmtree, self.directory)
         self.file = os.path.join(self.directory, "nodes.json")
         with open(self.file, "w", encoding="utf-8") as f:
-            json.dump({"nodes": specs}, f)
+            args = lambda spec: spec.get("pluginArgs", [])
+            mine = lambda spec: [f"--kubeconfig={self.cluster.kubeconfig_of('device-plugin', args(spec))}", *args(spec)]
+            json.dump({"nodes": [spec if spec.get("virtual") else {**spec, "pluginArgs": mine(spec)} for spec in specs]}, f)
         cordon_others(suite, self.specs)
         for name in self.specs:
             suite.stack.callback(self.cluster.do, "DELETE", f"/api/v1/nodes/{name}", None, "application/json", (200, 404))

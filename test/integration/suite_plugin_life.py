@@ -88,8 +88,8 @@ def gated_kubeconfig(suite, c):
     """(gate, path of a kubeconfig that goes through it)"""
     gate = Gate(suite, c.url.hostname, c.url.port)
     path = os.path.join(suite.directory, f"gated-{gate.port}.kubeconfig")
-    with open(c.kubeconfig, encoding="utf-8") as f:
-        text = re.sub(r"(server: *\"?https?://[^:\s]+):\d+", rf"\g<1>:{gate.port}", f.read())
+    with open(c.kubeconfig_of("device-plugin"), encoding="utf-8") as f:
+        text = re.sub(r"(server\"?: *\"?https?://[^:\s]+):\d+", rf"\g<1>:{gate.port}", f.read())
     check(f":{gate.port}" in text, text)
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
