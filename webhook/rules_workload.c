@@ -179,6 +179,21 @@ static void check_sizes(struct look *looks, const struct templates *t)
     }
 }
 
+/* One pod after the other, each when the one before is ready, which it is not before the gang is there. */
+static void check_order(struct look *own, const struct rules_subject *s, struct look *l)
+{
+    struct rules_quorum q;
+    json *spec = json_get(s->object, "spec");
+    const char *order = json_get_str(spec, "podManagementPolicy");
+    if (!str_eq(s->kind, "StatefulSet") || str_eq(order, "Parallel") || !rules_gang_quorum(l, &q) ||
+        q.pods < 2)
+        return;
+    look_warn(own,
+              "spec.podManagementPolicy: %s makes one pod after the other, but %lld must start "
+              "together (%s%s); write Parallel",
+              order ? look_quote(own, order) : "OrderedReady", (long long)q.pods, l->at, q.path);
+}
+
 /* Pods that another scheduler places do not count for ours: the gang would wait for them. */
 static void check_schedulers(struct look *a, struct look *b)
 {
@@ -295,6 +310,8 @@ int rules_workload_check(struct look *own, const struct rules_subject *s, struct
             check_pair(&looks[j], &looks[i]);
     }
     check_sizes(looks, now);
+    if (changed)
+        check_order(own, s, &looks[0]);
     return looks[0].judged ? check_own(own, s, looks, now->len, changed, err) : 0;
 }
 
