@@ -310,10 +310,14 @@ static void many_processes_killed(void **state)
     print_message("COSCHED_SEED=%llu\n", (unsigned long long)x);
     for (int64_t i = 0; i < count; i++)
         workers[i] = start_random(c, seconds + 600, x + (uint64_t)i);
-    int64_t end_ms = clock_mono_ms() + seconds * 1000, deaths = 0;
-    while (clock_mono_ms() < end_ms) {
-        /* A tenth of them each second. */
-        nanosleep(&(struct timespec){.tv_nsec = (long)num_min(10000 / count, 200) * 1000000}, NULL);
+    int64_t began_ms = clock_mono_ms(), now_ms, deaths = 0;
+    while ((now_ms = clock_mono_ms()) < began_ms + seconds * 1000) {
+        /* A tenth of them each second; at least one in 200 ms where they are few. */
+        int64_t due = num_max((now_ms - began_ms) * count / 10000, (now_ms - began_ms) / 200);
+        if (deaths >= due) {
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+            continue;
+        }
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         struct worker *w = &workers[x % (uint64_t)count];
         kill(w->pid, SIGKILL);
