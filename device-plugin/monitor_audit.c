@@ -107,7 +107,7 @@ static void judge(struct monitor *m, struct monitor_pod *p)
                 (long long)loose, (long long)p->usage.processes, (long long)p->asked_mib);
         (void)str_format(
             text, sizeof text,
-            "%s%s%s: they do not load shared libraries as others do (static or musl binaries, or direct use of the device), and other "
+            "%s%s%s. Not held are processes that do not load shared libraries as others do (static or musl binaries, or direct use of the device); other "
             "pods on the card may run out of memory%s",
             which, loose > 0 && a->beyond_mib > 0 ? "; " : "", a->beyond_mib > 0 ? a->beyond : "",
             evict ? ". The pod is evicted" : "");
