@@ -165,6 +165,14 @@ __attribute__((visibility("hidden"))) void *resolve_dlvsym(void *handle, const c
 __attribute__((visibility("hidden"))) extern void *resolve_real_dlsym, *resolve_real_dlvsym;
 void *resolve_real_dlsym, *resolve_real_dlvsym;
 
+/* What resolve_<name> returns for "there is none, and all is said". */
+#define NOTHING ((void *)1)
+
+static const char *name_of_driver(const struct row *r)
+{
+    return r->name[0] == 'c' ? "libcuda.so" : "libnvidia-ml.so";
+}
+
 static const struct row *listed(const char *name)
 {
     const struct row *rows = NULL;
@@ -192,23 +200,43 @@ static void *find_real(void **at, const char *name)
     return real;
 }
 
-/* Our function for the name; NULL: go on to the real dlsym, which is known now. */
+/* Among all loaded objects a name of the list is found in ours even if there is no driver: a program that looks for CUDA like this
+ * must not find any. */
+static bool is_only_ours(const void *found, const struct row *r)
+{
+    char path[PATH_BYTES];
+    return found == (void *)(uintptr_t)r->hook && !elf_path(name_of_driver(r), path, sizeof path);
+}
+
+/* Our function for the name; NULL: go on to the real dlsym, which is known now. Where there is none the real one says so, with its
+ * message for dlerror. */
 void *resolve_dlsym(void *handle, const char *name)
 {
     dlsym_function real = (dlsym_function)(uintptr_t)find_real(&resolve_real_dlsym, "dlsym");
     const struct row *r = share_depth > 0 ? NULL : listed(name);
-    /* Where there is none the real one says so, with its message for dlerror. */
-    return r != NULL && real(handle, name) != NULL ? (void *)(uintptr_t)r->hook : NULL;
+    const void *found = r != NULL ? real(handle, name) : NULL;
+    if (found == NULL)
+        return NULL;
+    if (!is_only_ours(found, r))
+        return (void *)(uintptr_t)r->hook;
+    (void)real(handle, "of a driver that is not loaded");
+    return NOTHING;
 }
 
 void *resolve_dlvsym(void *handle, const char *name, const char *version)
 {
     dlvsym_function real = (dlvsym_function)(uintptr_t)find_real(&resolve_real_dlvsym, "dlvsym");
     const struct row *r = share_depth > 0 ? NULL : listed(name);
-    return r != NULL && real(handle, name, version) != NULL ? (void *)(uintptr_t)r->hook : NULL;
+    const void *found = r != NULL ? real(handle, name, version) : NULL;
+    if (found == NULL)
+        return NULL;
+    if (!is_only_ours(found, r))
+        return (void *)(uintptr_t)r->hook;
+    (void)real(handle, "of a driver that is not loaded", version);
+    return NOTHING;
 }
 
-/* name: keeps the arguments, asks resolve_<name>; its answer is the result, or else the real one is jumped to with the arguments and the
+/* name: keeps the arguments, asks resolve_<name>; its answer is the result (1 stands for NULL), or else the real one is jumped to with the arguments and the
  * return address as they came. */
 #if defined(__x86_64__)
 #define JUMP(name)                                                       \
@@ -219,7 +247,10 @@ void *resolve_dlvsym(void *handle, const char *name, const char *version)
             "\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n"                       \
             "\ttest %rax, %rax\n"                                        \
             "\tjz 1f\n"                                                  \
-            "\tret\n"                                                    \
+            "\tcmp $1, %rax\n"                                           \
+            "\tjne 2f\n"                                                 \
+            "\txor %eax, %eax\n"                                         \
+            "2:\tret\n"                                                  \
             "1:\tjmp *resolve_real_" #name "(%rip)\n"                    \
             ".size " #name ", . - " #name "\n"                           \
             ".popsection\n")
@@ -236,7 +267,8 @@ void *resolve_dlvsym(void *handle, const char *name, const char *version)
             "\tldr x2, [sp, #32]\n"                                      \
             "\tldp x29, x30, [sp], #48\n"                                \
             "\tcbz x9, 1f\n"                                             \
-            "\tmov x0, x9\n"                                             \
+            "\tcmp x9, #1\n"                                             \
+            "\tcsel x0, xzr, x9, eq\n"                                   \
             "\tret\n"                                                    \
             "1:\tadrp x9, resolve_real_" #name "\n"                      \
             "\tldr x9, [x9, #:lo12:resolve_real_" #name "]\n"            \

@@ -392,6 +392,23 @@ static void nvml_tells_the_share(void **state)
     expect_done();
 }
 
+static void a_program_that_looks_for_cuda_finds_none(void **state)
+{
+    const struct crew *c = *state;
+    char command[4 * CREW_PATH];
+    assert_true(str_format(
+        command, sizeof command,
+        "LD_LIBRARY_PATH=%s/lib LD_PRELOAD=%s/libcosched-gpu.so python3 -c '"
+        "import ctypes\n"
+        "all = ctypes.CDLL(None)\n"
+        "assert not hasattr(all, \"cuMemAlloc_v2\") and not hasattr(all, \"nvmlDeviceGetMemoryInfo\")\n"
+        "d = ctypes.CDLL(\"libcuda.so.1\", mode=ctypes.RTLD_GLOBAL)\n"
+        "assert all.cuMemAlloc_v2 and d.cuMemAlloc_v2 and not hasattr(all, \"nvmlDeviceGetMemoryInfo\")'",
+        crew_build(), c->dir));
+    expect_int("before the driver is loaded", 0, system(command));
+    expect_done();
+}
+
 /* libcudart does so with a driver that it does not like. */
 static void a_driver_that_is_let_go_and_loaded_again(void **state)
 {
@@ -426,6 +443,7 @@ int main(void)
         CASE(first_forms),
         CASE(limits_go_by_the_card_and_not_by_its_number),
         CASE(nvml_tells_the_share),
+        CASE(a_program_that_looks_for_cuda_finds_none),
         CASE(a_driver_that_is_let_go_and_loaded_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
