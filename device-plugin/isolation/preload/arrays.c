@@ -68,16 +68,6 @@ int cuMipmappedArrayCreate(CUmipmappedArray *out, const CUarray3DDescriptor *d, 
     return result;
 }
 
-/* Both kinds of array end alike. */
-static CUresult array_ended(CUresult result, bool ours, const struct share_item *item)
-{
-    if (ours && result == CUDA_SUCCESS)
-        share_give(item->card, item->size);
-    else if (ours)
-        (void)share_put(item);
-    return result;
-}
-
 int cuArrayDestroy(CUarray array)
 {
     const struct hooks_cuda *real = hooks_cuda();
@@ -87,7 +77,7 @@ int cuArrayDestroy(CUarray array)
         return CUDA_ERROR_NOT_INITIALIZED;
     bool ours = share_depth == 0 && share_find(SHARE_ARRAY, (uintptr_t)array, true, &item);
     CHARGE_DRIVER(real->cuArrayDestroy(array));
-    return array_ended(result, ours, &item);
+    return ours ? charge_freed(result, &item) : result;
 }
 
 int cuMipmappedArrayDestroy(CUmipmappedArray array)
@@ -99,5 +89,5 @@ int cuMipmappedArrayDestroy(CUmipmappedArray array)
         return CUDA_ERROR_NOT_INITIALIZED;
     bool ours = share_depth == 0 && share_find(SHARE_ARRAY, (uintptr_t)array, true, &item);
     CHARGE_DRIVER(real->cuMipmappedArrayDestroy(array));
-    return array_ended(result, ours, &item);
+    return ours ? charge_freed(result, &item) : result;
 }

@@ -41,6 +41,15 @@ bool charge_written(CUresult result, enum share_kind kind, uint64_t key, uint64_
     return result != CUDA_SUCCESS;
 }
 
+CUresult charge_freed(CUresult result, const struct share_item *item)
+{
+    if (result == CUDA_SUCCESS)
+        share_give(item->card, item->size);
+    else
+        (void)share_put(item);
+    return result;
+}
+
 /* ---- sizes ---- */
 
 static uint64_t multiply(uint64_t a, uint64_t b)

@@ -24,6 +24,9 @@ CUresult charge_take(int card, uint64_t bytes);
 /* The driver has answered: into the books, or back. false: there was no room in the books, and the bytes are given back. */
 bool charge_written(CUresult result, enum share_kind kind, uint64_t key, uint64_t bytes, int card,
                     CUcontext context);
+/* What was taken out of the books before the driver was asked to free it: its bytes go back, or it does if the driver refused. Returns
+ * result. */
+CUresult charge_freed(CUresult result, const struct share_item *item);
 /* The context that memory of this card ends with: the current one. NULL for a card without a limit. */
 CUcontext charge_context(const struct hooks_cuda *real, int card);
 /* Rows of a pitched allocation together, before the driver has said how long it makes them. */

@@ -100,11 +100,7 @@ int cuMemFree(CUdeviceptr_v1 at)
     if (share_depth > 0 || !share_find(SHARE_MEMORY, at, true, &item))
         return real->cuMemFree(at);
     CHARGE_DRIVER(real->cuMemFree(at));
-    if (result == CUDA_SUCCESS)
-        share_give(item.card, item.size);
-    else
-        (void)share_put(&item);
-    return result;
+    return charge_freed(result, &item);
 }
 
 /* What both kinds of array have in common after the driver's answer. */

@@ -87,11 +87,7 @@ int cuMemFree_v2(CUdeviceptr at)
     if (share_depth > 0 || !share_find(SHARE_MEMORY, at, true, &item))
         return real->cuMemFree_v2(at);
     CHARGE_DRIVER(real->cuMemFree_v2(at));
-    if (result == CUDA_SUCCESS)
-        share_give(item.card, item.size);
-    else
-        (void)share_put(&item);
-    return result;
+    return charge_freed(result, &item);
 }
 
 /* ---- physical memory: alive while there is a handle or a mapping ---- */

@@ -227,11 +227,7 @@ static CUresult free_async(CUresult (*call)(CUdeviceptr, CUstream), CUdeviceptr 
     share_depth++;
     CUresult result = call(at, stream);
     share_depth--;
-    if (ours && result == CUDA_SUCCESS)
-        share_give(item.card, item.size);
-    else if (ours)
-        (void)share_put(&item);
-    return result;
+    return ours ? charge_freed(result, &item) : result;
 }
 
 int cuMemFreeAsync(CUdeviceptr at, CUstream stream)
