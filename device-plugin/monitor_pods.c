@@ -93,6 +93,7 @@ void monitor_pod_put(struct monitor *m, const struct pod *p)
     pthread_mutex_lock(&m->lock);
     put_at(m, find(m, p->key), fresh);
     pthread_mutex_unlock(&m->lock);
+    monitor_time_wanted(m); /* the scheduler's claim is here before its container begins */
 }
 
 void monitor_pod_delete(struct monitor *m, const char *key)

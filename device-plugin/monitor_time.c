@@ -67,9 +67,20 @@ void monitor_time_look(struct monitor *m, const struct scan_letter *l)
     arena_deinit(&a);
 }
 
+/* Is there a pod with a part of a card's time? While pods are not listed there may be. */
+static bool has_timed_pods(const struct monitor *m)
+{
+    for (size_t i = 0; i < m->pods_len; i++)
+        for (size_t k = 0; k < m->pods[i]->claim.shares_len; k++)
+            if (m->pods[i]->claim.shares[k].percent > 0)
+                return true;
+    return !m->pods_listed;
+}
+
 void monitor_time_wanted(struct monitor *m)
 {
     const struct monitor_hooks *h = &m->config.hooks;
     if (m->scan != NULL) /* otherwise those whom the hooks ask may be gone already */
-        scan_want_time(m->scan, h->shares != NULL && h->timed != NULL && h->timed(h->arg));
+        scan_want_time(m->scan, h->shares != NULL && h->timed != NULL && h->timed(h->arg) &&
+                                    has_timed_pods(m));
 }
