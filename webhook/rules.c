@@ -195,6 +195,18 @@ static void check_placed(struct look *l)
                   look_quote(l, node), t->name);
 }
 
+/* A policy might select it: until they are listed the pod keeps its scheduler, and its author shall know. */
+static void check_unlisted(struct look *l)
+{
+    if (!l->judged || l->ours || is_placed(l) || !is_enabled(l) ||
+        l->context->policies_known != RULES_NOT_YET)
+        return;
+    look_warn(l,
+              "spec.schedulerName: whether a ResourcePolicy selects this pod, for %s, could not be "
+              "checked, they are not listed yet; create it again if it should",
+              l->config->scheduler);
+}
+
 static void check_inject(struct look *l)
 {
     const char *text = look_annotation(l, NAME_INJECT);
@@ -207,8 +219,8 @@ static void check_inject(struct look *l)
 }
 
 static void (*const checks[])(struct look *l) = {
-    check_shape,      check_inject,       check_placed,      rules_gpu_check,   rules_env_check,
-    rules_gang_check, rules_cpuset_check, rules_burst_check, rules_place_check,
+    check_shape,     check_inject,     check_placed,       check_unlisted,    rules_gpu_check,
+    rules_env_check, rules_gang_check, rules_cpuset_check, rules_burst_check, rules_place_check,
 };
 
 void rules_check(struct look *l)

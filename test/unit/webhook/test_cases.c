@@ -202,29 +202,44 @@ static void what_is_not_known_is_never_refused(void **state)
                                "\":\"g\"}},\"spec\":{\"containers\":[]}}";
     static const char burst[] =
         "{\"metadata\":{\"annotations\":{\"" NAME_ANN_BURST "\":\"eci\"}},\"spec\":{}}";
+    static const char plain[] = "{\"metadata\":{},\"spec\":{}}";
+    static struct label enabled[] = {{.key = NAME_INJECT, .value = "enabled"}};
+    static const struct labels labels = {.items = enabled, .len = 1};
     static const struct {
         const char *row, *pod;
         enum rules_known known;
         const char *warning;
+        const struct labels *of_namespace;
     } rows[] = {
         {"PodGroups are not listed yet", gang, RULES_NOT_YET,
          "metadata.labels[" NAME_LABEL_GANG_BARE
-         "]: whether PodGroup n/g exists could not be checked, they are not listed yet"},
+         "]: whether PodGroup n/g exists could not be checked, they are not listed yet",
+         NULL},
         {"all PodGroups are known", gang, RULES_ALL,
          "metadata.labels[" NAME_LABEL_GANG_BARE
-         "]: PodGroup n/g does not exist (yet); its pods wait until it does"},
-        {"some PodGroups are known", gang, RULES_SOME, NULL},
+         "]: PodGroup n/g does not exist (yet); its pods wait until it does",
+         NULL},
+        {"some PodGroups are known", gang, RULES_SOME, NULL, NULL},
         {"ResourcePolicies are not listed yet", burst, RULES_NOT_YET,
          "metadata.annotations[" NAME_ANN_BURST
          "]: whether a ResourcePolicy selects this pod too could not be checked, they are not "
-         "listed yet"},
-        {"all ResourcePolicies are known", burst, RULES_ALL, NULL},
+         "listed yet",
+         NULL},
+        {"all ResourcePolicies are known", burst, RULES_ALL, NULL, NULL},
+        {"a policy might make it ours", plain, RULES_NOT_YET,
+         "spec.schedulerName: whether a ResourcePolicy selects this pod, for " NAME_SCHEDULER
+         ", could not be checked, they are not listed yet; create it again if it should",
+         &labels},
+        {"and does not where the namespace is not enabled", plain, RULES_NOT_YET, NULL, NULL},
+        {"nor when all are known", plain, RULES_ALL, NULL, &labels},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct error err = ERROR_INIT;
         struct rules_config config = {.scheduler = NAME_SCHEDULER};
-        struct rules_context context = {
-            .ns = "n", .groups_known = rows[i].known, .policies_known = rows[i].known};
+        struct rules_context context = {.ns = "n",
+                                        .ns_labels = rows[i].of_namespace,
+                                        .groups_known = rows[i].known,
+                                        .policies_known = rows[i].known};
         struct rules_verdict v;
         struct arena arena;
         AUTO_JSON *doc = NULL;
