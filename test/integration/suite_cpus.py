@@ -6,8 +6,9 @@ import json
 import os
 import signal
 
-from harness import MERGE, SCHEDULER, case, check, check_equal, wait_until
+from harness import MERGE, SCHEDULER, STRATEGIC, case, check, check_equal, wait_until
 from suite_nodes import Nodes, apply, document, gone, hook, labelled, wait_pod, wait_running
+from suite_webhook import start_webhook
 
 APPLIED = "cosched.io/cpuset-applied"
 
@@ -258,3 +259,27 @@ def loans_unanswered(suite):
     check_equal(c.node_of(ns, "needs"), None, "nobody has answered")
     confirm(f"on-{other}")
     check_equal(c.wait_bound(ns, "needs"), other, "where somebody has")
+
+
+@case("pods/resize: limits.cpu of a pod with CPUs of its own is refused by the webhook as it is shipped, with a sentence; other pods are resized")
+def resize(suite):
+    c = suite.cluster
+    _webhook, ns = start_webhook(suite, shipped=True)
+    suite.scheduler()
+    node = cpu_node(suite, "resize-1")
+    pinned(c, ns, "pinned", node, 2)
+    c.create_pod(ns, "free", requests={"cpu": "1"}, limits={"cpu": "2"}, node_selector={"pool": node})
+    for name in ("pinned", "free"):
+        c.wait_bound(ns, name)
+
+    def ask(name, **limits):
+        return c.request("PATCH", f"/api/v1/namespaces/{ns}/pods/{name}/resize", {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}, STRATEGIC)
+
+    status, reply = ask("pinned", cpu="3")
+    check(status >= 400 and "cannot replace '2' in a pod with pinned CPUs" in reply["message"], f"{status} {reply.get('message')}")
+    check_equal(c.pod(ns, "pinned")["spec"]["containers"][0]["resources"]["limits"]["cpu"], "2", "its limit")
+    check_equal(ask("free", cpu="3")[0], 200, "the resize of another pod")
+    # Taking the request away opens no door: the pod has its CPUs.
+    c.do("PATCH", f"/api/v1/namespaces/{ns}/pods/pinned", {"metadata": {"annotations": {"cpuset-scheduler": None}}}, MERGE)
+    status, reply = ask("pinned", cpu="3")
+    check(status >= 400 and "pinned CPUs" in reply["message"], f"without the request: {status} {reply.get('message')}")
