@@ -77,6 +77,7 @@ class Site:
         self.cluster = Cluster(env)
         self.node = env["K8S_NODE"]
         self.helm_binary = None
+        self.tag = "one"  # of the images that are installed
         self.values_path = os.path.join(suite.directory, "values.json")
         self.chosen = self.values()
         with open(self.values_path, "w", encoding="utf-8") as f:
@@ -103,7 +104,7 @@ class Site:
         return run([self.helm_binary, *args], env=self.environment())
 
     def upgrade(self, *args):
-        return self.helm("upgrade", "cosched", CHART, "-n", HOME, "-f", self.values_path, *args)
+        return self.helm("upgrade", "cosched", CHART, "-n", HOME, "-f", self.values_path, "--set", f"image.tag={self.tag}", *args)
 
     def bring_images(self, directory):
         for path in sorted(glob.glob(os.path.join(directory, "*.tar"))):
@@ -135,8 +136,8 @@ class Site:
         }
 
     def wait_ready(self, **tags):
-        """helm's own --wait is content with a DaemonSet that has a pod less, which here is none. tags: of those programs that do not have "one"."""
-        wanted = {f"cosched-{name}:{tags.get(PROGRAMS[name], 'one')}" for name in PROGRAMS}
+        """helm's own --wait is content with a DaemonSet that has a pod less, which here is none. tags: of those programs that have another."""
+        wanted = {f"cosched-{name}:{tags.get(PROGRAMS[name], self.tag)}" for name in PROGRAMS}
 
         def ask():
             pods = [p for p in self.cluster.pods(HOME) if not p["metadata"].get("deletionTimestamp")]

@@ -139,6 +139,9 @@ def change_under_load(site, ns):
             card = older_form(site, ns)
             down = change_one_by_one(site, "one", tags)
             check_adopted(site, ns, card)
+            site.tag = "two"
+            site.upgrade()  # all at once
+            site.wait_ready()
         finally:
             load.stop.set()
     said = load.check_done()
@@ -151,7 +154,7 @@ def change_under_load(site, ns):
     wait_until(lambda: site.doctor(0), "the doctor finds nothing", 30, 0.5)
     c.delete_pod(ns, "older")
     older = f"of {os.path.basename(OLDER)} and this one" if OLDER else "of this version under two tags"
-    return f"programs {older}, up: {up}; down: {down}; meanwhile {said}"
+    return f"programs {older}, up: {up}; down: {down}; up at once; meanwhile {said}"
 
 
 def plugins_token_is_kept_to_its_node(site, ns):
@@ -305,7 +308,7 @@ def without_helm(site, ns):
             {"op": "replace", "path": f"/webhooks/{i}/clientConfig", "value": {"url": url + path(i)}} for i in range(count)])})
     with open(os.path.join(directory, "kustomization.yaml"), "w", encoding="utf-8") as f:
         json.dump({"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [os.path.relpath(os.path.join(ROOT, "deploy/manifests"), os.path.realpath(directory))],
-                   "images": [{"name": f"cosched-{p}", "newTag": "one"} for p in PROGRAMS], "patches": patches}, f)
+                   "images": [{"name": f"cosched-{p}", "newTag": site.tag} for p in PROGRAMS], "patches": patches}, f)
     os.makedirs(state, exist_ok=True)
     values = run([site.helm_binary, "show", "values", CHART])
     with open(os.path.join(state, "cards.json"), "w", encoding="utf-8") as f:
