@@ -340,8 +340,21 @@ static bool may_serve(const struct keeper *k, const struct vault_content *c, int
 {
     struct vault_content before = {.ca_bundle = c->ca_bundle, .leaf = k->served};
     struct vault_content after = {.ca_bundle = k->trusted, .leaf = c->leaf};
+    /* Both of the newest CA, or both of older ones: who trusts the one trusts the other. */
     return str_eq(k->served.cert_pem, c->leaf.cert_pem) || is_settled(k) ||
-           !is_accepted(&k->policy, &before, now_s) || is_accepted(&k->policy, &after, now_s);
+           !is_accepted(&k->policy, &before, now_s) ||
+           is_of_newest(&before, now_s) == is_of_newest(c, now_s) ||
+           is_accepted(&k->policy, &after, now_s);
+}
+
+/* The Secret was lost, and put back (recover) by a replica that had not yet seen the leaf which we serve: ours lasts longer, and stays until the new CA has settled. */
+static bool is_step_back(const struct keeper *k, const struct vault_content *c, int64_t now_s)
+{
+    struct vault_content ours = {.ca_bundle = c->ca_bundle, .leaf = k->served};
+    struct certs_life life;
+    return k->served.cert_pem && !str_eq(k->served.cert_pem, c->leaf.cert_pem) &&
+           certs_life(c->leaf.cert_pem, &life, NULL) == 0 && life.not_after_s < k->ends_s &&
+           !is_of_newest(c, now_s) && is_accepted(&k->policy, &ours, now_s);
 }
 
 static void note_trusted(struct keeper *k)
@@ -356,7 +369,8 @@ static int pass_secret(struct keeper *k, struct error *err)
 {
     struct vault_content c = {.resource_version = NULL};
     int rc = refresh(k, &c, err);
-    if (rc == 0 && may_serve(k, &c, now_seconds(k)))
+    int64_t now_s = now_seconds(k);
+    if (rc == 0 && may_serve(k, &c, now_s) && !is_step_back(k, &c, now_s))
         rc = install(k, &c.leaf, err);
     if (rc == 0)
         rc = publish(k, c.ca_bundle, err);

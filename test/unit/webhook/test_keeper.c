@@ -375,6 +375,68 @@ static void a_leaf_of_a_new_ca_waits_until_that_has_settled(void **state)
     expect_done();
 }
 
+/* A new replica knows nothing that has settled; but a leaf of the same CA is trusted as the one before is. */
+static void a_renewed_leaf_is_served_while_its_ca_settles(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct error err = ERROR_INIT;
+    struct vault_content c = {0};
+    struct keeper_options o = usual;
+    o.settle_ms = o.leaf_life_ms / 3;
+    api_start(&api);
+    api.has_config = true;
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_ALL, &c, now_seconds(), &err));
+    put_secret(&api, &c);
+    replica_start(&a, &o, &api);
+    wait_for("the first", &a, 1, true, true);
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_LEAF, &c, now_seconds(), &err));
+    pthread_mutex_lock(&api.lock);
+    put_secret(&api, &c);
+    pthread_mutex_unlock(&api.lock);
+    wait_for("the renewed one", &a, 2, true, true);
+    expect_trusted("which is trusted", &api, &a);
+    replica_stop(&a);
+    vault_content_deinit(&c);
+    api_stop(&api);
+    expect_done();
+}
+
+/* The Secret is deleted just after a renewal, and put back by a replica that has not seen that yet, with the leaf before. */
+static void an_older_leaf_that_is_put_back_is_not_served(void **state)
+{
+    (void)state;
+    struct api api;
+    struct replica a;
+    struct error err = ERROR_INIT;
+    struct vault_content c = {0};
+    struct certs_pair older = {0};
+    struct keeper_options o = usual;
+    o.settle_ms = o.leaf_life_ms / 3;
+    api_start(&api);
+    api.has_config = true;
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_ALL, &c, now_seconds(), &err));
+    struct certs_pair ca = {.cert_pem = c.ca_bundle, .key_pem = c.ca_key};
+    assert_int_equal(0, certs_make_leaf(&ca, all, 6, now_seconds(), 1800, &older, &err));
+    put_secret(&api, &c);
+    replica_start(&a, &o, &api);
+    wait_for("the newer", &a, 1, true, true);
+    assert_int_equal(0, keeper_renew(&of_usual, KEEPER_CA, &c, now_seconds(), &err));
+    certs_pair_deinit(&c.leaf);
+    c.leaf = older;
+    pthread_mutex_lock(&api.lock);
+    put_secret(&api, &c);
+    pthread_mutex_unlock(&api.lock);
+    wait_for_pass(&a);
+    expect_int("is served", 1, a.installs);
+    expect_trusted("and trusted", &api, &a);
+    replica_stop(&a);
+    vault_content_deinit(&c);
+    api_stop(&api);
+    expect_done();
+}
+
 static void a_replica_that_was_held_up_undoes_nothing(void **state)
 {
     (void)state;
@@ -482,6 +544,8 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_set_back_costs_new_certificates),
         cmocka_unit_test(a_new_replica_keeps_the_published_cas),
         cmocka_unit_test(a_leaf_of_a_new_ca_waits_until_that_has_settled),
+        cmocka_unit_test(a_renewed_leaf_is_served_while_its_ca_settles),
+        cmocka_unit_test(an_older_leaf_that_is_put_back_is_not_served),
         cmocka_unit_test(a_replica_that_was_held_up_undoes_nothing),
         cmocka_unit_test(files_are_read_again_when_they_fit_together),
     };
