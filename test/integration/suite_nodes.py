@@ -41,9 +41,7 @@ class Nodes:
         suite.stack.callback(shutil.rmtree, self.directory)
         self.file = os.path.join(self.directory, "nodes.json")
         with open(self.file, "w", encoding="utf-8") as f:
-            args = lambda spec: spec.get("pluginArgs", [])
-            mine = lambda spec: [f"--kubeconfig={self.cluster.kubeconfig_of('device-plugin', args(spec))}", *args(spec)]
-            json.dump({"nodes": [spec if spec.get("virtual") else {**spec, "pluginArgs": mine(spec)} for spec in specs]}, f)
+            json.dump({"nodes": [self.with_account(spec) for spec in specs]}, f)
         cordon_others(suite, self.specs)
         for name in self.specs:
             suite.stack.callback(self.cluster.do, "DELETE", f"/api/v1/nodes/{name}", None, "application/json", (200, 404))
@@ -52,6 +50,13 @@ class Nodes:
         self.program = None
         self.start()
         suite.stack.callback(self.stop)
+
+    def with_account(self, spec):
+        """The node, whose device plugin has an account of its own where the cluster's programs are not administrators."""
+        if not self.cluster.accounts or spec.get("virtual"):
+            return spec
+        args = spec.get("pluginArgs", [])
+        return {**spec, "pluginArgs": [f"--kubeconfig={self.cluster.kubeconfig_of('device-plugin', args)}", *args]}
 
     def start(self):
         self.run()

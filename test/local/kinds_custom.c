@@ -38,8 +38,8 @@ const struct kind kind_pod_groups_x = POD_GROUP("scheduling.x-k8s.io");
 
 static const struct kind_column policy_columns[] = {
     COLUMN_NAME,
-    COLUMN_PATH("Phase", "string", "status.phase"),
-    COLUMN_PATH("Pods", "string", "status.summary"),
+    COLUMN_TEXT("Phase", "status.phase"),
+    COLUMN_TEXT("Pods", "status.summary"),
     COLUMN_PATH("Waiting", "integer", "status.waiting"),
     COLUMN_AGE,
     COLUMN_END};

@@ -358,7 +358,10 @@ static void each_kind_has_its_columns(void **state)
          "'p','Running',3,2,'60s'"},
         {"scheduling.x-k8s.io/v1alpha1", "PodGroup", META ",'spec':{'minMember':3}",
          "'p','',3,0,'60s'"},
-        {"scheduling.alibabacloud.com/v1alpha1", "ResourcePolicy", META, "'p','60s'"},
+        {"scheduling.alibabacloud.com/v1alpha1", "ResourcePolicy", META, "'p','','',0,'60s'"},
+        {"scheduling.alibabacloud.com/v1alpha1", "ResourcePolicy",
+         META ",'status':{'phase':'InForce','summary':'ecs 3/3, eci 5','waiting':2}",
+         "'p','InForce','ecs 3/3, eci 5',2,'60s'"},
         {"v1", "Binding", META, "'p','2026-01-01T23:59:00Z'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
