@@ -35,6 +35,7 @@ static void group_free(struct policies_group *g)
     }
     free(g->counts);
     free(g->key);
+    free(g->lacks);
     free(g);
 }
 
@@ -156,15 +157,16 @@ const char *policies_others(const struct cluster *c, const struct cluster_pod *c
 }
 
 static struct policies_group *group_for(struct policies *ps, struct policies_entry *e,
-                                        const struct pod *pod, const char **lacks)
+                                        const struct pod *pod)
 {
     const struct policy *p = e->policy;
+    const char *lacks = NULL;
     AUTO_STRBUF key = {0};
     strbuf_adds(&key, p->object.key);
     for (size_t i = 0; i < p->match_keys_len; i++) {
         const char *value = labels_get(&pod->labels, p->match_keys[i]);
-        if (value == NULL && *lacks == NULL)
-            *lacks = p->match_keys[i];
+        if (value == NULL && lacks == NULL)
+            lacks = p->match_keys[i];
         strbuf_addf(&key, "\n%s%s", value != NULL ? "=" : "-", str_or_empty(value));
     }
     struct policies_group *g = map_get(&ps->groups, strbuf_str(&key));
@@ -172,6 +174,7 @@ static struct policies_group *group_for(struct policies *ps, struct policies_ent
         return g;
     g = mem_new(struct policies_group, 1);
     g->key = mem_strdup(strbuf_str(&key));
+    g->lacks = lacks != NULL ? mem_strdup(lacks) : NULL;
     g->of = e;
     g->counts = mem_new(struct policies_count, p->units_len);
     map_put(&ps->groups, g->key, g);
@@ -199,9 +202,8 @@ void policies_join(struct cluster *c, struct cluster_pod *cp)
     struct policies_seat *s = &cp->seat;
     struct policies_entry *e =
         c->policies.entries.len > 0 ? entry_for(&c->policies, cp->pod) : NULL;
-    const char *lacks = NULL;
-    struct policies_group *g = e != NULL ? group_for(&c->policies, e, cp->pod, &lacks) : NULL;
-    s->lacks = lacks;
+    struct policies_group *g = e != NULL ? group_for(&c->policies, e, cp->pod) : NULL;
+    s->lacks = g != NULL ? g->lacks : NULL;
     if (g == s->group)
         return;
     cp->class_serial = 0;

@@ -47,6 +47,8 @@ struct policies_entry;
 /* Pods of one policy that agree in the values of its matchLabelKeys. Lives as long as such a pod does, waiting or placed. */
 struct policies_group {
     char *key; /* "ns/policy" and the values */
+    char *
+        lacks; /* the first label of matchLabelKeys that they have not, or NULL: a copy, as the policy's object is another one after each write of its status */
     struct policies_entry *of;
     size_t pods;                   /* that belong to it, placed or not */
     struct policies_count *counts; /* one for each unit */
@@ -88,7 +90,7 @@ struct policies_seat {
     bool counted;                 /* in the group's counts, too */
     bool leaving;                 /* as one that is */
     uint64_t by;                  /* hash of the uid of the policy that gave it the unit; 0: none */
-    const char *lacks;            /* a label of matchLabelKeys that it has not, or NULL */
+    const char *lacks;            /* its group's */
     uint8_t first; /* only so many units from the first on are tried (policies_narrow); 0: all */
     struct policies_view view; /* when its class was found (class_key.c) */
 };

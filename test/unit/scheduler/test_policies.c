@@ -258,6 +258,27 @@ static void a_version_that_says_the_same_is_quiet(void **state)
     expect_done();
 }
 
+/* The policy's object is freed with each write of its status; what is said of a pod that waits is not of it. */
+static void a_label_that_lacks_is_named_whatever_object_it_is(void **state)
+{
+    (void)state;
+    static const char *const spec = "{'units':[" A "],'matchLabelKeys':['k','l']}";
+    two_pools();
+    (void)put_policy(spec);
+    struct cluster_pod *p = PUT(.name = "p", .labels = PAIRS("k", "1"));
+    expect_str("nowhere", "", open_nodes(p));
+    expect_int("the same", 0, put_policy(spec));
+    expect_str("still", "", open_nodes(p));
+    expect_str("for want of it", "l", p->seat.lacks);
+    PUT(.name = "p", .labels = PAIRS("k", "1", "l", "2"));
+    expect_str("it has got it", "a1", open_nodes(p));
+    PUT(.name = "p", .labels = PAIRS("l", "2"));
+    expect_str("and lost the other", "k", p->seat.lacks);
+    expect_int("gone", EVENT_POLICY, policies_remove(&c, "d/web", NULL));
+    expect_str("no policy asks for it", NULL, p->seat.lacks);
+    expect_done();
+}
+
 /* Hostile amounts do not make room. */
 static void sums_that_overflow_come_back(void **state)
 {
@@ -363,6 +384,7 @@ int main(void)
         T(the_cost_that_a_pod_should_carry),
         T(others_that_select_it_are_named),
         T(a_version_that_says_the_same_is_quiet),
+        T(a_label_that_lacks_is_named_whatever_object_it_is),
         T(sums_that_overflow_come_back),
         T(a_unit_that_cannot_be_read_is_found_by_the_node),
         T(a_dump_tells_the_units_of_assumed_pods),
