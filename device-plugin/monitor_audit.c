@@ -24,35 +24,29 @@
 
 enum { AUDIT_LOOKS = 3, AUDIT_CONTEXT_MIB = 512 };
 
-static struct monitor_pod *pod_of(struct monitor *m, const char *folder,
-                                  const struct scan_letter *l)
-{
-    const char *uid = NULL;
-    for (size_t i = 0; i < m->pods_len; i++)
-        if (shares_is_of(folder, m->pods[i]->uid))
-            return m->pods[i];
-    /* One whose pod was not known when it was admitted: by its processes. */
-    for (size_t i = 0; uid == NULL && i < l->processes_len; i++)
-        if (str_eq(l->processes[i].folder, folder))
-            uid = l->processes[i].uid;
-    for (size_t i = 0; uid != NULL && i < m->pods_len; i++)
-        if (str_eq(m->pods[i]->uid, uid))
-            return m->pods[i];
-    return NULL;
-}
-
 /* ---- what the regions say ---- */
 
 struct asking {
-    struct monitor *m;
+    const struct monitor *m;
     const struct scan_letter *l;
 };
 
+/* The folder of a container whose pod was not known may be of a namesake that has gone: is it in use? */
+static bool is_in_use(const struct scan_letter *l, const char *folder, const struct monitor_pod *p)
+{
+    if (shares_is_of(folder, p->uid))
+        return true;
+    for (size_t i = 0; i < l->processes_len; i++)
+        if (str_eq(l->processes[i].folder, folder) && str_eq(l->processes[i].uid, p->uid))
+            return true;
+    return false;
+}
+
 static void add(void *arg, const struct shares_look *l)
 {
-    struct asking *q = arg;
-    struct monitor_pod *p = pod_of(q->m, l->folder, q->l);
-    if (p == NULL)
+    const struct asking *q = arg;
+    struct monitor_pod *p = monitor_pod_of(q->m, l->folder, l->ns, l->pod);
+    if (p == NULL || !is_in_use(q->l, l->folder, p))
         return;
     p->audit.known = true;
     p->audit.confined += l->card == 0 ? l->processes : 0;
@@ -61,15 +55,15 @@ static void add(void *arg, const struct shares_look *l)
 
 /* ---- what the driver says ---- */
 
-static void compare(struct monitor *m, const struct scan_letter *l,
+static void compare(const struct monitor *m, const struct scan_letter *l,
                     const struct shares_folder *list, size_t len, size_t at, uint32_t row)
 {
     const struct limits_card *limit = &list[at].limits.cards[row];
     int32_t card = monitor_card_of(m, limit->uuid);
-    struct monitor_pod *p = pod_of(m, list[at].name, l);
+    struct monitor_pod *p = monitor_pod_of(m, list[at].name, list[at].ns, list[at].pod);
     int64_t mib = 0, processes = 0;
     for (size_t i = 0; i < l->processes_len; i++)
-        if (l->processes[i].card == card && monitor_is_in(&l->processes[i], list, len, at)) {
+        if (l->processes[i].card == card && monitor_is_in(m, &l->processes[i], list, len, at)) {
             mib = num_add_sat(mib, num_max(l->processes[i].mib, 0));
             processes++;
         }

@@ -78,9 +78,13 @@ void monitor_time_look(struct monitor *m, const struct scan_letter *l);
 void monitor_time_wanted(struct monitor *m);
 /* The index of the card, or BACKEND_NO_CARD. */
 int32_t monitor_card_of(const struct monitor *m, const unsigned char uuid[16]);
-/* Does the process run in the container with this folder? One whose mounts do not tell it is in its pod's container, if that has one. */
-bool monitor_is_in(const struct usage_process *p, const struct shares_folder *list, size_t len,
-                   size_t at);
+/* The pod that the folder was made for, by the node's own word (ns and pod: its owner); NULL: it is not known. */
+struct monitor_pod *monitor_pod_of(const struct monitor *m, const char *folder, const char *ns,
+                                   const char *pod);
+/* Does the process run in the container with this folder? One whose mounts do not tell it is in its pod's container, if that has one. What it has mounted is its own word: it is
+ * not believed about another pod's. */
+bool monitor_is_in(const struct monitor *m, const struct usage_process *p,
+                   const struct shares_folder *list, size_t len, size_t at);
 void monitor_pods_free(struct monitor *m);
 /* Registers the metrics of this monitor. */
 void monitor_metrics_init(struct monitor *m);

@@ -24,11 +24,26 @@ int32_t monitor_card_of(const struct monitor *m, const unsigned char uuid[16])
     return BACKEND_NO_CARD;
 }
 
-bool monitor_is_in(const struct usage_process *p, const struct shares_folder *list, size_t len,
-                   size_t at)
+struct monitor_pod *monitor_pod_of(const struct monitor *m, const char *folder, const char *ns,
+                                   const char *pod)
 {
-    if (p->folder[0] != '\0')
-        return str_eq(p->folder, list[at].name);
+    bool unknown = str_starts(folder, SHARES_UNKNOWN);
+    for (size_t i = 0; i < m->pods_len; i++)
+        if (unknown ? str_eq(m->pods[i]->ns, ns) && str_eq(m->pods[i]->name, pod)
+                    : shares_is_of(folder, m->pods[i]->uid))
+            return m->pods[i];
+    return NULL;
+}
+
+bool monitor_is_in(const struct monitor *m, const struct usage_process *p,
+                   const struct shares_folder *list, size_t len, size_t at)
+{
+    if (p->folder[0] != '\0') {
+        if (!str_eq(p->folder, list[at].name))
+            return false;
+        const struct monitor_pod *its = monitor_pod_of(m, list[at].name, list[at].ns, list[at].pod);
+        return shares_is_of(list[at].name, p->uid) || (its != NULL && str_eq(its->uid, p->uid));
+    }
     if (!shares_is_of(list[at].name, p->uid))
         return false;
     for (size_t i = 0; i < len; i++)
@@ -37,12 +52,12 @@ bool monitor_is_in(const struct usage_process *p, const struct shares_folder *li
     return true;
 }
 
-static uint64_t busy_ns(const struct scan_letter *l, const struct shares_folder *list, size_t len,
-                        size_t at, int32_t card)
+static uint64_t busy_ns(const struct monitor *m, const struct scan_letter *l,
+                        const struct shares_folder *list, size_t len, size_t at, int32_t card)
 {
     int64_t ns = 0;
     for (size_t i = 0; i < l->busy_len; i++)
-        if (l->busy[i].process.card == card && monitor_is_in(&l->busy[i].process, list, len, at))
+        if (l->busy[i].process.card == card && monitor_is_in(m, &l->busy[i].process, list, len, at))
             ns = num_add_sat(ns, l->busy[i].ns);
     return (uint64_t)ns;
 }
@@ -61,7 +76,7 @@ void monitor_time_look(struct monitor *m, const struct scan_letter *l)
             int32_t card = limit->percent < 100 ? monitor_card_of(m, limit->uuid) : BACKEND_NO_CARD;
             if (card >= 0 && card < GPU_CARDS_MAX && l->timed[card])
                 (void)shares_measure(m->config.hooks.shares, list[i].name, row,
-                                     busy_ns(l, list, len, i, card), (uint64_t)l->at_ns);
+                                     busy_ns(m, l, list, len, i, card), (uint64_t)l->at_ns);
         }
     }
     arena_deinit(&a);

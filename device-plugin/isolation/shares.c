@@ -204,18 +204,25 @@ static int64_t bounded(uint64_t n)
     return n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
 
-/* "ns pod container" in place. */
-static void split_owner(char *text, struct shares_look *l)
+static bool read_owner(const char *dir, struct strbuf *out)
 {
-    char *pod = strchr(text, ' ');
-    char *container = pod != NULL ? strchr(pod + 1, ' ') : NULL;
-    l->ns = l->pod = l->container = "";
-    if (container == NULL)
+    char path[PATH_MAX];
+    return str_format(path, sizeof path, "%s/owner", dir) &&
+           file_read(path, SHARES_TEXT, out, NULL) == 0;
+}
+
+/* "ns pod container" in place. */
+static void split_owner(char *text, const char **ns, const char **pod, const char **container)
+{
+    char *second = strchr(text, ' ');
+    char *third = second != NULL ? strchr(second + 1, ' ') : NULL;
+    *ns = *pod = *container = "";
+    if (third == NULL)
         return;
-    *pod = *container = '\0';
-    l->ns = text;
-    l->pod = pod + 1;
-    l->container = container + 1;
+    *second = *third = '\0';
+    *ns = text;
+    *pod = second + 1;
+    *container = third + 1;
 }
 
 /* The flag is set and cleared by launches: of a container that rests it may be old. */
@@ -235,15 +242,13 @@ static void look_at(const char *base, const char *folder,
     AUTO_STRBUF owner;
     strbuf_init(&owner);
     if (!str_format(dir, sizeof dir, "%s/%s", base, folder) || !read_limits(dir, &limits) ||
-        !str_format(path, sizeof path, "%s/owner", dir) ||
-        file_read(path, SHARES_TEXT, &owner, NULL) < 0 ||
-        !str_format(path, sizeof path, "%s/region", dir))
+        !read_owner(dir, &owner) || !str_format(path, sizeof path, "%s/region", dir))
         return;
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     void *copy = fd >= 0 ? copy_region(fd, &r) : NULL;
     char *names = strbuf_take(&owner);
     struct shares_look l = {.folder = folder};
-    split_owner(names, &l);
+    split_owner(names, &l.ns, &l.pod, &l.container);
     l.processes = copy != NULL ? processes_in(fd, &r) : 0;
     for (uint32_t i = 0; copy != NULL && i < limits.len && i < r.cards; i++) {
         const struct region_card *c = region_card(&r, i);
@@ -286,14 +291,23 @@ size_t shares_list(const char *base, struct arena *a, struct shares_folder **out
     char dir[PATH_MAX];
     DIR *d = opendir(base);
     size_t n = 0, room = 0;
+    AUTO_STRBUF owner;
+    strbuf_init(&owner);
     while (room < SHARES_CONTAINERS_MAX && next_folder(d) != NULL)
         room++;
     if (d != NULL)
         rewinddir(d);
     struct shares_folder *list = arena_new(a, struct shares_folder, room);
-    for (const char *name; n < room && (name = next_folder(d)) != NULL;)
-        if (str_format(dir, sizeof dir, "%s/%s", base, name) && read_limits(dir, &list[n].limits))
-            list[n++].name = arena_strdup(a, name);
+    for (const char *name, *container; n < room && (name = next_folder(d)) != NULL;) {
+        struct shares_folder *f = &list[n];
+        strbuf_reset(&owner);
+        if (!str_format(dir, sizeof dir, "%s/%s", base, name) || !read_limits(dir, &f->limits) ||
+            !read_owner(dir, &owner))
+            continue;
+        f->name = arena_strdup(a, name);
+        split_owner(arena_strdup(a, strbuf_str(&owner)), &f->ns, &f->pod, &container);
+        n++;
+    }
     if (d != NULL)
         closedir(d);
     *out = list;

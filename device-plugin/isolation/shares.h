@@ -69,6 +69,7 @@ void shares_each(const char *base, void (*tell)(void *arg, const struct shares_l
 
 struct shares_folder {
     const char *name;
+    const char *ns, *pod; /* as written down before the container started; "": not known */
     struct limits limits;
 };
 /* All of them; returns how many. Allocates in a. */

@@ -273,6 +273,39 @@ static void memory_beyond_the_limit(void **state)
     end(&f);
 }
 
+/* A process can have a folder of any name mounted where ours is; that of a container whose pod was not known has no uid in it. */
+static void another_pods_folder(void **state)
+{
+    struct fixture f;
+    struct regionfile one;
+    (void)state;
+    begin(&f, true);
+    give_folder(&f, "unknown-0123.0", 100, 300);
+    (void)str_format(f.region, sizeof f.region, "%s/unknown-0123.0/region", f.base);
+    assert_int_equal(0, regionfile_attach(&one, f.region));
+    struct usage_process list[] = {process(100, 3000, "unknown-0123.0"),
+                                   process(200, 9000, "unknown-0123.0")};
+    (void)str_format(list[1].uid, sizeof list[1].uid, "uid-intruder");
+    letters(&f, 5, list, 2);
+    expect_int("what another pod says is not its doing", 0, events + evictions);
+    list[0].mib = 3073;
+    letters(&f, 3, list, 1);
+    expect_int("its own memory is", 1, evictions);
+    list[0] = process(100, 500, "");
+    letters(&f, 1, NULL, 0);
+    events = 0;
+    letters(&f, 3, list, 1);
+    expect_int("one that has not mounted it is not judged by it", 0, events);
+    list[0] = process(100, 500, "unknown-0123.0");
+    list[1] = process(101, 500, "unknown-0123.0");
+    letters(&f, 1, NULL, 0);
+    events = 0;
+    letters(&f, 3, list, 2);
+    expect_true("and so are its processes", strstr(message, "1 of its 2 processes") != NULL);
+    regionfile_detach(&one);
+    end(&f);
+}
+
 /* ---- time ---- */
 
 static void measured(struct fixture *f, struct scan_busy *busy, size_t len, bool known, uint64_t at)
@@ -328,6 +361,14 @@ static void time_is_measured(void **state)
     c = read_card(second);
     expect_int("a container that may have all is left alone", 0, (int64_t)c.measured_at_ns);
     expect_int("nothing to say", 0, events);
+    give_folder(&f, "unknown-0123.0", 30, 0);
+    (void)str_format(second, sizeof second, "%s/unknown-0123.0/region", f.base);
+    struct scan_busy two[] = {{process(100, -1, "unknown-0123.0"), 5000},
+                              {process(200, -1, "unknown-0123.0"), 100000}};
+    (void)str_format(two[1].process.uid, sizeof two[1].process.uid, "uid-intruder");
+    measured(&f, two, 2, true, now + 4000);
+    c = read_card(second);
+    expect_int("without the time of another pod's process", 5000, (int64_t)c.measured_ns);
     end(&f);
 }
 
@@ -365,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loose_processes), cmocka_unit_test(memory_beyond_the_limit),
-        cmocka_unit_test(time_is_measured), cmocka_unit_test(time_is_not_measured)};
+        cmocka_unit_test(another_pods_folder), cmocka_unit_test(time_is_measured),
+        cmocka_unit_test(time_is_not_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
