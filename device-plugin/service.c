@@ -74,6 +74,7 @@ void service_free(struct service *s)
     arena_deinit(&s->inventory_arena);
     podresources_free(s->podresources);
     pthread_mutex_destroy(&s->lock);
+    strbuf_deinit(&s->unheld);
     free(s->refusal);
     free(s->checkpoint);
     free(s);

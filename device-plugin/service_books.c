@@ -13,6 +13,9 @@
  */
 #include "device-plugin/checkpoint.h"
 #include "device-plugin/service_inside.h"
+
+#include <string.h>
+
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/model/names.h"
@@ -213,6 +216,8 @@ void service_keep(struct service *s)
 {
     struct arena a;
     const struct pod *p;
+    AUTO_STRBUF unheld;
+    strbuf_init(&unheld);
     arena_init(&a, 0);
     pthread_mutex_lock(&s->lock);
     const struct isolation_engine *e = s->answer.engine;
@@ -223,10 +228,14 @@ void service_keep(struct service *s)
         if (claim == NULL || claim->shares_len == 0 ||
             e->keep(s->answer.isolation, &s->inventory, p, claim, &err) == 0)
             continue;
-        if (!str_eq(s->unheld, err.text) && s->hooks.unheld != NULL)
-            s->hooks.unheld(s->hooks.arg, p, err.text);
-        (void)str_format(s->unheld, sizeof s->unheld, "%s", err.text);
+        const char *line = arena_printf(&a, "%s: %s\n", p->uid, err.text);
+        strbuf_adds(&unheld, line);
+        if (strstr(strbuf_str(&s->unheld), line) == NULL && s->hooks.unheld != NULL)
+            s->hooks.unheld(s->hooks.arg, p, err.text); /* once, as long as it stays so */
     }
+    struct strbuf before = s->unheld;
+    s->unheld = unheld;
+    unheld = before;
     pthread_mutex_unlock(&s->lock);
     arena_deinit(&a);
 }

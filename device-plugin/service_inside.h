@@ -37,9 +37,9 @@ struct service {
     struct service_answer answer;
     char *checkpoint; /* path of the kubelet's; NULL: not read */
     struct podcache pods;
-    uint64_t version;             /* counts changes of pods and claims */
-    bool owed;                    /* claims and truth have to be compared */
-    char unheld[ERROR_TEXT_SIZE]; /* what service_keep said last */
+    uint64_t version;     /* counts changes of pods and claims */
+    bool owed;            /* claims and truth have to be compared */
+    struct strbuf unheld; /* what service_keep found last: "uid: why\n" of each pod */
     struct endpoint endpoints[MODE_RESOURCES];
 };
 

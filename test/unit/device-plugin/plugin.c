@@ -61,6 +61,13 @@ static void on_refused(void *arg, const struct pod *pod, const char *why)
     f->refused++;
 }
 
+static void on_unheld(void *arg, const struct pod *pod, const char *why)
+{
+    struct plugin_fixture *f = arg;
+    (void)pod, (void)why;
+    f->unheld++;
+}
+
 static void on_changed(void *arg)
 {
     struct plugin_fixture *f = arg;
@@ -98,6 +105,7 @@ void plugin_start(struct plugin_fixture *f)
                                   .starting = on_starting,
                                   .record = on_record,
                                   .refused = on_refused,
+                                  .unheld = on_unheld,
                                   .changed = on_changed,
                                   .checkpoint = checkpoint,
                                   .arg = f};

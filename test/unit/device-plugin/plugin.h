@@ -39,7 +39,7 @@ struct plugin_fixture {
     int64_t gpu_count;
     char reason[64], message[512];
     bool ready;
-    _Atomic int gets, starting, refused, records, changes;
+    _Atomic int gets, starting, refused, records, changes, unheld;
     char record[1024]; /* the last patch with a claim */
     char refusal[ERROR_TEXT_SIZE];
     /* The API server's word on pods that the watch has not brought. */

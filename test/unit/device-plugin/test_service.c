@@ -236,6 +236,36 @@ static void init_containers(void **state)
     expect_done();
 }
 
+static bool holds;
+
+static int hold(const struct isolation_config *c, const struct gpu_inventory *inv,
+                const struct pod *p, const struct claim *claim, struct error *err)
+{
+    (void)c, (void)inv, (void)claim;
+    return holds ? 0 : error_set(err, ERROR_DENIED, "group of %s: not allowed", p->name);
+}
+
+static void pods_that_are_not_held_are_told_once(void **state)
+{
+    static const struct isolation_engine engine = {.name = "kernel", .keep = hold};
+    struct plugin_fixture *f = *state;
+    plugin_node(f, MODE("cgpu"), "");
+    expect_list(f, "list", MEM, 30, 30);
+    plugin_arrive(f, "a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"));
+    plugin_arrive(f, "b", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    service_set_answer(f->service, &(struct service_answer){.engine = &engine});
+    holds = false;
+    for (int i = 0; i < 3; i++)
+        service_keep(f->service);
+    expect_int("each of the two once", 2, f->unheld);
+    holds = true;
+    service_keep(f->service);
+    holds = false;
+    service_keep(f->service);
+    expect_int("and again after it was well", 4, f->unheld);
+    expect_done();
+}
+
 static void ids_on_another_card_are_refused(void **state)
 {
     struct plugin_fixture *f = *state;
@@ -344,6 +374,8 @@ int main(void)
                                         plugin_teardown),
         cmocka_unit_test_setup_teardown(one_that_runs_and_is_not_marked_is_caught_up_with,
                                         plugin_setup, plugin_teardown),
+        cmocka_unit_test_setup_teardown(pods_that_are_not_held_are_told_once, plugin_setup,
+                                        plugin_teardown),
         cmocka_unit_test_setup_teardown(ids_on_another_card_are_refused, plugin_setup,
                                         plugin_teardown),
     };
