@@ -287,8 +287,11 @@ static void put_certificate(struct fetch *f)
     json_kv_str(&f->w, "ca", ca);
     if (base64_decode(leaf, strlen(leaf), &pem) && validity_read(strbuf_str(&pem), pem.len, &v)) {
         int64_t from = clock_parse_rfc3339(v.not_before), to = clock_parse_rfc3339(v.not_after);
-        json_kv_int(&f->w, "leftSeconds", (to - clock_wall_ns()) / SECOND_NS);
-        json_kv_int(&f->w, "lifeSeconds", (to - from) / SECOND_NS);
+        if (from >= 0 &&
+            to >= 0) { /* 9999-12-31, "without an end", is beyond what can be counted */
+            json_kv_int(&f->w, "leftSeconds", (to - clock_wall_ns()) / SECOND_NS);
+            json_kv_int(&f->w, "lifeSeconds", (to - from) / SECOND_NS);
+        }
     }
     json_object_end(&f->w);
 }
