@@ -46,16 +46,12 @@ int cuArray3DCreate_v2(CUarray *out, const CUarray3DDescriptor *d)
 int cuMipmappedArrayCreate(CUmipmappedArray *out, const CUarray3DDescriptor *d, unsigned levels)
 {
     const struct hooks_cuda *real = hooks_cuda();
-    uint64_t bytes = 0;
     if (real == NULL || real->cuMipmappedArrayCreate == NULL)
         return CUDA_ERROR_NOT_INITIALIZED;
     int card = share_depth > 0 || d == NULL ? SHARE_FREE_CARD : share_card_current();
-    for (unsigned i = 0; card >= 0 && i < levels && i < 64; i++) {
-        uint64_t level = charge_array(d->Width >> i, d->Height >> i, d->Depth >> i, d->Format,
-                                      d->NumChannels, d->Flags);
-        if (__builtin_add_overflow(bytes, level, &bytes))
-            bytes = REGION_USED_MAX + 1;
-    }
+    uint64_t bytes = card < 0 ? 0
+                              : charge_levels(d->Width, d->Height, d->Depth, d->Format,
+                                              d->NumChannels, d->Flags, levels);
     CUresult result = charge_take(card, bytes);
     if (result != CUDA_SUCCESS)
         return result;

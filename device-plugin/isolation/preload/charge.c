@@ -4,8 +4,8 @@
 
 #define MIN_PITCH 512u
 
-/* Arrays without memory of their own: somebody maps cuMemCreate's into them. */
-enum { ARRAY_SPARSE = 0x40, ARRAY_DEFERRED = 0x80 };
+/* Flags of arrays: depth counts layers, or faces; and those without memory of their own: somebody maps cuMemCreate's into them. */
+enum { ARRAY_LAYERED = 0x01, ARRAY_CUBEMAP = 0x04, ARRAY_SPARSE = 0x40, ARRAY_DEFERRED = 0x80 };
 
 CUcontext charge_context(const struct hooks_cuda *real, int card)
 {
@@ -109,4 +109,19 @@ uint64_t charge_array(uint64_t width, uint64_t height, uint64_t depth, int forma
         return 0;
     uint64_t plane = multiply(at_least_one(width), at_least_one(height));
     return multiply(multiply(plane, at_least_one(depth)), element_bytes(format, channels));
+}
+
+uint64_t charge_levels(uint64_t width, uint64_t height, uint64_t depth, int format,
+                       unsigned channels, unsigned flags, unsigned levels)
+{
+    uint64_t bytes = 0;
+    bool layers = (flags & (ARRAY_LAYERED | ARRAY_CUBEMAP)) != 0;
+    for (unsigned i = 0; i < levels && i < 64; i++)
+        if (__builtin_add_overflow(bytes,
+                                   charge_array(width >> i, height >> i,
+                                                layers ? depth : depth >> i, format, channels,
+                                                flags),
+                                   &bytes))
+            bytes = REGION_USED_MAX + 1;
+    return bytes;
 }

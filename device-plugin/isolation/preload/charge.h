@@ -34,3 +34,6 @@ uint64_t charge_rows(uint64_t width, uint64_t height);
 /* What an array takes; more than any card has if that is more than can be said. flags: those of 3D arrays. */
 uint64_t charge_array(uint64_t width, uint64_t height, uint64_t depth, int format,
                       unsigned channels, unsigned flags);
+/* The same with `levels` smaller copies of itself, the first of full size. Layers do not become fewer. */
+uint64_t charge_levels(uint64_t width, uint64_t height, uint64_t depth, int format,
+                       unsigned channels, unsigned flags, unsigned levels);

@@ -360,7 +360,8 @@ EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUarray3DDes
 {
     uint64_t size = 0;
     for (unsigned i = 0; i < levels; i++)
-        size += least_one(d->Width >> i) * least_one(d->Height >> i) * least_one(d->Depth >> i) *
+        size += least_one(d->Width >> i) * least_one(d->Height >> i) *
+                least_one(d->Flags & 0x01 /* layers */ ? d->Depth : d->Depth >> i) *
                 element(d->Format, d->NumChannels);
     return make_array((void **)out, size, d->Flags);
 }

@@ -5,7 +5,7 @@
  *
  *   path link|dlsym|dlvsym|default|next|proc|proc2|ptsz   how it finds the driver's functions from now on
  *   init | ctx CARD | ctxdestroy | primary CARD | release CARD | reset CARD
- *   alloc KIND BYTES      plain managed pitch async pool create map array array3d mipmap graph (a node of one), upload (one that is uploaded), ownpool (made for it), pool0 and
+ *   alloc KIND BYTES      plain managed pitch async pool create map array array3d mipmap layers graph (a node of one), upload (one that is uploaded), ownpool (made for it), pool0 and
  *                         stream0 (of card 0, whatever is current), old oldpitch oldarray oldarray3d (the first forms); answers the code and its
  *                         number
  *   free NUMBER           answers the code

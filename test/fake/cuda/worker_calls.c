@@ -158,6 +158,11 @@ CUresult worker_allocate(struct thing *t, const char *kind, size_t bytes)
         solid.Height = solid.Depth = 1;
         return cu.cuArray3DCreate((CUarray *)&t->handle, &solid);
     }
+    if (strcmp(kind, "layers") == 0) { /* of 3 bytes, and of 1 */
+        solid = (CUarray3DDescriptor){
+            .Width = 3, .Depth = (bytes + 3) / 4, .Format = 1, .NumChannels = 1, .Flags = 1};
+        return cu.cuMipmappedArrayCreate((CUmipmappedArray *)&t->handle, &solid, 2);
+    }
     /* One level more than the bytes: half of them, a quarter, …, 1, 1. */
     if (strcmp(kind, "mipmap") == 0)
         return cu.cuMipmappedArrayCreate((CUmipmappedArray *)&t->handle, &solid, 1);
@@ -183,7 +188,7 @@ CUresult worker_let_go(const struct thing *t)
         return cu.cuMemUnmap(t->at, 1);
     if (strncmp(t->kind, "array", 5) == 0)
         return cu.cuArrayDestroy((CUarray)(uintptr_t)t->handle);
-    if (strcmp(t->kind, "mipmap") == 0)
+    if (strcmp(t->kind, "mipmap") == 0 || strcmp(t->kind, "layers") == 0)
         return cu.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)t->handle);
     return cu.cuMemFree(t->handle);
 }

@@ -22,7 +22,7 @@ static const struct call {
     {"ownpool", 2 * MIB, true, false}, {"graph", 2 * MIB, true, false},
     {"upload", 2 * MIB, true, false},  {"old", 1, false, false},
     {"oldpitch", 512, false, false},   {"oldarray", 1, false, false},
-    {"oldarray3d", 1, false, false},
+    {"oldarray3d", 1, false, false},   {"layers", 4, false, false},
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
