@@ -13,6 +13,7 @@
 enum {
     NODES_MAX = 64, /* NUMA nodes of a machine on which sets are compared */
     SETS_MAX = 128,
+    VISITS_MAX = 1 << 16, /* all sets of 16; of more NUMA nodes too many may have too few CPUs */
     GROUPS_MAX = TOPOLOGY_GROUPS_MAX,
     CELLS_MAX = 2048,
     WORK_MAX = 1300 /* on small machines all sets are worked out, on large ones some */
@@ -30,6 +31,7 @@ struct span_group {
 struct spans {
     const struct cpus_layout *layout;
     uint32_t n;
+    uint32_t visits;
     struct supply supply[NODES_MAX];
     uint32_t from_here[NODES_MAX + 1]; /* CPUs of it and of all after it */
     uint16_t
@@ -144,6 +146,8 @@ static void note(struct spans *s, uint64_t nodes, const struct supply *sum)
 static bool list(struct spans *s, size_t from, uint32_t more, uint64_t nodes,
                  const struct supply *so_far)
 {
+    if (s->visits++ == VISITS_MAX)
+        return false;
     if (more == 0) {
         if (so_far->cpus < s->n)
             return true;
@@ -252,6 +256,7 @@ bool cpus_choose(const struct cpus_layout *l, const struct cpuset *open, uint32_
         return cpus_choose_in_numa(l, open, n, -1, out);
     s.layout = l;
     s.n = n;
+    s.visits = 0;
     s.len = 0;
     if (l->numa_len <= NODES_MAX) {
         count(&s, open);

@@ -46,9 +46,8 @@ struct policies_entry;
 
 /* Pods of one policy that agree in the values of its matchLabelKeys. Lives as long as such a pod does, waiting or placed. */
 struct policies_group {
-    char *key; /* "ns/policy" and the values */
-    char *
-        lacks; /* the first label of matchLabelKeys that they have not, or NULL: a copy, as the policy's object is another one after each write of its status */
+    char *key;   /* "ns/policy" and the values */
+    char *lacks; /* a label of matchLabelKeys that they have not, or NULL; its own */
     struct policies_entry *of;
     size_t pods;                   /* that belong to it, placed or not */
     struct policies_count *counts; /* one for each unit */

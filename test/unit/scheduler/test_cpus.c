@@ -222,6 +222,29 @@ static void the_choice_is_tight(void **state)
     arena_deinit(&a);
 }
 
+/* Of hundreds of millions of sets of NUMA nodes only one has the CPUs: it is found, and not by looking at all. */
+static void many_numa_nodes(void **state)
+{
+    (void)state;
+    const struct machine m = {32, 1, 10, 1};
+    struct arena a;
+    arena_init(&a, 4096);
+    struct cpuset none, got, expected;
+    cpuset_clear(&none);
+    cpuset_clear(&expected);
+    struct cpus_layout l;
+    make_layout(&m, &none, &a, &l);
+    struct cpuset open = l.usable;
+    for (size_t i = 0; i < l.numa_len; i++)
+        if (i % 2 == 0)
+            cpuset_remove(&open, (unsigned)cpuset_next(&l.numa[i], -1));
+        else
+            cpuset_union(&expected, &l.numa[i]);
+    assert_true(cpus_choose(&l, &open, 16 * 10, &got));
+    assert_true(cpuset_equal(&got, &expected));
+    arena_deinit(&a);
+}
+
 int main(void)
 {
     int64_t given;
@@ -234,6 +257,7 @@ int main(void)
         cmocka_unit_test(no_subset_is_better),
         cmocka_unit_test(large_machines),
         cmocka_unit_test(the_choice_is_tight),
+        cmocka_unit_test(many_numa_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
