@@ -23,9 +23,9 @@
 /* Of a policy. */
 struct account {
     char *key, *uid;
-    uint64_t status; /* hash of what was written last; 0: nothing yet */
-    int64_t status_ms;
-    uint64_t trouble; /* hash of what an Event said; 0: nothing */
+    uint64_t status;   /* hash of what was written last; 0: nothing yet */
+    int64_t status_ms; /* when it was looked at */
+    uint64_t trouble;  /* hash of what an Event said; 0: nothing */
     bool seen;
 };
 
@@ -190,12 +190,12 @@ static void look_at_policy(struct policing *p, const struct policy *policy, int6
     }
     AUTO_STRBUF text = {0};
     print_status(p, policy, &text);
+    a->status_ms = now_ms; /* to find that nothing has changed took as long */
     uint64_t now = hash(strbuf_str(&text));
     if (now == a->status)
         return;
     if (status_write_policy(p->config.status, policy, strbuf_str(&text)))
         a->status = now;
-    a->status_ms = now_ms;
     if (a->status != now) /* the queue is full */
         next_by(next_ms, now_ms + POLICING_AGAIN_MS);
 }

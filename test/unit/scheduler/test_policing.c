@@ -98,6 +98,28 @@ static void a_status_is_written_when_it_has_changed(void **state)
     expect_done();
 }
 
+/* A look costs a pass over all pods, whether something is found or not. */
+static void a_status_is_not_looked_at_all_the_time(void **state)
+{
+    enum { SHORT_MS = POLICING_DELAY_MS * 3 / 2 };
+    (void)state;
+    put_nodes();
+    POLICY("p", UNIT("a", ""));
+    drive_kit_start(&k);
+    drive_kit_await(&k, "PATCH", "/resourcepolicies/p/status", 1);
+    drive_kit_run(&k, POLICING_STATUS_MS + SHORT_MS);
+    int64_t before_ms = clock_mono_ms();
+    PUT(.name = "other", .node = "n2");
+    drive_kit_run(&k, SHORT_MS); /* nothing to write */
+    PUT(.name = "z", .labels = APP, .c = {{.cpu_milli = 4000}});
+    drive_kit_run(&k, SHORT_MS);
+    int64_t written = (int64_t)shell_count(k.twin, "PATCH", "/resourcepolicies/");
+    if (clock_mono_ms() - before_ms < POLICING_STATUS_MS) /* else the machine is too slow to tell */
+        expect_int("not so soon after the last look", 1, written);
+    drive_kit_await(&k, "PATCH", "\"waiting\":1", 1);
+    expect_done();
+}
+
 static void policies_that_are_not_as_they_should_be(void **state)
 {
     (void)state;
@@ -251,6 +273,7 @@ int main(void)
     kube_http_global_init();
     const struct CMUnitTest tests[] = {
         T(a_status_is_written_when_it_has_changed),
+        T(a_status_is_not_looked_at_all_the_time),
         T(policies_that_are_not_as_they_should_be),
         T(costs_follow_the_policy),
         T(labels_that_an_older_server_left_out),
