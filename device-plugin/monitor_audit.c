@@ -7,8 +7,9 @@
  *
  *   - A process can have a context on a card only by a call that the library stands in front of, and then it has a slot in its container's
  *     region. So if the driver lists more processes of a pod than there are living ones with a slot, some are not held to the share.
- *   - The memory that the driver counts for a container's processes is more than its limit. What the driver needs for each context is not in the
- *     limit unless the limits file says how much it is; then so much is allowed for each process as contexts usually take.
+ *   - The memory that the driver counts for a container's processes is more than its limit. The driver also counts what it needs itself for each
+ *     process: a context, the code of modules, stacks. Of that only an empty context can be charged, so an honest program that fills its share is
+ *     beyond it; AUDIT_DRIVER_MIB is allowed for each process, less what is charged already.
  *
  * A process that has just started or ended may be seen by one and not by the other, so it counts after some looks in a row. With --enforce=evict the
  * pod is evicted then; and again, as long as it is there and still does it.
@@ -22,7 +23,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
-enum { AUDIT_LOOKS = 3, AUDIT_CONTEXT_MIB = 512 };
+enum { AUDIT_LOOKS = 3, AUDIT_DRIVER_MIB = 512 };
 
 /* ---- what the regions say ---- */
 
@@ -67,9 +68,9 @@ static void compare(const struct monitor *m, const struct scan_letter *l,
             mib = num_add_sat(mib, num_max(l->processes[i].mib, 0));
             processes++;
         }
-    /* Contexts that are charged are inside the limit. */
     int64_t limit_mib = (int64_t)(limit->bytes >> 20);
-    int64_t allowed = limit->context_bytes > 0 ? 0 : processes * AUDIT_CONTEXT_MIB;
+    int64_t charged_mib = (int64_t)(limit->context_bytes >> 20);
+    int64_t allowed = processes * num_max(AUDIT_DRIVER_MIB - charged_mib, 0);
     if (p == NULL || mib <= limit_mib + allowed)
         return;
     if (mib - limit_mib > p->audit.beyond_mib)

@@ -231,11 +231,14 @@ static void memory_beyond_the_limit(void **state)
         const char *folder;
         bool over;
     } rows[] = {
-        {"all of it, and what contexts take", 0, 3072 + 512, "uid-trainer.0", false},
+        {"all of it, and what the driver takes", 0, 3072 + 512, "uid-trainer.0", false},
         {"one MiB more", 0, 3072 + 513, "uid-trainer.0", true},
-        {"contexts that are charged are in the limit", 300, 3072, "uid-trainer.0", false},
-        {"one MiB more", 300, 3073, "uid-trainer.0", true},
-        {"mounts that do not tell: the pod has one container", 300, 3073, "", true},
+        {"a charged context is in the limit, a module is not", 300, 3072 + 212, "uid-trainer.0",
+         false},
+        {"one MiB more", 300, 3072 + 213, "uid-trainer.0", true},
+        {"a context larger than what is allowed", 600, 3072, "uid-trainer.0", false},
+        {"one MiB more", 600, 3073, "uid-trainer.0", true},
+        {"mounts that do not tell: the pod has one container", 300, 3072 + 213, "", true},
         {"another container of the pod, which has no limits", 300, 9000, "uid-trainer.7", false},
         {"the driver does not tell", 300, -1, "uid-trainer.0", false},
     };
@@ -288,7 +291,7 @@ static void another_pods_folder(void **state)
     (void)str_format(list[1].uid, sizeof list[1].uid, "uid-intruder");
     letters(&f, 5, list, 2);
     expect_int("what another pod says is not its doing", 0, events + evictions);
-    list[0].mib = 3073;
+    list[0].mib = 3072 + 213;
     letters(&f, 3, list, 1);
     expect_int("its own memory is", 1, evictions);
     list[0] = process(100, 500, "");
