@@ -168,14 +168,18 @@ static void tell_trouble(struct policing *p, const struct policy *policy, struct
     a->trouble = said;
 }
 
-/* A status is a pass over all pods, and over the nodes of units that are passed by: many policies in a large cluster are told about less often, so that it stays a small part of the loop's time. */
-static int64_t status_interval_ms(const struct policing *p)
+int64_t policing_interval_ms(size_t policies, size_t units, size_t pods, size_t nodes)
 {
     enum { PASSES_PER_MS = 2000, PODS_PER_NODE = 20 /* asking plugins takes so much longer */ };
+    return POLICING_STATUS_MS +
+           (int64_t)(policies * (pods + PODS_PER_NODE * units * nodes) / PASSES_PER_MS);
+}
+
+static int64_t status_interval_ms(const struct policing *p, const struct policy *policy)
+{
     const struct cluster *c = p->config.cluster;
-    size_t all = map_count(&c->objects.by_key[OBJECTS_POLICIES]) *
-                 (map_count(&c->pods) + PODS_PER_NODE * map_count(&c->nodes));
-    return POLICING_STATUS_MS + (int64_t)(all / PASSES_PER_MS);
+    return policing_interval_ms(map_count(&c->objects.by_key[OBJECTS_POLICIES]), policy->units_len,
+                                map_count(&c->pods), map_count(&c->nodes));
 }
 
 static void look_at_policy(struct policing *p, const struct policy *policy, int64_t now_ms,
@@ -183,7 +187,7 @@ static void look_at_policy(struct policing *p, const struct policy *policy, int6
 {
     struct account *a = account_of(p, policy);
     tell_trouble(p, policy, a);
-    int64_t again_ms = a->status_ms + status_interval_ms(p);
+    int64_t again_ms = a->status_ms + status_interval_ms(p, policy);
     if (a->status != 0 && now_ms < again_ms) {
         next_by(next_ms, again_ms);
         return;

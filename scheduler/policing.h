@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/loop.h"
@@ -39,3 +40,6 @@ void policing_bound(struct policing *p, struct cluster_pod *cp);
 void policing_refused(struct policing *p, const struct gang *g);
 /* NULL is fine. */
 void policing_free(struct policing *p);
+/* How often the status of a policy with so many units is looked at. It is a pass over all pods, and for each unit that is passed by over the nodes: many policies, or one with many units, in a large cluster are
+ * told about less often, so that it stays a small part of the loop's time. */
+int64_t policing_interval_ms(size_t policies, size_t units, size_t pods, size_t nodes);

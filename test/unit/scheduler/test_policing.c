@@ -98,6 +98,18 @@ static void a_status_is_written_when_it_has_changed(void **state)
     expect_done();
 }
 
+/* Each unit may be a pass over all nodes: whoever may write a policy cannot have the loop do nothing else. */
+static void a_status_that_costs_much_is_looked_at_less_often(void **state)
+{
+    (void)state;
+    expect_int("a small cluster", POLICING_STATUS_MS, policing_interval_ms(1, 2, 100, 10));
+    expect_int("a large one", POLICING_STATUS_MS + 105, policing_interval_ms(1, 2, 10000, 5000));
+    expect_int("many units", POLICING_STATUS_MS + 3205, policing_interval_ms(1, 64, 10000, 5000));
+    expect_int("of many policies", POLICING_STATUS_MS + 320500,
+               policing_interval_ms(100, 64, 10000, 5000));
+    expect_done();
+}
+
 /* A look costs a pass over all pods, whether something is found or not. */
 static void a_status_is_not_looked_at_all_the_time(void **state)
 {
@@ -274,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_status_is_written_when_it_has_changed),
         T(a_status_is_not_looked_at_all_the_time),
+        cmocka_unit_test(a_status_that_costs_much_is_looked_at_less_often),
         T(policies_that_are_not_as_they_should_be),
         T(costs_follow_the_policy),
         T(labels_that_an_older_server_left_out),
