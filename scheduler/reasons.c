@@ -27,32 +27,36 @@ bool reasons_is_better(const struct reason *r, const struct reason *than)
     return compare(r, than) > 0;
 }
 
-static bool is_more_promising(const struct reason *r, const char *node,
-                              const struct reasons_row *than)
+static bool is_more_promising(const struct reasons_row *r, const struct reasons_row *than)
 {
-    int order = compare(r, &than->reason);
-    return order > 0 || (order == 0 && strcmp(node, than->best_node) < 0);
+    int order = compare(&r->reason, &than->reason);
+    return order > 0 || (order == 0 && strcmp(r->best_node, than->best_node) < 0);
+}
+
+void reasons_add_row(struct reasons *t, const struct reasons_row *add)
+{
+    t->nodes += add->nodes;
+    for (size_t i = 0; i < t->len; i++) {
+        struct reasons_row *row = &t->rows[i];
+        if (row->reason.kind != add->reason.kind || !str_eq(row->reason.what, add->reason.what))
+            continue;
+        if (is_more_promising(add, row)) {
+            row->reason = add->reason;
+            row->best_node = add->best_node;
+        }
+        row->nodes += add->nodes;
+        return;
+    }
+    if (t->len == REASONS_MAX) {
+        t->others += add->nodes;
+        return;
+    }
+    t->rows[t->len++] = *add;
 }
 
 void reasons_add(struct reasons *t, const struct reason *r, const char *node)
 {
-    t->nodes++;
-    for (size_t i = 0; i < t->len; i++) {
-        struct reasons_row *row = &t->rows[i];
-        if (row->reason.kind != r->kind || !str_eq(row->reason.what, r->what))
-            continue;
-        row->nodes++;
-        if (is_more_promising(r, node, row)) {
-            row->reason = *r;
-            row->best_node = node;
-        }
-        return;
-    }
-    if (t->len == REASONS_MAX) {
-        t->others++;
-        return;
-    }
-    t->rows[t->len++] = (struct reasons_row){.reason = *r, .nodes = 1, .best_node = node};
+    reasons_add_row(t, &(struct reasons_row){.reason = *r, .nodes = 1, .best_node = node});
 }
 
 void reasons_copy(struct reasons *to, const struct reasons *from, struct arena *a)

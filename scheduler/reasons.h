@@ -99,6 +99,8 @@ struct reasons {
 
 void reasons_init(struct reasons *t);
 void reasons_add(struct reasons *t, const struct reason *r, const char *node);
+/* The same for all nodes of a row that was counted elsewhere. */
+void reasons_add_row(struct reasons *t, const struct reasons_row *add);
 /* Whether a node with this reason is nearer to fitting than one with that, of the same kind and name. */
 bool reasons_is_better(const struct reason *r, const struct reason *than);
 /* A copy of which the texts live in a; names of nodes stay borrowed. */

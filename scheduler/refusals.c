@@ -106,7 +106,6 @@ static void sum_up(const struct refusals *r, const struct table *t, struct reaso
         row->reason = why;
         row->best_node = t->rows[i].node->name;
     }
-    out->nodes = r->len;
 }
 
 bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
@@ -119,12 +118,13 @@ bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct are
         refusals_forget(r);
         return false;
     }
-    struct reasons sum = {0};
-    sum_up(r, t, &sum);
+    struct reasons by_row = {0}, sum;
+    sum_up(r, t, &by_row);
+    reasons_init(&sum);
     for (int32_t i = 0; i < r->rows_len; i++)
-        if (sum.rows[i].nodes > 0) { /* nobody says the others any more */
+        if (by_row.rows[i].nodes > 0) { /* nobody says the others any more */
             *wakes |= r->rows[i].wakes;
-            sum.rows[sum.len++] = sum.rows[i];
+            reasons_add_row(&sum, &by_row.rows[i]); /* two plugins may say the same */
         }
     reasons_copy(out, &sum, a);
     return true;

@@ -158,6 +158,29 @@ static void the_class_ignores_amounts_and_counts(void **state)
     expect_done();
 }
 
+/* Two plugins may find the same card sick: what was counted for each is one row. */
+static void rows_that_say_the_same_become_one(void **state)
+{
+    struct arena a;
+    (void)state;
+    arena_init(&a, 0);
+    static const struct reasons_row rows[] = {
+        {.reason = {.kind = REASON_CARD_SICK, .what = "GPU2 unhealthy"}, 1, "n6"},
+        {.reason = {.kind = REASON_CARD_SICK, .what = "GPU1 unhealthy"}, 1, "n5"},
+        {.reason = {.kind = REASON_CARD_SICK, .what = "GPU2 unhealthy"}, 2, "n4"},
+    };
+    struct reasons t;
+    reasons_init(&t);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        reasons_add_row(&t, &rows[i]);
+    expect_str("three nodes, the first by name",
+               "0/4 nodes fit: 3 have GPU2 unhealthy and too little free beside it (on n4), 1 has "
+               "GPU1 unhealthy and too little free beside it (on n5)",
+               reasons_sentence(&t, &a));
+    arena_deinit(&a);
+    expect_done();
+}
+
 static void too_many_reasons_are_counted_together(void **state)
 {
     (void)state;
@@ -182,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences),
         cmocka_unit_test(the_class_ignores_amounts_and_counts),
+        cmocka_unit_test(rows_that_say_the_same_become_one),
         cmocka_unit_test(too_many_reasons_are_counted_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,9 +168,9 @@ static void choose(struct world *w, struct cluster_pod *cp, struct pipeline_choi
         return;
     MUST(w, out->wakes == scanned.wakes, "%s: %x and %x", cp->pod->key, (unsigned)out->wakes,
          (unsigned)scanned.wakes);
-    MUST(w,
-         str_eq(reasons_sentence(&out->why, &w->arena), reasons_sentence(&scanned.why, &w->arena)),
-         "%s", cp->pod->key);
+    const char *said = reasons_sentence(&out->why, &w->arena);
+    const char *found = reasons_sentence(&scanned.why, &w->arena);
+    MUST(w, str_eq(said, found), "%s: the class says '%s', a scan '%s'", cp->pod->key, said, found);
 }
 
 /* Whatever the filters allow, reserve gives; and what is tried leaves no trace (I3). */
