@@ -97,14 +97,15 @@ static int32_t place_without_leaving(struct world *w, const struct gang *g,
 }
 
 /* Who waits on the same node has a right to what comes free, as far as it goes; and who wants to be apart from pods of the other sort may find that a borrower is of another sort without its loan.
- * They call back more, later. */
+ * Who may share CPUs where none is free takes some that came free for another member. They call back more, later. */
 static bool is_firm(const struct cycle_result *r)
 {
     for (size_t i = 0; i < r->nominations_len; i++)
         if (r->nominations[i].node != NULL &&
             (r->nominations[i].node->nominated > 0 ||
              (r->nominations[i].pod->cpu != NULL &&
-              r->nominations[i].pod->cpu->apart == CPU_REQUEST_APART)))
+              (r->nominations[i].pod->cpu->apart == CPU_REQUEST_APART ||
+               (r->nominations[i].pod->cpu->shared && count_promised(r) > 1)))))
             return false;
     return true;
 }
