@@ -21,7 +21,9 @@
 #     A test program is linked with the archive of each PROGRAM whose name is in its path or whose
 #     headers it includes.
 #   - VARIANT (or V) is the build directory and its flags: release asan tsan cover fuzz.
-#     BUILD moves all of them elsewhere. Nothing is written outside BUILD.
+#     BUILD moves all of them elsewhere. Nothing is written outside BUILD, except what is kept by its
+#     content in the cache (COSCHED_CACHE, ~/.cache/cosched): objects, where ccache is installed (CCACHE=
+#     turns it off), and verdicts of clang-tidy.
 #   - ARCH=arm64 on another machine cross-compiles into build/VARIANT-arm64, with libraries of that architecture in build/sysroot-arm64.
 #   - CC is gcc or clang; a change of compiler or flags rebuilds. WERROR=1 or CI=true adds -Werror.
 #   - Whatever a target needs from Debian is installed first by test/tools/deps.
@@ -87,10 +89,16 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 ifneq (,$(filter true 1,$(CI) $(WERROR)))
 WARNINGS += -Werror
 endif
-COMMON  := -std=c11 -D_GNU_SOURCE -I. -I$(GEN) -pthread $(MODE) $(CFLAGS)
+# Objects that do not know where they were built can be kept for another checkout (gcov must know).
+PLACELESS := $(if $(filter cover,$(VARIANT)),,-ffile-prefix-map=$(CURDIR)=.)
+COMMON  := -std=c11 -D_GNU_SOURCE -I. -I$(GEN) -pthread $(MODE) $(PLACELESS) $(CFLAGS)
 LINKING := -pthread $(MODE) $(MODE_LINK) -Wl,--as-needed $(LDFLAGS)
 
+CACHE  := $(or $(COSCHED_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cosched)
 # Asked for when the first recipe needs them, which is after deps has installed the packages.
+CCACHE = $(eval CCACHE := $(if $(filter cover,$(VARIANT)),,$(shell command -v ccache)))$(CCACHE)
+export CCACHE_DIR ?= $(CACHE)/ccache
+export CCACHE_COMPILERCHECK ?= content
 pkg = $(eval $1 := $(shell $(PKG_CONFIG) --libs $2))$($1)
 LIBS_base = $(call pkg,PKG_BASE,yyjson yaml-0.1 libmicrohttpd gnutls libcurl)
 LIBS_webhook = $(call pkg,PKG_WEBHOOK,openssl)
@@ -307,11 +315,11 @@ $(eval $(call remember,$(B)/sources,$(C_SRC) $(GEN_SRC)))
 $(B)/obj/%.o: %.c $(B)/flags | $(call deps,build) $(GEN_SRC)
 	$(call say,CC $@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(COMMON) $(WARNINGS) -MMD -MP -c $< -o $@
+	$(Q)$(CCACHE) $(CC) $(COMMON) $(WARNINGS) -MMD -MP -c $< -o $@
 $(B)/obj/gen/%.o: $(GEN)/%.c $(B)/flags
 	$(call say,CC $@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(COMMON) -w -MMD -MP -c $< -o $@
+	$(Q)$(CCACHE) $(CC) $(COMMON) -w -MMD -MP -c $< -o $@
 $(call obj,$(SINGLES) $(SRC_test)): | $(call deps,test)
 
 # protoc-c emits a struct member `register` for the services and knows no `optional` in proto3; its
