@@ -20,6 +20,7 @@
 #       test/fuzz/fuzz_X.c              -> `make fuzz-X`, seeds in test/fuzz/corpus/X
 #     A test program is linked with the archive of each PROGRAM whose name is in its path or whose
 #     headers it includes.
+#   - The version stands in VERSION; the programs, the chart and the images have it from there.
 #   - VARIANT (or V) is the build directory and its flags: release asan tsan cover fuzz.
 #     BUILD moves all of them elsewhere. Nothing is written outside BUILD, except what is kept by its
 #     content in the cache (COSCHED_CACHE, ~/.cache/cosched): objects, where ccache is installed (CCACHE=
@@ -31,6 +32,7 @@
 #     testing target ends with the line `N passed, N failed`.
 
 V        ?= release
+VERSION  := $(shell cat VERSION)
 VARIANT  ?= $(V)
 BUILD    ?= build
 PREFIX   ?= /usr/local
@@ -91,7 +93,7 @@ WARNINGS += -Werror
 endif
 # Objects that do not know where they were built can be kept for another checkout (gcov must know).
 PLACELESS := $(if $(filter cover,$(VARIANT)),,-ffile-prefix-map=$(CURDIR)=.)
-COMMON  := -std=c11 -D_GNU_SOURCE -I. -I$(GEN) -pthread $(MODE) $(PLACELESS) $(CFLAGS)
+COMMON  := -std=c11 -D_GNU_SOURCE -DCOSCHED_VERSION=$(VERSION) -I. -I$(GEN) -pthread $(MODE) $(PLACELESS) $(CFLAGS)
 LINKING := -pthread $(MODE) $(MODE_LINK) -Wl,--as-needed $(LDFLAGS)
 
 CACHE  := $(or $(COSCHED_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cosched)
@@ -158,11 +160,12 @@ say   = @echo "  $1"
 .PHONY: all unit test e2e soak bench lint layers format fuzz cover install clean help demo deps
 .PHONY: deps-e2e k8s-up k8s-down lint-build lint-tidy lint-format lint-shell objects FORCE
 
-all: $(call archive,$(LAYERS) $(PROGRAMS)) $(BINS) $(FAKES) ## build the programs into build/release/bin (the default)
+all: $(call archive,$(LAYERS) $(PROGRAMS)) $(BINS) $(FAKES) $(BUILD)/compile_commands.json ## build the programs into build/release/bin (the default)
 
-CHOSEN := $(if $(T),$(foreach u,$(UNITS),$(if $(findstring $(T),$u),$u)),$(UNITS))
-unit: $(CHOSEN) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json
-	@BUILD_DIR=$(B) test/tools/run-tests $(if $(T),--only '$(T)') $(CHOSEN)
+CHOSEN := $(if $(T),$(sort $(foreach t,$(T),$(foreach u,$(UNITS),$(if $(findstring $t,$u),$u)))),$(UNITS))
+unit: $(CHOSEN) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json, CASE=number of these the cases so named
+	@$(if $(CHOSEN),,echo "no test program has '$(T)' in its name" >&2; exit 1)
+	@BUILD_DIR=$(B) test/tools/run-tests $(if $(CASE),--case '$(CASE)') $(CHOSEN)
 
 test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tests, scenarios, layers, the integration suite on cosched-local
 	@test/tools/steps \
@@ -172,6 +175,20 @@ test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tes
 		"layers fails when it should" "test/tools/test-layers" \
 		"the tools count right" "test/tools/test-tools" \
 		"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local --jobs 4'"
+
+.PHONY: check hook bare
+check: | $(call deps,lint) ## format, layers, shellcheck, build, unit tests and clang-tidy of the files that changed, in at most 60 s
+	@test/tools/check
+
+hook: ## have git run `make check` before each commit
+	@printf '#!/bin/sh\nexec make --no-print-directory check\n' >"$$(git rev-parse --git-path hooks)/pre-commit"
+	@chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
+	@echo "make check runs before each commit (git commit --no-verify leaves it out); remove it: rm $$(git rev-parse --git-path hooks)/pre-commit"
+
+# The README's commands, each time on a machine that has nothing.
+bare: ## make demo and make test in a Debian 12 and 13 with nothing installed, as root and as a user with sudo (SUITES=trixie USERS=root)
+	@test/tools/steps $(foreach s,$(or $(SUITES),bookworm trixie),$(foreach u,$(or $(USERS),root sudo), \
+		"Debian $s as $u" "test/tools/bare --suite $s --as $u $(ARGS)"))
 
 .PHONY: scenario
 scenario: $(B)/bin/cosched-replay ## cosched-replay on the clusters in test/scenario, each with the output that is expected
@@ -247,26 +264,32 @@ $(SYSROOT)/complete-$(KEY): $(BUILD)/deps/$(ARCH)-$(KEY)
 endif
 
 # ---- quality ------------------------------------------------------------------------------------
-lint: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, clang-format, clang-tidy, shellcheck, chart and manifests, docs, layers
+lint: | $(call deps,lint) $(call deps,fuzz) ## lint-quick and lint-deep
+	@test/tools/steps "quick" "$(MAKE) lint-quick" "deep" "$(MAKE) lint-deep"
+
+.PHONY: lint-quick lint-deep
+lint-quick: | $(call deps,lint) ## clang-format, shellcheck, layers, docs: seconds
+	@test/tools/steps --brief \
+		"clang-format" "$(MAKE) lint-format" \
+		"shellcheck" "$(MAKE) lint-shell" \
+		"layers" "test/tools/layers" \
+		"docs say what is so" "test/tools/check-docs" \
+		"check-docs fails when it should" "test/tools/test-docs"
+
+lint-deep: | $(call deps,lint) $(call deps,fuzz) ## gcc and clang with -Werror, chart and manifests, clang-tidy: what passed before is not asked again
 	@test/tools/steps --brief \
 		"gcc -Werror" "$(MAKE) objects all VARIANT=lint-gcc CC=gcc WERROR=1" \
 		"clang -Werror" "$(MAKE) objects all VARIANT=lint-clang CC=clang WERROR=1" \
-		"clang-format" "$(MAKE) lint-format" \
-		"clang-tidy" "$(MAKE) -k lint-tidy VARIANT=lint-clang CC=clang WERROR=1" \
-		"shellcheck" "$(MAKE) lint-shell" \
 		"chart and manifests" "BUILD_DIR=$(BUILD)/lint-gcc deploy/generate --check" \
-		"docs say what is so" "test/tools/check-docs" \
-		"check-docs fails when it should" "test/tools/test-docs" \
-		"layers" "test/tools/layers"
+		"clang-tidy" "$(MAKE) -k lint-tidy VARIANT=lint-clang CC=clang WERROR=1"
 
-objects: $(OBJS)
-# An object is newer than its headers, so a tidy stamp newer than its object is still true.
-lint-tidy: $(PRODUCT_SRC:%.c=$(B)/tidy/%.ok)
-$(B)/tidy/%.ok: $(B)/obj/%.o .clang-tidy
-	$(call say,TIDY $*.c)
-	@mkdir -p $(@D)
-	$(Q)clang-tidy --quiet $*.c -- $(COMMON) $(WARNINGS) 2>$@.log || { cat $@.log >&2; exit 1; }
-	@touch $@
+# ONLY: the sources to which a target is confined (make check).
+only = $(if $(ONLY),$(filter $(ONLY),$1),$1)
+objects: $(call obj,$(call only,$(C_SRC)) $(GEN_SRC))
+lint-tidy: $(patsubst %.c,tidy/%,$(call only,$(PRODUCT_SRC)))
+tidy/%: %.c FORCE | $(call deps,lint) $(GEN_SRC)
+	$(call say,TIDY $<)
+	$(Q)test/tools/tidy $< $(COMMON) $(WARNINGS)
 lint-format:
 	@$(if $(FORMATTED),clang-format --dry-run -Werror $(FORMATTED))
 lint-shell:
@@ -312,6 +335,15 @@ endef
 $(eval $(call remember,$(B)/flags,$(CC) $(COMMON) $(WARNINGS) $(LINKING)))
 $(eval $(call remember,$(B)/sources,$(C_SRC) $(GEN_SRC)))
 
+# For editors and clangd, which look for it in build/ by themselves.
+$(BUILD)/compile_commands.json: $(B)/flags $(B)/sources
+	$(file >$@,[)
+	$(foreach s,$(C_SRC),$(file >>$@,{"directory": "$(CURDIR)"$(comma) "file": "$s"$(comma) "arguments": [$(call quoted,$(CC) $(COMMON) $(WARNINGS) -c $s)]}$(if $(filter-out $(lastword $(C_SRC)),$s),$(comma))))
+	$(file >>$@,])
+comma  := ,
+quoted = "$(subst $(space),"$(comma) ",$(subst ",\",$(strip $1)))"
+space  := $(subst x,,x x)
+
 $(B)/obj/%.o: %.c $(B)/flags | $(call deps,build) $(GEN_SRC)
 	$(call say,CC $@)
 	@mkdir -p $(@D)
@@ -355,7 +387,7 @@ define SINGLE # source of a one-file program
 $(B)/$(1:.c=): $(call obj,$1) $(call archive,test $(call wants,$1) $(LAYERS))
 	$$(call say,LD $$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $(LINKING) $(if $(filter test/fuzz/%,$1),-fsanitize=fuzzer) -o $$@ \
+	$$(Q)$$(CC) $(LINKING) $(if $(filter test/fuzz/%,$1),-fsanitize=fuzzer) $(if $(filter $(UNIT_SRC),$1),-Wl$$(comma)-u$$(comma)case_choose) -o $$@ \
 		$$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LIBS_all)
 endef
 $(foreach s,$(SINGLES),$(eval $(call SINGLE,$s)))

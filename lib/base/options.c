@@ -18,9 +18,9 @@
 #include "lib/base/log.h"
 #include "lib/base/num.h"
 
-#ifndef COSCHED_VERSION
-#define COSCHED_VERSION "0.1.0-dev"
-#endif
+/* The file VERSION's content, by the Makefile: not a string there, so that no shell has to quote it. */
+#define TEXT_OF(token) #token
+#define TEXT(macro) TEXT_OF(macro)
 
 enum { NAME_MAX_LEN = 64, ROWS_MAX = 256 };
 
@@ -55,7 +55,7 @@ void options_apply_log(const struct log_options *o, const char *program)
 
 const char *options_version(void)
 {
-    return COSCHED_VERSION;
+    return TEXT(COSCHED_VERSION);
 }
 
 void options_variable(const struct option_row *row, char out[OPTIONS_VARIABLE_SIZE])
