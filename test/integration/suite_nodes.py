@@ -10,9 +10,10 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
 
-from harness import MERGE, ROOT, Cluster, Suite, case, check, check_equal, wait_until
+from harness import BUILD, MERGE, ROOT, Cluster, Suite, case, check, check_equal, wait_until
 from suite_webhook import start_webhook
 
 DOCUMENTS = os.path.join(ROOT, "deploy/examples/documents")
@@ -280,6 +281,20 @@ def pod_group_crds(suite):
     suite.stack.callback(remove)
     for g in groups:
         wait_until(lambda g=g: c.request("GET", f"/apis/{g}/v1alpha1/podgroups")[0] == 200, f"podgroups.{g} are served")
+
+
+@case("the device plugin of a simulated node looks for nothing of this machine's: every place that it has by default is another, in the node's directory")
+def own_places(suite):
+    text = subprocess.run([os.path.join(BUILD, "bin/cosched-device-plugin"), "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    options = re.findall(r"^ {7}--(\S+?)=.*\n((?: {14}.*\n)+)", text, re.M)
+    # Processes are this machine's, also those of simulated pods; without cards of NVIDIA's nobody asks sysfs.
+    places = {name for name, help_ in options if re.search(r"Default:\s+/\S", help_)} - {"proc", "sysfs"}
+    check({"cgroup-root", "cdi-dir", "isolation-dir", "state-dir", "kubelet-dir"} <= places, sorted(places))
+    nodes = Nodes(suite, [gpu_node("places-1", "share", T4, 1)])
+    with open(f"/proc/{wait_until(lambda: nodes.plugin_pid('places-1'), 'the plugin runs')}/cmdline", encoding="utf-8") as f:
+        given = dict(arg[2:].split("=", 1) for arg in f.read().split("\0")[1:] if "=" in arg)
+    home = os.path.join(nodes.directory, "places-1") + "/"
+    check_equal({name for name in places if not given.get(name, "").startswith(home)}, set(), "options that are left to this machine")
 
 
 @case("nodes in every mode show the contract's resources, as the document's commands print them, and a new label changes the mode")
