@@ -297,6 +297,34 @@ def own_places(suite):
     check_equal({name for name in places if not given.get(name, "").startswith(home)}, set(), "options that are left to this machine")
 
 
+@case("a pod that a cut-off node was told of, and that is gone when the node is back, is not admitted there: its card is free", needs={"local"})
+def ghosts(suite):
+    nodes = Embedded(suite, [gpu_node("ghost-1", "share", T4, 1), gpu_node("ghost-2", "share", T4, 1)])
+    with nodes.suite.stack:
+        c, ns = nodes.cluster, nodes.suite.namespace()
+        nodes.offers("ghost-1", mem=15, count=1)
+
+        def told(name):
+            """What was told before this pod, the nodes know now: one reflector tells all of them."""
+            c.create_pod(ns, name, nodeName="ghost-2", scheduler=None)
+            wait_pod(c, ns, name)
+
+        nodes.fault(fault="partition-node", node="ghost-1", bad=True)
+        c.create_pod(ns, "ghost", limits={MEM: "15"}, nodeName="ghost-1", scheduler=None)
+        told("after-its-coming")
+        # It goes while nobody watches, and the past is forgotten: only the next list shows that it is gone.
+        nodes.fault(fault="drop", match={"watch": True})
+        nodes.fault(fault="cut-watches")
+        c.delete_pod(ns, "ghost")
+        nodes.fault(fault="compact")
+        c.do("DELETE", "/cosched/faults")
+        told("after-its-going")
+        nodes.fault(fault="partition-node", node="ghost-1", bad=False)
+        c.create_pod(ns, "next", limits={MEM: "15"}, nodeName="ghost-1", scheduler=None)
+        wait_until(lambda: c.pod(ns, "next")["status"].get("phase") in ("Running", "Failed"), "the next pod is decided")
+        check_equal(c.pod(ns, "next")["status"]["phase"], "Running", c.pod(ns, "next")["status"].get("message"))
+
+
 @case("nodes in every mode show the contract's resources, as the document's commands print them, and a new label changes the mode")
 def modes(suite):
     c = suite.cluster

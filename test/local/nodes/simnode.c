@@ -374,11 +374,28 @@ static int by_creation(const void *a, const void *b)
     return d < 0 ? -1 : d > 0;
 }
 
+/* Who is told of but not admitted yet, and is gone meanwhile: nobody will tell again. */
+static void forget_waiting(struct simnode *n, struct known *known)
+{
+    for (size_t i = 0; i < n->held.len; i++) {
+        struct simnode_held *h = &n->held.items[i];
+        if (h->view == NULL || is_among(known, h->view->model->uid))
+            continue;
+        h->uid = mem_strdup(h->view->model->uid);
+        podview_free(h->view);
+        h->view = NULL;
+    }
+    for (size_t i = n->arrivals.len; i-- > 0;)
+        if (!is_among(known, n->arrivals.items[i]->model->uid))
+            simnode_gone(n, n->arrivals.items[i]->model->uid);
+}
+
 void simnode_reset(struct simnode *n, struct podview **views, size_t len)
 {
     struct known known = {views, len};
     const char *key;
     void *value;
+    forget_waiting(n, &known);
     for (size_t i = 0; map_next(&n->pods, &i, &key, &value);)
         if (!is_among(&known, key))
             simnode_gone(n, key);
