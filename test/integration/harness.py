@@ -85,9 +85,9 @@ class Cluster:
     def __init__(self, env, target="real"):
         self.env = env
         self.target = target
-        in_bin = os.path.join(env.get("K8S_BIN", ""), "kubectl")
         # The cluster's own, the machine's own, or one that the suite was given: a machine need not have one.
-        self.kubectl_binary = in_bin if os.path.exists(in_bin) else shutil.which("kubectl") or os.environ.get("K8S_KUBECTLS", "").partition(":")[0] or None
+        self.kubectl_binary = (shutil.which("kubectl", path=env["K8S_BIN"]) if "K8S_BIN" in env else None) or shutil.which("kubectl") \
+            or os.environ.get("K8S_KUBECTLS", "").partition(":")[0] or None
         self.url = urllib.parse.urlparse(env["K8S_URL"])
         self.token, self.context = "", None
         if self.url.scheme == "https":
