@@ -383,5 +383,7 @@ def run(cases, cluster, directory):
     return passed, failed
 
 
-def temporary_directory():
-    return tempfile.mkdtemp(prefix="cosched-e2e-")
+def temporary_directory(prefix="cosched-e2e-"):
+    """Below $TMPDIR, or below /tmp where that is too long: sockets are bound in it, whose names have at most 107 bytes."""
+    below = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix=prefix, dir=below if len(below) <= 32 else "/tmp")
