@@ -5,6 +5,7 @@ Each case starts the nodes that it needs (`cosched-local nodes`), under names of
 choose their nodes by what they ask for. What a container got is in the file that its node wrote: NODE/pods/UID/CONTAINER/env.
 """
 import contextlib
+import glob
 import json
 import os
 import re
@@ -95,15 +96,12 @@ class Nodes:
             return f.read()
 
     def plugin_pid(self, name):
-        """The process of the node's device plugin, among the children of the nodes' process."""
-        pid = self.program.process.pid
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
-                children = f.read().split()
-            for child in children:
-                with open(f"/proc/{child}/cmdline", encoding="utf-8") as f:
-                    if f"--node-name={name}" in f.read().split("\0"):
-                        return int(child)
+        """The process of the node's device plugin, by its arguments: not every kernel lists the children of a process."""
+        mine = {f"--node-name={name}", f"--state-dir={self.directory}/{name}/state"}
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as f:
+                if mine <= set(f.read().split("\0")):
+                    return int(path.split("/")[2])
         return None
 
     def get(self, name):
