@@ -85,8 +85,9 @@ class Cluster:
     def __init__(self, env, target="real"):
         self.env = env
         self.target = target
-        in_bin = os.path.join(env.get("K8S_BIN", ""), "kubectl")
-        self.kubectl_binary = in_bin if os.path.exists(in_bin) else shutil.which("kubectl")
+        # The cluster's own, the machine's own, or one that the suite was given: a machine need not have one.
+        self.kubectl_binary = (shutil.which("kubectl", path=env["K8S_BIN"]) if "K8S_BIN" in env else None) or shutil.which("kubectl") \
+            or os.environ.get("K8S_KUBECTLS", "").partition(":")[0] or None
         self.url = urllib.parse.urlparse(env["K8S_URL"])
         self.token, self.context = "", None
         if self.url.scheme == "https":
@@ -139,6 +140,11 @@ class Cluster:
 
     def get(self, path):
         return self.do("GET", path)
+
+    def kubectls(self):
+        """The paths of all kubectls to try: those of K8S_KUBECTLS, or the one that there is."""
+        check(self.kubectl_binary, "no kubectl on this machine")
+        return (os.environ.get("K8S_KUBECTLS") or self.kubectl_binary).split(":")
 
     def kubectl(self, *args, check_exit=True, stdin=None):
         check(self.kubectl_binary, "no kubectl on this machine")
@@ -377,5 +383,7 @@ def run(cases, cluster, directory):
     return passed, failed
 
 
-def temporary_directory():
-    return tempfile.mkdtemp(prefix="cosched-e2e-")
+def temporary_directory(prefix="cosched-e2e-"):
+    """Below $TMPDIR, or below /tmp where that is too long: sockets are bound in it, whose names have at most 107 bytes."""
+    below = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix=prefix, dir=below if len(below) <= 32 else "/tmp")

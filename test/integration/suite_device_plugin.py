@@ -3,10 +3,10 @@
 import json
 import os
 import re
+import shutil
 import socket
-import tempfile
 
-from harness import BUILD, MERGE, case, check, check_equal, free_port, http_get, wait_until
+from harness import BUILD, MERGE, case, check, check_equal, free_port, http_get, temporary_directory, wait_until
 
 MODE = "ack.node.gpu.schedule"
 TOLERATE_ALL = [{"operator": "Exists"}]
@@ -242,21 +242,22 @@ def bad_paths(suite):
 def hanging_kubelet(suite):
     c = suite.cluster
     node = suite.node("plugin-hang", labels={MODE: "core_mem"})
-    with tempfile.TemporaryDirectory(prefix="cosched-kubelet-") as directory:
-        sockets = []
-        for folder in ("device-plugins", "pod-resources"):
-            os.mkdir(os.path.join(directory, folder))
-            s = socket.socket(socket.AF_UNIX)
-            s.bind(os.path.join(directory, folder, "kubelet.sock"))
-            s.listen(64)  # and nobody ever accepts
-            sockets.append(s)
-        p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", f"--node-name={node}",
-                          f"--nvml-library={BUILD}/lib/libnvidia-ml.so.1", f"--kubelet-dir={directory}", f"--state-dir={directory}/state",
-                          "--isolation=none", "--http-address=127.0.0.1", f"--http-port={free_port()}")
-        p.wait_output("not registered yet")
-        p.stop(2)  # or it fails
-        for s in sockets:
-            s.close()
+    directory = temporary_directory("cosched-kubelet-")
+    suite.stack.callback(shutil.rmtree, directory)
+    sockets = []
+    for folder in ("device-plugins", "pod-resources"):
+        os.mkdir(os.path.join(directory, folder))
+        s = socket.socket(socket.AF_UNIX)
+        s.bind(os.path.join(directory, folder, "kubelet.sock"))
+        s.listen(64)  # and nobody ever accepts
+        sockets.append(s)
+    p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", f"--node-name={node}",
+                      f"--nvml-library={BUILD}/lib/libnvidia-ml.so.1", f"--kubelet-dir={directory}", f"--state-dir={directory}/state",
+                      "--isolation=none", "--cpu-topology=off", "--http-address=127.0.0.1", f"--http-port={free_port()}")
+    p.wait_output("not registered yet")
+    p.stop(2)  # or it fails
+    for s in sockets:
+        s.close()
 
 
 @case("no NVML library on the machine is one clear error", needs={"kubelet"})

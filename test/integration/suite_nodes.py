@@ -5,14 +5,16 @@ Each case starts the nodes that it needs (`cosched-local nodes`), under names of
 choose their nodes by what they ask for. What a container got is in the file that its node wrote: NODE/pods/UID/CONTAINER/env.
 """
 import contextlib
+import glob
 import json
 import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
 
-from harness import MERGE, ROOT, Cluster, Suite, case, check, check_equal, wait_until
+from harness import BUILD, MERGE, ROOT, Cluster, Suite, case, check, check_equal, wait_until
 from suite_webhook import start_webhook
 
 DOCUMENTS = os.path.join(ROOT, "deploy/examples/documents")
@@ -94,15 +96,12 @@ class Nodes:
             return f.read()
 
     def plugin_pid(self, name):
-        """The process of the node's device plugin, among the children of the nodes' process."""
-        pid = self.program.process.pid
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
-                children = f.read().split()
-            for child in children:
-                with open(f"/proc/{child}/cmdline", encoding="utf-8") as f:
-                    if f"--node-name={name}" in f.read().split("\0"):
-                        return int(child)
+        """The process of the node's device plugin, by its arguments: not every kernel lists the children of a process."""
+        mine = {f"--node-name={name}", f"--state-dir={self.directory}/{name}/state"}
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as f:
+                if mine <= set(f.read().split("\0")):
+                    return int(path.split("/")[2])
         return None
 
     def get(self, name):
@@ -280,6 +279,48 @@ def pod_group_crds(suite):
     suite.stack.callback(remove)
     for g in groups:
         wait_until(lambda g=g: c.request("GET", f"/apis/{g}/v1alpha1/podgroups")[0] == 200, f"podgroups.{g} are served")
+
+
+@case("the device plugin of a simulated node looks for nothing of this machine's: every place that it has by default is another, in the node's directory")
+def own_places(suite):
+    text = subprocess.run([os.path.join(BUILD, "bin/cosched-device-plugin"), "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    options = re.findall(r"^ {7}--(\S+?)=.*\n((?: {14}.*\n)+)", text, re.M)
+    # Processes are this machine's, also those of simulated pods; without cards of NVIDIA's nobody asks sysfs.
+    places = {name for name, help_ in options if re.search(r"Default:\s+/\S", help_)} - {"proc", "sysfs"}
+    check({"cgroup-root", "cdi-dir", "isolation-dir", "state-dir", "kubelet-dir"} <= places, sorted(places))
+    nodes = Nodes(suite, [gpu_node("places-1", "share", T4, 1)])
+    with open(f"/proc/{wait_until(lambda: nodes.plugin_pid('places-1'), 'the plugin runs')}/cmdline", encoding="utf-8") as f:
+        given = dict(arg[2:].split("=", 1) for arg in f.read().split("\0")[1:] if "=" in arg)
+    home = os.path.join(nodes.directory, "places-1") + "/"
+    check_equal({name for name in places if not given.get(name, "").startswith(home)}, set(), "options that are left to this machine")
+
+
+@case("a pod that a cut-off node was told of, and that is gone when the node is back, is not admitted there: its card is free", needs={"local"})
+def ghosts(suite):
+    nodes = Embedded(suite, [gpu_node("ghost-1", "share", T4, 1), gpu_node("ghost-2", "share", T4, 1)])
+    with nodes.suite.stack:
+        c, ns = nodes.cluster, nodes.suite.namespace()
+        nodes.offers("ghost-1", mem=15, count=1)
+
+        def told(name):
+            """What was told before this pod, the nodes know now: one reflector tells all of them."""
+            c.create_pod(ns, name, nodeName="ghost-2", scheduler=None)
+            wait_pod(c, ns, name)
+
+        nodes.fault(fault="partition-node", node="ghost-1", bad=True)
+        c.create_pod(ns, "ghost", limits={MEM: "15"}, nodeName="ghost-1", scheduler=None)
+        told("after-its-coming")
+        # It goes while nobody watches, and the past is forgotten: only the next list shows that it is gone.
+        nodes.fault(fault="drop", match={"watch": True})
+        nodes.fault(fault="cut-watches")
+        c.delete_pod(ns, "ghost")
+        nodes.fault(fault="compact")
+        c.do("DELETE", "/cosched/faults")
+        told("after-its-going")
+        nodes.fault(fault="partition-node", node="ghost-1", bad=False)
+        c.create_pod(ns, "next", limits={MEM: "15"}, nodeName="ghost-1", scheduler=None)
+        wait_until(lambda: c.pod(ns, "next")["status"].get("phase") in ("Running", "Failed"), "the next pod is decided")
+        check_equal(c.pod(ns, "next")["status"]["phase"], "Running", c.pod(ns, "next")["status"].get("message"))
 
 
 @case("nodes in every mode show the contract's resources, as the document's commands print them, and a new label changes the mode")

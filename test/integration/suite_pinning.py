@@ -124,9 +124,14 @@ def published(suite):
     c = suite.cluster
     suite.node("cpus-1")
     port = free_port()
+    # The node's own cgroups (v2), and no others of this machine: where there are none, nobody could be pinned, and the layout would say so.
+    cgroups = os.path.join(suite.directory, "cpus-1-cgroup")
+    os.mkdir(cgroups)
+    with open(os.path.join(cgroups, "cgroup.controllers"), "w", encoding="ascii") as f:
+        f.write("cpuset cpu memory\n")
     p = suite.program("cosched-device-plugin", f"--kubeconfig={c.kubeconfig}", "--node-name=cpus-1", "--backend=none", f"--kubelet-dir={suite.directory}",
                       f"--state-dir={suite.directory}/cpus-1", "--cpu-topology=synthetic:pack:2 [numa] l3:2 core:2 pu:2(indexes=core:pu)", "--reserved-cpus=0,8",
-                      "--http-address=127.0.0.1", f"--http-port={port}")
+                      f"--cgroup-root={cgroups}", "--http-address=127.0.0.1", f"--http-port={port}")
     text = wait_until(lambda: c.get("/api/v1/nodes/cpus-1")["metadata"]["annotations"].get(TOPOLOGY), "the layout is published")
     check_equal(json.loads(text), {"v": 1, "sockets": ["0-3,8-11", "4-7,12-15"], "numa": ["0-3,8-11", "4-7,12-15"],
                                    "l3": ["0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15"], "cores": "smt2:8", "offline": "", "reserved": "0,8"}, TOPOLOGY)

@@ -250,7 +250,7 @@ def engine_place(suite):
         # Like the daemon it stays in the foreground and reads what clients write.
         f.write('#!/bin/sh\ncd "$CUDA_MPS_PIPE_DIRECTORY" || exit 1\n[ -p control ] || /usr/bin/mkfifo control\nexec /bin/sleep 1000 <> control\n')
     os.chmod(script, 0o700)
-    return module, pipe, [f"--cgpu-dir={module}", f"--mps-pipe-dir={pipe}", f"--mps-log-dir={place}/log", f"--mps-control={script}"]
+    return module, pipe, [f"--cgpu-dir={module}", f"--mps-pipe-dir={pipe}", f"--mps-log-dir={place}/log", f"--mps-shm-dir={place}/shm", f"--mps-control={script}"]
 
 
 @case("modes that promise isolation offer nothing until their engine is there, say which choices there are, and containers get what it needs")
@@ -277,7 +277,7 @@ def engines(suite):
     env = check_environment(nodes, wait_pod(c, ns, "two"))
     check_equal({k: v for k, v in env.items() if k.startswith("CUDA_")},
                 {"CUDA_MPS_PIPE_DIRECTORY": pipe, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=3G", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "20"}, "MPS")
-    check_equal(nodes.devices(c.pod(ns, "two"), "main"), [f"mount {pipe} {pipe} rw", "mount /dev/shm /dev/shm rw"], "its mounts")
+    check_equal(nodes.devices(c.pod(ns, "two"), "main"), [f"mount {pipe} {pipe} rw", f"mount {os.path.dirname(pipe)}/shm /dev/shm rw"], "its mounts")
     os.rmdir(module)
     nodes.offers("engine-1")
     check_equal(c.pod(ns, "one")["status"]["phase"], "Running", "the pod that has its card already")

@@ -5,21 +5,19 @@
  * Two forms of the same: one document per group and version, which every client knows and Debian 12's kubectl asks for one after the other; and all in one (APIGroupDiscoveryList),
  * which newer ones prefer and name in their Accept header.
  *
- * OpenAPI is kept to what makes kubectl accept manifests. v2: a document without definitions, so that an old kubectl finds nothing to check a manifest against and leaves it to the
- * server (as protobuf, the only form it asks for). v3: per group the paths with their PATCH and its parameters `dryRun` and `fieldValidation`, by which a new kubectl learns that the
- * server validates. There are no schemas: `kubectl explain` says that it has none.
+ * OpenAPI is in discovery_openapi.c.
  */
 #include "test/local/discovery.h"
 
 #include "lib/base/json.h"
+#include "test/local/discovery_inside.h"
 #include "test/local/kinds.h"
 
-static const char json_type[] = "application/json";
 static const char *const change_verbs[] = {"get", "patch", "update", NULL};
 
 static void reply(struct call *c, struct strbuf *body)
 {
-    call_reply(c, 200, json_type, NULL, body);
+    call_reply(c, 200, "application/json", NULL, body);
 }
 
 static void put_words(struct json_writer *w, const char *key, const char *const *words)
@@ -31,17 +29,6 @@ static void put_words(struct json_writer *w, const char *key, const char *const 
     for (; *words; words++)
         json_put_str(w, *words);
     json_array_end(w);
-}
-
-/* The first kind of each group and version speaks for it: they lie together in the table. */
-static bool begins_version(size_t i)
-{
-    return i == 0 || !str_eq(kinds_all[i]->api_version, kinds_all[i - 1]->api_version);
-}
-
-static bool same_version(const struct kind *a, const struct kind *b)
-{
-    return b && str_eq(a->api_version, b->api_version);
 }
 
 /* Every subresource of a kind, in order of name: fn gets a kind_sub. */
@@ -89,7 +76,7 @@ static void print_resources(size_t first, struct strbuf *out)
     json_kv_str(&w, "groupVersion", version->api_version);
     json_key(&w, "resources");
     json_array_begin(&w);
-    for (size_t i = first; same_version(version, kinds_all[i]); i++) {
+    for (size_t i = first; discovery_same_version(version, kinds_all[i]); i++) {
         const struct kind *k = kinds_all[i];
         json_object_begin(&w);
         json_kv_str(&w, "name", k->resource);
@@ -139,7 +126,7 @@ static void print_groups(struct strbuf *out)
     json_key(&w, "groups");
     json_array_begin(&w);
     for (size_t i = 0; kinds_all[i]; i++)
-        if (begins_version(i) && *kinds_all[i]->group)
+        if (discovery_begins_version(i) && *kinds_all[i]->group)
             put_group(&w, kinds_all[i], false);
     json_array_end(&w);
     json_object_end(&w);
@@ -218,7 +205,7 @@ static void print_aggregated(bool core, struct strbuf *out)
     json_array_begin(&w);
     for (size_t first = 0; kinds_all[first]; first++) {
         const struct kind *version = kinds_all[first];
-        if (!begins_version(first) || core != !*version->group)
+        if (!discovery_begins_version(first) || core != !*version->group)
             continue;
         json_object_begin(&w);
         json_key(&w, "metadata");
@@ -232,7 +219,7 @@ static void print_aggregated(bool core, struct strbuf *out)
         json_kv_str(&w, "version", version->version);
         json_key(&w, "resources");
         json_array_begin(&w);
-        for (size_t i = first; same_version(version, kinds_all[i]); i++)
+        for (size_t i = first; discovery_same_version(version, kinds_all[i]); i++)
             put_aggregated_kind(&w, kinds_all[i]);
         json_array_end(&w);
         json_kv_str(&w, "freshness", "Current");
@@ -282,132 +269,18 @@ static void reply_health(struct call *c, const char *which, struct strbuf *body)
     call_reply(c, 200, "text/plain; charset=utf-8", NULL, body);
 }
 
-/* ---- OpenAPI ------------------------------------------------------------------------------------- */
-
-static const char open_api_title[] = "cosched-local";
-
-/* openapi.v2.Document { swagger = 1 "2.0"; info = 2 { title = 1; version = 2 } } */
-static void print_open_api_protobuf(struct strbuf *out)
-{
-    enum { SWAGGER = 1 << 3 | 2, INFO = 2 << 3 | 2, TITLE = 1 << 3 | 2, VERSION = 2 << 3 | 2 };
-    static const char version[] = "v1";
-    size_t title_len = sizeof open_api_title - 1, version_len = sizeof version - 1;
-    strbuf_addc(out, SWAGGER);
-    strbuf_addc(out, 3);
-    strbuf_adds(out, "2.0");
-    strbuf_addc(out, INFO);
-    strbuf_addc(out, (char)(2 + title_len + 2 + version_len));
-    strbuf_addc(out, TITLE);
-    strbuf_addc(out, (char)title_len);
-    strbuf_adds(out, open_api_title);
-    strbuf_addc(out, VERSION);
-    strbuf_addc(out, (char)version_len);
-    strbuf_adds(out, version);
-}
-
+/* Debian 12's kubectl asks for protobuf, and for nothing else. */
 static void reply_open_api_v2(struct call *c, struct strbuf *body)
 {
     const char *accept = call_header(c, "Accept");
     if (accept && strstr(accept, "proto-openapi.spec.v2")) {
-        print_open_api_protobuf(body);
+        discovery_openapi_protobuf(body);
         call_reply(c, 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", NULL,
                    body);
         return;
     }
-    strbuf_addf(body,
-                "{\"swagger\":\"2.0\",\"info\":{\"title\":\"%s\",\"version\":\"v1\"},\"paths\":{},"
-                "\"definitions\":{}}",
-                open_api_title);
+    discovery_openapi_v2(body);
     reply(c, body);
-}
-
-static void add_prefix(struct strbuf *b, const struct kind *k)
-{
-    strbuf_addf(b, "%s/%s", *k->group ? "apis" : "api", k->api_version);
-}
-
-static void print_open_api_index(struct strbuf *out)
-{
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "paths");
-    json_object_begin(&w);
-    AUTO_STRBUF path = {0}, url = {0};
-    for (size_t i = 0; kinds_all[i]; i++) {
-        if (!begins_version(i))
-            continue;
-        strbuf_reset(&path);
-        strbuf_reset(&url);
-        add_prefix(&path, kinds_all[i]);
-        strbuf_addf(&url, "/openapi/v3/%s", strbuf_str(&path));
-        json_key(&w, strbuf_str(&path));
-        json_object_begin(&w);
-        json_kv_str(&w, "serverRelativeURL", strbuf_str(&url));
-        json_object_end(&w);
-    }
-    json_object_end(&w);
-    json_object_end(&w);
-}
-
-static void put_parameter(struct json_writer *w, const char *name)
-{
-    json_object_begin(w);
-    json_kv_str(w, "name", name);
-    json_kv_str(w, "in", "query");
-    json_key(w, "schema");
-    json_object_begin(w);
-    json_kv_str(w, "type", "string");
-    json_object_end(w);
-    json_object_end(w);
-}
-
-static void print_open_api_version(size_t first, struct strbuf *out)
-{
-    const struct kind *version = kinds_all[first];
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_kv_str(&w, "openapi", "3.0.0");
-    json_key(&w, "info");
-    json_object_begin(&w);
-    json_kv_str(&w, "title", open_api_title);
-    json_kv_str(&w, "version", "v1");
-    json_object_end(&w);
-    json_key(&w, "paths");
-    json_object_begin(&w);
-    AUTO_STRBUF path = {0};
-    for (size_t i = first; same_version(version, kinds_all[i]); i++) {
-        const struct kind *k = kinds_all[i];
-        strbuf_reset(&path);
-        strbuf_addc(&path, '/');
-        add_prefix(&path, k);
-        strbuf_addf(&path, "/%s%s/{name}", k->namespaced ? "namespaces/{namespace}/" : "",
-                    k->resource);
-        json_key(&w, strbuf_str(&path));
-        json_object_begin(&w);
-        json_key(&w, "patch");
-        json_object_begin(&w);
-        json_key(&w, "parameters");
-        json_array_begin(&w);
-        put_parameter(&w, "dryRun");
-        put_parameter(&w, "fieldValidation");
-        json_array_end(&w);
-        json_key(&w, "responses");
-        json_put_raw(&w, "{}", 2);
-        json_key(&w, "x-kubernetes-group-version-kind");
-        json_object_begin(&w);
-        json_kv_str(&w, "group", k->group);
-        json_kv_str(&w, "version", k->version);
-        json_kv_str(&w, "kind", k->kind);
-        json_object_end(&w);
-        json_object_end(&w);
-        json_object_end(&w);
-    }
-    json_object_end(&w);
-    json_key(&w, "components");
-    json_put_raw(&w, "{\"schemas\":{}}", 14);
-    json_object_end(&w);
 }
 
 /* ---- which path is which ------------------------------------------------------------------------- */
@@ -417,10 +290,10 @@ static bool find_version(const char *path, size_t *first)
 {
     AUTO_STRBUF prefix = {0};
     for (size_t i = 0; kinds_all[i]; i++) {
-        if (!begins_version(i))
+        if (!discovery_begins_version(i))
             continue;
         strbuf_reset(&prefix);
-        add_prefix(&prefix, kinds_all[i]);
+        discovery_add_prefix(&prefix, kinds_all[i]);
         if (str_eq(path, strbuf_str(&prefix))) {
             *first = i;
             return true;
@@ -450,11 +323,11 @@ static void print_root(struct strbuf *out)
     json_put_str(&w, "/apis");
     AUTO_STRBUF path = {0};
     for (size_t i = 0; kinds_all[i]; i++) {
-        if (!begins_version(i))
+        if (!discovery_begins_version(i))
             continue;
         strbuf_reset(&path);
         strbuf_addc(&path, '/');
-        add_prefix(&path, kinds_all[i]);
+        discovery_add_prefix(&path, kinds_all[i]);
         json_put_str(&w, strbuf_str(&path));
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -488,11 +361,11 @@ static bool answer(struct call *c, const char *path)
     } else if (str_eq(path, "/openapi/v2")) {
         reply_open_api_v2(c, &body);
     } else if (str_eq(path, "/openapi/v3")) {
-        print_open_api_index(&body);
+        discovery_openapi_index(&body);
         reply(c, &body);
     } else if (str_starts(path, open_api_prefix) &&
                find_version(path + sizeof open_api_prefix - 1, &first)) {
-        print_open_api_version(first, &body);
+        discovery_openapi_version(first, &body);
         reply(c, &body);
     } else if (find_version(path + 1, &first)) {
         print_resources(first, &body);

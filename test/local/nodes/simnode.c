@@ -34,7 +34,7 @@ enum {
     PLUGIN_END_MS = 3000,
     PODS_AFTER_MS = 850,
     STATUS_DELAY_MS = 20,
-    ARGS_FIXED = 16,
+    ARGS_FIXED = 24,
 };
 
 /* ---- making ---- */
@@ -150,6 +150,20 @@ static const char *cpu_topology(const struct nodes_spec *s, struct arena *a)
                         s->topology);
 }
 
+/* Where a plugin looks for what its machine has, and writes what it shall have: of the node, in its directory. This machine may have CDI specs, an MPS daemon, a kernel module or
+ * an installed library of its own, which know nothing of simulated cards. */
+static const struct {
+    const char *option, *name;
+} machine_places[] = {{"cgroup-root", "cgroup"},
+                      {"cgpu-dir", "cgpu_km"},
+                      {"mps-pipe-dir", "mps"},
+                      {"mps-log-dir", "mps-log"},
+                      {"mps-shm-dir", "mps-shm"},
+                      {"isolation-dir", "isolation"},
+                      {"isolation-library", "libcosched-gpu.so"},
+                      {"cuda-library", "libcuda.so.1"},
+                      {"cdi-dir", "cdi"}};
+
 static void plugin_start(void *arg)
 {
     struct simnode *n = arg;
@@ -172,7 +186,9 @@ static void plugin_start(void *arg)
     argv[k++] = "--http-address=127.0.0.1"; /* several nodes, one machine: nobody outside asks */
     argv[k++] = "--http-port=0";
     argv[k++] = cpu_topology(s, &a);
-    argv[k++] = arena_printf(&a, "--cgroup-root=%s/cgroup", n->dir);
+    for (size_t i = 0; i < sizeof machine_places / sizeof *machine_places; i++)
+        argv[k++] = arena_printf(&a, "--%s=%s/%s", machine_places[i].option, n->dir,
+                                 machine_places[i].name);
     if (n->c.kubeconfig_path != NULL)
         argv[k++] = arena_printf(&a, "--kubeconfig=%s", n->c.kubeconfig_path);
     if (s->isolation != NULL)
@@ -358,11 +374,28 @@ static int by_creation(const void *a, const void *b)
     return d < 0 ? -1 : d > 0;
 }
 
+/* Who is told of but not admitted yet, and is gone meanwhile: nobody will tell again. */
+static void forget_waiting(struct simnode *n, struct known *known)
+{
+    for (size_t i = 0; i < n->held.len; i++) {
+        struct simnode_held *h = &n->held.items[i];
+        if (h->view == NULL || is_among(known, h->view->model->uid))
+            continue;
+        h->uid = mem_strdup(h->view->model->uid);
+        podview_free(h->view);
+        h->view = NULL;
+    }
+    for (size_t i = n->arrivals.len; i-- > 0;)
+        if (!is_among(known, n->arrivals.items[i]->model->uid))
+            simnode_gone(n, n->arrivals.items[i]->model->uid);
+}
+
 void simnode_reset(struct simnode *n, struct podview **views, size_t len)
 {
     struct known known = {views, len};
     const char *key;
     void *value;
+    forget_waiting(n, &known);
     for (size_t i = 0; map_next(&n->pods, &i, &key, &value);)
         if (!is_among(&known, key))
             simnode_gone(n, key);

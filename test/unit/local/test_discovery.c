@@ -6,6 +6,7 @@
 
 #include "lib/base/json.h"
 #include "test/local/kinds.h"
+#include "test/local/protobody_wire.h"
 #include "test/unit/lib/base/expect.h"
 
 struct call {
@@ -181,24 +182,107 @@ static void open_api_says_that_the_server_validates(void **state)
     json *patch = json_get(path, "patch");
     expect_true("PATCH takes fieldValidation",
                 named(json_get(patch, "parameters"), "name", "fieldValidation") != NULL);
+    expect_true("and dryRun", named(json_get(patch, "parameters"), "name", "dryRun") != NULL);
     expect_str("of the kind", "Deployment",
                json_get_str(json_get(patch, "x-kubernetes-group-version-kind"), "kind"));
 
     AUTO_JSON *plain = ask(&c, "/openapi/v2", "application/json");
     expect_str("v2 as JSON", "2.0", json_get_str(json_root(plain), "swagger"));
+    expect_done();
+}
 
-    /* Field 1 "2.0"; field 2 of 19 bytes: field 1 "cosched-local", field 2 "v1". */
-    static const char document[] = "\x0a\x03"
-                                   "2.0\x12\x13\x0a\x0d"
-                                   "cosched-local\x12\x02v1";
-    struct call old = {.method = "GET",
-                       .path = "/openapi/v2",
-                       .accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
-    expect_true("v2 as protobuf", discovery_handle(&old));
-    expect_str("its type", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", old.type);
-    expect_int("its length", sizeof document - 1, (int64_t)old.body.len);
-    expect_str("its bytes", document, strbuf_str(&old.body));
-    strbuf_deinit(&old.body);
+/* The next field with that number, from *at on; false: there is none. */
+static bool next_field(struct protobody_span *at, uint32_t number, struct protobody_span *out)
+{
+    struct error err = ERROR_INIT;
+    while (at->n > 0) {
+        struct protobody_piece p = {0};
+        if (protobody_wire_piece(at, &p, &err) < 0)
+            fail_msg("not protobuf: %s", err.text);
+        if (p.number == number) {
+            *out = p.bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The field at the end of a way of numbers, the first one at each; empty where there is none. */
+static struct protobody_span field_at(struct protobody_span m, const unsigned char *way)
+{
+    for (; *way; way++) {
+        struct protobody_span inside = {"", 0};
+        (void)next_field(&m, *way, &inside);
+        m = inside;
+    }
+    return m;
+}
+
+static bool span_is(struct protobody_span s, const char *text)
+{
+    return s.n == strlen(text) && memcmp(s.at, text, s.n) == 0;
+}
+
+/* What kubectl 1.20 to 1.26 do before --dry-run=server, with the numbers of gnostic's openapi.v2: the path whose PATCH has an extension that names the kind, and in it the parameter.
+ * 1: it is there; 0: not in that path; -1: no such path. */
+static int old_kubectl_finds(struct protobody_span document, const struct kind *k,
+                             const char *parameter)
+{
+    struct protobody_span paths = field_at(document, (const unsigned char[]){8, 0}), path;
+    while (next_field(&paths, 2, &path)) {
+        struct protobody_span patch = field_at(path, (const unsigned char[]){2, 8, 0});
+        struct protobody_span extension = field_at(patch, (const unsigned char[]){13, 0});
+        struct protobody_span yaml = field_at(extension, (const unsigned char[]){2, 2, 0});
+        struct error err = ERROR_INIT;
+        AUTO_JSON *name = NULL;
+        if (!span_is(field_at(extension, (const unsigned char[]){1, 0}),
+                     "x-kubernetes-group-version-kind") ||
+            json_parse(&name, yaml.at, yaml.n, &err) < 0)
+            continue;
+        if (!str_eq(json_get_str(json_root(name), "group"), k->group) ||
+            !str_eq(json_get_str(json_root(name), "version"), k->version) ||
+            !str_eq(json_get_str(json_root(name), "kind"), k->kind))
+            continue;
+        struct protobody_span item;
+        while (next_field(&patch, 8, &item))
+            if (span_is(field_at(item, (const unsigned char[]){1, 2, 3, 4, 0}), parameter))
+                return 1;
+        return 0;
+    }
+    return -1;
+}
+
+static void open_api_says_to_old_clients_that_a_trial_is_possible(void **state)
+{
+    (void)state;
+    struct call c = {.method = "GET",
+                     .path = "/openapi/v2",
+                     .accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
+    expect_true("v2 as protobuf", discovery_handle(&c));
+    expect_str("its type", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", c.type);
+    struct protobody_span document = {strbuf_str(&c.body), c.body.len};
+    expect_true("its version", span_is(field_at(document, (const unsigned char[]){1, 0}), "2.0"));
+    expect_true("its title",
+                span_is(field_at(document, (const unsigned char[]){2, 1, 0}), "cosched-local"));
+    expect_int("nothing to check a manifest against", 0,
+               (int64_t)field_at(document, (const unsigned char[]){9, 0}).n);
+    struct call j;
+    AUTO_JSON *same = ask(&j, "/openapi/v2", "application/json");
+    size_t listed = 0;
+    for (size_t i = 0; kinds_all[i]; i++) {
+        const struct kind *k = kinds_all[i];
+        /* What cannot be patched has no such path, and old clients say so: a Binding. */
+        int there = kinds_has_verb(k, "patch") ? 1 : -1;
+        expect_int(k->resource, there, old_kubectl_finds(document, k, "dryRun"));
+        expect_int(k->resource, there, old_kubectl_finds(document, k, "fieldValidation"));
+        listed += there == 1;
+    }
+    expect_int("another parameter is none", 0, old_kubectl_finds(document, &kind_pods, "dry"));
+    expect_int("a Binding is not patched", -1,
+               old_kubectl_finds(document, &kind_bindings, "dryRun"));
+    expect_int("the same paths in both forms", (int64_t)listed,
+               (int64_t)json_len(json_get(json_root(same), "paths")));
+    strbuf_deinit(&c.body);
     expect_done();
 }
 
@@ -265,6 +349,7 @@ int main(void)
         cmocka_unit_test(pods_have_their_subresources),
         cmocka_unit_test(new_clients_get_all_in_one),
         cmocka_unit_test(open_api_says_that_the_server_validates),
+        cmocka_unit_test(open_api_says_to_old_clients_that_a_trial_is_possible),
         cmocka_unit_test(health_and_version),
         cmocka_unit_test(other_paths_are_left_to_others),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * scratch - a place for a test's files: new, below $TMPDIR where that is set, else below /tmp. The test removes what it put there. Paths are short because sockets are bound in
- * some of these places; a longer $TMPDIR fails the test with a sentence.
+ * scratch - a place for a test's files: new, below $TMPDIR, or below /tmp where that is not set or too long. Paths are short because sockets are bound in some of these places, whose
+ * names have at most 107 bytes. The test removes what it put there.
  */
 #pragma once
 
@@ -10,15 +10,15 @@
 #include "lib/base/str.h"
 #include "test/unit/lib/base/expect.h"
 
-enum { SCRATCH_PATH = 96 };
+enum { SCRATCH_PATH = 96, SCRATCH_BELOW_MAX = 32 };
 
 static inline void scratch_name(char path[SCRATCH_PATH], const char *name)
 {
     const char *below = getenv("TMPDIR");
-    if (below == NULL || below[0] == '\0')
+    if (below == NULL || below[0] == '\0' || strlen(below) > SCRATCH_BELOW_MAX)
         below = "/tmp";
     if (!str_format(path, SCRATCH_PATH, "%s/cosched-%s-XXXXXX", below, name))
-        fail_msg("TMPDIR is too long for the sockets of tests: %s", below);
+        fail_msg("%s is too long for the sockets of tests", name);
 }
 
 static inline void scratch_folder(char path[SCRATCH_PATH], const char *name)

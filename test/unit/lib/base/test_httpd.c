@@ -351,6 +351,17 @@ static void a_large_reply_comes_whole(void **state)
     expect_done();
 }
 
+/* Containers often have no IPv6, and some kernels do not know it. */
+static bool has_ipv6(void)
+{
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0;
+    if (fd >= 0)
+        close(fd);
+    return bound;
+}
+
 static void addresses_of_both_kinds(void **state)
 {
     (void)state;
@@ -364,6 +375,8 @@ static void addresses_of_both_kinds(void **state)
         {"every address, by IPv4", "::", "127.0.0.1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strchr(rows[i].address, ':') != NULL && !has_ipv6())
+            continue;
         struct httpd_config config = config_of(0);
         config.address = rows[i].address;
         config.max_connections = 0;
