@@ -359,7 +359,8 @@ static void check_policies(struct doctor *d)
             find(d,
                  "kubectl apply -f deploy/manifests/result-keys.yaml -f "
                  "deploy/manifests/plugin-policies.yaml (chart: policies.enabled)",
-                 "admission policy %s: %s: who may write pods or nodes can write himself a card",
+                 "admission policy %s: %s: anyone who may write pods or nodes can grant themselves "
+                 "a GPU",
                  names[i], k == 0 ? "is not there" : "is not bound");
             break;
         }
