@@ -219,6 +219,13 @@ k8s-down: ## stop it
 demo: $(BINS) | $(call deps,demo) ## the whole product on this machine, without a GPU (KEEP=1 leaves it running)
 	@BUILD_DIR=$(B) KEEP=$(KEEP) test/local/demo
 
+.PHONY: docs-demo docs-real
+DOCS := README.md $(patsubst %,docs/%.md,howto install replay migrating)
+docs-demo: | $(call deps,demo) ## what these pages tell a reader to type, on the embedded cluster
+	@test/tools/run-docs --on demo --on none $(DOCS)
+docs-real: | $(call deps,demo) $(call deps,e2e) ## the same on a real Kubernetes
+	@test/tools/run-docs --on real $(DOCS)
+
 install: $(BINS) $(PRELOAD) ## install the programs below DESTDIR/PREFIX (release)
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/cosched
 	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin/

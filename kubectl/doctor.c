@@ -75,11 +75,37 @@ static const char *tag_of(const char *image)
     return colon != NULL ? colon + 1 : "";
 }
 
-static void check_deployment(struct doctor *d, const char *name, const char *without)
+/* Whether a replica of the scheduler renews the Lease, wherever it runs. */
+static bool is_led(const struct doctor *d)
+{
+    json *lease = json_get(d->facts, "lease");
+    int64_t silent = 0, duration = 0;
+    return str_or_empty(json_get_str(lease, "holder"))[0] != '\0' &&
+           json_get_int(lease, "silentSeconds", &silent) &&
+           json_get_int(lease, "durationSeconds", &duration) && silent <= duration;
+}
+
+static bool is_answered(const struct doctor *d)
+{
+    return json_get_bool(json_get(d->facts, "probe"), "answered", false);
+}
+
+/*
+ * Programs may run outside the cluster: under systemd, or beside the embedded cluster. Their work
+ * shows that they do. As soon as one of them is a workload of the cluster, a missing one is a fault
+ * of the installation, whatever else may still answer.
+ */
+static bool is_outside(const struct doctor *d, bool works)
+{
+    return works && json_len(json_get(d->facts, "deployments")) == 0 &&
+           json_len(json_get(d->facts, "daemonsets")) == 0;
+}
+
+static void check_deployment(struct doctor *d, const char *name, const char *without, bool works)
 {
     json *w = workload(d, "deployments", name);
     int64_t ready = 0, wanted = 0;
-    if (!is_asked(d, "deployments"))
+    if (!is_asked(d, "deployments") || is_outside(d, works))
         return;
     if (w == NULL) {
         find(d, "install the chart (docs/install.md)", "%s: is not installed: %s", name, without);
@@ -103,12 +129,36 @@ static void check_deployment(struct doctor *d, const char *name, const char *wit
              ready == 0 ? ": " : "", ready == 0 ? without : "");
 }
 
+static int64_t offered(const struct view_node *n, const char *resource)
+{
+    return resources_get(&n->node->allocatable, resource, NULL);
+}
+
+/* The resource by which a mode offers its cards. */
+static const char *mode_resource(enum gpu_mode mode)
+{
+    return gpu_mode_is_shared(mode)    ? NAME_RES_GPU_MEM
+           : mode == GPU_MODE_TOPOLOGY ? NAME_RES_GPU
+                                       : NAME_RES_NVIDIA_GPU;
+}
+
+/* The kubelet withdraws the resource when the plugin is gone; an inventory may be a leftover. */
+static bool is_served(const struct doctor *d)
+{
+    for (size_t i = 0; i < d->view->nodes_len; i++) {
+        const struct view_node *n = &d->view->nodes[i];
+        if (n->known && !n->guessed && offered(n, mode_resource(n->inventory.mode)) > 0)
+            return true;
+    }
+    return false;
+}
+
 static void check_plugin(struct doctor *d)
 {
     json *w = workload(d, "daemonsets", "cosched-device-plugin");
     json *status = json_get(w, "status");
     int64_t ready = 0, wanted = 0;
-    if (!is_asked(d, "daemonsets"))
+    if (!is_asked(d, "daemonsets") || is_outside(d, is_served(d)))
         return;
     if (w == NULL) {
         find(d, "install the chart (docs/install.md)",
@@ -272,7 +322,9 @@ static bool check_certificate(struct doctor *d)
 static void check_webhook(struct doctor *d)
 {
     json *probe = json_get(d->facts, "probe");
-    if (!is_asked(d, "mutating") || workload(d, "deployments", "cosched-webhook") == NULL)
+    bool outside = is_outside(d, is_answered(d));
+    if (!is_asked(d, "mutating") ||
+        (workload(d, "deployments", "cosched-webhook") == NULL && !outside))
         return;
     if (json_get(d->facts, "mutating") == NULL || json_is_null(json_get(d->facts, "mutating"))) {
         find(d, "install the chart again",
@@ -307,18 +359,14 @@ static void check_policies(struct doctor *d)
             find(d,
                  "kubectl apply -f deploy/manifests/result-keys.yaml -f "
                  "deploy/manifests/plugin-policies.yaml (chart: policies.enabled)",
-                 "admission policy %s: %s: who may write pods or nodes can write himself a card",
+                 "admission policy %s: %s: anyone who may write pods or nodes can grant themselves "
+                 "a GPU",
                  names[i], k == 0 ? "is not there" : "is not bound");
             break;
         }
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
-
-static int64_t offered(const struct view_node *n, const char *resource)
-{
-    return resources_get(&n->node->allocatable, resource, NULL);
-}
 
 static void check_mode(struct doctor *d, const struct view_node *n)
 {
@@ -390,9 +438,7 @@ static void check_offer(struct doctor *d, const struct view_node *n)
         }
     }
     bool shared = gpu_mode_is_shared(n->inventory.mode);
-    const char *resource = shared                                   ? NAME_RES_GPU_MEM
-                           : n->inventory.mode == GPU_MODE_TOPOLOGY ? NAME_RES_GPU
-                                                                    : NAME_RES_NVIDIA_GPU;
+    const char *resource = mode_resource(n->inventory.mode);
     int64_t found = shared ? gib : well, said = offered(n, resource);
     if (said != found && (n->inventory.mode != GPU_MODE_DEFAULT || said < found))
         find(d,
@@ -478,9 +524,9 @@ void doctor_examine(struct doctor *d)
 {
     check_versions(d);
     check_crds(d);
-    check_deployment(d, "cosched-scheduler", "no pod is placed");
+    check_deployment(d, "cosched-scheduler", "no pod is placed", is_led(d));
     check_lease(d);
-    check_deployment(d, "cosched-webhook", "no pod is looked at");
+    check_deployment(d, "cosched-webhook", "no pod is looked at", is_answered(d));
     check_scheduler_name(d);
     check_plugin(d);
     check_rights(d);

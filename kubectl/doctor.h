@@ -8,7 +8,8 @@
  *   version        of the API server, as GET /version answers
  *   deployments, daemonsets                 items of lists, those of ours
  *   crds           names of our custom resources that are there
- *   lease          {"holder", "silentSeconds", "durationSeconds"} of the scheduler's Lease
+ *   lease          {"holder", "silentSeconds", "durationSeconds"} of the scheduler's Lease;
+ *                  of any namespace when no program is a workload of the cluster
  *   mutating, validating                    our webhook configurations
  *   certificate    {"ca", "leftSeconds", "lifeSeconds"}: of the webhook's Secret the CA (as a caBundle has it), and how long its certificate is valid, now and in all
  *   policies, policyBindings                names of the admission policies that there are

@@ -140,15 +140,24 @@ static void put_configurations(struct fetch *f)
 
 /* ---- the scheduler's Lease ------------------------------------------------------------------- */
 
+/* Without a Deployment nothing tells the namespace: then the Lease is searched for by its name. */
 static void put_lease(struct fetch *f)
 {
     AUTO_JSON *doc = NULL;
     AUTO_STRBUF path = {0};
     int64_t duration = 15;
-    kube_api_path(&path, &kube_leases, strbuf_str(&f->lease_home), strbuf_str(&f->lease), NULL);
+    if (f->home.len > 0) {
+        kube_api_path(&path, &kube_leases, strbuf_str(&f->lease_home), strbuf_str(&f->lease), NULL);
+    } else {
+        kube_api_path(&path, &kube_leases, NULL, NULL, NULL);
+        strbuf_addf(&path, "?fieldSelector=metadata.name%%3D%s", strbuf_str(&f->lease));
+    }
     if (!ask(f, "lease", strbuf_str(&path), &doc) || doc == NULL)
         return;
-    json *spec = json_get(json_root(doc), "spec");
+    json *lease = f->home.len > 0 ? json_root(doc) : json_at(json_get(json_root(doc), "items"), 0);
+    if (lease == NULL)
+        return;
+    json *spec = json_get(lease, "spec");
     int64_t renewed = clock_parse_rfc3339(str_or_empty(json_get_str(spec, "renewTime")));
     (void)json_get_int(spec, "leaseDurationSeconds", &duration);
     json_key(&f->w, "lease");
@@ -351,8 +360,8 @@ int facts_fetch(struct kube_client *client, const struct kube_options *o, const 
     put_configurations(&f);
     put_names(&f, "policies", ADMISSION "validatingadmissionpolicies");
     put_names(&f, "policyBindings", ADMISSION "validatingadmissionpolicybindings");
+    put_lease(&f);
     if (f.home.len > 0) {
-        put_lease(&f);
         put_rights(&f);
         put_certificate(&f);
     }

@@ -87,13 +87,15 @@ static struct connection *connection_open(const char *kubeconfig, struct error *
     return c;
 }
 
-/* The worker's connection to that server, moved to the front; made if need be. */
-static struct kube_http *worker_connect(struct worker *w, const char *kubeconfig, struct error *err)
+/* The worker's connection to that server, moved to the front; made if need be (*kept is false). */
+static struct kube_http *worker_connect(struct worker *w, const char *kubeconfig, bool *kept,
+                                        struct error *err)
 {
     size_t i = 0;
     while (i < KEPT && !(w->kept[i] && str_eq(w->kept[i]->kubeconfig, kubeconfig)))
         i++;
-    struct connection *c = i < KEPT ? w->kept[i] : connection_open(kubeconfig, err);
+    *kept = i < KEPT;
+    struct connection *c = *kept ? w->kept[i] : connection_open(kubeconfig, err);
     if (!c)
         return NULL;
     if (i == KEPT)
@@ -106,7 +108,8 @@ static struct kube_http *worker_connect(struct worker *w, const char *kubeconfig
 static void worker_call(struct worker *w, struct admission_call *call)
 {
     struct admission_caller *c = w->caller;
-    struct kube_http *http = worker_connect(w, call->kubeconfig, &call->error);
+    bool kept;
+    struct kube_http *http = worker_connect(w, call->kubeconfig, &kept, &call->error);
     if (!http) {
         call->failed = true;
         return;
@@ -124,6 +127,11 @@ static void worker_call(struct worker *w, struct admission_call *call)
                                    .timeout_ms = call->timeout_ms};
     int status = 0;
     call->failed = kube_http_do(http, &r, &call->reply, &status, NULL, &call->error) < 0;
+    /* Servers close idle connections. The API server asks again on a new one, and so do we. */
+    if (call->failed && kept && status == 0 && call->error.code == ERROR_UNAVAILABLE) {
+        strbuf_reset(&call->reply);
+        call->failed = kube_http_do(http, &r, &call->reply, &status, NULL, &call->error) < 0;
+    }
     pthread_mutex_lock(&c->lock);
     w->busy = NULL;
     pthread_mutex_unlock(&c->lock);

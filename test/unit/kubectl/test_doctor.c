@@ -249,6 +249,42 @@ static void faults_are_found(void **state)
     }
 }
 
+/* Programs that run outside the cluster are known by their work; who does no work is missing. */
+static void programs_outside_the_cluster_are_no_fault(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *after, *from, *to, *what;
+    } cases[] = {
+        {"all work", "lease", "\"one\"", "\"one\"", NULL},
+        {"a scheduler that is silent", "lease", "Seconds\": 1,", "Seconds\": 16,",
+         "cosched-scheduler: is not installed"},
+        {"a webhook that does not answer", "probe", "true", "false",
+         "cosched-webhook: is not installed"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct examined e;
+        AUTO_STRBUF text = {0}, out = {0}, before = {0};
+        strbuf_adds(&before, strbuf_str(&healthy));
+        for (size_t k = 0; k < 2; k++) {
+            AUTO_STRBUF without = {0};
+            plant(&without, cases[i].name, "facts", k == 0 ? "\"deployments\"" : "\"daemonsets\"",
+                  "\"others\"");
+            strbuf_reset(&healthy);
+            strbuf_adds(&healthy, strbuf_str(&without));
+        }
+        plant(&text, cases[i].name, cases[i].after, cases[i].from, cases[i].to);
+        strbuf_reset(&healthy);
+        strbuf_adds(&healthy, strbuf_str(&before));
+        examine(&e, cases[i].name, &text);
+        doctor_print(&e.doctor, &out);
+        if (e.doctor.findings.len != (cases[i].what != NULL) ||
+            (cases[i].what != NULL && !str_starts(e.doctor.findings.items[0].what, cases[i].what)))
+            fail_msg("%s: expected '%s', got:\n%s", cases[i].name, cases[i].what, strbuf_str(&out));
+        release(&e);
+    }
+}
+
 /* What nobody was allowed to ask is said, and nothing is made of it. */
 static void what_was_not_asked_is_no_fault(void **state)
 {
@@ -347,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(healthy_has_no_finding),
         cmocka_unit_test(faults_are_found),
+        cmocka_unit_test(programs_outside_the_cluster_are_no_fault),
         cmocka_unit_test(what_was_not_asked_is_no_fault),
         cmocka_unit_test(rights_are_those_of_the_manifests),
     };
