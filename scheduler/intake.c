@@ -17,8 +17,8 @@
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
-#include "scheduler/policies.h"
-#include "scheduler/rejections.h"
+#include "scheduler/cache/policies.h"
+#include "scheduler/cache/rejections.h"
 
 enum { INTAKE_MAILBOX = 4096 };
 

@@ -6,7 +6,7 @@
 #include "lib/base/metrics.h"
 #include "lib/kube/http.h"
 #include "lib/model/names.h"
-#include "scheduler/gangs.h"
+#include "scheduler/cache/gangs.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/lib/kube/decode_kit.h"
 #include "test/unit/scheduler/fixture.h"

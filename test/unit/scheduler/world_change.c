@@ -10,8 +10,8 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/nominations.h"
-#include "scheduler/rejections.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/cache/rejections.h"
 
 void world_remove_node(struct world *w, uint64_t i)
 {

@@ -11,6 +11,7 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
+#include "scheduler/framework/policies_lines.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -103,7 +104,7 @@ static void ask_for_statuses(struct world *w)
     for (size_t i = 0; map_next(&c->objects.by_key[OBJECTS_POLICIES], &i, &key, &value);) {
         struct policies_line *lines;
         int64_t waiting;
-        (void)policies_lines(c, value, &a, &lines, &waiting);
+        (void)policies_lines(&w->pipeline, value, &a, &lines, &waiting);
         MUST(w, before == cluster_digest(c), "asking for the status of %s changed the model", key);
         MUST(w, events == c->policies.events, "asking for the status of %s woke somebody", key);
     }
