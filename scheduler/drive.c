@@ -494,7 +494,7 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
     *d = (struct drive){.loop = loop};
     cluster_init(&d->cluster, scheduler_name);
     pipeline_init(&d->pipeline, &d->cluster);
-    d->cluster.slots.kept = true; /* podgroups.c ends them */
+    d->cluster.slots->kept = true; /* podgroups.c ends them */
     queue_init(&d->queue);
     reserving_init(&d->reserving, loop, &d->pipeline, &d->queue, poked, d);
     arena_init(&d->arena, 64 * 1024);

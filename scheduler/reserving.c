@@ -83,7 +83,7 @@ static void note(const struct reserving *r, const struct reservation_news *news)
 {
     for (uint32_t i = 0; i < news->lapsed; i++)
         metrics_inc(&results, "lapsed");
-    metrics_set(&kept, NULL, (int64_t)r->cluster->reservations.items.len);
+    metrics_set(&kept, NULL, (int64_t)r->cluster->reservations->items.len);
     if (news->looked == NULL)
         return;
     metrics_inc(&results, news->made ? "made" : "refused");
@@ -135,7 +135,7 @@ void reserving_init(struct reserving *r, struct loop *loop, const struct pipelin
 
 void reserving_configure(struct reserving *r, const struct reserving_options *o)
 {
-    r->cluster->reservations.options =
+    r->cluster->reservations->options =
         (struct reservation_options){.after_ms = o->after_s * MS_PER_S,
                                      .for_ms = o->for_s * MS_PER_S,
                                      .assume_ms = o->assume_s * MS_PER_S};
@@ -150,7 +150,7 @@ void reserving_follow(struct reserving *r, struct gang *g, struct cycle_result *
         metrics_inc(&results, result->verdict == CYCLE_PLACED || result->verdict == CYCLE_PARTLY
                                   ? "used"
                                   : "ended");
-        metrics_set(&kept, NULL, (int64_t)r->cluster->reservations.items.len);
+        metrics_set(&kept, NULL, (int64_t)r->cluster->reservations->items.len);
     }
     const char *words = reservation_words(r->cluster, g, a);
     if (words != NULL && result->sentence != NULL) {

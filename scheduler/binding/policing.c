@@ -179,7 +179,7 @@ int64_t policing_interval_ms(size_t policies, size_t units, size_t pods, size_t 
 static int64_t status_interval_ms(const struct policing *p, const struct policy *policy)
 {
     const struct cluster *c = p->config.cluster;
-    return policing_interval_ms(map_count(&c->objects.by_key[OBJECTS_POLICIES]), policy->units_len,
+    return policing_interval_ms(map_count(&c->objects->by_key[OBJECTS_POLICIES]), policy->units_len,
                                 map_count(&c->pods), map_count(&c->nodes));
 }
 
@@ -220,7 +220,7 @@ static void forget_policies(struct policing *p)
 
 static void look_at_policies(struct policing *p, int64_t now_ms, int64_t *next_ms)
 {
-    const struct objects *o = &p->config.cluster->objects;
+    const struct objects *o = p->config.cluster->objects;
     policies_set_now(p->config.cluster, clock_wall_ns());
     const char *key;
     void *value;
@@ -334,12 +334,12 @@ static void forget_errands(struct policing *p)
 static bool is_scan_due(const struct policing *p, int64_t now_ms, int64_t *next_ms)
 {
     const struct cluster *c = p->config.cluster;
-    if (p->scanned != c->objects.generation[OBJECTS_POLICIES] + 1)
+    if (p->scanned != c->objects->generation[OBJECTS_POLICIES] + 1)
         return true;
-    if (map_count(&c->objects.by_key[OBJECTS_POLICIES]) == 0 && map_count(&p->errands) == 0)
+    if (map_count(&c->objects->by_key[OBJECTS_POLICIES]) == 0 && map_count(&p->errands) == 0)
         return false;
     bool late = map_count(&p->errands) > 0 && now_ms - p->scanned_ms >= POLICING_AGAIN_MS;
-    bool moved = p->moves != c->policies.moves;
+    bool moved = p->moves != c->policies->moves;
     if (late || now_ms - p->scanned_ms >= (moved ? POLICING_STATUS_MS : POLICING_SCAN_MS))
         return true;
     next_by(next_ms, p->scanned_ms + (moved                        ? POLICING_STATUS_MS
@@ -365,8 +365,8 @@ static void look_at_costs(struct policing *p, int64_t now_ms, int64_t *next_ms)
         }
     }
     forget_errands(p);
-    p->moves = c->policies.moves;
-    p->scanned = c->objects.generation[OBJECTS_POLICIES] + 1;
+    p->moves = c->policies->moves;
+    p->scanned = c->objects->generation[OBJECTS_POLICIES] + 1;
     p->scanned_ms = now_ms;
 }
 
@@ -445,7 +445,7 @@ void policing_bound(struct policing *p, struct cluster_pod *cp)
 void policing_refused(struct policing *p, const struct gang *g)
 {
     const struct cluster *c = p->config.cluster;
-    for (size_t i = 0; c->policies.entries.len > 1 && i < g->members.len; i++)
+    for (size_t i = 0; c->policies->entries.len > 1 && i < g->members.len; i++)
         if (cluster_pod_is_schedulable(g->members.items[i]))
             tell_others(p, g->members.items[i]);
 }
@@ -468,7 +468,7 @@ static void look(void *arg)
 /* Without policies, and with nothing of them left, there is nothing to look at. */
 static bool is_idle(const struct policing *p)
 {
-    const struct objects *o = &p->config.cluster->objects;
+    const struct objects *o = p->config.cluster->objects;
     return p->scanned == o->generation[OBJECTS_POLICIES] + 1 &&
            map_count(&o->by_key[OBJECTS_POLICIES]) == 0 && map_count(&p->errands) == 0;
 }

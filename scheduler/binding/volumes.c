@@ -136,7 +136,7 @@ static void undo(struct volumes *v, struct entry *e)
     for (size_t i = 0; i < e->items_len; i++) {
         struct volumes_item *it = &e->items[i];
         const char *key = arena_printf(&e->arena, "%s/%s", it->ns, it->claim);
-        const struct volumes_promise *p = map_get(&v->config.cluster->volumes.by_claim, key);
+        const struct volumes_promise *p = map_get(&v->config.cluster->volumes->by_claim, key);
         it->others_count = p != NULL && p->pods > mine;
     }
     e->state = UNDOING;
@@ -184,7 +184,7 @@ static enum look look_unbound(struct entry *e, const struct volumes_item *it,
 static enum look look_at_item(const struct volumes *v, struct entry *e,
                               const struct volumes_item *it, const struct node *node)
 {
-    const struct objects *o = &v->config.cluster->objects;
+    const struct objects *o = v->config.cluster->objects;
     const struct pvc *claim = objects_find_pvc(o, it->ns, it->claim);
     if (claim == NULL || !str_eq(claim->object.uid, it->claim_uid) || claim->object.terminating)
         return failed(e, it, "is gone");
@@ -307,7 +307,7 @@ static void take_entry(void *arg, void *msg)
 static void fill_item(const struct volumes *v, struct volumes_item *it,
                       const struct volumes_promise *p, struct arena *a)
 {
-    const struct objects *o = &v->config.cluster->objects;
+    const struct objects *o = v->config.cluster->objects;
     const struct pvc *claim = (const void *)objects_find(o, OBJECTS_CLAIMS, p->claim);
     const struct pv *volume = objects_find_pv(o, p->volume);
     *it = (struct volumes_item){

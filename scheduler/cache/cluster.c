@@ -46,6 +46,8 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
 {
     *c = (struct cluster){.scheduler_name = scheduler_name};
     virtuals_init(&c->virtuals);
+    c->reservations = mem_new(struct reservations, 1);
+    c->slots = mem_new(struct slots, 1);
     map_init(&c->nodes);
     map_init(&c->pods);
     map_init(&c->gangs);
@@ -53,12 +55,17 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     failures_init(&c->failures);
     map_init(&c->gangs_named);
     amounts_names_init(&c->names);
-    objects_init(&c->objects);
-    policies_init(&c->policies);
-    volumes_held_init(&c->volumes);
+    c->objects = mem_new(struct objects, 1);
+    objects_init(c->objects);
+    c->policies = mem_new(struct policies, 1);
+    policies_init(c->policies);
+    c->volumes = mem_new(struct volumes_held, 1);
+    volumes_held_init(c->volumes);
     cpu_shapes_init(&c->cpu_shapes);
-    index_init(&c->index);
-    table_init(&c->table);
+    c->index = mem_new(struct index, 1);
+    index_init(c->index);
+    c->table = mem_new(struct table, 1);
+    table_init(c->table);
     c->topologies = mem_new(struct topologies, 1);
     topologies_init(c->topologies);
     c->gpu_prices = gpu_prices_new(&c->names);
@@ -91,56 +98,26 @@ void cluster_deinit(struct cluster *c)
     rejections_deinit(c);
     failures_deinit(&c->failures);
     reservations_deinit(c);
+    free(c->reservations);
     amounts_names_deinit(&c->names);
-    policies_deinit(&c->policies);
-    objects_deinit(&c->objects);
-    volumes_held_deinit(&c->volumes);
+    policies_deinit(c->policies);
+    free(c->policies);
+    objects_deinit(c->objects);
+    free(c->objects);
+    volumes_held_deinit(c->volumes);
+    free(c->volumes);
     topologies_deinit(c->topologies);
     free(c->topologies);
     gpu_prices_free(c->gpu_prices);
     cpu_shapes_deinit(&c->cpu_shapes);
-    index_deinit(&c->index);
-    table_deinit(&c->table);
-}
-
-struct cluster_node *cluster_find_node(const struct cluster *c, const char *name)
-{
-    return map_get(&c->nodes, name);
-}
-
-struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key)
-{
-    return map_get(&c->pods, key);
-}
-
-const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn)
-{
-    const struct cluster_pod *first = NULL;
-    for (size_t i = 0; cn->unreadable > 0 && i < cn->pods.len; i++) {
-        const struct cluster_pod *cp = cn->pods.items[i];
-        if (cp->pod->unreadable != NULL &&
-            (first == NULL || strcmp(cp->pod->key, first->pod->key) < 0))
-            first = cp;
-    }
-    return first;
-}
-
-bool cluster_pod_is_schedulable(const struct cluster_pod *cp)
-{
-    return cp->state == CLUSTER_PENDING && !cp->pod->gated && !cp->pod->terminating;
+    index_deinit(c->index);
+    free(c->index);
+    table_deinit(c->table);
+    free(c->table);
+    free(c->slots);
 }
 
 /* ---- room ---- */
-
-void cluster_touch(struct cluster *c, struct cluster_node *cn)
-{
-    table_touch(&c->table, cn, true);
-}
-
-void cluster_touch_all(struct cluster *c)
-{
-    table_set_stale(&c->table);
-}
 
 static void hold_ports(struct cluster_node *cn, const struct cluster_pod *cp,
                        const struct container *c, size_t len, bool sidecars_only)
@@ -204,7 +181,7 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
     }
     policies_hold(c, cp);
     gpu_prices_pod_moved(c->gpu_prices, cp);
-    table_touch(&c->table, cn, false);
+    table_touch(c->table, cn, false);
     nominations_touch(c, cp);
     return counted;
 }
@@ -239,7 +216,7 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     else
         amounts_account(&cn->used, &cp->request, -1);
     gpu_prices_pod_moved(c->gpu_prices, cp);
-    table_touch(&c->table, cn, false);
+    table_touch(c->table, cn, false);
     nominations_touch(c, cp);
 }
 
@@ -323,7 +300,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     if (was_on != NULL)
         release(c, cp);
     if (!as_before)
-        index_forget_traits(&c->index, cp);
+        index_forget_traits(c->index, cp);
     pod_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
     policies_join(c, cp);
@@ -350,7 +327,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     }
     policies_note_moved(c, cp, seat);
     events |= policies_take_events(c);
-    if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index.active)
+    if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index->active)
         events |= EVENT_POD_COUNTED;
     /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
     if (was_on != NULL && (cp->on != was_on || cluster_digest_claim(cp) != claimed ||
@@ -384,13 +361,13 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *
     uint32_t events = 0;
     if (cp->pod->terminating != p->terminating) {
         (void)index_release(c, cp, cp->on);
-        index_forget_traits(&c->index, cp);
+        index_forget_traits(c->index, cp);
         policies_release(c, cp);
         cp->pod->terminating = p->terminating;
         policies_hold(c, cp);
         events = index_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
         events |= policies_take_events(c);
-        table_touch(&c->table, cp->on, false);
+        table_touch(c->table, cp->on, false);
     }
     events |= cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
     pod_free(p);
@@ -430,7 +407,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     policies_leave(c, cp);
     events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* what it was promised is free again */
     volumes_held_withdraw(c, cp);
-    index_forget_traits(&c->index, cp);
+    index_forget_traits(c->index, cp);
     if (keeps)
         slots_keep(c, cp, strbuf_str(&gang), strbuf_str(&node));
     else
@@ -498,7 +475,7 @@ void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away)
 {
     cp->sent_away = away;
     if (cp->on != NULL)
-        table_touch(&c->table, cp->on, false);
+        table_touch(c->table, cp->on, false);
 }
 
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)

@@ -107,7 +107,7 @@ void cluster_claim_widen(struct cluster *c, struct cluster_pod *cp, const struct
     cpu_book_account(&cp->on->cpus, &cp->claim.cpus, cp->cpu, -1);
     cpuclaim_copy(&cp->claim.cpus, cpus, &cp->claim_arena);
     cpu_book_account(&cp->on->cpus, &cp->claim.cpus, cp->cpu, 1);
-    table_touch(&c->table, cp->on, false);
+    table_touch(c->table, cp->on, false);
 }
 
 void cluster_claim_call_back(struct cluster_pod *cp, const struct cpuset *cpus)

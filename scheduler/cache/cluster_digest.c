@@ -33,7 +33,7 @@ uint64_t cluster_digest(const struct cluster *c)
 {
     const char *key;
     void *value;
-    uint64_t sum = volumes_held_digest(&c->volumes);
+    uint64_t sum = volumes_held_digest(c->volumes);
     for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);) {
         const struct cluster_node *cn = value;
         uint64_t h = str_hash(key, strlen(key));

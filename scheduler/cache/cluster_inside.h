@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
 
 /* The node of that name, made if need be: without an object until the API server has one. */
 struct cluster_node *cluster_nodes_get(struct cluster *c, const char *name);

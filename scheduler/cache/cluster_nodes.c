@@ -39,7 +39,7 @@ struct cluster_node *cluster_nodes_get(struct cluster *c, const char *name)
     cn = mem_new(struct cluster_node, 1);
     cn->name = mem_strdup(name);
     cn->place = TABLE_NOWHERE;
-    cn->slot = index_take_slot(&c->index);
+    cn->slot = index_take_slot(c->index);
     cn->nominated = nominations_count(c, name);
     cn->rejections = rejections_count(c, name);
     cn->reserved = reservations_count(c, name);
@@ -53,19 +53,8 @@ void cluster_nodes_drop_if_unused(struct cluster *c, struct cluster_node *cn)
     if (cn->node != NULL || cn->pods.len > 0)
         return;
     map_remove(&c->nodes, cn->name);
-    index_give_slot(&c->index, cn->slot);
+    index_give_slot(c->index, cn->slot);
     cluster_nodes_delete(cn);
-}
-
-bool cluster_labels_equal(const struct labels *a, const struct labels *b)
-{
-    if (a->len != b->len)
-        return false;
-    for (size_t i = 0; i < a->len; i++)
-        if (!str_eq(a->items[i].key, b->items[i].key) ||
-            !str_eq(a->items[i].value, b->items[i].value))
-            return false;
-    return true;
 }
 
 static bool taints_equal(const struct node *a, const struct node *b)
@@ -147,7 +136,7 @@ int cluster_set_virtuals(struct cluster *c, const char *labels, const char *tain
         note_virtual(c, value);
         policies_node_changed(c, value);
     }
-    table_set_stale(&c->table);
+    table_set_stale(c->table);
     return 0;
 }
 
@@ -166,7 +155,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         cpus_rebuild(c, cn);
         gpu_prices_node_changed(c, cn);
         policies_node_changed(c, cn);
-        table_set_stale(&c->table);
+        table_set_stale(c->table);
         return EVENT_NODE_ADDED | policies_take_events(c);
     }
     if (amounts_grew(&before, &cn->allocatable))
@@ -191,7 +180,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     }
     if (!is_as_before(old, n, &before, &cn->allocatable)) {
         gpu_prices_node_changed(c, cn);
-        table_touch(&c->table, cn, true);
+        table_touch(c->table, cn, true);
     }
     node_free(old);
     return events;
@@ -211,7 +200,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     policies_node_changed(c, cn);
     gpu_prices_node_changed(c, cn);
     node_free(old);
-    table_set_stale(&c->table);
+    table_set_stale(c->table);
     cluster_nodes_drop_if_unused(c, cn);
     return EVENT_NODE_GONE | policies_take_events(c);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/expected_end.h"
+#include "scheduler/cache/reservations.h"
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
@@ -9,7 +10,7 @@ enum { NS_PER_MS = 1000000, MS_PER_S = 1000 };
 int64_t expected_end_runtime(const struct cluster *c, const struct cluster_pod *cp)
 {
     return cp->pod->active_deadline_s > 0 ? cp->pod->active_deadline_s * MS_PER_S
-                                          : c->reservations.options.assume_ms;
+                                          : c->reservations->options.assume_ms;
 }
 
 static bool is_permanent(const struct cluster_pod *cp)

@@ -15,6 +15,7 @@
 #include "lib/model/names.h"
 #include "scheduler/cache/gangs_bundle.h"
 #include "scheduler/cache/gangs_words.h"
+#include "scheduler/cache/reservations.h"
 
 bool gangs_is_lone(const struct gang *g)
 {
@@ -363,8 +364,7 @@ static bool group_matters(const struct pod_group *old, const struct pod_group *n
            !str_eq(old->match, now->match);
 }
 
-uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
-                               const struct cluster_hooks *hooks)
+uint32_t gangs_put_group(struct cluster *c, struct pod_group *g, const struct cluster_hooks *hooks)
 {
     struct cluster_groups *all = map_get(&c->pod_groups, g->key);
     if (all == NULL) {
@@ -378,8 +378,8 @@ uint32_t cluster_put_pod_group(struct cluster *c, struct pod_group *g,
     return matters_now ? group_changed(c, all->key, hooks) : 0;
 }
 
-uint32_t cluster_remove_pod_group(struct cluster *c, const char *key, enum pod_group_api api,
-                                  const struct cluster_hooks *hooks)
+uint32_t gangs_remove_group(struct cluster *c, const char *key, enum pod_group_api api,
+                            const struct cluster_hooks *hooks)
 {
     struct cluster_groups *all = map_get(&c->pod_groups, key);
     if (all == NULL || all->of[api] == NULL)

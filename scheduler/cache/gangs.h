@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
 
 /* Our pod cp enters its gang, unless it is a lone one that is bound; returns the events. */
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks);
@@ -68,3 +68,7 @@ struct cluster_pod *gangs_take_unrecorded(struct cluster *c);
 /* Whether what was taken came back by the watch: if not within again_ms, it is to be taken again (*again is set). Returns when to look again; -1: nothing is on its way. */
 int64_t gangs_follow_record(struct cluster *c, struct gang *g, int64_t now_ms, int64_t again_ms,
                             bool *again);
+/* A PodGroup came, changed or went. Each returns the events that it caused; put takes the object. */
+uint32_t gangs_put_group(struct cluster *c, struct pod_group *g, const struct cluster_hooks *hooks);
+uint32_t gangs_remove_group(struct cluster *c, const char *key, enum pod_group_api api,
+                            const struct cluster_hooks *hooks);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/objects.h"
 
 enum { INDEX_IDLE_MAX = 1024 }; /* counters that nobody uses before they go */
 
@@ -76,7 +77,7 @@ static bool means(const struct cluster *c, const struct index_counter *k,
 {
     if (k->role == INDEX_SPREADS)
         return !t->terminating && str_eq(k->ns, t->ns) && spread_counts(&k->spread, &t->labels);
-    const struct labels *ns_labels = objects_namespace_labels(&c->objects, t->ns);
+    const struct labels *ns_labels = objects_namespace_labels(c->objects, t->ns);
     for (size_t i = 0; i < k->terms_len; i++)
         if (!podterm_matches(&k->terms[i], t->ns, ns_labels, &t->labels))
             return false;
@@ -120,7 +121,7 @@ static void put_in_bucket(struct index *x, struct index_counter *k)
 
 static void link_all(struct cluster *c, struct index_traits *t)
 {
-    struct index *x = &c->index;
+    struct index *x = c->index;
     for (size_t i = 0; i < x->everywhere.len; i++)
         link_if_meant(c, x->everywhere.items[i], t);
     for (size_t i = 0; map_count(&x->buckets) > 0 && i < t->labels.len; i++) {
@@ -152,9 +153,9 @@ static void add(struct index_counter *k, uint32_t slot, int32_t n)
 static void activate(struct cluster *c)
 {
     void *value;
-    if (c->index.active)
+    if (c->index->active)
         return;
-    c->index.active = true;
+    c->index->active = true;
     for (size_t i = 0; map_next(&c->nodes, &i, NULL, &value);) {
         const struct cluster_node *cn = value;
         for (size_t k = 0; k < cn->pods.len; k++)
@@ -216,7 +217,7 @@ static struct index_counter *counter_begin(const char *text, enum index_role rol
 
 static void counter_finish(struct cluster *c, struct index_counter *k)
 {
-    struct index *x = &c->index;
+    struct index *x = c->index;
     void *value;
     activate(c);
     k->number = ++x->numbers;
@@ -244,7 +245,7 @@ static struct index_counter *want_terms(struct cluster *c, enum index_role role,
         strbuf_addf(&text, "|%d ", (int)terms[i].weight);
         podterm_print(&terms[i], &text);
     }
-    struct index_counter *k = map_get(&c->index.counters, strbuf_str(&text));
+    struct index_counter *k = map_get(&c->index->counters, strbuf_str(&text));
     if (k == NULL) {
         k = counter_begin(strbuf_str(&text), role);
         k->terms = arena_new(&k->arena, struct podterm, len);
@@ -268,7 +269,7 @@ struct index_counter *index_want_spread(struct cluster *c, const struct spread *
     AUTO_STRBUF text = {0};
     strbuf_addf(&text, "%d|%s|", (int)INDEX_SPREADS, ns);
     selector_print(&s->selector, &text);
-    struct index_counter *k = map_get(&c->index.counters, strbuf_str(&text));
+    struct index_counter *k = map_get(&c->index->counters, strbuf_str(&text));
     if (k == NULL) {
         k = counter_begin(strbuf_str(&text), INDEX_SPREADS);
         copy_selector(&k->spread.selector, &s->selector, &k->arena);
@@ -345,7 +346,7 @@ static struct index_traits *traits_new(struct cluster *c, const struct pod *p, c
     }
     t->arena = arena;
     link_all(c, t);
-    map_put(&c->index.traits, t->text, t);
+    map_put(&c->index->traits, t->text, t);
     if (p->terms != NULL) {
         const struct podterms *own = p->terms;
         hold_terms(c, t, INDEX_HOLDS_ANTI, own->anti_affinity, own->anti_affinity_len);
@@ -361,12 +362,12 @@ struct index_traits *index_traits_of(struct cluster *c, struct cluster_pod *cp)
     const struct pod *p = cp->pod;
     if (cp->traits != NULL)
         return cp->traits;
-    if (!c->index.active && p->terms == NULL)
+    if (!c->index->active && p->terms == NULL)
         return NULL;
     activate(c);
     AUTO_STRBUF text = {0};
     print_traits(p, &text);
-    struct index_traits *t = map_get(&c->index.traits, strbuf_str(&text));
+    struct index_traits *t = map_get(&c->index->traits, strbuf_str(&text));
     if (t == NULL)
         t = traits_new(c, p, strbuf_str(&text));
     t->pods++;
@@ -411,7 +412,7 @@ bool index_release(struct cluster *c, struct cluster_pod *cp, const struct clust
 
 static void relink(struct cluster *c)
 {
-    struct index *x = &c->index;
+    struct index *x = c->index;
     void *value;
     for (size_t i = 0; map_next(&x->traits, &i, NULL, &value);) {
         struct index_traits *t = value;
@@ -425,7 +426,7 @@ static void relink(struct cluster *c)
 static void recount(struct cluster *c)
 {
     void *value;
-    for (size_t i = 0; map_next(&c->index.counters, &i, NULL, &value);) {
+    for (size_t i = 0; map_next(&c->index->counters, &i, NULL, &value);) {
         struct index_counter *k = value;
         if (k->counts_len > 0)
             memset(k->counts, 0, k->counts_len * sizeof *k->counts);
@@ -439,7 +440,7 @@ static void recount(struct cluster *c)
 
 static void drop_idle(struct cluster *c)
 {
-    struct index *x = &c->index;
+    struct index *x = c->index;
     void *value;
     size_t idle = 0;
     x->looked_at = x->numbers;
@@ -473,8 +474,8 @@ static void drop_idle(struct cluster *c)
 
 bool index_refresh(struct cluster *c)
 {
-    struct index *x = &c->index;
-    uint64_t now = c->objects.generation[OBJECTS_NAMESPACES];
+    struct index *x = c->index;
+    uint64_t now = c->objects->generation[OBJECTS_NAMESPACES];
     if (x->numbers >= x->looked_at + INDEX_IDLE_MAX)
         drop_idle(c);
     if (now == x->namespaces)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/nominations.h"
+#include "scheduler/cache/table.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static void count(struct cluster *c, const char *node, bool more)
     if (cn == NULL)
         return; /* counted when it comes */
     cn->nominated = more ? cn->nominated + 1 : cn->nominated - 1;
-    table_touch(&c->table, cn, false);
+    table_touch(c->table, cn, false);
 }
 
 /* By name: which cards are left depends on who takes his first, and that must not depend on who came first (I4). */
@@ -93,7 +94,7 @@ void nominations_touch(struct cluster *c, const struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->nominated != NULL ? cluster_find_node(c, cp->nominated) : NULL;
     if (cn != NULL)
-        table_touch(&c->table, cn, false);
+        table_touch(c->table, cn, false);
 }
 
 uint32_t nominations_count(const struct cluster *c, const char *node)

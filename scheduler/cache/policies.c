@@ -14,7 +14,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/objects.h"
 
 void policies_init(struct policies *ps)
 {
@@ -93,7 +94,7 @@ static void set_policy(struct cluster *c, struct policies_entry *e, struct polic
 
 static void add_entry(struct cluster *c, struct policy *p)
 {
-    struct policies *ps = &c->policies;
+    struct policies *ps = c->policies;
     struct policies_entry *e = mem_new(struct policies_entry, 1);
     e->limits = mem_new(struct amounts, p->units_len);
     e->placed = mem_new(int64_t, p->units_len);
@@ -144,7 +145,7 @@ static struct policies_entry *entry_for(const struct policies *ps, const struct 
 
 const char *policies_others(const struct cluster *c, const struct cluster_pod *cp, struct arena *a)
 {
-    const struct policies *ps = &c->policies;
+    const struct policies *ps = c->policies;
     const struct policy *holds = policies_of(cp);
     AUTO_STRBUF names = {0};
     for (size_t i = holds != NULL ? first_of(ps, cp->pod->ns) : ps->entries.len;
@@ -191,7 +192,7 @@ void policies_leave(struct cluster *c, struct cluster_pod *cp)
     cp->seat.group = NULL;
     if (--g->pods > 0)
         return;
-    map_remove(&c->policies.groups, g->key);
+    map_remove(&c->policies->groups, g->key);
     g->of->groups--;
     group_free(g);
 }
@@ -201,8 +202,8 @@ void policies_join(struct cluster *c, struct cluster_pod *cp)
 {
     struct policies_seat *s = &cp->seat;
     struct policies_entry *e =
-        c->policies.entries.len > 0 ? entry_for(&c->policies, cp->pod) : NULL;
-    struct policies_group *g = e != NULL ? group_for(&c->policies, e, cp->pod) : NULL;
+        c->policies->entries.len > 0 ? entry_for(c->policies, cp->pod) : NULL;
+    struct policies_group *g = e != NULL ? group_for(c->policies, e, cp->pod) : NULL;
     s->lacks = g != NULL ? g->lacks : NULL;
     if (g == s->group)
         return;
@@ -306,7 +307,7 @@ static void note_events(struct cluster *c, const struct policies_seat *s)
     const struct policy *p = s->group->of->policy;
     bool opens = p->when == POLICY_MAX || p->when == POLICY_TIMEOUT_OR_MAX;
     if ((opens && is_limited(&p->units[s->unit])) || s->leaving)
-        c->policies.events |= EVENT_UNIT;
+        c->policies->events |= EVENT_UNIT;
 }
 
 /* It was there before the policy. One that is younger came past it: another scheduler placed it, or we did before we knew the policy. Times are whole seconds, so of the same age is before. */
@@ -373,8 +374,8 @@ void policies_release(struct cluster *c, struct cluster_pod *cp)
 
 uint32_t policies_take_events(struct cluster *c)
 {
-    uint32_t events = c->policies.events;
-    c->policies.events = 0;
+    uint32_t events = c->policies->events;
+    c->policies->events = 0;
     return events;
 }
 
@@ -396,9 +397,9 @@ void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64
 {
     if (was == policies_digest(cp))
         return;
-    c->policies.moves++;
+    c->policies->moves++;
     if (was != 0)
-        c->policies.events |= EVENT_UNIT;
+        c->policies->events |= EVENT_UNIT;
 }
 
 /* ---- what changes under placed pods ---- */
@@ -413,7 +414,7 @@ static void sit_down(struct cluster *c, struct cluster_pod *cp)
 
 void policies_node_changed(struct cluster *c, struct cluster_node *cn)
 {
-    for (size_t i = 0; c->policies.entries.len > 0 && i < cn->pods.len; i++) {
+    for (size_t i = 0; c->policies->entries.len > 0 && i < cn->pods.len; i++) {
         uint64_t was = policies_digest(cn->pods.items[i]);
         policies_release(c, cn->pods.items[i]);
         sit_down(c, cn->pods.items[i]);
@@ -452,18 +453,18 @@ static void sit_down_all(struct cluster *c, const char *ns)
 
 const struct policy *policies_find(const struct cluster *c, const char *key)
 {
-    return (const struct policy *)objects_find(&c->objects, OBJECTS_POLICIES, key);
+    return (const struct policy *)objects_find(c->objects, OBJECTS_POLICIES, key);
 }
 
 uint32_t policies_put(struct cluster *c, struct policy *p)
 {
-    struct policies *ps = &c->policies;
+    struct policies *ps = c->policies;
     const struct policy *old = policies_find(c, p->object.key);
     if (old != NULL && policy_equal(old, p)) {
         size_t at = find_entry(ps, old);
         if (at < ps->entries.len)
             set_policy(c, ps->entries.items[at], p);
-        (void)objects_put(&c->objects, OBJECTS_POLICIES, &p->object);
+        (void)objects_put(c->objects, OBJECTS_POLICIES, &p->object);
         return 0;
     }
     stand_up_all(c, p->object.ns);
@@ -471,7 +472,7 @@ uint32_t policies_put(struct cluster *c, struct policy *p)
         drop_entry(ps, old);
     if (p->invalid == NULL)
         add_entry(c, p);
-    (void)objects_put(&c->objects, OBJECTS_POLICIES, &p->object);
+    (void)objects_put(c->objects, OBJECTS_POLICIES, &p->object);
     sit_down_all(c, p->object.ns);
     return EVENT_POLICY;
 }
@@ -484,8 +485,8 @@ uint32_t policies_remove(struct cluster *c, const char *key, const char *uid)
     AUTO_STRBUF ns = {0};
     strbuf_adds(&ns, old->object.ns);
     stand_up_all(c, strbuf_str(&ns));
-    drop_entry(&c->policies, old);
-    (void)objects_remove(&c->objects, OBJECTS_POLICIES, key, uid);
+    drop_entry(c->policies, old);
+    (void)objects_remove(c->objects, OBJECTS_POLICIES, key, uid);
     sit_down_all(c, strbuf_str(&ns));
     return EVENT_POLICY;
 }

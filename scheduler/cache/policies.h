@@ -72,28 +72,6 @@ struct policies {
     int64_t now_ns;  /* the wall's time as the shell last said it: timeouts are judged by it */
 };
 
-/* What a pod sees of its policy's units: all that filter, score and reasons depend on beside pod and node. */
-struct policies_view {
-    uint64_t open;   /* one bit for each unit that it may go into; all: it has no policy */
-    uint64_t at_max; /* units that have their max of pods */
-    uint8_t stop;    /* the units behind this one are not looked at; UINT8_MAX: all are */
-    uint8_t first;   /* policies_narrow */
-};
-
-/* A pod's part in it: a member of struct cluster_pod, policies.c's. */
-struct policies_seat {
-    struct policies_group *group; /* NULL: no policy selects it */
-    int32_t unit;                 /* where it is placed, or POLICIES_NO_UNIT */
-    bool previous;                /* placed, and not by this policy */
-    bool held;                    /* in the policy's counts */
-    bool counted;                 /* in the group's counts, too */
-    bool leaving;                 /* as one that is */
-    uint64_t by;                  /* hash of the uid of the policy that gave it the unit; 0: none */
-    const char *lacks;            /* its group's */
-    uint8_t first; /* only so many units from the first on are tried (policies_narrow); 0: all */
-    struct policies_view view; /* when its class was found (class_key.c) */
-};
-
 void policies_init(struct policies *ps);
 void policies_deinit(struct policies *ps);
 

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "lib/base/num.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
 #include "scheduler/cache/gangs.h"
 
 enum { NS_PER_MS = 1000000 };
@@ -141,7 +141,7 @@ static bool passes(struct walk *w, size_t unit, bool full)
 
 static struct walk begin(const struct cluster *c, const struct cluster_pod *cp)
 {
-    return (struct walk){.group = cp->seat.group, .pod = cp, .now_ns = c->policies.now_ns};
+    return (struct walk){.group = cp->seat.group, .pod = cp, .now_ns = c->policies->now_ns};
 }
 
 struct policies_view policies_look(const struct cluster *c, const struct cluster_pod *cp)
@@ -202,7 +202,7 @@ void policies_print_key(const struct cluster *c, struct cluster_pod *cp, struct 
 
 void policies_set_now(struct cluster *c, int64_t now_ns)
 {
-    c->policies.now_ns = now_ns;
+    c->policies->now_ns = now_ns;
 }
 
 static int64_t pod_due_ns(const struct cluster *c, const struct cluster_pod *cp)
@@ -220,7 +220,7 @@ static int64_t pod_due_ns(const struct cluster *c, const struct cluster_pod *cp)
 int64_t policies_due_ns(const struct cluster *c, const struct gang *g)
 {
     int64_t first = 0;
-    for (size_t i = 0; c->policies.entries.len > 0 && i < g->members.len; i++) {
+    for (size_t i = 0; c->policies->entries.len > 0 && i < g->members.len; i++) {
         const struct cluster_pod *cp = g->members.items[i];
         int64_t due = cluster_pod_is_schedulable(cp) ? pod_due_ns(c, cp) : 0;
         if (due > 0 && (first == 0 || due < first))

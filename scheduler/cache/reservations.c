@@ -7,7 +7,8 @@
 #include "lib/base/num.h"
 #include "lib/base/rfc3339.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/table.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -18,7 +19,7 @@ static void touch(struct cluster *c, const char *node, int by)
     if (cn == NULL)
         return; /* counted when it comes: cluster_nodes.c */
     cn->reserved = by > 0 ? cn->reserved + 1 : by < 0 ? cn->reserved - 1 : cn->reserved;
-    table_touch(&c->table, cn, false);
+    table_touch(c->table, cn, false);
 }
 
 static void count_on_nodes(struct cluster *c, const struct reservation *r, int by)
@@ -119,13 +120,13 @@ void reservations_keep(struct cluster *c, struct gang *g, struct gang *const *ga
     r->what = words_of(r);
     for (size_t i = 0; i < places_len; i++)
         add_place(r, &places[i]);
-    put_in(&c->reservations, r);
+    put_in(c->reservations, r);
     count_on_nodes(c, r, 1);
 }
 
 uint32_t reservations_drop(struct cluster *c, struct reservation *r)
 {
-    struct reservations *all = &c->reservations;
+    struct reservations *all = c->reservations;
     size_t i = 0;
     while (all->items.items[i] != r)
         i++;
@@ -143,7 +144,7 @@ uint32_t reservations_drop(struct cluster *c, struct reservation *r)
 
 uint32_t reservations_end(struct cluster *c, struct gang *g)
 {
-    struct reservations *all = &c->reservations;
+    struct reservations *all = c->reservations;
     for (size_t i = 0; g->aging_since_ms != 0 && i < all->aging.len; i++)
         if (all->aging.items[i] == g) {
             vec_remove_swap(&all->aging, i);
@@ -160,22 +161,22 @@ uint32_t reservations_end(struct cluster *c, struct gang *g)
 void reservations_start_aging(struct cluster *c, struct gang *g, int64_t since_ms)
 {
     if (g->aging_since_ms == 0)
-        vec_push(&c->reservations.aging, g);
+        vec_push(&c->reservations->aging, g);
     g->aging_since_ms = num_max(since_ms, 1);
 }
 
 uint32_t reservations_count(const struct cluster *c, const char *node)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < c->reservations.items.len; i++)
-        n += map_get(&c->reservations.items.items[i]->nodes, node) != NULL;
+    for (size_t i = 0; i < c->reservations->items.len; i++)
+        n += map_get(&c->reservations->items.items[i]->nodes, node) != NULL;
     return n;
 }
 
 void reservations_deinit(struct cluster *c)
 {
-    for (size_t i = 0; i < c->reservations.items.len; i++)
-        reservation_free(c->reservations.items.items[i]);
-    vec_deinit(&c->reservations.items);
-    vec_deinit(&c->reservations.aging);
+    for (size_t i = 0; i < c->reservations->items.len; i++)
+        reservation_free(c->reservations->items.items[i]);
+    vec_deinit(&c->reservations->items);
+    vec_deinit(&c->reservations->aging);
 }

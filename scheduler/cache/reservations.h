@@ -13,24 +13,12 @@
 
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
-
-struct cluster;
-struct cluster_node;
-struct cluster_pod;
-struct gang;
+#include "scheduler/cache/cluster_model.h"
 
 struct reservation_options {
     int64_t after_ms;  /* so long must a gang have waited for room; 0: nothing is ever kept */
     int64_t for_ms;    /* so long room is kept at most */
     int64_t assume_ms; /* so long runs a pod without activeDeadlineSeconds */
-};
-
-/* What was found out when the gang was last looked at. */
-enum reservation_verdict {
-    RESERVATION_NONE,
-    RESERVATION_KEPT,
-    RESERVATION_HOPELESS, /* does not fit even when the cluster is empty */
-    RESERVATION_FAR,      /* the pods in its way end too late */
 };
 
 /* The members that are to go to one node. */

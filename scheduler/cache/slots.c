@@ -6,7 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
 #include "scheduler/cache/cluster_inside.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/nominations.h"
@@ -24,8 +24,9 @@ struct slot {
 bool slots_wants(const struct cluster *c, const struct cluster_pod *cp)
 {
     const struct gang *g = cp->gang;
-    if (!c->slots.kept || g == NULL || gangs_is_lone(g) || cp->on == NULL || cp->on->node == NULL ||
-        cp->sent_away || cp->pod->unreadable != NULL || rejections_against(c, cp, cp->on) != NULL)
+    if (!c->slots->kept || g == NULL || gangs_is_lone(g) || cp->on == NULL ||
+        cp->on->node == NULL || cp->sent_away || cp->pod->unreadable != NULL ||
+        rejections_against(c, cp, cp->on) != NULL)
         return false;
     return g->min_available > 0 && gangs_count_placed(g) + cp->pod->terminating >= g->min_available;
 }
@@ -35,19 +36,19 @@ void slots_keep(struct cluster *c, struct cluster_pod *cp, const char *gang, con
     struct slot s = {.gang = mem_strdup(gang), .node = mem_strdup(node), .ghost = cp};
     cp->state = CLUSTER_PENDING;
     (void)nominations_set(c, cp, node);
-    vec_push(&c->slots.items, s);
+    vec_push(&c->slots->items, s);
 }
 
 static uint32_t end(struct cluster *c, size_t i)
 {
-    struct slot s = c->slots.items.items[i];
+    struct slot s = c->slots->items.items[i];
     uint32_t events = nominations_set(c, s.ghost, NULL);
     cluster_pod_free(s.ghost);
     free(s.gang);
     free(s.node);
-    for (size_t k = i + 1; k < c->slots.items.len; k++) /* in the order in which they came */
-        c->slots.items.items[k - 1] = c->slots.items.items[k];
-    c->slots.items.len--;
+    for (size_t k = i + 1; k < c->slots->items.len; k++) /* in the order in which they came */
+        c->slots->items.items[k - 1] = c->slots->items.items[k];
+    c->slots->items.len--;
     return events;
 }
 
@@ -72,8 +73,8 @@ static struct cluster_pod *taker(const struct gang *g, const struct cluster_pod 
 
 void slots_lend(struct cluster *c, struct gang *g)
 {
-    for (size_t i = 0; i < c->slots.items.len; i++) {
-        struct slot *s = &c->slots.items.items[i];
+    for (size_t i = 0; i < c->slots->items.len; i++) {
+        struct slot *s = &c->slots->items.items[i];
         struct cluster_pod *cp = str_eq(s->gang, g->key) ? taker(g, s->ghost) : NULL;
         if (cp == NULL)
             continue;
@@ -85,8 +86,8 @@ void slots_lend(struct cluster *c, struct gang *g)
 
 void slots_settle(struct cluster *c, struct gang *g)
 {
-    for (size_t i = 0; i < c->slots.items.len;) {
-        struct slot *s = &c->slots.items.items[i];
+    for (size_t i = 0; i < c->slots->items.len;) {
+        struct slot *s = &c->slots->items.items[i];
         struct cluster_pod *cp = str_eq(s->gang, g->key) ? s->lent : NULL;
         if (cp == NULL) {
             i++;
@@ -107,8 +108,8 @@ void slots_settle(struct cluster *c, struct gang *g)
 uint32_t slots_drop(struct cluster *c, const char *gang)
 {
     uint32_t events = 0;
-    for (size_t i = 0; i < c->slots.items.len;)
-        if (str_eq(c->slots.items.items[i].gang, gang))
+    for (size_t i = 0; i < c->slots->items.len;)
+        if (str_eq(c->slots->items.items[i].gang, gang))
             events |= end(c, i);
         else
             i++;
@@ -117,8 +118,8 @@ uint32_t slots_drop(struct cluster *c, const char *gang)
 
 uint32_t slots_void(struct cluster *c, const char *uid)
 {
-    for (size_t i = 0; i < c->slots.items.len; i++)
-        if (str_eq(c->slots.items.items[i].ghost->pod->uid, uid))
+    for (size_t i = 0; i < c->slots->items.len; i++)
+        if (str_eq(c->slots->items.items[i].ghost->pod->uid, uid))
             return end(c, i);
     return 0;
 }
@@ -127,8 +128,8 @@ uint32_t slots_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms)
 {
     uint32_t events = 0;
     *next_ms = -1;
-    for (size_t i = 0; i < c->slots.items.len;) {
-        struct slot *s = &c->slots.items.items[i];
+    for (size_t i = 0; i < c->slots->items.len;) {
+        struct slot *s = &c->slots->items.items[i];
         const struct gang *g = map_get(&c->gangs, s->gang);
         if (s->until_ms == 0)
             s->until_ms = now_ms + progress_timeout_ms(g != NULL ? gangs_group_of(c, g) : NULL);
@@ -144,14 +145,14 @@ uint32_t slots_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms)
 
 size_t slots_count(const struct cluster *c)
 {
-    return c->slots.items.len;
+    return c->slots->items.len;
 }
 
 bool slots_at(const struct cluster *c, size_t i, struct slots_view *out)
 {
-    if (i >= c->slots.items.len)
+    if (i >= c->slots->items.len)
         return false;
-    const struct slot *s = &c->slots.items.items[i];
+    const struct slot *s = &c->slots->items.items[i];
     *out = (struct slots_view){.gang = s->gang, .node = s->node, .pod = s->ghost->pod};
     return true;
 }
@@ -163,7 +164,7 @@ void slots_restore(struct cluster *c, struct pod *p, const char *gang, const cha
 
 void slots_deinit(struct cluster *c)
 {
-    while (c->slots.items.len > 0)
-        (void)end(c, c->slots.items.len - 1);
-    vec_deinit(&c->slots.items);
+    while (c->slots->items.len > 0)
+        (void)end(c, c->slots->items.len - 1);
+    vec_deinit(&c->slots->items);
 }

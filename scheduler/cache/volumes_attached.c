@@ -7,14 +7,16 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/objects.h"
+#include "scheduler/cache/volumes_held.h"
 
 /* A claim without a volume counts for the driver that will make one, by its own name. */
 static bool attached_by_class(const struct cluster *c, const struct pvc *claim,
                               struct volumes_attached *out)
 {
     const struct storage_class *class =
-        objects_find_storage_class(&c->objects, str_or_empty(claim->storage_class));
+        objects_find_storage_class(c->objects, str_or_empty(claim->storage_class));
     if (class == NULL || class->provisioner[0] == '\0')
         return false;
     const char *driver = volume_driver_of(class->provisioner);
@@ -32,11 +34,11 @@ bool volumes_attached_of(const struct cluster *c, const struct pod *p, const str
         *out = (struct volumes_attached){.driver = v->driver, .handle = v->id, .in_tree = true};
         return v->kind != POD_VOLUME_CSI && v->driver != NULL && v->id != NULL;
     }
-    const struct pvc *claim = objects_find_claim(&c->objects, p, v);
+    const struct pvc *claim = objects_find_claim(c->objects, p, v);
     if (claim == NULL ||
         (v->kind == POD_VOLUME_EPHEMERAL && !str_eq(claim->object.owner_uid, p->uid)))
         return false;
-    const struct pv *volume = objects_find_pv(&c->objects, claim->volume);
+    const struct pv *volume = objects_find_pv(c->objects, claim->volume);
     if (volume == NULL)
         return attached_by_class(c, claim, out);
     *out = (struct volumes_attached){
@@ -94,8 +96,8 @@ static void refresh(struct volumes_index *x, const struct objects *o)
 const struct volume_attachment *const *volumes_attached_to(const struct cluster *c,
                                                            const char *node, size_t *len)
 {
-    struct volumes_index *x = c->volumes.index;
-    refresh(x, &c->objects);
+    struct volumes_index *x = c->volumes->index;
+    refresh(x, c->objects);
     size_t low = 0, high = x->by_node.len;
     while (low < high) { /* the first that is not before the node */
         size_t middle = low + (high - low) / 2;

@@ -6,9 +6,10 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
 #include "scheduler/cache/volumes_attached.h"
 #include "scheduler/cache/volumes_view.h"
+#include "scheduler/cache/objects.h"
 
 struct users {
     char *claim;
@@ -63,13 +64,13 @@ void volumes_held_deinit(struct volumes_held *h)
 /* Only for a claim of one pod does it matter whether somebody uses it. One that is not known yet may turn out to be such. */
 static bool matters(const struct cluster *c, const char *claim)
 {
-    const struct pvc *p = (const void *)objects_find(&c->objects, OBJECTS_CLAIMS, claim);
+    const struct pvc *p = (const void *)objects_find(c->objects, OBJECTS_CLAIMS, claim);
     return p == NULL || (p->access_modes & ACCESS_READ_WRITE_ONCE_POD) != 0;
 }
 
 static void count(struct cluster *c, const char *claim, bool more)
 {
-    struct volumes_held *h = &c->volumes;
+    struct volumes_held *h = c->volumes;
     struct users *u = map_get(&h->users, claim);
     if (u == NULL) {
         assert(more);
@@ -160,10 +161,10 @@ void volumes_held_promise(struct cluster *c, struct cluster_pod *cp, const struc
         cp->volumes->len = view.waits_len;
         for (size_t i = 0; i < view.waits_len; i++) {
             const struct pv *volume = view.waits[i].choice;
-            cp->volumes->items[i] = give(&c->volumes, view.waits[i].claim->object.key, on->name,
+            cp->volumes->items[i] = give(c->volumes, view.waits[i].claim->object.key, on->name,
                                          volume != NULL ? volume->object.name : NULL);
         }
-        c->volumes.version++;
+        c->volumes->version++;
     }
     arena_deinit(&a);
 }
@@ -173,18 +174,18 @@ void volumes_held_withdraw(struct cluster *c, struct cluster_pod *cp)
     if (cp->volumes == NULL)
         return;
     for (size_t i = 0; i < cp->volumes->len; i++)
-        take(&c->volumes, cp->volumes->items[i]);
+        take(c->volumes, cp->volumes->items[i]);
     free(cp->volumes);
     cp->volumes = NULL;
-    c->volumes.version++;
+    c->volumes->version++;
 }
 
 /* ---- versions ---- */
 
 uint64_t volumes_held_version(const struct cluster *c)
 {
-    const uint64_t *g = c->objects.generation;
-    return c->volumes.version + g[OBJECTS_CLAIMS] + g[OBJECTS_VOLUMES] +
+    const uint64_t *g = c->objects->generation;
+    return c->volumes->version + g[OBJECTS_CLAIMS] + g[OBJECTS_VOLUMES] +
            g[OBJECTS_STORAGE_CLASSES] + g[OBJECTS_CSI_NODES] + g[OBJECTS_CSI_DRIVERS] +
            g[OBJECTS_CSI_CAPACITIES] + g[OBJECTS_VOLUME_ATTACHMENTS];
 }

@@ -16,7 +16,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/objects.h"
+#include "scheduler/cache/volumes_held.h"
 
 /* ---- one claim ---- */
 
@@ -69,9 +71,9 @@ static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const s
     size_t n = 0;
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(&c->objects.by_key[OBJECTS_VOLUMES], &i, &key, &value);) {
+    for (size_t i = 0; map_next(&c->objects->by_key[OBJECTS_VOLUMES], &i, &key, &value);) {
         const struct pv *v = value;
-        if (!is_alike(v, w->claim) || map_get(&c->volumes.by_volume, key) != NULL)
+        if (!is_alike(v, w->claim) || map_get(&c->volumes->by_volume, key) != NULL)
             continue; /* what is promised, is to another claim */
         if (is_reserved_for(v, w->claim)) {
             if (w->own == NULL || strcmp(v->object.name, w->own->object.name) < 0)
@@ -88,8 +90,8 @@ static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const s
 /* Where the class' driver has room for a volume of this size, if it says so at all. */
 static void find_rooms(const struct cluster *c, struct volumes_wait *w, struct arena *a)
 {
-    const struct csi_driver *driver = objects_find_csi_driver(&c->objects, w->class->provisioner);
-    const struct map *all = &c->objects.by_key[OBJECTS_CSI_CAPACITIES];
+    const struct csi_driver *driver = objects_find_csi_driver(c->objects, w->class->provisioner);
+    const struct map *all = &c->objects->by_key[OBJECTS_CSI_CAPACITIES];
     const char *key;
     void *value;
     w->asks_for_room = driver != NULL && driver->storage_capacity && w->claim->request_bytes > 0;
@@ -106,10 +108,10 @@ static void find_rooms(const struct cluster *c, struct volumes_wait *w, struct a
 
 static void fill_wait(const struct cluster *c, struct volumes_wait *w, struct arena *a)
 {
-    const struct volumes_promise *given = map_get(&c->volumes.by_claim, w->claim->object.key);
+    const struct volumes_promise *given = map_get(&c->volumes->by_claim, w->claim->object.key);
     w->provisions = w->class->provisioner[0] != '\0' && !storage_class_is_static(w->class);
     if (given != NULL && given->volume != NULL) {
-        const struct pv *volume = objects_find_pv(&c->objects, given->volume);
+        const struct pv *volume = objects_find_pv(c->objects, given->volume);
         w->own = volume != NULL && is_alike(volume, w->claim) ? volume : NULL;
         w->only_own = true;
         return;
@@ -208,7 +210,7 @@ static const char *problem_of(const struct pod *p, const struct pod_volume *v,
 static const char *add_bound(const struct cluster *c, struct volumes_view *v,
                              const struct pvc *claim, struct arena *a)
 {
-    const struct pv *volume = objects_find_pv(&c->objects, claim->volume);
+    const struct pv *volume = objects_find_pv(c->objects, claim->volume);
     if (volume == NULL)
         return arena_printf(a, "claim %s is bound to volume %s, which does not exist",
                             claim->object.key, claim->volume);
@@ -222,7 +224,7 @@ static const char *add_wait(const struct cluster *c, struct volumes_view *v,
 {
     const char *key = claim->object.key, *name = class_name(claim);
     const struct storage_class *class =
-        name[0] != '\0' ? objects_find_storage_class(&c->objects, name) : NULL;
+        name[0] != '\0' ? objects_find_storage_class(c->objects, name) : NULL;
     if (claim->volume != NULL)
         return arena_printf(a, "claim %s is not bound yet to volume %s, which it asks for", key,
                             claim->volume);
@@ -244,7 +246,7 @@ static const char *add_wait(const struct cluster *c, struct volumes_view *v,
 static const char *add_claim(const struct cluster *c, const struct pod *p,
                              const struct pod_volume *pv, struct volumes_view *v, struct arena *a)
 {
-    const struct pvc *claim = objects_find_claim(&c->objects, p, pv);
+    const struct pvc *claim = objects_find_claim(c->objects, p, pv);
     const char *problem = problem_of(p, pv, claim, a);
     if (problem != NULL || is_known(v, claim))
         return problem;
@@ -452,15 +454,15 @@ static uint64_t changes_of(const struct objects *o)
 const struct volumes_view *volumes_view_of(const struct cluster *c, const struct pod *p,
                                            uint64_t class)
 {
-    struct volumes_cache *cache = c->volumes.cache;
-    uint64_t changes = changes_of(&c->objects);
+    struct volumes_cache *cache = c->volumes->cache;
+    uint64_t changes = changes_of(c->objects);
     if (cache->class != class || cache->changes != changes ||
-        cache->version != c->volumes.version) {
+        cache->version != c->volumes->version) {
         arena_reset(&cache->arena);
         volumes_view_make(c, p, &cache->arena, &cache->view);
         cache->class = class;
         cache->changes = changes;
-        cache->version = c->volumes.version;
+        cache->version = c->volumes->version;
     }
     return &cache->view;
 }

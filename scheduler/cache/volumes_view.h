@@ -13,7 +13,7 @@
 #include "lib/base/arena.h"
 #include "lib/model/node.h"
 #include "lib/model/volume.h"
-#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/cluster_model.h"
 #include "scheduler/cache/volumes_attached.h"
 
 struct cluster;

@@ -71,7 +71,7 @@ static bool make_place(void *arg, struct cluster_pod *pod)
 {
     const struct call *c = arg;
     struct placing *p = c->placing;
-    const struct table *t = &p->cluster->table;
+    const struct table *t = p->cluster->table;
     struct pipeline_choice best = {0};
     int64_t best_score = 0;
     for (uint32_t i = 0; pod->cpu != NULL && i < t->len; i++) {

@@ -104,7 +104,7 @@ static bool is_plain(const struct pod_class *k)
 static void rate_members(struct placing *p)
 {
     struct amounts total = {0};
-    const struct table *t = &p->cluster->table;
+    const struct table *t = p->cluster->table;
     for (uint32_t i = 0; i < t->len; i++)
         amounts_account(&total, &t->rows[i].node->allocatable, 1);
     uint64_t serial = 0;

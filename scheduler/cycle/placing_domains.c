@@ -68,7 +68,7 @@ static int64_t count_missing(const struct placing *p)
 
 bool placing_domains_could_fit(struct placing *p)
 {
-    const struct table *t = &p->cluster->table;
+    const struct table *t = p->cluster->table;
     struct amounts least = least_of(p);
     int64_t room = 0, missing = num_max(count_missing(p), 1);
     for (uint32_t i = 0; i < t->len && room < missing; i++)
@@ -118,13 +118,13 @@ static int by_room(const void *a, const void *b)
 static struct topology *topology_of(struct placing_domains *d)
 {
     struct cluster *c = d->placing->cluster;
-    return topologies_get(c->topologies, &c->table, d->keys[d->key]);
+    return topologies_get(c->topologies, c->table, d->keys[d->key]);
 }
 
 static void list_domains(struct placing_domains *d)
 {
     const struct topology *t = topology_of(d);
-    const struct table *table = &d->placing->cluster->table;
+    const struct table *table = d->placing->cluster->table;
     d->order = arena_new(d->placing->arena, struct domain_room, t->domains);
     d->order_len = d->at = 0;
     for (uint32_t i = 0; i < t->domains; i++)
@@ -143,7 +143,7 @@ static void list_domains(struct placing_domains *d)
 static void list_places(struct placing_domains *d, uint32_t domain, struct placing_domain *out)
 {
     const struct topology *t = topology_of(d);
-    uint32_t len = d->placing->cluster->table.len;
+    uint32_t len = d->placing->cluster->table->len;
     out->len = 0;
     out->places = arena_new(d->placing->arena, uint32_t, len);
     for (uint32_t i = 0; i < len; i++)

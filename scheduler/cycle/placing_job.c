@@ -90,7 +90,7 @@ static void sort(struct placing_job_node *nodes, size_t n, int (*order)(const vo
 
 static void list_nodes(struct placing_job *j)
 {
-    const struct table *t = &j->placing->cluster->table;
+    const struct table *t = j->placing->cluster->table;
     j->nodes = arena_new(j->placing->arena, struct placing_job_node, t->len);
     for (uint32_t i = 0; i < t->len; i++) {
         uint64_t cards = ledger_free_cards(&t->rows[i].node->ledger);
@@ -103,7 +103,7 @@ static void list_nodes(struct placing_job *j)
 /* Those that have cards for all come first, the best of them in front. */
 static void list_singles(struct placing_job *j)
 {
-    const struct table *t = &j->placing->cluster->table;
+    const struct table *t = j->placing->cluster->table;
     size_t n = 0;
     for (size_t i = 0; i < j->nodes_len; i++)
         if (count_of(j->nodes[i].free) >= j->want) {

@@ -213,12 +213,12 @@ static struct preempt_list *list_of_size(struct preempt_list *old, size_t n)
 /* Borrowed until something about the node changes. */
 static const struct preempt_list *list_of(const struct cluster *c, struct cluster_node *cn)
 {
-    const struct table_row *row = &c->table.rows[cn->place];
+    const struct table_row *row = &c->table->rows[cn->place];
     struct preempt_list *l = cn->preempt;
-    if (l != NULL && l->generation == c->table.generation && l->changed == row->changed)
+    if (l != NULL && l->generation == c->table->generation && l->changed == row->changed)
         return l;
     l = cn->preempt = list_of_size(l, cn->pods.len);
-    l->generation = c->table.generation;
+    l->generation = c->table->generation;
     l->changed = row->changed;
     l->len = 0;
     for (size_t i = 0; i < cn->pods.len; i++) {
@@ -524,7 +524,7 @@ static void keep(const struct search *s, const struct cost *cost, struct preempt
 
 static void read_budgets(struct search *s, const struct preempt_scope *scope)
 {
-    const struct map *all = &s->trial.cluster->objects.by_key[OBJECTS_BUDGETS];
+    const struct map *all = &s->trial.cluster->objects->by_key[OBJECTS_BUDGETS];
     const char *key;
     void *value;
     s->budgets = arena_new(s->trial.arena, struct budget, map_count(all));
@@ -561,7 +561,7 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
     struct cost best = {0};
     *out = (struct preempt_choice){0};
     begin(&s, ask, pod, scope, a);
-    uint32_t len = ask->cluster->table.len, candidates = 0;
+    uint32_t len = ask->cluster->table->len, candidates = 0;
     uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
     const struct pod_class *class = classes_ask(ask, pod);
     for (uint32_t k = 0; k < len && candidates < scope->candidates; k++) {
@@ -572,7 +572,7 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
             continue; /* no pod's leaving changes the Node itself */
         if (scope->hopeless != NULL && scope->hopeless[place])
             continue;
-        if (!try_node(&s, ask->cluster->table.rows[place].node)) {
+        if (!try_node(&s, ask->cluster->table->rows[place].node)) {
             if (scope->hopeless != NULL)
                 scope->hopeless[place] = true;
             continue;

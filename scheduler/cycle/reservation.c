@@ -81,7 +81,7 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
             g->lapses = 0;
         return reservations_end(c, g);
     }
-    if (g->aging_since_ms == 0 && c->reservations.options.after_ms > 0)
+    if (g->aging_since_ms == 0 && c->reservations->options.after_ms > 0)
         reservations_start_aging(c, g, waits_since_ms(g, now_ms));
     return 0;
 }
@@ -90,7 +90,7 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
 
 static void set_clock(struct cluster *c, int64_t now_ms)
 {
-    struct reservations *all = &c->reservations;
+    struct reservations *all = c->reservations;
     int64_t end_ms = now_ms - now_ms % RESERVATION_STEP_MS + RESERVATION_STEP_MS;
     if (all->clock_ms == end_ms)
         return;
@@ -157,7 +157,7 @@ static bool still_holds(const struct pipeline *ask, const struct reservation *r,
 static int64_t put_off(const struct cluster *c, const struct gang *g, int64_t now_ms,
                        int64_t start_ms)
 {
-    int64_t for_ms = c->reservations.options.for_ms, age_ms = now_ms - g->aging_since_ms;
+    int64_t for_ms = c->reservations->options.for_ms, age_ms = now_ms - g->aging_since_ms;
     int64_t away_ms = num_min(start_ms - for_ms - now_ms, num_max(for_ms, age_ms / 4));
     return now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
 }
@@ -199,7 +199,7 @@ static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena 
                        struct reservation_news *news)
 {
     struct cluster *c = ask->cluster;
-    struct reservations *all = &c->reservations;
+    struct reservations *all = c->reservations;
     for (size_t i = 0; i < all->items.len;) {
         struct reservation *r = all->items.items[i];
         struct gang *g = r->gang;
@@ -226,8 +226,8 @@ static bool has_level(const struct cluster *c, const struct gang *g)
         const struct gang *other = gangs_find(c, g->list.names[i]);
         priority = other != NULL ? (int32_t)num_min(priority, other->priority) : priority;
     }
-    for (size_t i = 0; i < c->reservations.items.len; i++)
-        if (c->reservations.items.items[i]->priority == priority)
+    for (size_t i = 0; i < c->reservations->items.len; i++)
+        if (c->reservations->items.items[i]->priority == priority)
             return true;
     return false;
 }
@@ -244,7 +244,7 @@ static bool goes_before(const struct gang *a, const struct gang *b)
 /* Room that was kept in vain is kept again only after twice the time, and so on. */
 static int64_t age_needed(const struct cluster *c, const struct gang *g)
 {
-    int64_t age_ms = c->reservations.options.after_ms;
+    int64_t age_ms = c->reservations->options.after_ms;
     for (int32_t i = 0; i < g->lapses && i < RESERVATION_DOUBLINGS; i++)
         age_ms = num_add_sat(age_ms, age_ms);
     return age_ms;
@@ -252,7 +252,7 @@ static int64_t age_needed(const struct cluster *c, const struct gang *g)
 
 static struct gang *oldest(const struct cluster *c, int64_t now_ms)
 {
-    const struct reservations *all = &c->reservations;
+    const struct reservations *all = c->reservations;
     struct gang *first = NULL;
     for (size_t i = 0; i < all->aging.len; i++) {
         struct gang *g = all->aging.items[i];
@@ -265,7 +265,7 @@ static struct gang *oldest(const struct cluster *c, int64_t now_ms)
 
 int64_t reservation_next(const struct cluster *c)
 {
-    const struct reservations *all = &c->reservations;
+    const struct reservations *all = c->reservations;
     int64_t next_ms = INT64_MAX;
     for (size_t i = 0; i < all->items.len; i++)
         next_ms = num_min(next_ms, num_min(all->items.items[i]->until_ms, all->clock_ms));
@@ -285,9 +285,9 @@ struct reservation_news reservation_look(const struct pipeline *ask, int64_t now
     struct reservation_news news = {0};
     set_clock(c, now_ms);
     check_kept(ask, now_ms, a, &news);
-    struct gang *g = c->reservations.items.len < RESERVATION_MAX ? oldest(c, now_ms) : NULL;
+    struct gang *g = c->reservations->items.len < RESERVATION_MAX ? oldest(c, now_ms) : NULL;
     if (g != NULL) {
-        try_gang(ask, g, now_ms, num_add_sat(now_ms, c->reservations.options.for_ms), a);
+        try_gang(ask, g, now_ms, num_add_sat(now_ms, c->reservations->options.for_ms), a);
         news.looked = g;
         news.made = g->reservation == RESERVATION_KEPT;
     }
@@ -312,7 +312,7 @@ const char *reservation_words(const struct cluster *c, const struct gang *g, str
         return arena_printf(
             a,
             "the pods in its way are not expected to end within %lld minutes, so no room is kept for it",
-            (long long)(c->reservations.options.for_ms / MS_PER_MINUTE));
+            (long long)(c->reservations->options.for_ms / MS_PER_MINUTE));
     }
     return NULL;
 }

@@ -53,7 +53,7 @@ static bool is_one_of(const struct gang *g, struct gang *const *gangs, size_t le
 static void gather_pods(struct search *s, struct gang *const *gangs, size_t gangs_len,
                         int64_t now_ms)
 {
-    const struct table *t = &s->cluster->table;
+    const struct table *t = s->cluster->table;
     size_t n = 0;
     for (uint32_t i = 0; i < t->len; i++)
         n += t->rows[i].node->pods.len;
@@ -121,7 +121,7 @@ void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs
         return;
     out->places = arena_new(a, struct reservation_place, s.need);
     out->len = s.need;
-    table_refresh(&c->table, &c->nodes);
+    table_refresh(c->table, &c->nodes);
     gather_pods(&s, gangs, len, now_ms);
     lift_to(&s, s.len);
     placing_init(&s.placing, ask, NULL, a, gangs,

@@ -146,7 +146,7 @@ static void lift(struct trial *t, struct cluster_pod *pod)
 
 static void lift_leaving(struct trial *t)
 {
-    const struct table *table = &t->placing->cluster->table;
+    const struct table *table = t->placing->cluster->table;
     for (uint32_t i = 0; i < table->len; i++) {
         struct cluster_node *cn = table->rows[i].node;
         for (size_t k = cn->pods.len; k-- > 0;)
@@ -157,7 +157,7 @@ static void lift_leaving(struct trial *t)
 
 static void note_kind(struct trial *t, const struct pod_class *k)
 {
-    uint32_t len = t->placing->cluster->table.len;
+    uint32_t len = t->placing->cluster->table->len;
     bool plain = k->domains == NULL && !k->entangled;
     if (plain && t->serial == k->serial)
         return;

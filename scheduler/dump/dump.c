@@ -187,8 +187,8 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
         json_kv_str(&w, "gangBurst",
                     c->gang_burst == CLUSTER_BURST_WHOLE ? CLUSTER_BURST_WHOLE_NAME
                                                          : CLUSTER_BURST_MEMBER_NAME);
-    if (c->policies.entries.len > 0 && c->policies.now_ns > 0)
-        dump_parts_time(&w, "policiesAt", c->policies.now_ns);
+    if (c->policies->entries.len > 0 && c->policies->now_ns > 0)
+        dump_parts_time(&w, "policiesAt", c->policies->now_ns);
     dump_kept_print(c, list, &w);
     dump_demand_print(c->gpu_prices, &w);
     json_object_end(&w);
@@ -226,7 +226,7 @@ static void print_objects(const struct cluster *c, struct arena *list, struct st
 {
     struct entry *e;
     for (int kind = 0; kind < OBJECTS_KINDS; kind++) {
-        size_t n = sorted(&c->objects.by_key[kind], list, &e);
+        size_t n = sorted(&c->objects->by_key[kind], list, &e);
         for (size_t i = 0; i < n; i++) {
             struct json_writer w;
             if (kind == OBJECTS_POLICIES && ((const struct policy *)e[i].value)->invalid != NULL)

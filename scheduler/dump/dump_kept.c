@@ -82,7 +82,7 @@ static void print_reservation(const struct reservation *r, struct arena *a, stru
 
 static void print_reservations(const struct cluster *c, struct arena *a, struct json_writer *w)
 {
-    const struct reservations *all = &c->reservations;
+    const struct reservations *all = c->reservations;
     if (all->items.len == 0)
         return;
     dump_parts_object(w, "reserving");

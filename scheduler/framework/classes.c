@@ -131,7 +131,7 @@ static struct pod_class *class_new(const struct pipeline *p, struct cluster_pod 
 static uint64_t version_of_text(const struct plugin_ask *ask)
 {
     const struct cluster *c = ask->cluster;
-    uint64_t versions = c->index.version + c->objects.generation[OBJECTS_NAMESPACES];
+    uint64_t versions = c->index->version + c->objects->generation[OBJECTS_NAMESPACES];
     return (versions * 4 + (uint64_t)ask->packing) * 4 + (uint64_t)ask->side;
 }
 
@@ -183,7 +183,7 @@ static int32_t rate_fixed(const struct plugin_ask *ask, const struct cluster_nod
 
 static int32_t rate(const struct plugin_ask *ask, uint32_t place, struct arena *a)
 {
-    const struct table_row *row = &ask->cluster->table.rows[place];
+    const struct table_row *row = &ask->cluster->table->rows[place];
     const struct domains *d = ask->class->domains;
     int32_t fixed = ask->class->fixed_score[place];
     int32_t local = fixed == TREE_NO || d == NULL ? 0 : domains_rate(d, row, place);
@@ -285,7 +285,7 @@ static void resize(struct classes *cs, struct pod_class *k, uint32_t len)
 
 static void rate_all(struct classes *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
-    uint32_t len = ask->cluster->table.len;
+    uint32_t len = ask->cluster->table->len;
     for (uint32_t i = 0; i < len; i++)
         *leaf(k, i) = rate(ask, i, &cs->scratch);
     for (uint32_t g = 0; g < k->groups_len; g++)
@@ -295,7 +295,7 @@ static void rate_all(struct classes *cs, struct pod_class *k, const struct plugi
 
 static void rebuild(struct classes *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
-    const struct table *t = &ask->cluster->table;
+    const struct table *t = ask->cluster->table;
     if (k->domains != NULL)
         domains_rebuild(k->domains, ask, ask->cluster->topologies);
     if (k->memory == NULL || k->domains != NULL || k->groups[0].tree.len != t->len)
@@ -325,7 +325,7 @@ static void fetch_ahead(const struct table *t, const struct pod_class *k)
 
 static void catch_up(struct classes *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
-    const struct table *t = &ask->cluster->table;
+    const struct table *t = ask->cluster->table;
     uint32_t place;
     bool object;
     while (table_next(t, &k->seen, &place, &object)) {
@@ -346,7 +346,7 @@ static void catch_up(struct classes *cs, struct pod_class *k, const struct plugi
 
 static bool can_follow(const struct pod_class *k, const struct cluster *c)
 {
-    return table_can_follow(&c->table, k->generation, k->seen) && k->version == version_of(k, c) &&
+    return table_can_follow(c->table, k->generation, k->seen) && k->version == version_of(k, c) &&
            (k->domains == NULL || domains_is_current(k->domains));
 }
 
@@ -355,14 +355,14 @@ struct pod_class *classes_ask(const struct pipeline *p, struct cluster_pod *cp)
     struct classes *cs = p->classes;
     struct cluster *c = p->cluster;
     if (index_refresh(c))
-        table_set_stale(&c->table);
+        table_set_stale(c->table);
     struct pod_class *k = find_or_make(p, cp);
     struct plugin_ask ask = pipeline_question(p, cp, k);
     if (k != cs->newest) {
         unlink_class(cs, k);
         link_newest(cs, k);
     }
-    table_refresh(&c->table, &c->nodes);
+    table_refresh(c->table, &c->nodes);
     if (can_follow(k, c))
         catch_up(cs, k, &ask);
     else
@@ -391,7 +391,7 @@ struct cluster_node *classes_best(const struct cluster *c, const struct pod_clas
             best = sum;
         }
     }
-    return at == UINT32_MAX ? NULL : c->table.rows[at].node;
+    return at == UINT32_MAX ? NULL : c->table->rows[at].node;
 }
 
 static bool is_open(const struct pod_class *k, uint32_t group, int32_t *points)
@@ -411,7 +411,7 @@ struct cluster_node *classes_best_of(const struct cluster *c, const struct pod_c
         if (score == TREE_NO || !is_open(k, group, &points))
             continue;
         if (node == NULL || (int64_t)score + points > best) {
-            node = c->table.rows[places[i]].node;
+            node = c->table->rows[places[i]].node;
             best = (int64_t)score + points;
         }
     }

@@ -91,7 +91,7 @@ static void add_others_terms(struct builder *b, const struct index_traits *t)
 
 static bool means_itself(const struct cluster *c, const struct pod *p)
 {
-    const struct labels *ns_labels = objects_namespace_labels(&c->objects, p->ns);
+    const struct labels *ns_labels = objects_namespace_labels(c->objects, p->ns);
     for (size_t i = 0; p->terms != NULL && i < p->terms->affinity_len; i++)
         if (!podterm_matches(&p->terms->affinity[i], p->ns, ns_labels, &p->labels))
             return false;
@@ -196,7 +196,7 @@ static bool tolerates_all(const struct pod *p, const struct node *n)
 static bool is_counted(const struct domains *d, const struct domains_rule *r,
                        const struct plugin_ask *ask, uint32_t place)
 {
-    const struct cluster_node *node = ask->cluster->table.rows[place].node;
+    const struct cluster_node *node = ask->cluster->table->rows[place].node;
     if (r->topology->domain_of[place] < 0)
         return false;
     if (r->kind != DOMAINS_SPREAD && r->kind != DOMAINS_SOFT)
@@ -260,7 +260,7 @@ static void put_in(struct domains_rule *r, uint32_t place, int32_t now)
 
 void domains_follow(struct domains *d, const struct plugin_ask *ask, uint32_t place)
 {
-    uint32_t slot = ask->cluster->table.rows[place].node->slot;
+    uint32_t slot = ask->cluster->table->rows[place].node->slot;
     for (size_t i = 0; i < d->len; i++) {
         struct domains_rule *r = &d->rules[i];
         if (!r->summed || r->seen[place] == DOMAINS_NOT_COUNTED)
@@ -290,7 +290,7 @@ void domains_node_changed(struct domains *d, const struct plugin_ask *ask, uint3
             continue;
         take_out(r, place);
         if (is_counted(d, r, ask, place))
-            put_in(r, place, count_at(r, ask->cluster->table.rows[place].node->slot));
+            put_in(r, place, count_at(r, ask->cluster->table->rows[place].node->slot));
     }
 }
 
@@ -346,7 +346,7 @@ bool domains_settle(struct domains *d)
 
 static void rule_rebuild(struct domains *d, struct domains_rule *r, const struct plugin_ask *ask)
 {
-    const struct table *table = &ask->cluster->table;
+    const struct table *table = ask->cluster->table;
     rule_clear(r);
     r->total = r->least = r->most = 0;
     r->present = 0;
@@ -409,7 +409,7 @@ static void make_groups(struct domains *d, const struct table *table)
 
 void domains_rebuild(struct domains *d, const struct plugin_ask *ask, struct topologies *all)
 {
-    const struct table *table = &ask->cluster->table;
+    const struct table *table = ask->cluster->table;
     d->wide_len = 0;
     d->bytes = sizeof *d + d->len * sizeof *d->rules;
     for (size_t i = 0; i < d->len; i++) {

@@ -86,7 +86,7 @@ static bool lacks_virtual(const struct plugin_ask *ask)
 
 static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_choice *out)
 {
-    const struct table *t = &ask->cluster->table;
+    const struct table *t = ask->cluster->table;
     int64_t best = 0;
     clear(out);
     for (uint32_t i = 0; i < t->len; i++) {

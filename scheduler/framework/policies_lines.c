@@ -85,8 +85,8 @@ static const char *tally(const struct pipeline *p, struct cluster_pod *cp,
     struct reasons *why = arena_new(a, struct reasons, 1);
     reasons_init(why);
     why->of = "of its nodes";
-    for (uint32_t i = 0; i < c->table.len; i++) {
-        const struct cluster_node *node = c->table.rows[i].node;
+    for (uint32_t i = 0; i < c->table->len; i++) {
+        const struct cluster_node *node = c->table->rows[i].node;
         struct reason no = {0};
         if (node->node == NULL || !policy_unit_has_node(u, &node->node->labels, node->is_virtual))
             continue;
@@ -103,13 +103,13 @@ static const char *why_lacking(const struct pipeline *ask, struct cluster_pod *c
 {
     struct cluster *c = ask->cluster;
     struct cluster_node *on = cp->on;
-    uint32_t events = c->policies.events;
+    uint32_t events = c->policies->events;
     if (on != NULL)
         cluster_lift(c, cp);
     const char *why = tally(ask, cp, &cp->seat.group->of->policy->units[unit], a);
     if (on != NULL)
         cluster_set_down(c, cp, on);
-    c->policies.events = events;
+    c->policies->events = events;
     return why;
 }
 
@@ -119,9 +119,9 @@ size_t policies_lines(const struct pipeline *ask, const struct policy *p, struct
     struct cluster *c = ask->cluster;
     const struct policies_entry *e = NULL;
     struct witnesses w = {0};
-    for (size_t i = 0; i < c->policies.entries.len && e == NULL; i++)
-        if (c->policies.entries.items[i]->policy == p)
-            e = c->policies.entries.items[i];
+    for (size_t i = 0; i < c->policies->entries.len && e == NULL; i++)
+        if (c->policies->entries.items[i]->policy == p)
+            e = c->policies->entries.items[i];
     *waiting = e != NULL ? find_witnesses(c, e, &w) : 0;
     *out = arena_new(a, struct policies_line, p->units_len);
     for (size_t i = 0; i < p->units_len; i++) {

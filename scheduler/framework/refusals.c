@@ -48,7 +48,8 @@ static bool ask_node(struct refusals *r, const struct plugin_ask *ask, uint32_t 
                      struct arena *a)
 {
     struct reason why = {0};
-    const struct plugin *no = pipeline_refusing(ask, ask->cluster->table.rows[place].node, a, &why);
+    const struct plugin *no =
+        pipeline_refusing(ask, ask->cluster->table->rows[place].node, a, &why);
     int32_t row = no == NULL || why.detail != NULL ? -1 : row_of(r, &why, no->wakes);
     r->nodes[place] = (struct refusals_node){
         .free = why.free, .free_percent = why.free_percent, .card = why.card, .row = row};
@@ -57,7 +58,7 @@ static bool ask_node(struct refusals *r, const struct plugin_ask *ask, uint32_t 
 
 static bool ask_all(struct refusals *r, const struct plugin_ask *ask, struct arena *a)
 {
-    const struct table *t = &ask->cluster->table;
+    const struct table *t = ask->cluster->table;
     if (r->nodes == NULL || r->len != t->len) {
         free(r->nodes);
         r->nodes = mem_new(struct refusals_node, t->len);
@@ -77,7 +78,7 @@ static bool ask_changed(struct refusals *r, const struct plugin_ask *ask, struct
 {
     uint32_t place;
     bool object;
-    while (table_next(&ask->cluster->table, &r->seen, &place, &object))
+    while (table_next(ask->cluster->table, &r->seen, &place, &object))
         if (!ask_node(r, ask, place, a))
             return false;
     return true;
@@ -111,7 +112,7 @@ static void sum_up(const struct refusals *r, const struct table *t, struct reaso
 bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
                     struct reasons *out, uint32_t *wakes)
 {
-    const struct table *t = &ask->cluster->table;
+    const struct table *t = ask->cluster->table;
     bool known =
         table_can_follow(t, r->generation, r->seen) ? ask_changed(r, ask, a) : ask_all(r, ask, a);
     if (!known) {

@@ -42,7 +42,7 @@ static bool not_offered(const struct plugin_ask *ask, const char *name, struct a
                         struct reason *why)
 {
     const struct device_class *class =
-        why != NULL ? objects_find_offer(&ask->cluster->objects, name) : NULL;
+        why != NULL ? objects_find_offer(ask->cluster->objects, name) : NULL;
     if (class == NULL)
         return refuse(why, REASON_NOT_OFFERED, name, NULL);
     return refuse(why, REASON_DEVICE_CLASS,
@@ -171,7 +171,7 @@ static int32_t score_row(const struct plugin_ask *ask, const struct table_row *r
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    return score_row(ask, &ask->cluster->table.rows[node->place]);
+    return score_row(ask, &ask->cluster->table->rows[node->place]);
 }
 
 static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
@@ -189,7 +189,7 @@ static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
 /* Which classes of devices there are changes the words only. */
 static uint64_t version(const struct cluster *c)
 {
-    return c->objects.generation[OBJECTS_DEVICE_CLASSES];
+    return c->objects->generation[OBJECTS_DEVICE_CLASSES];
 }
 
 static void key_of_request(struct strbuf *out, const struct amounts *r)

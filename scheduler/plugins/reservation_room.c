@@ -119,13 +119,13 @@ static bool cpus_beside(const struct cluster *c, const struct reservation *r,
 bool reservation_room_allows(const struct cluster *c, const struct cluster_pod *pod,
                              const struct cluster_node *node, struct reason *why)
 {
-    for (size_t i = 0; node->reserved > 0 && i < c->reservations.items.len; i++) {
-        const struct reservation *r = c->reservations.items.items[i];
+    for (size_t i = 0; node->reserved > 0 && i < c->reservations->items.len; i++) {
+        const struct reservation *r = c->reservations->items.items[i];
         const struct reservation_node *at = map_get(&r->nodes, node->name);
         if (at == NULL || pod->pod->priority > r->priority ||
             (pod->gang != NULL && pod->gang->kept == r))
             continue;
-        int64_t end_ms = num_add_sat(c->reservations.clock_ms, expected_end_runtime(c, pod));
+        int64_t end_ms = num_add_sat(c->reservations->clock_ms, expected_end_runtime(c, pod));
         if (end_ms <= r->start_ms ||
             (amounts_beside(c, r, at, pod, node) && cards_beside(c, r, at, pod, node) &&
              cpus_beside(c, r, at, pod, node)))

@@ -39,7 +39,7 @@ bool replay_head_read(struct replay_load *l, json *own, const char *where)
     }
     struct error err = ERROR_INIT;
     if (decode_field_time(json_get(own, "policiesAt"), "cosched.policiesAt",
-                          &l->cluster->policies.now_ns, &err) < 0)
+                          &l->cluster->policies->now_ns, &err) < 0)
         replay_load_refuse(l, where, &err);
     if (own != NULL)
         read_burst(l, own, where);

@@ -144,7 +144,7 @@ static void read_list(struct replay_load *l, json *own, const char *name, const 
 
 void replay_kept_read(struct replay_load *l, json *own, const char *where)
 {
-    struct reservations *all = &l->cluster->reservations;
+    struct reservations *all = l->cluster->reservations;
     json *reserving = json_get(own, "reserving");
     struct error err = ERROR_INIT;
     if (reserving != NULL) {

@@ -25,6 +25,7 @@
 #include "scheduler/cache/nominations.h"
 #include "scheduler/replay/replay_head.h"
 #include "scheduler/replay/replay_kept.h"
+#include "scheduler/cache/gangs.h"
 
 void replay_load_init(struct replay_load *l, struct cluster *c, const struct cluster_hooks *hooks)
 {
@@ -294,7 +295,7 @@ static void take_group(struct replay_load *l, json *j, const char *where)
         return;
     }
     l->objects++;
-    (void)cluster_put_pod_group(l->cluster, g, l->hooks);
+    (void)gangs_put_group(l->cluster, g, l->hooks);
 }
 
 static void take_priority_class(struct replay_load *l, json *j, const char *where)
@@ -329,7 +330,7 @@ static void take_priority_class(struct replay_load *l, json *j, const char *wher
             return;                                                             \
         }                                                                       \
         l->objects++;                                                           \
-        (void)objects_put(&l->cluster->objects, in, (struct object *)o);        \
+        (void)objects_put(l->cluster->objects, in, (struct object *)o);         \
     }
 TAKE(namespace, struct object, decode_namespace, OBJECTS_NAMESPACES)
 TAKE(claim, struct pvc, decode_pvc, OBJECTS_CLAIMS)

@@ -216,7 +216,7 @@ static void note_why(struct gang *g, const struct cycle_result *result)
 /* As the scheduler does it, at the time of the dump. Who is woken by it is tried again anyway. */
 static void follow(struct replay_run *r, struct gang *g, struct cycle_result *result)
 {
-    (void)reservation_follow(r->cluster, g, result, r->cluster->reservations.clock_ms);
+    (void)reservation_follow(r->cluster, g, result, r->cluster->reservations->clock_ms);
     const char *words = reservation_words(r->cluster, g, &r->arena);
     if (words != NULL && result->sentence != NULL)
         result->sentence = arena_printf(&r->arena, "%s; %s", result->sentence, words);

@@ -169,7 +169,7 @@ int replay_simulate_init(struct replay_simulate *s, int64_t nodes, int64_t cards
     *s = (struct replay_simulate){0};
     cluster_init(&s->cluster, NAME_SCHEDULER);
     pipeline_init(&s->pipeline, &s->cluster);
-    s->cluster.reservations.options = *o;
+    s->cluster.reservations->options = *o;
     queue_init(&s->queue);
     arena_init(&s->arena, 64 * 1024);
     arena_init(&s->keys, 0);

@@ -253,8 +253,8 @@ static size_t count_victims(struct bench *b, struct cluster_pod *pod,
     if (choice->node != NULL)
         return 0;
     uint32_t candidates = 0;
-    for (uint32_t i = 0; i < b->cluster.table.len && candidates < PREEMPT_CANDIDATES; i++) {
-        size_t victims = count_on(b, pod, b->cluster.table.rows[i].node);
+    for (uint32_t i = 0; i < b->cluster.table->len && candidates < PREEMPT_CANDIDATES; i++) {
+        size_t victims = count_on(b, pod, b->cluster.table->rows[i].node);
         candidates += victims > 0;
         if (victims > 0 && (least == 0 || victims < least))
             least = victims;

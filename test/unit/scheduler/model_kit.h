@@ -78,7 +78,7 @@ static inline void put_budget(const char *name, const char *app, int allowed)
     if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
         decode_pdb(json_root(doc), &b, &err) < 0)
         fail_msg("%s", err.text);
-    (void)objects_put(&c.objects, OBJECTS_BUDGETS, &b->object);
+    (void)objects_put(c.objects, OBJECTS_BUDGETS, &b->object);
 }
 
 /* The nodes that no plugin refuses, in the order of the table: "a1 b1". */
@@ -86,9 +86,9 @@ static inline const char *open_nodes(struct cluster_pod *cp)
 {
     AUTO_STRBUF b = {0};
     struct plugin_ask ask = pipeline_ask(&pipeline, cp);
-    for (uint32_t i = 0; i < c.table.len; i++)
-        if (pipeline_refusing(&ask, c.table.rows[i].node, &arena, NULL) == NULL)
-            strbuf_addf(&b, "%s%s", b.len > 0 ? " " : "", c.table.rows[i].node->name);
+    for (uint32_t i = 0; i < c.table->len; i++)
+        if (pipeline_refusing(&ask, c.table->rows[i].node, &arena, NULL) == NULL)
+            strbuf_addf(&b, "%s%s", b.len > 0 ? " " : "", c.table->rows[i].node->name);
     return arena_strdup(&arena, strbuf_str(&b));
 }
 

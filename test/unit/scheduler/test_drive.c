@@ -370,7 +370,7 @@ static void room_is_kept_for_a_gang_that_waited(void **state)
 {
     (void)state;
     const char *const *gang = PAIRS(NAME_LABEL_GANG_NAME, "big", NAME_LABEL_GANG_MIN, "2");
-    k.drive.cluster.reservations.options =
+    k.drive.cluster.reservations->options =
         (struct reservation_options){.after_ms = 1, .for_ms = 1800000, .assume_ms = 600000};
     twin_fault(k.twin, TWIN_OTHER, TWIN_HANG);
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));

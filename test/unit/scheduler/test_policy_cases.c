@@ -159,7 +159,7 @@ static int64_t count_beyond(const struct cluster *c)
     int64_t beyond = 0;
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(&c->policies.groups, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&c->policies->groups, &i, &key, &value);) {
         const struct policies_group *g = value;
         const struct policy *p = g->of->policy;
         for (size_t u = 0; u < p->units_len; u++) {

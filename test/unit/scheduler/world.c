@@ -62,7 +62,7 @@ void world_init(struct world *w, uint64_t seed)
     if (seed % 4 == 1)
         w->pipeline.classes->budget = 4096;
     if (seed % 4 == 2)
-        w->cluster.table.log_len = 8;
+        w->cluster.table->log_len = 8;
     if (seed % 8 >= 4)
         w->cluster.packing = CLUSTER_FULLEST_FIRST;
     queue_init(&w->queue);

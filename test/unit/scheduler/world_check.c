@@ -82,7 +82,7 @@ void world_check(const struct world *w)
         ours += cp->gang != NULL;
     }
     /* Labels of namespaces are looked at when the next pod asks. */
-    MUST(w, c->index.namespaces != c->objects.generation[OBJECTS_NAMESPACES] || oracle_index(c),
+    MUST(w, c->index->namespaces != c->objects->generation[OBJECTS_NAMESPACES] || oracle_index(c),
          "the index");
     world_check_policies(w);
     MUST(w, w->pipeline.classes->disagreed == 0, "a class and the plugins disagreed");

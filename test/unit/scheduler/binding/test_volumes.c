@@ -211,7 +211,7 @@ static void what_makes_volumes_gives_the_node_back(void **state)
     await("the pod is taken back", is_back);
     expect_int("after a backoff it is tried again", GANG_BACKOFF, find("d/p")->gang->state);
     expect_int("no Binding", 0, shell_count(k.twin, "POST", "/binding"));
-    expect_int("and no promise", 0, (int64_t)map_count(&k.drive.cluster.volumes.by_claim));
+    expect_int("and no promise", 0, (int64_t)map_count(&k.drive.cluster.volumes->by_claim));
     expect_done();
 }
 

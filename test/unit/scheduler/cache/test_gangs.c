@@ -4,6 +4,7 @@
  * quorum is in test_gangs_match, gangs that go together are in test_gangs_bundle.
  */
 #include "test/unit/scheduler/gangs_kit.h"
+#include "scheduler/cache/gangs.h"
 
 static void a_lone_pod_is_a_gang_of_one(void **state)
 {
@@ -116,26 +117,26 @@ static void the_pod_group_says_the_size(void **state)
     expect_str("not there", "PodGroup d/g does not exist", verdict("gang d/g"));
     told = 0;
     expect_int("it comes", EVENT_GANG,
-               cluster_put_pod_group(&c, fixture_make_group("g", 2, true), hooks));
+               gangs_put_group(&c, fixture_make_group("g", 2, true), hooks));
     expect_int("the queue is told", 1, told);
     struct pod_group *same = fixture_make_group("g", 2, true);
     same->phase = "Pending";
-    expect_int("a status, as we write it", 0, cluster_put_pod_group(&c, same, hooks));
+    expect_int("a status, as we write it", 0, gangs_put_group(&c, same, hooks));
     expect_int("is nothing to try again for", 1, told);
     expect_str("its size holds", "gang d/g: 1 of 2 pods exists", verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 1, false), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 1, false), hooks);
     expect_str("the sigs group wins", "ok", verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 4, true), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 4, true), hooks);
     expect_str("whatever comes to the other", "ok", verdict("gang d/g"));
     expect_int("a group of another name", 0,
-               cluster_put_pod_group(&c, fixture_make_group("h", 4, true), hooks));
-    (void)cluster_remove_pod_group(&c, "d/g", false, hooks);
+               gangs_put_group(&c, fixture_make_group("h", 4, true), hooks));
+    (void)gangs_remove_group(&c, "d/g", false, hooks);
     expect_str("when it goes the other holds again", "gang d/g: 1 of 4 pods exists",
                verdict("gang d/g"));
-    expect_int("gone twice", 0, cluster_remove_pod_group(&c, "d/g", false, hooks));
-    (void)cluster_remove_pod_group(&c, "d/g", true, hooks);
+    expect_int("gone twice", 0, gangs_remove_group(&c, "d/g", false, hooks));
+    (void)gangs_remove_group(&c, "d/g", true, hooks);
     expect_str("both gone", "PodGroup d/g does not exist", verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 0, false), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 0, false), hooks);
     expect_str("a size of 0 is 1", "ok", verdict("gang d/g"));
     expect_done();
 }
@@ -152,7 +153,7 @@ static void members_must_agree(void **state)
     (void)PUT(.name = "a", .labels = MEMBER("g", "3"), .terminating = true);
     expect_str("one that is leaving has no say", "gang d/g: 1 of 2 pods exists",
                verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 9, POD_GROUP_SIGS), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 9, POD_GROUP_SIGS), hooks);
     expect_str("a PodGroup of that name does not matter to them", "gang d/g: 1 of 2 pods exists",
                verdict("gang d/g"));
     expect_done();
@@ -169,14 +170,14 @@ static void members_of_several_forms_are_one_gang(void **state)
                "gang d/g: 3 of 4 pods exist", verdict("gang d/g"));
     (void)PUT(.name = "d", .labels = PAIRS(NAME_LABEL_GANG_X, "g"));
     expect_str("all together", "ok", verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 4, POD_GROUP_X), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 4, POD_GROUP_X), hooks);
     expect_str("with a PodGroup that agrees", "ok", verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 3, POD_GROUP_SIGS), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 3, POD_GROUP_SIGS), hooks);
     expect_str("one that does not agree is named",
                "members of gang d/g disagree on its size: 4 (" NAME_LABEL_GANG_MIN
                " of pod a) and 3 (PodGroup d/g)",
                verdict("gang d/g"));
-    (void)cluster_remove_pod_group(&c, "d/g", POD_GROUP_SIGS, hooks);
+    (void)gangs_remove_group(&c, "d/g", POD_GROUP_SIGS, hooks);
     (void)PUT(.name = "e",
               .annotations = PAIRS(NAME_ANN_GANG_KOORD_NAME, "g", NAME_ANN_GANG_KOORD_MIN, "5"));
     expect_str("the largest and the smallest, each with the first that says so",
@@ -193,7 +194,7 @@ static void a_pod_with_two_forms_has_both_numbers(void **state)
                                            NAME_LABEL_GANG_BARE, "g"));
     (void)PUT(.name = "b", .labels = MEMBER("g", "2"));
     expect_str("its PodGroup need not exist", "ok", verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 1, POD_GROUP_SIGS), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 1, POD_GROUP_SIGS), hooks);
     expect_str("but must agree where it does",
                "members of gang d/g disagree on its size: 2 (" NAME_LABEL_GANG_MIN
                " of pod a) and 1 (PodGroup d/g)",
@@ -213,10 +214,10 @@ static void kubernetes_own_form(void **state)
     (void)PUT(.name = "a", .spec = NATIVE);
     (void)PUT(.name = "b", .spec = NATIVE);
     expect_str("its PodGroup is not there", "PodGroup d/g does not exist", verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 1, POD_GROUP_SIGS), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 1, POD_GROUP_SIGS), hooks);
     expect_str("one of another API group is not it", "PodGroup d/g does not exist",
                verdict("gang d/g"));
-    (void)cluster_put_pod_group(&c, fixture_make_group("g", 3, POD_GROUP_NATIVE), hooks);
+    (void)gangs_put_group(&c, fixture_make_group("g", 3, POD_GROUP_NATIVE), hooks);
     expect_str("its own is", "gang d/g: 2 of 3 pods exist", verdict("gang d/g"));
     (void)PUT(.name = "c", .spec = NATIVE);
     expect_str("enough", "ok", verdict("gang d/g"));
@@ -224,9 +225,9 @@ static void kubernetes_own_form(void **state)
     expect_str("mixed with another form that says another number",
                "members of gang d/g disagree on its size: 3 (PodGroup d/g) and 1 (PodGroup d/g)",
                verdict("gang d/g"));
-    (void)cluster_remove_pod_group(&c, "d/g", POD_GROUP_SIGS, hooks);
+    (void)gangs_remove_group(&c, "d/g", POD_GROUP_SIGS, hooks);
     expect_str("or none", "ok", verdict("gang d/g"));
-    (void)cluster_remove_pod_group(&c, "d/g", POD_GROUP_NATIVE, hooks);
+    (void)gangs_remove_group(&c, "d/g", POD_GROUP_NATIVE, hooks);
     expect_str("gone", "PodGroup d/g does not exist", verdict("gang d/g"));
     expect_done();
 }

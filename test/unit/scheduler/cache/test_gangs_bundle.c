@@ -3,6 +3,7 @@
  * Gangs that name each other in a list and go as one: when the list holds, who is told when one of them changes, and what is said of those that are not ready.
  */
 #include "test/unit/scheduler/gangs_kit.h"
+#include "scheduler/cache/gangs.h"
 
 #define LIST(text) PAIRS(NAME_ANN_GANG_GROUPS, text)
 #define IN(gang_, name_, list) \
@@ -113,20 +114,19 @@ static void the_pod_group_may_name_the_list(void **state)
     (void)state;
     (void)PUT(.name = "a0", .labels = BARE("a"));
     (void)IN("b", "b0", BOTH);
-    (void)cluster_put_pod_group(&c, fixture_make_group_with("a", 1, POD_GROUP_X, LIST("[\"d/b\"]")),
-                                hooks);
+    (void)gangs_put_group(&c, fixture_make_group_with("a", 1, POD_GROUP_X, LIST("[\"d/b\"]")),
+                          hooks);
     expect_str("not its own name",
                "PodGroup d/a: annotation " NAME_ANN_GANG_GROUPS
                ": does not name d/a, whose list it is",
                verdict("gang d/a"));
-    (void)cluster_put_pod_group(&c, fixture_make_group_with("a", 1, POD_GROUP_X, LIST("{")), hooks);
+    (void)gangs_put_group(&c, fixture_make_group_with("a", 1, POD_GROUP_X, LIST("{")), hooks);
     expect_str("not a list",
                "PodGroup d/a: annotation " NAME_ANN_GANG_GROUPS
                ": must be a JSON list of gangs such as [\"ns/a\",\"ns/b\"]: '{'",
                verdict("gang d/a"));
     told = 0;
-    (void)cluster_put_pod_group(&c, fixture_make_group_with("a", 1, POD_GROUP_X, LIST(BOTH)),
-                                hooks);
+    (void)gangs_put_group(&c, fixture_make_group_with("a", 1, POD_GROUP_X, LIST(BOTH)), hooks);
     expect_int("both are told", 2, told);
     expect_str("it speaks for its members", "ok", verdict("gang d/a"));
     expect_str("and holds", "gang d/a, gang d/b", bundle("gang d/b"));

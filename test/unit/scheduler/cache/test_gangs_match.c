@@ -3,6 +3,7 @@
  * The match policy of a gang: which members count towards its quorum once it was complete, and which pod is to say on the API server that it was, so that the next scheduler knows.
  */
 #include "test/unit/scheduler/gangs_kit.h"
+#include "scheduler/cache/gangs.h"
 
 static int32_t missing(const char *key)
 {
@@ -164,14 +165,14 @@ static void members_agree_on_match_policy(void **state)
                "once-satisfied (pod c)",
                verdict("gang d/g"));
     (void)cluster_remove_pod(&c, "d/c", NULL, hooks);
-    (void)cluster_put_pod_group(
+    (void)gangs_put_group(
         &c, fixture_make_group_with("g", 2, POD_GROUP_SIGS, MATCH("waiting-and-running")), hooks);
     expect_str("nor does the PodGroup",
                "members of gang d/g disagree on match-policy: only-waiting (pod a) and "
                "waiting-and-running (PodGroup d/g)",
                verdict("gang d/g"));
-    (void)cluster_put_pod_group(
-        &c, fixture_make_group_with("g", 2, POD_GROUP_SIGS, MATCH("sometimes")), hooks);
+    (void)gangs_put_group(&c, fixture_make_group_with("g", 2, POD_GROUP_SIGS, MATCH("sometimes")),
+                          hooks);
     expect_str("which cannot be read",
                "PodGroup d/g: annotation " NAME_ANN_GANG_MATCH
                ": must be once-satisfied, waiting-and-running or only-waiting: 'sometimes'",

@@ -33,17 +33,17 @@ static void nothing_is_counted_until_somebody_asks(void **state)
         put(&(struct fixture_pod){.name = "w", .node = "n1", .labels = PAIRS("app", "web")});
     struct cluster_pod *p = put(&(struct fixture_pod){.name = "p"});
     expect_true("a pod without terms", best(p) != NULL);
-    expect_true("no counting", !c.index.active && w->traits == NULL && p->traits == NULL);
+    expect_true("no counting", !c.index->active && w->traits == NULL && p->traits == NULL);
     struct cluster_pod *q = put(&(struct fixture_pod){.name = "q", .spec = anti("web")});
     expect_str("a pod with terms finds those that were there before", "n2", best(q));
-    expect_true("counting", c.index.active && w->traits != NULL);
+    expect_true("counting", c.index->active && w->traits != NULL);
     expect_true("all is counted", oracle_index(&c));
     expect_int("one counts the term's pods, one its holders", 2,
-               (int64_t)map_count(&c.index.counters));
+               (int64_t)map_count(&c.index->counters));
     (void)cluster_remove_pod(&c, "d/w", NULL, NULL);
     (void)cluster_remove_pod(&c, "d/q", NULL, NULL);
     (void)cluster_remove_pod(&c, "d/p", NULL, NULL);
-    expect_int("no pod, no traits", 0, (int64_t)map_count(&c.index.traits));
+    expect_int("no pod, no traits", 0, (int64_t)map_count(&c.index->traits));
     expect_done();
 }
 
@@ -83,7 +83,7 @@ static void counters_that_nobody_uses_go(void **state)
         f.spec = anti(arena_printf(&arena, "app-%d", i));
         (void)best(put(&f));
     }
-    expect_true("most are gone", map_count(&c.index.counters) < PODS);
+    expect_true("most are gone", map_count(&c.index->counters) < PODS);
     expect_true("the others are right", oracle_index(&c));
     expect_str("and still used", "n2", best(stays));
     (void)put(&(struct fixture_pod){.name = "v", .node = "n2", .labels = PAIRS("app", "web")});

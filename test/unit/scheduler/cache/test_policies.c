@@ -254,7 +254,7 @@ static void a_version_that_says_the_same_is_quiet(void **state)
     expect_int("gone already", 0, policies_remove(&c, "d/web", NULL));
     (void)put_policy(spec);
     expect_int("another one of that name went", 0, policies_remove(&c, "d/web", "u-other"));
-    expect_int("no groups without pods", 1, (int64_t)map_count(&c.policies.groups));
+    expect_int("no groups without pods", 1, (int64_t)map_count(&c.policies->groups));
     expect_done();
 }
 

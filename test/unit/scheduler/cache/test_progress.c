@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/model/names.h"
+#include "scheduler/cache/cluster.h"
 #include "scheduler/cache/gangs.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"

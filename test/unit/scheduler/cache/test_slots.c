@@ -13,7 +13,7 @@
 static int setup_gang(void **state)
 {
     (void)setup(state);
-    c.slots.kept = true;
+    c.slots->kept = true;
     (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 2000));
     PUT(CPU(1000), .name = "a", .labels = TWO, .node = "n");
     PUT(CPU(1000), .name = "b", .labels = TWO, .node = "n");
@@ -100,7 +100,7 @@ static void the_pod_group_says_how_long(void **state)
     int64_t next_ms;
     struct pod_group *g = fixture_make_group("g", 2, false);
     g->schedule_timeout_s = 5;
-    (void)cluster_put_pod_group(&c, g, NULL);
+    (void)gangs_put_group(&c, g, NULL);
     lose("d/b");
     (void)slots_expire(&c, 1000, &next_ms);
     expect_int("five seconds", 6000, next_ms);
@@ -156,7 +156,7 @@ static void who_leaves_no_slot(void **state)
             (void)cluster_remove_node(&c, "n");
             break;
         case SWITCHED_OFF:
-            c.slots.kept = false;
+            c.slots->kept = false;
             break;
         case WAITED:
             PUT(CPU(1000), .name = "w", .labels = TWO);

@@ -86,9 +86,9 @@ static void pods_with_the_same_claim_stay_together(void **state)
     expect_str("the second goes where the claim goes", "m", place(q));
     cluster_forget(&c, p);
     expect_int("the promise is the second's too", 1,
-               (int64_t)((struct volumes_promise *)map_get(&c.volumes.by_claim, "d/a"))->pods);
+               (int64_t)((struct volumes_promise *)map_get(&c.volumes->by_claim, "d/a"))->pods);
     cluster_forget(&c, q);
-    expect_int("and then nobody's", 0, (int64_t)map_count(&c.volumes.by_claim));
+    expect_int("and then nobody's", 0, (int64_t)map_count(&c.volumes->by_claim));
     expect_done();
 }
 
@@ -106,8 +106,8 @@ static void a_promise_outlives_new_versions_of_the_pod(void **state)
     expect_str("what is being written stays", "v", promised(p));
     cluster_put_pod(&c, POD(.name = "p", .node = "n", .spec = CLAIM_OF("a")), NULL);
     expect_true("bound: the objects say it now", p->volumes == NULL);
-    expect_int("no promise left", 0, (int64_t)map_count(&c.volumes.by_volume));
-    expect_true("the claim is in use", volumes_held_is_used(&c.volumes, "d/a"));
+    expect_int("no promise left", 0, (int64_t)map_count(&c.volumes->by_volume));
+    expect_true("the claim is in use", volumes_held_is_used(c.volumes, "d/a"));
     expect_done();
 }
 
@@ -216,15 +216,15 @@ static void check_promises(const struct cluster_pod *cp, const struct cluster_no
                cp->volumes != NULL ? (int64_t)cp->volumes->len : 0);
     for (size_t i = 0; cp->volumes != NULL && i < cp->volumes->len; i++) {
         const struct volumes_promise *p = cp->volumes->items[i];
-        const struct pvc *claim = (const void *)objects_find(&c.objects, OBJECTS_CLAIMS, p->claim);
-        const struct pv *volume = objects_find_pv(&c.objects, p->volume);
+        const struct pvc *claim = (const void *)objects_find(c.objects, OBJECTS_CLAIMS, p->claim);
+        const struct pv *volume = objects_find_pv(c.objects, p->volume);
         expect_true("a claim that waits", claim != NULL && claim->volume == NULL);
         if (p->volume == NULL) {
             expect_str("where the pod is", on->name, p->node);
             continue;
         }
         expect_true("a volume is promised to one claim",
-                    map_get(&c.volumes.by_volume, p->volume) == p);
+                    map_get(&c.volumes->by_volume, p->volume) == p);
         expect_true("it is there and large enough",
                     volume != NULL && volume->capacity_bytes >= claim->request_bytes);
         expect_true("the node reaches it",
@@ -241,9 +241,9 @@ static void try_one(struct cluster_pod *cp)
     expect_str("the quick way and the slow one", slow.node != NULL ? slow.node->name : NULL,
                quick.node != NULL ? quick.node->name : NULL);
     /* On every node that fits, not only on the best. */
-    for (uint32_t i = 0; quick.node != NULL && i < c.table.len; i++) {
+    for (uint32_t i = 0; quick.node != NULL && i < c.table->len; i++) {
         struct plugin_ask ask = pipeline_ask(&pipeline, cp);
-        struct cluster_node *on = c.table.rows[i].node;
+        struct cluster_node *on = c.table->rows[i].node;
         uint64_t digest = cluster_digest(&c);
         if (pipeline_refusing(&ask, on, &arena, NULL) != NULL)
             continue;
@@ -272,9 +272,9 @@ static void recount(void)
         }
         users += used;
         expect_int("in use", used,
-                   volumes_held_is_used(&c.volumes, arena_printf(&arena, "d/%s", claim)));
+                   volumes_held_is_used(c.volumes, arena_printf(&arena, "d/%s", claim)));
     }
-    expect_int("no others", (int64_t)users, (int64_t)map_count(&c.volumes.users));
+    expect_int("no others", (int64_t)users, (int64_t)map_count(&c.volumes->users));
 }
 
 static void step(void)
@@ -293,7 +293,7 @@ static void step(void)
         break;
     case 2:
         (void)objects_remove(
-            &c.objects, throw_dice(2) ? OBJECTS_VOLUMES : OBJECTS_CLAIMS,
+            c.objects, throw_dice(2) ? OBJECTS_VOLUMES : OBJECTS_CLAIMS,
             arena_printf(&arena, throw_dice(2) ? "v%u" : "d/c%u", (unsigned)throw_dice(CLAIMS)),
             NULL);
         break;
@@ -338,8 +338,8 @@ static void a_yes_is_kept(void **state)
     for (int i = 0; i < STEPS && expect_failures == 0; i++) {
         step();
         recount();
-        placed += map_count(&c.volumes.users);
-        promises += map_count(&c.volumes.by_volume);
+        placed += map_count(&c.volumes->users);
+        promises += map_count(&c.volumes->by_volume);
         if (i % 64 == 63) { /* what the story borrows for one step only */
             arena_deinit(&arena);
             arena_init(&arena, 0);

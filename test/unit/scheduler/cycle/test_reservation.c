@@ -36,7 +36,7 @@ static int setup(void **state)
     pipeline_init(&pipeline, &c);
     arena_init(&arena, 0);
     now_ms = NOW_MS;
-    c.reservations.options = (struct reservation_options){
+    c.reservations->options = (struct reservation_options){
         .after_ms = 5 * MINUTE, .for_ms = 30 * MINUTE, .assume_ms = 10 * MINUTE};
     for (int i = 0; i < NODES; i++)
         (void)cluster_put_node(&c,
@@ -257,7 +257,7 @@ static void who_gets_none(void **state)
     expect_true("and it stands in nobody's way", news.made && news.looked == next);
     for (int i = 0; i < 4; i++)
         gone(arena_printf(&arena, "next-%d", i));
-    expect_int("a gang that vanishes leaves nothing", 0, (int64_t)c.reservations.items.len);
+    expect_int("a gang that vanishes leaves nothing", 0, (int64_t)c.reservations->items.len);
     expect_str("nor is anything kept from others", "", said_to("p", 7000, 0, 36000));
 
     (void)runs("long", "n1", 1000, now_ms, 3600);
@@ -278,7 +278,7 @@ static void who_gets_none(void **state)
     (void)look_after(0);
     expect_int("it is looked at again", RESERVATION_KEPT, far->reservation);
 
-    c.reservations.options.after_ms = 0;
+    c.reservations->options.after_ms = 0;
     struct gang *off = gang_of("off", 4, 7);
     expect_true("no room", !tries(off));
     expect_int("nobody ages when it is off", 0, off->aging_since_ms);
@@ -395,7 +395,7 @@ static void several_as_one(void **state)
     expect_true("it is kept for both", r != NULL && b->kept == r);
     expect_int("for the quorum of each", 4, (int64_t)map_count(&r->nodes));
     expect_int("from when the pod in their way ends", NOW_MS + 20 * MINUTE, r->start_ms);
-    expect_int("it is one", 1, (int64_t)c.reservations.items.len);
+    expect_int("it is one", 1, (int64_t)c.reservations->items.len);
     expect_str("others are told",
                "0/4 nodes fit: 4 keep room for gang d/a and its group until 2026-11-16T09:35:00Z",
                said_to("p", 1000, 0, 36000));
@@ -408,7 +408,7 @@ static void several_as_one(void **state)
     expect_true("whichever is tried, both go", tries(b));
     expect_int("both", 4, gangs_count_placed(a) + gangs_count_placed(b));
     (void)tries(a);
-    expect_int("nothing is kept any more", 0, (int64_t)c.reservations.items.len);
+    expect_int("nothing is kept any more", 0, (int64_t)c.reservations->items.len);
     expect_int("nobody waits", -1, reservation_next(&c));
     expect_done();
 }
@@ -434,7 +434,7 @@ static void several_end_as_one(void **state)
     (void)look_after(RESERVATION_STEP_MS);
     expect_true("nothing is kept for one without the other", a->kept == NULL);
     gone("b-1");
-    expect_int("nor when one is gone", 0, (int64_t)c.reservations.items.len);
+    expect_int("nor when one is gone", 0, (int64_t)c.reservations->items.len);
     expect_done();
 }
 

@@ -17,6 +17,7 @@
 #include "scheduler/dump/dump.h"
 #include "scheduler/cache/nominations.h"
 #include "scheduler/replay/replay_load.h"
+#include "scheduler/cache/gangs.h"
 #include "test/unit/scheduler/fixture.h"
 #include "test/unit/scheduler/world.h"
 
@@ -358,7 +359,7 @@ static void test_order(void **state)
         for (int i = 0; i < 2; i++) {
             cluster_put_node(&c, NODE(.name = i == order ? "n1" : "n2"));
             cluster_put_pod(&c, POD(.name = i == order ? "a" : "b"), NULL);
-            cluster_put_pod_group(&c, fixture_make_group("g", 1, i == order), NULL);
+            gangs_put_group(&c, fixture_make_group("g", 1, i == order), NULL);
         }
         text[order] = printed(&c);
         cluster_deinit(&c);

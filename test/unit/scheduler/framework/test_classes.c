@@ -94,7 +94,7 @@ static void a_refusal_asks_again_only_what_changed(void **state)
     struct pipeline_choice choice;
     pipeline_choose(&pipeline, p, &arena, &choice);
     const struct refusals *r = classes_ask(&pipeline, p)->refusals;
-    expect_true("remembered", r != NULL && r->generation == c.table.generation);
+    expect_true("remembered", r != NULL && r->generation == c.table->generation);
     expect_str(
         "the words",
         "0/3 nodes fit: 2 have too little cpu (asked: 2, largest free: 1 on n), 1 is cordoned",

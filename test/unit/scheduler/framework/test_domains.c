@@ -364,7 +364,7 @@ static void put_namespace(const char *name, const char *team)
         &arena, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"team\":\"%s\"}}}", name, team);
     assert_int_equal(json_parse(&doc, text, strlen(text), &err), 0);
     assert_int_equal(decode_namespace(json_root(doc), &o, &err), 0);
-    (void)objects_put(&c.objects, OBJECTS_NAMESPACES, o);
+    (void)objects_put(c.objects, OBJECTS_NAMESPACES, o);
 }
 
 static void namespaces_are_selected_by_their_labels(void **state)

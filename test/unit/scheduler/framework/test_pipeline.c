@@ -461,7 +461,7 @@ static void put_device_class(const char *text)
     if (json_parse(&doc, text, strlen(text), &err) < 0 ||
         decode_device_class(json_root(doc), &class, &err) < 0)
         fail_msg("%s", err.text);
-    (void)objects_put(&c.objects, OBJECTS_DEVICE_CLASSES, &class->object);
+    (void)objects_put(c.objects, OBJECTS_DEVICE_CLASSES, &class->object);
 }
 
 /* The class of the pod remembers its refusal: it is asked anew when DeviceClasses come. */

@@ -37,7 +37,7 @@ static void put_namespace(const char *name, const char *labels)
     if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
         decode_namespace(json_root(doc), &o, &err) < 0)
         fail_msg("%s", err.text);
-    (void)objects_put(&c.objects, OBJECTS_NAMESPACES, o);
+    (void)objects_put(c.objects, OBJECTS_NAMESPACES, o);
 }
 
 static void put_nodes(const struct fixture_node *nodes, size_t len)

@@ -79,8 +79,8 @@ static void fail_to_place(const struct pipeline *p, struct gang *g, struct arena
  * pod that takes long wants one CPU, which is free on all three nodes. */
 static void fill(struct cluster *c, struct arena *a)
 {
-    c->slots.kept = true;
-    c->reservations.options = (struct reservation_options){
+    c->slots->kept = true;
+    c->reservations->options = (struct reservation_options){
         .after_ms = 5 * MINUTE, .for_ms = 30 * MINUTE, .assume_ms = 7 * MINUTE};
     (void)cluster_put_node(c, NODE(.name = "n1", .cpu_milli = 2000));
     (void)cluster_put_node(c, NODE(.name = "n2", .cpu_milli = 2000));
@@ -156,7 +156,7 @@ static void it_comes_back(void **state)
     expect_int("the slot is used", 0, (int64_t)slots_count(&y.cluster));
     expect_true("the gang goes where room was kept",
                 cluster_find_pod(&y.cluster, "d/big-0")->on != NULL);
-    expect_int("nothing is kept any more", 0, (int64_t)y.cluster.reservations.items.len);
+    expect_int("nothing is kept any more", 0, (int64_t)y.cluster.reservations->items.len);
     copy_deinit(&y);
     free(text);
     free(again);
