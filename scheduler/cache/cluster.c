@@ -40,7 +40,10 @@
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/gpu_prices.h"
 #include "scheduler/cache/nominations.h"
+#include "scheduler/cache/pods.h"
 #include "scheduler/cache/rejections.h"
+#include "scheduler/cache/volumes_attached.h"
+#include "scheduler/cache/volumes_view.h"
 
 void cluster_init(struct cluster *c, const char *scheduler_name)
 {
@@ -61,6 +64,8 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     policies_init(c->policies);
     c->volumes = mem_new(struct volumes_held, 1);
     volumes_held_init(c->volumes);
+    c->volumes_cache = volumes_view_cache_new();
+    c->volumes_index = volumes_attached_index_new();
     cpu_shapes_init(&c->cpu_shapes);
     c->index = mem_new(struct index, 1);
     index_init(c->index);
@@ -71,15 +76,6 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     c->gpu_prices = gpu_prices_new(&c->names);
 }
 
-void cluster_pod_free(struct cluster_pod *cp)
-{
-    arena_deinit(&cp->claim_arena);
-    pod_free(cp->pod);
-    free(cp->giving);
-    free(cp->volumes);
-    free(cp);
-}
-
 void cluster_deinit(struct cluster *c)
 {
     const char *key;
@@ -87,7 +83,7 @@ void cluster_deinit(struct cluster *c)
     slots_deinit(c);
     nominations_deinit(c);
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
-        cluster_pod_free(value);
+        pods_free(value);
     for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
         cluster_nodes_delete(value);
     gangs_deinit(c);
@@ -105,6 +101,8 @@ void cluster_deinit(struct cluster *c)
     objects_deinit(c->objects);
     free(c->objects);
     volumes_held_deinit(c->volumes);
+    volumes_view_cache_free(c->volumes_cache);
+    volumes_attached_index_free(c->volumes_index);
     free(c->volumes);
     topologies_deinit(c->topologies);
     free(c->topologies);
@@ -227,39 +225,9 @@ static bool is_ours(const struct cluster *c, const struct pod *p)
     return str_eq(p->scheduler, c->scheduler_name);
 }
 
-static bool has_ports(const struct container *c, size_t len, bool sidecars_only)
-{
-    for (size_t i = 0; i < len; i++)
-        if (c[i].ports_len > 0 && (c[i].sidecar || !sidecars_only))
-            return true;
-    return false;
-}
-
-static void pod_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
-{
-    cp->pod = p;
-    cp->class_serial = 0;
-    amounts_of(&cp->request, &p->request, &c->names, &p->arena);
-    cp->request.pods = 1;
-    ledger_request_of(p, &p->arena, &cp->gpu);
-    cp->cpu = cpu_request_of(p, &p->arena);
-    cp->has_ports = has_ports(p->containers, p->containers_len, false) ||
-                    has_ports(p->init_containers, p->init_containers_len, true);
-}
-
-struct cluster_pod *cluster_pod_alone(struct cluster *c, struct pod *p)
-{
-    struct cluster_pod *cp = mem_new(struct cluster_pod, 1);
-    cp->state = CLUSTER_PENDING;
-    cp->seat.unit = POLICIES_NO_UNIT;
-    arena_init(&cp->claim_arena, 256);
-    pod_set_object(c, cp, p);
-    return cp;
-}
-
 static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
 {
-    struct cluster_pod *cp = cluster_pod_alone(c, p);
+    struct cluster_pod *cp = pods_new(c, p);
     uint32_t events = 0;
     map_put(&c->pods, p->key, cp);
     policies_join(c, cp);
@@ -301,7 +269,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         release(c, cp);
     if (!as_before)
         index_forget_traits(c->index, cp);
-    pod_set_object(c, cp, p);
+    pods_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
     policies_join(c, cp);
 
@@ -411,7 +379,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (keeps)
         slots_keep(c, cp, strbuf_str(&gang), strbuf_str(&node));
     else
-        cluster_pod_free(cp);
+        pods_free(cp);
     if (gang.len > 0 && map_get(&c->gangs, strbuf_str(&gang)) == NULL)
         events |= slots_drop(c, strbuf_str(&gang));
     return events;
@@ -441,7 +409,7 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
 {
     assert(cp->state == CLUSTER_PENDING);
     cluster_claim_copy(cp, claim);
-    volumes_held_promise(c, cp, on);
+    volumes_view_promise(c, cp, on);
     policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;

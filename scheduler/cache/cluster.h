@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/index.h"
 #include "scheduler/cache/objects.h"
 #include "scheduler/cache/policies.h"

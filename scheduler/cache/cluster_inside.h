@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* The node of that name, made if need be: without an object until the API server has one. */
 struct cluster_node *cluster_nodes_get(struct cluster *c, const char *name);
@@ -18,7 +18,3 @@ void cluster_claim_read(struct cluster_pod *cp);
 void cluster_claim_follow(struct cluster_pod *cp);
 /* Of what the pod was given. */
 uint64_t cluster_digest_claim(const struct cluster_pod *cp);
-/* Takes p, into no map and onto no node. */
-struct cluster_pod *cluster_pod_alone(struct cluster *c, struct pod *p);
-/* A pod that is in no map and on no node. */
-void cluster_pod_free(struct cluster_pod *cp);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* When the placed pod is expected to be gone, seen from then_ms: its start and its activeDeadlineSeconds; or, if it has none, options.assume_ms, and when that is over, after as long as it has
  * run so far: what has run for hours will not end in this moment. INT64_MAX: never. */

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* Our pod cp enters its gang, unless it is a lone one that is bound; returns the events. */
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "lib/base/arena.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* The gang's list, from its members and its PodGroup as they are now. */
 void gangs_bundle_read(struct cluster *c, struct gang *g);

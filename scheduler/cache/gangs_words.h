@@ -5,7 +5,7 @@
 #pragma once
 
 #include "lib/base/arena.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* Those that may speak: members that are not leaving. */
 bool gangs_words_counts(const struct cluster_pod *cp);

@@ -8,7 +8,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 struct gpu_prices *gpu_prices_new(struct amounts_names *names)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/objects.h"
 
 enum { INDEX_IDLE_MAX = 1024 }; /* counters that nobody uses before they go */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* The pod waits for that node from now on; NULL: for none. What the API server says later holds when it changes there. Returns the events: room that nobody has a right to any more. */
 uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *node);

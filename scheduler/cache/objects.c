@@ -9,7 +9,7 @@
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* ---- says the same -------------------------------------------------------------------------- */
 

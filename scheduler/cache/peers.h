@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 /* Whether both are pods of one job. A pod is its own peer if it is of a job at all. */
 bool peers_are(const struct cluster_pod *x, const struct cluster_pod *y);

@@ -14,7 +14,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/objects.h"
 
 void policies_init(struct policies *ps)

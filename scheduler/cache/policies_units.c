@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "lib/base/num.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/gangs.h"
 
 enum { NS_PER_MS = 1000000 };

@@ -7,7 +7,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/policies.h"
 
 const struct policy *policies_of(const struct cluster_pod *cp)

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 enum { PROGRESS_TIMEOUT_MS = 60000 }; /* of a gang without a PodGroup */
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/rejections.h"
+#include "scheduler/cache/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void touch(struct cluster *c, const struct cluster_rejection *r, int by)
     if (cn == NULL)
         return; /* counted when it comes: cluster.c */
     cn->rejections = (uint32_t)((int64_t)cn->rejections + by);
-    cluster_touch(c, cn);
+    table_touch(c->table, cn, true);
 }
 
 static void note(struct cluster *c, const char *node, const char *resource, int64_t closed_until_ms,

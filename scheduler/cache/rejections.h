@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 enum { REJECTIONS_MS = 30000, REJECTIONS_DEVICE_MS = 5000 /* closed for a device */ };
 

@@ -7,7 +7,7 @@
 #include "lib/base/num.h"
 #include "lib/base/rfc3339.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/table.h"
 
 enum { NS_PER_MS = 1000000 };

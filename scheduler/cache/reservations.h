@@ -13,7 +13,7 @@
 
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 struct reservation_options {
     int64_t after_ms;  /* so long must a gang have waited for room; 0: nothing is ever kept */

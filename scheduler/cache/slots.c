@@ -6,8 +6,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster_model.h"
-#include "scheduler/cache/cluster_inside.h"
+#include "scheduler/cache/model.h"
+#include "scheduler/cache/pods.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/nominations.h"
 #include "scheduler/cache/progress.h"
@@ -43,7 +43,7 @@ static uint32_t end(struct cluster *c, size_t i)
 {
     struct slot s = c->slots->items.items[i];
     uint32_t events = nominations_set(c, s.ghost, NULL);
-    cluster_pod_free(s.ghost);
+    pods_free(s.ghost);
     free(s.gang);
     free(s.node);
     for (size_t k = i + 1; k < c->slots->items.len; k++) /* in the order in which they came */
@@ -159,7 +159,7 @@ bool slots_at(const struct cluster *c, size_t i, struct slots_view *out)
 
 void slots_restore(struct cluster *c, struct pod *p, const char *gang, const char *node)
 {
-    slots_keep(c, cluster_pod_alone(c, p), gang, node);
+    slots_keep(c, pods_new(c, p), gang, node);
 }
 
 void slots_deinit(struct cluster *c)

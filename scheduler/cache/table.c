@@ -7,7 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 void table_init(struct table *t)
 {

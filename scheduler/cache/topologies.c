@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 void topologies_init(struct topologies *t)
 {

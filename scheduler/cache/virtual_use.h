@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 enum virtual_use {
     VIRTUAL_USE_NEVER,

@@ -7,9 +7,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/objects.h"
-#include "scheduler/cache/volumes_held.h"
 
 /* A claim without a volume counts for the driver that will make one, by its own name. */
 static bool attached_by_class(const struct cluster *c, const struct pvc *claim,
@@ -96,7 +95,7 @@ static void refresh(struct volumes_index *x, const struct objects *o)
 const struct volume_attachment *const *volumes_attached_to(const struct cluster *c,
                                                            const char *node, size_t *len)
 {
-    struct volumes_index *x = c->volumes->index;
+    struct volumes_index *x = c->volumes_index;
     refresh(x, c->objects);
     size_t low = 0, high = x->by_node.len;
     while (low < high) { /* the first that is not before the node */

@@ -6,9 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster_model.h"
-#include "scheduler/cache/volumes_attached.h"
-#include "scheduler/cache/volumes_view.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/objects.h"
 
 struct users {
@@ -22,8 +20,6 @@ void volumes_held_init(struct volumes_held *h)
     map_init(&h->by_claim);
     map_init(&h->by_volume);
     map_init(&h->users);
-    h->cache = volumes_view_cache_new();
-    h->index = volumes_attached_index_new();
 }
 
 static void promise_free(struct volumes_promise *p)
@@ -55,8 +51,6 @@ void volumes_held_deinit(struct volumes_held *h)
     map_deinit(&h->by_claim);
     map_deinit(&h->by_volume);
     map_deinit(&h->users);
-    volumes_view_cache_free(h->cache);
-    volumes_attached_index_free(h->index);
 }
 
 /* ---- who uses which claim ---- */
@@ -145,28 +139,15 @@ static void take(struct volumes_held *h, struct volumes_promise *p)
     promise_free(p);
 }
 
-void volumes_held_promise(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on)
+void volumes_held_give(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on,
+                       const struct volumes_choice *choices, size_t len)
 {
     assert(cp->volumes == NULL);
-    if (cp->pod->volumes_len == 0)
-        return;
-    struct arena a;
-    struct volumes_view view;
-    arena_init(&a, 0);
-    volumes_view_make(c, cp->pod, &a, &view);
-    if (view.problem == NULL && view.waits_len > 0 && on->node != NULL &&
-        volumes_view_choose(&view, on->node, &a, NULL)) {
-        cp->volumes =
-            mem_array_(1, sizeof *cp->volumes + view.waits_len * sizeof(struct volumes_promise *));
-        cp->volumes->len = view.waits_len;
-        for (size_t i = 0; i < view.waits_len; i++) {
-            const struct pv *volume = view.waits[i].choice;
-            cp->volumes->items[i] = give(c->volumes, view.waits[i].claim->object.key, on->name,
-                                         volume != NULL ? volume->object.name : NULL);
-        }
-        c->volumes->version++;
-    }
-    arena_deinit(&a);
+    cp->volumes = mem_array_(1, sizeof *cp->volumes + len * sizeof(struct volumes_promise *));
+    cp->volumes->len = len;
+    for (size_t i = 0; i < len; i++)
+        cp->volumes->items[i] = give(c->volumes, choices[i].claim, on->name, choices[i].volume);
+    c->volumes->version++;
 }
 
 void volumes_held_withdraw(struct cluster *c, struct cluster_pod *cp)

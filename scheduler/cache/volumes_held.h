@@ -36,12 +36,10 @@ struct volumes_promises {
 };
 
 struct volumes_held {
-    struct map by_claim;         /* "ns/name" -> struct volumes_promise */
-    struct map by_volume;        /* name -> struct volumes_promise */
-    struct map users;            /* "ns/name" -> how many placed pods use the claim */
-    uint64_t version;            /* changes with every change that may alter a verdict */
-    struct volumes_cache *cache; /* volumes_view.c's */
-    struct volumes_index *index; /* volumes_attached.c's */
+    struct map by_claim;  /* "ns/name" -> struct volumes_promise */
+    struct map by_volume; /* name -> struct volumes_promise */
+    struct map users;     /* "ns/name" -> how many placed pods use the claim */
+    uint64_t version;     /* changes with every change that may alter a verdict */
 };
 
 void volumes_held_init(struct volumes_held *h);
@@ -52,9 +50,14 @@ void volumes_held_deinit(struct volumes_held *h);
 void volumes_held_use(struct cluster *c, const struct pod *p);
 void volumes_held_leave(struct cluster *c, const struct pod *p);
 bool volumes_held_is_used(const struct volumes_held *h, const char *claim);
+/* A claim that waited, and the volume that it gets; NULL: a new one. */
+struct volumes_choice {
+    const char *claim, *volume;
+};
+/* They are promised to the pod, which is assumed on the node. */
+void volumes_held_give(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on,
+                       const struct volumes_choice *choices, size_t len);
 
-/* The pod is assumed there, where the filter said yes: it is promised what its claims need. Cannot fail. */
-void volumes_held_promise(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);
 /* The promise is void, or kept. Does nothing where there is none. */
 void volumes_held_withdraw(struct cluster *c, struct cluster_pod *cp);
 

@@ -16,7 +16,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/objects.h"
 #include "scheduler/cache/volumes_held.h"
 
@@ -454,7 +454,7 @@ static uint64_t changes_of(const struct objects *o)
 const struct volumes_view *volumes_view_of(const struct cluster *c, const struct pod *p,
                                            uint64_t class)
 {
-    struct volumes_cache *cache = c->volumes->cache;
+    struct volumes_cache *cache = c->volumes_cache;
     uint64_t changes = changes_of(c->objects);
     if (cache->class != class || cache->changes != changes ||
         cache->version != c->volumes->version) {
@@ -465,4 +465,26 @@ const struct volumes_view *volumes_view_of(const struct cluster *c, const struct
         cache->version = c->volumes->version;
     }
     return &cache->view;
+}
+
+void volumes_view_promise(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on)
+{
+    if (cp->pod->volumes_len == 0)
+        return;
+    struct arena a;
+    struct volumes_view view;
+    arena_init(&a, 0);
+    volumes_view_make(c, cp->pod, &a, &view);
+    if (view.problem == NULL && view.waits_len > 0 && on->node != NULL &&
+        volumes_view_choose(&view, on->node, &a, NULL)) {
+        struct volumes_choice *choices = arena_new(&a, struct volumes_choice, view.waits_len);
+        for (size_t i = 0; i < view.waits_len; i++) {
+            const struct pv *volume = view.waits[i].choice;
+            choices[i] =
+                (struct volumes_choice){.claim = view.waits[i].claim->object.key,
+                                        .volume = volume != NULL ? volume->object.name : NULL};
+        }
+        volumes_held_give(c, cp, on, choices, view.waits_len);
+    }
+    arena_deinit(&a);
 }

@@ -13,7 +13,7 @@
 #include "lib/base/arena.h"
 #include "lib/model/node.h"
 #include "lib/model/volume.h"
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 #include "scheduler/cache/volumes_attached.h"
 
 struct cluster;
@@ -87,3 +87,5 @@ bool volumes_view_choose(const struct volumes_view *v, const struct node *n, str
                          struct volumes_no *why);
 struct volumes_cache *volumes_view_cache_new(void);
 void volumes_view_cache_free(struct volumes_cache *cache);
+/* The pod is being assumed there: its claims that waited get what is chosen for them. */
+void volumes_view_promise(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);

@@ -224,7 +224,7 @@ void loans_lend(const struct pipeline *p, struct plan *plan, struct arena *a)
         struct plugin_ask ask = pipeline_ask(p, cp);
         struct cpuclaim more;
         cpuclaim_copy(&more, &cp->claim.cpus, a);
-        for (const struct plugin *const *plugin = pipeline_plugins; *plugin != NULL; plugin++)
+        for (const struct plugin *const *plugin = plugin_table; *plugin != NULL; plugin++)
             if ((*plugin)->lend != NULL)
                 (*plugin)->lend(&ask, cp->on, a, &more);
         cluster_claim_widen(plan->cluster, cp, &more);

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "scheduler/cycle/cycle.h"
+#include "scheduler/cycle/outcome.h"
 #include "scheduler/cycle/placing.h"
 
 enum { LOANS_PATIENCE = 2 }; /* so often CPUs are called back again before others are asked */

@@ -183,7 +183,7 @@ static bool fits(struct trial *t)
     if (t->plain)
         return fits_plainly(t);
     struct plugin_ask ask = pipeline_ask(t->ask, t->pod);
-    return pipeline_refusing(&ask, t->node, t->arena, NULL) == NULL;
+    return plugin_refusing(&ask, t->node, t->arena, NULL) == NULL;
 }
 
 /* ---- who may go ---- */

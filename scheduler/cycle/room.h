@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "scheduler/cycle/cycle.h"
+#include "scheduler/cycle/outcome.h"
 #include "scheduler/cycle/placing.h"
 
 /* After placing_run found no room: sets nominations, victims and awaits, and adds to the sentence. The cluster and the plan are as before when this returns. */

@@ -2,7 +2,7 @@
 /*
  * dump_kept - the part of a dump about gangs that wait for room or have lost members: how long they have waited, what is kept for them. Pure; part of dump.h.
  *
- * Members of "cosched", each only where there is something to say; who reads them back is replay_kept.h:
+ * Members of "cosched", each only where there is something to say; who reads them back is replay_load_kept.h:
  *
  *     "aging":[{"gang":"gang ns/x","since":TIME,"lapses":1}]           gangs that wait for room, or to which it was given in vain (reservation.h)
  *     "reserving":{"clock":TIME,"assumeMs":600000}                     what time it is for the next member, and how long pods run that do not say

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "scheduler/framework/domains.h"
-#include "scheduler/framework/pipeline.h"
+#include "scheduler/framework/plugin.h"
 
 void class_key_number(struct strbuf *out, int64_t value)
 {
@@ -29,7 +29,7 @@ void class_key_text(struct strbuf *out, const char *text)
 
 void class_key_print(struct cluster *c, const struct plugin_ask *ask, struct strbuf *out)
 {
-    for (const struct plugin *const *p = pipeline_plugins; *p != NULL; p++)
+    for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
         if ((*p)->key != NULL)
             (*p)->key(ask, out);
     domains_print_key(c, ask->pod, out);

@@ -6,7 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "scheduler/framework/class_key.h"
-#include "scheduler/framework/pipeline.h"
+#include "scheduler/framework/plugin.h"
 #include "scheduler/cache/virtual_use.h"
 
 struct classes *classes_new(void)
@@ -84,7 +84,7 @@ static void add_plugin(const struct plugin **list, const struct plugin *p)
 /* A plugin may filter by what is held and score by the Node alone: it is in both lists then. */
 static void choose_plugins(struct pod_class *k, const struct cluster_pod *cp)
 {
-    for (const struct plugin *const *at = pipeline_plugins; *at != NULL; at++) {
+    for (const struct plugin *const *at = plugin_table; *at != NULL; at++) {
         const struct plugin *p = *at;
         if (p->applies != NULL && !p->applies(cp))
             continue;
@@ -139,7 +139,7 @@ static struct pod_class *find_or_make(const struct pipeline *p, struct cluster_p
 {
     struct classes *cs = p->classes;
     struct cluster *c = p->cluster;
-    struct plugin_ask ask = pipeline_question(p, cp, NULL);
+    struct plugin_ask ask = plugin_question(p, cp, NULL);
     uint64_t version = version_of_text(&ask);
     if (cp->class_serial != 0 && cp->class_version == version &&
         (cp->seat.group == NULL || policies_is_as_seen(c, cp))) {
@@ -357,7 +357,7 @@ struct pod_class *classes_ask(const struct pipeline *p, struct cluster_pod *cp)
     if (index_refresh(c))
         table_set_stale(c->table);
     struct pod_class *k = find_or_make(p, cp);
-    struct plugin_ask ask = pipeline_question(p, cp, k);
+    struct plugin_ask ask = plugin_question(p, cp, k);
     if (k != cs->newest) {
         unlink_class(cs, k);
         link_newest(cs, k);

@@ -19,7 +19,6 @@
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
 #include "scheduler/framework/domains.h"
-#include "scheduler/framework/pipeline.h"
 #include "scheduler/framework/plugin.h"
 #include "scheduler/framework/reasons.h"
 #include "scheduler/framework/refusals.h"

@@ -21,36 +21,15 @@ void pipeline_deinit(struct pipeline *p)
     classes_free(p->classes);
 }
 
-struct plugin_ask pipeline_question(const struct pipeline *p, struct cluster_pod *pod,
-                                    const struct pod_class *class)
-{
-    return (struct plugin_ask){.cluster = p->cluster,
-                               .pod = pod,
-                               .class = class,
-                               .side = p->side,
-                               .packing =
-                                   p->packing == CLUSTER_AS_SET ? p->cluster->packing : p->packing};
-}
-
 struct plugin_ask pipeline_ask(const struct pipeline *p, struct cluster_pod *pod)
 {
-    return pipeline_question(p, pod, classes_ask(p, pod));
-}
-
-const struct plugin *pipeline_refusing(const struct plugin_ask *ask,
-                                       const struct cluster_node *node, struct arena *a,
-                                       struct reason *why)
-{
-    for (const struct plugin *const *p = pipeline_plugins; *p != NULL; p++)
-        if ((*p)->filter != NULL && !(*p)->filter(ask, node, a, why))
-            return *p;
-    return NULL;
+    return plugin_question(p, pod, classes_ask(p, pod));
 }
 
 int64_t pipeline_score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
     int64_t sum = 0;
-    for (const struct plugin *const *p = pipeline_plugins; *p != NULL; p++)
+    for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
         if ((*p)->score != NULL && ((*p)->applies == NULL || (*p)->applies(ask->pod)))
             sum += (*p)->score(ask, node) * (*p)->weight;
     return sum;
@@ -60,7 +39,7 @@ static void reserve(const struct plugin_ask *ask, const struct cluster_node *nod
                     struct claim *claim)
 {
     *claim = (struct claim){0};
-    for (const struct plugin *const *p = pipeline_plugins; *p != NULL; p++)
+    for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
         if ((*p)->reserve != NULL) {
             bool reserved = (*p)->reserve(ask, node, a, claim);
             assert(reserved); /* I3: filter said yes on this very state */
@@ -92,7 +71,7 @@ static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_
     for (uint32_t i = 0; i < t->len; i++) {
         struct cluster_node *node = t->rows[i].node;
         struct reason why = {0};
-        const struct plugin *no = pipeline_refusing(ask, node, a, &why);
+        const struct plugin *no = plugin_refusing(ask, node, a, &why);
         if (no != NULL) {
             reasons_add(&out->why, &why, node->name);
             out->wakes |= no->wakes;
@@ -139,12 +118,12 @@ void pipeline_choose(const struct pipeline *p, struct cluster_pod *pod, struct a
                      struct pipeline_choice *out)
 {
     struct pod_class *class = classes_ask(p, pod);
-    struct plugin_ask ask = pipeline_question(p, pod, class);
+    struct plugin_ask ask = plugin_question(p, pod, class);
     clear(out);
     out->node = classes_best(p->cluster, class);
     if (out->node == NULL) {
         refuse(p, &ask, class, a, out);
-    } else if (pipeline_refusing(&ask, out->node, a, NULL) == NULL) {
+    } else if (plugin_refusing(&ask, out->node, a, NULL) == NULL) {
         reserve(&ask, out->node, a, &out->claim);
     } else {
         classes_disown(p->classes, class);
@@ -157,7 +136,7 @@ bool pipeline_try(const struct pipeline *p, struct cluster_pod *pod, struct clus
 {
     struct plugin_ask ask = pipeline_ask(p, pod);
     clear(out);
-    if (node->node == NULL || pipeline_refusing(&ask, node, a, NULL) != NULL)
+    if (node->node == NULL || plugin_refusing(&ask, node, a, NULL) != NULL)
         return false;
     out->node = node;
     reserve(&ask, node, a, &out->claim);

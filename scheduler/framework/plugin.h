@@ -14,7 +14,7 @@
  *
  * Everything that a plugin reads of the pod it prints into the text that makes pods equal (key, class_key.h): what is missing there gives a pod the answers of
  * another one; what no plugin reads only makes classes that need not be. Raw labels are not in it: Jobs and StatefulSets give each pod a label of its own. A plugin
- * that reads more than cluster, node and pod calls cluster_touch or cluster_touch_all when that changes.
+ * that reads more than cluster, node and pod calls table_touch or table_set_stale when that changes.
  */
 #pragma once
 
@@ -29,6 +29,7 @@
 #include "scheduler/cache/table.h"
 #include "scheduler/framework/tree.h"
 
+struct classes;
 struct pod_class;
 
 enum { PLUGIN_SCORE_MAX = 100 };
@@ -75,3 +76,24 @@ struct plugin {
     void (*lend)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                  struct cpuclaim *c);
 };
+
+/* NULL-terminated, in the order of filtering: cheap and common refusals first. */
+extern const struct plugin *const plugin_table[];
+
+/*
+ * Whom to ask, and how. side and packing are part of the question: whoever wants to ask otherwise asks
+ * with a copy. One for each cluster, since pods remember their class: copies share the classes.
+ */
+struct pipeline {
+    struct cluster *cluster;
+    struct classes *classes;      /* what is remembered of earlier answers */
+    enum cluster_side side;       /* which nodes a pod may use that has real nodes first */
+    enum cluster_packing packing; /* which of the nodes with room is filled first, or AS_SET */
+};
+
+/* The question in the form in which plugins want it. class may be NULL: for key. */
+struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *pod,
+                                  const struct pod_class *class);
+/* The first plugin that refuses this node and why; NULL: it fits. why may be NULL. */
+const struct plugin *plugin_refusing(const struct plugin_ask *ask, const struct cluster_node *node,
+                                     struct arena *a, struct reason *why);

@@ -90,7 +90,7 @@ static const char *tally(const struct pipeline *p, struct cluster_pod *cp,
         struct reason no = {0};
         if (node->node == NULL || !policy_unit_has_node(u, &node->node->labels, node->is_virtual))
             continue;
-        if (pipeline_refusing(&ask, node, a, &no) == NULL)
+        if (plugin_refusing(&ask, node, a, &no) == NULL)
             return NULL;
         reasons_add(why, &no, node->name);
     }

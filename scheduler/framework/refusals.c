@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "scheduler/framework/pipeline.h"
+#include "scheduler/framework/plugin.h"
 
 void refusals_init(struct refusals *r)
 {
@@ -48,8 +48,7 @@ static bool ask_node(struct refusals *r, const struct plugin_ask *ask, uint32_t 
                      struct arena *a)
 {
     struct reason why = {0};
-    const struct plugin *no =
-        pipeline_refusing(ask, ask->cluster->table->rows[place].node, a, &why);
+    const struct plugin *no = plugin_refusing(ask, ask->cluster->table->rows[place].node, a, &why);
     int32_t row = no == NULL || why.detail != NULL ? -1 : row_of(r, &why, no->wakes);
     r->nodes[place] = (struct refusals_node){
         .free = why.free, .free_percent = why.free_percent, .card = why.card, .row = row};

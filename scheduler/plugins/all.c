@@ -5,7 +5,7 @@
 
 /* virtual first: nodes of a kind that the pod does not go to are out of the question, whatever else there is to say of them. Then volumes: what is wrong with a claim is wrong on every node, and is what
  * the user wants to know. */
-const struct plugin *const pipeline_plugins[] = {
+const struct plugin *const plugin_table[] = {
     &plugin_virtual,        &plugin_volumes,       &plugin_taints,
     &plugin_policy,         &plugin_policy_open,   &plugin_affinity,
     &plugin_compute,        &plugin_features,      &plugin_fit,

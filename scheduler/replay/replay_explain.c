@@ -86,7 +86,7 @@ static void ask_all(struct replay_explain *e, const struct pipeline *p, struct c
             continue;
         struct replay_explain_node row = {.name = arena_strdup(&e->arena, name),
                                           .chosen = cn == chosen};
-        const struct plugin *no = pipeline_refusing(&ask, cn, &e->arena, &why);
+        const struct plugin *no = plugin_refusing(&ask, cn, &e->arena, &why);
         if (no != NULL) {
             row.no = sentence(&why, row.name, &e->arena);
             row.plugin = no->name;

@@ -23,8 +23,8 @@
 #include "scheduler/dump/dump.h"
 #include "scheduler/dump/dump_demand.h"
 #include "scheduler/cache/nominations.h"
-#include "scheduler/replay/replay_head.h"
-#include "scheduler/replay/replay_kept.h"
+#include "scheduler/replay/replay_load_head.h"
+#include "scheduler/replay/replay_load_kept.h"
 #include "scheduler/cache/gangs.h"
 
 void replay_load_init(struct replay_load *l, struct cluster *c, const struct cluster_hooks *hooks)
@@ -472,15 +472,15 @@ static void read_kept(struct replay_load *l, const struct replay_load_kept *k)
     if (doc == NULL)
         return;
     read_demand(l, json_get(json_root(doc), "gpuDemand"), k->where);
-    replay_kept_read(l, json_root(doc), k->where);
+    replay_load_kept_read(l, json_root(doc), k->where);
 }
 
 static bool read_head(struct replay_load *l, json *list, const char *where)
 {
     json *own = json_get(list, "cosched");
-    if (!replay_head_read(l, own, where))
+    if (!replay_load_head_read(l, own, where))
         return false;
-    if (replay_kept_is_in(own) || json_get(own, "gpuDemand") != NULL)
+    if (replay_load_kept_is_in(own) || json_get(own, "gpuDemand") != NULL)
         put_by(l, own, where);
     return true;
 }

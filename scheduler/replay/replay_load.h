@@ -21,7 +21,7 @@ struct replay_load_assumed {
     const char *node;
 };
 
-/* A dump's "cosched" that has something of replay_kept.h; in the arena. */
+/* A dump's "cosched" that has something of replay_load_kept.h; in the arena. */
 struct replay_load_kept {
     const char *text, *where;
 };

@@ -220,7 +220,7 @@ static int64_t decide(struct bench *b, size_t n, bool by_scan)
 static bool fits(struct bench *b, struct cluster_pod *pod, const struct cluster_node *node)
 {
     struct plugin_ask ask = pipeline_ask(&b->pipeline, pod);
-    return pipeline_refusing(&ask, node, &b->arena, NULL) == NULL;
+    return plugin_refusing(&ask, node, &b->arena, NULL) == NULL;
 }
 
 /* How many have to go from this node; 0: it does not help, or nobody has to. All pods of the bench are equally unimportant. */

@@ -87,7 +87,7 @@ static inline const char *open_nodes(struct cluster_pod *cp)
     AUTO_STRBUF b = {0};
     struct plugin_ask ask = pipeline_ask(&pipeline, cp);
     for (uint32_t i = 0; i < c.table->len; i++)
-        if (pipeline_refusing(&ask, c.table->rows[i].node, &arena, NULL) == NULL)
+        if (plugin_refusing(&ask, c.table->rows[i].node, &arena, NULL) == NULL)
             strbuf_addf(&b, "%s%s", b.len > 0 ? " " : "", c.table->rows[i].node->name);
     return arena_strdup(&arena, strbuf_str(&b));
 }

@@ -230,7 +230,7 @@ void world_filter_means_reserve(struct world *w)
                          plugin_interpod.filter(&ask, cn, &w->arena, NULL),
                      "affinity of %s on %s", key, name);
             }
-            for (const struct plugin *const *p = pipeline_plugins; cn->node != NULL && *p; p++) {
+            for (const struct plugin *const *p = plugin_table; cn->node != NULL && *p; p++) {
                 struct reason why = {0};
                 struct claim claim = {0};
                 bool yes = (*p)->filter == NULL || (*p)->filter(&ask, cn, &w->arena, &why);

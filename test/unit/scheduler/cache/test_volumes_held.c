@@ -245,7 +245,7 @@ static void try_one(struct cluster_pod *cp)
         struct plugin_ask ask = pipeline_ask(&pipeline, cp);
         struct cluster_node *on = c.table->rows[i].node;
         uint64_t digest = cluster_digest(&c);
-        if (pipeline_refusing(&ask, on, &arena, NULL) != NULL)
+        if (plugin_refusing(&ask, on, &arena, NULL) != NULL)
             continue;
         (void)cluster_assume(&c, cp, on, &quick.claim);
         check_promises(cp, on);

@@ -2,6 +2,7 @@
 /*
  * A story in steps: who borrows, who needs it back, what is written and when the books follow.
  */
+#include "scheduler/cycle/cycle.h"
 #include "scheduler/cycle/loans.h"
 
 #include "lib/model/names.h"

@@ -274,7 +274,7 @@ static void make_world(void)
 static bool fits_now(struct cluster_pod *cp, const struct cluster_node *n)
 {
     struct plugin_ask ask = pipeline_ask(&pipeline, cp);
-    return pipeline_refusing(&ask, n, &arena, NULL) == NULL;
+    return plugin_refusing(&ask, n, &arena, NULL) == NULL;
 }
 
 /* Enough, and each of them is needed. */

@@ -2,7 +2,7 @@
 /*
  * What a dump says of gangs that wait and of room that is kept, read back: the same bytes again, and the same decisions.
  */
-#include "scheduler/replay/replay_kept.h"
+#include "scheduler/replay/replay_load_kept.h"
 
 #include "lib/model/names.h"
 #include "scheduler/dump/dump.h"

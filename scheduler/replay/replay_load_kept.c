@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/replay/replay_kept.h"
+#include "scheduler/replay/replay_load_kept.h"
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
@@ -8,7 +8,7 @@
 
 enum { NS_PER_MS = 1000000 };
 
-bool replay_kept_is_in(json *own)
+bool replay_load_kept_is_in(json *own)
 {
     return json_get(own, "aging") != NULL || json_get(own, "reservations") != NULL ||
            json_get(own, "slots") != NULL;
@@ -142,7 +142,7 @@ static void read_list(struct replay_load *l, json *own, const char *name, const 
     }
 }
 
-void replay_kept_read(struct replay_load *l, json *own, const char *where)
+void replay_load_kept_read(struct replay_load *l, json *own, const char *where)
 {
     struct reservations *all = l->cluster->reservations;
     json *reserving = json_get(own, "reserving");

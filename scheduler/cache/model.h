@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cluster_model - what the cluster is: its types, and how to find things in it. What happens to it is
+ * model - what the cluster is: its types, and how to find things in it. What happens to it is
  * in cluster.h; each part (objects, policies, reservations, ...) has a file of its own, which knows
  * this one and not the others. Pure.
  */
@@ -37,7 +37,9 @@ struct reservations;
 struct slots;
 struct table;
 struct topologies;
+struct volumes_cache;
 struct volumes_held;
+struct volumes_index;
 struct volumes_promises;
 struct gpu_prices;
 
@@ -291,6 +293,8 @@ struct cluster {
     struct objects *objects; /* namespaces, storage, budgets */
     struct policies *policies;
     struct volumes_held *volumes;
+    struct volumes_cache *volumes_cache; /* volumes_view.h */
+    struct volumes_index *volumes_index; /* volumes_attached.h */
     struct cpu_shapes cpu_shapes;
     /* What was found out about the nodes, and what has changed since: in no digest. */
     struct index *index;
@@ -314,8 +318,6 @@ struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
 /* The first by name of the node's pods that cannot be read, or NULL. */
 const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn);
 
-/* Something that plugins read about this node changed, other than by the functions above. cluster_touch_all: about any node. */
-void cluster_touch(struct cluster *c, struct cluster_node *cn);
 void cluster_touch_all(struct cluster *c);
 
 bool cluster_labels_equal(const struct labels *a, const struct labels *b);

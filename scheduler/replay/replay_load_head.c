@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/replay/replay_head.h"
+#include "scheduler/replay/replay_load_head.h"
 
 #include "lib/base/str.h"
 #include "lib/kube/decode_field.h"
@@ -19,7 +19,7 @@ static void read_burst(struct replay_load *l, json *own, const char *where)
         replay_load_refuse(l, where, &err);
 }
 
-bool replay_head_read(struct replay_load *l, json *own, const char *where)
+bool replay_load_head_read(struct replay_load *l, json *own, const char *where)
 {
     const char *name = json_get_str(own, "schedulerName");
     int64_t version = DUMP_VERSION;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/cache/cluster_model.h"
+#include "scheduler/cache/model.h"
 
 #include <string.h>
 
 #include "lib/base/str.h"
-#include "scheduler/cache/table.h"
 
 struct cluster_node *cluster_find_node(const struct cluster *c, const char *name)
 {
@@ -26,16 +25,6 @@ const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn)
             first = cp;
     }
     return first;
-}
-
-void cluster_touch(struct cluster *c, struct cluster_node *cn)
-{
-    table_touch(c->table, cn, true);
-}
-
-void cluster_touch_all(struct cluster *c)
-{
-    table_set_stale(c->table);
 }
 
 bool cluster_labels_equal(const struct labels *a, const struct labels *b)
