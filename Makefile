@@ -111,7 +111,7 @@ LIBS_all = -lcmocka -lm $(LIBS_base) $(LIBS_webhook) $(LIBS_device-plugin)
 # ---- what there is ------------------------------------------------------------------------------
 LAYERS   := kube model base
 PROGRAMS := scheduler webhook device-plugin kubectl
-MAINS    := $(wildcard $(PROGRAMS:%=%/main.c) scheduler/replay.c kubectl/kubectl-*.c test/local/main.c)
+MAINS    := $(wildcard $(PROGRAMS:%=%/main.c) scheduler/replay/main.c kubectl/kubectl-*.c test/local/main.c)
 PROTOS   := $(wildcard proto/*.proto)
 GEN_SRC  := $(PROTOS:proto/%.proto=$(GEN)/proto/%.pb-c.c)
 $(foreach l,$(LAYERS),$(eval SRC_$l := $$(wildcard lib/$l/*.c)))

@@ -10,12 +10,12 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/classes.h"
-#include "scheduler/cycle.h"
-#include "scheduler/gangs.h"
-#include "scheduler/loans.h"
-#include "scheduler/nominations.h"
-#include "scheduler/plan.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/cycle/cycle.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cycle/loans.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/cycle/plan.h"
 
 enum {
     DRIVE_RESULTS = 4096,
@@ -346,7 +346,7 @@ static void try_gang(struct drive *d, struct gang *g)
     plan_begin(&plan, &d->cluster);
     slots_lend(&d->cluster, g);
     policies_set_now(&d->cluster, clock_wall_ns());
-    cycle_run(&d->cluster, g, &plan, &d->arena, &r);
+    cycle_run(&d->pipeline, g, &plan, &d->arena, &r);
     slots_settle(&d->cluster, g);
     metrics_observe_us(&cycle_seconds, NULL, clock_mono_us() - began_us);
     metrics_inc(&attempts, verdict_name(r.verdict));
@@ -408,7 +408,7 @@ static void tick(void *arg)
     policing_look(d->policing);
     metrics_set(&pods_gauge, NULL, (int64_t)map_count(&d->cluster.pods));
     metrics_set(&nodes_gauge, NULL, (int64_t)map_count(&d->cluster.nodes));
-    metrics_set(&disagreed, NULL, (int64_t)d->cluster.classes->disagreed);
+    metrics_set(&disagreed, NULL, (int64_t)d->pipeline.classes->disagreed);
     metrics_set(&queue_gauge, "active", (int64_t)queue_len(&d->queue, GANG_ACTIVE));
     metrics_set(&queue_gauge, "backoff", (int64_t)queue_len(&d->queue, GANG_BACKOFF));
     metrics_set(&queue_gauge, "parked", (int64_t)queue_len(&d->queue, GANG_PARKED));
@@ -493,9 +493,10 @@ int drive_init(struct drive *d, struct loop *loop, const char *scheduler_name, s
 {
     *d = (struct drive){.loop = loop};
     cluster_init(&d->cluster, scheduler_name);
-    d->cluster.slots.kept = true; /* podgroups.c ends them */
+    pipeline_init(&d->pipeline, &d->cluster);
+    d->cluster.slots->kept = true; /* podgroups.c ends them */
     queue_init(&d->queue);
-    reserving_init(&d->reserving, loop, &d->cluster, &d->queue, poked, d);
+    reserving_init(&d->reserving, loop, &d->pipeline, &d->queue, poked, d);
     arena_init(&d->arena, 64 * 1024);
     struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge, &nodes_gauge,
                             &queue_gauge, &preemptions,   &disagreed,   &recalls};
@@ -564,8 +565,8 @@ void drive_start(struct drive *d, struct binder *b, struct status *s, struct evi
                                                             .evict_stale = d->options.evict_stale,
                                                             .changed = poke,
                                                             .arg = d});
-    d->policing = policing_new(
-        &(struct policing_config){.loop = d->loop, .cluster = &d->cluster, .status = s});
+    d->policing = policing_new(&(struct policing_config){
+        .loop = d->loop, .cluster = &d->cluster, .pipeline = &d->pipeline, .status = s});
     d->running = true;
     finish_what_was_begun(d);
     drive_poke(d);
@@ -595,6 +596,7 @@ void drive_deinit(struct drive *d)
     bursts_free(d->bursts);
     reserving_deinit(&d->reserving);
     queue_deinit(&d->queue);
+    pipeline_deinit(&d->pipeline);
     cluster_deinit(&d->cluster);
     arena_deinit(&d->arena);
 }

@@ -10,17 +10,17 @@
 
 #include "lib/base/arena.h"
 #include "lib/base/loop.h"
-#include "scheduler/binder.h"
-#include "scheduler/bursts.h"
-#include "scheduler/cluster.h"
-#include "scheduler/evictor.h"
-#include "scheduler/podgroups.h"
-#include "scheduler/queue.h"
-#include "scheduler/rehearsal.h"
-#include "scheduler/policing.h"
+#include "scheduler/binding/binder.h"
+#include "scheduler/binding/bursts.h"
+#include "scheduler/cache/cluster.h"
+#include "scheduler/binding/evictor.h"
+#include "scheduler/binding/podgroups.h"
+#include "scheduler/queue/queue.h"
+#include "scheduler/binding/rehearsal.h"
+#include "scheduler/binding/policing.h"
 #include "scheduler/reserving.h"
-#include "scheduler/status.h"
-#include "scheduler/volumes.h"
+#include "scheduler/binding/status.h"
+#include "scheduler/binding/volumes.h"
 
 struct drive_options {
     bool evict_stale; /* gangs that have fallen apart are sent away altogether */
@@ -30,6 +30,7 @@ struct drive {
     struct drive_options options; /* set before drive_start */
     struct loop *loop;
     struct cluster cluster;
+    struct pipeline pipeline; /* on the cluster */
     struct queue queue;
     struct reserving reserving; /* room kept for gangs that have waited long */
     struct arena arena;         /* one cycle's */

@@ -9,7 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "scheduler/dump.h"
+#include "scheduler/dump/dump.h"
 
 enum { ASKS = 4, POD_BYTES = 1024, NODE_BYTES = 2048 };
 

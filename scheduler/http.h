@@ -16,7 +16,7 @@
 #include "lib/base/error.h"
 #include "lib/base/httpd.h"
 #include "lib/base/loop.h"
-#include "scheduler/cluster.h"
+#include "scheduler/cache/cluster.h"
 
 enum {
     HTTP_TEXT_MAX = 256 * 1024 * 1024,

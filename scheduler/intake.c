@@ -17,8 +17,9 @@
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
-#include "scheduler/policies.h"
-#include "scheduler/rejections.h"
+#include "scheduler/cache/policies.h"
+#include "scheduler/cache/rejections.h"
+#include "scheduler/cache/gangs.h"
 
 enum { INTAKE_MAILBOX = 4096 };
 
@@ -174,12 +175,12 @@ static uint32_t put_group(const struct change *ch, void *object)
 {
     /* By where it was read: a list need not repeat the apiVersion in each item. */
     ((struct pod_group *)object)->api = group_api(ch);
-    return cluster_put_pod_group(ch->in->cluster, object, ch->hooks);
+    return gangs_put_group(ch->in->cluster, object, ch->hooks);
 }
 
 static uint32_t drop_group(const struct change *ch, struct name name)
 {
-    return cluster_remove_pod_group(ch->in->cluster, name.key, group_api(ch), ch->hooks);
+    return gangs_remove_group(ch->in->cluster, name.key, group_api(ch), ch->hooks);
 }
 
 static uint32_t put_policy(const struct change *ch, void *object)
@@ -340,17 +341,17 @@ static const struct row {
 
 static const struct map *all_objects(const struct change *ch)
 {
-    return &ch->in->cluster->objects.by_key[rows[ch->kind].store];
+    return &ch->in->cluster->objects->by_key[rows[ch->kind].store];
 }
 
 static uint32_t put_object(const struct change *ch, void *object)
 {
-    return objects_put(&ch->in->cluster->objects, rows[ch->kind].store, object);
+    return objects_put(ch->in->cluster->objects, rows[ch->kind].store, object);
 }
 
 static uint32_t drop_object(const struct change *ch, struct name name)
 {
-    return objects_remove(&ch->in->cluster->objects, rows[ch->kind].store, name.key, name.uid);
+    return objects_remove(ch->in->cluster->objects, rows[ch->kind].store, name.key, name.uid);
 }
 
 /* ---- letters -------------------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 
 #include "lib/base/loop.h"
 #include "lib/kube/reflector.h"
-#include "scheduler/cluster.h"
-#include "scheduler/queue.h"
+#include "scheduler/cache/cluster.h"
+#include "scheduler/queue/queue.h"
 
 enum intake_kind {
     INTAKE_NODES,

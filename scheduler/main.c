@@ -26,11 +26,11 @@
 #include "lib/kube/http.h"
 #include "lib/kube/lease.h"
 #include "lib/model/names.h"
-#include "scheduler/binder.h"
+#include "scheduler/binding/binder.h"
 #include "scheduler/drive.h"
 #include "scheduler/http.h"
 #include "scheduler/intake.h"
-#include "scheduler/status.h"
+#include "scheduler/binding/status.h"
 
 /* SIGTERM ends us within 2 s whatever the API server does: binds, then status, then 1 s at most for the lease. */
 enum { EXIT_USAGE = 2, DRAIN_MS = 600, DRAIN_STEP_MS = 10, STATUS_DRAIN_MS = 100 };

@@ -5,7 +5,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
-#include "scheduler/reservation.h"
+#include "scheduler/cycle/reservation.h"
 
 /* Looks are not taken more often than this, whatever there is to be looked at: each may take as long as a cycle of a large gang. */
 enum { PAUSE_MS = 1000, MS_PER_S = 1000, NS_PER_MS = 1000000 };
@@ -83,11 +83,11 @@ static void note(const struct reserving *r, const struct reservation_news *news)
 {
     for (uint32_t i = 0; i < news->lapsed; i++)
         metrics_inc(&results, "lapsed");
-    metrics_set(&kept, NULL, (int64_t)r->cluster->reservations.items.len);
+    metrics_set(&kept, NULL, (int64_t)r->cluster->reservations->items.len);
     if (news->looked == NULL)
         return;
     metrics_inc(&results, news->made ? "made" : "refused");
-    const struct reservation *made = reservation_of(r->cluster, news->looked);
+    const struct reservation *made = news->looked->kept;
     if (made != NULL)
         log_info("keeping room", kv("for", made->what), kv("nodes", map_count(&made->nodes)),
                  kv("starts in s", (made->start_ms - made->made_ms) / MS_PER_S));
@@ -96,7 +96,7 @@ static void note(const struct reserving *r, const struct reservation_news *news)
 /* Its members are to be told, and those of the gangs that it goes with. */
 static void tell(const struct reserving *r, struct gang *looked)
 {
-    const struct reservation *made = reservation_of(r->cluster, looked);
+    const struct reservation *made = looked->kept;
     queue_touch(r->queue, looked, loop_now_ms(r->loop));
     for (size_t i = 0; made != NULL && i < made->gangs.len; i++)
         queue_touch(r->queue, made->gangs.items[i], loop_now_ms(r->loop));
@@ -107,7 +107,7 @@ static void look(void *arg)
     struct reserving *r = arg;
     int64_t began_us = clock_mono_us();
     arena_reset(&r->arena);
-    struct reservation_news news = reservation_look(r->cluster, wall_ms(), &r->arena);
+    struct reservation_news news = reservation_look(r->pipeline, wall_ms(), &r->arena);
     note(r, &news);
     if (news.looked != NULL) {
         metrics_observe_us(&look_seconds, NULL, clock_mono_us() - began_us);
@@ -118,10 +118,15 @@ static void look(void *arg)
     set_timer(r, PAUSE_MS);
 }
 
-void reserving_init(struct reserving *r, struct loop *loop, struct cluster *c, struct queue *q,
-                    void (*changed)(void *arg), void *arg)
+void reserving_init(struct reserving *r, struct loop *loop, const struct pipeline *p,
+                    struct queue *q, void (*changed)(void *arg), void *arg)
 {
-    *r = (struct reserving){.loop = loop, .cluster = c, .queue = q, .changed = changed, .arg = arg};
+    *r = (struct reserving){.loop = loop,
+                            .pipeline = p,
+                            .cluster = p->cluster,
+                            .queue = q,
+                            .changed = changed,
+                            .arg = arg};
     arena_init(&r->arena, 64 * 1024);
     metrics_register(&kept);
     metrics_register(&results);
@@ -130,7 +135,7 @@ void reserving_init(struct reserving *r, struct loop *loop, struct cluster *c, s
 
 void reserving_configure(struct reserving *r, const struct reserving_options *o)
 {
-    r->cluster->reservations.options =
+    r->cluster->reservations->options =
         (struct reservation_options){.after_ms = o->after_s * MS_PER_S,
                                      .for_ms = o->for_s * MS_PER_S,
                                      .assume_ms = o->assume_s * MS_PER_S};
@@ -139,13 +144,13 @@ void reserving_configure(struct reserving *r, const struct reserving_options *o)
 void reserving_follow(struct reserving *r, struct gang *g, struct cycle_result *result,
                       struct arena *a)
 {
-    bool had = reservation_of(r->cluster, g) != NULL;
+    bool had = g->kept != NULL;
     uint32_t events = reservation_follow(r->cluster, g, result, wall_ms());
-    if (had && reservation_of(r->cluster, g) == NULL) {
+    if (had && g->kept == NULL) {
         metrics_inc(&results, result->verdict == CYCLE_PLACED || result->verdict == CYCLE_PARTLY
                                   ? "used"
                                   : "ended");
-        metrics_set(&kept, NULL, (int64_t)r->cluster->reservations.items.len);
+        metrics_set(&kept, NULL, (int64_t)r->cluster->reservations->items.len);
     }
     const char *words = reservation_words(r->cluster, g, a);
     if (words != NULL && result->sentence != NULL) {

@@ -10,9 +10,9 @@
 #include "lib/base/arena.h"
 #include "lib/base/loop.h"
 #include "lib/base/options.h"
-#include "scheduler/cluster.h"
-#include "scheduler/cycle.h"
-#include "scheduler/queue.h"
+#include "scheduler/cache/cluster.h"
+#include "scheduler/cycle/cycle.h"
+#include "scheduler/queue/queue.h"
 
 struct reserving_options {
     int64_t after_s, for_s, assume_s; /* reservation.h */
@@ -21,6 +21,7 @@ extern const struct option_row reserving_option_rows[];
 
 struct reserving {
     struct loop *loop;
+    const struct pipeline *pipeline;
     struct cluster *cluster;
     struct queue *queue;
     struct arena arena; /* one look's */
@@ -30,8 +31,8 @@ struct reserving {
 };
 
 /* Nothing is kept before reserving_configure. */
-void reserving_init(struct reserving *r, struct loop *loop, struct cluster *c, struct queue *q,
-                    void (*changed)(void *arg), void *arg);
+void reserving_init(struct reserving *r, struct loop *loop, const struct pipeline *p,
+                    struct queue *q, void (*changed)(void *arg), void *arg);
 void reserving_configure(struct reserving *r, const struct reserving_options *o);
 /* After a cycle of the gang. The sentence is added to, in a, where room is kept for the gang or cannot be. */
 void reserving_follow(struct reserving *r, struct gang *g, struct cycle_result *result,

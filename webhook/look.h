@@ -15,7 +15,7 @@
 #include "lib/base/error.h"
 #include "lib/base/json.h"
 #include "lib/model/selector.h"
-#include "webhook/rules.h"
+#include "webhook/ruling.h"
 
 enum look_gpu { LOOK_MEM, LOOK_CORE, LOOK_GPU, LOOK_NVIDIA, LOOK_GPUS };
 extern const char *const look_gpu_names[LOOK_GPUS]; /* resource names */

@@ -84,7 +84,3 @@ int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_s
 /* The same request for a poster to send: what is added to path (without a query) and body. */
 int kube_bind_compose(const struct kube_binding *b, struct strbuf *path, struct strbuf *body,
                       struct error *err);
-
-/* Fills err from a status and the Status object in the reply's body (reason, message, details.retryAfterSeconds). Returns -1. */
-int kube_api_status_error(struct error *err, int status, const char *body, size_t n,
-                          int64_t retry_after_ms);

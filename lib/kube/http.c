@@ -22,9 +22,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/gather.h"
+#include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "lib/kube/api.h"
 #include "lib/kube/transport.h"
 
 enum {
@@ -62,6 +62,58 @@ struct transfer {
     bool repeated;
     bool late;
 };
+
+static enum error_code code_of(int status, const char *reason)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return ERROR_DENIED;
+    case 404:
+        return ERROR_NOT_FOUND;
+    case 409:
+        return ERROR_CONFLICT;
+    case 410:
+        return ERROR_GONE;
+    case 413:
+        return ERROR_TOO_LARGE;
+    case 429:
+        return ERROR_THROTTLED;
+    case 408:
+    case 504:
+        return ERROR_TIMEOUT;
+    default:
+        break;
+    }
+    if (str_eq(reason, "Expired") || str_eq(reason, "Gone"))
+        return ERROR_GONE;
+    if (str_eq(reason, "Timeout") || str_eq(reason, "ServerTimeout"))
+        return ERROR_TIMEOUT;
+    return status >= 400 && status < 500 ? ERROR_INVALID : ERROR_UNAVAILABLE;
+}
+
+int kube_http_status_error(struct error *err, int status, const char *body, size_t n,
+                           int64_t retry_after_ms)
+{
+    AUTO_JSON *doc = NULL;
+    struct error not_json;
+    json *root = n > 0 && json_parse(&doc, body, n, &not_json) == 0 ? json_root(doc) : NULL;
+    const char *reason = json_get_str(root, "reason"), *message = json_get_str(root, "message");
+    int64_t details_s;
+    if (json_get_int(json_get(root, "details"), "retryAfterSeconds", &details_s) && details_s > 0 &&
+        retry_after_ms <= 0)
+        retry_after_ms = num_min(details_s, 3600) * 1000;
+    if (reason || message)
+        error_set(err, code_of(status, reason), "%d %s: %s", status, str_or_empty(reason),
+                  str_or_empty(message));
+    else
+        error_set(err, code_of(status, NULL), "HTTP status %d", status);
+    if (err) {
+        err->http_status = status;
+        err->retry_after_ms = num_max(retry_after_ms, 0);
+    }
+    return -1;
+}
 
 void kube_http_global_init(void)
 {
@@ -338,7 +390,7 @@ static int status_error(struct kube_http *h, long status, const struct strbuf *b
     curl_off_t after = 0;
     curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after);
     int64_t after_ms = num_min(num_max((int64_t)after, 0), RETRY_AFTER_MAX_S) * 1000;
-    return kube_api_status_error(err, (int)status, strbuf_str(body), body->len, after_ms);
+    return kube_http_status_error(err, (int)status, strbuf_str(body), body->len, after_ms);
 }
 
 static int conclude(struct kube_http *h, struct transfer *t, enum outcome outcome, CURLcode result,

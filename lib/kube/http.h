@@ -44,7 +44,7 @@ struct kube_request {
 };
 
 /* The reply is appended to body. 0: an HTTP status below 400 (in *status). -1: ERROR_TIMEOUT/UNAVAILABLE (never_sent tells whether the request
- * cannot have reached the server), ERROR_TOO_LARGE, ERROR_CANCELLED, or an HTTP error status turned into an error code by kube_api_status_error, its
+ * cannot have reached the server), ERROR_TOO_LARGE, ERROR_CANCELLED, or an HTTP error status turned into an error code by kube_http_status_error, its
  * body in `body`. A redirect is an error (ERROR_UNSUPPORTED). status and never_sent may be NULL. A connection that could not be made, in time or at
  * all, is ERROR_UNAVAILABLE; ERROR_TIMEOUT means that the request may have been done, unless not_after_ms had passed (never_sent). */
 int kube_http_do(struct kube_http *h, const struct kube_request *r, struct strbuf *body,
@@ -57,3 +57,7 @@ int kube_http_stream(struct kube_http *h, const struct kube_request *r, kube_htt
 
 /* Appends s with everything but unreserved characters as %XX. */
 void kube_http_escape(struct strbuf *out, const char *s);
+
+/* Fills err from a status and the Status object in the reply's body (reason, message, details.retryAfterSeconds). Returns -1. */
+int kube_http_status_error(struct error *err, int status, const char *body, size_t n,
+                           int64_t retry_after_ms);

@@ -271,8 +271,8 @@ static void answered(struct poster *p, struct link *l)
         (void)error_set(&err, ERROR_UNSUPPORTED, "the server answered %d, a redirect: not followed",
                         r->status);
     else
-        (void)kube_api_status_error(&err, r->status, strbuf_str(&r->body), r->body.len,
-                                    r->retry_after_s * 1000);
+        (void)kube_http_status_error(&err, r->status, strbuf_str(&r->body), r->body.len,
+                                     r->retry_after_s * 1000);
     (void)error_wrap(&err, "POST %s", strbuf_str(&l->path));
     report_failure(p, job, &err, false, l);
 }

@@ -372,8 +372,8 @@ static int on_error_event(json *status, struct error *err)
     (void)json_get_int(status, "code", &code);
     json_writer_init(&w, &text);
     json_put_value(&w, status);
-    return kube_api_status_error(err, code >= 400 && code < 600 ? (int)code : 500,
-                                 strbuf_str(&text), text.len, 0);
+    return kube_http_status_error(err, code >= 400 && code < 600 ? (int)code : 500,
+                                  strbuf_str(&text), text.len, 0);
 }
 
 static int on_line(void *arg, char *line, size_t n, struct error *err)

@@ -99,7 +99,7 @@
 #define NAME_LABEL_ECI "alibabacloud.com/eci"
 #define NAME_GROUP_POLICY "scheduling.alibabacloud.com"
 #define NAME_KIND_POLICY "ResourcePolicy"
-/* A result: in which unit of which policy the pod was placed; see scheduler/policies.h. */
+/* A result: in which unit of which policy the pod was placed; see scheduler/cache/policies.h. */
 #define NAME_ANN_UNIT "cosched.io/resource-unit"
 #define NAME_ANN_DELETION_COST "controller.kubernetes.io/pod-deletion-cost"
 /* A result: the deletion cost that we wrote. Another value is a user's, and stays. */

@@ -225,3 +225,12 @@ unsigned pod_feature_of(const char *name)
             return 1U << i;
     return 0;
 }
+
+bool pod_may_use_node(const struct pod *p, const struct labels *labels, const char *name)
+{
+    for (size_t i = 0; i < p->node_selector.len; i++)
+        if (!str_eq(labels_get(labels, p->node_selector.items[i].key),
+                    p->node_selector.items[i].value))
+            return false;
+    return !p->has_required_affinity || node_selector_matches(&p->required_affinity, labels, name);
+}

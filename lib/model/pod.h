@@ -180,6 +180,8 @@ bool pod_asks_for(const struct pod *p, const char *resource);
 bool pod_annotation_is_read(const char *key);
 /* A static pod as the API server shows it: its kubelet runs it whatever anybody says. */
 bool pod_is_mirror(const struct pod *p);
+/* nodeSelector and required node affinity. */
+bool pod_may_use_node(const struct pod *p, const struct labels *labels, const char *name);
 /* The uid under which the kubelet runs the pod that this one shows: a hash of its file. NULL: it is no mirror. */
 const char *pod_mirrored_uid(const struct pod *p);
 /* "RestartAllContainersOnContainerExits"... of one POD_FEATURE_* bit; NULL for any other number. */

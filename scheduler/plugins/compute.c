@@ -3,13 +3,13 @@
  * compute - the compute class and the GPU series that a pod asks for by label. A node that carries the same label with another value does not take it; a node without
  * the label does, since only some nodes of a cluster are of a class.
  */
-#include "scheduler/plugins/compute.h"
-
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/plugin.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/framework/class_key.h"
 
-const char *const compute_labels[] = {NAME_LABEL_COMPUTE_CLASS, NAME_LABEL_GPU_MODEL_SERIES, NULL};
+static const char *const compute_labels[] = {NAME_LABEL_COMPUTE_CLASS, NAME_LABEL_GPU_MODEL_SERIES,
+                                             NULL};
 
 static const char *value_of(const struct labels *l, const char *key)
 {
@@ -41,7 +41,16 @@ static bool applies(const struct cluster_pod *pod)
     return false;
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    for (const char *const *label = compute_labels; *label != NULL; label++) {
+        strbuf_addc(out, 'C');
+        class_key_text(out, labels_get(&ask->pod->pod->labels, *label));
+    }
+}
+
 const struct plugin plugin_compute = {.name = "compute",
+                                      .key = key,
                                       .wakes = EVENT_NODE_LABELS,
                                       .depends = PLUGIN_NODE,
                                       .applies = applies,

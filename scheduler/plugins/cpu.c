@@ -5,11 +5,12 @@
  * was chosen, and otherwise keep the cards that fit the cluster best.
  */
 #include "lib/base/str.h"
-#include "scheduler/cpu_book.h"
-#include "scheduler/gangs.h"
-#include "scheduler/nominations.h"
-#include "scheduler/peers.h"
-#include "scheduler/plugin.h"
+#include "scheduler/accounts/cpu_book.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/cache/peers.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/framework/class_key.h"
 
 /* What is left for the pod when those that wait here before it have got their CPUs: the node's book itself, or one in *room. */
 static const struct cpu_book *book_for(const struct plugin_ask *ask,
@@ -196,8 +197,8 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
     return true;
 }
 
-void plugin_cpu_lend(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
-                     struct cpuclaim *c)
+static void lend(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                 struct cpuclaim *c)
 {
     struct cpu_book room;
     cpu_book_lend(book_for(ask, node, a, &room), ask->pod->pod, ask->pod->cpu, a, c);
@@ -208,7 +209,22 @@ static bool applies(const struct cluster_pod *pod)
     return pod->cpu != NULL;
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct cpu_request *r = ask->pod->cpu;
+    if (r == NULL)
+        return;
+    strbuf_addc(out, 'U');
+    class_key_number(out, r->cpus);
+    class_key_number(out, r->numa);
+    class_key_number(out, r->apart);
+    class_key_number(out, r->insists);
+    class_key_number(out, r->burst);
+    class_key_number(out, r->shared);
+}
+
 const struct plugin plugin_cpu = {.name = "cpu",
+                                  .key = key,
                                   .wakes = EVENT_NODE_CPU | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,
                                   .score_depends = PLUGIN_HELD,
@@ -216,4 +232,5 @@ const struct plugin plugin_cpu = {.name = "cpu",
                                   .filter = filter,
                                   .score = score,
                                   .weight = 4,
-                                  .reserve = reserve};
+                                  .reserve = reserve,
+                                  .lend = lend};

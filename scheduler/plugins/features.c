@@ -2,7 +2,8 @@
 /*
  * features - what a pod needs its node to declare (status.declaredFeatures). The kubelet of a node that does not would reject the pod.
  */
-#include "scheduler/plugin.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/framework/class_key.h"
 
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
@@ -19,7 +20,14 @@ static bool applies(const struct cluster_pod *pod)
     return pod->pod->features != 0;
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    strbuf_addc(out, 'F');
+    class_key_number(out, ask->pod->pod->features);
+}
+
 const struct plugin plugin_features = {.name = "features",
+                                       .key = key,
                                        .wakes = EVENT_NODE_FEATURES,
                                        .depends = PLUGIN_NODE,
                                        .applies = applies,

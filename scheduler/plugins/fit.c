@@ -4,7 +4,7 @@
  * is a "no" even where the kubelet would start the pod without it; where a DeviceClass offers it (dynamic resource allocation) the user is told that we do not serve that. A node with a
  * pod whose size nobody knows has no room. Room that is kept for a gang is none for others.
  *
- * Score: half of it how full the node would be (emptiest first, or fullest first: cluster.packing), half how evenly its CPU and its memory would be used.
+ * Score: half of it how full the node would be (emptiest first, or fullest first: plugin_ask.packing), half how evenly its CPU and its memory would be used.
  * A node whose kubelet has just sent such a pod back is the last resort.
  * Pod places count a little, so that pods that ask for nothing do not all go to one node. Evenness works against packing pods that ask for one resource only, so the
  * two orders in which a gang is tried that does not fit (CLUSTER_TIGHTEST_FIRST, CLUSTER_LOOSEST_FIRST) know nothing of it.
@@ -13,10 +13,11 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/nominations.h"
-#include "scheduler/plugin.h"
-#include "scheduler/rejections.h"
-#include "scheduler/reservation_room.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/cache/rejections.h"
+#include "scheduler/plugins/reservation_room.h"
+#include "scheduler/framework/class_key.h"
 
 enum { LAST_RESORT = -1000000 /* more than all plugins' scores together, far from overflow */ };
 
@@ -41,7 +42,7 @@ static bool not_offered(const struct plugin_ask *ask, const char *name, struct a
                         struct reason *why)
 {
     const struct device_class *class =
-        why != NULL ? objects_find_offer(&ask->cluster->objects, name) : NULL;
+        why != NULL ? objects_find_offer(ask->cluster->objects, name) : NULL;
     if (class == NULL)
         return refuse(why, REASON_NOT_OFFERED, name, NULL);
     return refuse(why, REASON_DEVICE_CLASS,
@@ -155,22 +156,22 @@ static int32_t score_row(const struct plugin_ask *ask, const struct table_row *r
     const struct amounts *want = &ask->pod->request;
     int32_t cpu = share_left(want->cpu_milli, row->cpu_milli, row->free_cpu_milli);
     int32_t memory = share_left(want->memory_bytes, row->memory_bytes, row->free_memory_bytes);
-    if (ask->cluster->packing == CLUSTER_TIGHTEST_FIRST)
+    if (ask->packing == CLUSTER_TIGHTEST_FIRST)
         return PLUGIN_SCORE_MAX - least_left(want, row, cpu, memory);
-    if (ask->cluster->packing == CLUSTER_LOOSEST_FIRST)
+    if (ask->packing == CLUSTER_LOOSEST_FIRST)
         return least_left(want, row, cpu, memory);
     if (ask->pod->gpu.any || ask->pod->cpu != NULL)
         return 0;
     int32_t pods = share_left(1, row->pods, row->free_pods);
     int32_t left = (2 * cpu + 2 * memory + pods) / 5;
     int32_t even = PLUGIN_SCORE_MAX - (cpu > memory ? cpu - memory : memory - cpu);
-    bool pack = ask->cluster->packing == CLUSTER_FULLEST_FIRST;
+    bool pack = ask->packing == CLUSTER_FULLEST_FIRST;
     return ((pack ? PLUGIN_SCORE_MAX - left : left) + even) / 2;
 }
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    return score_row(ask, &ask->cluster->table.rows[node->place]);
+    return score_row(ask, &ask->cluster->table->rows[node->place]);
 }
 
 static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
@@ -188,10 +189,46 @@ static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
 /* Which classes of devices there are changes the words only. */
 static uint64_t version(const struct cluster *c)
 {
-    return c->objects.generation[OBJECTS_DEVICE_CLASSES];
+    return c->objects->generation[OBJECTS_DEVICE_CLASSES];
+}
+
+static void key_of_request(struct strbuf *out, const struct amounts *r)
+{
+    strbuf_addc(out, 'R');
+    class_key_number(out, r->cpu_milli);
+    class_key_number(out, r->memory_bytes);
+    class_key_number(out, r->ephemeral_bytes);
+    for (uint32_t i = 0; i < r->extra_len; i++) {
+        if (r->extra[i].value == 0)
+            continue;
+        strbuf_addc(out, 'x');
+        class_key_text(out, r->extra[i].name);
+        class_key_number(out, r->extra[i].value);
+    }
+}
+
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct cluster_pod *cp = ask->pod;
+    key_of_request(out, &cp->request);
+    strbuf_addc(out, 'Y');
+    class_key_number(out, cp->pod->priority);
+    class_key_number(out, ask->packing);
+    if (cp->nominated != NULL)
+        class_key_text(out, cp->gang != NULL ? cp->gang->key : cp->pod->key);
+    if (cp->pod->active_deadline_s > 0) {
+        strbuf_addc(out, 'D');
+        class_key_number(out, cp->pod->active_deadline_s);
+    }
+    if (cp->gang != NULL && cp->gang->kept != NULL) {
+        strbuf_addc(out, 'K'); /* what is kept for them is not kept from them */
+        class_key_text(out, cp->gang->kept->gang->key);
+    }
 }
 
 const struct plugin plugin_fit = {.name = "fit",
+                                  .amounts_only = true,
+                                  .key = key,
                                   .wakes = EVENT_NODE_ROOM | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,
                                   .score_depends = PLUGIN_HELD,

@@ -3,8 +3,8 @@
  * fragmentation - cards need CPU: a pod that asks for none of our resources costs what it strands of the node's idle cards, and one that asks for whole cards by nvidia.com/gpu also
  * what their model is worth to others (gpu_prices.h). It only scores. Pods that ask for our resources are gpu's.
  */
-#include "scheduler/gpu_prices.h"
-#include "scheduler/plugin.h"
+#include "scheduler/cache/gpu_prices.h"
+#include "scheduler/plugins/all.h"
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {

@@ -3,10 +3,11 @@
  * gpu - shared and whole cards of one node. The ledger chooses; filter and reserve ask it the same question, so they cannot disagree. The score is what the place costs
  * (gpu_prices.h): about nodes that are filled first or last fit has no say for these pods.
  */
-#include "scheduler/gpu_prices.h"
-#include "scheduler/nominations.h"
-#include "scheduler/peers.h"
-#include "scheduler/plugin.h"
+#include "scheduler/cache/gpu_prices.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/cache/peers.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/framework/class_key.h"
 
 /* What is left for the pod when those that wait here before it have got their cards: the node's ledger itself, or one in *room. */
 static const struct ledger *ledger_for(const struct plugin_ask *ask,
@@ -118,7 +119,25 @@ static bool applies(const struct cluster_pod *pod)
     return pod->gpu.any;
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct ledger_request *r = &ask->pod->gpu;
+    if (!r->any)
+        return;
+    strbuf_addc(out, 'G');
+    class_key_number(out, r->hold_gib);
+    class_key_number(out, r->hold_percent);
+    class_key_number(out, r->whole_cards);
+    class_key_number(out, r->spread_over);
+    class_key_number(out, r->one_card);
+    for (size_t i = 0; r->shared && i < r->pod->containers_len; i++) {
+        class_key_number(out, ledger_request_gib(&r->pod->containers[i]));
+        class_key_number(out, ledger_request_percent(&r->pod->containers[i]));
+    }
+}
+
 const struct plugin plugin_gpu = {.name = "gpu",
+                                  .key = key,
                                   .wakes = EVENT_NODE_GPU | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,
                                   .score_depends = PLUGIN_HELD,

@@ -4,7 +4,8 @@
  * each image, the range that kube-scheduler uses; but of this node alone: how many others have the image changes nothing.
  */
 #include "lib/base/num.h"
-#include "scheduler/plugin.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/framework/class_key.h"
 
 enum { WORTH_MIB = 23, ENOUGH_MIB = 1000, NAMES_MAX = 64 };
 
@@ -32,5 +33,22 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return PLUGIN_SCORE_MAX * (sum - WORTH_MIB) / (most - WORTH_MIB);
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct pod *p = ask->pod->pod;
+    for (size_t i = 0; i < p->containers_len; i++) {
+        strbuf_addc(out, 'I');
+        class_key_text(out, p->containers[i].image);
+    }
+    for (size_t i = 0; i < p->init_containers_len; i++) {
+        strbuf_addc(out, 'I');
+        class_key_text(out, p->init_containers[i].image);
+    }
+    for (size_t i = 0; i < p->image_volumes_len; i++) {
+        strbuf_addc(out, 'I');
+        class_key_text(out, p->image_volumes[i]);
+    }
+}
+
 const struct plugin plugin_images = {
-    .name = "images", .score_depends = PLUGIN_NODE, .score = score, .weight = 1};
+    .name = "images", .key = key, .score_depends = PLUGIN_NODE, .score = score, .weight = 1};

@@ -2,9 +2,9 @@
 /*
  * interpod - affinity and anti-affinity between pods: this pod's wishes, and those of placed pods against it. The counting is in domains.h; here are the words.
  */
-#include "scheduler/classes.h"
-#include "scheduler/domains.h"
-#include "scheduler/plugin.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/framework/domains.h"
+#include "scheduler/plugins/all.h"
 
 static enum reason_kind words(const struct domains_rule *r, bool has_label)
 {
@@ -44,4 +44,4 @@ const struct plugin plugin_interpod = {.name = "interpod",
                                        .score_depends = PLUGIN_DOMAIN,
                                        .filter = filter,
                                        .score = score,
-                                       .weight = 2};
+                                       .weight = DOMAINS_PREFER_WEIGHT};

@@ -8,8 +8,9 @@
  * The second refuses nodes whose units are closed. What closes and opens units is held anywhere; it is in the pod's class (class_key.c), not in what is remembered of a node. It is one of
  * those that ask about what is held all the same: so that whoever makes room knows that a pod's leaving may open a unit.
  */
-#include "scheduler/plugin.h"
-#include "scheduler/policies.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/cache/policies.h"
+#include "scheduler/framework/class_key.h"
 
 static bool applies(const struct cluster_pod *pod)
 {
@@ -61,8 +62,14 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return unit == POLICIES_NO_UNIT ? 0 : POLICY_UNITS_MAX - unit;
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    policies_print_key(ask->cluster, ask->pod, out);
+}
+
 const struct plugin plugin_policy = {
     .name = "policy",
+    .key = key,
     .wakes = EVENT_NODE_LABELS | EVENT_POLICY,
     .depends = PLUGIN_NODE,
     .score_depends = PLUGIN_NODE,

@@ -4,8 +4,9 @@
  * count: an ordinary init container is gone by the time that the others run, as kube-scheduler has it.
  */
 #include "lib/base/str.h"
-#include "scheduler/nominations.h"
-#include "scheduler/plugin.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/framework/class_key.h"
 
 static bool is_any(const char *ip)
 {
@@ -82,7 +83,29 @@ static bool applies(const struct cluster_pod *pod)
     return pod->has_ports;
 }
 
+static void key_of_ports(struct strbuf *out, const struct container *c, size_t len,
+                         bool sidecars_only)
+{
+    for (size_t i = 0; i < len; i++)
+        for (size_t k = 0; k < c[i].ports_len && (c[i].sidecar || !sidecars_only); k++) {
+            strbuf_addc(out, 'H');
+            class_key_number(out, c[i].ports[k].host_port);
+            class_key_text(out, c[i].ports[k].host_ip);
+            class_key_text(out, c[i].ports[k].protocol);
+        }
+}
+
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct pod *p = ask->pod->pod;
+    if (!ask->pod->has_ports)
+        return;
+    key_of_ports(out, p->containers, p->containers_len, false);
+    key_of_ports(out, p->init_containers, p->init_containers_len, true);
+}
+
 const struct plugin plugin_ports = {.name = "ports",
+                                    .key = key,
                                     .wakes = EVENT_POD_GONE,
                                     .depends = PLUGIN_HELD,
                                     .applies = applies,

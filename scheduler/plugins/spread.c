@@ -2,9 +2,9 @@
 /*
  * spread - topologySpreadConstraints. The counting is in domains.h; here are the words.
  */
-#include "scheduler/classes.h"
-#include "scheduler/domains.h"
-#include "scheduler/plugin.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/framework/domains.h"
+#include "scheduler/plugins/all.h"
 
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
@@ -39,4 +39,4 @@ const struct plugin plugin_spread = {.name = "spread",
                                      .applies = applies,
                                      .filter = filter,
                                      .score = score,
-                                     .weight = 2};
+                                     .weight = DOMAINS_SPREAD_WEIGHT};

@@ -4,8 +4,9 @@
  */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/plugin.h"
-#include "scheduler/plugins/burst.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/plugins/virtual.h"
+#include "scheduler/framework/class_key.h"
 
 static const char *effect_name(enum taint_effect e)
 {
@@ -18,7 +19,7 @@ static const struct taint *first_against(const struct plugin_ask *ask,
     const struct pod *p = ask->pod->pod;
     const struct node *n = node->node;
     const struct taint *t = node_untolerated(n, p);
-    while (t != NULL && burst_tolerates(ask, node, t)) { /* on with the taints behind it */
+    while (t != NULL && virtual_tolerates(ask, node, t)) { /* on with the taints behind it */
         struct node rest = *n;
         rest.taints_len = n->taints_len - (size_t)(t - n->taints) - 1;
         rest.taints = &n->taints[t - n->taints + 1];
@@ -62,7 +63,21 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return PLUGIN_SCORE_MAX / (1 + against);
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct pod *p = ask->pod->pod;
+    for (size_t i = 0; i < p->tolerations_len; i++) {
+        const struct toleration *t = &p->tolerations[i];
+        strbuf_addc(out, 'T');
+        class_key_text(out, t->key);
+        class_key_number(out, t->op);
+        class_key_text(out, t->value);
+        class_key_number(out, t->effect);
+    }
+}
+
 const struct plugin plugin_taints = {.name = "taints",
+                                     .key = key,
                                      .wakes = EVENT_NODE_TAINTS,
                                      .depends = PLUGIN_NODE,
                                      .score_depends = PLUGIN_NODE,

@@ -3,9 +3,11 @@
  * volumes - claims and the volumes behind them: whether a pod's storage is there, can be reached from the node, or can be made for it there (volumes_view.h). What is chosen
  * for claims that waited is promised when the pod is assumed (volumes_held.h), by the same function, so there is nothing to reserve here.
  */
-#include "scheduler/plugin.h"
-#include "scheduler/volumes_held.h"
-#include "scheduler/volumes_view.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/cache/volumes_held.h"
+#include "scheduler/cache/volumes_view.h"
+#include "scheduler/framework/class_key.h"
+#include "scheduler/framework/classes.h"
 
 static bool applies(const struct cluster_pod *pod)
 {
@@ -18,12 +20,50 @@ static bool applies(const struct cluster_pod *pod)
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
-    return ask->pod->pod->volumes_len == 0 ||
-           volumes_view_choose(volumes_view_of(ask), node->node, a, why);
+    static const enum reason_kind kinds[] = {
+        [VOLUMES_NO_CLAIM] = REASON_CLAIM,
+        [VOLUMES_NO_REACH] = REASON_VOLUME_REACH,
+        [VOLUMES_NO_ZONE] = REASON_VOLUME_ZONE,
+        [VOLUMES_NO_NONE] = REASON_VOLUME_NONE,
+        [VOLUMES_NO_TOPOLOGY] = REASON_VOLUME_TOPOLOGY,
+        [VOLUMES_NO_ROOM] = REASON_VOLUME_ROOM,
+        [VOLUMES_NO_ELSEWHERE] = REASON_VOLUME_ELSEWHERE,
+    };
+    const struct pod *p = ask->pod->pod;
+    struct volumes_no no;
+    if (p->volumes_len == 0 ||
+        volumes_view_choose(volumes_view_of(ask->cluster, p, ask->class->serial), node->node, a,
+                            why != NULL ? &no : NULL))
+        return true;
+    if (why != NULL)
+        *why = (struct reason){.kind = kinds[no.kind], .what = no.what};
+    return false;
+}
+
+/* What volumes are to other pods is in their names; a claim that was made for a pod is that pod's alone. Inline CSI volumes say nothing about nodes. */
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct pod *p = ask->pod->pod;
+    for (size_t i = 0; i < p->volumes_len; i++) {
+        const struct pod_volume *v = &p->volumes[i];
+        if (v->kind == POD_VOLUME_CSI)
+            continue;
+        strbuf_addc(out, 'V');
+        class_key_number(out, v->kind);
+        class_key_number(out, v->read_only);
+        class_key_text(out, v->claim);
+        class_key_text(out, v->claim != NULL ? p->ns : NULL);
+        class_key_text(out, v->kind == POD_VOLUME_EPHEMERAL ? p->uid : NULL);
+        class_key_text(out, v->driver);
+        class_key_text(out, v->id);
+        for (size_t k = 0; k < v->monitors_len; k++)
+            class_key_text(out, v->monitors[k]);
+    }
 }
 
 /* Forgetting an assumed pod gives a promised volume back, and is an EVENT_VOLUME. */
 const struct plugin plugin_volumes = {.name = "volumes",
+                                      .key = key,
                                       .wakes = EVENT_VOLUME | EVENT_NODE_LABELS,
                                       .depends = PLUGIN_NODE,
                                       .version = volumes_held_version,

@@ -13,10 +13,11 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
-#include "scheduler/plugin.h"
-#include "scheduler/volumes_attached.h"
-#include "scheduler/volumes_held.h"
-#include "scheduler/volumes_view.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/plugins/all.h"
+#include "scheduler/cache/volumes_attached.h"
+#include "scheduler/cache/volumes_held.h"
+#include "scheduler/cache/volumes_view.h"
 
 static bool no(struct reason *why, enum reason_kind kind, const char *what)
 {
@@ -31,7 +32,7 @@ static bool claims_are_free(const struct plugin_ask *ask, const struct volumes_v
                             struct arena *a, struct reason *why)
 {
     for (size_t i = 0; i < view->exclusive_len; i++)
-        if (volumes_held_is_used(&ask->cluster->volumes, view->exclusive[i]))
+        if (volumes_held_is_used(ask->cluster->volumes, view->exclusive[i]))
             return no(why, REASON_CLAIM,
                       why == NULL
                           ? NULL
@@ -75,7 +76,7 @@ static bool drivers_are_there(const struct cluster *c, const struct volumes_view
 {
     for (size_t i = 0; i < view->attached_len; i++) {
         const struct volumes_attached *t = &view->attached[i];
-        const struct csi_driver *driver = objects_find_csi_driver(&c->objects, t->driver);
+        const struct csi_driver *driver = objects_find_csi_driver(c->objects, t->driver);
         if ((csi == NULL && t->in_tree) || driver == NULL || !driver->needed_on_node)
             continue;
         if (csi == NULL || csi_node_find(csi, t->driver) == NULL)
@@ -110,7 +111,7 @@ static void add_attachments(const struct cluster *c, const struct cluster_node *
     const struct volume_attachment *const *all = volumes_attached_to(c, node->name, &len);
     for (size_t i = 0; i < len; i++) {
         const struct pv *v = str_eq(all[i]->attacher, h->driver)
-                                 ? objects_find_pv(&c->objects, all[i]->volume)
+                                 ? objects_find_pv(c->objects, all[i]->volume)
                                  : NULL;
         if (v == NULL || v->in_tree || v->handle == NULL)
             continue;
@@ -188,8 +189,9 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 {
     if (ask->pod->pod->volumes_len == 0)
         return true;
-    const struct volumes_view *view = volumes_view_of(ask);
-    const struct csi_node *csi = objects_find_csi_node(&ask->cluster->objects, node->name);
+    const struct volumes_view *view =
+        volumes_view_of(ask->cluster, ask->pod->pod, ask->class->serial);
+    const struct csi_node *csi = objects_find_csi_node(ask->cluster->objects, node->name);
     if (!claims_are_free(ask, view, a, why) || !disks_are_free(ask->pod->pod, node, a, why) ||
         !drivers_are_there(ask->cluster, view, csi, a, why))
         return false;

@@ -30,7 +30,7 @@
 #include "lib/base/map.h"
 #include "lib/base/options.h"
 #include "lib/model/names.h"
-#include "scheduler/binder.h"
+#include "scheduler/binding/binder.h"
 #include "test/bench/real.h"
 
 enum { WORKERS = 16 /* --bind-workers' default */, NOISE_PERCENT = 115, TURN = 20 };

@@ -18,7 +18,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/topology.h"
-#include "scheduler/cpu_book.h"
+#include "scheduler/accounts/cpu_book.h"
 #include "test/bench/result.h"
 
 enum { GOAL_NS = 50000, ROUNDS = 3, ROUNDS_MAX = 30, SIZES_TIMED = 24 };

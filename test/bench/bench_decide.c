@@ -27,9 +27,9 @@
 #include "lib/base/vec.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/classes.h"
-#include "scheduler/pipeline.h"
-#include "scheduler/preempt.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/framework/pipeline.h"
+#include "scheduler/cycle/preempt.h"
 #include "test/bench/result.h"
 
 /* VICTIMS: a pod of 40 CPUs on a node of 64 with 32 free, in pieces of 2. */
@@ -184,6 +184,7 @@ static const struct bench_case cases[] = {
 
 struct bench {
     struct cluster cluster;
+    struct pipeline pipeline; /* on it */
     struct arena arena;
     struct VEC(struct cluster_pod *) pods;
 };
@@ -196,9 +197,9 @@ static int64_t decide(struct bench *b, size_t n, bool by_scan)
     int64_t began = result_cpu_us();
     for (size_t i = 0; i < n; i++) {
         if (by_scan)
-            pipeline_scan(&b->cluster, b->pods.items[i], &b->arena, choice);
+            pipeline_scan(&b->pipeline, b->pods.items[i], &b->arena, choice);
         else
-            pipeline_choose(&b->cluster, b->pods.items[i], &b->arena, choice);
+            pipeline_choose(&b->pipeline, b->pods.items[i], &b->arena, choice);
         if (choice->node == NULL) {
             fprintf(stderr, "bench_decide: pod %zu: %s\n", i,
                     reasons_sentence(&choice->why, &b->arena));
@@ -218,8 +219,8 @@ static int64_t decide(struct bench *b, size_t n, bool by_scan)
 
 static bool fits(struct bench *b, struct cluster_pod *pod, const struct cluster_node *node)
 {
-    struct plugin_ask ask = pipeline_ask(&b->cluster, pod);
-    return pipeline_refusing(&ask, node, &b->arena, NULL) == NULL;
+    struct plugin_ask ask = pipeline_ask(&b->pipeline, pod);
+    return plugin_refusing(&ask, node, &b->arena, NULL) == NULL;
 }
 
 /* How many have to go from this node; 0: it does not help, or nobody has to. All pods of the bench are equally unimportant. */
@@ -248,12 +249,12 @@ static size_t count_victims(struct bench *b, struct cluster_pod *pod,
                             struct pipeline_choice *choice)
 {
     size_t least = 0;
-    pipeline_scan(&b->cluster, pod, &b->arena, choice);
+    pipeline_scan(&b->pipeline, pod, &b->arena, choice);
     if (choice->node != NULL)
         return 0;
     uint32_t candidates = 0;
-    for (uint32_t i = 0; i < b->cluster.table.len && candidates < PREEMPT_CANDIDATES; i++) {
-        size_t victims = count_on(b, pod, b->cluster.table.rows[i].node);
+    for (uint32_t i = 0; i < b->cluster.table->len && candidates < PREEMPT_CANDIDATES; i++) {
+        size_t victims = count_on(b, pod, b->cluster.table->rows[i].node);
         candidates += victims > 0;
         if (victims > 0 && (least == 0 || victims < least))
             least = victims;
@@ -265,8 +266,8 @@ static size_t choose_victims(struct bench *b, struct cluster_pod *pod,
                              struct pipeline_choice *choice)
 {
     struct preempt_choice victims;
-    pipeline_choose(&b->cluster, pod, &b->arena, choice);
-    preempt_choose(&b->cluster, pod, &b->arena, &victims);
+    pipeline_choose(&b->pipeline, pod, &b->arena, choice);
+    preempt_choose(&b->pipeline, pod, &b->arena, &victims);
     return choice->node == NULL && victims.node != NULL ? victims.victims_len : 0;
 }
 
@@ -297,6 +298,7 @@ static int64_t measure(const struct bench_case *k, unsigned nodes, int64_t repea
     int64_t quick[100], slow[100];
     memset(&b, 0, sizeof b);
     cluster_init(&b.cluster, NAME_SCHEDULER);
+    pipeline_init(&b.pipeline, &b.cluster);
     arena_init(&b.arena, 0);
     fill(&b.cluster, nodes);
     for (unsigned i = 0; i < (unsigned)decisions; i++) {
@@ -330,6 +332,7 @@ static int64_t measure(const struct bench_case *k, unsigned nodes, int64_t repea
                  " upstream-ci=%s(not-the-same-work)",
                  quick[0], quick[repeats - 1], repeats, k->upstream);
     vec_deinit(&b.pods);
+    pipeline_deinit(&b.pipeline);
     cluster_deinit(&b.cluster);
     arena_deinit(&b.arena);
     return median;

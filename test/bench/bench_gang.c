@@ -27,10 +27,11 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/cycle.h"
-#include "scheduler/gangs.h"
-#include "scheduler/pipeline.h"
-#include "scheduler/replay_trace.h"
+#include "scheduler/cycle/cycle.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/framework/pipeline.h"
+#include "scheduler/replay/replay_trace.h"
+#include "scheduler/cycle/reservation.h"
 #include "test/bench/gang_local.h"
 #include "test/bench/gang_real.h"
 
@@ -155,8 +156,9 @@ static void fill(struct cluster *c, const struct bench_case *k)
 
 /* ---- measuring ---- */
 
-static int64_t plan_gang(struct cluster *c, const struct bench_case *k, struct arena *a)
+static int64_t plan_gang(const struct pipeline *p, const struct bench_case *k, struct arena *a)
 {
+    struct cluster *c = p->cluster;
     struct pod *last = make_member(k, k->members - 1);
     char key[64];
     struct plan plan;
@@ -167,7 +169,7 @@ static int64_t plan_gang(struct cluster *c, const struct bench_case *k, struct a
     (void)cluster_put_pod(c, last, NULL);
     struct gang *g = cluster_find_pod(c, key)->gang;
     plan_begin(&plan, c);
-    cycle_run(c, g, &plan, a, &result);
+    cycle_run(p, g, &plan, a, &result);
     int64_t took = result_cpu_us() - began;
     if (result.verdict != k->verdict || (k->priority > 0) != (result.victims_len > 0) ||
         (k->priority > 0 && result.nominations_len != k->members))
@@ -182,8 +184,9 @@ static int64_t plan_gang(struct cluster *c, const struct bench_case *k, struct a
 }
 
 /* Places some members one by one, each by a scan; by what all would take. */
-static int64_t scan_members(struct cluster *c, const struct bench_case *k, struct arena *a)
+static int64_t scan_members(const struct pipeline *p, const struct bench_case *k, struct arena *a)
 {
+    struct cluster *c = p->cluster;
     struct pipeline_choice *choice = malloc(sizeof *choice);
     struct plan plan;
     if (choice == NULL)
@@ -194,7 +197,7 @@ static int64_t scan_members(struct cluster *c, const struct bench_case *k, struc
         char key[64];
         (void)str_format(key, sizeof key, "team/member-%05u", i);
         struct cluster_pod *cp = cluster_find_pod(c, key);
-        pipeline_scan(c, cp, a, choice);
+        pipeline_scan(p, cp, a, choice);
         if (choice->node != NULL)
             plan_place(&plan, cp, choice->node, &choice->claim);
     }
@@ -208,14 +211,16 @@ static int64_t scan_members(struct cluster *c, const struct bench_case *k, struc
 static void measure(const struct bench_case *k, int64_t repeats)
 {
     static struct cluster c;
+    struct pipeline p;
     struct arena a;
     int64_t quick[REPEATS_MAX], slow[REPEATS_MAX];
     cluster_init(&c, NAME_SCHEDULER);
+    pipeline_init(&p, &c);
     arena_init(&a, 1 << 20);
     fill(&c, k);
     for (int64_t i = 0; i < repeats; i++) {
-        slow[i] = scan_members(&c, k, &a);
-        quick[i] = plan_gang(&c, k, &a);
+        slow[i] = scan_members(&p, k, &a);
+        quick[i] = plan_gang(&p, k, &a);
     }
     int64_t median = quantile(quick, repeats, 50);
     char name[64];
@@ -230,6 +235,7 @@ static void measure(const struct bench_case *k, int64_t repeats)
         result.met = result_met(median <= k->goal_us);
     result_print(&result, "min=%" PRId64 " max=%" PRId64 " repeats=%" PRId64, quick[0],
                  quick[repeats - 1], repeats);
+    pipeline_deinit(&p);
     cluster_deinit(&c);
     arena_deinit(&a);
 }

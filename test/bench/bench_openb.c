@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "lib/base/heap.h"
-#include "scheduler/prices.h"
+#include "scheduler/accounts/prices.h"
 #include "test/bench/openb_run.h"
 #include "test/bench/result.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * openb_run - a cluster of the openb trace, and the policies that place its pods: random, best-fit, FGD, and ours (scheduler/prices.h, the code of the product itself).
+ * openb_run - a cluster of the openb trace, and the policies that place its pods: random, best-fit, FGD, and ours (scheduler/accounts/prices.h, the code of the product itself).
  *
  * All policies have the same frame: the nodes that fit get a score, the highest wins, of equal ones the first in a node order that the seed shuffles. Scores are remembered for each
  * shape and asked again about nodes that changed, which changes no result; FGD would take minutes without.
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "scheduler/prices.h"
+#include "scheduler/accounts/prices.h"
 #include "test/bench/openb_trace.h"
 
 enum openb_policy { OPENB_RANDOM, OPENB_BEST_FIT, OPENB_FGD, OPENB_OURS, OPENB_LEARNING };

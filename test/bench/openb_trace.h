@@ -14,8 +14,8 @@
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
 #include "lib/model/names.h"
-#include "scheduler/demand.h"
-#include "scheduler/replay_csv.h"
+#include "scheduler/accounts/demand.h"
+#include "scheduler/replay/replay_csv.h"
 
 enum { OPENB_CARD = DEMAND_CARD, OPENB_CARDS_MAX = 8, OPENB_SHAPES_MAX = 4096 };
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "scheduler/gangs.h"
+#include "scheduler/cache/gangs.h"
 #include "test/unit/scheduler/model_kit.h"
 
 static int told, vanished;

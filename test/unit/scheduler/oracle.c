@@ -107,7 +107,7 @@ bool oracle_spread(const struct cluster *c, const struct pod *p, const struct cl
 
 static bool means(const struct cluster *c, const struct podterm *t, const struct pod *p)
 {
-    return podterm_matches(t, p->ns, objects_namespace_labels(&c->objects, p->ns), &p->labels);
+    return podterm_matches(t, p->ns, objects_namespace_labels(c->objects, p->ns), &p->labels);
 }
 
 static bool means_all(const struct cluster *c, const struct podterms *t, const struct pod *p)
@@ -229,7 +229,7 @@ bool oracle_index(const struct cluster *c)
     const char *text;
     void *counter, *item;
     bool same = true;
-    for (size_t i = 0; map_next(&c->index.counters, &i, &text, &counter);)
+    for (size_t i = 0; map_next(&c->index->counters, &i, &text, &counter);)
         for (size_t n = 0; map_next(&c->nodes, &n, NULL, &item);) {
             const struct cluster_node *cn = item;
             int expected = 0;

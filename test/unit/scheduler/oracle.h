@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "scheduler/cluster.h"
+#include "scheduler/cache/cluster.h"
 
 bool oracle_spread(const struct cluster *c, const struct pod *p, const struct cluster_node *node);
 bool oracle_interpod(const struct cluster *c, const struct pod *p, const struct cluster_node *node);

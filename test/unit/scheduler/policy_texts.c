@@ -5,7 +5,7 @@
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/dump_parts.h"
+#include "scheduler/dump/dump_parts.h"
 #include "test/unit/scheduler/fixture.h"
 
 static void put_object(struct json_writer *o, const char *key, json *v)

@@ -64,7 +64,7 @@ void storage_kit_put(struct cluster *c, const char *text)
 {
     enum objects_kind kind;
     struct object *o = storage_kit_make(text, &kind);
-    (void)objects_put(&c->objects, kind, o);
+    (void)objects_put(c->objects, kind, o);
 }
 
 void storage_kit_send(struct intake *in, const char *text)

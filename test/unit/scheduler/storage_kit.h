@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "scheduler/cluster.h"
+#include "scheduler/cache/cluster.h"
 #include "scheduler/intake.h"
 
 /* What kind it is says its "kind". */

@@ -3,11 +3,13 @@
  * Gangs whose members have CPUs of their own: all of them or none, with what is on loan, and with cards.
  */
 #include "lib/model/names.h"
-#include "scheduler/cycle.h"
-#include "scheduler/gangs.h"
-#include "scheduler/loans.h"
+#include "scheduler/cycle/cycle.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cycle/loans.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
+#include "scheduler/framework/pipeline.h"
+#include "scheduler/framework/classes.h"
 
 #define PIN "cpuset-scheduler", "true"
 #define BURST PIN, "cpu-policy", "static-burst"
@@ -17,6 +19,7 @@
     "\"7\":{}}}}}"
 
 static struct cluster cluster;
+static struct pipeline pipeline; /* on it */
 static struct arena arena, specs;
 static const struct cluster_hooks *const hooks = NULL; /* nobody is told */
 
@@ -24,6 +27,7 @@ static int setup(void **state)
 {
     (void)state;
     cluster_init(&cluster, NAME_SCHEDULER);
+    pipeline_init(&pipeline, &cluster);
     arena_init(&arena, 0);
     arena_init(&specs, 0);
     return 0;
@@ -32,6 +36,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    pipeline_deinit(&pipeline);
     cluster_deinit(&cluster);
     arena_deinit(&arena);
     arena_deinit(&specs);
@@ -59,7 +64,7 @@ static struct cycle_result run(void)
     struct cycle_result r;
     arena_reset(&arena);
     plan_begin(&plan, &cluster);
-    cycle_run(&cluster, cluster_find_pod(&cluster, "d/a")->gang, &plan, &arena, &r);
+    cycle_run(&pipeline, cluster_find_pod(&cluster, "d/a")->gang, &plan, &arena, &r);
     plan_end(&plan);
     return r;
 }

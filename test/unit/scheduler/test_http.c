@@ -12,7 +12,7 @@
 #include "lib/base/log.h"
 #include "lib/base/loop.h"
 #include "lib/model/names.h"
-#include "scheduler/dump.h"
+#include "scheduler/dump/dump.h"
 #include "scheduler/http.h"
 #include "test/unit/lib/base/wire.h"
 #include "test/unit/scheduler/fixture.h"

@@ -6,7 +6,7 @@
 #include "lib/base/metrics.h"
 #include "lib/kube/http.h"
 #include "lib/model/names.h"
-#include "scheduler/gangs.h"
+#include "scheduler/cache/gangs.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/lib/kube/decode_kit.h"
 #include "test/unit/scheduler/fixture.h"
@@ -245,22 +245,21 @@ static void small_objects_go_to_their_stores(void **state)
     queue_wait(&q, parked, EVENT_VOLUME);
     RESET(&in, INTAKE_NAMESPACES, namespace_of("{'metadata':{'name':'a','labels':{'x':'1'}}}"),
           namespace_of("{'metadata':{'name':'b'}}"));
-    expect_str("a namespace", "1", labels_get(objects_namespace_labels(&c.objects, "a"), "x"));
+    expect_str("a namespace", "1", labels_get(objects_namespace_labels(c.objects, "a"), "x"));
     expect_int("which helps nobody who waits for a volume", GANG_PARKED, parked->state);
     SEND(&in, INTAKE_CLAIMS, REFLECTOR_PUT,
          claim_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
-    expect_true("a claim", objects_find_pvc(&c.objects, "d", "c") != NULL);
+    expect_true("a claim", objects_find_pvc(c.objects, "d", "c") != NULL);
     expect_int("which does", GANG_ACTIVE, parked->state);
     RESET(&in, INTAKE_NAMESPACES, namespace_of("{'metadata':{'name':'b'}}"));
-    expect_true("a list drops what is not in it",
-                objects_namespace_labels(&c.objects, "a") == NULL);
-    expect_true("and nothing of other kinds", objects_find_pvc(&c.objects, "d", "c") != NULL);
+    expect_true("a list drops what is not in it", objects_namespace_labels(c.objects, "a") == NULL);
+    expect_true("and nothing of other kinds", objects_find_pvc(c.objects, "d", "c") != NULL);
     SEND(&in, INTAKE_CLAIMS, REFLECTOR_DELETE,
          claim_of("{'metadata':{'name':'c','namespace':'d','uid':'older'}}"));
-    expect_true("a late DELETE", objects_find_pvc(&c.objects, "d", "c") != NULL);
+    expect_true("a late DELETE", objects_find_pvc(c.objects, "d", "c") != NULL);
     SEND(&in, INTAKE_CLAIMS, REFLECTOR_DELETE,
          claim_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
-    expect_true("gone", objects_find_pvc(&c.objects, "d", "c") == NULL);
+    expect_true("gone", objects_find_pvc(c.objects, "d", "c") == NULL);
     expect_done();
 }
 

@@ -16,10 +16,11 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/classes.h"
-#include "scheduler/dump.h"
-#include "scheduler/policies.h"
-#include "scheduler/replay_run.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/dump/dump.h"
+#include "scheduler/cache/policies.h"
+#include "scheduler/replay/replay_run.h"
+#include "scheduler/framework/policies_lines.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/policy_texts.h"
 
@@ -158,7 +159,7 @@ static int64_t count_beyond(const struct cluster *c)
     int64_t beyond = 0;
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(&c->policies.groups, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&c->policies->groups, &i, &key, &value);) {
         const struct policies_group *g = value;
         const struct policy *p = g->of->policy;
         for (size_t u = 0; u < p->units_len; u++) {
@@ -189,7 +190,7 @@ static void settle(struct world *w)
     replay_run_all(&w->run);
     confirm(w);
     expect_int(where(w, "what is remembered and the plugins disagree"), 0,
-               (int64_t)w->cluster->classes->disagreed);
+               (int64_t)w->run.pipeline.classes->disagreed);
     check_restart(w);
 }
 
@@ -374,7 +375,7 @@ static void check_status(struct world *w, json *status)
         struct policies_line *lines;
         int64_t waiting;
         uint64_t before = cluster_digest(w->cluster);
-        size_t i = 0, n = policies_lines(w->cluster, p, &w->arena, &lines, &waiting);
+        size_t i = 0, n = policies_lines(&w->run.pipeline, p, &w->arena, &lines, &waiting);
         expect_true(where(w, "asking changes nothing"), before == cluster_digest(w->cluster));
         expect_int(where(w, "lines"), (int64_t)json_len(it.value), (int64_t)n);
         for (struct json_iter at = json_iter(it.value); json_next(&at); i++)

@@ -5,7 +5,7 @@
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/classes.h"
+#include "scheduler/framework/classes.h"
 
 uint64_t world_random(struct world *w, uint64_t n)
 {
@@ -57,11 +57,12 @@ void world_init(struct world *w, uint64_t seed)
     w->policy = seed % 7 == 1 ? "only-waiting" : seed % 7 == 2 ? "waiting-and-running" : NULL;
     w->said = "nothing yet";
     cluster_init(&w->cluster, NAME_SCHEDULER);
+    pipeline_init(&w->pipeline, &w->cluster);
     /* In some lives classes are forgotten all the time, in some the log is too short to follow, in some nodes are filled up. */
     if (seed % 4 == 1)
-        w->cluster.classes->budget = 4096;
+        w->pipeline.classes->budget = 4096;
     if (seed % 4 == 2)
-        w->cluster.table.log_len = 8;
+        w->cluster.table->log_len = 8;
     if (seed % 8 >= 4)
         w->cluster.packing = CLUSTER_FULLEST_FIRST;
     queue_init(&w->queue);
@@ -74,6 +75,7 @@ void world_init(struct world *w, uint64_t seed)
 void world_deinit(struct world *w)
 {
     queue_deinit(&w->queue);
+    pipeline_deinit(&w->pipeline);
     cluster_deinit(&w->cluster);
     arena_deinit(&w->arena);
     arena_deinit(&w->specs);

@@ -8,10 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scheduler/cluster.h"
-#include "scheduler/cycle.h"
-#include "scheduler/queue.h"
+#include "scheduler/cache/cluster.h"
+#include "scheduler/cycle/cycle.h"
+#include "scheduler/queue/queue.h"
 #include "test/unit/scheduler/fixture.h"
+#include "scheduler/framework/pipeline.h"
 
 enum { WORLD_NODES = 7, WORLD_PODS = 40, WORLD_GANGS = 4, WORLD_TEXT = 256 };
 
@@ -33,6 +34,7 @@ struct world {
     bool bundled;       /* g2 and g3 name each other, most of the time */
     const char *policy; /* match-policy of g1; NULL: none */
     struct cluster cluster;
+    struct pipeline pipeline; /* on it */
     struct queue queue;
     struct arena arena; /* of one cycle */
     struct arena specs; /* inventories */

@@ -10,8 +10,9 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/nominations.h"
-#include "scheduler/rejections.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/cache/rejections.h"
+#include "scheduler/cache/gangs.h"
 
 void world_remove_node(struct world *w, uint64_t i)
 {
@@ -193,7 +194,7 @@ void world_put_namespace(struct world *w)
          json_parse(&doc, text, strlen(text), &err) == 0 &&
              decode_namespace(json_root(doc), &o, &err) == 0,
          "%s", err.text);
-    world_spread_events(w, objects_put(&w->cluster.objects, OBJECTS_NAMESPACES, o));
+    world_spread_events(w, objects_put(w->cluster.objects, OBJECTS_NAMESPACES, o));
 }
 
 void world_put_group(struct world *w)
@@ -209,11 +210,11 @@ void world_put_group(struct world *w)
             : NULL;
     w->said = "PodGroup put or removed";
     if (world_chance(w, 70))
-        world_spread_events(
-            w, cluster_put_pod_group(&w->cluster,
-                                     fixture_make_group_with(name, x ? 3 : 2, x, wishes), &hooks));
+        world_spread_events(w, gangs_put_group(&w->cluster,
+                                               fixture_make_group_with(name, x ? 3 : 2, x, wishes),
+                                               &hooks));
     else
-        world_spread_events(w, cluster_remove_pod_group(&w->cluster, key, x, &hooks));
+        world_spread_events(w, gangs_remove_group(&w->cluster, key, x, &hooks));
 }
 
 /* A kubelet sends a pod back that somebody else was quicker than. */

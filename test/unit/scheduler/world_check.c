@@ -7,7 +7,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/classes.h"
+#include "scheduler/framework/classes.h"
 #include "test/unit/scheduler/oracle.h"
 
 static void check_node(const struct world *w, const struct cluster_node *cn)
@@ -82,10 +82,10 @@ void world_check(const struct world *w)
         ours += cp->gang != NULL;
     }
     /* Labels of namespaces are looked at when the next pod asks. */
-    MUST(w, c->index.namespaces != c->objects.generation[OBJECTS_NAMESPACES] || oracle_index(c),
+    MUST(w, c->index->namespaces != c->objects->generation[OBJECTS_NAMESPACES] || oracle_index(c),
          "the index");
     world_check_policies(w);
-    MUST(w, c->classes->disagreed == 0, "a class and the plugins disagreed");
+    MUST(w, w->pipeline.classes->disagreed == 0, "a class and the plugins disagreed");
     MUST(w, on_nodes == holding, "%zu and %zu", on_nodes, holding);
     for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);) {
         const struct gang *g = value;

@@ -11,6 +11,7 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
+#include "scheduler/framework/policies_lines.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -95,17 +96,17 @@ static void ask_for_statuses(struct world *w)
 {
     struct cluster *c = &w->cluster;
     const uint64_t before = cluster_digest(c);
-    const uint32_t events = c->policies.events;
+    const uint32_t events = c->policies->events;
     struct arena a;
     const char *key;
     void *value;
     arena_init(&a, 0);
-    for (size_t i = 0; map_next(&c->objects.by_key[OBJECTS_POLICIES], &i, &key, &value);) {
+    for (size_t i = 0; map_next(&c->objects->by_key[OBJECTS_POLICIES], &i, &key, &value);) {
         struct policies_line *lines;
         int64_t waiting;
-        (void)policies_lines(c, value, &a, &lines, &waiting);
+        (void)policies_lines(&w->pipeline, value, &a, &lines, &waiting);
         MUST(w, before == cluster_digest(c), "asking for the status of %s changed the model", key);
-        MUST(w, events == c->policies.events, "asking for the status of %s woke somebody", key);
+        MUST(w, events == c->policies->events, "asking for the status of %s woke somebody", key);
     }
     arena_deinit(&a);
 }
@@ -173,14 +174,14 @@ void world_check_policies(const struct world *w)
     const struct cluster *c = &w->cluster;
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(&c->policies.groups, &i, &key, &value);)
+    for (size_t i = 0; map_next(&c->policies->groups, &i, &key, &value);)
         check_group(w, value);
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
         const struct cluster_pod *cp = value;
         const struct policy *first = NULL;
         const char *name;
         void *at;
-        for (size_t k = 0; map_next(&c->objects.by_key[OBJECTS_POLICIES], &k, &name, &at);)
+        for (size_t k = 0; map_next(&c->objects->by_key[OBJECTS_POLICIES], &k, &name, &at);)
             if (policy_selects(at, cp->pod) && (first == NULL || policy_order(at, first) < 0))
                 first = at;
         MUST(w, policies_of(cp) == first, "%s follows the wrong policy", key);

@@ -4,11 +4,11 @@
  */
 #include "test/unit/scheduler/world_inside.h"
 
-#include "scheduler/gangs.h"
-#include "scheduler/loans.h"
-#include "scheduler/pipeline.h"
-#include "scheduler/plan.h"
-#include "scheduler/preempt.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cycle/loans.h"
+#include "scheduler/framework/pipeline.h"
+#include "scheduler/cycle/plan.h"
+#include "scheduler/cycle/preempt.h"
 
 /* Each is placed, none is leaving, all are less important than every pod that was promised room, each is named once. */
 static void check_victims(const struct world *w, const struct gang *g, const struct cycle_result *r)
@@ -73,7 +73,7 @@ static int32_t place_promised(struct world *w, const struct gang *g, const struc
         struct pipeline_choice choice;
         if (to->node == NULL)
             continue;
-        if (!pipeline_try(&w->cluster, to->pod, to->node, &w->arena, &choice)) {
+        if (!pipeline_try(&w->pipeline, to->pod, to->node, &w->arena, &choice)) {
             n = -1;
             break;
         }

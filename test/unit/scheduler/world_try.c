@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "lib/base/str.h"
-#include "scheduler/gangs.h"
-#include "scheduler/pipeline.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/framework/pipeline.h"
 #include "test/unit/scheduler/oracle.h"
+#include "scheduler/plugins/all.h"
 
 static void within(const struct world *w, const char *what, int64_t asked, int64_t used,
                    int64_t total)
@@ -141,7 +142,7 @@ bool world_try(struct world *w)
     struct cycle_result r;
     uint64_t before = cluster_digest(&w->cluster);
     plan_begin(&plan, &w->cluster);
-    cycle_run(&w->cluster, g, &plan, &w->arena, &r);
+    cycle_run(&w->pipeline, g, &plan, &w->arena, &r);
     take_verdict(w, g, &plan, &r, before);
     plan_end(&plan);
     g->why.for_gang = r.verdict == CYCLE_WAITING;
@@ -159,8 +160,8 @@ bool world_try(struct world *w)
 static void choose(struct world *w, struct cluster_pod *cp, struct pipeline_choice *out)
 {
     struct pipeline_choice scanned;
-    pipeline_choose(&w->cluster, cp, &w->arena, out);
-    pipeline_scan(&w->cluster, cp, &w->arena, &scanned);
+    pipeline_choose(&w->pipeline, cp, &w->arena, out);
+    pipeline_scan(&w->pipeline, cp, &w->arena, &scanned);
     MUST(w, out->node == scanned.node, "%s: the class says %s, a scan %s", cp->pod->key,
          out->node != NULL ? out->node->name : "no node",
          scanned.node != NULL ? scanned.node->name : "no node");
@@ -216,7 +217,7 @@ void world_filter_means_reserve(struct world *w)
         if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL ||
             (cp->cpu != NULL && cp->cpu->illegal != NULL) || !world_chance(w, 30))
             continue;
-        struct plugin_ask ask = pipeline_ask(&w->cluster, cp);
+        struct plugin_ask ask = pipeline_ask(&w->pipeline, cp);
         for (size_t k = 0; map_next(&w->cluster.nodes, &k, &name, &node);) {
             const struct cluster_node *cn = node;
             if (cn->node != NULL) {
@@ -229,7 +230,7 @@ void world_filter_means_reserve(struct world *w)
                          plugin_interpod.filter(&ask, cn, &w->arena, NULL),
                      "affinity of %s on %s", key, name);
             }
-            for (const struct plugin *const *p = pipeline_plugins; cn->node != NULL && *p; p++) {
+            for (const struct plugin *const *p = plugin_table; cn->node != NULL && *p; p++) {
                 struct reason why = {0};
                 struct claim claim = {0};
                 bool yes = (*p)->filter == NULL || (*p)->filter(&ask, cn, &w->arena, &why);
@@ -286,7 +287,7 @@ void world_sleepers_cannot_go(struct world *w)
         struct cycle_result r;
         arena_reset(&w->arena);
         plan_begin(&plan, &w->cluster);
-        cycle_run(&w->cluster, g, &plan, &w->arena, &r);
+        cycle_run(&w->pipeline, g, &plan, &w->arena, &r);
         MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)g->wake);
         plan_end(&plan);
     }

@@ -419,14 +419,14 @@ static void test_status_objects(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct error err = ERROR_INIT;
         expect_int(rows[i].row, -1,
-                   kube_api_status_error(&err, rows[i].status, rows[i].body, strlen(rows[i].body),
-                                         rows[i].header_ms));
+                   kube_http_status_error(&err, rows[i].status, rows[i].body, strlen(rows[i].body),
+                                          rows[i].header_ms));
         expect_int(rows[i].row, rows[i].code, err.code);
         expect_int(rows[i].row, rows[i].status, err.http_status);
         expect_int(rows[i].row, rows[i].retry_ms, err.retry_after_ms);
         expect_str(rows[i].row, rows[i].text, err.text);
     }
-    assert_int_equal(-1, kube_api_status_error(NULL, 500, "", 0, 0));
+    assert_int_equal(-1, kube_http_status_error(NULL, 500, "", 0, 0));
     expect_done();
 }
 

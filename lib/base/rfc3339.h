@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rfc3339 - a time as text, without a clock: for pure files. lib/base/clock.h has the other way.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { RFC3339_SIZE = sizeof "2026-01-01T00:00:00.000000000Z" };
+
+/* Nanoseconds since the epoch, not before it; the fraction only where there is one. */
+void rfc3339_text(int64_t ns, char out[RFC3339_SIZE]);

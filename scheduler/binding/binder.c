@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One Binding, from submit to its result. The first POST goes through the poster, which has many under way on one thread; if that is answered 201, that was
+ * all (on_posted). Whatever else comes of it is for a worker to bring to its end, from where it stands (worker_bind):
+ *
+ *      POST ── 201 ────────────────────────────► BOUND
+ *       ▲ │── 404 ─────────────────────────────► LOST, unless in doubt
+ *       │ │── timeout, connection lost, 5xx: in doubt until the server's own ?timeout= has surely passed
+ *       │ │                                      (post)
+ *       │ └── in doubt, or 409 (may be our own): GET the pod (look)
+ *       │          │── bound where we wanted ──► BOUND
+ *       │          │── bound elsewhere, gone, another pod of that name ─► LOST
+ *       │          │── not bound, and asked after the doubt ended: no doubt any more
+ *       │          └── no answer: still in doubt
+ *       │
+ *       ├── it may help (never sent, no answer, 5xx, 429) and tries are left ── pause
+ *       │   else, in doubt: pause until it has ended, GET only
+ *       └── otherwise ─────────────────────────► FAILED
+ *
+ * In doubt it goes on asking for ever, until we stop: the room stays taken as long as the pod may turn out to have it (I1). Posting again is harmless, the API
+ * server binds a pod once, and each time it is the same node with the same claim.
+ */
+#include "scheduler/binding/binder.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
+#include "lib/kube/poster.h"
+#include "scheduler/binding/binder_gone.h"
+#include "scheduler/binding/workers.h"
+
+enum {
+    PAUSE_FIRST_MS = 50,
+    PAUSE_MAX_MS = 2000,
+    RETRY_AFTER_MAX_MS = 10000,
+    NODE_FRESH_MS = 1000, /* a placement this young needs no look at the node */
+    NODE_TOLD_MS = 10000, /* nor one this young whose node did not leave the model meanwhile */
+    WORKERS = 4           /* for what does not go well; enough, as most of that is waiting */
+};
+
+static const char user_agent[] = "cosched-scheduler/binder";
+
+static struct metric bind_total = {.kind = METRIC_COUNTER,
+                                   .name = "cosched_scheduler_binds_total",
+                                   .help = "Bindings by outcome.",
+                                   .label = "outcome"};
+static struct metric bind_seconds = {.kind = METRIC_HISTOGRAM,
+                                     .name = "cosched_scheduler_bind_duration_seconds",
+                                     .help =
+                                         "Time from a Binding's first POST to its known outcome."};
+
+struct binder {
+    struct binder_config config;
+    struct poster *poster; /* NULL: there is a limit on requests, which the clients keep */
+    struct workers *workers;
+    struct kube_client **clients; /* one for each thread */
+    unsigned threads;
+    _Atomic size_t pending;
+    struct binder_gone gone;
+};
+
+/* Many may wait behind one another, so each is one block of exactly its size, itself in it. */
+struct binder_job {
+    struct arena arena;
+    struct kube_binding binding;
+    uint64_t ticket;
+    int64_t node_seen_ms; /* when the node was last known to exist */
+    int64_t began_us;     /* of the first POST; 0: none yet */
+    /* What came of it. */
+    bool posted;
+    int64_t doubt_until_ms; /* -1: not in doubt */
+    struct error *error;    /* NULL: none */
+};
+
+static void job_free(void *p)
+{
+    struct binder_job *job = p;
+    struct arena a = job->arena;
+    free(job->error);
+    arena_deinit(&a);
+}
+
+void binder_result_free(void *p)
+{
+    struct binder_result *r = p;
+    free(r->pod);
+    free(r->node);
+    free(r);
+}
+
+enum sight { SIGHT_NONE, SIGHT_BOUND, SIGHT_LOST, SIGHT_UNBOUND };
+
+/* What the API server knows of the pod now. SIGHT_NONE: it did not say. err is set but for BOUND and UNBOUND. */
+static enum sight look(struct kube_client *client, const struct kube_binding *b, struct error *err)
+{
+    AUTO_JSON *doc = NULL;
+    if (kube_get(client, &kube_pods, b->ns, b->pod, &doc, err) < 0)
+        return err->code == ERROR_NOT_FOUND ? SIGHT_LOST : SIGHT_NONE;
+    json *pod = json_root(doc);
+    const char *node = json_get_str(json_get(pod, "spec"), "nodeName");
+    const char *problem = NULL;
+    if (!str_eq(json_get_str(json_get(pod, "metadata"), "uid"), b->uid))
+        problem = "another one by now";
+    else if (node == NULL || node[0] == '\0')
+        return SIGHT_UNBOUND;
+    else if (str_eq(node, b->node))
+        return SIGHT_BOUND;
+    else
+        problem = "bound elsewhere";
+    (void)error_set(err, ERROR_CONFLICT, "the pod is %s", problem);
+    return SIGHT_LOST;
+}
+
+/* The API server accepts a Binding to a node that is gone, so a placement that had to wait is checked. false only when it is known to be gone. */
+static bool node_exists(struct kube_client *client, struct binder_job *job, struct error *err)
+{
+    int64_t now_ms = clock_mono_ms();
+    if (now_ms - job->node_seen_ms < NODE_FRESH_MS)
+        return true;
+    struct error why = ERROR_INIT;
+    if (kube_get(client, &kube_nodes, NULL, job->binding.node, NULL, &why) == 0)
+        job->node_seen_ms = now_ms;
+    if (why.code != ERROR_NOT_FOUND)
+        return true;
+    *err = why;
+    return false;
+}
+
+/* Whether a POST may be carried out although it failed: only a refusal that the server itself put into words means that nothing was done. */
+static bool is_doubtful(const struct error *err, bool never_sent)
+{
+    bool refused = err->http_status >= 300 && err->http_status < 500 && err->code != ERROR_TIMEOUT;
+    return !never_sent && !refused;
+}
+
+static bool may_write(const struct binder *b, struct error *err)
+{
+    if (b->config.lease == NULL || lease_may_write(b->config.lease))
+        return true;
+    (void)error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
+    return false;
+}
+
+/* 0: bound. *doubt_until_ms moves when this POST may be carried out although it failed. */
+static int post(struct binder *b, struct kube_client *client, struct binder_job *job,
+                int64_t *doubt_until_ms, struct error *err)
+{
+    bool never_sent = false;
+    if (!node_exists(client, job, err))
+        return -1;
+    /* Before the fence is asked: its answer is as old as this when the Binding goes out, and a leader that is stopped in between sends nothing late. */
+    job->binding.began_ms = clock_mono_ms();
+    if (!may_write(b, err))
+        return -1;
+    int64_t until_ms = job->binding.began_ms + job->binding.timeout_ms;
+    if (kube_bind(client, &job->binding, &never_sent, err) == 0)
+        return 0;
+    if (is_doubtful(err, never_sent))
+        *doubt_until_ms = num_max(*doubt_until_ms, until_ms);
+    return -1;
+}
+
+/* false: we are stopping. */
+static bool pause_before(struct kube_client *client, int attempt, int64_t at_least_ms)
+{
+    int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << num_min(attempt, 16), PAUSE_MAX_MS);
+    return kube_http_sleep(kube_client_http(client),
+                           num_max(ms / 2 + clock_jitter(ms), at_least_ms));
+}
+
+/* Whether the same POST may end otherwise later. */
+static bool may_help(const struct error *err)
+{
+    return err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
+           err->code == ERROR_THROTTLED;
+}
+
+static enum binder_outcome worker_bind(struct binder *b, struct kube_client *client,
+                                       struct binder_job *job, struct error *err)
+{
+    int64_t doubt_until_ms = job->doubt_until_ms;
+    bool posting = true;
+    for (int attempt = 0;; attempt++) {
+        if (attempt == 0 && job->error != NULL) {
+            *err = *job->error;
+            posting = may_help(err);
+        } else if (posting) { /* otherwise err stays the last POST's */
+            error_clear(err);
+            if (post(b, client, job, &doubt_until_ms, err) == 0)
+                return BINDER_BOUND;
+            posting = may_help(err) && attempt + 1 < BINDER_TRIES;
+        }
+        if (doubt_until_ms >= 0 || err->code == ERROR_CONFLICT) {
+            struct error seen = ERROR_INIT;
+            int64_t asked_ms = clock_mono_ms();
+            enum sight sight = look(client, &job->binding, &seen);
+            if (sight == SIGHT_BOUND)
+                return BINDER_BOUND;
+            if (sight == SIGHT_LOST) {
+                *err = seen;
+                return BINDER_LOST;
+            }
+            if (sight == SIGHT_UNBOUND && asked_ms >= doubt_until_ms)
+                doubt_until_ms = -1;
+        }
+        if (doubt_until_ms < 0 && !posting)
+            return err->code == ERROR_NOT_FOUND ? BINDER_LOST : BINDER_FAILED;
+        int64_t wait_ms = posting ? num_min(err->retry_after_ms, RETRY_AFTER_MAX_MS)
+                                  : doubt_until_ms - clock_mono_ms();
+        if (!pause_before(client, attempt, wait_ms)) {
+            (void)error_set(err, ERROR_CANCELLED, "we are stopping");
+            return BINDER_FAILED;
+        }
+    }
+}
+
+static const char *outcome_name(enum binder_outcome o)
+{
+    return o == BINDER_BOUND ? "bound" : o == BINDER_LOST ? "lost" : "failed";
+}
+
+static void conclude(struct binder *b, struct binder_job *job, struct binder_result *r)
+{
+    metrics_inc(&bind_total, outcome_name(r->outcome));
+    metrics_observe_us(&bind_seconds, NULL, r->ended_us - job->began_us);
+
+    struct strbuf key = {0};
+    strbuf_adds(&key, job->binding.ns);
+    strbuf_addc(&key, '/');
+    strbuf_adds(&key, job->binding.pod);
+    r->pod = strbuf_take(&key);
+    r->node = mem_strdup(job->binding.node);
+    r->ticket = job->ticket;
+    job_free(job);
+    (void)mailbox_post(b->config.results, r);
+    atomic_fetch_sub(&b->pending, 1);
+}
+
+static void worker_run(void *arg, unsigned thread, void *p)
+{
+    struct binder *b = arg;
+    struct binder_job *job = p;
+    struct binder_result *r = mem_new(struct binder_result, 1);
+    if (job->began_us == 0)
+        job->began_us = clock_mono_us();
+    r->outcome = worker_bind(b, b->clients[thread], job, &r->error);
+    r->ended_us = clock_mono_us();
+    conclude(b, job, r);
+}
+
+/* ---- the first POST ---- */
+
+static int compose(void *arg, void *p, struct strbuf *path, struct strbuf *body, struct error *err)
+{
+    struct binder *b = arg;
+    struct binder_job *job = p;
+    /* The first POST may have waited long behind others, and a GET for each would double the server's work. Until it is sent we are told when the node goes. */
+    if (clock_mono_ms() - job->node_seen_ms >= NODE_TOLD_MS ||
+        binder_gone_since(&b->gone, job->binding.node, job->node_seen_ms)) {
+        job->node_seen_ms = -NODE_FRESH_MS;
+        return error_set(err, ERROR_UNAVAILABLE, "the node must be looked at first");
+    }
+    job->posted = true;
+    return may_write(b, err) ? kube_bind_compose(&job->binding, path, body, err) : -1;
+}
+
+static void on_posted(void *arg, void *p, const struct poster_answer *a)
+{
+    struct binder *b = arg;
+    struct binder_job *job = p;
+    if (a->error.code == ERROR_NONE) {
+        struct binder_result *r = mem_new(struct binder_result, 1);
+        r->outcome = BINDER_BOUND;
+        r->ended_us = a->ended_us;
+        job->began_us = a->began_us;
+        conclude(b, job, r);
+        return;
+    }
+    job->posted = job->posted || a->began_us == 0; /* no connection is an outcome as well */
+    if (job->posted) {
+        job->began_us = a->began_us;
+        job->error = mem_new(struct error, 1);
+        *job->error = a->error;
+        if (is_doubtful(&a->error, a->never_sent))
+            job->doubt_until_ms = a->until_ms;
+    }
+    (void)workers_submit(b->workers, job);
+}
+
+/* ---- start and stop ---- */
+
+static int start_clients(struct binder *b, struct kube_config *kube, const struct kube_options *o,
+                         struct error *err)
+{
+    b->clients = mem_new(struct kube_client *, b->threads);
+    for (unsigned i = 0; i < b->threads; i++) {
+        if (kube_client_new(&b->clients[i], kube, o, user_agent, err) < 0)
+            return -1;
+        kube_client_set_timeout(b->clients[i], b->config.timeout_ms);
+    }
+    return 0;
+}
+
+static int start_poster(struct binder *b, struct kube_config *kube, const struct kube_options *o,
+                        struct error *err)
+{
+    struct poster_config c = {.connections = b->config.threads,
+                              .ahead = true,
+                              .timeout_ms = b->config.timeout_ms,
+                              .user_agent = user_agent,
+                              .compose = compose,
+                              .done = on_posted,
+                              .dispose = job_free,
+                              .arg = b};
+    return poster_start(&b->poster, kube, o, &c, err);
+}
+
+int binder_start(struct binder **out, struct kube_config *kube, const struct kube_options *o,
+                 const struct binder_config *c, struct error *err)
+{
+    metrics_register(&bind_total);
+    metrics_register(&bind_seconds);
+    struct binder *b = mem_new(struct binder, 1);
+    b->config = *c;
+    binder_gone_init(&b->gone);
+    if (b->config.timeout_ms == 0)
+        b->config.timeout_ms = BINDER_TIMEOUT_MS;
+    bool limited = o->qps > 0;
+    b->threads = limited || c->threads < WORKERS ? c->threads : WORKERS;
+    struct workers_config workers = {
+        .threads = b->threads, .run = worker_run, .dispose = job_free, .arg = b};
+    if (start_clients(b, kube, o, err) < 0 || workers_start(&b->workers, &workers, err) < 0 ||
+        (!limited && start_poster(b, kube, o, err) < 0)) {
+        binder_stop(b);
+        return error_wrap(err, "binder");
+    }
+    *out = b;
+    return 0;
+}
+
+static size_t texts_bytes(const struct labels *l)
+{
+    size_t n = l->len * sizeof(struct label);
+    for (size_t i = 0; i < l->len; i++)
+        n += strlen(l->items[i].key) + strlen(l->items[i].value) + 2;
+    return n;
+}
+
+/* Texts between the two lists may cost a little for the second one's alignment. */
+static size_t job_bytes(const struct kube_binding *b)
+{
+    return sizeof(struct binder_job) + texts_bytes(&b->annotations) + texts_bytes(&b->labels) +
+           strlen(b->ns) + strlen(b->pod) + strlen(b->uid) + strlen(b->node) + 4 +
+           (b->labels.len > 0 ? sizeof(struct label) : 0);
+}
+
+static struct binder_job *job_new(const struct kube_binding *b)
+{
+    struct arena a;
+    arena_init_exact(&a, job_bytes(b));
+    struct binder_job *job = arena_new(&a, struct binder_job, 1);
+    job->binding = kube_binding_copy(b, &a);
+    job->arena = a;
+    return job;
+}
+
+void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_t ticket)
+{
+    struct binder_job *job = job_new(binding);
+    job->binding.timeout_ms = b->config.timeout_ms;
+    job->ticket = ticket;
+    job->node_seen_ms = clock_mono_ms();
+    job->doubt_until_ms = -1;
+    atomic_fetch_add(&b->pending, 1);
+    if (b->poster != NULL)
+        poster_submit(b->poster, job);
+    else
+        (void)workers_submit(b->workers, job);
+}
+
+void binder_node_gone(struct binder *b, const char *node)
+{
+    if (b == NULL)
+        return;
+    if (atomic_load(&b->pending) == 0)
+        binder_gone_forget(&b->gone);
+    else
+        binder_gone_note(&b->gone, node, clock_mono_ms());
+}
+
+size_t binder_pending(struct binder *b)
+{
+    return atomic_load(&b->pending);
+}
+
+void binder_stop(struct binder *b)
+{
+    if (b == NULL)
+        return;
+    poster_stop(b->poster);
+    for (unsigned i = 0; i < b->threads; i++)
+        if (b->clients[i] != NULL)
+            kube_client_cancel(b->clients[i]);
+    workers_stop(b->workers);
+    for (unsigned i = 0; i < b->threads; i++)
+        if (b->clients[i] != NULL)
+            kube_client_free(b->clients[i]);
+    free(b->clients);
+    binder_gone_deinit(&b->gone);
+    free(b);
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One look goes over all gangs and PodGroups, at most every PODGROUPS_DELAY_MS and only when something has changed or is due. That is a few hundred
+ * microseconds for thousands of gangs, and it needs no hook in every place that moves a pod. What lies between two looks is never written, so a gang that is
+ * placed at once costs one write and not four.
+ *
+ *      look_at_gang     no attempt ── a quorum waits for room (begin) ─► attempt ── placed, or the quorum is gone ─► no attempt
+ *                                                                       │    ▲
+ *                                                                       └────┘ time is over (fail)
+ *
+ *      look_at_group    the status as it should be (progress.h) is what the watch shows: nothing to do
+ *                       it was sent less than PODGROUPS_AGAIN_MS ago: the watch will show it
+ *                       otherwise: sent
+ */
+#include "scheduler/binding/podgroups.h"
+
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cache/progress.h"
+
+static const int64_t second_ns = 1000000000;
+
+static struct metric timeouts = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_gang_timeouts_total",
+    .help = "Attempts of gangs that were not placed within scheduleTimeoutSeconds."};
+static struct metric stale_total = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_stale_gangs_total",
+    .help =
+        "Gangs that fell below their minMember and could not be healed in time, by what was done.",
+    .label = "action"};
+
+struct podgroups {
+    struct podgroups_config config;
+    struct loop_timer timer;
+    struct arena arena;
+};
+
+static void next_by(int64_t *next_ms, int64_t due_ms)
+{
+    *next_ms = num_min(*next_ms, due_ms);
+}
+
+/* ---- attempts ---- */
+
+/* Whoever led before us may have begun it: then its time is counted from there. */
+static void begin(struct gang *g, const struct pod_group *group, int64_t timeout_ms, int64_t now_ms)
+{
+    struct gang_trial *t = &g->trial;
+    int64_t wall_ns = clock_wall_ns();
+    int64_t age_ms = group != NULL && group->schedule_start_ns > 0
+                         ? (wall_ns - group->schedule_start_ns) / 1000000
+                         : -1;
+    bool goes_on = t->since_ns == 0 && age_ms >= 0 && age_ms < timeout_ms;
+    t->since_ms = goes_on ? num_max(now_ms - age_ms, 1) : now_ms;
+    t->since_ns = goes_on ? group->schedule_start_ns : wall_ns / second_ns * second_ns;
+}
+
+static void fail(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                 int64_t timeout_ms, int64_t now_ms)
+{
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b, "%s was not placed within %lld s, trying again", g->key,
+                (long long)(timeout_ms / 1000));
+    if (g->why.sentence != NULL)
+        strbuf_addf(&b, ": %s", g->why.sentence);
+    metrics_inc(&timeouts, NULL);
+    log_info("attempt of a gang ends", kv("gang", g->key), kv("timeout_ms", timeout_ms));
+    status_tell_gang(p->config.status, g, group, true, "ScheduleTimeout", strbuf_str(&b));
+    queue_retry(p->config.queue, g, now_ms);
+    g->trial.since_ms = now_ms;
+    g->trial.since_ns = clock_wall_ns() / second_ns * second_ns;
+    p->config.changed(p->config.arg);
+}
+
+static void look_at_attempt(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                            bool waits, int64_t now_ms, int64_t *next_ms)
+{
+    const char *why;
+    int64_t timeout_ms = progress_timeout_ms(group);
+    if (!waits || gangs_count_missing(g) == 0 ||
+        !gangs_has_quorum(p->config.cluster, g, &p->arena, &why)) {
+        g->trial.since_ms = 0;
+        return;
+    }
+    if (g->trial.since_ms == 0)
+        begin(g, group, timeout_ms, now_ms);
+    if (now_ms - g->trial.since_ms >= timeout_ms)
+        fail(p, g, group, timeout_ms, now_ms);
+    next_by(next_ms, g->trial.since_ms + timeout_ms);
+}
+
+/* ---- gangs that have fallen apart ---- */
+
+static void send_all_away(struct podgroups *p, const struct gang *g, const char *why)
+{
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (cp->state == CLUSTER_BOUND && !cp->pod->terminating)
+            evictor_submit_stale(p->config.evictor, cp->pod, why);
+    }
+}
+
+static void end_stale(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                      int64_t timeout_ms)
+{
+    AUTO_STRBUF b = {0};
+    bool evict = p->config.evict_stale;
+    strbuf_addf(&b, "%s has %d of %d pods on nodes, and for %lld s no place for the others: %s",
+                g->key, gangs_count_placed(g), g->min_available, (long long)(timeout_ms / 1000),
+                evict ? "they are sent away (--stale-gang=evict)"
+                      : "they stay (--stale-gang=keep)");
+    metrics_inc(&stale_total, evict ? "evicted" : "kept");
+    log_warn("gang is stale", kv("gang", g->key), kv("why", strbuf_str(&b)));
+    status_tell_gang(p->config.status, g, group, false, "StaleGang", strbuf_str(&b));
+    if (evict)
+        send_all_away(p, g, strbuf_str(&b));
+}
+
+/* Members that have succeeded and were deleted leave the rest below the quorum as well: a gang that has come so far is not stale. */
+static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod_group *group,
+                           int64_t now_ms, int64_t *next_ms)
+{
+    struct gang_trial *t = &g->trial;
+    int32_t placed = gangs_count_placed(g);
+    int64_t timeout_ms = progress_timeout_ms(group);
+    if (placed == 0 || placed >= g->min_available || t->had_success) {
+        t->broken_ms = 0;
+        t->told_broken = false;
+        return;
+    }
+    if (t->broken_ms == 0)
+        t->broken_ms = now_ms;
+    if (now_ms - t->broken_ms >= timeout_ms && !t->told_broken) {
+        end_stale(p, g, group, timeout_ms);
+        t->told_broken = !p->config.evict_stale; /* who could not be sent away is tried again */
+        t->broken_ms = now_ms;
+    }
+    if (!t->told_broken)
+        next_by(next_ms, t->broken_ms + timeout_ms);
+}
+
+/* The record is written without anybody waiting for the answer: the watch tells. */
+static void look_at_record(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
+{
+    bool again = false;
+    int64_t due_ms = gangs_follow_record(p->config.cluster, g, now_ms, PODGROUPS_AGAIN_MS, &again);
+    if (due_ms >= 0)
+        next_by(next_ms, due_ms);
+    if (again)
+        p->config.changed(p->config.arg);
+}
+
+static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
+{
+    const struct pod_group *group = gangs_group_of(p->config.cluster, g);
+    bool waits = false;
+    for (size_t i = 0; i < g->members.len; i++) {
+        waits |= cluster_pod_is_schedulable(g->members.items[i]);
+        g->trial.had_success |= g->members.items[i]->state == CLUSTER_FINISHED;
+    }
+    look_at_attempt(p, g, group, waits, now_ms, next_ms);
+    look_at_pieces(p, g, group, now_ms, next_ms);
+    look_at_record(p, g, now_ms, next_ms);
+}
+
+/* ---- statuses ---- */
+
+static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64_t now_ms,
+                          int64_t *next_ms)
+{
+    const struct pod_group *group =
+        all->of[POD_GROUP_SIGS] != NULL ? all->of[POD_GROUP_SIGS] : all->of[POD_GROUP_X];
+    if (group == NULL) /* the status of Kubernetes' own has no such words */
+        return;
+    struct gang *g = gangs_find(p->config.cluster, all->key);
+    struct progress now;
+    progress_of(p->config.cluster, group, g, &now);
+    now.schedule_start_ns = progress_start_ns(group, now.phase, g != NULL,
+                                              g != NULL ? g->trial.since_ns : 0, clock_wall_ns());
+    if (g != NULL && now.schedule_start_ns != 0)
+        g->trial.since_ns = now.schedule_start_ns;
+    if (progress_is_written(&now, group))
+        return;
+    uint64_t digest = progress_digest(&now, group);
+    if (all->told != digest || now_ms - all->told_ms >= PODGROUPS_AGAIN_MS) {
+        all->told = digest;
+        all->told_ms = now_ms;
+        status_tell_group(p->config.status, group, &now);
+    }
+    next_by(next_ms, all->told_ms + PODGROUPS_AGAIN_MS);
+}
+
+/* ---- slots ---- */
+
+static void end_slots(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
+{
+    int64_t due_ms;
+    uint32_t events = slots_expire(p->config.cluster, now_ms, &due_ms);
+    if (due_ms >= 0)
+        next_by(next_ms, due_ms);
+    if (queue_wake(p->config.queue, events, now_ms) > 0)
+        p->config.changed(p->config.arg);
+}
+
+/* ---- wiring ---- */
+
+static void look(void *arg)
+{
+    struct podgroups *p = arg;
+    struct cluster *c = p->config.cluster;
+    int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
+    const char *key;
+    void *value;
+    arena_reset(&p->arena);
+    end_slots(p, now_ms, &next_ms);
+    for (size_t i = 0; i < c->several.len; i++)
+        look_at_gang(p, c->several.items[i], now_ms, &next_ms);
+    for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
+        look_at_group(p, value, now_ms, &next_ms);
+    if (next_ms < INT64_MAX)
+        loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, PODGROUPS_DELAY_MS),
+                       look, p);
+}
+
+void podgroups_look(struct podgroups *p)
+{
+    if (heap_has(&p->timer.node) && p->timer.due_ms <= clock_mono_ms() + PODGROUPS_DELAY_MS)
+        return;
+    loop_timer_set(p->config.loop, &p->timer, PODGROUPS_DELAY_MS, look, p);
+}
+
+struct podgroups *podgroups_new(const struct podgroups_config *c)
+{
+    metrics_register(&timeouts);
+    metrics_register(&stale_total);
+    struct podgroups *p = mem_new(struct podgroups, 1);
+    p->config = *c;
+    arena_init(&p->arena, 4096);
+    return p;
+}
+
+void podgroups_free(struct podgroups *p)
+{
+    if (p == NULL)
+        return;
+    loop_timer_cancel(p->config.loop, &p->timer);
+    arena_deinit(&p->arena);
+    free(p);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * volumes - binds the claims of an assumed pod before its Binding is posted, and undoes what it did when that fails. See volumes.c for the states.
+ *
+ * All functions belong to the loop's thread; what waits for the network waits in threads of its own.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/loop.h"
+#include "lib/kube/api.h"
+#include "lib/kube/config.h"
+#include "lib/kube/lease.h"
+#include "scheduler/binding/binder.h"
+#include "scheduler/cache/cluster.h"
+
+enum {
+    VOLUMES_TIMEOUT_MS = 600000, /* kube-scheduler's bindTimeoutSeconds */
+    VOLUMES_LONG_MS = 1000,      /* a wait that others should know of */
+};
+
+struct volumes;
+
+struct volumes_config {
+    struct loop *loop;
+    struct cluster *cluster;
+    struct binder *binder;     /* gets the Binding when all claims are bound */
+    struct mailbox *results;   /* gets a struct binder_result when they cannot be */
+    const struct lease *lease; /* NULL: no election, always allowed */
+    int64_t timeout_ms;        /* 0: VOLUMES_TIMEOUT_MS */
+    int64_t long_ms;           /* 0: VOLUMES_LONG_MS */
+    /* All claims are bound; NULL: the Binding goes to the binder. */
+    void (*ready)(void *arg, const struct kube_binding *binding, uint64_t ticket);
+    /* The pod has waited for long_ms. */
+    void (*waits_long)(void *arg, struct cluster_pod *cp);
+    void *arg;
+};
+int volumes_start(struct volumes **out, struct kube_config *kube, const struct kube_options *o,
+                  const struct volumes_config *c, struct error *err);
+/* The pod is assumed on the node and was promised something (cp->volumes). Copies everything. ticket comes back with the result, the binder's or ours. */
+void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
+                    const struct kube_binding *binding, uint64_t ticket);
+/* Something changed; cheap when it was nothing of ours. */
+void volumes_look(struct volumes *v);
+/* Pods whose claims are not bound yet. */
+size_t volumes_pending(const struct volumes *v);
+/* Those among them for which everything is written, and the controller has to do the rest. */
+size_t volumes_waiting(const struct volumes *v);
+/* What was written stays: whoever leads next goes on from there. NULL is fine. */
+void volumes_stop(struct volumes *v);

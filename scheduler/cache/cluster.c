@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * States of a pod in the model, and the function behind each arrow:
+ *
+ *                    put_pod, no nodeName            assume                put_pod, same nodeName
+ *        (absent) ─────────────────────────► PENDING ───────► ASSUMED ─────────────────────────────► BOUND
+ *            ▲  │                            │     ▲            │ │                                    │
+ *            │  │ put_pod with nodeName      │     │ forget     │ │ put_pod with another nodeName      │
+ *            │  └────────────────────────────┼─────┼────────────┼─┼───────────────► BOUND there ───────┤
+ *            │                               │     └────────────┘ │                                    │
+ *            ├───────────────────────────────┴────────────────────┴────────────────────────────────────┤
+ *            │        remove_pod, or put_pod that is Failed or Succeeded: holds nothing any more       │
+ *            │                                                                                         ▼
+ *            └───────────────────────── remove_pod, put_pod that is Failed ──────────────────────── FINISHED
+ *                                                                        (put_pod that is Succeeded, of a gang of ours)
+ *
+ * ASSUMED and BOUND hold room on their node; a terminating pod holds everything until it is gone. An update of an ASSUMED pod that still has no nodeName
+ * (a condition, a label) leaves it ASSUMED: the binder knows what became of the Binding, the watch does not yet.
+ *
+ * A claim is read once, when a pod is first seen bound, also if we assumed it there ourselves: the Binding that won may be another leader's, with other
+ * cards. An annotation that somebody edits later changes nothing here.
+ *
+ * A version that cannot be read (pod.unreadable) changes nothing of a pod of which we know what it holds: the old object stays, until a version comes that can be read or
+ * the pod goes (pod_keep). Where we do not know it (first seen so, or bound so), nobody may use that node meanwhile: the pod is held there, `unreadable` is
+ * counted, and fit refuses (I1).
+ *
+ * A cluster_node stays as long as the API server has the node or a pod is on it; keys of the pod map lie in the pod objects, so each new version takes its
+ * place in the map before the old one is freed.
+ */
+#include "scheduler/cache/cluster.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "scheduler/cache/cluster_inside.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cache/gpu_prices.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/cache/pods.h"
+#include "scheduler/cache/rejections.h"
+#include "scheduler/cache/volumes_attached.h"
+#include "scheduler/cache/volumes_view.h"
+
+void cluster_init(struct cluster *c, const char *scheduler_name)
+{
+    *c = (struct cluster){.scheduler_name = scheduler_name};
+    virtuals_init(&c->virtuals);
+    c->reservations = mem_new(struct reservations, 1);
+    c->slots = mem_new(struct slots, 1);
+    map_init(&c->nodes);
+    map_init(&c->pods);
+    map_init(&c->gangs);
+    map_init(&c->pod_groups);
+    failures_init(&c->failures);
+    map_init(&c->gangs_named);
+    amounts_names_init(&c->names);
+    c->objects = mem_new(struct objects, 1);
+    objects_init(c->objects);
+    c->policies = mem_new(struct policies, 1);
+    policies_init(c->policies);
+    c->volumes = mem_new(struct volumes_held, 1);
+    volumes_held_init(c->volumes);
+    c->volumes_cache = volumes_view_cache_new();
+    c->volumes_index = volumes_attached_index_new();
+    cpu_shapes_init(&c->cpu_shapes);
+    c->index = mem_new(struct index, 1);
+    index_init(c->index);
+    c->table = mem_new(struct table, 1);
+    table_init(c->table);
+    c->topologies = mem_new(struct topologies, 1);
+    topologies_init(c->topologies);
+    c->gpu_prices = gpu_prices_new(&c->names);
+}
+
+void cluster_deinit(struct cluster *c)
+{
+    const char *key;
+    void *value;
+    slots_deinit(c);
+    nominations_deinit(c);
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
+        pods_free(value);
+    for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
+        cluster_nodes_delete(value);
+    gangs_deinit(c);
+    map_deinit(&c->pods);
+    map_deinit(&c->nodes);
+    virtuals_deinit(&c->virtuals);
+    vec_deinit(&c->placed);
+    rejections_deinit(c);
+    failures_deinit(&c->failures);
+    reservations_deinit(c);
+    free(c->reservations);
+    amounts_names_deinit(&c->names);
+    policies_deinit(c->policies);
+    free(c->policies);
+    objects_deinit(c->objects);
+    free(c->objects);
+    volumes_held_deinit(c->volumes);
+    volumes_view_cache_free(c->volumes_cache);
+    volumes_attached_index_free(c->volumes_index);
+    free(c->volumes);
+    topologies_deinit(c->topologies);
+    free(c->topologies);
+    gpu_prices_free(c->gpu_prices);
+    cpu_shapes_deinit(&c->cpu_shapes);
+    index_deinit(c->index);
+    free(c->index);
+    table_deinit(c->table);
+    free(c->table);
+    free(c->slots);
+}
+
+/* ---- room ---- */
+
+static void hold_ports(struct cluster_node *cn, const struct cluster_pod *cp,
+                       const struct container *c, size_t len, bool sidecars_only)
+{
+    for (size_t i = 0; i < len; i++)
+        for (size_t k = 0; k < c[i].ports_len && (c[i].sidecar || !sidecars_only); k++) {
+            struct cluster_port held = {.port = &c[i].ports[k], .owner = cp};
+            vec_push(&cn->ports, held);
+        }
+}
+
+static void release_ports(struct cluster_node *cn, const struct cluster_pod *cp)
+{
+    for (size_t i = 0; i < cn->ports.len;)
+        if (cn->ports.items[i].owner == cp)
+            vec_remove_swap(&cn->ports, i);
+        else
+            i++;
+}
+
+/* A cluster has a handful of priorities. */
+static void count_priority(struct cluster *c, int32_t priority, int sign)
+{
+    size_t i = 0;
+    while (i < c->placed.len && c->placed.items[i].priority != priority)
+        i++;
+    if (i == c->placed.len) {
+        struct cluster_placed none = {.priority = priority};
+        vec_push(&c->placed, none);
+    }
+    c->placed.items[i].pods += sign;
+    if (c->placed.items[i].pods == 0)
+        vec_remove_swap(&c->placed, i);
+}
+
+bool cluster_has_placed_below(const struct cluster *c, int32_t priority)
+{
+    for (size_t i = 0; i < c->placed.len; i++)
+        if (c->placed.items[i].priority < priority)
+            return true;
+    return false;
+}
+
+/* Whether affinity or spread of any pod counts this one. */
+static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
+{
+    bool counted = index_hold(c, cp, cn);
+    count_priority(c, cp->pod->priority, 1);
+    cp->on = cn;
+    cp->on_place = cn->pods.len;
+    vec_push(&cn->pods, cp);
+    if (cp->pod->volumes_len > 0)
+        volumes_held_use(c, cp->pod);
+    cn->unreadable += cp->pod->unreadable != NULL;
+    amounts_account(&cn->used, &cp->request, 1);
+    ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+    cpu_book_account(&cn->cpus, &cp->claim.cpus, cp->cpu, 1);
+    if (cp->has_ports) {
+        hold_ports(cn, cp, cp->pod->containers, cp->pod->containers_len, false);
+        hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
+    }
+    policies_hold(c, cp);
+    gpu_prices_pod_moved(c->gpu_prices, cp);
+    table_touch(c->table, cn, false);
+    nominations_touch(c, cp);
+    return counted;
+}
+
+/* Sums that overflowed do not come back by subtracting. */
+static void recount(struct cluster_node *cn)
+{
+    amounts_deinit(&cn->used);
+    for (size_t i = 0; i < cn->pods.len; i++)
+        amounts_account(&cn->used, &cn->pods.items[i]->request, 1);
+}
+
+static void release(struct cluster *c, struct cluster_pod *cp)
+{
+    struct cluster_node *cn = cp->on;
+    (void)index_release(c, cp, cn);
+    policies_release(c, cp);
+    count_priority(c, cp->pod->priority, -1);
+    ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
+    cpu_book_account(&cn->cpus, &cp->claim.cpus, cp->cpu, -1);
+    cn->unreadable -= cp->pod->unreadable != NULL;
+    if (cp->has_ports)
+        release_ports(cn, cp);
+    if (cp->pod->volumes_len > 0)
+        volumes_held_leave(c, cp->pod);
+    vec_remove_swap(&cn->pods, cp->on_place);
+    if (cp->on_place < cn->pods.len)
+        cn->pods.items[cp->on_place]->on_place = cp->on_place;
+    cp->on = NULL;
+    if (cn->used.saturated)
+        recount(cn);
+    else
+        amounts_account(&cn->used, &cp->request, -1);
+    gpu_prices_pod_moved(c->gpu_prices, cp);
+    table_touch(c->table, cn, false);
+    nominations_touch(c, cp);
+}
+
+/* ---- pods ---- */
+
+static bool is_ours(const struct cluster *c, const struct pod *p)
+{
+    return str_eq(p->scheduler, c->scheduler_name);
+}
+
+static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = pods_new(c, p);
+    uint32_t events = 0;
+    map_put(&c->pods, p->key, cp);
+    policies_join(c, cp);
+    if (pod_is_finished(p)) {
+        cp->state = CLUSTER_FINISHED;
+    } else if (p->node != NULL) {
+        struct cluster_node *on = cluster_nodes_get(c, p->node);
+        cp->state = CLUSTER_BOUND;
+        cluster_claim_read(cp);
+        policies_read(cp, on);
+        events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
+    }
+    events |= policies_take_events(c);
+    if (cp->state != CLUSTER_FINISHED)
+        gpu_prices_see(c, cp);
+    events |= nominations_follow(c, cp, NULL, NULL);
+    return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
+}
+
+/* Whether affinity and spread see the same pod. Terms cannot change once a pod is placed, and a pod that waits is only counted by its labels. */
+static bool same_traits(const struct pod *a, const struct pod *b)
+{
+    return a->terms == NULL && b->terms == NULL && a->terminating == b->terminating &&
+           cluster_labels_equal(&a->labels, &b->labels);
+}
+
+/* A newer version of a pod that we know. */
+static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct pod *p,
+                            const struct cluster_hooks *hooks)
+{
+    struct pod *old = cp->pod;
+    struct cluster_node *was_on = cp->on;
+    struct amounts held = cp->request; /* its names are in the old object */
+    uint64_t claimed = cluster_digest_claim(cp), seat = policies_digest(cp);
+    uint32_t events = 0;
+
+    bool counted = false, as_before = same_traits(old, p);
+    if (was_on != NULL)
+        release(c, cp);
+    if (!as_before)
+        index_forget_traits(c->index, cp);
+    pods_set_object(c, cp, p);
+    map_put(&c->pods, p->key, cp);
+    policies_join(c, cp);
+
+    if (pod_is_finished(p) || p->node != NULL)
+        volumes_held_withdraw(c, cp);
+    if (pod_is_finished(p)) {
+        cluster_claim_clear(cp);
+        cp->state = CLUSTER_FINISHED;
+    } else if (p->node != NULL) {
+        bool known = cp->state == CLUSTER_BOUND && was_on != NULL &&
+                     str_eq(was_on->name, p->node) && old->unreadable == NULL;
+        if (!known)
+            cluster_claim_read(cp);
+        else
+            cluster_claim_follow(cp);
+        cp->state = CLUSTER_BOUND;
+        struct cluster_node *on = cluster_nodes_get(c, p->node);
+        policies_read(cp, on);
+        counted = hold(c, on, cp);
+    } else if (was_on != NULL) {
+        policies_read(cp, was_on);
+        counted = hold(c, was_on, cp); /* still ASSUMED */
+    }
+    policies_note_moved(c, cp, seat);
+    events |= policies_take_events(c);
+    if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index->active)
+        events |= EVENT_POD_COUNTED;
+    /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
+    if (was_on != NULL && (cp->on != was_on || cluster_digest_claim(cp) != claimed ||
+                           amounts_grew(&cp->request, &held) || old->unreadable != NULL))
+        events |= EVENT_POD_GONE;
+    /* Only from those that the node agent has answered for can CPUs be called back. */
+    if (cp->cpu != NULL && cp->cpu->burst &&
+        !str_eq(labels_get(&old->annotations, NAME_ANN_CPUSET_APPLIED),
+                labels_get(&p->annotations, NAME_ANN_CPUSET_APPLIED)))
+        events |= EVENT_POD_GONE;
+    if (was_on != NULL && cp->on != was_on)
+        cluster_nodes_drop_if_unused(c, was_on);
+    events |= nominations_follow(c, cp, old, &held);
+    events |= gangs_member_changed(c, cp, old, hooks);
+    pod_free(old);
+    return events;
+}
+
+/* Whether a version that cannot be read leaves in place what we know: an ASSUMED pod until it is seen bound (on which cards, nobody can tell then), a BOUND one where it is. */
+static bool is_kept(const struct cluster_pod *cp, const struct pod *p)
+{
+    if (p->unreadable == NULL || cp->pod->unreadable != NULL || cp->on == NULL ||
+        pod_is_finished(p))
+        return false;
+    return p->node == NULL || (cp->state == CLUSTER_BOUND && str_eq(p->node, cp->on->name));
+}
+
+static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *p,
+                         const struct cluster_hooks *hooks)
+{
+    uint32_t events = 0;
+    if (cp->pod->terminating != p->terminating) {
+        (void)index_release(c, cp, cp->on);
+        index_forget_traits(c->index, cp);
+        policies_release(c, cp);
+        cp->pod->terminating = p->terminating;
+        policies_hold(c, cp);
+        events = index_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
+        events |= policies_take_events(c);
+        table_touch(c->table, cp->on, false);
+    }
+    events |= cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
+    pod_free(p);
+    return events;
+}
+
+/* A finished pod is remembered only for the sake of its gang. */
+static bool is_remembered(const struct cluster *c, const struct pod *p)
+{
+    struct gang_ref ref;
+    struct error err = ERROR_INIT;
+    return !pod_is_finished(p) || (p->phase == POD_SUCCEEDED && !p->terminating && is_ours(c, p) &&
+                                   gang_of_pod(p, &ref, &err) == 0 && ref.form != GANG_NONE);
+}
+
+uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
+                            const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, key);
+    if (cp == NULL || (uid != NULL && !str_eq(cp->pod->uid, uid)))
+        return 0;
+    uint32_t events = 0;
+    bool keeps = slots_wants(c, cp);
+    AUTO_STRBUF gang = {0}, node = {0};
+    strbuf_adds(&gang, cp->gang != NULL ? cp->gang->key : "");
+    strbuf_adds(&node, keeps ? cp->on->name : "");
+    if (cp->on != NULL) {
+        struct cluster_node *cn = cp->on;
+        release(c, cp);
+        cluster_nodes_drop_if_unused(c, cn);
+        events = EVENT_POD_GONE;
+    }
+    if (cp->gang != NULL)
+        events |= gangs_leave(c, cp, hooks);
+    events |= nominations_set(c, cp, NULL);
+    map_remove(&c->pods, key);
+    policies_leave(c, cp);
+    events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* what it was promised is free again */
+    volumes_held_withdraw(c, cp);
+    index_forget_traits(c->index, cp);
+    if (keeps)
+        slots_keep(c, cp, strbuf_str(&gang), strbuf_str(&node));
+    else
+        pods_free(cp);
+    if (gang.len > 0 && map_get(&c->gangs, strbuf_str(&gang)) == NULL)
+        events |= slots_drop(c, strbuf_str(&gang));
+    return events;
+}
+
+uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_hooks *hooks)
+{
+    struct cluster_pod *cp = cluster_find_pod(c, p->key);
+    uint32_t events = 0;
+    if (cp != NULL &&
+        !str_eq(cp->pod->uid, p->uid)) { /* deleted and made again while we did not look */
+        events = cluster_remove_pod(c, p->key, NULL, hooks);
+        cp = NULL;
+    }
+    if (!is_remembered(c, p)) {
+        events |= cluster_remove_pod(c, p->key, NULL, hooks);
+        pod_free(p);
+        return events;
+    }
+    if (cp == NULL)
+        return events | pod_add(c, p, hooks);
+    return events | (is_kept(cp, p) ? pod_keep(c, cp, p, hooks) : pod_replace(c, cp, p, hooks));
+}
+
+uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
+                        const struct claim *claim)
+{
+    assert(cp->state == CLUSTER_PENDING);
+    cluster_claim_copy(cp, claim);
+    volumes_view_promise(c, cp, on);
+    policies_assume(c, cp, on);
+    cp->state = CLUSTER_ASSUMED;
+    uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
+    events |= policies_take_events(c);
+    /* The room that it had a right to is another one's now; on the same node at most another card or CPU. */
+    if (cp->nominated != NULL &&
+        (cp->gpu.any || cp->cpu != NULL || !str_eq(cp->nominated, on->name)))
+        events |= EVENT_POD_GONE;
+    return events;
+}
+
+void cluster_forget(struct cluster *c, struct cluster_pod *cp)
+{
+    struct cluster_node *cn = cp->on;
+    assert(cp->state == CLUSTER_ASSUMED);
+    release(c, cp);
+    cluster_claim_clear(cp);
+    volumes_held_withdraw(c, cp);
+    policies_forget(cp);
+    cp->state = CLUSTER_PENDING;
+    cluster_nodes_drop_if_unused(c, cn);
+}
+
+void cluster_lift(struct cluster *c, struct cluster_pod *cp)
+{
+    assert(cp->on != NULL);
+    release(c, cp);
+}
+
+void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away)
+{
+    cp->sent_away = away;
+    if (cp->on != NULL)
+        table_touch(c->table, cp->on, false);
+}
+
+void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)
+{
+    assert(cp->on == NULL);
+    (void)hold(c, on, cp);
+}

@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A gang comes into being with its first member and goes with its last; that of a lone pod goes when the pod is bound. What it wants is said by the members or by its PodGroup (gangs_words.c); a PodGroup without
+ * members is only remembered. Members of any form are in one gang if they name the same one.
+ *
+ * Each change of a member costs a walk over all of them. That is what makes it simple, and it is cheap: what a pod says is read once, when the pod comes.
+ */
+#include "scheduler/cache/gangs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "scheduler/cache/gangs_bundle.h"
+#include "scheduler/cache/gangs_words.h"
+#include "scheduler/cache/reservations.h"
+
+bool gangs_is_lone(const struct gang *g)
+{
+    return g->form == GANG_NONE;
+}
+
+static void key_of(const struct pod *p, const struct gang_ref *ref, struct strbuf *out)
+{
+    if (ref->form == GANG_NONE)
+        strbuf_addf(out, "pod %s", p->key);
+    else
+        strbuf_addf(out, "gang %s/%s", p->ns, ref->name);
+}
+
+/* A gang form that is not legal makes the pod a lone one that waits with the reason: see gangs_has_quorum. */
+static void ref_of(const struct pod *p, struct gang_ref *ref)
+{
+    struct error err = ERROR_INIT;
+    if (gang_of_pod(p, ref, &err) < 0)
+        *ref = (struct gang_ref){.form = GANG_NONE};
+}
+
+const char *gangs_name(const struct gang *g)
+{
+    return g->key + strlen("gang ");
+}
+
+const struct pod_group *gangs_group_of(const struct cluster *c, const struct gang *g)
+{
+    const struct cluster_groups *all =
+        gangs_is_lone(g) ? NULL : map_get(&c->pod_groups, gangs_name(g));
+    for (int api = 0; all != NULL && api < POD_GROUP_APIS; api++)
+        if (all->of[api] != NULL)
+            return all->of[api];
+    return NULL;
+}
+
+/* ---- satisfied: see gangs.h ----------------------------------------------------------------- */
+
+/* Bound, as the API server says. */
+static bool is_bound(const struct cluster_pod *cp)
+{
+    return (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED) && !cp->pod->terminating;
+}
+
+static bool says_satisfied(const struct cluster_pod *cp)
+{
+    return cp->pod->node != NULL && cp->said.name != NULL &&
+           str_eq(labels_get(&cp->pod->annotations, NAME_ANN_GANG_SATISFIED), cp->said.name);
+}
+
+/* Whether the member counts for a quorum that is still to be found. */
+static bool is_open(const struct gang *g, const struct cluster_pod *cp)
+{
+    return g->match != GANG_ONLY_WAITING || !cp->in_quorum;
+}
+
+static void list_for_record(struct cluster *c, struct gang *g)
+{
+    if (g->to_record || g->min_available < 2 || g->match == GANG_WAITING_AND_RUNNING)
+        return;
+    g->to_record = true;
+    g->record_place = c->satisfied.len;
+    vec_push(&c->satisfied, g);
+}
+
+static void unlist(struct cluster *c, struct gang *g)
+{
+    if (!g->to_record)
+        return;
+    g->to_record = false;
+    c->satisfied.items[g->record_place] = c->satisfied.items[--c->satisfied.len];
+    c->satisfied.items[g->record_place]->record_place = g->record_place;
+}
+
+static void look_for_quorum(struct cluster *c, struct gang *g)
+{
+    int32_t bound = 0;
+    bool any = false, fresh = false;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        if (!cp->in_quorum && says_satisfied(cp))
+            cp->in_quorum = cp->recorded = true;
+        bound += is_bound(cp) && is_open(g, cp);
+    }
+    bool complete = g->min_available > 0 && g->min_conflict == 0 && bound >= g->min_available;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        if (complete && is_bound(cp) && !cp->in_quorum)
+            cp->in_quorum = fresh = true;
+        any = any || (cp->in_quorum && is_bound(cp));
+    }
+    g->satisfied = any;
+    if (fresh)
+        list_for_record(c, g);
+}
+
+/* With once-satisfied one that lives is enough, of several the first by name. */
+static struct cluster_pod *unrecorded(const struct gang *g)
+{
+    struct cluster_pod *first = NULL;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        if (!cp->in_quorum || cp->state != CLUSTER_BOUND || cp->pod->terminating)
+            continue;
+        if (cp->recorded && g->match != GANG_ONLY_WAITING)
+            return NULL;
+        if (!cp->recorded && (first == NULL || strcmp(cp->pod->name, first->pod->name) < 0))
+            first = cp;
+    }
+    return first;
+}
+
+struct cluster_pod *gangs_take_unrecorded(struct cluster *c)
+{
+    while (c->satisfied.len > 0) {
+        struct gang *g = c->satisfied.items[0];
+        struct cluster_pod *cp = unrecorded(g);
+        if (cp != NULL) {
+            cp->recorded = g->recording = true;
+            return cp;
+        }
+        unlist(c, g);
+    }
+    return NULL;
+}
+
+/* Written, as far as we know, and the API server does not show it. */
+static bool is_on_its_way(const struct cluster_pod *cp)
+{
+    return cp->recorded && cp->state == CLUSTER_BOUND && !cp->pod->terminating &&
+           !says_satisfied(cp);
+}
+
+int64_t gangs_follow_record(struct cluster *c, struct gang *g, int64_t now_ms, int64_t again_ms,
+                            bool *again)
+{
+    bool any = false;
+    for (size_t i = 0; g->recording && i < g->members.len; i++)
+        any |= is_on_its_way(g->members.items[i]);
+    g->recording = any;
+    if (!any) {
+        g->recording_ms = 0;
+        return -1;
+    }
+    if (g->recording_ms == 0)
+        g->recording_ms = now_ms;
+    if (now_ms - g->recording_ms < again_ms)
+        return g->recording_ms + again_ms;
+    for (size_t i = 0; i < g->members.len; i++)
+        if (is_on_its_way(g->members.items[i]))
+            g->members.items[i]->recorded = false;
+    g->recording_ms = 0;
+    list_for_record(c, g);
+    *again = true;
+    return now_ms + again_ms;
+}
+
+const char *gangs_record_of(const struct cluster_pod *cp)
+{
+    const struct gang *g = cp->gang;
+    bool once = g != NULL && g->satisfied && g->match == GANG_ONCE_SATISFIED;
+    return once && g->min_available > 1 ? cp->said.name : NULL;
+}
+
+/* ---- what changes with a member ------------------------------------------------------------- */
+
+static bool is_ready(const struct cluster *c, const struct gang *g);
+
+static void refresh(struct cluster *c, struct gang *g)
+{
+    gangs_words_read(c, g);
+    if (gangs_is_lone(g))
+        return;
+    look_for_quorum(c, g);
+    gangs_bundle_read(c, g);
+}
+
+static uint32_t changed(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
+{
+    refresh(c, g);
+    if (gangs_bundle_is_named(c, g))
+        gangs_bundle_tell(c, g, is_ready(c, g), hooks);
+    bool waiting = false;
+    for (size_t i = 0; i < g->members.len && !waiting; i++)
+        waiting = cluster_pod_is_schedulable(g->members.items[i]);
+    if (hooks != NULL && waiting)
+        hooks->gang_changed(hooks->arg, g);
+    return waiting ? EVENT_GANG : 0;
+}
+
+uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
+{
+    return changed(c, g, hooks);
+}
+
+/* Nearly all gangs are lone pods: the key lies behind the struct, and there is room for one member. */
+static struct gang *gang_new(const char *key, size_t key_len, enum gang_form form)
+{
+    struct gang *g = mem_array_(1, sizeof *g + key_len + 1);
+    g->key = (char *)(g + 1);
+    memcpy(g->key, key, key_len + 1);
+    g->form = form;
+    g->members.items = mem_new(struct cluster_pod *, 1);
+    g->members.cap = 1;
+    return g;
+}
+
+/* A lone pod that is bound waits for nothing and nobody waits for it. Most pods of a cluster are such, so they have no gang. */
+static bool is_settled(const struct cluster_pod *cp)
+{
+    return cp->said.form == GANG_NONE && cp->state == CLUSTER_BOUND;
+}
+
+uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
+{
+    AUTO_STRBUF key = {0};
+    ref_of(cp->pod, &cp->said);
+    if (is_settled(cp))
+        return 0;
+    key_of(cp->pod, &cp->said, &key);
+    struct gang *g = map_get(&c->gangs, strbuf_str(&key));
+    if (g == NULL) {
+        g = gang_new(strbuf_str(&key), key.len, cp->said.form);
+        map_put(&c->gangs, g->key, g);
+        if (!gangs_is_lone(g)) {
+            g->several_place = c->several.len;
+            vec_push(&c->several, g);
+        }
+    }
+    cp->gang = g;
+    vec_push(&g->members, cp);
+    return changed(c, g, hooks);
+}
+
+static void gang_free(struct gang *g)
+{
+    vec_deinit(&g->members);
+    free(g->why.sentence);
+    free(g);
+}
+
+uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
+{
+    struct gang *g = cp->gang;
+    cp->gang = NULL;
+    cp->in_quorum = cp->recorded = false;
+    for (size_t i = 0; i < g->members.len; i++)
+        if (g->members.items[i] == cp) {
+            vec_remove_swap(&g->members, i);
+            break;
+        }
+    if (g->members.len > 0)
+        return changed(c, g, hooks);
+    if (hooks != NULL)
+        hooks->gang_vanishing(hooks->arg, g);
+    uint32_t events = reservations_end(c, g);
+    map_remove(&c->gangs, g->key);
+    if (!gangs_is_lone(g)) {
+        vec_remove_swap(&c->several, g->several_place);
+        if (g->several_place < c->several.len)
+            c->several.items[g->several_place]->several_place = g->several_place;
+    }
+    unlist(c, g);
+    gangs_bundle_leave(c, g, hooks);
+    gang_free(g);
+    return events;
+}
+
+static bool same_gang(const struct pod *a, const struct pod *b)
+{
+    struct gang_ref x, y;
+    ref_of(a, &x);
+    ref_of(b, &y);
+    return (x.form == GANG_NONE) == (y.form == GANG_NONE) && str_eq(x.name, y.name);
+}
+
+static bool tolerations_equal(const struct pod *a, const struct pod *b)
+{
+    if (a->tolerations_len != b->tolerations_len)
+        return false;
+    for (size_t i = 0; i < a->tolerations_len; i++) {
+        const struct toleration *x = &a->tolerations[i], *y = &b->tolerations[i];
+        if (x->op != y->op || x->effect != y->effect || !str_eq(x->key, y->key) ||
+            !str_eq(x->value, y->value))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a try could end otherwise than the last one. A condition of a waiting pod is often our own write coming back: nothing to try again for. What cannot
+ * change without a gate (selectors, affinity) need not be looked at. */
+static bool matters(const struct pod *old, const struct pod *now)
+{
+    return old->gated != now->gated || old->terminating != now->terminating ||
+           old->priority != now->priority || old->phase != now->phase ||
+           !str_eq(old->node, now->node) || !resources_equal(&old->request, &now->request) ||
+           !cluster_labels_equal(&old->labels, &now->labels) ||
+           !cluster_labels_equal(&old->annotations, &now->annotations) ||
+           !tolerations_equal(old, now);
+}
+
+uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
+                              const struct cluster_hooks *hooks)
+{
+    bool ours = str_eq(cp->pod->scheduler, c->scheduler_name);
+    uint32_t events = 0;
+    if (cp->gang != NULL && (!ours || !same_gang(old, cp->pod)))
+        events = gangs_leave(c, cp, hooks);
+    if (!ours)
+        return events;
+    if (cp->gang == NULL)
+        return events | gangs_join(c, cp, hooks);
+    ref_of(cp->pod, &cp->said); /* borrowed from the pod, which is another one now */
+    if (is_settled(cp))
+        return gangs_leave(c, cp, hooks);
+    return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;
+}
+
+struct gang *gangs_find(const struct cluster *c, const char *key)
+{
+    AUTO_STRBUF gang_key = {0};
+    strbuf_addf(&gang_key, "gang %s", key);
+    return map_get(&c->gangs, strbuf_str(&gang_key));
+}
+
+static uint32_t group_changed(struct cluster *c, const char *key, const struct cluster_hooks *hooks)
+{
+    struct gang *g = gangs_find(c, key);
+    return g != NULL ? changed(c, g, hooks) : 0;
+}
+
+static void groups_free(struct cluster_groups *all)
+{
+    for (int api = 0; api < POD_GROUP_APIS; api++)
+        pod_group_free(all->of[api]);
+    free(all->key);
+    free(all);
+}
+
+/* Whether a gang may end otherwise. A status is often our own write coming back: nothing to try again for. */
+static bool group_matters(const struct pod_group *old, const struct pod_group *now)
+{
+    return old == NULL || !str_eq(old->uid, now->uid) || old->min_member != now->min_member ||
+           old->schedule_timeout_s != now->schedule_timeout_s || !str_eq(old->list, now->list) ||
+           !str_eq(old->match, now->match);
+}
+
+uint32_t gangs_put_group(struct cluster *c, struct pod_group *g, const struct cluster_hooks *hooks)
+{
+    struct cluster_groups *all = map_get(&c->pod_groups, g->key);
+    if (all == NULL) {
+        all = mem_new(struct cluster_groups, 1);
+        all->key = mem_strdup(g->key);
+        map_put(&c->pod_groups, all->key, all);
+    }
+    bool matters_now = group_matters(all->of[g->api], g);
+    pod_group_free(all->of[g->api]);
+    all->of[g->api] = g;
+    return matters_now ? group_changed(c, all->key, hooks) : 0;
+}
+
+uint32_t gangs_remove_group(struct cluster *c, const char *key, enum pod_group_api api,
+                            const struct cluster_hooks *hooks)
+{
+    struct cluster_groups *all = map_get(&c->pod_groups, key);
+    if (all == NULL || all->of[api] == NULL)
+        return 0;
+    pod_group_free(all->of[api]);
+    all->of[api] = NULL;
+    uint32_t events = group_changed(c, all->key, hooks);
+    for (int i = 0; i < POD_GROUP_APIS; i++)
+        if (all->of[i] != NULL)
+            return events;
+    map_remove(&c->pod_groups, all->key);
+    groups_free(all);
+    return events;
+}
+
+void gangs_deinit(struct cluster *c)
+{
+    const char *key;
+    void *value;
+    gangs_bundle_deinit(c);
+    vec_deinit(&c->satisfied);
+    for (size_t i = 0; map_next(&c->gangs, &i, &key, &value);)
+        gang_free(value);
+    for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
+        groups_free(value);
+    map_deinit(&c->gangs);
+    vec_deinit(&c->several);
+    map_deinit(&c->pod_groups);
+}
+
+int32_t gangs_count_existing(const struct gang *g)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        n += !cp->pod->gated && !cp->pod->terminating;
+    }
+    return n;
+}
+
+/* Of these, the ones that count for the quorum that is asked for. */
+static bool counts(const struct gang *g, const struct cluster_pod *cp)
+{
+    return !cp->pod->gated && !cp->pod->terminating && is_open(g, cp);
+}
+
+static int32_t count_open(const struct gang *g)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        n += counts(g, g->members.items[i]);
+    return n;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+int64_t gangs_quorum_since_ns(const struct gang *g)
+{
+    size_t n = 0, need = g->min_available > 0 ? (size_t)g->min_available : 1;
+    int64_t *created = mem_new(int64_t, g->members.len);
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (counts(g, cp))
+            created[n++] = cp->pod->created_ns;
+    }
+    if (n > 1)
+        qsort(created, n, sizeof *created, by_age);
+    int64_t since_ns = n >= need ? created[need - 1] : 0;
+    free(created);
+    return since_ns;
+}
+
+static bool is_placed(const struct cluster_pod *cp)
+{
+    return (cp->on != NULL || cp->state == CLUSTER_FINISHED) && !cp->pod->terminating;
+}
+
+int32_t gangs_count_placed(const struct gang *g)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        n += is_placed(g->members.items[i]);
+    return n;
+}
+
+/* Each member may go alone: the quorum was there and is not asked for again. */
+static bool is_free(const struct gang *g)
+{
+    return g->satisfied && g->match == GANG_ONCE_SATISFIED;
+}
+
+static int32_t count_placed_open(const struct gang *g)
+{
+    int32_t placed = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        placed += is_placed(g->members.items[i]) && is_open(g, g->members.items[i]);
+    return placed;
+}
+
+int32_t gangs_count_missing(const struct gang *g)
+{
+    if (is_free(g))
+        return 0;
+    int32_t placed = count_placed_open(g);
+    return placed < g->min_available ? g->min_available - placed : 0;
+}
+
+int32_t gangs_count_spare(const struct gang *g)
+{
+    if (is_free(g))
+        return INT32_MAX;
+    int32_t placed = count_placed_open(g);
+    return placed > g->min_available ? placed - g->min_available : 0;
+}
+
+/* Whether the gang itself has what it needs, whatever gangs it goes with. */
+static bool has_own_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
+                           const char **why)
+{
+    if (g->min_available == 0) {
+        *why = arena_printf(a, "PodGroup %s does not exist", gangs_name(g));
+        return false;
+    }
+    if ((*why = gangs_words_conflict(c, g, a)) != NULL ||
+        (*why = gangs_bundle_conflict(c, g, a)) != NULL)
+        return false;
+    int32_t existing = count_open(g);
+    if (existing >= g->min_available || is_free(g))
+        return true;
+    *why = arena_printf(a, "gang %s: %d of %d pods %s%s", gangs_name(g), existing, g->min_available,
+                        existing == 1 ? "exists" : "exist",
+                        g->match == GANG_ONLY_WAITING && g->satisfied
+                            ? " beside those that had their quorum (match-policy only-waiting)"
+                            : "");
+    return false;
+}
+
+static bool is_ready(const struct cluster *c, const struct gang *g)
+{
+    const char *why;
+    struct arena scratch;
+    arena_init(&scratch, 0);
+    bool ready = has_own_quorum(c, g, &scratch, &why);
+    arena_deinit(&scratch);
+    return ready;
+}
+
+bool gangs_has_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
+                      const char **why)
+{
+    if (!gangs_is_lone(g)) {
+        if (!has_own_quorum(c, g, a, why))
+            return false;
+        *why = gangs_bundle_waits(c, g, is_ready, a);
+        return *why == NULL;
+    }
+    struct gang_ref ref;
+    struct error err = ERROR_INIT;
+    if (gang_of_pod(g->members.items[0]->pod, &ref, &err) == 0)
+        return true;
+    *why = arena_strdup(a, err.text);
+    return false;
+}

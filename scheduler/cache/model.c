@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cache/model.h"
+
+#include <string.h>
+
+#include "lib/base/str.h"
+
+struct cluster_node *cluster_find_node(const struct cluster *c, const char *name)
+{
+    return map_get(&c->nodes, name);
+}
+
+struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key)
+{
+    return map_get(&c->pods, key);
+}
+
+const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn)
+{
+    const struct cluster_pod *first = NULL;
+    for (size_t i = 0; cn->unreadable > 0 && i < cn->pods.len; i++) {
+        const struct cluster_pod *cp = cn->pods.items[i];
+        if (cp->pod->unreadable != NULL &&
+            (first == NULL || strcmp(cp->pod->key, first->pod->key) < 0))
+            first = cp;
+    }
+    return first;
+}
+
+bool cluster_labels_equal(const struct labels *a, const struct labels *b)
+{
+    if (a->len != b->len)
+        return false;
+    for (size_t i = 0; i < a->len; i++)
+        if (!str_eq(a->items[i].key, b->items[i].key) ||
+            !str_eq(a->items[i].value, b->items[i].value))
+            return false;
+    return true;
+}
+
+bool cluster_pod_is_schedulable(const struct cluster_pod *cp)
+{
+    return cp->state == CLUSTER_PENDING && !cp->pod->gated && !cp->pod->terminating;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cache/pods.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "scheduler/cache/policies.h"
+
+static bool has_ports(const struct container *c, size_t len, bool sidecars_only)
+{
+    for (size_t i = 0; i < len; i++)
+        if (c[i].ports_len > 0 && (c[i].sidecar || !sidecars_only))
+            return true;
+    return false;
+}
+
+void pods_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
+{
+    cp->pod = p;
+    cp->class_serial = 0;
+    amounts_of(&cp->request, &p->request, &c->names, &p->arena);
+    cp->request.pods = 1;
+    ledger_request_of(p, &p->arena, &cp->gpu);
+    cp->cpu = cpu_request_of(p, &p->arena);
+    cp->has_ports = has_ports(p->containers, p->containers_len, false) ||
+                    has_ports(p->init_containers, p->init_containers_len, true);
+}
+
+struct cluster_pod *pods_new(struct cluster *c, struct pod *p)
+{
+    struct cluster_pod *cp = mem_new(struct cluster_pod, 1);
+    cp->state = CLUSTER_PENDING;
+    cp->seat.unit = POLICIES_NO_UNIT;
+    arena_init(&cp->claim_arena, 256);
+    pods_set_object(c, cp, p);
+    return cp;
+}
+
+void pods_free(struct cluster_pod *cp)
+{
+    arena_deinit(&cp->claim_arena);
+    pod_free(cp->pod);
+    free(cp->giving);
+    free(cp->volumes);
+    free(cp);
+}

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * policies.c: policies in force, groups of pods, and the counts. Which units are open is in policies_units.c; what is written and said in policies_words.c.
+ *
+ * The counts follow hold and release of the cluster (cluster.c), and what a pod was counted as is noted in its seat: so it is taken off as it was put on, whatever has changed about the pod or
+ * its node meanwhile. When a policy says something new, the pods of its namespace leave their groups and find them anew: policies are edited by people, so a walk over all pods is cheap enough.
+ */
+#include "scheduler/cache/policies.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/model/names.h"
+#include "scheduler/cache/model.h"
+#include "scheduler/cache/objects.h"
+
+void policies_init(struct policies *ps)
+{
+    *ps = (struct policies){0};
+    map_init(&ps->groups);
+}
+
+static void tally_deinit(struct policies_tally *t)
+{
+    amounts_deinit(&t->used);
+}
+
+static void group_free(struct policies_group *g)
+{
+    for (size_t i = 0; i < g->of->policy->units_len; i++) {
+        tally_deinit(&g->counts[i].live);
+        tally_deinit(&g->counts[i].leaving);
+    }
+    free(g->counts);
+    free(g->key);
+    free(g->lacks);
+    free(g);
+}
+
+static void entry_free(struct policies_entry *e)
+{
+    free(e->limits);
+    free(e->placed);
+    free(e->leaving);
+    free(e);
+}
+
+/* Before the objects are freed: groups know by their policy how many units they have. */
+void policies_deinit(struct policies *ps)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&ps->groups, &i, &key, &value);) {
+        map_remove(&ps->groups, key);
+        group_free(value);
+    }
+    map_deinit(&ps->groups);
+    for (size_t i = 0; i < ps->entries.len; i++)
+        entry_free(ps->entries.items[i]);
+    vec_deinit(&ps->entries);
+}
+
+/* ---- policies in force ---- */
+
+static int entry_order(const struct policy *a, const struct policy *b)
+{
+    int by_ns = strcmp(a->object.ns, b->object.ns);
+    return by_ns != 0 ? by_ns : policy_order(a, b);
+}
+
+/* The first of a namespace, or where it would be. */
+static size_t first_of(const struct policies *ps, const char *ns)
+{
+    size_t from = 0, to = ps->entries.len;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (strcmp(ps->entries.items[mid]->policy->object.ns, ns) < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static void set_policy(struct cluster *c, struct policies_entry *e, struct policy *p)
+{
+    e->policy = p;
+    for (size_t i = 0; i < p->units_len; i++)
+        amounts_of(&e->limits[i], &p->units[i].max_resources, &c->names, &p->object.arena);
+}
+
+static void add_entry(struct cluster *c, struct policy *p)
+{
+    struct policies *ps = c->policies;
+    struct policies_entry *e = mem_new(struct policies_entry, 1);
+    e->limits = mem_new(struct amounts, p->units_len);
+    e->placed = mem_new(int64_t, p->units_len);
+    e->leaving = mem_new(int64_t, p->units_len);
+    e->serial = ++ps->serials;
+    set_policy(c, e, p);
+    size_t at = first_of(ps, p->object.ns);
+    while (at < ps->entries.len && entry_order(ps->entries.items[at]->policy, p) < 0)
+        at++;
+    vec_push(&ps->entries, e);
+    memmove(&ps->entries.items[at + 1], &ps->entries.items[at],
+            (ps->entries.len - 1 - at) * sizeof ps->entries.items[0]);
+    ps->entries.items[at] = e;
+}
+
+static size_t find_entry(const struct policies *ps, const struct policy *p)
+{
+    size_t i = first_of(ps, p->object.ns);
+    while (i < ps->entries.len && ps->entries.items[i]->policy != p)
+        i++;
+    return i;
+}
+
+static void drop_entry(struct policies *ps, const struct policy *p)
+{
+    size_t at = find_entry(ps, p);
+    if (at == ps->entries.len)
+        return;
+    assert(ps->entries.items[at]->groups == 0);
+    entry_free(ps->entries.items[at]);
+    memmove(&ps->entries.items[at], &ps->entries.items[at + 1],
+            (--ps->entries.len - at) * sizeof ps->entries.items[0]);
+}
+
+/* ---- groups ---- */
+
+static struct policies_entry *entry_for(const struct policies *ps, const struct pod *pod)
+{
+    for (size_t i = first_of(ps, pod->ns); i < ps->entries.len; i++) {
+        struct policies_entry *e = ps->entries.items[i];
+        if (!str_eq(e->policy->object.ns, pod->ns))
+            return NULL;
+        if (policy_selects(e->policy, pod))
+            return e;
+    }
+    return NULL;
+}
+
+const char *policies_others(const struct cluster *c, const struct cluster_pod *cp, struct arena *a)
+{
+    const struct policies *ps = c->policies;
+    const struct policy *holds = policies_of(cp);
+    AUTO_STRBUF names = {0};
+    for (size_t i = holds != NULL ? first_of(ps, cp->pod->ns) : ps->entries.len;
+         i < ps->entries.len && str_eq(ps->entries.items[i]->policy->object.ns, cp->pod->ns); i++) {
+        const struct policy *p = ps->entries.items[i]->policy;
+        if (p != holds && policy_selects(p, cp->pod))
+            strbuf_addf(&names, "%s%s", names.len > 0 ? ", " : "", p->object.name);
+    }
+    return names.len > 0 ? arena_strndup(a, names.ptr, names.len) : NULL;
+}
+
+static struct policies_group *group_for(struct policies *ps, struct policies_entry *e,
+                                        const struct pod *pod)
+{
+    const struct policy *p = e->policy;
+    const char *lacks = NULL;
+    AUTO_STRBUF key = {0};
+    strbuf_adds(&key, p->object.key);
+    for (size_t i = 0; i < p->match_keys_len; i++) {
+        const char *value = labels_get(&pod->labels, p->match_keys[i]);
+        if (value == NULL && lacks == NULL)
+            lacks = p->match_keys[i];
+        strbuf_addf(&key, "\n%s%s", value != NULL ? "=" : "-", str_or_empty(value));
+    }
+    struct policies_group *g = map_get(&ps->groups, strbuf_str(&key));
+    if (g != NULL)
+        return g;
+    g = mem_new(struct policies_group, 1);
+    g->key = mem_strdup(strbuf_str(&key));
+    g->lacks = lacks != NULL ? mem_strdup(lacks) : NULL;
+    g->of = e;
+    g->counts = mem_new(struct policies_count, p->units_len);
+    map_put(&ps->groups, g->key, g);
+    e->groups++;
+    return g;
+}
+
+void policies_leave(struct cluster *c, struct cluster_pod *cp)
+{
+    struct policies_group *g = cp->seat.group;
+    if (g == NULL)
+        return;
+    assert(!cp->seat.held);
+    cp->seat.group = NULL;
+    if (--g->pods > 0)
+        return;
+    map_remove(&c->policies->groups, g->key);
+    g->of->groups--;
+    group_free(g);
+}
+
+/* What the unit of a placed pod is called may be another policy's from now on: see policies_read. */
+void policies_join(struct cluster *c, struct cluster_pod *cp)
+{
+    struct policies_seat *s = &cp->seat;
+    struct policies_entry *e =
+        c->policies->entries.len > 0 ? entry_for(c->policies, cp->pod) : NULL;
+    struct policies_group *g = e != NULL ? group_for(c->policies, e, cp->pod) : NULL;
+    s->lacks = g != NULL ? g->lacks : NULL;
+    if (g == s->group)
+        return;
+    cp->class_serial = 0;
+    if (g != NULL)
+        g->pods++;
+    policies_leave(c, cp);
+    s->group = g;
+}
+
+/* ---- in which unit ---- */
+
+static bool unit_has(const struct policy *p, int32_t unit, const struct cluster_node *on)
+{
+    return policy_unit_has_node(&p->units[unit], &on->node->labels, on->is_virtual);
+}
+
+/* "policy/unit/uid"; false: nothing that can be read. */
+static bool read_unit(const char *text, uint64_t *by, int64_t *unit)
+{
+    struct error err = ERROR_INIT;
+    const char *slash = text != NULL ? strchr(text, '/') : NULL;
+    const char *end = slash != NULL ? strchr(slash + 1, '/') : NULL;
+    if (end == NULL || num_parse(slash + 1, (size_t)(end - slash - 1), unit, &err) < 0)
+        return false;
+    *by = str_hash(end + 1, strlen(end + 1));
+    return *unit >= 0 && *unit < POLICY_UNITS_MAX;
+}
+
+static int32_t first_unit_on(const struct policy *p, const struct cluster_pod *cp,
+                             const struct cluster_node *on, bool previous)
+{
+    for (size_t i = 0; on->node != NULL && i < p->units_len; i++)
+        if (unit_has(p, (int32_t)i, on) && (!previous || policy_unit_is_on(&p->units[i], cp->pod)))
+            return (int32_t)i;
+    return POLICIES_NO_UNIT;
+}
+
+/* The unit that `by` gave it holds as long as there is such a unit, and it has the node. */
+static void take_seat(struct cluster_pod *cp, uint64_t by, int64_t unit,
+                      const struct cluster_node *on)
+{
+    struct policies_seat *s = &cp->seat;
+    const struct policy *p = s->group->of->policy;
+    s->previous = by != str_hash(p->object.uid, strlen(p->object.uid));
+    bool holds = !s->previous && unit >= 0 && (size_t)unit < p->units_len &&
+                 (on->node == NULL || unit_has(p, (int32_t)unit, on));
+    s->unit = holds ? (int32_t)unit : first_unit_on(p, cp, on, s->previous);
+}
+
+void policies_read(struct cluster_pod *cp, const struct cluster_node *on)
+{
+    struct policies_seat *s = &cp->seat;
+    int64_t unit = s->unit;
+    if (s->group == NULL) {
+        policies_forget(cp);
+        return;
+    }
+    bool written = cp->state != CLUSTER_ASSUMED; /* nothing is written into an assumed one yet */
+    if (written)
+        s->by = 0;
+    if (written && !read_unit(labels_get(&cp->pod->annotations, NAME_ANN_UNIT), &s->by, &unit))
+        unit = POLICIES_NO_UNIT;
+    take_seat(cp, s->by, unit, on);
+}
+
+void policies_assume(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on)
+{
+    struct policies_seat *s = &cp->seat;
+    s->unit = POLICIES_NO_UNIT;
+    if (s->group == NULL)
+        return;
+    const char *uid = s->group->of->policy->object.uid;
+    s->by = str_hash(uid, strlen(uid));
+    s->previous = false;
+    s->unit = policies_unit_on(cp, policies_look(c, cp).open, on);
+}
+
+void policies_forget(struct cluster_pod *cp)
+{
+    cp->seat.unit = POLICIES_NO_UNIT;
+    cp->seat.by = 0;
+}
+
+/* ---- counts ---- */
+
+static struct policies_tally *tally_of(const struct policies_seat *s)
+{
+    struct policies_count *count = &s->group->counts[s->unit];
+    return s->leaving ? &count->leaving : &count->live;
+}
+
+static bool is_limited(const struct policy_unit *u)
+{
+    return u->max >= 0 || u->has_max_resources;
+}
+
+/* Filling a unit may be what others wait for, to go on to the next; and a pod that begins to leave may make a place in the count before it makes room. */
+static void note_events(struct cluster *c, const struct policies_seat *s)
+{
+    const struct policy *p = s->group->of->policy;
+    bool opens = p->when == POLICY_MAX || p->when == POLICY_TIMEOUT_OR_MAX;
+    if ((opens && is_limited(&p->units[s->unit])) || s->leaving)
+        c->policies->events |= EVENT_UNIT;
+}
+
+/* It was there before the policy. One that is younger came past it: another scheduler placed it, or we did before we knew the policy. Times are whole seconds, so of the same age is before. */
+static bool is_ignored(const struct policy *p, const struct cluster_pod *cp)
+{
+    return p->ignore_previous && cp->seat.previous && cp->pod->created_ns <= p->created_ns;
+}
+
+void policies_hold(struct cluster *c, struct cluster_pod *cp)
+{
+    struct policies_seat *s = &cp->seat;
+    if (s->group == NULL || s->unit == POLICIES_NO_UNIT)
+        return;
+    struct policies_entry *e = s->group->of;
+    s->held = true;
+    s->leaving = cp->pod->terminating;
+    s->counted = !is_ignored(e->policy, cp);
+    e->placed[s->unit]++;
+    e->leaving[s->unit] += s->leaving;
+    note_events(c, s);
+    if (!s->counted)
+        return;
+    tally_of(s)->pods++;
+    if (e->policy->units[s->unit].has_max_resources)
+        amounts_account(&tally_of(s)->used, &cp->request, 1);
+}
+
+/* Sums that overflowed do not come back by subtracting. */
+static void recount(struct cluster *c, const struct policies_seat *like)
+{
+    const char *key;
+    void *value;
+    struct amounts *used = &tally_of(like)->used;
+    amounts_deinit(used);
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        const struct policies_seat *s = &cp->seat;
+        if (s != like && s->group == like->group && s->held && s->counted &&
+            s->unit == like->unit && s->leaving == like->leaving)
+            amounts_account(used, &cp->request, 1);
+    }
+}
+
+void policies_release(struct cluster *c, struct cluster_pod *cp)
+{
+    struct policies_seat *s = &cp->seat;
+    if (!s->held)
+        return;
+    struct policies_entry *e = s->group->of;
+    struct policies_tally *t = tally_of(s);
+    s->held = false;
+    e->placed[s->unit]--;
+    e->leaving[s->unit] -= s->leaving;
+    if (!s->counted)
+        return;
+    t->pods--;
+    if (!e->policy->units[s->unit].has_max_resources)
+        return;
+    if (t->used.saturated)
+        recount(c, s);
+    else
+        amounts_account(&t->used, &cp->request, -1);
+}
+
+uint32_t policies_take_events(struct cluster *c)
+{
+    uint32_t events = c->policies->events;
+    c->policies->events = 0;
+    return events;
+}
+
+void policies_restore(struct cluster *c, struct cluster_pod *cp)
+{
+    struct policies_seat *s = &cp->seat;
+    int64_t unit = POLICIES_NO_UNIT;
+    if (s->group == NULL || cp->on == NULL)
+        return;
+    policies_release(c, cp);
+    s->by = 0;
+    if (!read_unit(labels_get(&cp->pod->annotations, NAME_ANN_UNIT), &s->by, &unit))
+        unit = POLICIES_NO_UNIT;
+    take_seat(cp, s->by, unit, cp->on);
+    policies_hold(c, cp);
+}
+
+void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64_t was)
+{
+    if (was == policies_digest(cp))
+        return;
+    c->policies->moves++;
+    if (was != 0)
+        c->policies->events |= EVENT_UNIT;
+}
+
+/* ---- what changes under placed pods ---- */
+
+static void sit_down(struct cluster *c, struct cluster_pod *cp)
+{
+    if (cp->on == NULL || cp->seat.group == NULL)
+        return;
+    policies_read(cp, cp->on);
+    policies_hold(c, cp);
+}
+
+void policies_node_changed(struct cluster *c, struct cluster_node *cn)
+{
+    for (size_t i = 0; c->policies->entries.len > 0 && i < cn->pods.len; i++) {
+        uint64_t was = policies_digest(cn->pods.items[i]);
+        policies_release(c, cn->pods.items[i]);
+        sit_down(c, cn->pods.items[i]);
+        policies_note_moved(c, cn->pods.items[i], was);
+    }
+}
+
+static void stand_up_all(struct cluster *c, const char *ns)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
+        struct cluster_pod *cp = value;
+        if (cp->seat.group == NULL || !str_eq(cp->pod->ns, ns))
+            continue;
+        policies_release(c, cp);
+        policies_leave(c, cp);
+        cp->class_serial = 0;
+    }
+}
+
+static void sit_down_all(struct cluster *c, const char *ns)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
+        struct cluster_pod *cp = value;
+        if (!str_eq(cp->pod->ns, ns))
+            continue;
+        policies_join(c, cp);
+        sit_down(c, cp);
+    }
+}
+
+/* ---- policies come and go ---- */
+
+const struct policy *policies_find(const struct cluster *c, const char *key)
+{
+    return (const struct policy *)objects_find(c->objects, OBJECTS_POLICIES, key);
+}
+
+uint32_t policies_put(struct cluster *c, struct policy *p)
+{
+    struct policies *ps = c->policies;
+    const struct policy *old = policies_find(c, p->object.key);
+    if (old != NULL && policy_equal(old, p)) {
+        size_t at = find_entry(ps, old);
+        if (at < ps->entries.len)
+            set_policy(c, ps->entries.items[at], p);
+        (void)objects_put(c->objects, OBJECTS_POLICIES, &p->object);
+        return 0;
+    }
+    stand_up_all(c, p->object.ns);
+    if (old != NULL)
+        drop_entry(ps, old);
+    if (p->invalid == NULL)
+        add_entry(c, p);
+    (void)objects_put(c->objects, OBJECTS_POLICIES, &p->object);
+    sit_down_all(c, p->object.ns);
+    return EVENT_POLICY;
+}
+
+uint32_t policies_remove(struct cluster *c, const char *key, const char *uid)
+{
+    const struct policy *old = policies_find(c, key);
+    if (old == NULL || (uid != NULL && uid[0] != '\0' && !str_eq(old->object.uid, uid)))
+        return 0;
+    AUTO_STRBUF ns = {0};
+    strbuf_adds(&ns, old->object.ns);
+    stand_up_all(c, strbuf_str(&ns));
+    drop_entry(c->policies, old);
+    (void)objects_remove(c->objects, OBJECTS_POLICIES, key, uid);
+    sit_down_all(c, strbuf_str(&ns));
+    return EVENT_POLICY;
+}
+
+/* Of one pod; the groups' counts are their sums. */
+uint64_t policies_digest(const struct cluster_pod *cp)
+{
+    const struct policies_seat *s = &cp->seat;
+    if (!s->held)
+        return 0;
+    uint64_t h = str_hash(s->group->key, strlen(s->group->key));
+    return h * 31 + (uint64_t)s->unit * 8 + s->counted * 4u + s->leaving * 2u + 1;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cache/reservations.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/rfc3339.h"
+#include "lib/base/str.h"
+#include "scheduler/cache/model.h"
+#include "scheduler/cache/table.h"
+
+enum { NS_PER_MS = 1000000 };
+
+/* How many keep room there, and with it every answer about the node, is another one now. */
+static void touch(struct cluster *c, const char *node, int by)
+{
+    struct cluster_node *cn = cluster_find_node(c, node);
+    if (cn == NULL)
+        return; /* counted when it comes: cluster_nodes.c */
+    cn->reserved = by > 0 ? cn->reserved + 1 : by < 0 ? cn->reserved - 1 : cn->reserved;
+    table_touch(c->table, cn, false);
+}
+
+static void count_on_nodes(struct cluster *c, const struct reservation *r, int by)
+{
+    const char *name;
+    void *value;
+    for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);)
+        touch(c, name, by);
+}
+
+void reservations_set_verdict(struct gang *g, enum reservation_verdict verdict)
+{
+    for (size_t i = 0; i < g->members.len; i++)
+        g->members.items[i]->class_serial = 0;
+    g->reservation = verdict;
+}
+
+void reservations_touch_nodes(struct cluster *c, const struct reservation *r)
+{
+    count_on_nodes(c, r, 0);
+}
+
+static void place_free(struct reservation_node *at)
+{
+    for (size_t i = 0; i < at->members.len; i++)
+        free(at->members.items[i]);
+    vec_deinit(&at->members);
+    free(at->name);
+    free(at);
+}
+
+static void reservation_free(struct reservation *r)
+{
+    const char *name;
+    void *value;
+    for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);)
+        place_free(value);
+    map_deinit(&r->nodes);
+    vec_deinit(&r->gangs);
+    free(r->what);
+    free(r);
+}
+
+static char *words_of(const struct reservation *r)
+{
+    char until[RFC3339_SIZE];
+    AUTO_STRBUF b = {0};
+    rfc3339_text(r->until_ms / 1000 * 1000 * NS_PER_MS, until);
+    strbuf_addf(&b, "%s%s until %s", r->gang->key, r->gangs.len > 1 ? " and its group" : "", until);
+    return strbuf_take(&b);
+}
+
+static void add_place(struct reservation *r, const struct reservation_place *p)
+{
+    struct reservation_node *at = map_get(&r->nodes, p->node->name);
+    if (at == NULL) {
+        at = mem_new(struct reservation_node, 1);
+        at->name = mem_strdup(p->node->name);
+        map_put(&r->nodes, at->name, at);
+    }
+    vec_push(&at->members, mem_strdup(p->member->pod->key));
+}
+
+/* By priority, highest first: who says no is the same whatever came first. */
+static void put_in(struct reservations *all, struct reservation *r)
+{
+    size_t i = all->items.len;
+    vec_push(&all->items, r);
+    for (; i > 0 && all->items.items[i - 1]->priority < r->priority; i--)
+        all->items.items[i] = all->items.items[i - 1];
+    all->items.items[i] = r;
+}
+
+int32_t reservations_priority(struct gang *const *gangs, size_t len)
+{
+    int32_t least = INT32_MAX;
+    for (size_t i = 0; i < len; i++)
+        least = (int32_t)num_min(least, gangs[i]->priority);
+    return least;
+}
+
+void reservations_keep(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
+                       const struct reservation_place *places, size_t places_len, int64_t made_ms,
+                       int64_t start_ms, int64_t until_ms)
+{
+    struct reservation *r = mem_new(struct reservation, 1);
+    *r = (struct reservation){.gang = g,
+                              .priority = reservations_priority(gangs, len),
+                              .made_ms = made_ms,
+                              .start_ms = start_ms,
+                              .until_ms = until_ms};
+    for (size_t i = 0; i < len; i++) {
+        vec_push(&r->gangs, gangs[i]);
+        gangs[i]->kept = r;
+        reservations_set_verdict(gangs[i], RESERVATION_KEPT);
+    }
+    map_init(&r->nodes);
+    r->what = words_of(r);
+    for (size_t i = 0; i < places_len; i++)
+        add_place(r, &places[i]);
+    put_in(c->reservations, r);
+    count_on_nodes(c, r, 1);
+}
+
+uint32_t reservations_drop(struct cluster *c, struct reservation *r)
+{
+    struct reservations *all = c->reservations;
+    size_t i = 0;
+    while (all->items.items[i] != r)
+        i++;
+    for (; i + 1 < all->items.len; i++)
+        all->items.items[i] = all->items.items[i + 1];
+    all->items.len--;
+    for (size_t k = 0; k < r->gangs.len; k++) {
+        r->gangs.items[k]->kept = NULL;
+        reservations_set_verdict(r->gangs.items[k], RESERVATION_NONE);
+    }
+    count_on_nodes(c, r, -1);
+    reservation_free(r);
+    return EVENT_NODE_ROOM;
+}
+
+uint32_t reservations_end(struct cluster *c, struct gang *g)
+{
+    struct reservations *all = c->reservations;
+    for (size_t i = 0; g->aging_since_ms != 0 && i < all->aging.len; i++)
+        if (all->aging.items[i] == g) {
+            vec_remove_swap(&all->aging, i);
+            g->aging_since_ms = 0;
+        }
+    g->look_again_ms = 0;
+    if (g->kept != NULL)
+        return reservations_drop(c, g->kept);
+    if (g->reservation != RESERVATION_NONE)
+        reservations_set_verdict(g, RESERVATION_NONE);
+    return 0;
+}
+
+void reservations_start_aging(struct cluster *c, struct gang *g, int64_t since_ms)
+{
+    if (g->aging_since_ms == 0)
+        vec_push(&c->reservations->aging, g);
+    g->aging_since_ms = num_max(since_ms, 1);
+}
+
+uint32_t reservations_count(const struct cluster *c, const char *node)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < c->reservations->items.len; i++)
+        n += map_get(&c->reservations->items.items[i]->nodes, node) != NULL;
+    return n;
+}
+
+void reservations_deinit(struct cluster *c)
+{
+    for (size_t i = 0; i < c->reservations->items.len; i++)
+        reservation_free(c->reservations->items.items[i]);
+    vec_deinit(&c->reservations->items);
+    vec_deinit(&c->reservations->aging);
+}

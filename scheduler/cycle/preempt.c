@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * On one node: pods that are leaving anyway count as gone. If that is not enough, all pods of lower priority go as well; if the pod fits then, they are brought
+ * back one by one as long as it still does: first those whose leaving would break a disruption budget, and of each kind the more important first (higher
+ * priority, then longer running). Who could not be brought back is a victim.
+ *
+ * Of the nodes: nobody has to go (something is leaving already); then fewest broken budgets; then the lowest priority of the most important victim; then the least sum
+ * of priorities; then fewest victims; then the earlier unit of the pod's policy, or real before virtual; then the one whose most important victims started last; then the first.
+ *
+ * A gang that would fall below its quorum by losing a victim is of no use without it: all of it goes, wherever it runs, and counts in the cost. Of equally important pods on a node
+ * those of such a gang are brought back first.
+ *
+ * The search begins at a node that the pod's uid names, so that not always the same nodes are disturbed, and ends after PREEMPT_CANDIDATES nodes that would do.
+ *
+ * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain): nothing is lifted, so a decision among thousands of nodes takes microseconds. For all
+ * others the model itself is changed and changed back, and the plugins are asked.
+ *
+ * What is to be known of a node's pods is kept in one piece, in the order of importance, until something about the node changes (struct preempt_list): to walk from pod to pod for
+ * each candidate again would take most of the time.
+ */
+#include "scheduler/cycle/preempt.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/pdb.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/framework/pipeline.h"
+#include "scheduler/cache/virtual_use.h"
+
+/* The cluster without some pods of one node. */
+struct trial {
+    const struct pipeline *ask;
+    struct cluster *cluster;
+    struct cluster_pod *pod;
+    struct cluster_node *node;
+    struct arena *arena;
+    bool plain;
+    struct amounts without; /* plain: what the lifted ones hold, of what the pod asks for */
+};
+
+struct entry {
+    struct cluster_pod *pod;
+    int64_t cpu_milli, memory_bytes, ephemeral_bytes;
+    int64_t started_ns; /* INT64_MAX: the kubelet has not begun */
+    int32_t priority;
+    bool leaving;
+};
+
+/* The pods of one node, the more important first. Not those that cannot be sent away: mirror pods are run by their kubelet whatever anybody says. */
+struct preempt_list {
+    uint64_t generation, changed; /* of the table's row when it was made */
+    size_t len, cap;
+    struct entry items[];
+};
+
+struct lower {
+    const struct entry *entry;
+    bool violates; /* leaves a disruption budget broken */
+    bool lifted;
+};
+
+struct cost {
+    int64_t violations;
+    int64_t highest; /* priority of the most important victim */
+    int64_t sum;     /* of priorities, each above the lowest that there is */
+    int64_t victims;
+    int32_t rank;       /* of the node's kind: what is meant to be used first */
+    int64_t started_ns; /* of the most important victims the first */
+};
+
+struct budget {
+    const struct pdb *pdb;
+    int64_t left; /* without those that go already */
+    int64_t allowed;
+};
+
+/* What all nodes share. */
+struct search {
+    struct trial trial;
+    bool plain;    /* nothing but amounts decides where the pod fits */
+    int32_t below; /* priority of those that may stay */
+    struct budget *budgets;
+    size_t budgets_len;
+    struct VEC(struct lower) lowers;
+    struct VEC(const struct entry *) leaving;
+    struct VEC(struct cluster_pod *) broken; /* elsewhere: of no use without the victims */
+};
+
+bool preempt_is_leaving(const struct cluster_pod *cp)
+{
+    return cp->pod->terminating || cp->sent_away;
+}
+
+bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod)
+{
+    const struct cluster_node *on =
+        pod->nominated != NULL ? cluster_find_node(c, pod->nominated) : NULL;
+    for (size_t i = 0; on != NULL && i < on->pods.len; i++) {
+        const struct cluster_pod *other = on->pods.items[i];
+        if (preempt_is_leaving(other) && other->pod->priority < pod->pod->priority)
+            return true;
+    }
+    return false;
+}
+
+bool preempt_may(const struct cluster *c, const struct cluster_pod *pod)
+{
+    return !pod->pod->preempt_never && cluster_has_placed_below(c, pod->pod->priority) &&
+           !preempt_awaits(c, pod);
+}
+
+/* ---- a trial ---- */
+
+/* Sums of pods on one node, whose own sum did not overflow: see try_node. */
+static void add(int64_t *to, int64_t value, int sign)
+{
+    *to = sign > 0 ? num_add_sat(*to, value) : num_sub_sat(*to, value);
+}
+
+static void tally(struct trial *t, const struct entry *e, int sign)
+{
+    add(&t->without.cpu_milli, e->cpu_milli, sign);
+    add(&t->without.memory_bytes, e->memory_bytes, sign);
+    add(&t->without.ephemeral_bytes, e->ephemeral_bytes, sign);
+    t->without.pods += sign;
+    for (uint32_t i = 0; i < t->without.extra_len; i++) {
+        int64_t value = 0;
+        (void)amounts_get(&e->pod->request, t->without.extra[i].id, &value);
+        add(&t->without.extra[i].value, value, sign);
+    }
+}
+
+static void lift(struct trial *t, const struct entry *e)
+{
+    if (t->plain)
+        tally(t, e, 1);
+    else
+        cluster_lift(t->cluster, e->pod);
+}
+
+static void set_down(struct trial *t, const struct entry *e)
+{
+    if (t->plain)
+        tally(t, e, -1);
+    else
+        cluster_set_down(t->cluster, e->pod, t->node);
+}
+
+static bool has_room(int64_t want, int64_t total, int64_t used, int64_t without)
+{
+    return want == 0 || want <= num_sub_sat(total, num_sub_sat(used, without));
+}
+
+static bool fits_plainly(const struct trial *t)
+{
+    const struct amounts *want = &t->pod->request, *total = &t->node->allocatable,
+                         *used = &t->node->used, *without = &t->without;
+    if (!has_room(1, total->pods, used->pods, without->pods) ||
+        !has_room(want->cpu_milli, total->cpu_milli, used->cpu_milli, without->cpu_milli) ||
+        !has_room(want->memory_bytes, total->memory_bytes, used->memory_bytes,
+                  without->memory_bytes) ||
+        !has_room(want->ephemeral_bytes, total->ephemeral_bytes, used->ephemeral_bytes,
+                  without->ephemeral_bytes))
+        return false;
+    for (uint32_t i = 0; i < want->extra_len; i++) {
+        int64_t offered = 0, taken = 0;
+        bool is_offered = amounts_get(total, want->extra[i].id, &offered);
+        (void)amounts_get(used, want->extra[i].id, &taken);
+        if (want->extra[i].value > 0 && (!is_offered || !has_room(want->extra[i].value, offered,
+                                                                  taken, without->extra[i].value)))
+            return false;
+    }
+    return true;
+}
+
+static bool fits(struct trial *t)
+{
+    if (t->plain)
+        return fits_plainly(t);
+    struct plugin_ask ask = pipeline_ask(t->ask, t->pod);
+    return plugin_refusing(&ask, t->node, t->arena, NULL) == NULL;
+}
+
+/* ---- who may go ---- */
+
+/* More important first. A pod that the kubelet has not begun is less important than one that runs. */
+static int by_importance(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    if (x->started_ns != y->started_ns)
+        return x->started_ns < y->started_ns ? -1 : 1;
+    return strcmp(x->pod->pod->key, y->pod->pod->key);
+}
+
+static struct preempt_list *list_of_size(struct preempt_list *old, size_t n)
+{
+    if (old != NULL && old->cap >= n)
+        return old;
+    free(old);
+    size_t cap = n + n / 2 + 4;
+    struct preempt_list *l = mem_array_(1, sizeof *l + cap * sizeof l->items[0]);
+    l->cap = cap;
+    return l;
+}
+
+/* Borrowed until something about the node changes. */
+static const struct preempt_list *list_of(const struct cluster *c, struct cluster_node *cn)
+{
+    const struct table_row *row = &c->table->rows[cn->place];
+    struct preempt_list *l = cn->preempt;
+    if (l != NULL && l->generation == c->table->generation && l->changed == row->changed)
+        return l;
+    l = cn->preempt = list_of_size(l, cn->pods.len);
+    l->generation = c->table->generation;
+    l->changed = row->changed;
+    l->len = 0;
+    for (size_t i = 0; i < cn->pods.len; i++) {
+        struct cluster_pod *cp = cn->pods.items[i];
+        if (cp->pod->unreadable != NULL || pod_is_mirror(cp->pod))
+            continue;
+        l->items[l->len++] =
+            (struct entry){.pod = cp,
+                           .cpu_milli = cp->request.cpu_milli,
+                           .memory_bytes = cp->request.memory_bytes,
+                           .ephemeral_bytes = cp->request.ephemeral_bytes,
+                           .started_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : INT64_MAX,
+                           .priority = cp->pod->priority,
+                           .leaving = preempt_is_leaving(cp)};
+    }
+    if (l->len > 1)
+        qsort(l->items, l->len, sizeof l->items[0], by_importance);
+    return l;
+}
+
+/* The list is in a node's own memory, which a trial on the model would make anew under our feet: it is copied for that. */
+static const struct preempt_list *list_for(struct search *s)
+{
+    const struct preempt_list *l = list_of(s->trial.cluster, s->trial.node);
+    if (s->trial.plain)
+        return l;
+    struct preempt_list *copy =
+        arena_alloc(s->trial.arena, sizeof *l + l->len * sizeof l->items[0]);
+    memcpy(copy, l, sizeof *l + l->len * sizeof l->items[0]);
+    return copy;
+}
+
+static void gather(struct search *s)
+{
+    const struct preempt_list *l = list_for(s);
+    s->lowers.len = s->leaving.len = 0;
+    for (size_t i = 0; i < l->len; i++) {
+        const struct entry *e = &l->items[i];
+        if (e->leaving) {
+            vec_push(&s->leaving, e);
+        } else if (e->priority < s->below) {
+            struct lower lower = {.entry = e};
+            vec_push(&s->lowers, lower);
+        }
+    }
+}
+
+/* Draws on the budgets of one more; whether it breaks one. */
+static bool draw(struct search *s, const struct pod *p)
+{
+    bool breaks = false;
+    for (size_t i = 0; i < s->budgets_len; i++)
+        if (pdb_covers(s->budgets[i].pdb, p->ns, p->name, &p->labels))
+            breaks |= --s->budgets[i].allowed < 0;
+    return breaks;
+}
+
+/* Each pod draws on its budgets as it goes, the more important first: the last ones break it. */
+static void judge_budgets(struct search *s)
+{
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].allowed = s->budgets[i].left;
+    for (size_t k = 0; k < s->lowers.len; k++)
+        s->lowers.items[k].violates = draw(s, s->lowers.items[k].entry->pod->pod);
+}
+
+/* ---- gangs that lose members ---- */
+
+static bool stands(const struct cluster_pod *cp)
+{
+    return cp->state == CLUSTER_FINISHED || (cp->on != NULL && !preempt_is_leaving(cp));
+}
+
+/* Members that run or are done. Those that a trial has lifted are not among them. */
+static int64_t count_standing(const struct gang *g)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < g->members.len; i++)
+        n += stands(g->members.items[i]);
+    return n;
+}
+
+static const struct gang *gang_of(const struct lower *l)
+{
+    const struct gang *g = l->entry->pod->gang;
+    return g != NULL && g->form != GANG_NONE ? g : NULL;
+}
+
+/* Of equally important ones those first that their gang cannot do without. During the trial: all are lifted. */
+static void prefer_whole_gangs(struct search *s)
+{
+    size_t end = 0;
+    for (size_t from = 0; from < s->lowers.len; from = end) {
+        size_t to = from;
+        for (end = from; end < s->lowers.len; end++) {
+            struct lower l = s->lowers.items[end];
+            const struct gang *g = gang_of(&l);
+            if (l.entry->priority != s->lowers.items[from].entry->priority)
+                break;
+            if (g == NULL)
+                continue;
+            int64_t standing = count_standing(g);
+            for (size_t i = 0; !s->trial.plain && i < s->lowers.len; i++)
+                standing += gang_of(&s->lowers.items[i]) == g;
+            if (standing > g->min_available)
+                continue;
+            memmove(&s->lowers.items[to + 1], &s->lowers.items[to],
+                    (end - to) * sizeof s->lowers.items[0]);
+            s->lowers.items[to++] = l;
+        }
+    }
+}
+
+/* After the trial. Members that are not less important than the pod stay: such a gang is not one that we would have placed. */
+static void add_rest_of(struct search *s, const struct gang *g)
+{
+    int64_t standing = count_standing(g), lost = 0;
+    for (size_t i = 0; i < s->lowers.len; i++)
+        lost += s->lowers.items[i].lifted && gang_of(&s->lowers.items[i]) == g;
+    if (standing - lost >= g->min_available)
+        return;
+    for (size_t i = 0; i < g->members.len; i++) {
+        struct cluster_pod *cp = g->members.items[i];
+        bool chosen = false;
+        for (size_t k = 0; k < s->lowers.len && !chosen; k++)
+            chosen = s->lowers.items[k].lifted && s->lowers.items[k].entry->pod == cp;
+        if (!chosen && cp->on != NULL && stands(cp) && cp->pod->priority < s->below)
+            vec_push(&s->broken, cp);
+    }
+}
+
+static int by_key(const void *a, const void *b)
+{
+    struct cluster_pod *const *x = a, *const *y = b;
+    return strcmp((*x)->pod->key, (*y)->pod->key);
+}
+
+static void find_broken(struct search *s)
+{
+    s->broken.len = 0;
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        const struct gang *g = gang_of(&s->lowers.items[i]);
+        bool first = g != NULL && s->lowers.items[i].lifted;
+        for (size_t k = 0; k < i && first; k++)
+            first = !s->lowers.items[k].lifted || gang_of(&s->lowers.items[k]) != g;
+        if (first)
+            add_rest_of(s, g);
+    }
+    if (s->broken.len > 1)
+        qsort(s->broken.items, s->broken.len, sizeof s->broken.items[0], by_key);
+}
+
+static int64_t count_broken_budgets(struct search *s)
+{
+    int64_t n = 0;
+    if (s->budgets_len == 0 || s->broken.len == 0)
+        return 0;
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].allowed = s->budgets[i].left;
+    for (size_t i = 0; i < s->lowers.len; i++)
+        if (s->lowers.items[i].lifted)
+            (void)draw(s, s->lowers.items[i].entry->pod->pod);
+    for (size_t i = 0; i < s->broken.len; i++)
+        n += draw(s, s->broken.items[i]->pod);
+    return n;
+}
+
+/* ---- one node ---- */
+
+static void add_cost(struct cost *cost, int32_t priority, int64_t started_ns)
+{
+    cost->victims++;
+    cost->sum += (int64_t)priority - INT32_MIN;
+    if (priority > cost->highest)
+        cost->started_ns = started_ns;
+    else if (priority == cost->highest)
+        cost->started_ns = num_min(cost->started_ns, started_ns);
+    cost->highest = num_max(cost->highest, priority);
+}
+
+static struct cost cost_of(struct search *s)
+{
+    struct cost cost = {.highest = INT64_MIN,
+                        .rank = virtual_use_rank(s->trial.pod, s->trial.node),
+                        .started_ns = INT64_MAX};
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        const struct lower *l = &s->lowers.items[i];
+        if (!l->lifted)
+            continue;
+        cost.violations += l->violates;
+        add_cost(&cost, l->entry->priority, l->entry->started_ns);
+    }
+    find_broken(s);
+    cost.violations += count_broken_budgets(s);
+    for (size_t i = 0; i < s->broken.len; i++) {
+        const struct pod *p = s->broken.items[i]->pod;
+        add_cost(&cost, p->priority, p->started_ns > 0 ? p->started_ns : INT64_MAX);
+    }
+    return cost;
+}
+
+static bool is_cheaper(const struct cost *a, const struct cost *b)
+{
+    if ((a->victims == 0) != (b->victims == 0))
+        return a->victims == 0;
+    if (a->violations != b->violations)
+        return a->violations < b->violations;
+    if (a->highest != b->highest)
+        return a->highest < b->highest;
+    if (a->sum != b->sum)
+        return a->sum < b->sum;
+    if (a->victims != b->victims)
+        return a->victims < b->victims;
+    if (a->rank != b->rank)
+        return a->rank < b->rank;
+    return a->started_ns > b->started_ns;
+}
+
+static void lift_lowers(struct search *s)
+{
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        lift(&s->trial, s->lowers.items[i].entry);
+        s->lowers.items[i].lifted = true;
+    }
+}
+
+static void bring_back_those(struct search *s, bool violating)
+{
+    for (size_t i = 0; i < s->lowers.len; i++) {
+        struct lower *l = &s->lowers.items[i];
+        if (l->violates != violating)
+            continue;
+        set_down(&s->trial, l->entry);
+        l->lifted = !fits(&s->trial);
+        if (l->lifted)
+            lift(&s->trial, l->entry);
+    }
+}
+
+static void bring_back(struct search *s)
+{
+    prefer_whole_gangs(s);
+    if (s->budgets_len > 0) {
+        judge_budgets(s);
+        bring_back_those(s, true);
+    }
+    bring_back_those(s, false);
+}
+
+/* Whether the pod fits if those go that `lifted` names. The trial is over when this returns. */
+static bool try_node(struct search *s, struct cluster_node *node)
+{
+    struct trial *t = &s->trial;
+    t->node = node;
+    if (node->unreadable > 0)
+        return false; /* such a pod cannot be sent away: nobody knows what for */
+    t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0 &&
+               node->reserved == 0;
+    gather(s);
+    if (s->lowers.len + s->leaving.len == 0)
+        return false;
+    for (size_t i = 0; i < s->leaving.len; i++)
+        lift(t, s->leaving.items[i]);
+    bool ok = s->leaving.len > 0 && fits(t);
+    if (!ok) {
+        lift_lowers(s);
+        ok = s->lowers.len > 0 && fits(t);
+        if (ok)
+            bring_back(s);
+    }
+    for (size_t i = s->lowers.len; i-- > 0;)
+        if (s->lowers.items[i].lifted)
+            set_down(t, s->lowers.items[i].entry);
+    for (size_t i = s->leaving.len; i-- > 0;)
+        set_down(t, s->leaving.items[i]);
+    return ok;
+}
+
+/* ---- all nodes ---- */
+
+static bool is_plain(const struct pod_class *class)
+{
+    for (size_t i = 0; class->held[i] != NULL; i++)
+        if (class->held[i]->filter != NULL && !class->held[i]->amounts_only)
+            return false;
+    return class->domains == NULL;
+}
+
+static void keep(const struct search *s, const struct cost *cost, struct preempt_choice *out)
+{
+    out->node = s->trial.node;
+    out->violations = cost->violations;
+    out->victims_len = 0;
+    if (cost->victims == 0)
+        return;
+    out->victims = arena_new(s->trial.arena, struct cluster_pod *, (size_t)cost->victims);
+    for (size_t i = s->lowers.len; i-- > 0;)
+        if (s->lowers.items[i].lifted)
+            out->victims[out->victims_len++] = s->lowers.items[i].entry->pod;
+    for (size_t i = 0; i < s->broken.len; i++)
+        out->victims[out->victims_len++] = s->broken.items[i];
+}
+
+static void read_budgets(struct search *s, const struct preempt_scope *scope)
+{
+    const struct map *all = &s->trial.cluster->objects->by_key[OBJECTS_BUDGETS];
+    const char *key;
+    void *value;
+    s->budgets = arena_new(s->trial.arena, struct budget, map_count(all));
+    for (size_t i = 0; map_next(all, &i, &key, &value);)
+        s->budgets[s->budgets_len++].pdb = value;
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].allowed = s->budgets[i].pdb->disruptions_allowed;
+    for (size_t i = 0; i < scope->taken_len; i++)
+        (void)draw(s, scope->taken[i]->pod);
+    for (size_t i = 0; i < s->budgets_len; i++)
+        s->budgets[i].left = s->budgets[i].allowed;
+}
+
+static void begin(struct search *s, const struct pipeline *ask, struct cluster_pod *pod,
+                  const struct preempt_scope *scope, struct arena *a)
+{
+    const struct pod_class *class = classes_ask(ask, pod);
+    *s = (struct search){.trial = {.ask = ask, .cluster = ask->cluster, .pod = pod, .arena = a},
+                         .plain = is_plain(class),
+                         .below = scope->below};
+    struct amounts *without = &s->trial.without;
+    without->extra_len = pod->request.extra_len;
+    without->extra = arena_new(a, struct amounts_extra, without->extra_len);
+    for (uint32_t i = 0; i < without->extra_len; i++)
+        without->extra[i].id = pod->request.extra[i].id;
+    read_budgets(s, scope);
+}
+
+void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
+                         const struct preempt_scope *scope, struct arena *a,
+                         struct preempt_choice *out)
+{
+    struct search s;
+    struct cost best = {0};
+    *out = (struct preempt_choice){0};
+    begin(&s, ask, pod, scope, a);
+    uint32_t len = ask->cluster->table->len, candidates = 0;
+    uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
+    const struct pod_class *class = classes_ask(ask, pod);
+    for (uint32_t k = 0; k < len && candidates < scope->candidates; k++) {
+        uint32_t place = (uint32_t)((first + k) % len);
+        if (!s.plain)
+            class = classes_ask(ask, pod); /* a trial may have made it build itself again */
+        if (class->fixed_score[place] == TREE_NO)
+            continue; /* no pod's leaving changes the Node itself */
+        if (scope->hopeless != NULL && scope->hopeless[place])
+            continue;
+        if (!try_node(&s, ask->cluster->table->rows[place].node)) {
+            if (scope->hopeless != NULL)
+                scope->hopeless[place] = true;
+            continue;
+        }
+        candidates++;
+        struct cost cost = cost_of(&s);
+        if (out->node == NULL || is_cheaper(&cost, &best)) {
+            best = cost;
+            keep(&s, &cost, out);
+            if (cost.victims == 0)
+                break;
+        }
+    }
+    vec_deinit(&s.lowers);
+    vec_deinit(&s.leaving);
+    vec_deinit(&s.broken);
+}
+
+void preempt_choose(const struct pipeline *ask, struct cluster_pod *pod, struct arena *a,
+                    struct preempt_choice *out)
+{
+    struct preempt_scope alone = {.below = pod->pod->priority, .candidates = PREEMPT_CANDIDATES};
+    preempt_choose_more(ask, pod, &alone, a, out);
+}

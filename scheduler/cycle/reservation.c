@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cycle/reservation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/cycle/cycle.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cycle/reservation_plan.h"
+
+enum { NS_PER_MS = 1000000, MS_PER_MINUTE = 60000 };
+
+/* Gangs that are placed as one; by key. */
+struct together {
+    struct gang *const *gangs;
+    size_t len;
+};
+
+/* false: one of them lacks pods. */
+static bool find_together(const struct cluster *c, struct gang *g, struct arena *a,
+                          struct together *out)
+{
+    const char *why;
+    if (!gangs_has_quorum(c, g, a, &why))
+        return false;
+    struct gang **all;
+    out->len = gangs_bundle(c, g, a, &all);
+    out->gangs = all;
+    return true;
+}
+
+void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
+                         const struct reservation_plan *plan, int64_t made_ms, int64_t until_ms)
+{
+    reservations_keep(c, g, gangs, len, plan->places, plan->len, made_ms, plan->start_ms, until_ms);
+}
+
+/* ---- who waits ---- */
+
+/* Room is what it lacks, not pods, nor anything of its own that no room can mend (then no event is awaited). */
+static bool lacks_room(const struct gang *g, const struct cycle_result *r)
+{
+    return r->verdict == CYCLE_NO_ROOM && r->wakes != 0 && !gangs_is_lone(g) &&
+           gangs_count_missing(g) > 0;
+}
+
+void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses)
+{
+    g->lapses = lapses;
+    if (since_ms > 0)
+        reservations_start_aging(c, g, since_ms);
+}
+
+/* Whether somebody found no room for it before: whoever led then, or this scheduler before the gang was placed in vain. */
+static bool was_refused(const struct gang *g)
+{
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        if (cluster_pod_is_schedulable(cp) && str_eq(cp->pod->scheduled.status, "False") &&
+            str_eq(cp->pod->scheduled.reason, "Unschedulable"))
+            return true;
+    }
+    return false;
+}
+
+/* One that had room kept in vain is the youngest, whatever happens to it meanwhile. */
+static int64_t waits_since_ms(const struct gang *g, int64_t now_ms)
+{
+    int64_t since_ms = g->lapses == 0 && was_refused(g) ? gangs_quorum_since_ns(g) / NS_PER_MS : 0;
+    return since_ms > 0 ? num_min(since_ms, now_ms) : now_ms;
+}
+
+uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycle_result *r,
+                            int64_t now_ms)
+{
+    if (!lacks_room(g, r)) {
+        if (r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY)
+            g->lapses = 0;
+        return reservations_end(c, g);
+    }
+    if (g->aging_since_ms == 0 && c->reservations->options.after_ms > 0)
+        reservations_start_aging(c, g, waits_since_ms(g, now_ms));
+    return 0;
+}
+
+/* ---- a look ---- */
+
+static void set_clock(struct cluster *c, int64_t now_ms)
+{
+    struct reservations *all = c->reservations;
+    int64_t end_ms = now_ms - now_ms % RESERVATION_STEP_MS + RESERVATION_STEP_MS;
+    if (all->clock_ms == end_ms)
+        return;
+    all->clock_ms = end_ms;
+    for (size_t i = 0; i < all->items.len; i++)
+        reservations_touch_nodes(c, all->items.items[i]);
+}
+
+/* They had their time: the others come first now. */
+static void lapse(struct cluster *c, struct reservation *r, int64_t now_ms,
+                  struct reservation_news *news)
+{
+    for (size_t i = 0; i < r->gangs.len; i++) {
+        struct gang *g = r->gangs.items[i];
+        if (g->aging_since_ms != 0)
+            g->aging_since_ms = num_max(now_ms, 1);
+        g->lapses += g->lapses < INT32_MAX;
+    }
+    news->events |= reservations_drop(c, r);
+    news->lapsed++;
+}
+
+/* Whether the gangs are still those that are placed as one, all of them with their quorum of pods. */
+static bool same_gangs(const struct reservation *r, const struct together *t)
+{
+    if (t->len != r->gangs.len || reservations_priority(t->gangs, t->len) != r->priority)
+        return false;
+    for (size_t i = 0; i < t->len; i++)
+        if (t->gangs[i] != r->gangs.items[i])
+            return false;
+    return true;
+}
+
+/* Whether the members and nodes are still those of the plan: all wait, on nodes that take them when they are empty. */
+static bool still_holds(const struct pipeline *ask, const struct reservation *r, struct arena *a)
+{
+    struct cluster *c = ask->cluster;
+    const char *name;
+    void *value;
+    int32_t members = 0, missing = 0;
+    struct together t;
+    if (!find_together(c, r->gang, a, &t) || !same_gangs(r, &t))
+        return false;
+    for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);) {
+        const struct reservation_node *at = value;
+        for (size_t k = 0; k < at->members.len; k++, members++) {
+            struct cluster_pod *cp = cluster_find_pod(c, at->members.items[k]);
+            if (cp == NULL || cp->gang == NULL || cp->gang->kept != r ||
+                !cluster_pod_is_schedulable(cp))
+                return false;
+            const struct pod_class *class = classes_ask(ask, cp);
+            const struct cluster_node *cn = cluster_find_node(c, name);
+            if (cn == NULL || cn->place == TABLE_NOWHERE ||
+                class->fixed_score[cn->place] == TREE_NO)
+                return false;
+        }
+    }
+    for (size_t i = 0; i < r->gangs.len; i++)
+        missing += gangs_count_missing(r->gangs.items[i]);
+    return members == missing;
+}
+
+/* The pods in its way may end sooner than they say, so it is not put off for much longer than room would be kept; nor looked at again and again where everything takes days. */
+static int64_t put_off(const struct cluster *c, const struct gang *g, int64_t now_ms,
+                       int64_t start_ms)
+{
+    int64_t for_ms = c->reservations->options.for_ms, age_ms = now_ms - g->aging_since_ms;
+    int64_t away_ms = num_min(start_ms - for_ms - now_ms, num_max(for_ms, age_ms / 4));
+    return now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
+}
+
+/* What holds for one holds for all that go with it. */
+static void set_all(const struct together *t, enum reservation_verdict verdict, int64_t again_ms)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        t->gangs[i]->look_again_ms = again_ms;
+        if (t->gangs[i]->reservation != verdict)
+            reservations_set_verdict(t->gangs[i], verdict);
+    }
+}
+
+static void try_gang(const struct pipeline *ask, struct gang *g, int64_t now_ms, int64_t until_ms,
+                     struct arena *a)
+{
+    struct cluster *c = ask->cluster;
+    struct together t;
+    struct reservation_plan plan;
+    int64_t again_ms = now_ms + RESERVATION_AGAIN_MS;
+    if (!find_together(c, g, a, &t)) { /* it lacks pods: its next cycle says so */
+        g->look_again_ms = again_ms;
+        return;
+    }
+    reservation_plan_make(ask, t.gangs, t.len, now_ms, a, &plan);
+    if (!plan.fits) {
+        set_all(&t, RESERVATION_HOPELESS, again_ms);
+    } else if (plan.start_ms > until_ms) {
+        set_all(&t, RESERVATION_FAR, put_off(c, g, now_ms, plan.start_ms));
+    } else {
+        reservations_keep(c, g, t.gangs, t.len, plan.places, plan.len, now_ms, plan.start_ms,
+                          until_ms);
+        set_all(&t, RESERVATION_KEPT, now_ms + RESERVATION_STEP_MS);
+    }
+}
+
+static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena *a,
+                       struct reservation_news *news)
+{
+    struct cluster *c = ask->cluster;
+    struct reservations *all = c->reservations;
+    for (size_t i = 0; i < all->items.len;) {
+        struct reservation *r = all->items.items[i];
+        struct gang *g = r->gang;
+        int64_t until_ms = num_min(r->until_ms, now_ms + all->options.for_ms);
+        if (until_ms <= now_ms) {
+            lapse(c, r, now_ms, news);
+            continue; /* another one is at i now */
+        }
+        if (g->look_again_ms > now_ms || still_holds(ask, r, a)) {
+            i++;
+            continue;
+        }
+        news->events |= reservations_drop(c, r);
+        try_gang(ask, g, now_ms, until_ms, a);
+        return; /* one trial in a look */
+    }
+}
+
+/* Whether there is one already of the gang's priority, or of the least important of those that go with it. */
+static bool has_level(const struct cluster *c, const struct gang *g)
+{
+    int32_t priority = g->priority;
+    for (size_t i = 0; i < g->list.len; i++) {
+        const struct gang *other = gangs_find(c, g->list.names[i]);
+        priority = other != NULL ? (int32_t)num_min(priority, other->priority) : priority;
+    }
+    for (size_t i = 0; i < c->reservations->items.len; i++)
+        if (c->reservations->items.items[i]->priority == priority)
+            return true;
+    return false;
+}
+
+static bool goes_before(const struct gang *a, const struct gang *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->aging_since_ms != b->aging_since_ms)
+        return a->aging_since_ms < b->aging_since_ms;
+    return strcmp(a->key, b->key) < 0;
+}
+
+/* Room that was kept in vain is kept again only after twice the time, and so on. */
+static int64_t age_needed(const struct cluster *c, const struct gang *g)
+{
+    int64_t age_ms = c->reservations->options.after_ms;
+    for (int32_t i = 0; i < g->lapses && i < RESERVATION_DOUBLINGS; i++)
+        age_ms = num_add_sat(age_ms, age_ms);
+    return age_ms;
+}
+
+static struct gang *oldest(const struct cluster *c, int64_t now_ms)
+{
+    const struct reservations *all = c->reservations;
+    struct gang *first = NULL;
+    for (size_t i = 0; i < all->aging.len; i++) {
+        struct gang *g = all->aging.items[i];
+        if (now_ms - g->aging_since_ms >= age_needed(c, g) && g->look_again_ms <= now_ms &&
+            !has_level(c, g) && (first == NULL || goes_before(g, first)))
+            first = g;
+    }
+    return first;
+}
+
+int64_t reservation_next(const struct cluster *c)
+{
+    const struct reservations *all = c->reservations;
+    int64_t next_ms = INT64_MAX;
+    for (size_t i = 0; i < all->items.len; i++)
+        next_ms = num_min(next_ms, num_min(all->items.items[i]->until_ms, all->clock_ms));
+    for (size_t i = 0; i < all->aging.len && all->items.len < RESERVATION_MAX; i++) {
+        const struct gang *g = all->aging.items[i];
+        if (!has_level(c, g))
+            next_ms = num_min(next_ms, num_max(g->look_again_ms,
+                                               num_add_sat(g->aging_since_ms, age_needed(c, g))));
+    }
+    return next_ms < INT64_MAX ? next_ms : -1;
+}
+
+struct reservation_news reservation_look(const struct pipeline *ask, int64_t now_ms,
+                                         struct arena *a)
+{
+    struct cluster *c = ask->cluster;
+    struct reservation_news news = {0};
+    set_clock(c, now_ms);
+    check_kept(ask, now_ms, a, &news);
+    struct gang *g = c->reservations->items.len < RESERVATION_MAX ? oldest(c, now_ms) : NULL;
+    if (g != NULL) {
+        try_gang(ask, g, now_ms, num_add_sat(now_ms, c->reservations->options.for_ms), a);
+        news.looked = g;
+        news.made = g->reservation == RESERVATION_KEPT;
+    }
+    return news;
+}
+
+/* ---- for others ---- */
+
+const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a)
+{
+    const struct reservation *r = g->kept;
+    switch (g->reservation) {
+    case RESERVATION_NONE:
+        break;
+    case RESERVATION_KEPT:
+        return arena_printf(a, "room is kept for it%s on %zu node%s%s",
+                            r->gangs.len > 1 ? " and its group" : "", map_count(&r->nodes),
+                            map_count(&r->nodes) == 1 ? "" : "s", strstr(r->what, " until "));
+    case RESERVATION_HOPELESS:
+        return "it would not fit if the cluster were empty, so no room is kept for it";
+    case RESERVATION_FAR:
+        return arena_printf(
+            a,
+            "the pods in its way are not expected to end within %lld minutes, so no room is kept for it",
+            (long long)(c->reservations->options.for_ms / MS_PER_MINUTE));
+    }
+    return NULL;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * How many pods have to go is searched by halves, down to 1 part in PARTS: one trial is as long as a cycle of the gang. So start_ms may be a little later than it must, never earlier.
+ */
+#include "scheduler/cycle/reservation_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "scheduler/cache/expected_end.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cycle/placing.h"
+#include "scheduler/cycle/plan.h"
+
+enum { PARTS = 64 };
+
+/* ---- trials ---- */
+
+struct leaving {
+    struct cluster_pod *pod;
+    struct cluster_node *node;
+    int64_t end_ms;
+};
+
+struct search {
+    struct cluster *cluster;
+    struct arena *arena;
+    struct placing placing;
+    size_t need;
+    struct leaving *pods; /* those that end first, first */
+    size_t len, lifted;
+};
+
+static int by_end(const void *a, const void *b)
+{
+    const struct leaving *x = a, *y = b;
+    if (x->end_ms != y->end_ms)
+        return x->end_ms < y->end_ms ? -1 : 1;
+    return strcmp(x->pod->pod->key, y->pod->pod->key);
+}
+
+static bool is_one_of(const struct gang *g, struct gang *const *gangs, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (gangs[i] == g)
+            return true;
+    return false;
+}
+
+/* Members that are on nodes stay there. */
+static void gather_pods(struct search *s, struct gang *const *gangs, size_t gangs_len,
+                        int64_t now_ms)
+{
+    const struct table *t = s->cluster->table;
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->len; i++)
+        n += t->rows[i].node->pods.len;
+    s->pods = arena_new(s->arena, struct leaving, n);
+    for (uint32_t i = 0; i < t->len; i++)
+        for (size_t k = 0; k < t->rows[i].node->pods.len; k++) {
+            struct cluster_pod *cp = t->rows[i].node->pods.items[k];
+            int64_t end_ms = is_one_of(cp->gang, gangs, gangs_len)
+                                 ? INT64_MAX
+                                 : expected_end_of(s->cluster, cp, now_ms);
+            if (end_ms < INT64_MAX)
+                s->pods[s->len++] =
+                    (struct leaving){.pod = cp, .node = t->rows[i].node, .end_ms = end_ms};
+        }
+    if (s->len > 1)
+        qsort(s->pods, s->len, sizeof *s->pods, by_end);
+}
+
+static void lift_to(struct search *s, size_t n)
+{
+    for (; s->lifted < n; s->lifted++)
+        cluster_lift(s->cluster, s->pods[s->lifted].pod);
+    for (; s->lifted > n; s->lifted--)
+        cluster_set_down(s->cluster, s->pods[s->lifted - 1].pod, s->pods[s->lifted - 1].node);
+}
+
+/* Whether the quorums fit now; then *out says where. */
+static bool try_members(struct search *s, struct reservation_plan *out)
+{
+    struct plan plan;
+    plan_begin(&plan, s->cluster);
+    s->placing.plan = &plan;
+    bool ok = placing_fill(&s->placing, NULL, NULL);
+    for (size_t i = 0; ok && i < plan.steps.len; i++)
+        out->places[i] = (struct reservation_place){.member = plan.steps.items[i].pod,
+                                                    .node = plan.steps.items[i].node};
+    plan_end(&plan);
+    return ok;
+}
+
+/* Fewer than `low` are too few. */
+static size_t fewest_to_go(struct search *s, struct reservation_plan *out)
+{
+    size_t low = 0, enough = s->len;
+    while (enough - low > s->len / PARTS) {
+        size_t half = low + (enough - low) / 2;
+        lift_to(s, half);
+        if (try_members(s, out))
+            enough = half;
+        else
+            low = half + 1;
+    }
+    return enough;
+}
+
+void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs, size_t len,
+                           int64_t now_ms, struct arena *a, struct reservation_plan *out)
+{
+    struct cluster *c = ask->cluster;
+    struct search s = {.cluster = c, .arena = a};
+    *out = (struct reservation_plan){0};
+    for (size_t i = 0; i < len; i++)
+        s.need += (size_t)gangs_count_missing(gangs[i]);
+    if (s.need == 0)
+        return;
+    out->places = arena_new(a, struct reservation_place, s.need);
+    out->len = s.need;
+    table_refresh(c->table, &c->nodes);
+    gather_pods(&s, gangs, len, now_ms);
+    lift_to(&s, s.len);
+    placing_init(&s.placing, ask, NULL, a, gangs,
+                 len); /* who is hardest to place when it is empty */
+    out->fits = try_members(&s, out);
+    if (out->fits) {
+        size_t gone = fewest_to_go(&s, out);
+        out->start_ms = gone > 0 ? num_max(s.pods[gone - 1].end_ms, now_ms) : now_ms;
+    }
+    placing_deinit(&s.placing);
+    lift_to(&s, 0);
+}

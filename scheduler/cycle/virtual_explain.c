@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cycle/virtual_explain.h"
+
+#include "scheduler/cache/virtual_use.h"
+#include "scheduler/framework/pipeline.h"
+
+/* What the real nodes said; those that were left out are not among them. */
+static void keep_real(struct reasons *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->len; i++) {
+        if (t->rows[i].reason.kind == REASON_SIDE_REAL)
+            t->nodes -= t->rows[i].nodes;
+        else
+            t->rows[kept++] = t->rows[i];
+    }
+    t->len = kept;
+    t->of = "real nodes";
+}
+
+const char *virtual_explain(const struct pipeline *ask, struct cluster_pod *cp,
+                            const struct cluster_node *node, struct arena *a)
+{
+    if (!node->is_virtual || virtual_use_of(ask->cluster, cp) != VIRTUAL_USE_LAST)
+        return NULL;
+    struct pipeline_choice choice;
+    struct pipeline real = *ask;
+    struct cluster_node *on = cp->on;
+    if (on != NULL) /* as if it were not there yet: it may be near itself, or in its own way */
+        cluster_lift(ask->cluster, cp);
+    real.side = CLUSTER_SIDE_REAL;
+    pipeline_choose(&real, cp, a, &choice);
+    if (on != NULL)
+        cluster_set_down(ask->cluster, cp, on);
+    if (choice.node != NULL) /* a gang that stays together */
+        return arena_printf(a, "bursting to virtual node %s with its gang", node->name);
+    keep_real(&choice.why);
+    return arena_printf(a, "bursting to virtual node %s: %s", node->name,
+                        reasons_sentence(&choice.why, a));
+}

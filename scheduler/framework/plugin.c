@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/framework/plugin.h"
+
+struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *pod,
+                                  const struct pod_class *class)
+{
+    return (struct plugin_ask){.cluster = p->cluster,
+                               .pod = pod,
+                               .class = class,
+                               .side = p->side,
+                               .packing =
+                                   p->packing == CLUSTER_AS_SET ? p->cluster->packing : p->packing};
+}
+
+const struct plugin *plugin_refusing(const struct plugin_ask *ask, const struct cluster_node *node,
+                                     struct arena *a, struct reason *why)
+{
+    for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
+        if ((*p)->filter != NULL && !(*p)->filter(ask, node, a, why))
+            return *p;
+    return NULL;
+}

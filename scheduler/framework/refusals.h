@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * refusals - why no node fits a class, node by node, so that the next refusal asks only about the nodes that changed. Pure.
+ *
+ * A full cluster refuses more often than it places, and changes all the time. What each node said is kept in a few bytes; the tally over all nodes is then one pass over
+ * those. Only for classes without rules over domains (one pod elsewhere can change every node's answer), and while there are no more different reasons than a tally has rows;
+ * else all nodes are asked, as the scan does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "scheduler/framework/plugin.h"
+#include "scheduler/framework/reasons.h"
+
+struct refusals_node {
+    int64_t free;
+    int64_t free_percent;
+    int32_t card;
+    int32_t row; /* of rows */
+};
+
+struct refusals_row {
+    struct reason reason; /* what: in the arena */
+    uint32_t wakes;
+};
+
+struct refusals {
+    uint64_t generation, seen;   /* of the table */
+    struct refusals_node *nodes; /* by place */
+    uint32_t len;
+    struct refusals_row rows[REASONS_MAX];
+    int32_t rows_len;
+    struct arena arena;
+};
+
+void refusals_init(struct refusals *r);
+void refusals_deinit(struct refusals *r);
+size_t refusals_bytes(const struct refusals *r);
+/* What was kept is not to be trusted any more. */
+void refusals_forget(struct refusals *r);
+/* The tally of all nodes, none of which fits. false: it cannot be kept, or a node fits after all: the caller scans. wakes are added. */
+bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
+                    struct reasons *out, uint32_t *wakes);

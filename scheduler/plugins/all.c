@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/plugins/all.h"
+
+#include "scheduler/framework/pipeline.h"
+
+/* virtual first: nodes of a kind that the pod does not go to are out of the question, whatever else there is to say of them. Then volumes: what is wrong with a claim is wrong on every node, and is what
+ * the user wants to know. */
+const struct plugin *const plugin_table[] = {
+    &plugin_virtual,        &plugin_volumes,       &plugin_taints,
+    &plugin_policy,         &plugin_policy_open,   &plugin_affinity,
+    &plugin_compute,        &plugin_features,      &plugin_fit,
+    &plugin_ports,          &plugin_gpu,           &plugin_cpu,
+    &plugin_volumes_attach, &plugin_spread,        &plugin_interpod,
+    &plugin_images,         &plugin_fragmentation, NULL};

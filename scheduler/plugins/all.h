@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * all - the plugins by name, for the table in all.c; and what one plugin asks of another. Pure.
+ */
+#pragma once
+
+#include "scheduler/framework/plugin.h"
+
+extern const struct plugin plugin_virtual, plugin_taints, plugin_affinity, plugin_fit, plugin_gpu,
+    plugin_fragmentation, plugin_ports, plugin_images, plugin_features, plugin_spread,
+    plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute, plugin_cpu,
+    plugin_policy, plugin_policy_open;
+
+/* The cards that gpu would reserve, of one NUMA node alone. For cpu, which comes behind it. */
+bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
+                          int32_t numa, struct arena *a, struct claim *claim);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Not set: never on a virtual node, even if the pod tolerates everything, unless it asks for one itself: by nodeSelector or required node affinity, which name the label of virtual nodes or that
+ * very node. eci: real nodes score above every virtual one, so that a virtual one wins only where no real node passes the filters. eci_only, or the label alibabacloud.com/eci at the pod or its
+ * namespace: virtual nodes only.
+ *
+ * Which of the two kinds a gang's members may use is narrowed for a while when the gang is to stay together (cluster.side, set by placing.c); only pods with real nodes first care.
+ *
+ * Preemption: a pod that can burst does, and nobody is sent away for it: victims are looked for only where no node fits, virtual ones included, but those last. What is owned is used first, but not by
+ * ending the work of others while elastic room is to be had.
+ */
+#include "scheduler/plugins/virtual.h"
+
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "scheduler/cache/virtual_use.h"
+#include "scheduler/framework/classes.h"
+#include "scheduler/framework/class_key.h"
+#include "scheduler/plugins/all.h"
+
+bool virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
+                       const struct taint *t)
+{
+    return node->is_virtual && ask->class->burst != VIRTUAL_USE_NEVER &&
+           virtuals_cover(&ask->cluster->virtuals, t);
+}
+
+/* ---- does the pod itself ask for a virtual node? ---- */
+
+static bool names_it(const struct plugin_ask *ask, const struct cluster_node *node, const char *key,
+                     const char *value)
+{
+    if (virtuals_know(&ask->cluster->virtuals, key, value))
+        return true;
+    return str_eq(key, NAME_LABEL_HOSTNAME) &&
+           str_eq(value, labels_get(&node->node->labels, NAME_LABEL_HOSTNAME));
+}
+
+static bool term_names_it(const struct plugin_ask *ask, const struct cluster_node *node,
+                          const struct node_term *t)
+{
+    for (size_t i = 0; i < t->fields.len; i++) /* metadata.name is the only field */
+        if (t->fields.reqs[i].op == SELECTOR_IN)
+            return true;
+    for (size_t i = 0; i < t->labels.len; i++)
+        for (size_t k = 0; k < t->labels.reqs[i].values_len; k++)
+            if (t->labels.reqs[i].op == SELECTOR_IN &&
+                names_it(ask, node, t->labels.reqs[i].key, t->labels.reqs[i].values[k]))
+                return true;
+    return false;
+}
+
+static bool asks_for(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    const struct pod *p = ask->pod->pod;
+    for (size_t i = 0; i < p->node_selector.len; i++)
+        if (names_it(ask, node, p->node_selector.items[i].key, p->node_selector.items[i].value))
+            return true;
+    for (size_t i = 0; p->has_required_affinity && i < p->required_affinity.len; i++) {
+        const struct node_term *t = &p->required_affinity.terms[i];
+        if (node_term_matches(t, &node->node->labels, node->name) && term_names_it(ask, node, t))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the plugin ---- */
+
+static bool refuse(struct reason *why, enum reason_kind kind)
+{
+    if (why != NULL)
+        *why = (struct reason){.kind = kind};
+    return false;
+}
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    (void)a;
+    enum cluster_side side = ask->side;
+    switch (ask->class->burst) {
+    case VIRTUAL_USE_NEVER:
+        return !node->is_virtual || asks_for(ask, node) || refuse(why, REASON_VIRTUAL);
+    case VIRTUAL_USE_LAST:
+        if (side == CLUSTER_SIDE_REAL && node->is_virtual)
+            return refuse(why, REASON_SIDE_REAL);
+        if (side == CLUSTER_SIDE_VIRTUAL && !node->is_virtual)
+            return refuse(why, REASON_SIDE_VIRTUAL);
+        return true;
+    case VIRTUAL_USE_ONLY:
+        return node->is_virtual || refuse(why, REASON_NOT_VIRTUAL);
+    case VIRTUAL_USE_BY_POLICY:
+        break;
+    }
+    return true;
+}
+
+static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
+{
+    if (ask->class->burst == VIRTUAL_USE_BY_POLICY)
+        return 0;
+    return node->is_virtual ? 0 : PLUGIN_SCORE_MAX;
+}
+
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    enum virtual_use use = virtual_use_of(ask->cluster, ask->pod);
+    strbuf_addc(out, 'B');
+    class_key_number(out, use);
+    class_key_number(out, use == VIRTUAL_USE_LAST ? ask->side : CLUSTER_SIDE_BOTH);
+}
+
+const struct plugin plugin_virtual = {.name = "burst",
+                                      .key = key,
+                                      .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY,
+                                      .depends = PLUGIN_NODE,
+                                      .score_depends = PLUGIN_NODE,
+                                      .filter = filter,
+                                      .score = score,
+                                      .weight = 1000 /* above all others together */};

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/replay/replay_explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/kube/decode.h"
+#include "scheduler/dump/dump.h"
+#include "scheduler/framework/pipeline.h"
+#include "scheduler/cycle/plan.h"
+
+void replay_explain_init(struct replay_explain *e, const char *key)
+{
+    *e = (struct replay_explain){.key = key};
+    arena_init(&e->arena, 16 * 1024);
+}
+
+void replay_explain_deinit(struct replay_explain *e)
+{
+    vec_deinit(&e->nodes);
+    arena_deinit(&e->arena);
+}
+
+static int node_order(const void *a, const void *b)
+{
+    const struct replay_explain_node *x = a, *y = b;
+    if (x->chosen != y->chosen)
+        return x->chosen ? -1 : 1;
+    if ((x->no == NULL) != (y->no == NULL))
+        return x->no == NULL ? -1 : 1;
+    if (x->no == NULL && x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Appends text without what only a tally over many nodes needs: "largest", and the node's name. */
+static void add_plain(struct strbuf *b, const char *text, const char *node)
+{
+    static const char *const superlatives[] = {"largest free: ", "most free: "};
+    AUTO_STRBUF on = {0};
+    strbuf_addf(&on, " on %s", node);
+    while (*text != '\0') {
+        const char *after = str_starts(text, strbuf_str(&on)) ? text + on.len : NULL;
+        if (after != NULL && (*after == ')' || *after == ',')) {
+            text = after;
+            continue;
+        }
+        if (after != NULL && *after == '/') { /* the card stays */
+            strbuf_adds(b, " on ");
+            text = after + 1;
+            continue;
+        }
+        for (size_t i = 0; i < sizeof superlatives / sizeof *superlatives; i++)
+            if (str_starts(text, superlatives[i]))
+                text += strlen(superlatives[i]) - strlen("free: ");
+        strbuf_addc(b, *text++);
+    }
+}
+
+/* "0/1 nodes fit: 1 has too little cpu (asked: 5, largest free: 1 on n1)" → "has too little cpu (asked: 5, free: 1)": the tally of one node. What is wrong with the pod
+ * itself has no count: "0/1 nodes fit: claim d/c does not exist". */
+static const char *sentence(const struct reason *why, const char *node, struct arena *a)
+{
+    struct reasons tally;
+    AUTO_STRBUF b = {0};
+    reasons_init(&tally);
+    reasons_add(&tally, why, node);
+    const char *text = strstr(reasons_sentence(&tally, a), ": ") + strlen(": ");
+    add_plain(&b, str_starts(text, "1 ") ? text + strlen("1 ") : text, node);
+    return arena_strdup(a, strbuf_str(&b));
+}
+
+static void ask_all(struct replay_explain *e, const struct pipeline *p, struct cluster_pod *cp,
+                    const struct cluster_node *chosen)
+{
+    const struct cluster *c = p->cluster;
+    const char *name;
+    void *value;
+    struct plugin_ask ask = pipeline_ask(p, cp);
+    for (size_t i = 0; map_next(&c->nodes, &i, &name, &value);) {
+        const struct cluster_node *cn = value;
+        struct reason why = {0};
+        if (cn->node == NULL)
+            continue;
+        struct replay_explain_node row = {.name = arena_strdup(&e->arena, name),
+                                          .chosen = cn == chosen};
+        const struct plugin *no = plugin_refusing(&ask, cn, &e->arena, &why);
+        if (no != NULL) {
+            row.no = sentence(&why, row.name, &e->arena);
+            row.plugin = no->name;
+        } else {
+            row.score = pipeline_score(&ask, cn);
+        }
+        vec_push(&e->nodes, row);
+    }
+    if (e->nodes.len > 0)
+        qsort(e->nodes.items, e->nodes.len, sizeof *e->nodes.items, node_order);
+    e->done = true;
+}
+
+/* The pod as it is, with or without its node. */
+static struct pod *copy_of(const struct cluster_pod *cp, bool bound)
+{
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    struct pod *p = NULL;
+    dump_one_pod(cp, &text);
+    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
+        decode_pod(json_root(doc), &p, &err) < 0)
+        return NULL;
+    if (!bound)
+        p->node = NULL;
+    return p;
+}
+
+/* Takes the pod off its node, asks, and puts it back. */
+static void ask_without(struct replay_explain *e, const struct pipeline *ask,
+                        struct cluster_pod *cp, const struct cluster_hooks *hooks)
+{
+    struct cluster *c = ask->cluster;
+    struct pod *loose = copy_of(cp, false), *bound = copy_of(cp, true);
+    const struct cluster_node *on = cp->on;
+    if (loose == NULL || bound == NULL || on->node == NULL) {
+        pod_free(loose);
+        pod_free(bound);
+        ask_all(e, ask, cp, on);
+        return;
+    }
+    (void)cluster_remove_pod(c, e->key, NULL, hooks);
+    (void)cluster_put_pod(c, loose, hooks);
+    ask_all(e, ask, cluster_find_pod(c, e->key), on);
+    (void)cluster_remove_pod(c, e->key, NULL, hooks);
+    (void)cluster_put_pod(c, bound, hooks);
+}
+
+bool replay_explain_prepare(struct replay_explain *e, const struct pipeline *ask,
+                            const struct cluster_hooks *hooks)
+{
+    struct cluster *c = ask->cluster;
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    if (cp == NULL)
+        return false;
+    if (cp->state == CLUSTER_FINISHED) {
+        e->note = "it is finished and holds nothing";
+        e->done = true;
+    } else if (cp->state == CLUSTER_BOUND && cp->pod->unreadable == NULL) {
+        e->note =
+            arena_printf(&e->arena, "it is bound to %s; this is as if it were not", cp->on->name);
+        e->bound = true;
+        ask_without(e, ask, cp, hooks);
+    } else if (cp->state == CLUSTER_PENDING && cp->gang == NULL) {
+        e->note = arena_printf(&e->arena,
+                               "its spec.schedulerName is %s, so it is not placed here (see "
+                               "--any-scheduler)",
+                               cp->pod->scheduler);
+        ask_all(e, ask, cp, NULL);
+    }
+    return true;
+}
+
+void replay_explain_makes_room(struct replay_explain *e, const struct pipeline *ask,
+                               const struct gang *g, const struct cycle_result *result)
+{
+    struct cluster *c = ask->cluster;
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    if (e->done || cp == NULL || cp->gang != g || cp->state != CLUSTER_PENDING)
+        return;
+    const struct cluster_node *node = NULL;
+    for (size_t i = 0; i < result->nominations_len; i++)
+        if (result->nominations[i].pod == cp)
+            node = result->nominations[i].node;
+    if (node == NULL)
+        return;
+    AUTO_STRBUF b = {0};
+    for (size_t i = 0; i < result->victims_len; i++)
+        strbuf_addf(&b, "%s%s from %s", i == 0 ? "it sends away " : ", ",
+                    result->victims[i].pod->pod->key, result->victims[i].pod->on->name);
+    for (size_t i = 0; i < result->recalls_len; i++) {
+        strbuf_adds(&b, i == 0 ? "it calls back CPUs " : ", ");
+        cpuset_print(&result->recalls[i].cpus, &b);
+        strbuf_addf(&b, " from %s", result->recalls[i].pod->pod->key);
+    }
+    strbuf_addf(&b, "%s",
+                b.len > 0 ? "; this is before that" : "it waits for pods that are leaving");
+    e->note = arena_strdup(&e->arena, strbuf_str(&b));
+    ask_all(e, ask, cp, node);
+}
+
+void replay_explain_placed(struct replay_explain *e, const struct pipeline *ask,
+                           const struct gang *g)
+{
+    struct cluster *c = ask->cluster;
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    if (e->done || cp == NULL || cp->gang != g || cp->state != CLUSTER_ASSUMED)
+        return;
+    struct cluster_node *on = cp->on;
+    struct arena a; /* the claim goes with the assumption */
+    arena_init(&a, 0);
+    struct claim claim = cp->claim;
+    claim.shares = arena_new(&a, struct claim_share, claim.shares_len);
+    claim.group = arena_new(&a, int32_t, claim.group_len);
+    claim.visible = arena_new(&a, int32_t, claim.visible_len);
+    for (size_t i = 0; i < claim.shares_len; i++)
+        claim.shares[i] = cp->claim.shares[i];
+    for (size_t i = 0; i < claim.group_len; i++)
+        claim.group[i] = cp->claim.group[i];
+    for (size_t i = 0; i < claim.visible_len; i++)
+        claim.visible[i] = cp->claim.visible[i];
+    cpuclaim_copy(&claim.cpus, &cp->claim.cpus, &a);
+    cluster_forget(c, cp);
+    if (g->members.len > 1)
+        e->note = "the other members of its gang are in place";
+    ask_all(e, ask, cp, on);
+    cluster_assume(c, cp, on, &claim);
+    arena_deinit(&a);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    struct cluster_pod *const *x = a, *const *y = b;
+    return strcmp((*x)->pod->key, (*y)->pod->key);
+}
+
+/* In the order of the cycle. */
+static void place_others(const struct pipeline *ask, const struct gang *g,
+                         const struct cluster_pod *but, struct plan *plan, struct arena *a)
+{
+    size_t n = 0;
+    struct cluster_pod **members = arena_new(a, struct cluster_pod *, g->members.len);
+    for (size_t i = 0; i < g->members.len; i++)
+        if (g->members.items[i] != but && cluster_pod_is_schedulable(g->members.items[i]))
+            members[n++] = g->members.items[i];
+    qsort(members, n, sizeof(struct cluster_pod *), by_key);
+    for (size_t i = 0; i < n && strcmp(members[i]->pod->key, but->pod->key) < 0; i++) {
+        struct pipeline_choice *choice = arena_new(a, struct pipeline_choice, 1);
+        pipeline_choose(ask, members[i], a, choice);
+        if (choice->node != NULL)
+            plan_place(plan, members[i], choice->node, &choice->claim);
+    }
+}
+
+void replay_explain_waiting(struct replay_explain *e, const struct pipeline *ask)
+{
+    struct cluster *c = ask->cluster;
+    struct cluster_pod *cp = cluster_find_pod(c, e->key);
+    struct plan plan;
+    if (e->done || cp == NULL)
+        return;
+    plan_begin(&plan, c);
+    if (cp->gang != NULL && cp->gang->members.len > 1)
+        place_others(ask, cp->gang, cp, &plan, &e->arena);
+    if (plan.steps.len > 0)
+        e->note = arena_printf(&e->arena, "%zu of its gang placed before it", plan.steps.len);
+    ask_all(e, ask, cp, NULL);
+    plan_end(&plan);
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/replay/replay_simulate.h"
+
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/kube/decode.h"
+#include "lib/model/names.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cycle/plan.h"
+#include "scheduler/cycle/reservation.h"
+
+/* The simulation begins at this time: 0 would be "not known" to the model. */
+enum { NODE_PODS = 1000, NS_PER_MS = 1000000, MS_PER_S = 1000 };
+#define BEGIN_MS INT64_C(1000000000000)
+static const char card[] = "nvidia.com/gpu";
+
+static int64_t wall_ms(const struct replay_simulate *s)
+{
+    return BEGIN_MS + s->now_ms;
+}
+
+/* ---- objects ---- */
+
+static void put_int_text(struct json_writer *w, const char *key, int64_t n)
+{
+    char text[32];
+    (void)str_format(text, sizeof text, "%lld", (long long)n);
+    json_kv_str(w, key, text);
+}
+
+static int put_node(struct replay_simulate *s, int64_t number, int64_t cards, struct error *err)
+{
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    struct node *n = NULL;
+    struct json_writer w;
+    char name[32];
+    (void)str_format(name, sizeof name, "node-%05lld", (long long)number);
+    json_writer_init(&w, &text);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "name", name);
+    json_object_end(&w);
+    json_key(&w, "status");
+    json_object_begin(&w);
+    json_key(&w, "allocatable");
+    json_object_begin(&w);
+    put_int_text(&w, "cpu", NODE_PODS);
+    put_int_text(&w, "pods", NODE_PODS);
+    put_int_text(&w, card, cards);
+    json_object_end(&w);
+    json_object_end(&w);
+    json_object_end(&w);
+    if (json_parse(&doc, strbuf_str(&text), text.len, err) < 0 ||
+        decode_node(json_root(doc), &n, err) < 0)
+        return -1;
+    (void)cluster_put_node(&s->cluster, n);
+    return 0;
+}
+
+static void write_spec(struct json_writer *w, const struct replay_simulate_job *job)
+{
+    json_key(w, "spec");
+    json_object_begin(w);
+    json_kv_str(w, "schedulerName", NAME_SCHEDULER);
+    json_kv_int(w, "priority", job->priority);
+    if (job->tells_time)
+        json_kv_int(w, "activeDeadlineSeconds",
+                    num_max((job->run_ms + MS_PER_S - 1) / MS_PER_S, 1));
+    json_key(w, "containers");
+    json_array_begin(w);
+    json_object_begin(w);
+    json_kv_str(w, "name", "c");
+    json_key(w, "resources");
+    json_object_begin(w);
+    json_key(w, "requests");
+    json_object_begin(w);
+    put_int_text(w, card, 1);
+    json_object_end(w);
+    json_key(w, "limits");
+    json_object_begin(w);
+    put_int_text(w, card, 1);
+    json_object_end(w);
+    json_object_end(w);
+    json_object_end(w);
+    json_array_end(w);
+    json_object_end(w);
+}
+
+static void pod_name(const struct replay_simulate_job *job, int32_t i, struct strbuf *out)
+{
+    strbuf_addf(out, "%s-%d", job->name, (int)i);
+}
+
+static int put_pod(struct replay_simulate *s, const struct replay_simulate_job *job, int32_t i,
+                   const struct cluster_hooks *hooks, struct error *err)
+{
+    AUTO_STRBUF text = {0};
+    AUTO_STRBUF name = {0};
+    AUTO_JSON *doc = NULL;
+    struct pod *p = NULL;
+    struct json_writer w;
+    char created[CLOCK_RFC3339_SIZE];
+    pod_name(job, i, &name);
+    clock_rfc3339(wall_ms(s) * NS_PER_MS, 0, created);
+    json_writer_init(&w, &text);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "namespace", "trace");
+    json_kv_str(&w, "name", strbuf_str(&name));
+    json_kv_str(&w, "uid", strbuf_str(&name));
+    json_kv_str(&w, "creationTimestamp", created);
+    json_key(&w, "labels");
+    json_object_begin(&w);
+    json_kv_str(&w, NAME_LABEL_GANG_NAME, job->name);
+    put_int_text(&w, NAME_LABEL_GANG_MIN, job->pods);
+    json_object_end(&w);
+    json_object_end(&w);
+    write_spec(&w, job);
+    json_object_end(&w);
+    if (json_parse(&doc, strbuf_str(&text), text.len, err) < 0 ||
+        decode_pod(json_root(doc), &p, err) < 0)
+        return -1;
+    (void)cluster_put_pod(&s->cluster, p, hooks);
+    return 0;
+}
+
+/* ---- the queue's side ---- */
+
+static void gang_changed(void *arg, struct gang *g)
+{
+    struct replay_simulate *s = arg;
+    queue_touch(&s->queue, g, s->now_ms);
+}
+
+static void gang_vanishing(void *arg, struct gang *g)
+{
+    struct replay_simulate *s = arg;
+    queue_drop(&s->queue, g);
+}
+
+static struct cluster_hooks hooks_of(struct replay_simulate *s)
+{
+    return (struct cluster_hooks){
+        .gang_changed = gang_changed, .gang_vanishing = gang_vanishing, .arg = s};
+}
+
+static int64_t end_of(const struct replay_simulate_job *job)
+{
+    return num_add_sat(job->start_ms, job->run_ms);
+}
+
+static bool ends_before(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct replay_simulate_job *x = container_of_const(a, struct replay_simulate_job, heap);
+    const struct replay_simulate_job *y = container_of_const(b, struct replay_simulate_job, heap);
+    return end_of(x) != end_of(y) ? end_of(x) < end_of(y) : strcmp(x->name, y->name) < 0;
+}
+
+int replay_simulate_init(struct replay_simulate *s, int64_t nodes, int64_t cards_per_node,
+                         const struct reservation_options *o, struct error *err)
+{
+    *s = (struct replay_simulate){0};
+    cluster_init(&s->cluster, NAME_SCHEDULER);
+    pipeline_init(&s->pipeline, &s->cluster);
+    s->cluster.reservations->options = *o;
+    queue_init(&s->queue);
+    arena_init(&s->arena, 64 * 1024);
+    arena_init(&s->keys, 0);
+    map_init(&s->jobs);
+    heap_init(&s->running, ends_before);
+    for (int64_t i = 0; i < nodes; i++)
+        if (put_node(s, i, cards_per_node, err) < 0)
+            return -1;
+    return 0;
+}
+
+void replay_simulate_deinit(struct replay_simulate *s)
+{
+    queue_deinit(&s->queue);
+    pipeline_deinit(&s->pipeline);
+    cluster_deinit(&s->cluster);
+    heap_deinit(&s->running);
+    map_deinit(&s->jobs);
+    arena_deinit(&s->keys);
+    arena_deinit(&s->arena);
+}
+
+/* ---- what happens ---- */
+
+static void started(struct replay_simulate *s, const struct gang *g, const struct plan *plan)
+{
+    struct replay_simulate_job *job = map_get(&s->jobs, g->key);
+    for (size_t i = 0; i < plan->steps.len; i++)
+        plan->steps.items[i].pod->claim.assume_time_ns = wall_ms(s) * NS_PER_MS;
+    if (gangs_count_placed(g) < job->pods || job->start_ms >= 0)
+        return;
+    job->start_ms = s->now_ms;
+    heap_push(&s->running, &job->heap);
+}
+
+static void try_gang(struct replay_simulate *s, struct gang *g)
+{
+    struct plan plan;
+    struct cycle_result r;
+    arena_reset(&s->arena);
+    plan_begin(&plan, &s->cluster);
+    cycle_run(&s->pipeline, g, &plan, &s->arena, &r);
+    s->cycles++;
+    if (plan.committed)
+        started(s, g, &plan);
+    plan_end(&plan);
+    uint32_t events = reservation_follow(&s->cluster, g, &r, wall_ms(s));
+    switch (r.verdict) {
+    case CYCLE_PLACED:
+    case CYCLE_NOTHING:
+        queue_succeeded(&s->queue, g);
+        break;
+    case CYCLE_WAITING:
+        queue_wait(&s->queue, g, r.wakes);
+        break;
+    case CYCLE_PARTLY:
+    case CYCLE_NO_ROOM:
+        queue_park(&s->queue, g, r.wakes, s->now_ms);
+        break;
+    }
+    queue_wake(&s->queue, events, s->now_ms);
+}
+
+static int submit(struct replay_simulate *s, struct replay_simulate_job *job, struct error *err)
+{
+    struct cluster_hooks hooks = hooks_of(s);
+    job->start_ms = -1;
+    map_put(&s->jobs, arena_printf(&s->keys, "gang trace/%s", job->name), job);
+    for (int32_t i = 0; i < job->pods; i++)
+        if (put_pod(s, job, i, &hooks, err) < 0)
+            return error_wrap(err, "job %s", job->name);
+    return 0;
+}
+
+static void end_one(struct replay_simulate *s)
+{
+    struct replay_simulate_job *job =
+        container_of(heap_pop(&s->running), struct replay_simulate_job, heap);
+    struct cluster_hooks hooks = hooks_of(s);
+    uint32_t events = 0;
+    for (int32_t i = 0; i < job->pods; i++) {
+        AUTO_STRBUF key = {0};
+        strbuf_adds(&key, "trace/");
+        pod_name(job, i, &key);
+        events |= cluster_remove_pod(&s->cluster, strbuf_str(&key), NULL, &hooks);
+    }
+    s->ended++;
+    queue_wake(&s->queue, events, s->now_ms);
+}
+
+static void look(struct replay_simulate *s)
+{
+    arena_reset(&s->arena);
+    struct reservation_news news = reservation_look(&s->pipeline, wall_ms(s), &s->arena);
+    s->reservations += news.made;
+    queue_wake(&s->queue, news.events, s->now_ms);
+}
+
+/* Cards that are held now by gangs that are not complete: measured, not concluded. */
+static int64_t held_in_vain(const struct replay_simulate *s)
+{
+    const char *key;
+    void *value;
+    int64_t sum = 0;
+    for (size_t i = 0; map_next(&s->cluster.gangs, &i, &key, &value);) {
+        const struct gang *g = value;
+        int32_t placed = gangs_count_placed(g);
+        sum += placed < g->min_available ? placed : 0;
+    }
+    return sum;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < 0 ? b : b < 0 ? a : num_min(a, b);
+}
+
+/* -1: never. */
+static int64_t next_event(const struct replay_simulate *s, const struct replay_simulate_job *next)
+{
+    int64_t at = next != NULL ? next->submit_ms : -1, kept = reservation_next(&s->cluster);
+    const struct heap_node *top = heap_top(&s->running);
+    if (top != NULL)
+        at = earlier(at, end_of(container_of_const(top, struct replay_simulate_job, heap)));
+    at = earlier(at, queue_next_due(&s->queue, s->now_ms));
+    if (at >= 0 && kept >= 0) /* where nothing can come or end, nothing is worth keeping */
+        at = num_min(at, kept - BEGIN_MS);
+    return at >= 0 ? num_max(at, s->now_ms) : -1;
+}
+
+int replay_simulate_run(struct replay_simulate *s, struct replay_simulate_job *jobs, size_t len,
+                        int64_t until_ms, struct error *err)
+{
+    size_t next = 0;
+    for (;;) {
+        int64_t at = next_event(s, next < len ? &jobs[next] : NULL);
+        if (at < 0 || at > until_ms)
+            return 0;
+        s->incomplete_ms += held_in_vain(s) * (at - s->now_ms);
+        s->now_ms = at;
+        const struct heap_node *top;
+        while ((top = heap_top(&s->running)) != NULL &&
+               end_of(container_of_const(top, struct replay_simulate_job, heap)) <= at)
+            end_one(s);
+        for (; next < len && jobs[next].submit_ms <= at; next++)
+            if (submit(s, &jobs[next], err) < 0)
+                return -1;
+        int64_t kept = reservation_next(&s->cluster);
+        if (kept >= 0 && kept <= wall_ms(s))
+            look(s);
+        struct gang *g;
+        while ((g = queue_pop(&s->queue, at)) != NULL)
+            try_gang(s, g);
+    }
+}

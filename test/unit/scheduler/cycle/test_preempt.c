@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Who is sent away for whom. Rows for the rules; then random clusters: the arithmetic for plain pods and the trial on the model choose the same, the model is as before, and
+ * the victims are enough and none too many.
+ */
+#include "scheduler/cycle/preempt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "scheduler/cache/nominations.h"
+#include "test/unit/scheduler/model_kit.h"
+
+static struct preempt_choice choose(struct cluster_pod *cp)
+{
+    struct preempt_choice out;
+    uint64_t before = cluster_digest(&c);
+    preempt_choose(&pipeline, cp, &arena, &out);
+    expect_true("the cluster is as before", cluster_digest(&c) == before);
+    return out;
+}
+
+/* "n1: a b", or "-". */
+static const char *said(const struct preempt_choice *choice)
+{
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b, "%s", choice->node != NULL ? choice->node->name : "-");
+    for (size_t i = 0; i < choice->victims_len; i++)
+        strbuf_addf(&b, "%s%s", i == 0 ? ": " : " ", choice->victims[i]->pod->name);
+    return arena_strdup(&arena, strbuf_str(&b));
+}
+
+static void the_rules(void **state)
+{
+    (void)state;
+    const struct row {
+        const char *sentence;
+        struct fixture_pod placed[5];
+        const char *budget; /* for app=guarded */
+        int allowed;
+        struct fixture_pod pod;
+        bool cordoned; /* n2 */
+        const char *expected;
+    } rows[] = {
+        {"nobody is less important",
+         {{.name = "a", .node = "n1", .priority = 5, CPU(8000)},
+          {.name = "b", .node = "n2", .priority = 5, CPU(8000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(1000)},
+         false,
+         "-"},
+        {"only as many as needed, the least important",
+         {{.name = "a", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "b", .node = "n1", .priority = 2, CPU(4000)},
+          {.name = "c", .node = "n2", .priority = 10, CPU(8000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(3000)},
+         false,
+         "n1: a"},
+        {"the node whose most important victim is the least important",
+         {{.name = "a", .node = "n1", .priority = 3, CPU(8000)},
+          {.name = "b", .node = "n2", .priority = 2, CPU(4000)},
+          {.name = "c", .node = "n2", .priority = 2, CPU(4000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(8000)},
+         false,
+         "n2: c b"},
+        {"fewer victims of the same importance cost less in sum",
+         {{.name = "a", .node = "n1", .priority = 2, CPU(8000)},
+          {.name = "b", .node = "n2", .priority = 2, CPU(4000)},
+          {.name = "c", .node = "n2", .priority = 2, CPU(4000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(8000)},
+         false,
+         "n1: a"},
+        {"a disruption budget is kept, if it can be, at the price of importance",
+         {{.name = "a", .node = "n1", .priority = 1, .labels = PAIRS("app", "guarded"), CPU(8000)},
+          {.name = "b", .node = "n2", .priority = 4, CPU(8000)}},
+         "guarded",
+         0,
+         {.name = "p", .priority = 5, CPU(8000)},
+         false,
+         "n2: b"},
+        {"a budget that allows one",
+         {{.name = "a", .node = "n1", .priority = 1, .labels = PAIRS("app", "guarded"), CPU(8000)},
+          {.name = "b", .node = "n2", .priority = 4, CPU(8000)}},
+         "guarded",
+         1,
+         {.name = "p", .priority = 5, CPU(8000)},
+         false,
+         "n1: a"},
+        {"on one node the guarded one is brought back first",
+         {{.name = "a", .node = "n1", .priority = 1, .labels = PAIRS("app", "guarded"), CPU(4000)},
+          {.name = "b", .node = "n1", .priority = 3, CPU(4000)},
+          {.name = "c", .node = "n2", .priority = 10, CPU(8000)}},
+         "guarded",
+         0,
+         {.name = "p", .priority = 5, CPU(4000)},
+         false,
+         "n1: b"},
+        {"a broken budget is better than no place",
+         {{.name = "a", .node = "n1", .priority = 1, .labels = PAIRS("app", "guarded"), CPU(8000)},
+          {.name = "c", .node = "n2", .priority = 10, CPU(8000)}},
+         "guarded",
+         0,
+         {.name = "p", .priority = 5, CPU(8000)},
+         false,
+         "n1: a"},
+        {"a node that refuses for itself is not worth a victim",
+         {{.name = "a", .node = "n1", .priority = 4, CPU(8000)},
+          {.name = "b", .node = "n2", .priority = 1, CPU(8000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(8000)},
+         true,
+         "n1: a"},
+        {"somebody is leaving already: nobody else has to",
+         {{.name = "a", .node = "n1", .priority = 1, CPU(8000)},
+          {.name = "b", .node = "n2", .priority = 9, .terminating = true, CPU(8000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(8000)},
+         false,
+         "n2"},
+        {"who is leaving makes some of the room",
+         {{.name = "a", .node = "n1", .priority = 1, CPU(4000)},
+          {.name = "b", .node = "n1", .priority = 1, .terminating = true, CPU(4000)},
+          {.name = "c", .node = "n2", .priority = 10, CPU(8000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(8000)},
+         false,
+         "n1: a"},
+        {"more than any node has",
+         {{.name = "a", .node = "n1", .priority = 1, CPU(8000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(8001)},
+         false,
+         "-"},
+        {"a host port is freed",
+         {{.name = "a", .node = "n1", .priority = 1, .ports = "{\"hostPort\":80}"},
+          {.name = "b", .node = "n1", .priority = 1, CPU(7000)},
+          {.name = "c", .node = "n2", .priority = 9, .ports = "{\"hostPort\":80}"}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, .ports = "{\"hostPort\":80}"},
+         false,
+         "n1: a"},
+        {"whom it does not want near it",
+         {{.name = "a", .node = "n1", .priority = 1, .labels = PAIRS("app", "noisy")},
+          {.name = "b", .node = "n1", .priority = 1},
+          {.name = "c", .node = "n2", .priority = 9, .labels = PAIRS("app", "noisy")}},
+         NULL,
+         0,
+         {.name = "p",
+          .priority = 5,
+          .spec =
+              "\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{"
+              "\"topologyKey\":\"host\",\"labelSelector\":{\"matchLabels\":{\"app\":\"noisy\"}}}]}}"},
+         false,
+         "n1: a"},
+        {"a pod that cannot be read keeps its node closed",
+         {{.name = "a", .node = "n1", .unreadable = true},
+          {.name = "c", .node = "n2", .priority = 10, CPU(8000)}},
+         NULL,
+         0,
+         {.name = "p", .priority = 5, CPU(1000)},
+         false,
+         "-"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *r = &rows[i];
+        (void)cluster_put_node(&c, NODE(.name = "n1", .labels = PAIRS("host", "n1")));
+        (void)cluster_put_node(
+            &c, NODE(.name = "n2", .labels = PAIRS("host", "n2"), .unschedulable = r->cordoned));
+        for (size_t k = 0; k < 5 && r->placed[k].name != NULL; k++)
+            (void)put(&r->placed[k]);
+        if (r->budget != NULL)
+            put_budget("b", r->budget, r->allowed);
+        struct preempt_choice choice = choose(put(&r->pod));
+        expect_str(r->sentence, r->expected, said(&choice));
+        fresh();
+    }
+    expect_done();
+}
+
+/* What is remembered of a node's pods is forgotten with the first change there is. */
+static void the_first_change_counts(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    PUT(.name = "a", .node = "n1", .priority = 1, CPU(4000));
+    PUT(.name = "b", .node = "n1", .priority = 2, CPU(4000));
+    struct cluster_pod *p = PUT(.name = "p", .priority = 5, CPU(8000));
+    struct preempt_choice choice = choose(p);
+    expect_str("both have to go", "n1: a b", said(&choice));
+    (void)cluster_remove_pod(&c, "d/a", NULL, NULL);
+    choice = choose(p);
+    expect_str("one has gone", "n1: b", said(&choice));
+    expect_done();
+}
+
+static void who_may(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    struct cluster_pod *p = PUT(.name = "p", .priority = 5);
+    expect_true("not in an empty cluster", !preempt_may(&c, p));
+    (void)PUT(.name = "a", .node = "n1", .priority = 5);
+    expect_true("not those of the same priority", !preempt_may(&c, p));
+    (void)PUT(.name = "b", .node = "n1", .priority = 4);
+    expect_true("those of a lower one", preempt_may(&c, p));
+    p->pod->preempt_never = true;
+    expect_true("not with preemptionPolicy Never", !preempt_may(&c, p));
+    p->pod->preempt_never = false;
+    (void)nominations_set(&c, p, "n1");
+    expect_true("on the node that it was promised nobody leaves", preempt_may(&c, p));
+    (void)PUT(.name = "b", .node = "n1", .priority = 4, .terminating = true);
+    expect_true("one is leaving for it", !preempt_may(&c, p));
+    struct cluster_pod *b = PUT(.name = "b", .uid = "again", .node = "n1", .priority = 4);
+    expect_true("and is there no more", preempt_may(&c, p));
+    cluster_send_away(&c, b, true);
+    expect_true("another one was told to go", !preempt_may(&c, p));
+    (void)nominations_set(&c, p, "n9");
+    expect_true("the node that it was promised is gone", preempt_may(&c, p));
+    expect_done();
+}
+
+/* ---- random ---- */
+
+static uint64_t seed;
+
+static int64_t roll(int64_t n)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int64_t)((seed >> 33) % (uint64_t)n);
+}
+
+static void make_world(void)
+{
+    char name[16];
+    int64_t nodes = 1 + roll(6), pods = roll(30);
+    for (int64_t i = 0; i < nodes; i++) {
+        (void)snprintf(name, sizeof name, "n%d", (int)i);
+        (void)cluster_put_node(&c,
+                               NODE(.name = name, .cpu_milli = 1000 * (1 + roll(8)),
+                                    .pods = roll(3) == 0 ? 3 : 0, .unschedulable = roll(6) == 0,
+                                    .other = roll(2) ? "a.b/c" : NULL, .other_amount = roll(6)));
+    }
+    for (int64_t i = 0; i < pods; i++) {
+        (void)snprintf(name, sizeof name, "p%d", (int)i);
+        char on[16];
+        (void)snprintf(on, sizeof on, "n%d", (int)roll(nodes));
+        struct cluster_pod *cp = PUT(.name = name, .node = on, .priority = (int32_t)roll(6),
+                                     .terminating = roll(12) == 0,
+                                     .labels = roll(2) ? PAIRS("app", "a") : PAIRS("app", "b"),
+                                     .c = {{.cpu_milli = roll(4) * 500,
+                                            .memory_bytes = roll(1000),
+                                            .other = roll(2) ? "a.b/c" : NULL,
+                                            .other_amount = 1 + roll(2)}});
+        cp->pod->started_ns = roll(5);
+    }
+    for (int64_t i = roll(3); i-- > 0;)
+        put_budget(i == 0 ? "x" : "y", roll(2) ? "a" : "b", (int)roll(3));
+}
+
+static bool fits_now(struct cluster_pod *cp, const struct cluster_node *n)
+{
+    struct plugin_ask ask = pipeline_ask(&pipeline, cp);
+    return plugin_refusing(&ask, n, &arena, NULL) == NULL;
+}
+
+/* Enough, and each of them is needed. */
+static void check_victims(struct cluster_pod *cp, const struct preempt_choice *choice)
+{
+    struct cluster_node *n = choice->node;
+    struct VEC(struct cluster_pod *) leaving = {0};
+    for (size_t i = 0; i < n->pods.len; i++)
+        if (n->pods.items[i]->pod->terminating)
+            vec_push(&leaving, n->pods.items[i]);
+    for (size_t i = 0; i < leaving.len; i++)
+        cluster_lift(&c, leaving.items[i]);
+    for (size_t i = 0; i < choice->victims_len; i++) {
+        expect_true("of lower priority", choice->victims[i]->pod->priority < cp->pod->priority);
+        cluster_lift(&c, choice->victims[i]);
+    }
+    expect_true("they are enough", fits_now(cp, n));
+    for (size_t i = 0; i < choice->victims_len; i++) {
+        cluster_set_down(&c, choice->victims[i], n);
+        expect_true("none is too many", !fits_now(cp, n));
+        cluster_lift(&c, choice->victims[i]);
+    }
+    for (size_t i = 0; i < choice->victims_len; i++)
+        cluster_set_down(&c, choice->victims[i], n);
+    for (size_t i = 0; i < leaving.len; i++)
+        cluster_set_down(&c, leaving.items[i], n);
+    vec_deinit(&leaving);
+}
+
+static void random_clusters(void **state)
+{
+    (void)state;
+    const char *text = getenv("COSCHED_SEED");
+    seed = text != NULL ? str_hash(text, strlen(text)) : UINT64_C(20260301);
+    int found = 0;
+    for (int round = 0; round < 400; round++) {
+        make_world();
+        struct fixture_container want = {.cpu_milli = 500 + roll(8) * 500,
+                                         .other = roll(3) == 0 ? "a.b/c" : NULL,
+                                         .other_amount = 1};
+        int32_t priority = (int32_t)roll(8);
+        /* The same pod twice; a host port that nobody has takes the second one the long way. */
+        struct cluster_pod *plain =
+            PUT(.name = "plain", .uid = "u", .priority = priority, .c = {want});
+        struct cluster_pod *other = PUT(.name = "other", .uid = "u", .priority = priority,
+                                        .c = {want}, .ports = "{\"hostPort\":9999}");
+        struct preempt_choice a = choose(plain), b = choose(other);
+        expect_str("both ways lead to the same", said(&b), said(&a));
+        if (a.node != NULL && !fits_now(plain, a.node)) {
+            check_victims(plain, &a);
+            found++;
+        }
+        fresh();
+    }
+    expect_true("somebody was sent away now and then", found > 50);
+    expect_done();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {T(the_rules), T(the_first_change_counts), T(who_may),
+                                       T(random_clusters)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
