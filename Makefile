@@ -98,7 +98,7 @@ LINKING := -pthread $(MODE) $(MODE_LINK) -Wl,--as-needed $(LDFLAGS)
 
 CACHE  := $(or $(COSCHED_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cosched)
 # Asked for when the first recipe needs them, which is after deps has installed the packages.
-CCACHE = $(eval CCACHE := $(if $(filter cover,$(VARIANT)),,$(shell command -v ccache)))$(CCACHE)
+CCACHE = $(eval CCACHE := $(if $(filter cover,$(VARIANT)),,$(shell mkdir -p $(CCACHE_DIR) 2>/dev/null && command -v ccache)))$(CCACHE)
 export CCACHE_DIR ?= $(CACHE)/ccache
 export CCACHE_COMPILERCHECK ?= content
 pkg = $(eval $1 := $(shell $(PKG_CONFIG) --libs $2))$($1)
@@ -167,13 +167,15 @@ unit: $(CHOSEN) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=jso
 	@$(if $(CHOSEN),,echo "no test program has '$(T)' in its name" >&2; exit 1)
 	@BUILD_DIR=$(B) test/tools/run-tests $(if $(CASE),--case '$(CASE)') $(CHOSEN)
 
-test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tests, scenarios, layers, the integration suite on cosched-local
+test: | $(call deps,test) ## all that needs only Debian packages, asan: unit tests, scenarios, layers, the integration suite on cosched-local, the pages' commands
 	@test/tools/steps \
 		"unit tests" "$(MAKE) unit VARIANT=asan" \
 		"scenarios" "$(MAKE) scenario VARIANT=asan" \
 		"layers" "test/tools/layers" \
 		"layers fails when it should" "test/tools/test-layers" \
 		"the tools count right" "test/tools/test-tools" \
+		"run-docs fails when it should" "test/tools/test-run-docs" \
+		"pages on the embedded cluster" "$(MAKE) docs-demo" \
 		"local cluster" "$(MAKE) local-run VARIANT=asan RUN='test/tools/with-kubectls test/integration/run local --jobs 4'"
 
 .PHONY: check hook bare
@@ -199,9 +201,11 @@ local-run: $(BINS) $(FAKES) $(TOOLS)
 	@BUILD_DIR=$(B) test/tools/run-tests --timeout 1200 "$(RUN)"
 
 # Two clusters side by side: most of a case is waiting, and it must stay under 12 minutes.
-e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build (ARGS=...)
+e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build, and the pages' commands (ARGS=...: only the suite, with these)
 	@test/kubernetes/build.sh helm >/dev/null
-	@$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(or $(ARGS),--jobs 2)'
+	@test/tools/steps \
+		"real cluster" "$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(or $(ARGS),--jobs 2)'" \
+		$(if $(ARGS),,"pages on the real cluster" "$(MAKE) docs-real")
 
 soak: | $(call deps,e2e) ## the large counts, for hours if need be; not in CI (ARGS=...)
 	@$(MAKE) script-run VARIANT=asan RUN='test/soak/run $(ARGS)'
