@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "device-plugin/inventory.h"
-#include "device-plugin/mode.h"
-#include "device-plugin/mpsd.h"
-#include "device-plugin/statefile.h"
+#include "device-plugin/cards/inventory.h"
+#include "device-plugin/cards/mode.h"
+#include "device-plugin/isolation/mpsd.h"
+#include "lib/base/statefile.h"
 #include "lib/base/arena.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

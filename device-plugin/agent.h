@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device-plugin/isolation.h"
-#include "device-plugin/publish.h"
-#include "device-plugin/register.h"
-#include "device-plugin/service.h"
+#include "device-plugin/isolation/isolation.h"
+#include "device-plugin/node/publish.h"
+#include "device-plugin/kubelet/register.h"
+#include "device-plugin/kubelet/service.h"
 #include "lib/base/error.h"
 #include "lib/base/loop.h"
 #include "lib/model/gpu.h"

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/error.h"
 #include "lib/base/options.h"
 

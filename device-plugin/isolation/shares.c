@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "device-plugin/isolation/budget.h"
-#include "device-plugin/statefile.h"
+#include "lib/base/statefile.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device-plugin/cpuinfo.h"
+#include "device-plugin/cpu/cpuinfo.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/topology.h"

@@ -27,8 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device-plugin/cgroups.h"
-#include "device-plugin/cpuinfo.h"
+#include "device-plugin/cpu/cgroups.h"
+#include "device-plugin/cpu/cpuinfo.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "test/bench/result.h"

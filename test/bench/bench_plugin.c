@@ -20,9 +20,9 @@
  */
 #include <dirent.h>
 
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/slim.h"
-#include "device-plugin/wire.h"
+#include "device-plugin/kubelet/wire.h"
 #include "lib/base/arena.h"
 #include "lib/base/options.h"
 #include "lib/kube/api.h"

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/num.h"
 
 enum { BYTES_MAX = 1 << 20 };

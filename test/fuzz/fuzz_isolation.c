@@ -6,8 +6,8 @@
  */
 #include "device-plugin/isolation/budget.h"
 #include "device-plugin/isolation/limits.h"
-#include "device-plugin/isolation_kernel.h"
-#include "device-plugin/podmounts.h"
+#include "device-plugin/isolation/isolation_kernel.h"
+#include "device-plugin/cpu/podmounts.h"
 #include "test/fuzz/fuzz_kit.h"
 
 #include <stdlib.h>

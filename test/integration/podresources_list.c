@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device-plugin/podresources.h"
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/podresources.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/log.h"
 #include "lib/base/map.h"
 #include "lib/base/mem.h"

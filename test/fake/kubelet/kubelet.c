@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "device-plugin/rpc.h"
-#include "device-plugin/wire.h"
+#include "device-plugin/kubelet/rpc.h"
+#include "device-plugin/kubelet/wire.h"
 #include "lib/base/clock.h"
 #include "proto/deviceplugin.pb-c.h"
 #include "proto/podresources.pb-c.h"

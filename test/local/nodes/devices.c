@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "device-plugin/wire.h"
+#include "device-plugin/kubelet/wire.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/map.h"

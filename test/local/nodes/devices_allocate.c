@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device-plugin/wire.h"
+#include "device-plugin/kubelet/wire.h"
 #include "lib/base/clock.h"
 #include "lib/base/map.h"
 #include "lib/base/mem.h"

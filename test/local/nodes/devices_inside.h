@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/arena.h"
 #include "lib/base/vec.h"
 #include "test/fake/kubelet/stream.h"

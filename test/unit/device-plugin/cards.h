@@ -2,7 +2,7 @@
 /* cards - inventories and pods for the device plugin's tests. */
 #pragma once
 
-#include "device-plugin/inventory.h"
+#include "device-plugin/cards/inventory.h"
 #include "lib/base/arena.h"
 #include "lib/model/gpu.h"
 #include "lib/model/node.h"

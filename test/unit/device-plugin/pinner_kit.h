@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "device-plugin/pinner.h"
+#include "device-plugin/cpu/pinner.h"
 
 #include "test/unit/device-plugin/tree.h"
 

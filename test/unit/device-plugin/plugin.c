@@ -3,7 +3,7 @@
 
 #include <dirent.h>
 
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 

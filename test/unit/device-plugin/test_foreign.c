@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods that did not come through the scheduler, pods that nobody knows, and what is remembered when the API server is away. */
-#include "device-plugin/service.h"
-#include "device-plugin/tend.h"
+#include "device-plugin/kubelet/service.h"
+#include "device-plugin/kubelet/tend.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

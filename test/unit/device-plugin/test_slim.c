@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "device-plugin/rpc.h"
+#include "device-plugin/kubelet/rpc.h"
 #include "lib/base/slim.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"

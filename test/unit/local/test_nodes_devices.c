@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "device-plugin/rpc.h"
-#include "device-plugin/wire.h"
+#include "device-plugin/kubelet/rpc.h"
+#include "device-plugin/kubelet/wire.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "test/local/nodes/devices.h"

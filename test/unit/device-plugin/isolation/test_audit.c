@@ -3,7 +3,7 @@
  * What got past the library: the driver's list of processes against the slots of the pod's regions, and the driver's memory against the limits; and
  * device time: from the driver's measurements into the regions, and what is said where there are none.
  */
-#include "device-plugin/monitor.h"
+#include "device-plugin/monitor/monitor.h"
 
 #include "test/unit/device-plugin/isolation/crew.h"
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * inventory - cards → device ids, over the changes that cards go through. Pure.
+ *
+ * An id names its card and, for shares, the slice: "GPU-8f1e…" or "GPU-8f1e…-_-12". Ids of one card never depend
+ * on the others, so they are the same after a restart, after a card was lost, and on nodes with mixed cards.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device-plugin/cards/mode.h"
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+#include "lib/model/gpu.h"
+#include "lib/model/selector.h"
+
+enum {
+    INVENTORY_ID_MAX = 63,   /* the kubelet's limit */
+    INVENTORY_UUID_MAX = 48, /* leaves room for "-_-" and the slice */
+    INVENTORY_CORES = 100,   /* gpu-core.percentage of one card */
+    INVENTORY_CARD_GIB_MAX = 1024,
+    INVENTORY_GIB_MAX = 32 * 1024, /* of a node: its ids stay below gRPC's 4 MiB in one message */
+    INVENTORY_NONE = -1,
+};
+
+struct inventory_ids {
+    const char **items;
+    size_t len;
+};
+
+struct inventory_device {
+    const char *id;
+    bool healthy;
+    int32_t numa; /* -1: the id carries no topology */
+};
+
+struct inventory_devices {
+    struct inventory_device *items;
+    size_t len;
+};
+
+/* Those of a scan's cards that can be served, with their links; borrows their texts. -1: some are left out, and err says
+ * which is the first and why. */
+int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu_inventory *out,
+                   struct error *err);
+/* The cards of the scan, and those of old (or NULL) that vanished, as sick: what containers hold on them must
+ * not look free. A vanished card whose index another card has taken is gone. Copies everything into a. */
+void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan,
+                     struct arena *a, struct gpu_inventory *out);
+/* The inventory as the mode offers it, in a: a card that is cut into MIG instances has no memory of its own to share, so in
+ * the shared modes it counts as sick. Returns how many cards that concerns. Borrows texts and links. */
+size_t inventory_in_mode(const struct gpu_inventory *inv, enum gpu_mode mode, struct arena *a,
+                         struct gpu_inventory *out);
+/* Cards and links; mode and isolation do not count. */
+bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *y);
+
+/* The list for the kubelet. only NULL: everything the cards have. Otherwise exactly those ids, healthy. */
+void inventory_devices(const struct gpu_inventory *inv, enum mode_resource r,
+                       const struct inventory_ids *only, struct arena *a,
+                       struct inventory_devices *out);
+/* Ids that one card has of the resource. */
+int64_t inventory_card_size(const struct gpu_card *card, enum mode_resource r);
+/* Position of the id's card in inv->cards, or INVENTORY_NONE when the id is not one of ours. */
+int32_t inventory_find(const struct gpu_inventory *inv, enum mode_resource r, const char *id);
+/* Position of the card with this index, or INVENTORY_NONE. */
+int32_t inventory_card(const struct gpu_inventory *inv, int32_t index);
+
+/* aliyun.accelerator/nvidia_{name,mem,count}; values NULL without cards. */
+void inventory_labels(const struct gpu_inventory *inv, struct arena *a, struct labels *out);

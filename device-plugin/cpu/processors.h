@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * processors - the CPUs' side of the program: its options, the published layout of the machine, and the pinner. On the loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device-plugin/cpu/pinner.h"
+#include "lib/base/error.h"
+#include "lib/base/loop.h"
+#include "lib/base/options.h"
+#include "lib/model/cpuset.h"
+#include "lib/model/pod.h"
+
+enum { PROCESSORS_LOOK_MS = 10 * 1000 }; /* how often it is looked which CPUs are online */
+
+struct processors_options { /* rows: processors_option_rows */
+    const char *topology;   /* live, xml:FILE, synthetic:TEXT, off */
+    const char *reserved;   /* NULL: the kubelet's */
+    const char *kubelet_config;
+    const char *cgroup_mount;        /* --cgroup-root */
+    const char *kubelet_cgroup_root; /* NULL: as its configuration says */
+    bool pin_memory, shared_pool;
+};
+extern const struct option_row processors_option_rows[];
+/* What options_parse cannot see. */
+int processors_check(const struct processors_options *o, struct error *err);
+
+struct processors_config {
+    struct loop *loop;
+    const struct processors_options *options;
+    const char *kubelet_dir;
+    const char *sysfs;
+    const char *cpu_manager_state; /* NULL: KUBELET-DIR/cpu_manager_state */
+    const char *state_dir, *proc;  /* as in pinner_config */
+    int64_t look_ms;               /* 0: PROCESSORS_LOOK_MS */
+    /* The text of cosched.io/cpu-topology, whenever it may have changed. */
+    void (*publish)(void *arg, const char *topology);
+    /* As in pinner_config. */
+    void (*pod_event)(void *arg, const char *ns, const char *name, const char *uid, bool warning,
+                      const char *reason, const char *message);
+    void (*applied)(void *arg, const char *ns, const char *name, const char *uid,
+                    const struct strbuf *patch);
+    void *arg;
+};
+
+struct processors;
+
+/* Texts are borrowed. A machine that cannot be read now is read again later; a source of another kind that cannot be read is an error. */
+int processors_start(struct processors **out, const struct processors_config *c, struct error *err);
+/* The kubelet's cgroupRoot. Borrowed. */
+const char *processors_cgroup_root(const struct processors *p);
+/* For the pods. NULL: nothing is pinned. */
+struct pinner *processors_pinner(struct processors *p);
+/* After the metrics are no longer served. NULL is fine. */
+void processors_stop(struct processors *p);

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * isolation_kernel - see the header.
+ *
+ * dmem.capacity, in the top group, lists the memories that drivers have registered, by the PCI address of their card. Where all cards of the node are
+ * listed the kernel itself counts what each group has of them and refuses what is more than dmem.max, whatever the program is linked with.
+ *
+ *   before a start   the pod's group has what the pod was promised of each card. The kubelet has made that group and asks us before it starts a container, so there is no
+ *                    moment at which the container runs without a limit; one that cannot be held does not start
+ *   kept             each container's own group has the container's share, as soon as the pod's status names it: until then containers of one pod can take from each other, never
+ *                    from another pod. Looked at again and again: whatever somebody else writes there is put right
+ *
+ * A value is written only where it differs, and read again: the kernel's word is what counts.
+ */
+#include "device-plugin/isolation/isolation_kernel.h"
+
+#include <dirent.h>
+#include <string.h>
+
+#include "device-plugin/cpu/cgroups.h"
+#include "lib/base/num.h"
+#include "lib/base/str.h"
+#include "lib/model/claim.h"
+#include "lib/model/names.h"
+
+#define CAPACITY "dmem.capacity"
+#define MAX "dmem.max"
+
+/* ---- files of "name number" lines ---- */
+
+/* The next line's name and what follows it. false: there is none. */
+static bool next_line(const char **at, const char **name, size_t *name_len, const char **value,
+                      size_t *value_len)
+{
+    while (**at != '\0') {
+        const char *line = *at;
+        size_t len = strcspn(line, "\n");
+        const char *space = memchr(line, ' ', len);
+        *at = line + len + (line[len] == '\n');
+        if (space == NULL)
+            continue;
+        *name = line;
+        *name_len = (size_t)(space - line);
+        *value = space + 1;
+        *value_len = len - *name_len - 1;
+        return true;
+    }
+    return false;
+}
+
+/* Is one of the name's parts, between slashes, this one? Addresses may be written with capitals. */
+static bool has_part(const char *name, size_t n, const char *part)
+{
+    size_t len = strlen(part);
+    for (size_t at = 0; len > 0 && at + len <= n; at++)
+        if ((at == 0 || name[at - 1] == '/') && (at + len == n || name[at + len] == '/') &&
+            strncasecmp(name + at, part, len) == 0)
+            return true;
+    return false;
+}
+
+bool isolation_kernel_region(const char *text, const char *pci, char region[ISOLATION_REGION_SIZE],
+                             int64_t *bytes)
+{
+    const char *name, *value;
+    size_t name_len, value_len;
+    int64_t n;
+    *bytes = 0;
+    while (next_line(&text, &name, &name_len, &value, &value_len))
+        if (name_len < ISOLATION_REGION_SIZE && has_part(name, name_len, pci) &&
+            num_parse(value, value_len, &n, NULL) == 0 && n > *bytes) {
+            memcpy(region, name, name_len);
+            region[name_len] = '\0';
+            *bytes = n;
+        }
+    return *bytes > 0;
+}
+
+/* What dmem.max says of the region; INT64_MAX: no limit. */
+static int64_t limit_in(const char *text, const char *region)
+{
+    const char *name, *value;
+    size_t name_len, value_len;
+    int64_t n;
+    while (next_line(&text, &name, &name_len, &value, &value_len))
+        if (name_len == strlen(region) && memcmp(name, region, name_len) == 0)
+            return num_parse(value, value_len, &n, NULL) == 0 ? n : INT64_MAX;
+    return INT64_MAX;
+}
+
+/* ---- groups ---- */
+
+static int open_groups(const struct isolation_config *c, struct cgroups *g, struct strbuf *capacity,
+                       struct error *err)
+{
+    if (c->cgroup_mount == NULL)
+        return error_set(err, ERROR_UNAVAILABLE, "it is not known where cgroups are");
+    if (cgroups_open(g, c->cgroup_mount, c->cgroup_root, err) < 0)
+        return -1;
+    if (!g->v2)
+        return error_set(err, ERROR_UNAVAILABLE, "%s is cgroup v1, which has no dmem",
+                         c->cgroup_mount);
+    if (cgroups_text(g, "", CAPACITY, capacity, NULL) < 0)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "there is no %s/" CAPACITY ": the kernel (6.14 or later) has no dmem",
+                         c->cgroup_mount);
+    return 0;
+}
+
+/* The group may have no more than this of the card, from now on. */
+static int hold(const struct cgroups *g, const char *path, const char *region, int64_t bytes,
+                struct error *err)
+{
+    AUTO_STRBUF text;
+    char line[ISOLATION_REGION_SIZE + 32];
+    strbuf_init(&text);
+    if (cgroups_text(g, path, MAX, &text, NULL) < 0) {
+        if (cgroups_enable(g, path, "dmem", err) < 0 || cgroups_text(g, path, MAX, &text, err) < 0)
+            return -1;
+    }
+    if (limit_in(strbuf_str(&text), region) == bytes)
+        return 0;
+    (void)str_format(line, sizeof line, "%s %lld\n", region, (long long)bytes);
+    strbuf_reset(&text);
+    if (cgroups_put(g, path, MAX, line, err) < 0 || cgroups_text(g, path, MAX, &text, err) < 0)
+        return -1;
+    if (limit_in(strbuf_str(&text), region) == bytes)
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "%s: " MAX " does not hold what was written", path);
+}
+
+/* ---- the engine ---- */
+
+int isolation_kernel_check(const struct isolation_config *c, const struct gpu_inventory *inv,
+                           struct error *err)
+{
+    struct cgroups g;
+    char region[ISOLATION_REGION_SIZE];
+    int64_t bytes;
+    AUTO_STRBUF capacity;
+    strbuf_init(&capacity);
+    if (open_groups(c, &g, &capacity, err) < 0)
+        return -1;
+    for (size_t i = 0; i < inv->cards_len; i++)
+        if (!isolation_kernel_region(strbuf_str(&capacity), str_or_empty(inv->cards[i].pci), region,
+                                     &bytes))
+            return error_set(err, ERROR_UNAVAILABLE,
+                             "%s/" CAPACITY " does not list card %d (%s): its driver does not "
+                             "register its memory with the kernel",
+                             c->cgroup_mount, inv->cards[i].index, str_or_empty(inv->cards[i].pci));
+    return inv->cards_len > 0 ? 0 : error_set(err, ERROR_UNAVAILABLE, "there are no cards");
+}
+
+/* What the pod was promised of the card. On one card it is also what its init containers need, which have no shares of their own. */
+static int64_t pod_gib(const struct pod *p, const struct claim *claim, int32_t card)
+{
+    int64_t gib = claim_card_gib(claim, card);
+    return gib > 0 && gib == claim_total_gib(claim)
+               ? num_max(gib, resources_get(&p->request, NAME_RES_GPU_MEM, NULL))
+               : gib;
+}
+
+/* container -1: the pod's group. */
+static int hold_all(const struct cgroups *g, const char *path, const char *capacity,
+                    const struct gpu_inventory *inv, const struct pod *p, const struct claim *claim,
+                    int64_t container, struct error *err)
+{
+    char region[ISOLATION_REGION_SIZE];
+    int64_t bytes;
+    for (size_t i = 0; i < inv->cards_len; i++) {
+        int32_t card = inv->cards[i].index;
+        int64_t gib = container < 0 ? pod_gib(p, claim, card) : 0;
+        for (size_t k = 0; container >= 0 && k < claim->shares_len; k++)
+            if (claim->shares[k].container == (uint32_t)container && claim->shares[k].card == card)
+                gib = num_add_sat(gib, claim->shares[k].gib);
+        if (gib == 0)
+            continue;
+        if (!isolation_kernel_region(capacity, str_or_empty(inv->cards[i].pci), region, &bytes))
+            return error_set(err, ERROR_UNAVAILABLE, CAPACITY " does not list card %d", card);
+        if (hold(g, path, region, gib << 30, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int isolation_kernel_start(const struct isolation_config *c, const struct gpu_inventory *inv,
+                           const struct pod *p, const struct claim *claim, struct error *err)
+{
+    struct cgroups g;
+    char path[CGROUPS_PATH_SIZE];
+    AUTO_STRBUF capacity;
+    strbuf_init(&capacity);
+    if (open_groups(c, &g, &capacity, err) < 0)
+        return error_wrap(err, "limit of GPU memory");
+    if (!cgroups_find_pod(&g, p->uid, path))
+        return error_set(err, ERROR_NOT_FOUND,
+                         "limit of GPU memory: the pod's cgroup is not found below %s",
+                         c->cgroup_mount);
+    if (hold_all(&g, path, strbuf_str(&capacity), inv, p, claim, -1, err) < 0)
+        return error_wrap(err, "limit of GPU memory");
+    return 0;
+}
+
+static int64_t container_of(const struct pod *p, const char *id)
+{
+    for (size_t i = 0; i < p->containers_len + p->init_containers_len; i++) {
+        const struct container *c =
+            i < p->containers_len ? &p->containers[i] : &p->init_containers[i - p->containers_len];
+        if (str_eq(cgroups_path_id(c->id), id))
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+int isolation_kernel_keep(const struct isolation_config *c, const struct gpu_inventory *inv,
+                          const struct pod *p, const struct claim *claim, struct error *err)
+{
+    struct cgroups g;
+    char path[CGROUPS_PATH_SIZE], full[CGROUPS_PATH_SIZE], id[CGROUPS_ID_SIZE];
+    int result = 0;
+    AUTO_STRBUF capacity;
+    strbuf_init(&capacity);
+    if (open_groups(c, &g, &capacity, err) < 0)
+        return error_wrap(err, "limit of GPU memory");
+    if (!cgroups_find_pod(&g, p->uid, path)) /* it has not begun, or has ended */
+        return 0;
+    if (hold_all(&g, path, strbuf_str(&capacity), inv, p, claim, -1, err) < 0)
+        result = -1;
+    DIR *d = result == 0 && cgroups_full(&g, path, NULL, full) ? opendir(full) : NULL;
+    for (struct dirent *e; result == 0 && d != NULL && (e = readdir(d)) != NULL;) {
+        if (!cgroups_path_container(e->d_name, id) || container_of(p, id) < 0 ||
+            !str_format(full, sizeof full, "%s/%s", path, e->d_name))
+            continue;
+        result = hold_all(&g, full, strbuf_str(&capacity), inv, p, claim, container_of(p, id), err);
+    }
+    if (d != NULL)
+        closedir(d);
+    /* A group that goes while we look takes its limit along. */
+    return result == 0 || (err != NULL && err->code == ERROR_NOT_FOUND)
+               ? 0
+               : error_wrap(err, "limit of GPU memory");
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * checkpoint - the kubelet's own book of what it handed out: device-plugins/kubelet_internal_checkpoint. It has what the pod
+ * resources list leaves out: uids, and ordinary init containers.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "device-plugin/cards/inventory.h"
+#include "device-plugin/cards/mode.h"
+#include "lib/base/arena.h"
+#include "lib/base/error.h"
+
+#define CHECKPOINT_FILE "kubelet_internal_checkpoint"
+enum { CHECKPOINT_BYTES_MAX = 16 * 1024 * 1024, CHECKPOINT_ENTRIES_MAX = 16 * 1024 };
+
+struct checkpoint_entry {
+    const char *uid, *container;
+    enum mode_resource resource;
+    struct inventory_ids ids;
+};
+
+struct checkpoint {
+    struct checkpoint_entry *items;
+    size_t len;
+};
+
+/* Entries of our resources; texts live in a. No file: none. */
+int checkpoint_read(const char *path, struct arena *a, struct checkpoint *out, struct error *err);
+/* The same from text. */
+int checkpoint_decode(const char *text, size_t n, struct arena *a, struct checkpoint *out,
+                      struct error *err);
+/* The entry with exactly these ids, in any order, or NULL. Init containers' ids are used again by later containers of the pod:
+ * the first one counts. */
+const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, enum mode_resource r,
+                                               const struct inventory_ids *ids);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * podresources - see the header.
+ *
+ * The kubelet allows 100 calls a second, ten at once, and refuses the others: a burst of pods makes more (two for each
+ * resource of each container that is admitted, one for each that starts). A refusal there would reject the pod for good,
+ * so it is waited out.
+ */
+#include "device-plugin/kubelet/podresources.h"
+
+#include <stdlib.h>
+
+#include "device-plugin/kubelet/rpc.h"
+#include "device-plugin/kubelet/wire.h"
+#include "lib/base/clock.h"
+
+enum { PAUSE_MS = 10 /* in which the kubelet allows one more call */ };
+
+struct podresources {
+    struct rpc_channel *channel;
+};
+
+int podresources_new(struct podresources **out, const char *socket, struct error *err)
+{
+    struct rpc_channel *channel;
+    if (rpc_channel_new(&channel, socket, err) < 0)
+        return -1;
+    struct podresources *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        abort();
+    p->channel = channel;
+    *out = p;
+    return 0;
+}
+
+void podresources_free(struct podresources *p)
+{
+    if (p == NULL)
+        return;
+    rpc_channel_free(p->channel);
+    free(p);
+}
+
+int podresources_list(struct podresources *p, int64_t timeout_ms, struct arena *a,
+                      struct match_listing *out, struct error *err)
+{
+    AUTO_STRBUF reply;
+    strbuf_init(&reply);
+    int64_t end_ms = clock_mono_ms() + timeout_ms, left_ms = timeout_ms;
+    int result;
+    for (;;) {
+        struct error why = ERROR_INIT;
+        result = rpc_channel_call(p->channel, WIRE_LIST_PODS, "", 0, left_ms, true, &reply, &why);
+        left_ms = end_ms - clock_mono_ms() - PAUSE_MS;
+        if (result == 0 || why.code != ERROR_THROTTLED || left_ms <= 0) {
+            if (result < 0 && err != NULL)
+                *err = why;
+            break;
+        }
+        clock_sleep_ms(PAUSE_MS);
+    }
+    if (result < 0 || wire_decode_pods(strbuf_str(&reply), reply.len, a, out, err) < 0)
+        return error_wrap(err, "pod resources");
+    return 0;
+}
