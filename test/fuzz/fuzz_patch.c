@@ -4,7 +4,7 @@
  * as JSON which parses again; a refusal has an HTTP status; a merge patch twice is the same as once.
  */
 #include "test/fuzz/fuzz_kit.h"
-#include "test/local/patch.h"
+#include "test/local/patch/patch.h"
 
 static void print(struct jsontree *t, struct strbuf *out)
 {

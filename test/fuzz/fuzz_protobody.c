@@ -5,7 +5,7 @@
  */
 #include "lib/base/json.h"
 #include "test/fuzz/fuzz_kit.h"
-#include "test/local/protobody.h"
+#include "test/local/kinds/protobody.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "test/local/server.h"
-#include "test/local/store.h"
+#include "test/local/server/server.h"
+#include "test/local/store/store.h"
 
 /* Once; both live until metrics_reset. *server may be NULL for a while. */
 void gauges_register(struct server *const *server, const struct store *store);

@@ -23,21 +23,21 @@
 #include "lib/base/options.h"
 #include "lib/kube/config.h"
 #include "lib/kube/http.h"
-#include "test/local/admission.h"
-#include "test/local/api.h"
-#include "test/local/controllers.h"
-#include "test/local/discovery.h"
-#include "test/local/expiry.h"
-#include "test/local/faults.h"
-#include "test/local/faults_pods.h"
+#include "test/local/admission/admission.h"
+#include "test/local/api/api.h"
+#include "test/local/controllers/controllers.h"
+#include "test/local/kinds/discovery.h"
+#include "test/local/store/expiry.h"
+#include "test/local/faults/faults.h"
+#include "test/local/faults/faults_pods.h"
 #include "test/local/gauges.h"
-#include "test/local/hollow.h"
-#include "test/local/kubeconfig.h"
+#include "test/local/nodes/hollow.h"
+#include "test/local/server/kubeconfig.h"
 #include "test/local/memory.h"
-#include "test/local/nodes.h"
-#include "test/local/nodes_host.h"
-#include "test/local/server.h"
-#include "test/local/store.h"
+#include "test/local/nodes/nodes.h"
+#include "test/local/nodes/nodes_host.h"
+#include "test/local/server/server.h"
+#include "test/local/store/store.h"
 
 enum {
     EXIT_USAGE = 2,
@@ -104,7 +104,7 @@ static const struct option_row serve_rows[] = {
     {ROW("webhook-services", OPTION_STRING, webhook_services), .meta = "LIST",
      .help = "Where webhooks' services are: NAMESPACE/NAME=HOST:PORT,..."},
     {ROW("fault-script", OPTION_STRING, fault_script), .meta = "FILE",
-     .help = "Faults with their times, one per line; see test/local/faults.c."},
+     .help = "Faults with their times, one per line; see test/local/faults/faults.c."},
     {.section = "NODES"},
     {ROW("nodes", OPTION_STRING, nodes), .meta = "FILE",
      .help = "Simulated nodes (JSON), each with the real device plugin."},

@@ -9,7 +9,7 @@
  *
  * A child that is created after its owner is gone is collected as well.
  */
-#include "test/local/controllers_inside.h"
+#include "test/local/controllers/controllers_inside.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * Left out: podFailurePolicy, successPolicy, backoffLimitPerIndex, podReplacementPolicy Failed
  * (all replaced as TerminatingOrFailed).
  */
-#include "test/local/controllers_inside.h"
+#include "test/local/controllers/controllers_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  * The real one leaves 40 s for a node to come back; a local cluster is looked at by someone who
  * waits.
  */
-#include "test/local/controllers_inside.h"
+#include "test/local/controllers/controllers_inside.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
  * Left out: the Services that the operator makes for each pod, runPolicy's backoffLimit, deadline
  * and suspend, dynamic workers.
  */
-#include "test/local/controllers_inside.h"
+#include "test/local/controllers/controllers_inside.h"
 
 #include <ctype.h>
 #include <string.h>

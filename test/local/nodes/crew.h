@@ -14,7 +14,7 @@
 #include "lib/kube/events.h"
 #include "test/local/nodes/podview.h"
 #include "test/local/nodes/simnode.h"
-#include "test/local/nodes_file.h"
+#include "test/local/nodes/nodes_file.h"
 
 struct crew;
 

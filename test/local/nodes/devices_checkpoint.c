@@ -19,7 +19,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
-#include "test/local/kubeconfig.h"
+#include "test/local/server/kubeconfig.h"
 #include "test/local/nodes/devices_inside.h"
 #include "test/local/nodes/podfiles.h"
 

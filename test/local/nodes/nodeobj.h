@@ -11,7 +11,7 @@
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
-#include "test/local/nodes_file.h"
+#include "test/local/nodes/nodes_file.h"
 
 /* Amounts of a resource that a plugin registered. */
 struct nodeobj_amount {

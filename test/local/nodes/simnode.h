@@ -14,7 +14,7 @@
 #include "lib/kube/api.h"
 #include "lib/kube/events.h"
 #include "test/local/nodes/podview.h"
-#include "test/local/nodes_file.h"
+#include "test/local/nodes/nodes_file.h"
 
 struct simnode;
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "test/local/api.h"
+#include "test/local/api/api.h"
 
 #include "lib/base/clock.h"
 #include "test/unit/lib/base/expect.h"

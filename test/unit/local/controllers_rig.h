@@ -20,10 +20,10 @@
 #include "lib/base/loop.h"
 #include "lib/base/mem.h"
 #include "lib/kube/http.h"
-#include "test/local/admission.h"
-#include "test/local/api.h"
-#include "test/local/controllers.h"
-#include "test/local/store.h"
+#include "test/local/admission/admission.h"
+#include "test/local/api/api.h"
+#include "test/local/controllers/controllers.h"
+#include "test/local/store/store.h"
 
 struct rig {
     struct loop *loop;

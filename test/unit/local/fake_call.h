@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "lib/base/mem.h"
-#include "test/local/call.h"
+#include "test/local/admission/call.h"
 
 struct call {
     const char *method;

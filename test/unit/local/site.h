@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "test/local/server.h"
+#include "test/local/server/server.h"
 #include "test/unit/local/client.h"
 
 #include "lib/base/vec.h"

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kinds_core - rows of the core group, v1. Names, short names, verbs, columns and selectable fields are those of Kubernetes 1.36.
+ */
+#include "test/local/kinds/kinds_row.h"
+
+static const char *const verbs_create[] = {"create", NULL};
+static const char *const verbs_get[] = {"get", NULL};
+static const char *const verbs_change[] = {"get", "patch", "update", NULL};
+static const char *const verbs_update[] = {"update", NULL};
+/* Namespaces are not deleted by the dozen. */
+static const char *const verbs_namespaces[] = {"create", "delete", "get",   "list",
+                                               "patch",  "update", "watch", NULL};
+
+static const struct kind_column pod_columns[] = {
+    COLUMN_NAME,
+    COLUMN_FN("Ready", "string", "containers that are ready, of all", kinds_print_pod_ready),
+    COLUMN_FN("Status", "string", "the pod's state in one word", kinds_print_pod_status),
+    COLUMN_FN("Restarts", "string", "how often containers were started again",
+              kinds_print_pod_restarts),
+    COLUMN_AGE,
+    COLUMN_WIDE_PATH("IP", "string", "status.podIP"),
+    COLUMN_WIDE_PATH("Node", "string", "spec.nodeName"),
+    COLUMN_WIDE_PATH("Nominated Node", "string", "status.nominatedNodeName"),
+    COLUMN_WIDE_FN("Readiness Gates", "string", "gates whose condition is true, of all",
+                   kinds_print_pod_gates),
+    COLUMN_END};
+static const struct kind_sub pod_subs[] = {{"binding", NULL, NULL, "Binding", verbs_create},
+                                           {"ephemeralcontainers", NULL, NULL, "Pod", verbs_change},
+                                           {"eviction", "policy", "v1", "Eviction", verbs_create},
+                                           {"log", NULL, NULL, "Pod", verbs_get},
+                                           {"resize", NULL, NULL, "Pod", verbs_change},
+                                           {NULL, NULL, NULL, NULL, NULL}};
+const struct kind kind_pods = {
+    KIND_CORE("Pod", "pods", "pod"),
+    .short_names = WORDS("po"),
+    .categories = WORDS("all"),
+    .namespaced = true,
+    .has_status = true,
+    .has_generation = true,
+    .has_grace = true,
+    .columns = pod_columns,
+    .fields = WORDS("spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
+                    "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP",
+                    "status.nominatedNodeName"),
+    .fill_defaults = kinds_pod_defaults,
+    .validate = kinds_pod_validate,
+    .validate_update = kinds_pod_validate_update,
+    .validate_status = kinds_pod_validate_status,
+    .subs = pod_subs,
+};
+
+static const struct kind_column node_columns[] = {
+    COLUMN_NAME,
+    COLUMN_FN("Status", "string", "Ready or not, and whether it takes pods",
+              kinds_print_node_status),
+    COLUMN_FN("Roles", "string", "from the labels node-role.kubernetes.io/",
+              kinds_print_node_roles),
+    COLUMN_AGE,
+    COLUMN_TEXT("Version", "status.nodeInfo.kubeletVersion"),
+    COLUMN_WIDE_FN("Internal-IP", "string", "status.addresses", kinds_print_node_internal_ip),
+    COLUMN_WIDE_FN("External-IP", "string", "status.addresses", kinds_print_node_external_ip),
+    COLUMN_UNKNOWN_WIDE("OS-Image", "status.nodeInfo.osImage"),
+    COLUMN_UNKNOWN_WIDE("Kernel-Version", "status.nodeInfo.kernelVersion"),
+    COLUMN_UNKNOWN_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion"),
+    COLUMN_END};
+const struct kind kind_nodes = {
+    KIND_CORE("Node", "nodes", "node"),
+    .short_names = WORDS("no"),
+    .has_status = true,
+    .create_keeps_status = true,
+    .columns = node_columns,
+    .fields = WORDS("spec.unschedulable"),
+    .fill_defaults = kinds_plain_node_defaults,
+    .validate = kinds_plain_node_validate,
+    .status_is_validated = true,
+};
+
+static const struct kind_column namespace_columns[] = {
+    COLUMN_NAME, COLUMN_TEXT("Status", "status.phase"), COLUMN_AGE, COLUMN_END};
+static const struct kind_sub namespace_subs[] = {
+    {"finalize", NULL, NULL, "Namespace", verbs_update}, {NULL, NULL, NULL, NULL, NULL}};
+const struct kind kind_namespaces = {
+    KIND_CORE("Namespace", "namespaces", "namespace"),
+    .short_names = WORDS("ns"),
+    .has_status = true,
+    .columns = namespace_columns,
+    .fields = WORDS("status.phase"),
+    .fill_defaults = kinds_plain_namespace_defaults,
+    .validate = kinds_plain_namespace_validate,
+    .status_is_validated = true,
+    .verbs = verbs_namespaces,
+    .subs = namespace_subs,
+};
+
+static const struct kind_column event_columns[] = {
+    COLUMN_FN("Last Seen", "string", "time since it happened last", kinds_print_event_last),
+    COLUMN_TEXT("Type", "type"),
+    COLUMN_TEXT("Reason", "reason"),
+    COLUMN_FN("Object", "string", "what it is about", kinds_print_event_object),
+    COLUMN_WIDE_FN("Subobject", "string", "which part of the object", kinds_print_event_field),
+    COLUMN_WIDE_FN("Source", "string", "who reports it", kinds_print_event_source),
+    COLUMN_FN("Message", "string", "message", kinds_print_event_message),
+    COLUMN_WIDE_FN("First Seen", "string", "time since it happened first", kinds_print_event_first),
+    COLUMN_WIDE_FN("Count", "string", "how often it happened", kinds_print_event_count),
+    {.name = "Name",
+     .type = "string",
+     .format = "name",
+     .description = "metadata.name",
+     .wide = true,
+     .path = "metadata.name"},
+    COLUMN_END};
+const struct kind kind_events = {
+    KIND_CORE("Event", "events", "event"),
+    .put_creates = true,
+    .short_names = WORDS("ev"),
+    .namespaced = true,
+    .columns = event_columns,
+    .fields =
+        WORDS("involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+              "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
+              "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"),
+    .fill_defaults = kinds_plain_event_defaults,
+    .validate = kinds_plain_event_validate,
+};
+/* The same columns for events.k8s.io: there the object is called `regarding`, the message `note`. */
+const struct kind kind_events_new = {
+    KIND_IN("events.k8s.io", "v1", "Event", "events", "event"),
+    .put_creates = true,
+    .short_names = WORDS("ev"),
+    .namespaced = true,
+    .columns = event_columns,
+    .fields = WORDS("regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
+                    "regarding.apiVersion", "regarding.resourceVersion", "regarding.fieldPath",
+                    "reason", "reportingController", "type"),
+    .validate = kinds_plain_validate,
+};
+
+const struct kind kind_bindings = {
+    KIND_CORE("Binding", "bindings", "binding"),
+    .namespaced = true,
+    .verbs = verbs_create,
+};
+
+static const struct kind_column data_columns[] = {
+    COLUMN_NAME, COLUMN_FN("Data", "string", "how many keys", kinds_print_data_count), COLUMN_AGE,
+    COLUMN_END};
+const struct kind kind_config_maps = {
+    KIND_CORE("ConfigMap", "configmaps", "configmap"),
+    .short_names = WORDS("cm"),
+    .namespaced = true,
+    .columns = data_columns,
+    .validate = kinds_plain_config_map_validate,
+    .validate_update = kinds_plain_data_validate_update,
+};
+
+static const struct kind_column secret_columns[] = {
+    COLUMN_NAME, COLUMN_TEXT("Type", "type"),
+    COLUMN_FN("Data", "string", "how many keys", kinds_print_data_count), COLUMN_AGE, COLUMN_END};
+const struct kind kind_secrets = {
+    KIND_CORE("Secret", "secrets", "secret"),
+    .namespaced = true,
+    .columns = secret_columns,
+    .fields = WORDS("type"),
+    .fill_defaults = kinds_plain_secret_defaults,
+    .validate = kinds_plain_secret_validate,
+    .validate_update = kinds_plain_data_validate_update,
+};
+
+static const struct kind_column service_columns[] = {
+    COLUMN_NAME,
+    COLUMN_PATH("Type", "string", "spec.type"),
+    COLUMN_PATH("Cluster-IP", "string", "spec.clusterIP"),
+    COLUMN_FN("External-IP", "string", "where it is reached from outside",
+              kinds_print_service_external),
+    COLUMN_FN("Port(s)", "string", "spec.ports", kinds_print_service_ports),
+    COLUMN_AGE,
+    COLUMN_WIDE_FN("Selector", "string", "spec.selector", kinds_print_plain_selector),
+    COLUMN_END};
+const struct kind kind_services = {
+    KIND_CORE("Service", "services", "service"),
+    .put_creates = true,
+    .short_names = WORDS("svc"),
+    .categories = WORDS("all"),
+    .namespaced = true,
+    .has_status = true,
+    .columns = service_columns,
+    .fields = WORDS("spec.clusterIP", "spec.type"),
+    .fill_defaults = kinds_plain_service_defaults,
+    .validate = kinds_plain_service_validate,
+};
+
+static const struct kind_column endpoints_columns[] = {
+    COLUMN_NAME, COLUMN_FN("Endpoints", "string", "addresses and ports", kinds_print_endpoints),
+    COLUMN_AGE, COLUMN_END};
+const struct kind kind_endpoints = {
+    KIND_CORE("Endpoints", "endpoints", "endpoints"),
+    .put_creates = true,
+    .short_names = WORDS("ep"),
+    .namespaced = true,
+    .columns = endpoints_columns,
+    .validate = kinds_plain_validate,
+};
+
+static const struct kind_column plain_columns[] = {COLUMN_NAME, COLUMN_AGE, COLUMN_END};
+static const struct kind_sub account_subs[] = {
+    {"token", "authentication.k8s.io", "v1", "TokenRequest", verbs_create},
+    {NULL, NULL, NULL, NULL, NULL}};
+const struct kind kind_service_accounts = {
+    KIND_CORE("ServiceAccount", "serviceaccounts", "serviceaccount"),
+    .short_names = WORDS("sa"),
+    .namespaced = true,
+    .columns = plain_columns,
+    .validate = kinds_plain_validate,
+    .subs = account_subs,
+};
+
+static const struct kind_column volume_columns[] = {
+    COLUMN_NAME,
+    COLUMN_TEXT("Capacity", "spec.capacity.storage"),
+    COLUMN_FN("Access Modes", "string", "spec.accessModes", kinds_print_volume_modes),
+    COLUMN_TEXT("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
+    COLUMN_FN("Status", "string", "status.phase", kinds_print_volume_phase),
+    COLUMN_FN("Claim", "string", "spec.claimRef", kinds_print_volume_claim),
+    COLUMN_FN("StorageClass", "string", "spec.storageClassName", kinds_print_storage_class_name),
+    {.name = "VolumeAttributesClass",
+     .type = "string",
+     .format = "",
+     .description = "spec.volumeAttributesClassName",
+     .path = "spec.volumeAttributesClassName",
+     .absent = "\"<unset>\""},
+    COLUMN_TEXT("Reason", "status.reason"),
+    COLUMN_AGE,
+    COLUMN_WIDE_PATH("VolumeMode", "string", "spec.volumeMode"),
+    COLUMN_END};
+const struct kind kind_persistent_volumes = {
+    KIND_CORE("PersistentVolume", "persistentvolumes", "persistentvolume"),
+    .short_names = WORDS("pv"),
+    .has_status = true,
+    .columns = volume_columns,
+    .fill_defaults = kinds_plain_volume_defaults,
+    .validate = kinds_plain_validate,
+};
+
+static const struct kind_column claim_columns[] = {
+    COLUMN_NAME,
+    COLUMN_FN("Status", "string", "status.phase", kinds_print_volume_phase),
+    COLUMN_TEXT("Volume", "spec.volumeName"),
+    COLUMN_TEXT("Capacity", "status.capacity.storage"),
+    COLUMN_FN("Access Modes", "string", "status.accessModes", kinds_print_claim_modes),
+    COLUMN_FN("StorageClass", "string", "spec.storageClassName", kinds_print_storage_class_name),
+    {.name = "VolumeAttributesClass",
+     .type = "string",
+     .format = "",
+     .description = "spec.volumeAttributesClassName",
+     .path = "spec.volumeAttributesClassName",
+     .absent = "\"<unset>\""},
+    COLUMN_AGE,
+    COLUMN_WIDE_PATH("VolumeMode", "string", "spec.volumeMode"),
+    COLUMN_END};
+const struct kind kind_persistent_volume_claims = {
+    KIND_CORE("PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim"),
+    .short_names = WORDS("pvc"),
+    .namespaced = true,
+    .has_status = true,
+    .columns = claim_columns,
+    .fill_defaults = kinds_plain_claim_defaults,
+    .validate = kinds_plain_validate,
+};
+
+static const struct kind_column quota_columns[] = {
+    COLUMN_NAME,
+    COLUMN_FN("Request", "string", "used and hard, of what is requested",
+              kinds_print_quota_requests),
+    COLUMN_FN("Limit", "string", "used and hard, of limits", kinds_print_quota_limits), COLUMN_AGE,
+    COLUMN_END};
+const struct kind kind_resource_quotas = {
+    KIND_CORE("ResourceQuota", "resourcequotas", "resourcequota"),
+    .short_names = WORDS("quota"),
+    .namespaced = true,
+    .has_status = true,
+    .columns = quota_columns,
+    .fill_defaults = kinds_plain_quota_defaults,
+    .validate = kinds_plain_quota_validate,
+};
+
+static const struct kind_column dated_columns[] = {COLUMN_NAME, COLUMN_CREATED, COLUMN_END};
+const struct kind kind_limit_ranges = {
+    KIND_CORE("LimitRange", "limitranges", "limitrange"),
+    .put_creates = true,
+    .short_names = WORDS("limits"),
+    .namespaced = true,
+    .columns = dated_columns,
+    .validate = kinds_plain_validate,
+};
+
+static const struct kind_column controller_columns[] = {
+    COLUMN_NAME,
+    COLUMN_FN("Desired", "integer", "spec.replicas", kinds_print_replicas),
+    COLUMN_PATH("Current", "integer", "status.replicas"),
+    COLUMN_PATH("Ready", "integer", "status.readyReplicas"),
+    COLUMN_AGE,
+    COLUMN_WIDE_FN("Containers", "string", "names of the containers", kinds_print_containers),
+    COLUMN_WIDE_FN("Images", "string", "images of the containers", kinds_print_images),
+    COLUMN_WIDE_FN("Selector", "string", "spec.selector", kinds_print_plain_selector),
+    COLUMN_END};
+const struct kind kind_replication_controllers = {
+    KIND_CORE("ReplicationController", "replicationcontrollers", "replicationcontroller"),
+    .orphans = true,
+    .short_names = WORDS("rc"),
+    .categories = WORDS("all"),
+    .namespaced = true,
+    .has_status = true,
+    .has_scale = true,
+    .has_generation = true,
+    .columns = controller_columns,
+    .fields = WORDS("status.replicas"),
+    .fill_defaults = kinds_work_controller_defaults,
+    .validate = kinds_plain_validate,
+};
+
+static const struct kind_column template_columns[] = {
+    COLUMN_NAME,
+    COLUMN_FN("Containers", "string", "names of the containers", kinds_print_containers),
+    COLUMN_FN("Images", "string", "images of the containers", kinds_print_images),
+    COLUMN_FN("Pod Labels", "string", "labels of the pods", kinds_print_pod_labels), COLUMN_END};
+const struct kind kind_pod_templates = {
+    KIND_CORE("PodTemplate", "podtemplates", "podtemplate"),
+    .namespaced = true,
+    .columns = template_columns,
+    .validate = kinds_plain_validate,
+};

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kinds_print - cells that are more than a field: ages, nodes, events, and whatever has a pod template. The words are those that `kubectl get` shows for a real cluster; where a
+ * value is missing they differ from column to column ("<none>", "<unknown>", nothing), and scripts read them, so each is what the real server sends.
+ */
+#include "test/local/kinds/kinds_print.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/vec.h"
+
+enum { SECOND_NS = 1000000000 };
+
+static void put(struct json_writer *w, const struct strbuf *b)
+{
+    json_put_str_n(w, strbuf_str(b), b->len);
+}
+
+/* "<none>" for an empty text. */
+static void put_or_none(struct json_writer *w, const struct strbuf *b)
+{
+    if (b->len == 0)
+        json_put_str(w, "<none>");
+    else
+        put(w, b);
+}
+
+static void add_listed(struct strbuf *b, const char *separator, const char *s)
+{
+    if (b->len > 0)
+        strbuf_adds(b, separator);
+    strbuf_adds(b, s);
+}
+
+/* ---- times ------------------------------------------------------------------------------------ */
+
+/* One unit while it says enough, two where the second one still matters: each row is a span in which the form stays the same. */
+static const struct span {
+    int64_t until_s; /* exclusive */
+    int64_t unit_s;
+    const char *unit;
+    int64_t small_s; /* 0: only one unit */
+    const char *small;
+} spans[] = {
+    {120, 1, "s", 0, ""},
+    {600, 60, "m", 1, "s"},
+    {3 * 3600, 60, "m", 0, ""},
+    {8 * 3600, 3600, "h", 60, "m"},
+    {48 * 3600, 3600, "h", 0, ""},
+    {8 * 86400, 86400, "d", 3600, "h"},
+    {2 * 365 * 86400, 86400, "d", 0, ""},
+    {8 * 365 * 86400LL, 365 * 86400, "y", 86400, "d"},
+    {INT64_MAX, 365 * 86400, "y", 0, ""},
+};
+
+void kinds_print_duration(int64_t ns, struct strbuf *out)
+{
+    int64_t s = ns / SECOND_NS;
+    if (s < -1) {
+        strbuf_adds(out, "<invalid>");
+        return;
+    }
+    if (s < 0)
+        s = 0;
+    const struct span *p = spans;
+    while (s >= p->until_s)
+        p++;
+    strbuf_addf(out, "%lld%s", (long long)(s / p->unit_s), p->unit);
+    int64_t rest = p->small_s ? s % p->unit_s / p->small_s : 0;
+    if (rest > 0)
+        strbuf_addf(out, "%lld%s", (long long)rest, p->small);
+}
+
+void kinds_print_since(const char *stamp, int64_t now_ns, struct strbuf *out)
+{
+    int64_t then = stamp ? clock_parse_rfc3339(stamp) : -1;
+    if (then < 0)
+        strbuf_adds(out, "<unknown>");
+    else
+        kinds_print_duration(now_ns - then, out);
+}
+
+json *kinds_print_at(json *object, const char *path)
+{
+    char key[128];
+    while (object) {
+        size_t n = strcspn(path, ".");
+        if (n >= sizeof key)
+            return NULL;
+        memcpy(key, path, n);
+        key[n] = '\0';
+        object = json_get(object, key);
+        if (path[n] == '\0')
+            break;
+        path += n + 1;
+    }
+    return object;
+}
+
+static const char *str_at(json *object, const char *path)
+{
+    return json_str(kinds_print_at(object, path));
+}
+
+static int64_t int_at(json *object, const char *path)
+{
+    int64_t n = 0;
+    json_int(kinds_print_at(object, path), &n);
+    return n;
+}
+
+static void put_since(json *stamp, int64_t now_ns, struct json_writer *w)
+{
+    AUTO_STRBUF b = {0};
+    kinds_print_since(json_str(stamp), now_ns, &b);
+    put(w, &b);
+}
+
+void kinds_print_age(json *o, int64_t now_ns, struct json_writer *w)
+{
+    put_since(kinds_print_at(o, "metadata.creationTimestamp"), now_ns, w);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------ */
+
+static json *condition(json *object, const char *type)
+{
+    json *all = kinds_print_at(object, "status.conditions");
+    for (struct json_iter it = json_iter(all); json_next(&it);)
+        if (str_eq(json_get_str(it.value, "type"), type))
+            return it.value;
+    return NULL;
+}
+
+static bool condition_true(json *object, const char *type)
+{
+    return str_eq(json_get_str(condition(object, type), "status"), "True");
+}
+
+void kinds_print_node_status(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    AUTO_STRBUF b = {0};
+    strbuf_adds(&b, !condition(o, "Ready")       ? "Unknown"
+                    : condition_true(o, "Ready") ? "Ready"
+                                                 : "NotReady");
+    if (json_bool(kinds_print_at(o, "spec.unschedulable"), false))
+        strbuf_adds(&b, ",SchedulingDisabled");
+    put(w, &b);
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+    const char *const *x = a;
+    const char *const *y = b;
+    return strcmp(*x, *y);
+}
+
+struct words VEC(const char *);
+
+static void put_sorted(struct words *words, const char *separator, struct json_writer *w)
+{
+    AUTO_STRBUF b = {0};
+    if (words->len > 0)
+        qsort(words->items, words->len, sizeof *words->items, compare_strings);
+    for (size_t i = 0; i < words->len; i++)
+        if (i == 0 || !str_eq(words->items[i], words->items[i - 1]))
+            add_listed(&b, separator, words->items[i]);
+    put_or_none(w, &b);
+    vec_deinit(words);
+}
+
+void kinds_print_node_roles(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    static const char prefix[] = "node-role.kubernetes.io/";
+    struct words roles = {0};
+    for (struct json_iter it = json_iter(kinds_print_at(o, "metadata.labels")); json_next(&it);) {
+        if (str_starts(it.key, prefix) && it.key[sizeof prefix - 1])
+            vec_push(&roles, it.key + sizeof prefix - 1);
+        else if (str_eq(it.key, "kubernetes.io/role") && json_str_len(it.value) > 0)
+            vec_push(&roles, json_str(it.value));
+    }
+    put_sorted(&roles, ",", w);
+}
+
+static void put_address(json *o, const char *type, struct json_writer *w)
+{
+    for (struct json_iter it = json_iter(kinds_print_at(o, "status.addresses")); json_next(&it);) {
+        if (str_eq(json_get_str(it.value, "type"), type)) {
+            json_put_str(w, json_get_str(it.value, "address"));
+            return;
+        }
+    }
+    json_put_str(w, "<none>");
+}
+
+void kinds_print_node_internal_ip(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_address(o, "InternalIP", w);
+}
+
+void kinds_print_node_external_ip(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_address(o, "ExternalIP", w);
+}
+
+/* ---- events: the core group's and events.k8s.io's names for the same things ------------------------ */
+
+static json *either(json *o, const char *core, const char *renamed)
+{
+    json *v = kinds_print_at(o, core);
+    return v && !json_is_null(v) ? v : kinds_print_at(o, renamed);
+}
+
+static void add_first_seen(json *o, int64_t now_ns, struct strbuf *b)
+{
+    const char *first = json_str(either(o, "firstTimestamp", "deprecatedFirstTimestamp"));
+    kinds_print_since(first ? first : json_get_str(o, "eventTime"), now_ns, b);
+}
+
+void kinds_print_event_first(json *o, int64_t now_ns, struct json_writer *w)
+{
+    AUTO_STRBUF b = {0};
+    add_first_seen(o, now_ns, &b);
+    put(w, &b);
+}
+
+void kinds_print_event_last(json *o, int64_t now_ns, struct json_writer *w)
+{
+    AUTO_STRBUF b = {0};
+    const char *last = json_str(either(o, "lastTimestamp", "deprecatedLastTimestamp"));
+    if (json_is_object(json_get(o, "series")))
+        kinds_print_since(str_at(o, "series.lastObservedTime"), now_ns, &b);
+    else if (last)
+        kinds_print_since(last, now_ns, &b);
+    else
+        add_first_seen(o, now_ns, &b);
+    put(w, &b);
+}
+
+void kinds_print_event_count(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    int64_t n = 0;
+    if (json_is_object(json_get(o, "series")))
+        n = int_at(o, "series.count");
+    else if (!json_int(either(o, "count", "deprecatedCount"), &n) || n == 0)
+        n = 1;
+    json_put_int(w, n);
+}
+
+void kinds_print_event_object(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    json *about = either(o, "involvedObject", "regarding");
+    AUTO_STRBUF b = {0};
+    for (const char *s = str_or_empty(json_get_str(about, "kind")); *s; s++)
+        strbuf_addc(&b, (char)tolower((unsigned char)*s));
+    const char *name = json_get_str(about, "name");
+    if (name && *name)
+        strbuf_addf(&b, "/%s", name);
+    put(w, &b);
+}
+
+void kinds_print_event_field(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    json *about = either(o, "involvedObject", "regarding");
+    json_put_str(w, str_or_empty(json_get_str(about, "fieldPath")));
+}
+
+void kinds_print_event_source(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    json *source = either(o, "source", "deprecatedSource");
+    const char *who = json_get_str(source, "component");
+    const char *where = json_get_str(source, "host");
+    if (!who || !*who)
+        who = json_str(either(o, "reportingComponent", "reportingController"));
+    if (!where || !*where)
+        where = json_get_str(o, "reportingInstance");
+    AUTO_STRBUF b = {0};
+    strbuf_adds(&b, str_or_empty(who));
+    if (where && *where)
+        strbuf_addf(&b, ", %s", where);
+    put(w, &b);
+}
+
+void kinds_print_event_message(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    const char *s = str_or_empty(json_str(either(o, "message", "note")));
+    while (isspace((unsigned char)*s))
+        s++;
+    size_t n = strlen(s);
+    while (n > 0 && isspace((unsigned char)s[n - 1]))
+        n--;
+    json_put_str_n(w, s, n);
+}
+
+/* ---- templates and selectors ------------------------------------------------------------------- */
+
+static void put_of_containers(json *template, const char *what, struct json_writer *w)
+{
+    AUTO_STRBUF b = {0};
+    json *containers = kinds_print_at(template, "spec.containers");
+    for (struct json_iter it = json_iter(containers); json_next(&it);)
+        add_listed(&b, ",", str_or_empty(json_get_str(it.value, what)));
+    put(w, &b);
+}
+
+/* PodTemplate has its template at the root, the others in spec. */
+static json *template_of(json *o)
+{
+    json *in_spec = kinds_print_at(o, "spec.template");
+    return in_spec ? in_spec : json_get(o, "template");
+}
+
+void kinds_print_containers(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_of_containers(template_of(o), "name", w);
+}
+
+void kinds_print_images(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_of_containers(template_of(o), "image", w);
+}
+
+void kinds_print_cron_containers(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_of_containers(kinds_print_at(o, "spec.jobTemplate.spec.template"), "name", w);
+}
+
+void kinds_print_cron_images(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_of_containers(kinds_print_at(o, "spec.jobTemplate.spec.template"), "image", w);
+}
+
+/* One requirement of a selector; they are shown in order of key, and of a key in the order given. */
+struct piece {
+    const char *key;
+    size_t order;
+    char *text;
+};
+struct pieces VEC(struct piece);
+
+static void add_piece(struct pieces *out, const char *key, struct strbuf *text)
+{
+    vec_push(out, ((struct piece){key, out->len, strbuf_take(text)}));
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : x->order < y->order ? -1 : 1;
+}
+
+static void put_pieces(struct pieces *pieces, struct json_writer *w)
+{
+    AUTO_STRBUF b = {0};
+    if (pieces->len > 0)
+        qsort(pieces->items, pieces->len, sizeof *pieces->items, by_key);
+    for (size_t i = 0; i < pieces->len; i++) {
+        add_listed(&b, ",", pieces->items[i].text);
+        free(pieces->items[i].text);
+    }
+    put_or_none(w, &b);
+    vec_deinit(pieces);
+}
+
+static void add_pairs(json *labels, struct pieces *out)
+{
+    for (struct json_iter it = json_iter(labels); json_next(&it) && it.key;) {
+        struct strbuf b = {0};
+        strbuf_addf(&b, "%s=%s", it.key, str_or_empty(json_str(it.value)));
+        add_piece(out, it.key, &b);
+    }
+}
+
+static void add_expressions(json *expressions, struct pieces *out)
+{
+    for (struct json_iter it = json_iter(expressions); json_next(&it);) {
+        const char *op = str_or_empty(json_get_str(it.value, "operator"));
+        const char *key = str_or_empty(json_get_str(it.value, "key"));
+        struct strbuf b = {0};
+        if (str_eq(op, "DoesNotExist"))
+            strbuf_addc(&b, '!');
+        strbuf_adds(&b, key);
+        if (str_eq(op, "In") || str_eq(op, "NotIn")) {
+            strbuf_adds(&b, str_eq(op, "In") ? " in (" : " notin (");
+            struct words values = {0};
+            for (struct json_iter v = json_iter(json_get(it.value, "values")); json_next(&v);)
+                vec_push(&values, str_or_empty(json_str(v.value)));
+            if (values.len > 0)
+                qsort(values.items, values.len, sizeof *values.items, compare_strings);
+            for (size_t i = 0; i < values.len; i++)
+                strbuf_addf(&b, "%s%s", i ? "," : "", values.items[i]);
+            strbuf_addc(&b, ')');
+            vec_deinit(&values);
+        }
+        add_piece(out, key, &b);
+    }
+}
+
+static void put_selector(json *selector, struct json_writer *w)
+{
+    struct pieces pieces = {0};
+    add_pairs(json_get(selector, "matchLabels"), &pieces);
+    add_expressions(json_get(selector, "matchExpressions"), &pieces);
+    put_pieces(&pieces, w);
+}
+
+static void put_labels(json *labels, struct json_writer *w)
+{
+    struct pieces pieces = {0};
+    add_pairs(labels, &pieces);
+    put_pieces(&pieces, w);
+}
+
+void kinds_print_selector(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_selector(kinds_print_at(o, "spec.selector"), w);
+}
+
+void kinds_print_cron_selector(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_selector(kinds_print_at(o, "spec.jobTemplate.spec.selector"), w);
+}
+
+void kinds_print_plain_selector(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_labels(kinds_print_at(o, "spec.selector"), w);
+}
+
+void kinds_print_node_selector(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_labels(kinds_print_at(o, "spec.template.spec.nodeSelector"), w);
+}
+
+void kinds_print_pod_labels(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    put_labels(kinds_print_at(template_of(o), "metadata.labels"), w);
+}
+
+/* ---- what makes pods ---------------------------------------------------------------------------- */
+
+void kinds_print_replicas(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    json_put_int(w, int_at(o, "spec.replicas"));
+}
+
+void kinds_print_ready_of_replicas(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    AUTO_STRBUF b = {0};
+    strbuf_addf(&b, "%lld/%lld", (long long)int_at(o, "status.readyReplicas"),
+                (long long)int_at(o, "spec.replicas"));
+    put(w, &b);
+}
+
+void kinds_print_job_status(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    const char *word = "Running";
+    if (condition_true(o, "Complete"))
+        word = "Complete";
+    else if (condition_true(o, "Failed"))
+        word = "Failed";
+    else if (str_at(o, "metadata.deletionTimestamp"))
+        word = "Terminating";
+    else if (condition_true(o, "Suspended"))
+        word = "Suspended";
+    else if (condition_true(o, "FailureTarget"))
+        word = "FailureTarget";
+    else if (condition_true(o, "SuccessCriteriaMet"))
+        word = "SuccessCriteriaMet";
+    json_put_str(w, word);
+}
+
+void kinds_print_job_completions(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    AUTO_STRBUF b = {0};
+    int64_t needed, parallel = int_at(o, "spec.parallelism");
+    strbuf_addf(&b, "%lld/", (long long)int_at(o, "status.succeeded"));
+    if (json_int(kinds_print_at(o, "spec.completions"), &needed))
+        strbuf_addf(&b, "%lld", (long long)needed);
+    else if (parallel > 1)
+        strbuf_addf(&b, "1 of %lld", (long long)parallel);
+    else
+        strbuf_adds(&b, "1");
+    put(w, &b);
+}
+
+void kinds_print_job_duration(json *o, int64_t now_ns, struct json_writer *w)
+{
+    const char *began = str_at(o, "status.startTime");
+    const char *ended = str_at(o, "status.completionTime");
+    AUTO_STRBUF b = {0};
+    int64_t end_ns = ended ? clock_parse_rfc3339(ended) : now_ns;
+    if (began)
+        kinds_print_since(began, end_ns, &b);
+    put(w, &b);
+}
+
+/* A word here, not a boolean. */
+void kinds_print_cron_suspend(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    json *v = kinds_print_at(o, "spec.suspend");
+    json_put_str(w, !json_is_bool(v) ? "<unset>" : json_bool(v, false) ? "True" : "False");
+}
+
+void kinds_print_cron_active(json *o, int64_t now_ns, struct json_writer *w)
+{
+    (void)now_ns;
+    json_put_int(w, (int64_t)json_len(kinds_print_at(o, "status.active")));
+}
+
+void kinds_print_cron_last(json *o, int64_t now_ns, struct json_writer *w)
+{
+    json *last = kinds_print_at(o, "status.lastScheduleTime");
+    if (json_str(last))
+        put_since(last, now_ns, w);
+    else
+        json_put_str(w, "<none>");
+}
