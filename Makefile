@@ -163,7 +163,7 @@ say   = @echo "  $1"
 all: $(call archive,$(LAYERS) $(PROGRAMS)) $(BINS) $(FAKES) $(BUILD)/compile_commands.json ## build the programs into build/release/bin (the default)
 
 CHOSEN := $(if $(T),$(sort $(foreach t,$(T),$(foreach u,$(UNITS),$(if $(findstring $t,$u),$u)))),$(UNITS))
-unit: $(CHOSEN) $(FAKES) | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json, CASE=number of these the cases so named
+unit: $(CHOSEN) $(FAKES) $(BUILD)/compile_commands.json | $(call deps,test) ## unit tests of one variant; T=json runs those whose name has json, CASE=number of these the cases so named
 	@$(if $(CHOSEN),,echo "no test program has '$(T)' in its name" >&2; exit 1)
 	@BUILD_DIR=$(B) test/tools/run-tests $(if $(CASE),--case '$(CASE)') $(CHOSEN)
 
@@ -183,9 +183,10 @@ check: | $(call deps,lint) ## format, layers, shellcheck, build, unit tests and 
 	@test/tools/check
 
 hook: ## have git run `make check` before each commit
-	@printf '#!/bin/sh\nexec make --no-print-directory check\n' >"$$(git rev-parse --git-path hooks)/pre-commit"
-	@chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
-	@echo "make check runs before each commit (git commit --no-verify leaves it out); remove it: rm $$(git rev-parse --git-path hooks)/pre-commit"
+	@hook=$$(git rev-parse --git-path hooks)/pre-commit; \
+	if [ -e "$$hook" ] && ! grep -q 'make .*check' "$$hook"; then echo "hook: there is one already: $$hook" >&2; exit 1; fi; \
+	printf '#!/bin/sh\nexec make --no-print-directory check\n' >"$$hook"; chmod +x "$$hook"; \
+	echo "make check runs before each commit (git commit --no-verify leaves it out); remove it: rm $$hook"
 
 # The README's commands, each time on a machine that has nothing.
 bare: ## make demo and make test in a Debian 12 and 13 with nothing installed, as root and as a user with sudo (SUITES=trixie USERS=root)
@@ -204,8 +205,12 @@ local-run: $(BINS) $(FAKES) $(TOOLS)
 e2e: | $(call deps,e2e) ## the integration suite on a real Kubernetes, asan build, and the pages' commands (ARGS=...: only the suite, with these)
 	@test/kubernetes/build.sh helm >/dev/null
 	@test/tools/steps \
-		"real cluster" "$(MAKE) script-run VARIANT=asan RUN='test/tools/with-kubectls --built test/integration/run real $(or $(ARGS),--jobs 2)'" \
+		"real cluster" "$(MAKE) e2e-suite VARIANT=asan" \
 		$(if $(ARGS),,"pages on the real cluster" "$(MAKE) docs-real")
+
+.PHONY: e2e-suite
+e2e-suite: $(BINS) $(FAKES) $(TOOLS)
+	@BUILD_DIR=$(B) test/tools/with-kubectls --built test/integration/run real $(or $(ARGS),--jobs 2)
 
 soak: | $(call deps,e2e) ## the large counts, for hours if need be; not in CI (ARGS=...)
 	@$(MAKE) script-run VARIANT=asan RUN='test/soak/run $(ARGS)'

@@ -479,5 +479,3 @@ int kube_bind_compose(const struct kube_binding *b, struct strbuf *path, struct 
     put_binding(body, b);
     return 0;
 }
-
-/* ---- errors --------------------------------------------------------------------------------- */

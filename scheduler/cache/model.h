@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * model - what the cluster is: its types, and how to find things in it. What happens to it is
- * in cluster.h; each part (objects, policies, reservations, ...) has a file of its own, which knows
- * this one and not the others. Pure.
+ * model - what the cluster is: its types, and how to find things in it. What happens to it is in
+ * cluster.h; each part (objects, policies, reservations, ...) has a file of its own, which knows this
+ * one and never cluster.h. Pure.
  */
 #pragma once
 
@@ -118,7 +118,7 @@ struct policies_seat {
     uint64_t by;                  /* hash of the uid of the policy that gave it the unit; 0: none */
     const char *lacks;            /* its group's */
     uint8_t first; /* only so many units from the first on are tried (policies_narrow); 0: all */
-    struct policies_view view; /* when its class was found (class_key.c) */
+    struct policies_view view; /* when its class was found */
 };
 
 struct cluster_pod {
@@ -248,7 +248,8 @@ enum cluster_packing {
 #define CLUSTER_EMPTIEST_NAME "least-allocated"
 #define CLUSTER_FULLEST_NAME "most-allocated"
 
-/* Which nodes a pod may use that has real nodes first (plugins/burst.h); narrowed where a gang is to stay together. */
+/* Which nodes a pod may use that has real nodes first (virtual_use.h); a question narrows it where a
+ * gang is to stay together. */
 enum cluster_side { CLUSTER_SIDE_BOTH, CLUSTER_SIDE_REAL, CLUSTER_SIDE_VIRTUAL };
 
 /* How gangs burst: on one kind of nodes if that is possible, only so, or each member for itself. The names are those of the option and of dumps, in this order. */
@@ -317,8 +318,6 @@ struct cluster_node *cluster_find_node(const struct cluster *c, const char *name
 struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
 /* The first by name of the node's pods that cannot be read, or NULL. */
 const struct cluster_pod *cluster_find_unreadable(const struct cluster_node *cn);
-
-void cluster_touch_all(struct cluster *c);
 
 bool cluster_labels_equal(const struct labels *a, const struct labels *b);
 /* May the pod be placed now: pending, not gated, not terminating. */

@@ -116,8 +116,6 @@ enum policies_cost {
  * from the one that we noted beside it (cosched.io/deletion-cost) is the user's. */
 enum policies_cost policies_deletion_cost(const struct cluster_pod *cp, int32_t *cost);
 
-/* ---- of one policy: for its status ---- */
-
 /* ---- time ---- */
 
 /* The shell says what time it is before each cycle, and when a gang of several or one is refused asks when time alone may help it: nanoseconds on the wall, 0 for never. It is then to be woken
@@ -147,8 +145,10 @@ void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64
 uint32_t policies_take_events(struct cluster *c);
 /* What a pod adds to the cluster's digest: its unit, and by whom it was given. */
 uint64_t policies_digest(const struct cluster_pod *cp);
-/* A text that names the policy as it is and the open units, for class_key.c; notes them in the seat. */
-void policies_print_key(const struct cluster *c, struct cluster_pod *cp, struct strbuf *out);
+/* Notes in the seat what the pod sees of its policy's units now (policies_is_as_seen). */
+void policies_see(const struct cluster *c, struct cluster_pod *cp);
+/* A text that names the policy as it is and the open units, as noted: for the plugin's key. */
+void policies_print_key(const struct cluster_pod *cp, struct strbuf *out);
 
 /* ---- the pipeline's ---- */
 

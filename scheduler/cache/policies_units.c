@@ -13,7 +13,7 @@
  *
  * The time runs from the moment that the pod was made, or the policy, whichever is later: both are in the API, so it survives restarts and is the same for every scheduler.
  *
- * What comes out is one bit for each unit. It is all that a plugin wants to know beside the node, so it is part of what makes pods equal (class_key.c), and
+ * What comes out is one bit for each unit. It is all that a plugin wants to know beside the node, so it is part of what makes pods equal (the plugin policy's key), and
  * what is remembered of nodes stays right while units fill and time goes by.
  */
 #include "scheduler/cache/policies.h"
@@ -187,10 +187,14 @@ int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
     return POLICIES_NO_UNIT;
 }
 
-void policies_print_key(const struct cluster *c, struct cluster_pod *cp, struct strbuf *out)
+void policies_see(const struct cluster *c, struct cluster_pod *cp)
 {
-    struct policies_view *v = &cp->seat.view;
-    *v = policies_look(c, cp);
+    cp->seat.view = policies_look(c, cp);
+}
+
+void policies_print_key(const struct cluster_pod *cp, struct strbuf *out)
+{
+    const struct policies_view *v = &cp->seat.view;
     if (cp->seat.group == NULL)
         return;
     strbuf_addf(out, "O%llx:%llx:%llx:%x:%x:%s", (unsigned long long)cp->seat.group->of->serial,

@@ -443,6 +443,11 @@ void volumes_view_cache_free(struct volumes_cache *cache)
     free(cache);
 }
 
+void volumes_view_forget(struct cluster *c)
+{
+    c->volumes_cache->class = 0;
+}
+
 static uint64_t changes_of(const struct objects *o)
 {
     return o->changes[OBJECTS_CLAIMS] + o->changes[OBJECTS_VOLUMES] +

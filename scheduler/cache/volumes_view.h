@@ -85,6 +85,8 @@ const struct volumes_view *volumes_view_of(const struct cluster *c, const struct
 /* Whether bound volumes are reached from the node, and what waits can be had there: then each choice is set. why NULL: nobody wants to know. */
 bool volumes_view_choose(const struct volumes_view *v, const struct node *n, struct arena *a,
                          struct volumes_no *why);
+/* The numbers of classes begin anew. */
+void volumes_view_forget(struct cluster *c);
 struct volumes_cache *volumes_view_cache_new(void);
 void volumes_view_cache_free(struct volumes_cache *cache);
 /* The pod is being assumed there: its claims that waited get what is chosen for them. */

@@ -13,7 +13,7 @@
  *     backwards    the easiest first: a quorum may not need its hardest members
  *     in a domain  all in one zone, or on one host: placing_domains.c
  *
- * A gang whose pods have real nodes first (plugins/burst.h) is tried in all these ways on real nodes alone, then on virtual nodes alone, and then on both; with --gang-burst=whole not on both,
+ * A gang whose pods have real nodes first (virtual_use.h) is tried in all these ways on real nodes alone, then on virtual nodes alone, and then on both; with --gang-burst=whole not on both,
  * with =member on both at once. One whose members are already on virtual nodes alone stays there if it can. Members beyond the quorum go wherever they fit, real nodes first.
  *
  * All but one of them stop as soon as a gang cannot reach its quorum any more. Where all members ask for the same, and for nothing but room, it does not matter which goes where: the first

@@ -63,7 +63,7 @@ void placing_deinit(struct placing *p);
  * say of whom there is no place for, and what could help. */
 bool placing_run(struct placing *p, bool thorough);
 
-/* For whoever makes room (preempt_gang.h): one attempt, member by member. */
+/* For whoever makes room (room.h): one attempt, member by member. */
 void placing_reset(struct placing *p);
 /* A node as the cluster is now, or NULL; p->choice has the claim. */
 struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod);

@@ -27,10 +27,11 @@ void class_key_text(struct strbuf *out, const char *text)
     strbuf_add(out, text, n);
 }
 
-void class_key_print(struct cluster *c, const struct plugin_ask *ask, struct strbuf *out)
+void class_key_print(struct cluster *c, struct cluster_pod *cp, const struct plugin_ask *ask,
+                     struct strbuf *out)
 {
     for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
         if ((*p)->key != NULL)
             (*p)->key(ask, out);
-    domains_print_key(c, ask->pod, out);
+    domains_print_key(c, cp, out);
 }

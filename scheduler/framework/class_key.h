@@ -13,7 +13,8 @@
 #include "scheduler/framework/plugin.h"
 
 /* The pod's whole text. Its traits in the index are made on the way; ask->class is not known yet. */
-void class_key_print(struct cluster *c, const struct plugin_ask *ask, struct strbuf *out);
+void class_key_print(struct cluster *c, struct cluster_pod *cp, const struct plugin_ask *ask,
+                     struct strbuf *out);
 
 /* For plugins: */
 void class_key_number(struct strbuf *out, int64_t value);

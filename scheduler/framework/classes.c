@@ -127,7 +127,8 @@ static struct pod_class *class_new(const struct pipeline *p, struct cluster_pod 
     return k;
 }
 
-/* Of what decides beside the pod in which class it is; Versions only rise, so their sum says whether any has changed. */
+/* Of what decides beside the pod in which class it is. Versions only rise, so their sum says whether
+ * any has changed. */
 static uint64_t version_of_text(const struct plugin_ask *ask)
 {
     const struct cluster *c = ask->cluster;
@@ -140,21 +141,21 @@ static struct pod_class *find_or_make(const struct pipeline *p, struct cluster_p
     struct classes *cs = p->classes;
     struct cluster *c = p->cluster;
     struct plugin_ask ask = plugin_question(p, cp, NULL);
-    uint64_t version = version_of_text(&ask);
-    if (cp->class_serial != 0 && cp->class_version == version &&
+    if (cp->class_serial != 0 && cp->class_version == version_of_text(&ask) &&
         (cp->seat.group == NULL || policies_is_as_seen(c, cp))) {
         struct pod_class *k = cs->slots.items[cp->class_slot];
         if (k != NULL && k->serial == cp->class_serial)
             return k;
     }
     strbuf_reset(&cs->text);
-    class_key_print(c, &ask, &cs->text);
+    policies_see(c, cp);
+    class_key_print(c, cp, &ask, &cs->text);
     struct pod_class *k = map_get(&cs->by_text, strbuf_str(&cs->text));
     if (k == NULL)
         k = class_new(p, cp);
     cp->class_slot = k->slot;
     cp->class_serial = k->serial;
-    cp->class_version = version;
+    cp->class_version = version_of_text(&ask); /* printing may have made counters */
     return k;
 }
 

@@ -10,10 +10,17 @@
 
 #include "scheduler/framework/classes.h"
 #include "scheduler/cache/virtual_use.h"
+#include "scheduler/cache/volumes_view.h"
 
 void pipeline_init(struct pipeline *p, struct cluster *c)
 {
+    const char *key;
+    void *value;
     *p = (struct pipeline){.cluster = c, .classes = classes_new(), .packing = CLUSTER_AS_SET};
+    /* What was noted of classes belongs to the pipeline before, if there was one. */
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
+        ((struct cluster_pod *)value)->class_serial = 0;
+    volumes_view_forget(c);
 }
 
 void pipeline_deinit(struct pipeline *p)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pipeline - the table of plugins, and the best node for one pod. Pure.
+ * pipeline - asks the plugins of the table (plugins/all.c): the best node for one pod. Pure.
  */
 #pragma once
 

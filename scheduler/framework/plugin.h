@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plugin - three verbs: filter, score, reserve. Const tables, no run-time registration: plugins/all.c.
+ * plugin - three verbs that decide: filter, score, reserve; and what else core needs to know. Const tables, no run-time registration: plugins/all.c.
  *
  * A plugin is a pure function of the cluster as it is: the same state gives the same answer (I4), and reserve succeeds wherever filter said yes on the
  * same state (I3). `wakes` names the events that can turn this plugin's "no" into a "yes": a parked gang sleeps through all others.
@@ -39,7 +39,7 @@ enum plugin_depends { PLUGIN_NODE, PLUGIN_HELD, PLUGIN_DOMAIN };
 /* Who asks, and how. */
 struct plugin_ask {
     const struct cluster *cluster;
-    struct cluster_pod *pod;
+    const struct cluster_pod *pod;
     const struct pod_class *class; /* the pod's, up to date (pipeline_ask); NULL for key */
     enum cluster_side side;        /* which nodes a pod may use that has real nodes first */
     enum cluster_packing packing;  /* which of the nodes with room is filled first */

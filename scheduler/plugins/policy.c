@@ -5,7 +5,7 @@
  * Two plugins of one room. The first knows nodes that are in no unit at all, and orders the others: the first open unit that has a node decides about it, and earlier units score above all
  * others together, so the next one is used only where no node of the earlier fits, by the same filters.
  *
- * The second refuses nodes whose units are closed. What closes and opens units is held anywhere; it is in the pod's class (class_key.c), not in what is remembered of a node. It is one of
+ * The second refuses nodes whose units are closed. What closes and opens units is held anywhere; it is in the pod's class (the plugin policy's key), not in what is remembered of a node. It is one of
  * those that ask about what is held all the same: so that whoever makes room knows that a pod's leaving may open a unit.
  */
 #include "scheduler/plugins/all.h"
@@ -64,7 +64,7 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
 
 static void key(const struct plugin_ask *ask, struct strbuf *out)
 {
-    policies_print_key(ask->cluster, ask->pod, out);
+    policies_print_key(ask->pod, out);
 }
 
 const struct plugin plugin_policy = {
@@ -76,7 +76,7 @@ const struct plugin plugin_policy = {
     .applies = applies,
     .filter = filter,
     .score = score,
-    .weight = 1 << 18 /* above all others together: burst.c's is 100 * 1000 */};
+    .weight = 1 << 18 /* above all others together: virtual.c's is 100 * 1000 */};
 
 const struct plugin plugin_policy_open = {
     .name = "policy-open",

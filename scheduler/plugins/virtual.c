@@ -4,7 +4,7 @@
  * very node. eci: real nodes score above every virtual one, so that a virtual one wins only where no real node passes the filters. eci_only, or the label alibabacloud.com/eci at the pod or its
  * namespace: virtual nodes only.
  *
- * Which of the two kinds a gang's members may use is narrowed for a while when the gang is to stay together (cluster.side, set by placing.c); only pods with real nodes first care.
+ * Which of the two kinds a gang's members may use is part of the question where the gang is to stay together (ask->side); only pods with real nodes first care.
  *
  * Preemption: a pod that can burst does, and nobody is sent away for it: victims are looked for only where no node fits, virtual ones included, but those last. What is owned is used first, but not by
  * ending the work of others while elastic room is to be had.
@@ -110,7 +110,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     class_key_number(out, use == VIRTUAL_USE_LAST ? ask->side : CLUSTER_SIDE_BOTH);
 }
 
-const struct plugin plugin_virtual = {.name = "burst",
+const struct plugin plugin_virtual = {.name = "burst", /* what users see */
                                       .key = key,
                                       .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY,
                                       .depends = PLUGIN_NODE,

@@ -316,11 +316,13 @@ static void arrive(struct simnode *n, struct podview *v)
 static void leave(struct simnode *n, const char *uid)
 {
     size_t i = arrival_of(n, uid);
+    struct podview *waiting = NULL; /* uid may be its own */
     if (i < n->arrivals.len) {
-        podview_free(n->arrivals.items[i]);
+        waiting = n->arrivals.items[i];
         vec_remove_swap(&n->arrivals, i);
     }
     simnode_drop(n, uid);
+    podview_free(waiting);
 }
 
 static void listen_again(struct simnode *n)

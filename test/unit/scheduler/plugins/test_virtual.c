@@ -453,5 +453,5 @@ int main(void)
         T(gangs),
         T(what_gangs_say),
     };
-    return cmocka_run_group_tests_name("scheduler/plugins/burst", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("scheduler/plugins/virtual", tests, NULL, NULL);
 }
