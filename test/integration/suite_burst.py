@@ -44,8 +44,13 @@ def document_burst(suite):
         check_equal(event["type"], "Normal", "its type")
     check(not any(c.events(ns, name, "Bursting") for name in by_node["burst-1"]), "a pod on a real node says that it bursts")
     c.delete_pod(ns, by_node["burst-1"][0])
-    check_equal(nodes_of(wait_running(c, ns, "app=nginx", 4)), ["burst-1"] * 2 + ["burst-virtual"] * 2, "the pod that came for one on a real node")
-    c.delete_pod(ns, by_node["burst-virtual"][0])
+    pods = wait_running(c, ns, "app=nginx", 4)
+    if nodes_of(pods).count("burst-1") == 1:
+        # Its replacement was there before its room was free, and burst: the next one finds the room.
+        c.delete_pod(ns, next(p["metadata"]["name"] for p in pods if p["spec"]["nodeName"] == "burst-virtual"))
+        pods = wait_running(c, ns, "app=nginx", 4)
+    check_equal(nodes_of(pods), ["burst-1"] * 2 + ["burst-virtual"] * 2, "the pod that came for one on a real node")
+    c.delete_pod(ns, next(p["metadata"]["name"] for p in pods if p["spec"]["nodeName"] == "burst-virtual"))
     check_equal(nodes_of(wait_running(c, ns, "app=nginx", 4)), ["burst-1"] * 2 + ["burst-virtual"] * 2, "the pod that came for one on the virtual node")
     remove(c, ns)
     variant(c, ns, "")

@@ -49,6 +49,8 @@ def mixed_forms(suite):
     m("b", annotations={f"{KOORD}/name": "g", f"{KOORD}/min-available": "3"})
     m.refused("a", "2 of 3 pods exist")
     put_group(c, m.ns, "g", 2)
+    # The PodGroup comes by another watch than c: it is known when it has a status.
+    wait_until(lambda: c.get(f"{GROUPS}/namespaces/{m.ns}/podgroups/g")["status"]["phase"], "the PodGroup is known")
     m("c", {BARE: "g"})
     m.refused("c", r"disagree on its size: 3 \(.*min-available of pod a\) and 2 \(PodGroup .*/g\)")
     c.do("PATCH", f"{GROUPS}/namespaces/{m.ns}/podgroups/g", {"spec": {"minMember": 3}}, "application/merge-patch+json")
