@@ -9,7 +9,7 @@
 #       proto/*.proto                   -> build/gen/proto/*.pb-c.[ch], in libdevice-plugin.a
 #       test/unit/**/test_X.c           -> one cmocka program each, run by `make unit`
 #       test/scenario/**/test_X.c       -> the same
-#       test/scenario/X/args            -> a run of cosched-replay and its output, by `make scenario`
+#       test/scenario/X/args            -> a run of cosched-replay (or X/program) and its output, by `make scenario`
 #       test/{unit,scenario}/**/*.c     -> libtest.a, helpers for all test programs
 #       test/fake/DIR/*.c               -> libtest.a as well: twins of outside things
 #       test/{integration,fake}/*.c     -> one program each, run by the integration scripts
@@ -17,6 +17,7 @@
 #       test/fake/cuda/*.c              -> lib/libcuda.so.1, and test/fake/cuda_worker, a program that uses it
 #       device-plugin/isolation/preload -> lib/libcosched-gpu.so, which runs in strangers' processes
 #       test/bench/bench_X.c or X.sh    -> `make bench-X`
+#       test/bench/DIR/*.c              -> libbench.a, what benchmarks share
 #       test/fuzz/fuzz_X.c              -> `make fuzz-X`, seeds in test/fuzz/corpus/X
 #     A test program is linked with the archive of each PROGRAM whose name is in its path or whose
 #     headers it includes.
@@ -121,6 +122,7 @@ SRC_local := $(filter-out $(MAINS),$(wildcard test/local/*.c test/local/*/*.c)) 
 SRC_test  := $(shell find test/unit test/scenario test/fake/*/ -name '*.c' 2>/dev/null | grep -vE '^test/fake/(nvml/|cuda/(driver|worker))' | sort)
 UNIT_SRC  := $(foreach s,$(SRC_test),$(if $(filter test_%,$(notdir $s)),$s))
 SRC_test  := $(filter-out $(UNIT_SRC),$(SRC_test))
+SRC_bench := $(wildcard test/bench/*/*.c)
 BENCH_SRC := $(wildcard test/bench/bench_*.c)
 FUZZ_SRC  := $(wildcard test/fuzz/fuzz_*.c)
 TOOL_SRC  := $(wildcard test/integration/*.c test/fake/*.c)
@@ -131,7 +133,7 @@ PRELOAD_SRC := $(wildcard device-plugin/isolation/preload/*.c) \
 	$(addprefix device-plugin/isolation/,region.c regionfile.c limits.c budget.c)
 SINGLES   := $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC) $(FUZZ_SRC)
 PRODUCT_SRC := $(foreach n,$(LAYERS) $(PROGRAMS) local,$(SRC_$n)) $(MAINS) $(wildcard device-plugin/isolation/preload/*.c)
-C_SRC     := $(PRODUCT_SRC) $(SRC_test) $(SINGLES) $(filter-out $(SRC_test),$(NVML_SRC))
+C_SRC     := $(PRODUCT_SRC) $(SRC_bench) $(SRC_test) $(SINGLES) $(filter-out $(SRC_test),$(NVML_SRC))
 FORMATTED := $(shell find lib $(PROGRAMS) test -name '*.[ch]' 2>/dev/null | sort)
 SCRIPTS   := $(shell grep -rlIE '^\#!.*\<(ba|da)?sh\>' .ci test kubectl deploy 2>/dev/null | sort)
 
@@ -140,7 +142,8 @@ archive = $(foreach n,$1,$(if $(SRC_$n),$(B)/lib$n.a))
 bin     = $(B)/bin/$(if $(filter kubectl/%,$1),,cosched-)$(if $(filter %/main.c,$1),$(notdir $(patsubst %/,%,$(dir $1))),$(basename $(notdir $1)))
 # The programs whose archives a test source wants: by its path, or by the headers it includes.
 wants   = $(foreach p,$(PROGRAMS),$(if $(or $(findstring /$p/,$1),$(filter $1:$p/,$(INCLUDED))),$p)) \
-	$(if $(or $(findstring /local/,$1),$(filter $1:test/local/,$(INCLUDED))),local device-plugin)
+	$(if $(or $(findstring /local/,$1),$(filter $1:test/local/,$(INCLUDED))),local device-plugin) \
+	$(if $(or $(findstring /bench/,$1),$(filter $1:test/bench/,$(INCLUDED))),bench scheduler)
 INCLUDED := $(if $(SINGLES),$(shell grep -oE '^\#include "(test/)?[a-z-]+/' /dev/null $(SINGLES) | \
 	sed 's/:.*"/:/' | sort -u))
 
@@ -194,7 +197,7 @@ bare: ## make demo and make test in a Debian 12 and 13 with nothing installed, a
 		"Debian $s as $u" "test/tools/bare --suite $s --as $u $(ARGS)"))
 
 .PHONY: scenario
-scenario: $(B)/bin/cosched-replay ## cosched-replay on the clusters in test/scenario, each with the output that is expected
+scenario: $(B)/bin/cosched-replay $(B)/test/bench/bench_simulate ## cosched-replay on the clusters in test/scenario, each with the output that is expected
 	@BUILD_DIR=$(B) test/tools/run-tests --timeout 300 test/scenario/run
 
 .PHONY: local-run
@@ -287,6 +290,7 @@ lint: | $(call deps,lint) $(call deps,fuzz) ## lint-quick and lint-deep
 lint-quick: | $(call deps,lint) ## clang-format, shellcheck, layers, docs: seconds
 	@test/tools/steps --brief \
 		"clang-format" "$(MAKE) lint-format" \
+		"comments at 100 columns" "test/tools/columns $(FORMATTED)" \
 		"shellcheck" "$(MAKE) lint-shell" \
 		"layers" "test/tools/layers" \
 		"docs say what is so" "test/tools/check-docs" \
@@ -386,7 +390,7 @@ $(B)/lib$1.a: $(call obj,$(SRC_$1)) $(B)/sources
 	@rm -f $$@
 	$$(Q)$(CROSS)ar rcs $$@ $$(filter %.o,$$^)
 endef
-$(foreach n,$(LAYERS) $(PROGRAMS) local test,$(eval $(call ARCHIVE,$n)))
+$(foreach n,$(LAYERS) $(PROGRAMS) local bench test,$(eval $(call ARCHIVE,$n)))
 
 # The embedded cluster speaks the device plugin's wire format and serves TLS.
 parts = $(if $(filter test/local/%,$1),local device-plugin,$(firstword $(subst /, ,$1)))

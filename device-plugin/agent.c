@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * agent - the plugin's one place that decides. Everything it needs to know is in struct agent; whatever changes, offer()
- * computes the whole answer again from it: which resources, which ids, what is refused and why, what is published.
- * There is no other path, so there is no state that only one history leads to.
+ * agent - the plugin's one place that decides. Everything it needs to know is in struct agent;
+ * whatever changes, offer() computes the whole answer again from it: which resources, which ids,
+ * what is refused and why, what is published. There is no other path, so there is no state that
+ * only one history leads to.
  *
  *   agent_cards ─┐
  *   agent_node ──┼─► offer ─► service (lists, refusal) ─► register (sockets) ─► publish
@@ -13,7 +14,6 @@
 #include "device-plugin/agent.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,10 +23,11 @@
 #include "device-plugin/isolation/mpsd.h"
 #include "lib/base/statefile.h"
 #include "lib/base/arena.h"
-#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
@@ -36,7 +37,6 @@
 struct agent {
     struct agent_config config;
     struct registrar *registrar;
-    char *state_path;
     struct strbuf saved; /* what the state file holds */
 
     struct arena cards_arena;
@@ -90,31 +90,26 @@ static void say(struct agent *g, bool warning, const char *reason, const char *m
         g->config.event(g->config.arg, warning, reason, message);
 }
 
-/* Is this text another than the one remembered? Then it is remembered. "": all is well again. */
-static bool is_news(char last[ERROR_TEXT_SIZE], const char *text)
-{
-    bool news = !str_eq(last, text);
-    (void)str_format(last, ERROR_TEXT_SIZE, "%s", text);
-    return news && text[0] != '\0';
-}
-
 /* ---- the state file ---- */
 
 static int load_state(struct agent *g, struct error *err)
 {
-    AUTO_CLOSE int fd = open(g->state_path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : error_errno(err, errno, "state file %s", g->state_path);
-    char text[MODE_STATE_BYTES_MAX + 1];
-    ssize_t n = read(fd, text, sizeof text);
-    if (n < 0)
-        return error_errno(err, errno, "state file %s", g->state_path);
+    AUTO_STRBUF path;
     struct error why = ERROR_INIT;
-    if (mode_decode(&g->mode, text, (size_t)n, &why) < 0)
-        log_warn("state file ignored, the node's label decides", kv("file", g->state_path),
+    strbuf_init(&path);
+    strbuf_addf(&path, "%s/%s", g->config.state_dir, STATE_FILE);
+    int result = file_read(strbuf_str(&path), MODE_STATE_BYTES_MAX, &g->saved, &why);
+    if (result < 0 && why.code == ERROR_NOT_FOUND)
+        return 0;
+    if (result < 0 && why.code != ERROR_TOO_LARGE) {
+        *err = why;
+        return error_wrap(err, "state file");
+    }
+    if (result < 0 || mode_decode(&g->mode, strbuf_str(&g->saved), g->saved.len, &why) < 0) {
+        log_warn("state file ignored, the node's label decides", kv("file", strbuf_str(&path)),
                  kv("error", why.text));
-    else
-        strbuf_add(&g->saved, text, (size_t)n);
+        strbuf_reset(&g->saved);
+    }
     return 0;
 }
 
@@ -128,7 +123,7 @@ static void save_state(void *arg)
     if (str_eq(strbuf_str(&text), strbuf_str(&g->saved)))
         return;
     int result = statefile_write(g->config.state_dir, STATE_FILE, text.ptr, text.len, &err);
-    if (is_news(g->save_error, err.text))
+    if (error_is_news(g->save_error, err.text))
         log_error("the mode would not survive a restart", kv("error", err.text));
     if (result < 0) {
         loop_timer_set(g->config.loop, &g->save, AGENT_SAVE_MS, save_state, g);
@@ -238,7 +233,7 @@ static void tell_mig(struct agent *g, size_t n, struct arena *a)
                   "GPU mode %s leaves out %zu of the node's %zu cards, which are in MIG mode: %s. "
                   "Turn MIG off to share them, or use mode default",
                   gpu_mode_name(g->mode.current), n, g->cards.cards_len, list);
-    if (g->node_known && is_news(g->mig_told, text))
+    if (g->node_known && error_is_news(g->mig_told, text))
         say(g, true, "GpuMig", text);
 }
 
@@ -250,7 +245,8 @@ static void tell_ready(void *arg)
                         g->cards_known && g->mode.known && register_done(g->registrar));
 }
 
-/* The CDI spec, where containers are told by it. A directory for specs is taken as the sign that the runtime reads them. */
+/* The CDI spec, where containers are told by it. A directory for specs is taken as the sign that
+ * the runtime reads them. */
 static void write_cdi(struct agent *g)
 {
     struct error err = ERROR_INIT;
@@ -261,14 +257,15 @@ static void write_cdi(struct agent *g)
         return;
     if (g->config.list == AGENT_AUTO && access(g->config.cdi_dir, F_OK) < 0)
         return;
-    /* Asked for by name it need not be there yet: who writes the first spec makes it. What is wrong with it the write will say. */
+    /* Asked for by name it need not be there yet: who writes the first spec makes it. What is wrong
+     * with it the write will say. */
     if (g->config.list == AGENT_CDI)
         (void)mkdir(g->config.cdi_dir, 0755);
     response_cdi_spec(&g->cards, &text);
     if (str_eq(strbuf_str(&text), strbuf_str(&g->cdi_written)))
         return;
     int result = statefile_write(g->config.cdi_dir, CDI_FILE, text.ptr, text.len, &err);
-    if (is_news(g->cdi_error, err.text))
+    if (error_is_news(g->cdi_error, err.text))
         log_error("the CDI spec cannot be written", kv("error", err.text));
     strbuf_reset(&g->cdi_written);
     if (result == 0)
@@ -322,6 +319,8 @@ static void offer(struct agent *g)
     size_t mig = inventory_in_mode(&g->cards, g->mode.current, &a, &cards);
     service_set_inventory(g->config.service, &cards);
     service_set_mode(g->config.service, g->mode.current, why_not);
+    if (g->config.in_force != NULL)
+        g->config.in_force(g->config.arg, g->mode.current, g->engine);
     g->mode.served |= ours(g);
     if (!g->config.exclusive || (g->foreign_nvidia && g->mode.current == GPU_MODE_DEFAULT))
         g->mode.served &= ~(1u << MODE_NVIDIA_GPU);
@@ -387,8 +386,8 @@ static void poll_held(void *arg)
     arena_init(&fresh, 0);
     if (service_held(g->config.service, REGISTER_RETRY_MS * 5, &fresh, held, &err) < 0) {
         arena_deinit(&fresh);
-        if (is_news(g->poll_error, err.text))
-            log_warn("cannot see whether the mode can be left", kv("error", err.text));
+        if (error_is_news(g->poll_error, err.text))
+            log_warn("cannot check whether the mode can be switched", kv("error", err.text));
     } else {
         g->poll_error[0] = '\0';
         arena_deinit(&g->held_arena);
@@ -415,7 +414,7 @@ void agent_cards(struct agent *g, const struct gpu_inventory *scan)
     struct gpu_inventory picked, merged;
     arena_init(&fresh, 0);
     (void)inventory_pick(scan, &fresh, &picked, &err);
-    if (is_news(g->card_error, err.text))
+    if (error_is_news(g->card_error, err.text))
         log_error("a card cannot be offered", kv("error", err.text));
     inventory_merge(g->cards_known ? &g->cards : NULL, &picked, &fresh, &merged);
     if (g->cards_known && inventory_equal(&g->cards, &merged)) {
@@ -440,8 +439,9 @@ void agent_cards(struct agent *g, const struct gpu_inventory *scan)
 
 /* ---- another plugin for nvidia.com/gpu ---- */
 
-/* Does the Node show cards that we do not offer? Where we never served the resource they are another's at once. Where we have,
- * they may be our own from before the mode was left, until the kubelet has reported that: then only time tells. */
+/* Does the Node show cards that we do not offer? Where we never served the resource they are
+ * another's at once. Where we have, they may be our own from before the mode was left, until the
+ * kubelet has reported that: then only time tells. */
 static bool is_suspect(const struct agent *g)
 {
     return g->nvidia_shown > 0 && g->mode.known && !g->mode.switching &&
@@ -491,30 +491,15 @@ void agent_node(struct agent *g, const struct node *node)
     suspect(g);
 }
 
-const char *agent_engine(const struct agent *g)
-{
-    return g->engine != NULL ? g->engine->name : NULL;
-}
-
 enum gpu_mode agent_mode(const struct agent *g, bool *switching)
 {
     *switching = g->mode.switching;
     return g->mode.current;
 }
 
-static char *join(const char *dir, const char *name)
-{
-    struct strbuf b;
-    strbuf_init(&b);
-    strbuf_addf(&b, "%s/%s", dir, name);
-    return strbuf_take(&b);
-}
-
 int agent_new(struct agent **out, const struct agent_config *c, struct error *err)
 {
-    struct agent *g = calloc(1, sizeof *g);
-    if (g == NULL)
-        abort();
+    struct agent *g = mem_new(struct agent, 1);
     g->config = *c;
     strbuf_init(&g->saved);
     strbuf_init(&g->cdi_written);
@@ -525,7 +510,6 @@ int agent_new(struct agent **out, const struct agent_config *c, struct error *er
     }
     arena_init(&g->cards_arena, 0);
     arena_init(&g->held_arena, 0);
-    g->state_path = join(c->state_dir, STATE_FILE);
     metrics_register(&advertised);
     metrics_register(&sick_cards);
     int result = 0;
@@ -558,6 +542,5 @@ void agent_free(struct agent *g)
     arena_deinit(&g->held_arena);
     strbuf_deinit(&g->saved);
     strbuf_deinit(&g->cdi_written);
-    free(g->state_path);
     free(g);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * agent - what this node offers: cards, the label, and what containers hold in; device lists, registrations and the
- * published inventory out. On the loop.
+ * agent - what this node offers: cards, the label, and what containers hold in; device lists,
+ * registrations and the published inventory out. On the loop.
  */
 #pragma once
 
@@ -41,7 +41,9 @@ struct agent_config {
     int64_t foreign_ms;   /* 0: AGENT_FOREIGN_MS */
     /* Each may be NULL. */
     void (*publish)(void *arg, const struct publish_wanted *w);
-    /* The list of the resource, at every offer. */
+    /* The mode and its engine (NULL: none), at every offer. */
+    void (*in_force)(void *arg, enum gpu_mode mode, const struct isolation_engine *engine);
+    /* The list of the resource, at every offer, after that. */
     void (*offered)(void *arg, enum mode_resource r, const struct inventory_devices *d);
     void (*event)(void *arg, bool warning, const char *reason,
                   const char *message); /* on our node */
@@ -51,13 +53,12 @@ struct agent_config {
 
 struct agent;
 
-/* Reads the state file, takes the kubelet's directory. Nothing is registered before cards and mode are known. */
+/* Reads the state file, takes the kubelet's directory. Nothing is registered before cards and mode
+ * are known. */
 int agent_new(struct agent **out, const struct agent_config *c, struct error *err);
 void agent_free(struct agent *g);
 /* What a scan found. Cards that cannot be offered (see inventory_pick) are logged and left out. */
 void agent_cards(struct agent *g, const struct gpu_inventory *scan);
 /* Our node, at every change. Borrowed. */
 void agent_node(struct agent *g, const struct node *node);
-/* The name of the engine in force, as published; NULL: none. */
-const char *agent_engine(const struct agent *g);
 enum gpu_mode agent_mode(const struct agent *g, bool *switching);

@@ -2,14 +2,16 @@
 /*
  * cosched-device-plugin: options and wiring.
  *
- *   this machine's CPUs ──processors──publish; and its pinner, which keeps containers on the CPUs of their pods' claims
+ *   this machine's CPUs ──processors──publish; its pinner keeps containers on their granted CPUs
  *   backend ──scan (thread)──mailbox──monitor──┐
- *   own Node ──reflector──mailbox──────────────┼─► loop: agent ─► service, register ─► kubelet
- *   pods bound here ──reflector────────────────┘          │
- *                                                         └─► publish (thread) ─► API server
- *   kubelet ──gRPC (threads of each server)──► service ──► pod resources, one GET when the watch is behind
+ *   own Node ──reflector──mailbox──────────────┴─► loop: agent ─┬─► service, register ─► kubelet
+ *                                                               └─► publish (thread) ─► API server
+ *   pods bound here ──reflector──mailbox──podcache: service, monitor and pinner subscribe
+ *   kubelet ──gRPC (threads of each server)──► service ──► pod resources, one GET when the watch
+ *                                                         is behind
  *
- * The loop owns all decisions; the transport's threads read what it left in service under one lock.
+ * The loop owns all decisions; the transport's threads read what it left in the service and the pod
+ * cache under one lock.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -22,17 +24,18 @@
 
 #include "device-plugin/agent.h"
 #include "device-plugin/kubelet/checkpoint.h"
-#include "device-plugin/monitor/contexts.h"
+#include "device-plugin/monitor/context_probe.h"
 #include "device-plugin/monitor/hardware.h"
 #include "device-plugin/isolation/shares_metrics.h"
 #include "device-plugin/cpu/processors.h"
+#include "device-plugin/node/podcache.h"
 #include "device-plugin/node/publish.h"
 #include "device-plugin/kubelet/rpc.h"
 #include "device-plugin/runtime.h"
 #include "device-plugin/kubelet/service.h"
 #include "device-plugin/settings.h"
-#include "lib/base/slim.h"
-#include "device-plugin/kubelet/tend.h"
+#include "lib/base/rss_trim.h"
+#include "device-plugin/kubelet/reconciler.h"
 #include "lib/base/log.h"
 #include "lib/base/loop.h"
 #include "lib/base/metrics.h"
@@ -70,11 +73,12 @@ struct app {
     struct publish *publish;
     struct service *service;
     struct agent *agent;
-    struct tend *tend;
-    struct slim slim;
+    struct reconciler *tend;
+    struct rss_trim slim;
     struct kube_client *getter;
     pthread_mutex_t getter_lock;
-    struct mailbox *nodes, *pods;
+    struct podcache cache;
+    struct mailbox *nodes, *pods; /* letters of the watches */
     struct hardware *hardware;
     struct processors *processors;
     struct reflector *node_watch, *pod_watch;
@@ -91,7 +95,8 @@ static void on_signal(void *arg, int signo)
     loop_stop(app->loop);
 }
 
-/* A kubelet that hangs in Register or in pod resources holds the loop for as long as the call may take; asked meanwhile. */
+/* A kubelet that hangs in Register or in pod resources holds the loop for as long as the call may
+ * take; asked meanwhile. */
 static bool is_ending(void *arg)
 {
     struct app *app = arg;
@@ -133,47 +138,40 @@ static void on_starting(void *arg, const char *ns, const char *name, const struc
                          str_eq(labels_get(&pod->annotations, NAME_ANN_OLD_ASSIGNED), "false"));
 }
 
-static void on_record(void *arg, const struct pod *pod, const struct claim *claim,
+static void on_record(void *arg, const struct pod *pod, const struct grant *grant,
                       const struct gpu_inventory *inv)
 {
     struct app *app = arg;
-    AUTO_STRBUF patch;
-    strbuf_init(&patch);
-    publish_claim_patch(pod, claim, inv, &patch);
-    publish_pod(app->publish, pod, &patch);
+    publish_grant(app->publish, pod, grant, inv);
+}
+
+static void on_pod_event(void *arg, const struct pod *pod, bool warning, const char *reason,
+                         const char *message)
+{
+    struct app *app = arg;
+    struct events_object o = {
+        .api_version = "v1", .kind = "Pod", .ns = pod->ns, .name = pod->name, .uid = pod->uid};
+    events_emit(app->events, &o, warning, reason, message);
 }
 
 static void on_refused(void *arg, const struct pod *pod, const char *why)
 {
-    struct app *app = arg;
     log_warn("container refused", kv("pod", pod != NULL ? pod->key : "(unknown)"), kv("why", why));
-    if (pod == NULL)
-        return;
-    struct events_object o = {
-        .api_version = "v1", .kind = "Pod", .ns = pod->ns, .name = pod->name, .uid = pod->uid};
-    events_emit(app->events, &o, true, "GpuRefused", why);
-}
-
-static void on_pod_event(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                         const char *reason, const char *message)
-{
-    struct app *app = arg;
-    struct events_object o = {
-        .api_version = "v1", .kind = "Pod", .ns = ns, .name = name, .uid = uid};
-    events_emit(app->events, &o, warning, reason, message);
+    if (pod != NULL)
+        on_pod_event(arg, pod, true, "GpuRefused", why);
 }
 
 static void on_unheld(void *arg, const struct pod *pod, const char *why)
 {
     log_warn("container is not held to its share", kv("pod", pod->key), kv("why", why));
-    on_pod_event(arg, pod->ns, pod->name, pod->uid, true, "GpuLimitFailed", why);
+    on_pod_event(arg, pod, true, "GpuLimitFailed", why);
 }
 
 static void on_changed(void *arg)
 {
     const struct app *app = arg;
     if (app->tend != NULL)
-        tend_poke(app->tend);
+        reconciler_poke(app->tend);
 }
 
 /* ---- hooks of the agent: the loop ---- */
@@ -190,11 +188,10 @@ static void on_cpus(void *arg, const char *topology)
     publish_cpus(app->publish, topology);
 }
 
-static void on_applied(void *arg, const char *ns, const char *name, const char *uid,
-                       const struct strbuf *patch)
+static void on_applied(void *arg, const struct pod *pod, const char *cpuset)
 {
     struct app *app = arg;
-    publish_applied(app->publish, ns, name, uid, patch);
+    publish_applied(app->publish, pod, cpuset);
 }
 
 static void on_event(void *arg, bool warning, const char *reason, const char *message)
@@ -206,6 +203,14 @@ static void on_event(void *arg, bool warning, const char *reason, const char *me
                               .name = app->main.node,
                               .uid = app->node_uid};
     events_emit(app->events, &o, warning, reason, message);
+}
+
+static void on_in_force(void *arg, enum gpu_mode mode, const struct isolation_engine *engine)
+{
+    struct app *app = arg;
+    if (app->hardware != NULL)
+        monitor_mode(hardware_monitor(app->hardware), mode,
+                     engine != NULL && str_eq(engine->name, ISOLATION_LIBRARY));
 }
 
 static void on_offered(void *arg, enum mode_resource r, const struct inventory_devices *d)
@@ -231,37 +236,16 @@ static void on_cards(void *arg, const struct gpu_inventory *inv)
     agent_cards(app->agent, inv);
 }
 
-static void on_pod_used(void *arg, const char *ns, const char *name, const char *uid,
-                        const struct gpuuse *use)
+static void on_pod_used(void *arg, const struct pod *pod, const struct gpuuse *use)
 {
     struct app *app = arg;
-    publish_use(app->publish, ns, name, uid, use);
+    publish_use(app->publish, pod, use);
 }
 
-static enum gpu_mode on_mode(void *arg)
+static void on_evict(void *arg, const struct pod *pod)
 {
     struct app *app = arg;
-    bool switching;
-    return agent_mode(app->agent, &switching);
-}
-
-static bool on_confined(void *arg)
-{
-    struct app *app = arg;
-    return str_eq(agent_engine(app->agent), ISOLATION_LIBRARY);
-}
-
-static bool on_timed(void *arg)
-{
-    struct app *app = arg;
-    bool switching;
-    return agent_mode(app->agent, &switching) == GPU_MODE_CORE_MEM && on_confined(app);
-}
-
-static void on_evict(void *arg, const char *ns, const char *name, const char *uid)
-{
-    struct app *app = arg;
-    publish_evict(app->publish, ns, name, uid);
+    publish_evict(app->publish, pod);
 }
 
 static void on_no_cards(void *arg)
@@ -276,7 +260,7 @@ static void on_no_cards(void *arg)
 static void on_node(void *arg, void *msg)
 {
     struct app *app = arg;
-    struct reflector_letter *l = msg;
+    struct reflector_message *l = msg;
     if (l->event == REFLECTOR_DELETE || l->len == 0) {
         log_warn("there is no such Node; what was offered stays", kv("node", app->main.node));
         publish_seen(app->publish, NULL);
@@ -288,66 +272,14 @@ static void on_node(void *arg, void *msg)
             agent_node(app->agent, n);
         publish_seen(app->publish, n);
     }
-    reflector_letter_free(l);
+    reflector_message_free(l);
 }
 
-/* Each letter goes to the cards' side where there is one; the service takes the pods. */
-static void pods_to_cards(struct app *app, struct reflector_letter *l)
-{
-    struct monitor *m = hardware_monitor(app->hardware);
-    if (l->event == REFLECTOR_RESET) {
-        monitor_pods_reset(m, (struct pod *const *)l->objects, l->len);
-        service_reset_pods(app->service, (struct pod **)l->objects, l->len);
-        for (size_t i = 0; i < l->len; i++)
-            l->objects[i] = NULL;
-    } else if (l->event == REFLECTOR_PUT) {
-        monitor_pod_put(m, l->objects[0]);
-        service_put_pod(app->service, l->objects[0]);
-        l->objects[0] = NULL;
-    } else {
-        monitor_pod_delete(m, ((struct pod *)l->objects[0])->key);
-        service_delete_pod(app->service, ((struct pod *)l->objects[0])->key);
-    }
-}
-
-static void pods_to_cpus(struct pinner *p, const struct reflector_letter *l)
-{
-    if (p == NULL)
-        return;
-    if (l->event == REFLECTOR_RESET)
-        pinner_pods_reset(p, (struct pod *const *)l->objects, l->len);
-    else if (l->event == REFLECTOR_PUT)
-        pinner_pod_put(p, l->objects[0]);
-    else
-        pinner_pod_delete(p, ((struct pod *)l->objects[0])->key);
-}
-
-static void on_pods(void *arg, void *msg)
+static void on_pods_told(void *arg, bool all)
 {
     struct app *app = arg;
-    struct reflector_letter *l = msg;
-    bool listed = l->event == REFLECTOR_RESET;
-    pods_to_cpus(processors_pinner(app->processors), l);
-    if (app->hardware != NULL)
-        pods_to_cards(app, l);
-    reflector_letter_free(l);
-    if (listed)
+    if (all)
         probes_met(&app->probes, app->need_pods, true);
-}
-
-static int decode_any_pod(json *j, void **out, struct error *err)
-{
-    struct pod *p;
-    if (decode_pod(j, &p, err) < 0)
-        return -1;
-    decode_container_ids(j, p);
-    *out = p;
-    return 0;
-}
-
-static void free_any_pod(void *p)
-{
-    pod_free(p);
 }
 
 static int decode_any_node(json *j, void **out, struct error *err)
@@ -364,7 +296,7 @@ static void free_any_node(void *n)
     node_free(n);
 }
 
-static bool post(void *mailbox, struct reflector_letter *l)
+static bool post(void *mailbox, struct reflector_message *l)
 {
     return mailbox_post(mailbox, l);
 }
@@ -386,7 +318,7 @@ static int start_watches(struct app *app, struct error *err)
                                     .arg = app->nodes};
     struct reflector_config pods = {.kind = &kube_pods,
                                     .field_selector = strbuf_str(&by_node),
-                                    .type = {.decode = decode_any_pod, .free = free_any_pod},
+                                    .type = podcache_type,
                                     .deliver = post,
                                     .arg = app->pods};
     if (reflector_start(&app->node_watch, app->config, &app->kube, &node, err) < 0)
@@ -405,6 +337,7 @@ static int start_devices(struct app *app, struct error *err)
                                   .refused = on_refused,
                                   .unheld = on_unheld,
                                   .changed = on_changed,
+                                  .pods = &app->cache,
                                   .checkpoint = checkpoint,
                                   .arg = app};
     if (service_new(&app->service, app->main.pod_resources_path, &hooks, err) < 0)
@@ -415,6 +348,7 @@ static int start_devices(struct app *app, struct error *err)
                                  .state_dir = app->main.state_dir,
                                  .exclusive = app->main.exclusive == SETTINGS_EXCLUSIVE_ON,
                                  .publish = on_publish,
+                                 .in_force = on_in_force,
                                  .offered = on_offered,
                                  .event = on_event,
                                  .ready = on_ready,
@@ -425,15 +359,13 @@ static int start_devices(struct app *app, struct error *err)
     agent.isolation.cgroup_root = processors_cgroup_root(app->processors);
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
-    if (tend_new(&app->tend, app->loop, app->service, app->main.state_dir, err) < 0)
+    if (reconciler_new(&app->tend, app->loop, app->service, &app->cache, app->main.state_dir, err) <
+        0)
         return -1;
     struct monitor_hooks watch = {.cards = on_cards,
                                   .event = on_event,
                                   .pod_event = on_pod_event,
                                   .pod_used = on_pod_used,
-                                  .mode = on_mode,
-                                  .timed = on_timed,
-                                  .confined = on_confined,
                                   .program = "/proc/self/exe",
                                   .cuda_library = app->runtime.cuda_library,
                                   .contexts =
@@ -441,6 +373,7 @@ static int start_devices(struct app *app, struct error *err)
                                   .evict = runtime_evicts(&app->runtime) ? on_evict : NULL,
                                   .state_dir = app->main.state_dir,
                                   .shares = app->runtime.shares,
+                                  .pods = &app->cache,
                                   .arg = app};
     shares_metrics_init(app->runtime.shares);
     return hardware_start(&app->hardware, app->loop, &app->cards, app->main.kubelet_dir, &watch,
@@ -449,17 +382,18 @@ static int start_devices(struct app *app, struct error *err)
 
 static int start_processors(struct app *app, struct error *err)
 {
-    struct processors_config c = {.loop = app->loop,
-                                  .options = &app->cpu,
+    struct processors_config c = {.options = &app->cpu,
                                   .kubelet_dir = app->main.kubelet_dir,
                                   .sysfs = app->cards.sysfs,
-                                  .cpu_manager_state = app->cards.cpu_manager_state,
-                                  .state_dir = app->main.state_dir,
-                                  .proc = app->cards.proc,
                                   .publish = on_cpus,
-                                  .pod_event = on_pod_event,
-                                  .applied = on_applied,
-                                  .arg = app};
+                                  .pinner = {.loop = app->loop,
+                                             .pods = &app->cache,
+                                             .cpu_manager_state = app->cards.cpu_manager_state,
+                                             .state_dir = app->main.state_dir,
+                                             .proc = app->cards.proc,
+                                             .pod_event = on_pod_event,
+                                             .applied = on_applied,
+                                             .arg = app}};
     return processors_start(&app->processors, &c, err);
 }
 
@@ -479,12 +413,15 @@ static int start(struct app *app, struct error *err)
         app->need_registered = probes_need(&app->probes, "registered with the kubelet");
     }
     app->need_pods = probes_need(&app->probes, "pods listed");
+    podcache_subscribe(&app->cache,
+                       &(struct podcache_subscriber){.told = on_pods_told, .arg = app});
     if (probes_start(&app->probes, &app->probe, NULL, NULL, err) < 0)
         return -1;
     app->probing = true;
-    if (mailbox_new(&app->nodes, app->loop, MAILBOX, on_node, reflector_letter_free, app, err) <
+    if (mailbox_new(&app->nodes, app->loop, MAILBOX, on_node, reflector_message_free, app, err) <
             0 ||
-        mailbox_new(&app->pods, app->loop, MAILBOX, on_pods, reflector_letter_free, app, err) < 0 ||
+        mailbox_new(&app->pods, app->loop, MAILBOX, podcache_letter, reflector_message_free,
+                    &app->cache, err) < 0 ||
         events_start(&app->events, app->config, &app->kube, &app->event, PROGRAM, err) < 0 ||
         publish_start(&app->publish, app->config, &app->kube, app->main.node,
                       app->main.publish_interval_ms, err) < 0 ||
@@ -492,7 +429,7 @@ static int start(struct app *app, struct error *err)
         start_processors(app, err) < 0 || (cards && start_devices(app, err) < 0) ||
         start_watches(app, err) < 0)
         return -1;
-    slim_start(&app->slim, app->loop);
+    rss_trim_start(&app->slim, app->loop);
     log_info("started", kv("version", options_version()), kv("node", app->main.node),
              kv("plugins", app->main.plugin_path),
              kv("backend", hardware_backend_name(&app->cards)));
@@ -509,20 +446,21 @@ static void stop_watch(struct reflector *r, struct mailbox *mb)
         mailbox_free(mb);
 }
 
-/* false: a backend that hangs, or waits for an event, holds on to its mailbox, and the loop with it. */
+/* false: a backend that hangs, or waits for an event, holds on to its mailbox, and the loop with
+ * it. */
 static bool stop(struct app *app)
 {
     atomic_store(&app->ending, true);
     if (app->getter != NULL)
         kube_client_cancel(app->getter);
-    slim_stop(&app->slim);
+    rss_trim_stop(&app->slim);
     agent_free(app->agent);
-    tend_free(app->tend);
+    reconciler_free(app->tend);
     app->tend = NULL; /* the watches still bring pods */
     bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
     stop_watch(app->pod_watch, app->pods);
-    service_free(app->service);
+    service_free(app->service); /* the metrics still show pods: the cache stays */
     publish_stop(app->publish);
     if (app->events != NULL)
         events_stop(app->events, DRAIN_MS);
@@ -533,6 +471,7 @@ static bool stop(struct app *app)
         return false;
     hardware_free(app->hardware);
     processors_stop(app->processors);
+    podcache_deinit(&app->cache);
     loop_free(app->loop);
     kube_config_free(app->config);
     metrics_reset();
@@ -558,10 +497,11 @@ int main(int argc, char **argv)
                                           {probes_option_rows, &app.probe},
                                           {log_option_rows, &app.log},
                                           {0}};
-    if (argc == 4 && str_eq(argv[1], CONTEXTS_PROBE)) /* a child of ours */
-        return contexts_probe(argv[2], argv[3]);
+    podcache_init(&app.cache);
+    if (argc == 4 && str_eq(argv[1], CONTEXT_PROBE_PROBE)) /* a child of ours */
+        return context_probe_probe(argv[2], argv[3]);
     loop_block_signals(); /* before gRPC starts its threads */
-    slim_init();
+    rss_trim_init();
     enum options_result parsed = options_parse(&settings_program, tables, argc, argv, NULL, &err);
     if (parsed == OPTIONS_EXIT)
         return 0;

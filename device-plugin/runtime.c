@@ -66,8 +66,8 @@ const struct option_row runtime_option_rows[] = {
      .kind = OPTION_STRING,
      .offset = OFFSET(mps_control),
      .meta = "FILE",
-     .help =
-         "nvidia-cuda-mps-control: run and supervised by this process in mode mps. Default: somebody else runs it."},
+     .help = "nvidia-cuda-mps-control: run and supervised by this process in mode mps. Default: "
+             "something else runs it."},
     {.name = "mps-pipe-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(mps_pipe),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * runtime - the options of what containers get beside the contract's environment: isolation, and how the container runtime
- * learns of the cards.
+ * runtime - the options of what containers get beside the contract's environment: isolation, and
+ * how the container runtime learns of the cards.
  */
 #pragma once
 

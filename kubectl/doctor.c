@@ -31,7 +31,7 @@ static bool is_asked(const struct doctor *d, const char *key)
     return true;
 }
 
-/* ---- programs -------------------------------------------------------------------------------- */
+/* ---- programs ---- */
 
 json *doctor_workload(json *items, const char *name)
 {
@@ -55,7 +55,7 @@ const char *doctor_option(json *workload, const char *option)
     json *args = json_get(container_of(workload), "args");
     for (struct json_iter it = json_iter(args); json_next(&it);)
         if (str_starts(str_or_empty(json_str(it.value)), option))
-            value = json_str(it.value) + strlen(option); /* the last one holds */
+            value = json_str(it.value) + strlen(option); /* the last one wins */
     return value;
 }
 
@@ -91,9 +91,9 @@ static bool is_answered(const struct doctor *d)
 }
 
 /*
- * Programs may run outside the cluster: under systemd, or beside the embedded cluster. Their work
- * shows that they do. As soon as one of them is a workload of the cluster, a missing one is a fault
- * of the installation, whatever else may still answer.
+ * Programs may run outside the cluster: under systemd, or beside the embedded cluster. Their
+ * effects show that they run. But once one of them is a workload of the cluster, a missing one is a
+ * fault of the installation, even if something still answers.
  */
 static bool is_outside(const struct doctor *d, bool works)
 {
@@ -142,7 +142,7 @@ static const char *mode_resource(enum gpu_mode mode)
                                        : NAME_RES_NVIDIA_GPU;
 }
 
-/* The kubelet withdraws the resource when the plugin is gone; an inventory may be a leftover. */
+/* The kubelet withdraws the resource when the plugin is gone; an inventory may be stale. */
 static bool is_served(const struct doctor *d)
 {
     for (size_t i = 0; i < d->view->nodes_len; i++) {
@@ -222,8 +222,8 @@ static void check_scheduler_name(struct doctor *d)
     const char *injected = doctor_option(workload(d, "deployments", "cosched-webhook"), option);
     if (served != NULL && injected != NULL && !str_eq(served, injected))
         find(d, "give both the same --scheduler-name (chart: schedulerName)",
-             "the webhook gives pods schedulerName %s, the scheduler places those with %s: "
-             "nobody places what the webhook marks",
+             "the webhook gives pods schedulerName %s, the scheduler places those with %s: no "
+             "scheduler places the pods that the webhook marks",
              injected, served);
 }
 
@@ -247,7 +247,7 @@ static void check_lease(struct doctor *d)
              (long long)silent);
 }
 
-/* A lost role is one finding, not fifty: the facts have an account's rights one after the other. */
+/* A lost role is one finding, not fifty: the facts group rights by account. */
 static void check_rights(struct doctor *d)
 {
     enum { NAMED = 4 };
@@ -274,7 +274,7 @@ static void check_rights(struct doctor *d)
     }
 }
 
-/* ---- admission ------------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 static bool check_bundles(struct doctor *d, const char *key)
 {
@@ -302,7 +302,7 @@ static bool check_bundles(struct doctor *d, const char *key)
     return true;
 }
 
-/* It is renewed when two thirds of its life are over. */
+/* It is renewed at two thirds of its life. */
 static bool check_certificate(struct doctor *d)
 {
     static const char advice[] = "the webhook's log says why it is not renewed; to begin anew, "
@@ -338,7 +338,7 @@ static void check_webhook(struct doctor *d)
     int64_t ready = 0;
     (void)json_get_int(json_get(workload(d, "deployments", "cosched-webhook"), "status"),
                        "readyReplicas", &ready);
-    /* Without replicas, or a CA, there is no answer either: said already. */
+    /* Without replicas, or a CA, there is no answer either: already reported. */
     if (ready > 0 && trusted && json_is_object(probe) && !json_get_bool(probe, "answered", false))
         find(d,
              "can the API server reach the webhook's Service or URL, and does its certificate "
@@ -366,7 +366,7 @@ static void check_policies(struct doctor *d)
         }
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static void check_mode(struct doctor *d, const struct view_node *n)
 {
@@ -398,7 +398,8 @@ static void check_mode(struct doctor *d, const struct view_node *n)
              gpu_mode_name(n->inventory.mode), gpu_mode_name(n->inventory.switching_to));
 }
 
-/* What goes with the memory of the shared modes: percents in core_mem, and the number of cards, sick ones included; and the labels that say what the cards are. */
+/* What accompanies the memory of the shared modes: percents in core_mem, the number of cards,
+ * including sick ones, and the labels that describe the cards. */
 static void check_patched(struct doctor *d, const struct view_node *n, bool offers, int64_t well)
 {
     static const char advice[] =
@@ -420,7 +421,8 @@ static void check_patched(struct doctor *d, const struct view_node *n, bool offe
              label, n->cards_len);
 }
 
-/* What the kubelet says there is, against what the plugin found. Sick cards are not offered; while a mode is being left, only what pods hold is. */
+/* Compares what the kubelet offers with what the plugin found. Sick cards are not offered; while a
+ * mode is being left, only what pods hold is. */
 static void check_offer(struct doctor *d, const struct view_node *n)
 {
     int64_t gib = 0, well = 0;
@@ -481,36 +483,37 @@ static void check_kubelet(struct doctor *d, const struct view_node *n)
              n->node->name, policy);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------ */
+/* ---- pods ---- */
 
 static void check_pod(struct doctor *d, const struct view_node *n, const struct pod *p)
 {
-    struct claim c = {0};
+    struct grant c = {0};
     struct error err = ERROR_INIT;
     const char *given = labels_get(&p->annotations, NAME_ANN_ALLOCATION);
     const char *confirmed = labels_get(&p->annotations, NAME_ANN_GPU_CONFIRMED);
-    if (claim_decode(p, d->arena, &c, &err) < 0 ||
-        (!claim_is_empty(&c) && n->known && claim_check(&c, p, &n->inventory, &err) < 0))
+    if (grant_decode(p, d->arena, &c, &err) < 0 ||
+        (!grant_is_empty(&c) && n->known && grant_check(&c, p, &n->inventory, &err) < 0))
         find(d,
              "it counts with its whole request until the device plugin corrects it; if it does "
              "not, delete the pod",
-             "pod %s on node %s: its claim does not hold: %s", p->key, n->node->name, err.text);
-    else if (claim_is_empty(&c) && n->known && gpu_mode_is_shared(n->inventory.mode) &&
+             "pod %s on node %s: its grant is not valid: %s", p->key, n->node->name, err.text);
+    else if (grant_is_empty(&c) && n->known && gpu_mode_is_shared(n->inventory.mode) &&
              view_asks(p, NAME_RES_GPU_MEM) > 0)
         find(d,
              "was it placed by another scheduler? Let the webhook inject ours; the device "
-             "plugin writes the claim when the pod starts",
-             "pod %s on node %s: asks for %lld GiB and has no claim (schedulerName %s)", p->key,
+             "plugin writes the grant when the pod starts",
+             "pod %s on node %s: asks for %lld GiB and has no grant (schedulerName %s)", p->key,
              n->node->name, (long long)view_asks(p, NAME_RES_GPU_MEM), str_or_empty(p->scheduler));
     if (confirmed != NULL && confirmed[0] != '\0' && given != NULL && !str_eq(given, confirmed))
         find(d,
-             "somebody edited the annotation; the kubelet's books hold, and the device plugin "
-             "writes it again",
+             "somebody edited the annotation; the kubelet's allocation counts, and the device "
+             "plugin restores it",
              "pod %s on node %s: its annotation says %s, the device plugin confirmed %s", p->key,
              n->node->name, given, confirmed);
 }
 
-/* Claims on nodes that are gone: nobody can honour them, and Kubernetes deletes the pods only where its controller for lost nodes runs. */
+/* Grants on nodes that are gone cannot be honoured, and Kubernetes deletes the pods only where its
+ * controller for lost nodes runs. */
 static void check_orphans(struct doctor *d)
 {
     for (size_t i = 0; i < d->view->orphans_len; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The rights of the three programs, as the chart's roles grant them and as programs of the same version need them. test_doctor compares the table with deploy/manifests: a right
- * that is new there and not here is an error, and the other way round.
+ * The rights of the three programs, as the chart's roles grant them. test_doctor compares the table
+ * with deploy/manifests in both directions.
  */
 #include "kubectl/doctor.h"
 

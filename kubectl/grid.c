@@ -20,7 +20,8 @@ static bool is_harmless(uint32_t code)
 {
     if (code < 0x20 || (code >= 0x7f && code < 0xa0))
         return false;
-    /* Marks and overrides of the writing direction, separators of lines, invisible operators, byte order marks. */
+    /* Marks and overrides of the writing direction, separators of lines, invisible operators, byte
+     * order marks. */
     return !(code >= 0x200b && code <= 0x200f) && !(code >= 0x2028 && code <= 0x202e) &&
            !(code >= 0x2060 && code <= 0x206f) && code != 0x061c && code != 0xfeff;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grid - cells in columns, and text from outside made fit for a terminal. Pure.
+ * grid - cells in columns, and untrusted text made safe for a terminal. Pure.
  *
- * Names and messages come from annotations and conditions that many may write. What a terminal could take for a command (control characters, C1 controls, overrides of the writing
- * direction) and what is no UTF-8 is shown as '?'.
+ * Names and messages come from annotations and conditions that many clients may write. What a
+ * terminal could interpret (control characters, C1 controls, overrides of the writing direction)
+ * and invalid UTF-8 is shown as '?'.
  */
 #pragma once
 
@@ -28,12 +29,13 @@ struct grid {
 };
 
 void grid_init(struct grid *g, size_t columns, struct arena *a);
-/* The next cell; rows follow each other. Cleaned. */
+/* The next cell, row by row. Cleaned. */
 void grid_add(struct grid *g, enum grid_colour colour, const char *text);
 void grid_addf(struct grid *g, enum grid_colour colour, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Left-aligned, two blanks between columns, no blanks at the end of a line. Returns the length of the longest line. */
+/* Left-aligned, two blanks between columns, no trailing blanks. Returns the length of the longest
+ * line. */
 size_t grid_print(const struct grid *g, bool colours, struct strbuf *out);
 
-/* s without anything but printable characters, in a. NULL is "". */
+/* s with printable characters only, in a. NULL is "". */
 const char *grid_clean(const char *s, struct arena *a);

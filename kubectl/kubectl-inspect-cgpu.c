@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kubectl-inspect-cgpu - `kubectl inspect cgpu`: which cards the cluster has, and who holds what of them.
+ * kubectl-inspect-cgpu - `kubectl inspect cgpu`: the cluster's cards, and which pods hold them.
  *
- * kubectl runs whatever is called kubectl-inspect-cgpu in PATH. This program reads nodes and pods, once each, and prints; it writes nothing to the cluster. It uses POSIX only, so that it also
- * builds where the other programs do not: --watch asks again after a while instead of watching.
+ * kubectl runs any kubectl-inspect-cgpu in PATH. This program reads nodes and pods, once each, and
+ * prints; it writes nothing to the cluster. It uses POSIX only, so that it also builds where the
+ * other programs do not: --watch polls instead of watching.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static const struct option_row main_rows[] = {
      .min = 200,
      .max = 3600 * 1000,
      .meta = "TIME",
-     .help = "Between two questions of --watch."},
+     .help = "Time between two requests of --watch."},
     {.name = "namespace",
      .kind = OPTION_STRING,
      .offset = offsetof(struct main_options, ns),
@@ -81,14 +82,14 @@ static const struct option_program program = {
         "card is known for it.\n"
         "\n"
         "`why POD` prints the scheduler's sentence about a pod that waits, and for each card of each "
-        "node what keeps the pod from it. POD is a name or NAMESPACE/NAME.\n"
+        "node why the pod cannot have it. POD is a name or NAMESPACE/NAME.\n"
         "\n"
         "`topology NODE` prints how the node's cards are linked, as nvidia-smi names the links, and "
         "which pod holds which card.\n"
         "\n"
-        "`doctor` looks at the whole installation (programs, rights, webhook, policies, nodes, "
-        "claims) and prints what is wrong and what to do. It asks as the user of the kubeconfig, "
-        "and says what it may not ask. Nothing is changed: the pod by which the webhook is tried "
+        "`doctor` checks the whole installation (programs, rights, webhook, policies, nodes, "
+        "grants) and prints what is wrong and how to fix it. It has the rights of the kubeconfig's "
+        "user, and says what it may not read. It changes nothing: the pod that tests the webhook "
         "is created with dryRun=All.\n"
         "\n"
         "Nodes and pods are listed once each. Colours are used on a terminal only, and not when "
@@ -231,7 +232,7 @@ static void pause_ms(int64_t ms)
 {
     const struct timespec t = {.tv_sec = (time_t)(ms / 1000),
                                .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)nanosleep(&t, NULL); /* a signal ends it early, and the loop sees it */
+    (void)nanosleep(&t, NULL); /* a signal ends it early, and the loop sees that */
 }
 
 static int watch(const struct app *app, struct error *err)
@@ -270,7 +271,7 @@ static int run(struct app *app, struct error *err)
 
 /* ---- the command line ---- */
 
-/* Short forms, as kubectl has them, become the long ones. */
+/* Expands short forms, as in kubectl. */
 static int lengthen(int argc, char **argv, char **out, struct arena *a, struct error *err)
 {
     static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * load - all nodes and pods of a cluster: one list call for each kind.
+ * load - all nodes and pods of a cluster: one list call per kind.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct load {
     struct VEC(struct node *) nodes;
     struct VEC(struct pod *) pods;
-    size_t unreadable;          /* objects that could not be read, and are left out */
+    size_t unreadable;          /* objects that could not be decoded, and are left out */
     struct error first_problem; /* of the first of them */
 };
 

@@ -129,10 +129,10 @@ int report_table(const struct report *r, struct strbuf *out, struct error *err)
 
 static void add_share(const struct view_pod *p, int32_t card, struct grid *g)
 {
-    int64_t gib = claim_card_gib(&p->claim, card), percent = 0;
-    for (size_t i = 0; i < p->claim.shares_len; i++)
-        if (p->claim.shares[i].card == card)
-            percent = num_add_sat(percent, p->claim.shares[i].percent);
+    int64_t gib = grant_card_gib(&p->grant, card), percent = 0;
+    for (size_t i = 0; i < p->grant.shares_len; i++)
+        if (p->grant.shares[i].card == card)
+            percent = num_add_sat(percent, p->grant.shares[i].percent);
     if (percent > 0)
         grid_addf(g, GRID_PLAIN, "%lld (%lld%%)", (long long)gib, (long long)percent);
     else
@@ -147,7 +147,7 @@ static bool is_use_known(const struct view_node *n)
     return false;
 }
 
-/* Only memory is a share; who holds all of a card cannot use too much of it. */
+/* Only memory is a share; a pod that holds a whole card cannot exceed it. */
 static void add_use(const struct view_pod *p, struct grid *g)
 {
     int64_t asked_mib = 0;
@@ -250,8 +250,8 @@ static void put_pod(struct json_writer *w, const struct view_pod *p, struct aren
     put_clean(w, "name", p->pod->name, a);
     json_key(w, "shares");
     json_array_begin(w);
-    for (size_t i = 0; i < p->claim.shares_len; i++) {
-        const struct claim_share *s = &p->claim.shares[i];
+    for (size_t i = 0; i < p->grant.shares_len; i++) {
+        const struct grant_share *s = &p->grant.shares[i];
         json_object_begin(w);
         json_kv_int(w, "container", s->container);
         json_kv_int(w, "card", s->card);
@@ -260,8 +260,8 @@ static void put_pod(struct json_writer *w, const struct view_pod *p, struct aren
         json_object_end(w);
     }
     json_array_end(w);
-    put_numbers(w, "cards", p->claim.group, p->claim.group_len);
-    put_numbers(w, "visible", p->claim.visible, p->claim.visible_len);
+    put_numbers(w, "cards", p->grant.group, p->grant.group_len);
+    put_numbers(w, "visible", p->grant.visible, p->grant.visible_len);
     json_kv_int(w, "pendingGiB", p->pending_gib);
     json_kv_int(w, "pendingCards", p->pending_cards);
     if (p->use_known) {

@@ -18,13 +18,13 @@ struct report {
     struct arena *arena;
 };
 
-/* The table of the documents (contract, section 6): nodes in shared modes. -1: there is no such node. */
+/* The table of the documentation: nodes in shared modes. -1: no such node. */
 int report_table(const struct report *r, struct strbuf *out, struct error *err);
 /* Each node's pods with their share of each card. */
 int report_details(const struct report *r, struct strbuf *out, struct error *err);
 /* All nodes that have cards, in any mode, with their pods. */
 int report_json(const struct report *r, struct strbuf *out, struct error *err);
-/* The node's link matrix, and who holds which card. */
+/* The node's link matrix, and the pods on each card. */
 int report_topology(const struct report *r, struct strbuf *out, struct error *err);
-/* Why each card of each node takes the pod, or does not. */
+/* Why each card of each node fits the pod, or does not. */
 void report_why(const struct report *r, const struct pod *p, struct strbuf *out);

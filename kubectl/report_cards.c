@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * report_cards - card by card: the links of one node and who holds them, and what keeps a pod from each card.
+ * report_cards - card by card: the links of one node and the pods on them, and what keeps a pod
+ * from each card.
  *
- * The scheduler's own sentence about a pod (its condition PodScheduled) comes first: it knows taints, volumes and other nodes. What follows is about cards only, told from the same claims.
+ * The scheduler's own message about a pod (its condition PodScheduled) comes first: it knows
+ * taints, volumes and other nodes. The rest is about cards only, computed from the same grants.
  */
 #include "kubectl/grid.h"
 #include "kubectl/report.h"
 #include "lib/base/num.h"
+#include "lib/model/gpu_request.h"
 #include "lib/model/names.h"
 
 static bool is_sick(const struct view_card *c)
@@ -16,8 +19,8 @@ static bool is_sick(const struct view_card *c)
 
 static bool holds(const struct view_pod *p, int32_t card)
 {
-    for (size_t i = 0; i < p->claim.group_len; i++)
-        if (p->claim.group[i] == card)
+    for (size_t i = 0; i < p->grant.group_len; i++)
+        if (p->grant.group[i] == card)
             return true;
     return false;
 }
@@ -28,7 +31,7 @@ static const char *holders_of(const struct view_node *n, int32_t card, struct ar
     AUTO_STRBUF b = {0};
     for (size_t i = 0; i < n->pods_len; i++) {
         const struct view_pod *p = &n->pods[i];
-        int64_t gib = claim_card_gib(&p->claim, card);
+        int64_t gib = grant_card_gib(&p->grant, card);
         if (gib == 0 && !holds(p, card))
             continue;
         strbuf_addf(&b, "%s%s", b.len > 0 ? ", " : "", p->pod->key);
@@ -121,36 +124,22 @@ static int64_t whole_cards(const struct want *w)
     return num_add_sat(w->cards, w->exclusive);
 }
 
-static bool has_init(const struct pod *p)
+static void want_of(const struct pod *p, struct arena *a, struct want *w)
 {
-    for (size_t i = 0; i < p->init_containers_len; i++)
-        if (!p->init_containers[i].sidecar &&
-            resources_get(&p->init_containers[i].limits, NAME_RES_GPU_MEM, NULL) > 0)
-            return true;
-    return false;
-}
-
-static void want_of(const struct pod *p, struct want *w)
-{
-    const char *count = labels_get(&p->labels, NAME_RES_GPU_COUNT);
-    int64_t over = 1;
-    *w = (struct want){.cards = view_asks(p, NAME_RES_GPU),
-                       .exclusive = view_asks(p, NAME_RES_NVIDIA_GPU)};
-    if (count != NULL && num_parse_range(count, 1, GPU_CARDS_MAX, &over, NULL) < 0)
-        over = 1;
-    for (size_t i = 0; i < p->containers_len; i++) {
-        const struct resources *limits = &p->containers[i].limits;
-        int64_t gib = resources_get(limits, NAME_RES_GPU_MEM, NULL);
-        if (gib == 0)
-            continue;
-        w->shares += over;
-        w->gib = num_max(w->gib, gib / over);
-        w->percent = num_max(w->percent, resources_get(limits, NAME_RES_GPU_CORE, NULL));
-    }
-    if (has_init(p)) { /* all of the pod is on one card */
+    struct gpu_request r;
+    gpu_request_read(p, a, &r, NULL);
+    *w = (struct want){.cards = r.total[GPU_REQUEST_CARDS],
+                       .exclusive = r.total[GPU_REQUEST_NVIDIA]};
+    if (r.one_card) {
         w->shares = 1;
-        w->gib = view_asks(p, NAME_RES_GPU_MEM);
-        w->percent = view_asks(p, NAME_RES_GPU_CORE);
+        w->gib = r.total[GPU_REQUEST_MEM];
+        w->percent = r.total[GPU_REQUEST_CORE];
+        return;
+    }
+    for (size_t i = 0; i < r.shares_len; i++) {
+        w->shares += r.spread_over;
+        w->gib = num_max(w->gib, r.shares[i].gib / r.spread_over);
+        w->percent = num_max(w->percent, r.shares[i].percent);
     }
 }
 
@@ -168,7 +157,7 @@ static void print_want(const struct want *w, struct strbuf *out)
     strbuf_addf(out, " on one card%s\n", w->shares > 1 ? ", the largest of its shares" : "");
 }
 
-/* Whether nothing on the node can serve the pod, whatever its cards hold. */
+/* Why nothing on the node can serve the pod, whatever its cards hold. */
 static const char *refusal_of(const struct view_node *n, const struct want *w, struct arena *a)
 {
     enum gpu_mode mode = n->inventory.mode;
@@ -189,7 +178,7 @@ static bool is_free(const struct view_card *c)
     return !is_sick(c) && c->holders == 0 && c->used_gib == 0 && c->used_percent == 0;
 }
 
-/* One card's answer; true: it could take a share, or is free. */
+/* The verdict on one card; true: it could take a share, or is free. */
 static bool judge(const struct view_node *n, const struct view_card *c, const struct want *w,
                   struct arena *a, const char **why)
 {
@@ -254,13 +243,13 @@ static void tell_placed(const struct report *r, const struct pod *p, struct strb
         const struct view_pod *vp = &n->pods[i];
         if (vp->pod != p)
             continue;
-        for (size_t k = 0; k < vp->claim.shares_len; k++)
+        for (size_t k = 0; k < vp->grant.shares_len; k++)
             strbuf_addf(out, "%s %lld GiB of GPU%d", k > 0 ? "," : ":",
-                        (long long)vp->claim.shares[k].gib, (int)vp->claim.shares[k].card);
-        for (size_t k = 0; k < vp->claim.group_len; k++)
-            strbuf_addf(out, "%s GPU%d", k > 0 ? "," : ":", (int)vp->claim.group[k]);
-        if (claim_is_empty(&vp->claim))
-            strbuf_adds(out, ", and no claim says which card it has");
+                        (long long)vp->grant.shares[k].gib, (int)vp->grant.shares[k].card);
+        for (size_t k = 0; k < vp->grant.group_len; k++)
+            strbuf_addf(out, "%s GPU%d", k > 0 ? "," : ":", (int)vp->grant.group[k]);
+        if (grant_is_empty(&vp->grant))
+            strbuf_adds(out, ", and no grant says which card it has");
     }
     strbuf_addc(out, '\n');
 }
@@ -269,7 +258,7 @@ void report_why(const struct report *r, const struct pod *p, struct strbuf *out)
 {
     struct want w;
     struct grid g;
-    want_of(p, &w);
+    want_of(p, r->arena, &w);
     if (p->node != NULL) {
         tell_placed(r, p, out);
         return;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serialNumber, signature, issuer, validity SEQUENCE { notBefore, notAfter }, ... (RFC 5280, 4.1). Each
- * element is a tag, a length and so many bytes; a Time is UTCTime (two digits of the year, 1950 to 2049) or GeneralizedTime (four), both ending with Z.
+ * Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serialNumber,
+ * signature, issuer, validity SEQUENCE { notBefore, notAfter }, ... (RFC 5280, 4.1). Each element
+ * is a tag, a length and that many bytes; a Time is UTCTime (two digits of the year, 1950 to 2049)
+ * or GeneralizedTime (four), both ending with Z.
  */
 #include "kubectl/validity.h"
 
@@ -25,7 +27,7 @@ static bool next(struct der *d, int *tag, struct der *in)
         return false;
     *tag = d->at[0];
     length = d->at[1];
-    if (length >= 0x80) { /* so many bytes of length follow; indefinite lengths are not DER */
+    if (length >= 0x80) { /* that many length bytes follow; indefinite lengths are not DER */
         more = length & 0x7f;
         if (more == 0 || more > 4 || d->left < head + more)
             return false;

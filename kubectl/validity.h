@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * validity - from when until when a certificate is valid. Pure.
+ * validity - a certificate's period of validity. Pure.
  *
- * The one thing that doctor wants to know of a certificate, read from its DER by walking to it: no library for certificates is linked with this program.
+ * doctor needs nothing else of a certificate, so this walks the DER to it and no certificate
+ * library is linked.
  */
 #pragma once
 
@@ -16,5 +17,6 @@ struct validity {
     char not_after[VALIDITY_TIME_SIZE];
 };
 
-/* Of the first certificate in the n characters of PEM. false: there is none that can be read. Nothing is verified. */
+/* Of the first certificate in the n characters of PEM. false: none is readable. Verifies
+ * nothing. */
 bool validity_read(const char *pem, size_t n, struct validity *out);

@@ -62,12 +62,12 @@ static void list_cards(struct view_node *n, struct arena *a)
         qsort(n->cards, n->cards_len, sizeof n->cards[0], by_index);
 }
 
-/* An older plugin says only how much there is and on how many cards. */
+/* An older plugin publishes only the total and the number of cards. */
 static bool guess_cards(struct view_node *n, struct arena *a)
 {
     int64_t gib = resources_get(&n->node->allocatable, NAME_RES_GPU_MEM, NULL);
     int64_t count = resources_get(&n->node->allocatable, NAME_RES_GPU_COUNT, NULL);
-    if (gib <= 0 || count < 1 || count > GPU_CARDS_MAX || gib > CLAIM_GIB_MAX * GPU_CARDS_MAX)
+    if (gib <= 0 || count < 1 || count > GPU_CARDS_MAX || gib > GRANT_GIB_MAX * GPU_CARDS_MAX)
         return false;
     n->inventory = (struct gpu_inventory){.mode = GPU_MODE_SHARE,
                                           .cards = arena_new(a, struct gpu_card, (size_t)count),
@@ -116,7 +116,7 @@ static bool asks_for_cards(const struct pod *p)
            view_asks(p, NAME_RES_GPU) > 0 || view_asks(p, NAME_RES_NVIDIA_GPU) > 0;
 }
 
-static void account(struct view_node *n, const struct claim *c)
+static void account(struct view_node *n, const struct grant *c)
 {
     struct view_card *card;
     for (size_t i = 0; i < c->shares_len; i++)
@@ -135,11 +135,11 @@ static void add_pod(struct view_node *n, const struct pod *p, struct arena *a)
     struct error err = ERROR_INIT;
     *vp = (struct view_pod){.pod = p};
     vp->use_known = gpuuse_read(p, &vp->use, &err) == 1;
-    if (claim_decode(p, a, &vp->claim, &err) < 0 ||
-        (!claim_is_empty(&vp->claim) && claim_check(&vp->claim, p, &n->inventory, &err) < 0))
-        vp->claim = (struct claim){0};
-    account(n, &vp->claim);
-    if (!claim_is_empty(&vp->claim))
+    if (grant_decode(p, a, &vp->grant, &err) < 0 ||
+        (!grant_is_empty(&vp->grant) && grant_check(&vp->grant, p, &n->inventory, &err) < 0))
+        vp->grant = (struct grant){0};
+    account(n, &vp->grant);
+    if (!grant_is_empty(&vp->grant))
         return;
     vp->pending_gib = view_asks(p, NAME_RES_GPU_MEM);
     vp->pending_cards = num_add_sat(view_asks(p, NAME_RES_GPU), view_asks(p, NAME_RES_NVIDIA_GPU));

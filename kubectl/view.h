@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * view - the cards of a cluster and who holds what of them, from its nodes and pods. Pure.
+ * view - the cards of a cluster and the pods on them, from its nodes and pods. Pure.
  *
- * What is counted is what the scheduler counts: the claims of pods that are bound and not finished, if they add up to the request and name cards that exist. What such a pod
- * asks for without a claim like that is pending on its node: it holds cards, and nobody can say which.
+ * It counts like the scheduler: the grants of bound, unfinished pods that add up to the request and
+ * name existing cards. What such a pod requests without a valid grant is pending on its node: it
+ * holds cards, but it is unknown which.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
-#include "lib/model/claim.h"
+#include "lib/model/grant.h"
 #include "lib/model/gpu.h"
 #include "lib/model/gpuuse.h"
 #include "lib/model/node.h"
@@ -27,17 +28,17 @@ struct view_card {
 
 struct view_pod {
     const struct pod *pod;
-    struct claim claim; /* empty: none that counts */
+    struct grant grant; /* empty: no valid one */
     int64_t pending_gib, pending_cards;
     bool use_known;
-    struct gpuuse use; /* what its processes were last seen to use */
+    struct gpuuse use; /* last reported use of its processes */
 };
 
 struct view_node {
     const struct node *node;
-    bool known;          /* the inventory could be read */
+    bool known;          /* the inventory is readable */
     const char *problem; /* why not; NULL: the node has none and offers no cards */
-    bool guessed;        /* cards from the node's status: as many as it says, of equal size */
+    bool guessed;        /* cards from the node's status: that many, of equal size */
     struct gpu_inventory inventory;
     struct view_card *cards; /* by index */
     size_t cards_len;
@@ -49,7 +50,7 @@ struct view_node {
 struct view {
     struct view_node *nodes; /* by name */
     size_t nodes_len;
-    struct pod **orphans; /* ask for cards and are bound to a node that is not among them */
+    struct pod **orphans; /* request cards and are bound to a node that is not in the view */
     size_t orphans_len;
 };
 
@@ -57,9 +58,9 @@ struct view {
 void view_build(struct view *v, struct node *const *nodes, size_t nodes_len,
                 struct pod *const *pods, size_t pods_len, struct arena *a);
 const struct view_node *view_find(const struct view *v, const char *name);
-/* Has a mode in which cards are shared: what the table is about. */
+/* Whether its mode shares cards: the subject of the table. */
 bool view_is_shared(const struct view_node *n);
-int64_t view_used_gib(const struct view_node *n); /* with what is pending */
+int64_t view_used_gib(const struct view_node *n); /* includes pending */
 int64_t view_total_gib(const struct view_node *n);
-/* What the pod asks for altogether. */
+/* What the pod requests in total. */
 int64_t view_asks(const struct pod *p, const char *resource);

@@ -13,7 +13,8 @@
 
 enum { ASKS = 4, POD_BYTES = 1024, NODE_BYTES = 2048 };
 
-/* One request on its way to the loop. The reader may give up first: then the loop frees it. All but http under http->lock. */
+/* One request on its way to the loop. The reader may give up first: then the loop frees it. All but
+ * http under http->lock. */
 struct ask {
     struct http *http;
     struct strbuf text;

@@ -2,9 +2,11 @@
 /*
  * http - /debug/cluster: the scheduler's model as a dump (dump.h), on the server of the probes.
  *
- * The model belongs to the loop's thread, so the dump is printed there, in one go: printed in slices it would show a cluster that never was, and replaying that proves nothing. The
- * loop stands still meanwhile (README has the figure). Therefore dumps take at most a tenth of the loop's time, and texts on their way to slow readers at most
- * HTTP_TEXT_MAX bytes: beyond either the answer is 503, with the time to wait.
+ * The model belongs to the loop's thread, so the dump is printed there, in one go: printed in
+ * slices it would show a cluster that never was, and replaying that proves nothing. The loop stands
+ * still meanwhile (README has the figure). Therefore dumps take at most a tenth of the loop's time,
+ * and texts on their way to slow readers at most HTTP_TEXT_MAX bytes: beyond either the answer is
+ * 503, with the time to wait.
  */
 #pragma once
 
@@ -43,7 +45,8 @@ int http_init(struct http *h, struct loop *loop, const struct cluster *c, struct
 void http_serve(struct http *h, bool complete);
 /* For probes_start; arg is the struct http. On one of the server's threads. */
 void http_answer(void *arg, const struct httpd_request *request, struct httpd_response *response);
-/* Requests that wait for the loop are answered with 503: before the server is stopped. NULL-safe before http_init. */
+/* Requests that wait for the loop are answered with 503: before the server is stopped. NULL-safe
+ * before http_init. */
 void http_close(struct http *h);
 /* After the server was stopped. */
 void http_deinit(struct http *h);

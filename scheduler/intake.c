@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * intake - one row of the table below is one kind of object: where it is watched, how it is decoded, where it goes. Nodes, pods and PodGroups have functions of
- * their own; everything else lies in the cluster's objects and shares three.
+ * intake - one row of the table below is one kind of object: where it is watched, how it is
+ * decoded, where it goes. Nodes, pods and PodGroups have functions of their own; everything else
+ * lies in the cluster's objects and shares three.
  *
- * Nothing is decided before every collection was listed once; until then the pages of a list are taken as they come, while the next is on its way. Which of them may be missing is the table's last word: a kind that a cluster need not have
- * (a CRD, an API that is off) is empty then, and the log says once what follows from it. The others must be there: a scheduler that may not read
- * claims or namespaces would ignore what users wrote, so it waits, and the reflector's log says for what.
+ * Nothing is decided before every collection was listed once; until then the pages of a list are
+ * taken as they come, while the next is on its way. Which of them may be missing is the table's
+ * last word: a kind that a cluster need not have (a CRD, an API that is off) is empty then, and the
+ * log says once what follows from it. The others must be there: a scheduler that may not read
+ * claims or namespaces would ignore what users wrote, so it waits, and the reflector's log says for
+ * what.
  */
 #include "scheduler/intake.h"
 
@@ -26,11 +30,11 @@ enum { INTAKE_MAILBOX = 4096 };
 static struct metric unreadable = {
     .kind = METRIC_COUNTER,
     .name = "cosched_scheduler_unreadable_pods_total",
-    .help = "Versions of pods that could not be read; while a pod is so, its node may be closed."};
+    .help = "Versions of pods that could not be read; meanwhile the pod's node may be closed."};
 
 static struct metric rejected = {.kind = METRIC_COUNTER,
                                  .name = "cosched_scheduler_kubelet_rejections_total",
-                                 .help = "Pods of ours that a kubelet sent back, by its reason.",
+                                 .help = "Pods of ours that a kubelet rejected, by its reason.",
                                  .label = "reason"};
 
 static void gang_changed(void *arg, struct gang *g)
@@ -100,8 +104,8 @@ static uint32_t put_pod(const struct change *ch, void *object)
     strbuf_adds(&key, waits ? p->key : "");
     uint32_t events = cluster_put_pod(ch->in->cluster, p, ch->hooks);
     struct cluster_pod *cp = waits ? cluster_find_pod(ch->in->cluster, strbuf_str(&key)) : NULL;
-    if (cp != NULL && cp->seen_us == 0)
-        cp->seen_us = clock_mono_us();
+    if (cp != NULL)
+        pod_trace_see(ch->in->trace, cp, clock_mono_us());
     return events;
 }
 
@@ -135,11 +139,11 @@ static uint32_t put_rejected(const struct change *ch, void *object)
     int64_t age_ms = (clock_wall_ns() - at_ns) / 1000000;
     uint32_t events = 0;
     if (rejections_is_one(p) && age_ms < REJECTIONS_MS) {
-        log_warn("kubelet sent a pod back", kv("pod", p->key), kv("node", p->node),
+        log_warn("kubelet rejected a pod", kv("pod", p->key), kv("node", p->node),
                  kv("reason", p->status_reason));
         metrics_inc(&rejected, p->status_reason);
         rejections_note(ch->in->cluster, p, age_ms, loop_now_ms(ch->in->loop));
-        events = slots_void(ch->in->cluster, p->uid);
+        events = replacement_hold_void(ch->in->cluster, p->uid);
         loop_timer_set(ch->in->loop, &ch->in->rejections, 0, expire_rejections, ch->in);
     }
     failures_note(&ch->in->cluster->failures, p);
@@ -281,13 +285,14 @@ static const struct row {
     const struct kube_kind *kind;
     const struct verbs *verbs;
     struct reflector_type type;
-    enum objects_kind store; /* objects only */
-    const char *fields;      /* field selector */
-    bool ours;               /* only pods with our schedulerName */
-    const char *without;     /* may be missing, and this is what follows; NULL: must be there */
+    enum api_objects_kind store; /* objects only */
+    const char *fields;          /* field selector */
+    bool ours;                   /* only pods with our schedulerName */
+    const char *without;         /* may be missing, and this is what follows; NULL: must be there */
 } rows[INTAKE_KINDS] = {
     [INTAKE_NODES] = {.kind = &kube_nodes, .verbs = &nodes, .type = {any_node, free_node, NULL}},
-    /* Failed pods hold nothing and count for nothing; the server says DELETED when a pod becomes one. Succeeded ones still count as members of their gang. */
+    /* Failed pods hold nothing and count for nothing; the server says DELETED when a pod becomes
+     * one. Succeeded ones still count as members of their gang. */
     [INTAKE_PODS] = {.kind = &kube_pods,
                      .verbs = &pods,
                      .type = {any_pod, free_pod, remains_of_pod},
@@ -310,31 +315,32 @@ static const struct row {
                                   .type = {any_pod_group, free_group, NULL},
                                   .without =
                                       "a pod with spec.schedulingGroup waits for a PodGroup"},
-    [INTAKE_NAMESPACES] = {.kind = &kube_namespaces, OBJECT(OBJECTS_NAMESPACES, namespace)},
-    [INTAKE_CLAIMS] = {.kind = &kube_claims, OBJECT(OBJECTS_CLAIMS, pvc)},
-    [INTAKE_VOLUMES] = {.kind = &kube_volumes, OBJECT(OBJECTS_VOLUMES, pv)},
+    [INTAKE_NAMESPACES] = {.kind = &kube_namespaces, OBJECT(API_OBJECTS_NAMESPACES, namespace)},
+    [INTAKE_CLAIMS] = {.kind = &kube_claims, OBJECT(API_OBJECTS_CLAIMS, pvc)},
+    [INTAKE_VOLUMES] = {.kind = &kube_volumes, OBJECT(API_OBJECTS_VOLUMES, pv)},
     [INTAKE_STORAGE_CLASSES] = {.kind = &kube_storage_classes,
-                                OBJECT(OBJECTS_STORAGE_CLASSES, storage_class)},
-    [INTAKE_CSI_NODES] = {.kind = &kube_csi_nodes, OBJECT(OBJECTS_CSI_NODES, csi_node)},
-    [INTAKE_BUDGETS] = {.kind = &kube_budgets, OBJECT(OBJECTS_BUDGETS, pdb)},
+                                OBJECT(API_OBJECTS_STORAGE_CLASSES, storage_class)},
+    [INTAKE_CSI_NODES] = {.kind = &kube_csi_nodes, OBJECT(API_OBJECTS_CSI_NODES, csi_node)},
+    [INTAKE_BUDGETS] = {.kind = &kube_budgets, OBJECT(API_OBJECTS_BUDGETS, pdb)},
     [INTAKE_CSI_DRIVERS] = {.kind = &kube_csi_drivers,
-                            OBJECT(OBJECTS_CSI_DRIVERS, csi_driver),
-                            .without = "room that storage drivers report is not looked at"},
+                            OBJECT(API_OBJECTS_CSI_DRIVERS, csi_driver),
+                            .without = "the capacity that storage drivers report is not checked"},
     [INTAKE_CSI_CAPACITIES] = {.kind = &kube_csi_capacities,
-                               OBJECT(OBJECTS_CSI_CAPACITIES, csi_capacity),
-                               .without = "room that storage drivers report is not looked at"},
+                               OBJECT(API_OBJECTS_CSI_CAPACITIES, csi_capacity),
+                               .without =
+                                   "the capacity that storage drivers report is not checked"},
     [INTAKE_VOLUME_ATTACHMENTS] = {.kind = &kube_volume_attachments,
-                                   OBJECT(OBJECTS_VOLUME_ATTACHMENTS, volume_attachment),
+                                   OBJECT(API_OBJECTS_VOLUME_ATTACHMENTS, volume_attachment),
                                    .without =
                                        "volumes that are still attached after their pod went do "
                                        "not count against a node's limit"},
     [INTAKE_DEVICE_CLASSES] = {.kind = &kube_device_classes,
-                               OBJECT(OBJECTS_DEVICE_CLASSES, device_class),
+                               OBJECT(API_OBJECTS_DEVICE_CLASSES, device_class),
                                .without = "an extended resource that only a DeviceClass offers is "
                                           "refused as one that no node has"},
     [INTAKE_POLICIES] = {.kind = &kube_resource_policies,
                          .verbs = &policies,
-                         .store = OBJECTS_POLICIES,
+                         .store = API_OBJECTS_POLICIES,
                          .type = {any_resource_policy, free_object, NULL},
                          .without = "there are no ResourcePolicies"},
 };
@@ -346,12 +352,12 @@ static const struct map *all_objects(const struct change *ch)
 
 static uint32_t put_object(const struct change *ch, void *object)
 {
-    return objects_put(ch->in->cluster->objects, rows[ch->kind].store, object);
+    return api_objects_put(ch->in->cluster->objects, rows[ch->kind].store, object);
 }
 
 static uint32_t drop_object(const struct change *ch, struct name name)
 {
-    return objects_remove(ch->in->cluster->objects, rows[ch->kind].store, name.key, name.uid);
+    return api_objects_remove(ch->in->cluster->objects, rows[ch->kind].store, name.key, name.uid);
 }
 
 /* ---- letters -------------------------------------------------------------------------------- */
@@ -376,55 +382,55 @@ static uint32_t drop_missing(const struct change *ch, const struct map *listed)
     return events;
 }
 
-static uint32_t put_all(const struct change *ch, struct reflector_letter *letter)
+static uint32_t put_all(const struct change *ch, struct reflector_message *message)
 {
     uint32_t events = 0;
-    for (size_t i = 0; i < letter->len; i++) {
-        events |= rows[ch->kind].verbs->put(ch, letter->objects[i]);
-        letter->objects[i] = NULL;
+    for (size_t i = 0; i < message->len; i++) {
+        events |= rows[ch->kind].verbs->put(ch, message->objects[i]);
+        message->objects[i] = NULL;
     }
     return events;
 }
 
-static uint32_t reset(const struct change *ch, struct reflector_letter *letter)
+static uint32_t reset(const struct change *ch, struct reflector_message *message)
 {
     const struct verbs *v = rows[ch->kind].verbs;
     struct map listed;
     map_init(&listed);
-    for (size_t i = 0; i < letter->len; i++)
-        map_put(&listed, v->name(letter->objects[i]).key, letter->objects[i]);
+    for (size_t i = 0; i < message->len; i++)
+        map_put(&listed, v->name(message->objects[i]).key, message->objects[i]);
     uint32_t events = drop_missing(ch, &listed);
     map_deinit(&listed);
-    return events | put_all(ch, letter);
+    return events | put_all(ch, message);
 }
 
-void intake_letter(struct intake *in, struct reflector_letter *letter)
+void intake_letter(struct intake *in, struct reflector_message *message)
 {
-    const struct intake_source *source = letter->arg;
+    const struct intake_source *source = message->arg;
     const struct cluster_hooks hooks = {
         .gang_changed = gang_changed, .gang_vanishing = gang_vanishing, .arg = in};
     const struct change ch = {.in = in, .kind = source->kind, .hooks = &hooks};
     const struct verbs *v = rows[source->kind].verbs;
     uint32_t events = 0;
-    switch (letter->event) {
+    switch (message->event) {
     case REFLECTOR_RESET:
-        events = reset(&ch, letter);
+        events = reset(&ch, message);
         break;
     case REFLECTOR_PART: /* nothing is decided before the LISTED */
     case REFLECTOR_LISTED:
-        events = put_all(&ch, letter);
+        events = put_all(&ch, message);
         break;
     case REFLECTOR_PUT:
-        events = v->put(&ch, letter->objects[0]);
-        letter->objects[0] = NULL;
+        events = v->put(&ch, message->objects[0]);
+        message->objects[0] = NULL;
         break;
     case REFLECTOR_DELETE:
-        events = v->drop(&ch, v->name(letter->objects[0]));
+        events = v->drop(&ch, v->name(message->objects[0]));
         break;
     }
-    if (letter->event == REFLECTOR_RESET || letter->event == REFLECTOR_LISTED)
+    if (message->event == REFLECTOR_RESET || message->event == REFLECTOR_LISTED)
         in->listed[source->kind] = true;
-    reflector_letter_free(letter);
+    reflector_message_free(message);
     queue_wake(in->queue, events, loop_now_ms(in->loop));
     in->changed(in->arg);
 }
@@ -437,16 +443,18 @@ static void deliver(void *arg, void *msg)
 }
 
 int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,
-                void (*changed)(void *arg), void *arg, struct error *err)
+                struct pod_trace *trace, void (*changed)(void *arg), void *arg, struct error *err)
 {
-    *in = (struct intake){.cluster = c, .queue = q, .loop = loop, .changed = changed, .arg = arg};
-    return mailbox_new(&in->mailbox, loop, INTAKE_MAILBOX, deliver, reflector_letter_free, in, err);
+    *in = (struct intake){
+        .cluster = c, .queue = q, .trace = trace, .loop = loop, .changed = changed, .arg = arg};
+    return mailbox_new(&in->mailbox, loop, INTAKE_MAILBOX, deliver, reflector_message_free, in,
+                       err);
 }
 
-static bool post(void *arg, struct reflector_letter *letter)
+static bool post(void *arg, struct reflector_message *message)
 {
     const struct intake_source *source = arg;
-    return mailbox_post(source->intake->mailbox, letter);
+    return mailbox_post(source->intake->mailbox, message);
 }
 
 int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,

@@ -9,6 +9,7 @@
 
 #include "lib/base/loop.h"
 #include "lib/kube/reflector.h"
+#include "scheduler/binding/pod_trace.h"
 #include "scheduler/cache/cluster.h"
 #include "scheduler/queue/queue.h"
 
@@ -42,6 +43,7 @@ struct intake_source { /* arg of each reflector */
 struct intake {
     struct cluster *cluster;
     struct queue *queue;
+    struct pod_trace *trace;
     struct loop *loop;
     struct mailbox *mailbox;
     struct reflector *reflectors[INTAKE_KINDS];
@@ -54,7 +56,7 @@ struct intake {
 };
 
 int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,
-                void (*changed)(void *arg), void *arg, struct error *err);
+                struct pod_trace *trace, void (*changed)(void *arg), void *arg, struct error *err);
 /* Starts watching. */
 int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,
                  struct error *err);
@@ -62,4 +64,4 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
 bool intake_is_synced(const struct intake *in);
 void intake_deinit(struct intake *in);
 /* One letter; frees it. Exposed for tests. */
-void intake_letter(struct intake *in, struct reflector_letter *letter);
+void intake_letter(struct intake *in, struct reflector_message *message);

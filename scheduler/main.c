@@ -2,12 +2,13 @@
 /*
  * cosched-scheduler: options, lease, threads, wiring.
  *
- *      options ─► standing by ── lease: we lead ─► listing ── all listed ─► scheduling ── SIGTERM ─► draining ─► end
- *                     │                                                        │                      binds answered, lease released
- *                     └──────────────── SIGTERM ──────────────► end            └─ lease lost ─► _exit at once
+ *   options ─► standing by ── lease: we lead ─► listing ── all listed ─► scheduling
+ *                  │                                             lease lost │    │ SIGTERM
+ *                  └──── SIGTERM ──► end                     _exit at once ◄┘    ▼
+ *                                      end ◄── binds answered, lease released ── draining
  *
- * A standby keeps no copy of the cluster: a new leader lists from etcd before its first bind anyway, and a copy that nobody reads costs the API server a
- * watch per replica.
+ * A standby keeps no copy of the cluster: a new leader lists from etcd before its first bind
+ * anyway, and a copy that nobody reads costs the API server a watch per replica.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,12 +28,13 @@
 #include "lib/kube/lease.h"
 #include "lib/model/names.h"
 #include "scheduler/binding/binder.h"
-#include "scheduler/drive.h"
+#include "scheduler/sched_loop.h"
 #include "scheduler/http.h"
 #include "scheduler/intake.h"
-#include "scheduler/binding/status.h"
+#include "scheduler/binding/pod_writer.h"
 
-/* SIGTERM ends us within 2 s whatever the API server does: binds, then status, then 1 s at most for the lease. */
+/* SIGTERM ends us within 2 s whatever the API server does: binds, then status, then 1 s at most for
+ * the lease. */
 enum { EXIT_USAGE = 2, DRAIN_MS = 600, DRAIN_STEP_MS = 10, STATUS_DRAIN_MS = 100 };
 
 struct scheduler_options {
@@ -53,7 +55,7 @@ struct scheduler {
     struct events_options events_options;
     struct probes_options probes_options;
     struct log_options log_options;
-    struct reserving_options reserving_options;
+    struct reservation_timer_options reservation_timer_options;
 
     struct kube_config *kube;
     struct loop *loop;
@@ -62,13 +64,13 @@ struct scheduler {
     unsigned need_synced;
     struct mailbox *control; /* from the lease's thread */
     struct lease *lease;
-    struct drive drive;
+    struct sched_loop sched;
     struct intake intake;
     struct binder *binder;
-    struct status *status;
+    struct pod_writer *pod_writer;
     struct evictor *evictor;
     struct volumes *volumes;
-    struct rehearsal *rehearsal;
+    struct bind_dryrun *dryrun;
     struct loop_timer drain;
     int64_t drain_until_ms;
     bool leading;
@@ -90,9 +92,9 @@ static const struct option_row rows[] = {
      .fallback = CLUSTER_EMPTIEST_NAME,
      .choices = CLUSTER_EMPTIEST_NAME "|" CLUSTER_FULLEST_NAME,
      .meta = "HOW",
-     .help = "Of the nodes with room, the emptiest first, or the fullest (which keeps whole nodes "
-             "free for large pods). Another scheduler name with another rule is another instance "
-             "of this program, with a lease name of its own."},
+     .help = "Of the nodes that fit, the emptiest first, or the fullest (which keeps whole "
+             "nodes free for large pods). For both rules run two instances of this program, "
+             "each with its own scheduler name and lease name."},
     {.name = "bind-workers",
      .kind = OPTION_INT,
      .offset = offsetof(struct scheduler_options, bind_workers),
@@ -105,18 +107,17 @@ static const struct option_row rows[] = {
      .kind = OPTION_BOOL,
      .offset = offsetof(struct scheduler_options, gang_dry_run),
      .fallback = "false",
-     .help =
-         "Post all Bindings of a gang with dryRun=All before the first real one, so that a member whom "
-         "the API server refuses is found out while nobody is bound. Twice the requests."},
+     .help = "Post all Bindings of a gang with dryRun=All before the first real one, so that a "
+             "member that the API server refuses is found before any is bound. Doubles the "
+             "requests."},
     {.name = "stale-gang",
      .kind = OPTION_CHOICE,
      .offset = offsetof(struct scheduler_options, stale_gang),
      .fallback = "keep",
      .choices = "keep|evict",
-     .help =
-         "What becomes of the members of a gang that has fallen below its minMember and could not be "
-         "healed within scheduleTimeoutSeconds: they stay, or they are sent away so that the gang begins "
-         "anew. Both with an Event."},
+     .help = "What happens to the members of a gang that fell below its minMember and did not "
+             "recover within scheduleTimeoutSeconds: they stay, or they are evicted so that the "
+             "gang starts over. An Event reports either."},
     {.name = "virtual-node-labels",
      .kind = OPTION_STRING,
      .offset = offsetof(struct scheduler_options, virtual_labels),
@@ -136,9 +137,8 @@ static const struct option_row rows[] = {
      .choices =
          CLUSTER_BURST_TOGETHER_NAME "|" CLUSTER_BURST_WHOLE_NAME "|" CLUSTER_BURST_MEMBER_NAME,
      .meta = "HOW",
-     .help = "Where a gang of pods with real nodes first goes: together on real nodes, else "
-             "together on virtual ones, else on both; or whole, and never on both; or each member "
-             "for itself."},
+     .help = "Where a gang that may burst goes: together on real nodes, else together on "
+             "virtual ones, else on both; or whole, and never on both; or each member by itself."},
     {.name = "debug-cluster",
      .kind = OPTION_BOOL,
      .offset = offsetof(struct scheduler_options, debug_cluster),
@@ -173,15 +173,15 @@ static void model_changed(void *arg)
     struct scheduler *s = arg;
     if (s->stopping)
         return;
-    if (!s->drive.running && s->leading && intake_is_synced(&s->intake)) {
-        log_info("scheduling", kv("nodes", map_count(&s->drive.cluster.nodes)),
-                 kv("pods", map_count(&s->drive.cluster.pods)));
+    if (!s->sched.running && s->leading && intake_is_synced(&s->intake)) {
+        log_info("scheduling", kv("nodes", map_count(&s->sched.cluster.nodes)),
+                 kv("pods", map_count(&s->sched.cluster.pods)));
         probes_met(&s->probes, s->need_synced, true);
         http_serve(&s->http, true);
-        s->drive.options.evict_stale = s->options.stale_gang == 1;
-        drive_start(&s->drive, s->binder, s->status, s->evictor, s->volumes);
+        s->sched.options.evict_stale = s->options.stale_gang == 1;
+        sched_loop_start(&s->sched, s->binder, s->pod_writer, s->evictor, s->volumes);
     }
-    drive_poke(&s->drive);
+    sched_loop_poke(&s->sched);
 }
 
 static void node_gone(void *arg, const char *node)
@@ -199,19 +199,19 @@ static bool is_binding(void *arg)
 
 static int start_volumes(struct scheduler *s, struct error *err)
 {
-    struct volumes_config c = drive_volumes_config(&s->drive, s->binder);
+    struct volumes_config c = sched_loop_volumes_config(&s->sched, s->binder);
     c.lease = s->lease;
     return volumes_start(&s->volumes, s->kube, &s->kube_options, &c, err);
 }
 
 static int start_rehearsal(struct scheduler *s, struct error *err)
 {
-    struct rehearsal_config c = {.threads = (unsigned)s->options.bind_workers,
-                                 .results = s->drive.rehearsed};
+    struct bind_dryrun_config c = {.threads = (unsigned)s->options.bind_workers,
+                                   .results = s->sched.rehearsed};
     if (s->options.gang_dry_run &&
-        rehearsal_start(&s->rehearsal, s->kube, &s->kube_options, &c, err) < 0)
+        bind_dryrun_start(&s->dryrun, s->kube, &s->kube_options, &c, err) < 0)
         return -1;
-    s->drive.rehearsal = s->rehearsal;
+    s->sched.dryrun = s->dryrun;
     return 0;
 }
 
@@ -222,12 +222,15 @@ static int start_leading(struct scheduler *s, struct error *err)
     log_info("leading, listing the cluster", kv("scheduler", s->options.name));
     struct binder_config binder = {.threads = (unsigned)s->options.bind_workers,
                                    .lease = s->lease,
-                                   .results = s->drive.results};
-    struct evictor_config evictor = {.lease = s->lease, .results = s->drive.evictions};
-    struct status_config status = {
-        .events = s->events_options, .lease = s->lease, .is_busy = is_binding, .arg = s};
+                                   .results = s->sched.results};
+    struct evictor_config evictor = {.lease = s->lease, .results = s->sched.evictions};
+    struct pod_writer_config status = {.events = s->events_options,
+                                       .lease = s->lease,
+                                       .trace = &s->sched.trace,
+                                       .is_busy = is_binding,
+                                       .arg = s};
     if (binder_start(&s->binder, s->kube, &s->kube_options, &binder, err) < 0 ||
-        status_start(&s->status, s->kube, &s->kube_options, &status, err) < 0 ||
+        pod_writer_start(&s->pod_writer, s->kube, &s->kube_options, &status, err) < 0 ||
         evictor_start(&s->evictor, s->kube, &s->kube_options, &evictor, err) < 0 ||
         start_volumes(s, err) < 0 || start_rehearsal(s, err) < 0 ||
         intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
@@ -284,7 +287,7 @@ static void on_signal(void *arg, int signo)
         return;
     log_info("ending", kv("signal", signo));
     s->stopping = true;
-    drive_pause(&s->drive);
+    sched_loop_pause(&s->sched);
     s->drain_until_ms = clock_mono_ms() + DRAIN_MS;
     drain_step(s);
 }
@@ -293,13 +296,13 @@ static void tear_down(struct scheduler *s)
 {
     http_close(&s->http);
     bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
-    mailbox_close(s->drive.evictions);
-    mailbox_close(s->drive.rehearsed);
-    mailbox_close(s->drive.results); /* nobody reads it any more: a worker must not wait for room */
+    mailbox_close(s->sched.evictions);
+    mailbox_close(s->sched.rehearsed);
+    mailbox_close(s->sched.results); /* nobody reads it any more: a worker must not wait for room */
     intake_deinit(&s->intake);
-    status_stop(s->status, STATUS_DRAIN_MS); /* before the binder, which its threads ask */
+    pod_writer_stop(s->pod_writer, STATUS_DRAIN_MS); /* before the binder, which its threads ask */
     evictor_stop(s->evictor);
-    rehearsal_stop(s->rehearsal);
+    bind_dryrun_stop(s->dryrun);
     volumes_stop(s->volumes); /* before the binder, to which it hands Bindings */
     binder_stop(s->binder);
     /* A Binding without an answer may still happen: then the lease is not released, it runs out. */
@@ -308,8 +311,8 @@ static void tear_down(struct scheduler *s)
     if (s->probes.loop != NULL)
         probes_stop(&s->probes);
     http_deinit(&s->http);
-    if (s->drive.loop != NULL)
-        drive_deinit(&s->drive);
+    if (s->sched.loop != NULL)
+        sched_loop_deinit(&s->sched);
     loop_free(s->loop);
     kube_config_free(s->kube);
 }
@@ -320,23 +323,23 @@ static int set_up(struct scheduler *s, struct error *err)
         return -1;
     probes_init(&s->probes, s->loop);
     s->need_synced = probes_need(&s->probes, "nodes, pods and PodGroups listed");
-    if (drive_init(&s->drive, s->loop, s->options.name, err) < 0 ||
-        intake_init(&s->intake, s->loop, &s->drive.cluster, &s->drive.queue, model_changed, s,
-                    err) < 0 ||
+    if (sched_loop_init(&s->sched, s->loop, s->options.name, err) < 0 ||
+        intake_init(&s->intake, s->loop, &s->sched.cluster, &s->sched.queue, &s->sched.trace,
+                    model_changed, s, err) < 0 ||
         loop_on_signal(s->loop, SIGTERM, on_signal, s, err) < 0 ||
         loop_on_signal(s->loop, SIGINT, on_signal, s, err) < 0 ||
-        http_init(&s->http, s->loop, &s->drive.cluster, err) < 0 ||
+        http_init(&s->http, s->loop, &s->sched.cluster, err) < 0 ||
         probes_start(&s->probes, &s->probes_options, s->options.debug_cluster ? http_answer : NULL,
                      &s->http, err) < 0 ||
         mailbox_new(&s->control, s->loop, 4, take_control, control_dispose, s, err) < 0)
         return -1;
-    s->drive.cluster.packing = (enum cluster_packing)s->options.packing;
-    s->drive.cluster.gang_burst = (enum cluster_gang_burst)s->options.gang_burst;
+    s->sched.cluster.packing = (enum cluster_packing)s->options.packing;
+    s->sched.cluster.gang_burst = (enum cluster_gang_burst)s->options.gang_burst;
     s->intake.node_gone = node_gone;
-    if (cluster_set_virtuals(&s->drive.cluster, s->options.virtual_labels,
+    if (cluster_set_virtuals(&s->sched.cluster, s->options.virtual_labels,
                              s->options.virtual_taints, err) < 0)
         return -1;
-    reserving_configure(&s->drive.reserving, &s->reserving_options);
+    reservation_timer_configure(&s->sched.reserving, &s->reservation_timer_options);
     if (!s->lease_options.enabled)
         return start_leading(s, err);
     probes_met(&s->probes, s->need_synced, true); /* a standby is ready to stand by */
@@ -348,14 +351,15 @@ int main(int argc, char **argv)
 {
     static struct scheduler s;
     struct error err = ERROR_INIT;
-    const struct option_table tables[] = {{rows, &s.options},
-                                          {reserving_option_rows, &s.reserving_options},
-                                          {lease_option_rows, &s.lease_options},
-                                          {kube_option_rows, &s.kube_options},
-                                          {events_option_rows, &s.events_options},
-                                          {probes_option_rows, &s.probes_options},
-                                          {log_option_rows, &s.log_options},
-                                          {NULL, NULL}};
+    const struct option_table tables[] = {
+        {rows, &s.options},
+        {reservation_timer_option_rows, &s.reservation_timer_options},
+        {lease_option_rows, &s.lease_options},
+        {kube_option_rows, &s.kube_options},
+        {events_option_rows, &s.events_options},
+        {probes_option_rows, &s.probes_options},
+        {log_option_rows, &s.log_options},
+        {NULL, NULL}};
     switch (options_parse(&program, tables, argc, argv, NULL, &err)) {
     case OPTIONS_EXIT:
         return EXIT_SUCCESS;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * certs - X.509 by OpenSSL, judged as the API server will judge it.
+ * certs - X.509 by OpenSSL, judged like the API server.
  *
- * The one client that matters is Go's, and it is not OpenSSL: a name counts only as a subjectAltName, never as the common name; a star
- * stands for a whole label; whatever is in the bundle is trusted, be it an intermediate or the certificate itself; and the API server refuses a
- * caBundle of which one certificate cannot be read. OpenSSL's defaults differ in each of these, and a certificate that passes here and
- * fails there means that no pod is admitted. So the flags below say what Go does.
+ * The one client that matters is written in Go, and differs from OpenSSL: a name counts only as a
+ * subjectAltName, never as the common name; a star stands for a whole label; everything in the
+ * bundle is trusted, be it an intermediate or the certificate itself; and the API server rejects a
+ * caBundle with one unreadable certificate. A certificate that passes here and fails there means
+ * that no pod is admitted, so the flags below follow Go.
  *
- * Objects of OpenSSL live no longer than a call: they are freed by their scope (AUTO_OF). Its error queue belongs to the thread; whoever
- * fails takes the reason out of it and leaves it empty (fail). Keys are printed into memory that OpenSSL wipes, copied once, and wiped by
- * certs_wipe.
+ * Objects of OpenSSL live no longer than a call: their scope frees them (AUTO_OF). Its error queue
+ * belongs to the thread; fail() takes the reason out and empties it. Keys are printed into memory
+ * that OpenSSL wipes, copied once, and wiped by certs_wipe.
  */
 #include "webhook/certs.h"
 
@@ -28,8 +29,9 @@
 
 #include "lib/base/num.h"
 
-/* Clocks of the machines differ: a certificate is valid a little before it was made. With a short life
- * (tests) the allowance shrinks with it, so that "two thirds of the way" keeps its meaning. */
+/* Clocks of machines differ, so a certificate is valid from a little before its creation. The
+ * allowance shrinks with a short life (tests), so that "two thirds of its life" keeps its
+ * meaning. */
 enum { SKEW_S = 300, SKEW_PART = 10 };
 
 #define FREEP(type, fn)                 \
@@ -81,9 +83,9 @@ void certs_pair_deinit(struct certs_pair *p)
     *p = (struct certs_pair){.cert_pem = NULL};
 }
 
-/* ---- PEM ------------------------------------------------------------------------------------ */
+/* ---- PEM ---- */
 
-/* An encrypted key must not make OpenSSL ask on the terminal. */
+/* An encrypted key must not make OpenSSL prompt on the terminal. */
 static int no_passphrase(char *buf, int size, int writing, void *arg)
 {
     (void)buf, (void)size, (void)writing, (void)arg;
@@ -109,7 +111,7 @@ static int read_certs(const char *pem, const char *what, STACK_OF(X509) * *out, 
             X509_free(x);
             return fail(err, what);
         }
-    /* The end of the text is reported as an error too. Any other one means that there is more, which nobody can read. */
+    /* The end of the text is reported as an error too. Any other one means unreadable data. */
     unsigned long why = ERR_peek_last_error();
     bool ended = ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
     if (!ended && sk_X509_num(certs) > 0) {
@@ -160,7 +162,7 @@ static int print_key(EVP_PKEY *key, char **out, struct error *err)
     return 0;
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static int set_serial(X509 *x, struct error *err)
 {
@@ -225,7 +227,8 @@ static int add_names(X509 *x, const char *const *names, size_t n, struct error *
     return 0;
 }
 
-/* A certificate with everything but its extensions and its signature. A common name holds 64 bytes. */
+/* A certificate with everything but its extensions and its signature. A common name holds 64
+ * bytes. */
 static int begin_cert(X509 *x, EVP_PKEY *key, const char *name, struct error *err)
 {
     char cn[65];
@@ -312,7 +315,7 @@ int certs_make_leaf(const struct certs_pair *ca, const char *const *names, size_
     return 0;
 }
 
-/* ---- judging -------------------------------------------------------------------------------- */
+/* ---- judging ---- */
 
 static int life_of(X509 *x, struct certs_life *out, struct error *err)
 {
@@ -404,14 +407,14 @@ int certs_check_ca(const struct certs_pair *ca, int64_t now_s, struct error *err
     X509 *x = sk_X509_value(certs, 0);
     if (check_key(x, ca->key_pem, "CA key", err) < 0 || life_of(x, &life, err) < 0)
         return -1;
-    if (X509_check_ca(x) != 1) /* more than 1: old ways to be one, which no client takes */
+    if (X509_check_ca(x) != 1) /* more than 1: legacy forms, which no client accepts */
         return error_set(err, ERROR_INVALID, "CA: this certificate may not sign others");
     if (now_s < life.not_before_s || now_s >= life.not_after_s)
         return error_set(err, ERROR_INVALID, "CA: is not valid at this time");
     return 0;
 }
 
-/* ---- bundles -------------------------------------------------------------------------------- */
+/* ---- bundles ---- */
 
 static int append_cert(X509 *x, struct strbuf *out, struct error *err)
 {

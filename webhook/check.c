@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two passes: the first reads all files and makes a world of the PodGroups, ResourcePolicies and Namespaces in them, so that a Job and its PodGroup may be in any
- * order and in two files; the second asks about each object, by the same function as the server.
+ * Two passes: the first reads all files and puts their PodGroups, ResourcePolicies and Namespaces
+ * into a cache, so that a Job and its PodGroup may be in any order and in two files; the second
+ * judges each object by the same function as the server.
  */
 #include "webhook/check.h"
 
@@ -18,7 +19,7 @@
 #include "lib/base/yaml.h"
 #include "lib/kube/decode.h"
 #include "webhook/review.h"
-#include "webhook/world.h"
+#include "webhook/informer_cache.h"
 
 enum { FILE_MAX = 16 * 1024 * 1024, JSON_MAX = 64 * 1024 * 1024, LISTS_MAX = 8 };
 
@@ -27,7 +28,7 @@ struct page { /* one document */
     struct json_doc *doc;
     size_t number; /* in its file, from 1 on; 0: the only one */
 };
-/* One object. The items of a list as the API server sends it ("PodList") have their kind from the list. */
+/* One object. The items of a list from the API server ("PodList") have their kind from the list. */
 struct thing {
     const struct page *page;
     json *object;
@@ -37,7 +38,7 @@ struct run {
     struct review_config review;
     const char *ns;
     struct arena arena; /* paths */
-    struct VEC(struct page) pages;
+    struct VEC(struct page) documents;
     struct strbuf *out;
     struct check_summary *sum;
 };
@@ -60,7 +61,7 @@ static int read_input(const char *path, struct strbuf *out, struct error *err)
     }
 }
 
-/* err names the file already. */
+/* err already names the file. */
 static void note_error(struct run *r, const char *path, const struct error *err)
 {
     const char *text = err->text;
@@ -71,8 +72,8 @@ static void note_error(struct run *r, const char *path, const struct error *err)
     r->sum->errors++;
 }
 
-/* JSON is YAML, so one way serves both. */
-static int read_pages(struct run *r, const char *path, struct error *err)
+/* JSON is YAML: one parser serves both. */
+static int read_documents(struct run *r, const char *path, struct error *err)
 {
     AUTO_STRBUF text = {0};
     AUTO_STRBUF lines = {0};
@@ -80,17 +81,17 @@ static int read_pages(struct run *r, const char *path, struct error *err)
         return -1;
     if (yaml_to_json(strbuf_str(&text), text.len, JSON_MAX, &lines, err) < 0)
         return error_wrap(err, "%s", path);
-    size_t before = r->pages.len;
+    size_t before = r->documents.len;
     for (const char *s = strbuf_str(&lines); *s != '\0';) {
         size_t n = strcspn(s, "\n");
-        struct page page = {.path = path, .number = r->pages.len - before + 1};
+        struct page page = {.path = path, .number = r->documents.len - before + 1};
         if (json_parse(&page.doc, s, n, err) < 0)
             return error_wrap(err, "%s", path);
-        vec_push(&r->pages, page);
+        vec_push(&r->documents, page);
         s += n + (s[n] == '\n');
     }
-    if (r->pages.len == before + 1)
-        r->pages.items[before].number = 0;
+    if (r->documents.len == before + 1)
+        r->documents.items[before].number = 0;
     return 0;
 }
 
@@ -108,11 +109,11 @@ static int pick_manifest(const struct dirent *entry)
 static void read_path(struct run *r, const char *path)
 {
     struct error err = ERROR_INIT;
-    if (read_pages(r, path, &err) < 0)
+    if (read_documents(r, path, &err) < 0)
         note_error(r, path, &err);
 }
 
-/* As kubectl -f takes a directory: the manifests in it, in the order of their names, and not those of directories below. */
+/* Like kubectl -f with a directory: its manifests by name, without subdirectories. */
 static void read_directory(struct run *r, const char *path)
 {
     struct dirent **entries = NULL;
@@ -214,7 +215,7 @@ static void remember(struct run *r, const struct thing *t)
     json_put_value(&w, json_get(object, "spec"));
     json_object_end(&w);
     if (json_parse(&copy, text.ptr, text.len, NULL) == 0)
-        (void)world_put(r->review.arg, json_root(copy));
+        (void)informer_cache_put(r->review.arg, json_root(copy));
 }
 
 static bool is_list(const struct thing *t)
@@ -222,7 +223,7 @@ static bool is_list(const struct thing *t)
     return str_ends(t->kind, "List") && json_is_array(json_get(t->object, "items"));
 }
 
-/* The thing itself, or the items of a List, lists among them. */
+/* The object itself, or the items of a List, which may nest. */
 static void each(struct run *r, const struct thing *t, size_t depth,
                  void (*what)(struct run *r, const struct thing *t))
 {
@@ -247,9 +248,9 @@ static void each(struct run *r, const struct thing *t, size_t depth,
 
 static void each_page(struct run *r, void (*what)(struct run *r, const struct thing *t))
 {
-    for (size_t i = 0; i < r->pages.len; i++) {
-        json *root = json_root(r->pages.items[i].doc);
-        struct thing t = {.page = &r->pages.items[i],
+    for (size_t i = 0; i < r->documents.len; i++) {
+        json *root = json_root(r->documents.items[i].doc);
+        struct thing t = {.page = &r->documents.items[i],
                           .object = root,
                           .api = json_get_str(root, "apiVersion"),
                           .kind = json_get_str(root, "kind")};
@@ -276,12 +277,14 @@ static bool is_directory(const char *path)
 void check_files(const struct rules_config *rules, const char *ns, const char *const *paths,
                  size_t n, struct strbuf *out, struct check_summary *sum)
 {
-    struct world *world = world_new();
-    struct run r = {
-        .review = {.rules = *rules, .enter = world_enter, .leave = world_leave, .arg = world},
-        .ns = ns,
-        .out = out,
-        .sum = sum};
+    struct informer_cache *cache = informer_cache_new();
+    struct run r = {.review = {.rules = *rules,
+                               .enter = informer_cache_enter,
+                               .leave = informer_cache_leave,
+                               .arg = cache},
+                    .ns = ns,
+                    .out = out,
+                    .sum = sum};
     *sum = (struct check_summary){.objects = 0};
     arena_init(&r.arena, 0);
     for (size_t i = 0; i < n; i++) {
@@ -292,9 +295,9 @@ void check_files(const struct rules_config *rules, const char *ns, const char *c
     }
     each_page(&r, remember);
     each_page(&r, judge_one);
-    for (size_t i = 0; i < r.pages.len; i++)
-        json_free(r.pages.items[i].doc);
-    vec_deinit(&r.pages);
+    for (size_t i = 0; i < r.documents.len; i++)
+        json_free(r.documents.items[i].doc);
+    vec_deinit(&r.documents);
     arena_deinit(&r.arena);
-    world_stop(world);
+    informer_cache_stop(cache);
 }

@@ -2,10 +2,10 @@
 /*
  * cosched-webhook: options and wiring.
  *
- *   API server ──HTTPS──► server (threads of its own) ──► review → rules → patch (pure)
+ *   API server ──HTTPS──► server (its threads) ──► review → rules → patch (pure)
  *                            ▲ certificate        ▲ labels
- *   keeper (thread) ─────────┘     world (threads) ◄── watches
- *   loop (this thread): signals, and the beat behind /healthz
+ *   cert_rotator (thread) ───┘     informer_cache (threads) ◄── watches
+ *   loop (this thread): signals, and the timer behind /healthz
  */
 #include <malloc.h>
 #include <signal.h>
@@ -17,16 +17,16 @@
 #include "lib/base/metrics.h"
 #include "lib/base/options.h"
 #include "lib/base/probes.h"
-#include "lib/base/slim.h"
+#include "lib/base/rss_trim.h"
 #include "lib/kube/api.h"
 #include "lib/kube/config.h"
 #include "lib/kube/http.h"
 #include "lib/model/names.h"
 #include "webhook/check.h"
-#include "webhook/keeper.h"
+#include "webhook/cert_rotator.h"
 #include "webhook/review.h"
 #include "webhook/server.h"
-#include "webhook/world.h"
+#include "webhook/informer_cache.h"
 
 #define PROGRAM "cosched-webhook"
 enum { DRAIN_MS = 1000, HEAPS = 4, LARGE_BYTES = 512 * 1024 };
@@ -80,7 +80,7 @@ static const struct option_row main_rows[] = {
 
 static const struct option_program program = {
     .name = PROGRAM,
-    .summary = "admission webhook: sends pods to the scheduler, refuses what cannot be",
+    .summary = "admission webhook: sends pods to the scheduler, refuses what cannot work",
     .synopsis = "[OPTION]... | --check FILE...",
     .max_operands = 1000,
     .description =
@@ -90,9 +90,9 @@ static const struct option_program program = {
         "\n"
         "A pod that asks for shared or topology-aware GPUs, belongs to a gang, wants pinned CPUs or "
         "may burst to virtual nodes, and names no scheduler, gets ours. Annotations that only the "
-        "scheduler may write are removed from new pods, with a warning. A pod of ours that cannot be "
-        "meant as it is written is refused with a sentence that says what to write. All other pods "
-        "are left alone.\n"
+        "scheduler may write are removed from new pods, with a warning. A pod of ours that cannot work "
+        "as written is refused with a message that says what to write. All other pods are left "
+        "alone.\n"
         "\n"
         "Never given our scheduler: pods of DaemonSets, pods with a nodeName, pods in kube-system and "
         "in our own namespace, pods with annotation " NAME_INJECT ": \"false\", and pods in "
@@ -117,7 +117,7 @@ static const struct option_program program = {
 struct app {
     struct main_options main;
     struct server_options server;
-    struct keeper_options keeper;
+    struct cert_rotator_options rotator;
     struct kube_options kube;
     struct probes_options probe;
     struct log_options log;
@@ -125,13 +125,13 @@ struct app {
     struct probes probes;
     unsigned need_certificate, need_bundle, need_namespaces, need_serving;
     struct loop_timer end;
-    struct slim slim;
+    struct rss_trim trim;
     struct kube_config *config;
     struct arena arena; /* the options, parsed */
     struct rules_config rules;
-    struct world *world;
+    struct informer_cache *cache;
     struct server *http;
-    struct keeper *certs;
+    struct cert_rotator *certs;
 };
 
 static void end(void *arg)
@@ -140,8 +140,8 @@ static void end(void *arg)
     loop_stop(app->loop);
 }
 
-/* The API server keeps connections, and one that closes under a request is a pod that is not created: for a moment
- * each answer says that it is the last on its connection. */
+/* The API server keeps connections open, and closing one under a request fails a pod's creation: so
+ * for a moment each reply announces the end of its connection. */
 static void on_signal(void *arg, int signo)
 {
     struct app *app = arg;
@@ -186,30 +186,32 @@ static int start_probes(struct app *app, struct error *err)
 static int start_certs(struct app *app, const char *ns, struct error *err)
 {
     struct kube_client *client = NULL;
-    struct keeper_callbacks cb = {
+    struct cert_rotator_callbacks cb = {
         .install = install_certificate, .state = on_certificates, .arg = app};
     if (kube_client_new(&client, app->config, &app->kube, PROGRAM, err) < 0)
         return -1;
-    return keeper_start(&app->certs, &app->keeper, ns, client, &cb, err);
+    return cert_rotator_start(&app->certs, &app->rotator, ns, client, &cb, err);
 }
 
-/* Everything that runs beside the loop. On failure stop() undoes what was begun. */
+/* Starts everything besides the loop. On failure stop() undoes what was started. */
 static int start(struct app *app, struct error *err)
 {
     if (kube_config_load(&app->config, &app->kube, err) < 0)
         return -1;
-    const char *ns = app->keeper.ns ? app->keeper.ns : kube_config_namespace(app->config);
+    const char *ns = app->rotator.ns ? app->rotator.ns : kube_config_namespace(app->config);
     if (loop_new(&app->loop, err) < 0 ||
         loop_on_signal(app->loop, SIGTERM, on_signal, app, err) < 0 ||
         loop_on_signal(app->loop, SIGINT, on_signal, app, err) < 0 || start_probes(app, err) < 0 ||
-        world_start(&app->world, app->config, &app->kube, on_namespaces, app, err) < 0)
+        informer_cache_start(&app->cache, app->config, &app->kube, on_namespaces, app, err) < 0)
         return -1;
     app->rules.own_ns = ns;
-    struct review_config review = {
-        .rules = app->rules, .enter = world_enter, .leave = world_leave, .arg = app->world};
+    struct review_config review = {.rules = app->rules,
+                                   .enter = informer_cache_enter,
+                                   .leave = informer_cache_leave,
+                                   .arg = app->cache};
     if (server_start(&app->http, &app->server, &review, err) < 0 || start_certs(app, ns, err) < 0)
         return -1;
-    slim_start(&app->slim, app->loop);
+    rss_trim_start(&app->trim, app->loop);
     log_info("started", kv("version", options_version()), kv("address", app->server.address),
              kv("port", server_port(app->http)), kv("namespace", ns));
     return 0;
@@ -217,10 +219,10 @@ static int start(struct app *app, struct error *err)
 
 static void stop(struct app *app)
 {
-    slim_stop(&app->slim);
-    keeper_stop(app->certs);
+    rss_trim_stop(&app->trim);
+    cert_rotator_stop(app->certs);
     server_stop(app->http);
-    world_stop(app->world);
+    informer_cache_stop(app->cache);
     if (app->probes.loop)
         probes_stop(&app->probes);
     if (app->loop)
@@ -261,8 +263,8 @@ static int check(const struct app *app, const struct options_operands *files)
     struct check_summary sum;
     if (files->len == 0)
         return complain("--check needs files", 2);
-    check_files(&app->rules, app->keeper.ns ? app->keeper.ns : "default", files->items, files->len,
-                &out, &sum);
+    check_files(&app->rules, app->rotator.ns ? app->rotator.ns : "default", files->items,
+                files->len, &out, &sum);
     (void)fputs(strbuf_str(&out), stdout);
     (void)printf("%zu objects, %zu refused, %zu warnings", sum.objects, sum.refused, sum.warnings);
     (void)(sum.errors > 0 ? printf(", %zu errors\n", sum.errors) : puts(""));
@@ -294,14 +296,15 @@ int main(int argc, char **argv)
     struct error err = ERROR_INIT;
     const struct option_table tables[] = {{main_rows, &app.main},
                                           {server_option_rows, &app.server},
-                                          {keeper_option_rows, &app.keeper},
+                                          {cert_rotator_option_rows, &app.rotator},
                                           {kube_option_rows, &app.kube},
                                           {probes_option_rows, &app.probe},
                                           {log_option_rows, &app.log},
                                           {0}};
     loop_block_signals();
-    slim_init();
-    /* slim has one heap, for which the server's threads would wait, and gives larger blocks back at once, as each request's are. */
+    rss_trim_init();
+    /* rss_trim sets one heap, on which the server's threads would contend, and returns larger
+     * blocks at once, as each request's are. */
     (void)mallopt(M_ARENA_MAX, HEAPS);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BYTES);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * patch - builds a JSON Patch (RFC 6902), and writes it in base64 as an AdmissionResponse wants it. Pure.
+ * patch - builds a JSON Patch (RFC 6902), in base64 for an AdmissionResponse. Pure.
  *
- *     patch_remove(&p, "metadata", "annotations", "cosched.io/x", NULL);   // path /metadata/annotations/cosched.io~1x
+ *     // path /metadata/annotations/cosched.io~1x
+ *     patch_remove(&p, "metadata", "annotations", "cosched.io/x", NULL);
  *     patch_add_str(&p, "ack-co-scheduler", "spec", "schedulerName", NULL);
  *
- * Only operations that cannot fail on the object they were made for are offered: a patch of ours never contains a guess.
+ * Offers only operations that cannot fail on the object they were made for.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 #include "lib/base/str.h"
 
 struct patch {
-    struct strbuf text; /* the operations so far: "[{...},{...}" until patch_text closes it */
+    struct strbuf text; /* the operations: "[{...},{...}" until patch_text closes it */
     struct json_writer writer;
     size_t len; /* operations */
     bool closed;
@@ -32,7 +33,7 @@ static inline void patch_cleanup(struct patch *p)
 
 /* The member names of the path follow, ended by NULL; '~' and '/' in them are escaped here. */
 void patch_remove(struct patch *p, ...) __attribute__((sentinel));
-/* Sets a member: adds it, or replaces the one that is there. Its parent must exist. */
+/* Sets a member: adds or replaces it. Its parent must exist. */
 void patch_add_str(struct patch *p, const char *value, ...) __attribute__((sentinel));
 /* The same with any value; NULL is an empty object. */
 void patch_add_value(struct patch *p, json *value, ...) __attribute__((sentinel));

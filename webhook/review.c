@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The whole way of a request: parse → rules → patch → reply. No I/O on it, so the same path runs in unit tests, under the
- * fuzzer, behind TLS, and (from review_judge on) for `--check` on a laptop.
+ * The whole path of a request: parse → rules → patch → reply. It does no I/O, so it also runs in
+ * unit tests, under the fuzzer, and (from review_judge on) for `--check` on a laptop.
  */
 #include "webhook/review.h"
 
@@ -22,7 +22,7 @@ const char *review_result_name(enum review_result result)
     return result_names[result];
 }
 
-/* "" when absent, and, with -1, when it is there and no string. */
+/* "" when absent; also "", with -1, when it is not a string. */
 static int optional_str(json *object, const char *field, const char **out, struct error *err)
 {
     json *v = json_get(object, field);

@@ -2,8 +2,8 @@
 /*
  * review - AdmissionReview (admission.k8s.io/v1) in, AdmissionReview out. Pure: bytes to bytes.
  *
- * What is malformed gets an HTTP 400 with a Status object that says why, never `allowed: false`: whether a
- * call that went wrong stops the pod is the choice of whoever wrote failurePolicy, not ours.
+ * A malformed request gets an HTTP 400 with a Status object that says why, never `allowed: false`:
+ * whether a failed call stops the pod is the choice of failurePolicy.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 #include "lib/model/selector.h"
-#include "webhook/rules.h"
+#include "webhook/rules/rules.h"
 
 enum { REVIEW_UID_MAX = 256 };
 
@@ -43,31 +43,35 @@ enum review_result {
 };
 const char *review_result_name(enum review_result result); /* for metrics */
 
-/* What happened, for metrics and the log. Strings live in the arena, or are static. */
+/* The outcome, for metrics and the log. Strings live in the arena, or are static. */
 struct review_outcome {
     enum review_result result;
     int status; /* of the HTTP reply: 200 or 400 */
     const char *uid, *kind, *ns, *name;
-    const char *trigger; /* set when the scheduler's name was put in */
+    const char *trigger; /* set when the scheduler's name was injected */
     size_t removed;      /* annotations */
     const char *message; /* refused, malformed */
 };
 
 struct review_config {
     struct rules_config rules;
-    /* What is known around an object of this namespace; valid until leave. NULL: nothing is. */
+    /* What is known around an object of this namespace; valid until leave. NULL: nothing is
+     * known. */
     void (*enter)(void *arg, const char *ns, struct rules_context *out);
     void (*leave)(void *arg);
     void *arg;
 };
 
-/* The rules on one object, with what is known around it. ERROR_INVALID: a part of it has the wrong kind. */
+/* The rules on one object, with what is known around it. ERROR_INVALID: a part of it has the wrong
+ * kind. */
 int review_judge(const struct review_config *config, const struct rules_subject *s, const char *ns,
                  struct arena *a, struct rules_verdict *out, struct error *err);
 
-/* The body of a request → the body of the reply, appended to out. Cannot fail: a bad request has an answer too. The body
- * is parsed in place: it is overwritten, and JSON_PADDING bytes behind it are writable. mutate: the reply may have a patch; a validating webhook's must not. */
+/* The body of a request → the body of the reply, appended to out. Cannot fail: a bad request has a
+ * reply too. The body is parsed in place: it is overwritten, and JSON_PADDING bytes behind it are
+ * writable. mutate: the reply may have a patch; a validating webhook's must not. */
 void review_answer(const struct review_config *config, bool mutate, char *body, size_t n,
                    struct arena *a, struct strbuf *out, struct review_outcome *outcome);
-/* A metav1.Status that says no: for replies that are not reviews (400, 404, 405, 415). reason: "BadRequest". */
+/* A negative metav1.Status, for replies that are not reviews (400, 404, 405, 415). reason:
+ * "BadRequest". */
 void review_status(struct strbuf *out, int code, const char *reason, const char *message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One request, one arena, no state between requests: any replica, and any thread of it, gives the same answer.
+ * One request, one arena, no state between requests: any replica and thread gives the same answer.
  */
 #include "webhook/server.h"
 
@@ -138,7 +138,7 @@ static bool is_json(const char *content_type)
            (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
 }
 
-/* A body that is too large, or one of too many: answered as every other one. */
+/* A body that is too large, or one too many: answered like any other. */
 static void refuse_body(void *arg, const char *sentence, struct httpd_response *reply)
 {
     const struct server *s = arg;
@@ -147,7 +147,7 @@ static void refuse_body(void *arg, const char *sentence, struct httpd_response *
            reply->status == 413 ? "RequestEntityTooLarge" : "ServiceUnavailable", sentence);
 }
 
-/* What stands behind the point of n.ddd, in units of which `whole` make one. *text goes behind it. */
+/* The fraction of n.ddd, in units of which `whole` make one. *text moves past it. */
 static int64_t read_fraction(const char **text, int64_t whole)
 {
     int64_t sum = 0;
@@ -193,7 +193,7 @@ static int64_t read_timeout_us(const char *text)
     return sum;
 }
 
-/* Who asked is not listening any more: no work is done for nobody. */
+/* Whether the client still waits: else no work is done. */
 static bool is_in_time(const struct httpd_request *request, struct httpd_response *reply)
 {
     const char *text = httpd_query(request, "timeout");
@@ -242,13 +242,15 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
     metrics_observe_us(&durations, NULL, clock_mono_us() - began_us);
 }
 
-/* Of reviews over 16 KiB at a time: a thousand peers must not take the memory that a container is given. */
+/* Limit for reviews over 16 KiB together: a thousand peers must not exceed the container's
+ * memory. */
 enum { LARGE_BYTES = 32 * 1024 * 1024 };
 
-/* Beside the connections: watches, certificates, probes, logs. */
+/* Besides the connections: watches, certificates, probes, logs. */
 enum { OTHER_FILES = 64 };
 
-/* A connection that cannot be accepted is a pod that nobody looks at: as many files as connections, where we are allowed. */
+/* A connection that cannot be accepted is a pod that is not checked: allow as many files as
+ * connections, if permitted. */
 static void allow_files(int64_t connections)
 {
     struct rlimit files;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * server - HTTPS for the API server: POST /mutate. Bounds, metrics and the log are here, what to answer is review's.
+ * server - HTTPS for the API server: POST /mutate. Limits, metrics and the log are here; review
+ * computes the reply.
  */
 #pragma once
 
@@ -22,14 +23,16 @@ extern const struct option_row server_option_rows[];
 
 struct server;
 
-/* Listens at once; handshakes succeed from the first server_set_certificate on. config is copied, what it points to is not. */
+/* Listens at once; handshakes succeed from the first server_set_certificate on. config is copied,
+ * what it points to is not. */
 int server_start(struct server **out, const struct server_options *o,
                  const struct review_config *config, struct error *err);
-/* Requests that have begun are answered. NULL is fine. */
-/* From now on every reply ends its connection, so that peers come back elsewhere: called some time before server_stop. Any thread. */
+/* From now on every reply ends its connection, so that peers reconnect elsewhere: called some time
+ * before server_stop. Any thread. */
 void server_drain(struct server *s);
+/* Requests in progress are answered. NULL is fine. */
 void server_stop(struct server *s);
 uint16_t server_port(const struct server *s);
-/* Any thread. Running connections keep the certificate that they began with. */
+/* Any thread. Open connections keep their certificate. */
 int server_set_certificate(struct server *s, const char *cert_pem, const char *key_pem,
                            struct error *err);

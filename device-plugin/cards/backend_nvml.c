@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * backend_nvml - NVIDIA's management library, loaded at run time. The only file that knows NVML.
+ * backend_nvml - NVIDIA's management library, loaded at run time. Only the backend_nvml files know
+ * NVML.
  *
- * The library belongs to the driver on the node, so it is never linked: dlopen, and each function by the versioned name
- * that the library exports (the plain names are macros of NVIDIA's header, which we do not use either: the prototypes
- * in backend_nvml_inside.h are our own). A function that we cannot do without and the driver lacks is an error that names it, the driver's
- * version and the remedy; all others are optional, and what they would tell is then not known.
+ * The library belongs to the node's driver, so it is not linked but loaded by dlopen, and each
+ * function by its exported, versioned name (the plain names are macros of NVIDIA's header, which we
+ * do not use either: the prototypes in backend_nvml_internal.h are our own). If the driver lacks a
+ * required function, the error names it, the driver's version and the remedy; all others are
+ * optional, and what they report is then unknown.
  *
- * The scan asks for everything each time: a card that has fallen off the bus answers "lost" to one call or another and
- * is a failure in the list (device-plugin/monitor remembers it as sick). Nothing that is offered is cached, so there is nothing to go
- * stale; only what was said about each card is remembered, so that a lost one is not a line at every scan.
+ * Each scan queries everything: a card that has fallen off the bus answers "lost" to one call or
+ * another and is a failure in the list (device-plugin/monitor remembers it as sick). Nothing that
+ * is offered is cached, so nothing goes stale; only the last message about each card is remembered,
+ * so that a lost one is not logged at every scan.
  */
 #include "device-plugin/cards/backend.h"
 
@@ -23,8 +26,9 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/log.h"
 #include "lib/base/num.h"
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "device-plugin/cards/backend_nvml_inside.h"
+#include "device-plugin/cards/backend_nvml_internal.h"
 
 enum { AGAIN_SCANS = 6 };
 
@@ -73,12 +77,12 @@ static int nvml_error(struct backend *b, struct error *err, nvml_return code, co
                      code);
 }
 
-/* Once for as long as it stays the same. why "": nothing is wrong with the card. */
-static void tell(struct backend *b, unsigned index, const char *why)
+/* Logs once while the message stays the same. why "": the card is fine. */
+static void log_once(struct backend *b, unsigned index, const char *why)
 {
-    if (why[0] != '\0' && !str_eq(b->told[index], why))
+    if (why[0] != '\0' && !str_eq(b->logged[index], why))
         log_warn("card is not offered", kv("card", index), kv("error", why));
-    (void)str_format(b->told[index], sizeof b->told[index], "%s", why);
+    (void)str_format(b->logged[index], sizeof b->logged[index], "%s", why);
 }
 
 static int load(struct backend *b, const char *path, struct error *err)
@@ -131,7 +135,7 @@ static int begin(struct backend *b, struct error *err)
     return 0;
 }
 
-/* NVML does not see a card that was reset, nor a driver that was loaded again, before it is begun again. */
+/* NVML must be initialised again to see a card that was reset, or a reloaded driver. */
 static int begin_again(struct backend *b, struct error *err)
 {
     if (b->initialised && (!b->stale || b->scans < AGAIN_SCANS))
@@ -145,14 +149,12 @@ static int begin_again(struct backend *b, struct error *err)
 
 static int nvml_open(struct backend **out, const struct backend_config *c, struct error *err)
 {
-    struct backend *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        abort();
+    struct backend *b = mem_new(struct backend, 1);
     struct strbuf sysfs;
     strbuf_init(&sysfs);
     strbuf_adds(&sysfs, c->sysfs != NULL ? c->sysfs : "/sys");
     b->sysfs = strbuf_take(&sysfs);
-    b->asking = c->asking != NULL ? c->asking : &b->nobody;
+    b->asking = c->asking != NULL ? c->asking : &b->no_card;
     if (load(b, c->nvml_library, err) < 0) {
         nvml_close(b);
         return -1;
@@ -170,7 +172,7 @@ static int nvml_open(struct backend **out, const struct backend_config *c, struc
     return 0;
 }
 
-/* The kernel's word: NVML has none before driver 530. -1 when there is none. */
+/* From the kernel: NVML reports it only since driver 530. -1: unknown. */
 static int32_t numa_of(const struct backend *b, const char *pci)
 {
     AUTO_STRBUF path;
@@ -187,8 +189,8 @@ static int32_t numa_of(const struct backend *b, const char *pci)
     return (int32_t)node;
 }
 
-/* What a driver says goes into JSON: a byte that is no UTF-8 would come back changed from the API server, and be published
- * again and again. */
+/* A driver's text goes into JSON: invalid UTF-8 would come back changed from the API server, and be
+ * published again and again. */
 static char *valid_text(struct arena *a, const char *text)
 {
     size_t n = strlen(text);
@@ -213,7 +215,7 @@ const char *backend_nvml_pci_name(struct arena *a, struct nvml_pci *pci)
     return out;
 }
 
-/* One card. false: it cannot be asked; failure says why, and the log once. */
+/* One card. false: it cannot be queried; failure says why, and the log once. */
 static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_device *device,
                       struct gpu_card *out, struct backend_failure *failure)
 {
@@ -242,7 +244,7 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
     if (code != NVML_OK) {
         struct error err = ERROR_INIT;
         (void)nvml_error(b, &err, code, what);
-        tell(b, index, err.text);
+        log_once(b, index, err.text);
         *failure = (struct backend_failure){
             .index = (int32_t)index, .gone = code == NVML_LOST, .why = arena_strdup(a, err.text)};
         return false;
@@ -257,7 +259,7 @@ static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_d
     out->numa = numa_of(b, out->pci);
     out->mig = b->nvml.mig_mode != NULL && b->nvml.mig_mode(*device, &mig, &pending) == NVML_OK &&
                mig != 0;
-    tell(b, index, "");
+    log_once(b, index, "");
     return true;
 }
 

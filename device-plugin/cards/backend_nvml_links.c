@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * backend_nvml_links - how cards are joined: by NVLinks, straight or through switches, else by what lies between them on the
- * PCI bus. The names are those that nvidia-smi prints (lib/model/topology ranks them).
+ * backend_nvml_links - how cards are connected: by NVLinks, directly or through switches, else over
+ * the PCI bus. The names are those of nvidia-smi (lib/model/topology ranks them).
  *
- * Each card is asked for its links once; the pairs are then a matter of comparing. A link to an NVSwitch reaches every card
- * that has one too: two such cards are joined by as many links as the poorer of them has.
+ * Each card is queried for its links once, and the pairs follow by comparison. A link to an
+ * NVSwitch reaches every card that has one too: two such cards are connected by the smaller of
+ * their numbers of links.
  */
-#include "device-plugin/cards/backend_nvml_inside.h"
+#include "device-plugin/cards/backend_nvml_internal.h"
 
 #include "lib/base/num.h"
 

@@ -2,17 +2,18 @@
 /*
  * backend_nvml_time - how much of each card's time its processes used.
  *
- * The driver keeps samples and tells, for each process that was busy, how many percent of the time since a given stamp it kept the
- * card's multiprocessors busy; percent times that time is device time. "Nothing found" means that nobody was busy, or that no
- * sample has been taken since: some cards take one a second. So the stamp stays where it is, and only after longer than that
- * it is moved along, lest the first work after a pause is taken to have filled the pause.
+ * The driver keeps samples and reports, for each busy process, the percentage of the time since a
+ * given stamp for which it kept the card's multiprocessors busy; percentage times duration is
+ * device time. "Nothing found" means that no process was busy, or that there is no sample yet: some
+ * cards take one a second. So the stamp stays, and moves only after a longer pause, lest the first
+ * work after a pause is counted for the whole pause.
  */
-#include "device-plugin/cards/backend_nvml_inside.h"
+#include "device-plugin/cards/backend_nvml_internal.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/num.h"
 
-enum { SAMPLE_US = 1000 * 1000 /* no card takes its samples less often */ };
+enum { SAMPLE_US = 1000 * 1000 /* no card samples less often */ };
 
 /* A later entry of the same process covers this one. */
 static bool is_newest(const struct nvml_utilization *list, unsigned len, unsigned at)
@@ -32,7 +33,7 @@ static void credit(const struct nvml_utilization *list, unsigned len, uint64_t s
         if (list[i].stamp_us <= since_us || list[i].sm == 0 || !is_newest(list, len, i))
             continue;
         uint64_t us = list[i].stamp_us - since_us;
-        if (us > 2 * (uint64_t)SAMPLE_US) /* a clock that was set */
+        if (us > 2 * (uint64_t)SAMPLE_US) /* the clock was set */
             us = 2 * (uint64_t)SAMPLE_US;
         out->processes[out->processes_len++] =
             (struct backend_busy){.pid = (int64_t)list[i].pid,
@@ -44,28 +45,28 @@ static void ask(struct backend *b, unsigned index, nvml_device device, int64_t n
                 struct arena *a, struct backend_time *out)
 {
     struct nvml_utilization list[BACKEND_PROCESSES_MAX];
-    struct backend_nvml_told *told = &b->told_time[index];
+    struct backend_nvml_reported *reported = &b->reported[index];
     unsigned len = BACKEND_PROCESSES_MAX;
-    if (told->stamp_us > (uint64_t)(clock_wall_ns() / 1000 + 5 * SAMPLE_US))
-        told->stamp_us = 0; /* the clock was set back: nothing would be newer for long */
-    nvml_return code = b->nvml.utilization(device, list, &len, told->stamp_us);
+    if (reported->stamp_us > (uint64_t)(clock_wall_ns() / 1000 + 5 * SAMPLE_US))
+        reported->stamp_us = 0; /* the clock was set back: nothing would be newer for long */
+    nvml_return code = b->nvml.utilization(device, list, &len, reported->stamp_us);
     if (code == NVML_NOT_FOUND || len > BACKEND_PROCESSES_MAX)
         len = 0;
     out->known = code == NVML_OK || code == NVML_NOT_FOUND;
     if (!out->known) {
-        *told = (struct backend_nvml_told){0};
+        *reported = (struct backend_nvml_reported){0};
         return;
     }
     uint64_t newest = 0;
     for (unsigned i = 0; i < len; i++)
         newest = list[i].stamp_us > newest ? list[i].stamp_us : newest;
     if (newest > 0) {
-        if (told->stamp_us > 0) /* the first answer covers a time that we do not know */
-            credit(list, len, told->stamp_us, a, out);
-        *told = (struct backend_nvml_told){.stamp_us = newest, .at_us = now_us};
-    } else if (told->stamp_us > 0 && now_us - told->at_us > SAMPLE_US) {
-        told->stamp_us += (uint64_t)(now_us - told->at_us - SAMPLE_US);
-        told->at_us = now_us - SAMPLE_US;
+        if (reported->stamp_us > 0) /* the first answer covers an unknown period */
+            credit(list, len, reported->stamp_us, a, out);
+        *reported = (struct backend_nvml_reported){.stamp_us = newest, .at_us = now_us};
+    } else if (reported->stamp_us > 0 && now_us - reported->at_us > SAMPLE_US) {
+        reported->stamp_us += (uint64_t)(now_us - reported->at_us - SAMPLE_US);
+        reported->at_us = now_us - SAMPLE_US;
     }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * backend_nvml_watch - what happens on a card: its memory errors and pending repairs, the processes on it, and the errors
- * that the driver reports as they happen.
+ * backend_nvml_watch - the state of a card: memory errors and pending repairs, its processes, and
+ * errors that the driver reports as they happen.
  *
- * Everything here is optional. A card whose driver counts no errors or lists no processes says so ("not known", never 0);
- * one that cannot report errors is judged by the scans alone.
+ * Everything here is optional. If the driver counts no errors or lists no processes the value is
+ * "not known", never 0; a card that cannot report errors is judged by the scans alone.
  */
-#include "device-plugin/cards/backend_nvml_inside.h"
+#include "device-plugin/cards/backend_nvml_internal.h"
 
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ static void add_processes(nvml_processes *list, nvml_device device, struct backe
             .mib = some[i].used == ~0ULL ? -1 : (int64_t)(some[i].used / (1024 * 1024))};
 }
 
-/* The same process may compute and draw, and the driver tells its whole memory both times. */
+/* A process may both compute and draw, and the driver reports its whole memory both times. */
 static void add_all_processes(struct backend *b, nvml_device device, struct arena *a,
                               struct backend_card *out)
 {
@@ -122,7 +122,7 @@ int backend_nvml_wait(struct backend *b, int64_t ms, struct backend_event *out)
         return 0;
     if (code != NVML_OK) {
         b->stale = true;
-        return -1; /* a card is lost, perhaps: the next scan tells which */
+        return -1; /* perhaps a lost card: the next scan will show which */
     }
     if (!(event.type & (NVML_EVENT_ECC | NVML_EVENT_XID)))
         return 0;

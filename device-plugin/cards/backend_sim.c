@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * backend_sim - cards from a JSON file, read again at every scan, so that a test or a demo takes a card away by editing
- * it. The format is that of the cosched.io/gpu-inventory annotation, cards and links alone:
+ * backend_sim - cards from a JSON file, read again at every scan, so that a test or a demo can
+ * remove a card by editing it. The format is that of the cosched.io/gpu-inventory annotation, cards
+ * and links alone:
  *
- *     {"cards":[{"i":0,"uuid":"GPU-a","model":"Tesla T4","mib":16160,"numa":0,"pci":"0000:3b:00.0","health":"ok"}],
+ *     {"cards":[{"i":0,"uuid":"GPU-a","model":"Tesla
+ *     T4","mib":16160,"numa":0,"pci":"0000:3b:00.0","health":"ok"}],
  *      "links":[["X"]]}
  */
 #include "device-plugin/cards/backend.h"
@@ -12,6 +14,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 
 struct backend {
@@ -22,9 +25,7 @@ static int sim_open(struct backend **out, const struct backend_config *c, struct
 {
     if (c->sim_file == NULL || c->sim_file[0] == '\0')
         return error_set(err, ERROR_INVALID, "--backend=sim needs --sim-file");
-    struct backend *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        abort();
+    struct backend *b = mem_new(struct backend, 1);
     struct strbuf path;
     strbuf_init(&path);
     strbuf_adds(&path, c->sim_file);

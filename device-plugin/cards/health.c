@@ -3,23 +3,24 @@
  * health - the verdict on each card.
  *
  *   well ──health_xid_seen: hardware, health_ecc_seen, health_hangs──► sick
- *   well ──health_seen: it is gone, or does not answer for HEALTH_MISSES scans, or counts new uncorrected errors──► sick
+ *   well ──health_seen: gone, HEALTH_MISSES scans unanswered, or new uncorrected errors──► sick
  *   sick ──health_seen: HEALTH_PROBES good ones in a row, hold_ms after the last bad sign──► well
  *
- * A probe is good when the card answers everything it is asked, has no new uncorrected error, and waits for no repair (a
- * row to be remapped, a page to be retired: both happen when the card is reset). So a card that needs a reset comes back
- * when it was reset, and one that does not comes back by itself. The hold doubles each time a card falls ill again soon
- * after it came back, up to ten minutes: a card that flaps is not offered with every flap.
+ * A probe is good when the card answers all queries, has no new uncorrected error, and has no
+ * pending repair (a row to be remapped, a page to be retired: both happen at a reset). So a card
+ * that needs a reset recovers after it, and others recover by themselves. The hold doubles each
+ * time a card becomes sick again soon after it recovered, up to ten minutes, to damp flapping.
  *
- * Repair that is pending does not make a card sick by itself: rows are remapped also because of errors that were
- * corrected, and the card works until its next reset. Only together with uncorrected errors at the first look does it:
- * then the error happened before this process began.
+ * A pending repair alone does not make a card sick: corrected errors also remap rows, and the card
+ * works until its next reset. It does together with uncorrected errors at the first scan: then the
+ * error happened before this process started.
  *
- * A restart of this process is no cure: cards that were sick are recalled (health_recall) and sick from the first look on, the
- * hold begins anew, and errors that were counted before are not new ones.
+ * Sick cards stay sick over a restart of this process (health_recall): the hold starts again, and
+ * errors that were counted before are not new.
  *
- * XIDs are the driver's error numbers. Those that a program causes by its own mistake (a bad pointer, an illegal
- * instruction) end that program alone; taking the card away for them would let any tenant take it from all others.
+ * XIDs are the driver's error numbers. Those caused by a program's own mistake (a bad pointer, an
+ * illegal instruction) end only that program; if they made the card sick, any tenant could take it
+ * from all others.
  */
 #include "device-plugin/cards/health.h"
 
@@ -140,7 +141,7 @@ size_t health_remember(const struct health *h, struct health_memory out[GPU_CARD
     return n;
 }
 
-/* A card is seen for the first time: what is recalled of it is its past. */
+/* The first sight of a card: what is recalled of it becomes its history. */
 static void begin(struct health *h, struct health_card *c, const char *uuid, int64_t now_ms)
 {
     *c = (struct health_card){.known = true, .recovered_ms = -1, .ecc = -1, .hold_ms = h->hold_ms};
@@ -159,8 +160,9 @@ static void begin(struct health *h, struct health_card *c, const char *uuid, int
     }
 }
 
-/* The card with this index, if it is still the one we know: another one in its place starts afresh. */
-static struct health_card *place(struct health *h, const struct health_sight *s, int64_t now_ms)
+/* The card with this index, if it is still the known one: another card at this index starts
+ * afresh. */
+static struct health_card *card_of(struct health *h, const struct health_sight *s, int64_t now_ms)
 {
     if (s->index < 0 || s->index >= GPU_CARDS_MAX)
         return NULL;
@@ -183,7 +185,7 @@ static struct health_card *place(struct health *h, const struct health_sight *s,
 bool health_seen(struct health *h, const struct health_sight *s, int64_t now_ms)
 {
     char why[HEALTH_WHY_SIZE];
-    struct health_card *c = place(h, s, now_ms);
+    struct health_card *c = card_of(h, s, now_ms);
     if (c == NULL)
         return false;
     if (s->sick != NULL) {
@@ -197,7 +199,7 @@ bool health_seen(struct health *h, const struct health_sight *s, int64_t now_ms)
     c->misses = 0;
     int64_t before = c->ecc;
     c->ecc = s->ecc;
-    /* Fewer than before: the driver was loaded again, or the card reset. */
+    /* Fewer than before: the driver was reloaded, or the card reset. */
     int64_t fresh = s->ecc > before ? s->ecc - num_max(before, 0) : 0;
     if (fresh > 0 && (before >= 0 || s->repair != NULL)) {
         (void)str_format(why, sizeof why, "%lld uncorrected memory errors%s%s", (long long)fresh,

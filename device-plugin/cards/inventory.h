@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * inventory - cards → device ids, over the changes that cards go through. Pure.
+ * inventory - the node's cards over time: what a scan changed (inventory_equal), and the device ids
+ * that stand for them. Pure. A new field of struct gpu_card is copied and compared in inventory.c.
  *
- * An id names its card and, for shares, the slice: "GPU-8f1e…" or "GPU-8f1e…-_-12". Ids of one card never depend
- * on the others, so they are the same after a restart, after a card was lost, and on nodes with mixed cards.
+ * An id names its card and, for shares, the slice: "GPU-8f1e…" or "GPU-8f1e…-_-12". Ids of one card
+ * do not depend on the others, so they are stable over restarts, lost cards, and on nodes with
+ * mixed cards.
  */
 #pragma once
 
@@ -19,10 +21,10 @@
 
 enum {
     INVENTORY_ID_MAX = 63,   /* the kubelet's limit */
-    INVENTORY_UUID_MAX = 48, /* leaves room for "-_-" and the slice */
+    INVENTORY_UUID_MAX = 48, /* leaves space for "-_-" and the slice */
     INVENTORY_CORES = 100,   /* gpu-core.percentage of one card */
     INVENTORY_CARD_GIB_MAX = 1024,
-    INVENTORY_GIB_MAX = 32 * 1024, /* of a node: its ids stay below gRPC's 4 MiB in one message */
+    INVENTORY_GIB_MAX = 32 * 1024, /* of a node: its ids fit gRPC's 4 MiB message */
     INVENTORY_NONE = -1,
 };
 
@@ -42,26 +44,29 @@ struct inventory_devices {
     size_t len;
 };
 
-/* Those of a scan's cards that can be served, with their links; borrows their texts. -1: some are left out, and err says
- * which is the first and why. */
+/* Picks the cards of a scan that can be served, with their links; borrows their texts. -1: some are
+ * left out, and err names the first and the reason. */
 int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu_inventory *out,
                    struct error *err);
-/* The cards of the scan, and those of old (or NULL) that vanished, as sick: what containers hold on them must
- * not look free. A vanished card whose index another card has taken is gone. Copies everything into a. */
+/* The cards of the scan, and those of old (or NULL) that vanished, as sick: what containers hold on
+ * them must not look free. A vanished card whose index another card has taken is dropped. Copies
+ * everything into a. */
 void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan,
                      struct arena *a, struct gpu_inventory *out);
-/* The inventory as the mode offers it, in a: a card that is cut into MIG instances has no memory of its own to share, so in
- * the shared modes it counts as sick. Returns how many cards that concerns. Borrows texts and links. */
+/* The inventory as the mode offers it, in a: a card divided into MIG instances has no memory of its
+ * own to share, so in shared modes it counts as sick. Returns the number of such cards. Borrows
+ * texts and links. */
 size_t inventory_in_mode(const struct gpu_inventory *inv, enum gpu_mode mode, struct arena *a,
                          struct gpu_inventory *out);
-/* Cards and links; mode and isolation do not count. */
+/* Compares cards and links, not mode and isolation. */
 bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *y);
 
-/* The list for the kubelet. only NULL: everything the cards have. Otherwise exactly those ids, healthy. */
+/* The list for the kubelet. only NULL: all ids of the cards. Otherwise exactly those ids,
+ * healthy. */
 void inventory_devices(const struct gpu_inventory *inv, enum mode_resource r,
                        const struct inventory_ids *only, struct arena *a,
                        struct inventory_devices *out);
-/* Ids that one card has of the resource. */
+/* The number of ids that one card has of the resource. */
 int64_t inventory_card_size(const struct gpu_card *card, enum mode_resource r);
 /* Position of the id's card in inv->cards, or INVENTORY_NONE when the id is not one of ours. */
 int32_t inventory_find(const struct gpu_inventory *inv, enum mode_resource r, const char *id);

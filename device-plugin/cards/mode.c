@@ -2,18 +2,18 @@
 /*
  * mode - the node's one GPU mode.
  *
- *   unknown ──mode_decode (state file) or mode_label──► settled(m), or switching(m→t) as the state file says
+ *   unknown ──mode_decode (state file) or mode_label──► settled(m), or switching(m→t)
  *
- *   settled(m) ──mode_label: another mode──► switching(m→t)    nothing new is given out; held ids stay offered
- *   switching(m→t) ──mode_label: m──► settled(m)               changed their mind
+ *   settled(m) ──mode_label: another mode──► switching(m→t)    only held ids stay offered
+ *   switching(m→t) ──mode_label: m──► settled(m)               the user changed their mind
  *   switching(m→t) ──mode_label: u──► switching(m→u)           the clock starts again
  *   switching(m→t) ──mode_held: 0, MODE_SETTLE_MS later──► settled(t)
  *   any ──mode_label: absent──► the same                       the last mode is sticky
- *   any ──mode_label: not one of ours──► the same              and the caller says so
+ *   any ──mode_label: not one of ours──► the same              and the caller reports it
  *
- * Every switch passes through `switching`, even on an empty node: an Allocate that we answered a moment ago is
- * not in the kubelet's books yet, so "nothing is held" counts only when it was asked a while after the last
- * possible answer. The state file makes the mode survive restarts of the plugin and of the node.
+ * Every switch passes through `switching`, even on an empty node: the kubelet has not yet recorded
+ * an Allocate that we just answered, so "nothing is held" counts only some time after the last
+ * possible answer. The state file keeps the mode over restarts of the plugin and of the node.
  */
 #include "device-plugin/cards/mode.h"
 

@@ -12,7 +12,7 @@
 #include "lib/base/str.h"
 #include "lib/model/gpu.h"
 
-/* The resources that are registered with the kubelet, each with a server of its own. */
+/* The resources registered with the kubelet, each with its own server. */
 enum mode_resource { MODE_GPU_MEM, MODE_GPU_CORE, MODE_GPU, MODE_NVIDIA_GPU, MODE_RESOURCES };
 
 const char *mode_resource_name(enum mode_resource r); /* "aliyun.com/gpu-mem" */
@@ -28,13 +28,13 @@ bool mode_needs_isolation(enum gpu_mode m);
 enum { MODE_SETTLE_MS = 500, MODE_STATE_BYTES_MAX = 4096 };
 
 struct mode {
-    bool known;            /* false until a state file or a label told us */
+    bool known;            /* false until a state file or a label is read */
     enum gpu_mode current; /* what is offered */
     bool switching;
     enum gpu_mode to;
     int64_t since_ms; /* start of the switch */
-    uint32_t
-        served; /* every resource that this node ever registered: a left one is served empty, not dropped */
+    /* every resource that this node ever registered: a former one is served empty, not dropped */
+    uint32_t served;
 };
 
 enum mode_change {
@@ -42,15 +42,16 @@ enum mode_change {
     MODE_ENTERED,       /* current is new */
     MODE_SWITCHING,     /* a switch has begun: only held ids are offered from now on */
     MODE_RETURNED,      /* the label went back: everything is offered again */
-    MODE_UNKNOWN_LABEL, /* the label's value is none of ours; nothing changed */
+    MODE_UNKNOWN_LABEL, /* the label's value is unknown; nothing changed */
 };
 
 /* label: the value of ack.node.gpu.schedule, NULL when it is not set (the last mode stays). */
 enum mode_change mode_label(struct mode *m, const char *label, int64_t now_ms);
-/* held: how many ids of the current mode's resources containers hold, as the kubelet said at now_ms. */
+/* held: how many ids of the current mode's resources containers hold, by the kubelet at now_ms. */
 enum mode_change mode_held(struct mode *m, size_t held, int64_t now_ms);
 
-/* The state file: {"v":1,"mode":"cgpu","to":"topology","served":["aliyun.com/gpu-mem"]}; "to" only during a switch, which
- * goes on after a restart (the caller sets since_ms), whether the label is still there or not. */
+/* The state file: {"v":1,"mode":"cgpu","to":"topology","served":["aliyun.com/gpu-mem"]}; "to" only
+ * during a switch, which continues after a restart (the caller sets since_ms), with or without the
+ * label. */
 void mode_encode(const struct mode *m, struct strbuf *out);
 int mode_decode(struct mode *out, const char *text, size_t n, struct error *err);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage - in mode share nothing keeps a container within its share, so it must at least be seen who takes more. "Over"
- * begins with the first look that shows it: the neighbours may be failing already. It ends after USAGE_CALM looks in a row
- * without it: a program that allocates and frees around its share is told once, not with every swing.
+ * usage - mode share does not limit containers, so at least overuse must be visible. "Over" begins
+ * with the first sample that shows it: the neighbours may be failing already. It ends after
+ * USAGE_CALM samples in a row within the share: a program that oscillates around its share is
+ * reported once, not with every swing.
  *
- * What is told goes into an annotation of the pod, and from there to everybody who watches pods: so it is told seldom. Most programs take their memory when they begin and
- * keep it, which is two writes in their life.
+ * Usage goes into an annotation of the pod, and so to every client that watches pods: it is
+ * reported seldom. Most programs take their memory at start and keep it, which is two writes in
+ * their life.
  */
 #include "device-plugin/cards/usage.h"
 

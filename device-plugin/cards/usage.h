@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage - what pods really use of their cards, against what they asked for. Pure.
+ * usage - what pods use of their cards, compared with their requests. Pure.
  */
 #pragma once
 
@@ -12,16 +12,16 @@
 #include "device-plugin/cpu/podmounts.h"
 
 enum {
-    USAGE_CALM = 3,            /* looks in a row within the share before it counts as kept again */
-    USAGE_TOLD_MS = 60 * 1000, /* between two that are told, at least */
-    USAGE_TOLD_MIB = 256, /* a difference that is worth telling, or a tenth of what was asked for */
+    USAGE_CALM = 3,            /* consecutive samples within the share that end "over" */
+    USAGE_TOLD_MS = 60 * 1000, /* minimum time between two reports */
+    USAGE_TOLD_MIB = 256,      /* a difference worth reporting, or a tenth of the request */
 };
 
 /* One process on one card. */
 struct usage_process {
     int32_t card;
     int64_t pid;
-    int64_t mib;                  /* -1: the driver does not tell */
+    int64_t mib;                  /* -1: the driver does not report it */
     char uid[PODCGROUP_UID_SIZE]; /* of its pod; "": in none */
     char folder
         [PODMOUNTS_NAME_SIZE]; /* of its container's limits (isolation/shares); "": it has none */
@@ -32,24 +32,24 @@ struct usage_told {
     bool any;
     int64_t mib;
     bool over;
-    int64_t at_ms; /* when; 0: before this process began */
+    int64_t at_ms; /* when; 0: before this process started */
 };
 
 struct usage {
     int64_t mib, processes;
-    bool over; /* more than it asked for */
+    bool over; /* more than requested */
     int calm;
     struct usage_told told;
 };
 
 enum usage_change { USAGE_SAME, USAGE_OVER, USAGE_WITHIN };
 
-/* Sums up what the pod's processes use on all its cards; a process on two cards counts once. uid "": those in no pod; NULL:
- * all. */
+/* Sums what the pod's processes use on all its cards; a process on two cards counts once. uid "":
+ * those in no pod; NULL: all. */
 void usage_sum(const struct usage_process *list, size_t len, const char *uid, int64_t *mib,
                int64_t *processes);
-/* A new look. asked_mib 0: it asked for no memory, so nothing is too much. */
+/* A new sample. asked_mib 0: it requested no memory, so nothing is too much. */
 enum usage_change usage_look(struct usage *u, int64_t asked_mib, int64_t mib, int64_t processes);
-/* After a look: is it to be told? Then it counts as told. Beginning, ending and going beyond what was asked for are told at once, other changes when they are large and
- * a minute has passed. */
+/* After a sample: should it be reported? Then it counts as reported. Start, end and overuse are
+ * reported at once, other changes when they are large and a minute has passed. */
 bool usage_is_news(struct usage *u, int64_t asked_mib, int64_t now_ms);

@@ -2,15 +2,20 @@
 /*
  * cgroups - see the header.
  *
- * The two versions differ in what a write means. On v1 a group may only have CPUs that the group above it has, a new group has none until somebody writes some (the container
- * runtime copies those of the group above), and CPUs that were offline once are missing above for good: they are put back where a container needs them. On v2 a group asks for
- * CPUs in cpuset.cpus and gets those that the groups above leave it, cpuset.cpus.effective; and the file is there only if every group above has the controller enabled for those
- * below, which neither the kubelet nor systemd does by itself.
+ * The two versions differ in what a write means. On v1 a group may only have CPUs that the group
+ * above it has, a new group has none until somebody writes some (the container runtime copies those
+ * of the group above), and CPUs that were offline once are missing above for good: they are put
+ * back where a container needs them. On v2 a group asks for CPUs in cpuset.cpus and gets those that
+ * the groups above leave it, cpuset.cpus.effective; and the file is there only if every group above
+ * has the controller enabled for those below, which neither the kubelet nor systemd does by itself.
  *
- * What a container has made below its group (another init system, another container runtime) follows by itself on v2. On v1 the kernel refuses to take a CPU from a group while one below it
- * has it, and gives none to those below: so those are made smaller first, and those that had all of their container's CPUs get all of them again.
+ * What a container has made below its group (another init system, another container runtime)
+ * follows by itself on v2. On v1 the kernel refuses to take a CPU from a group while one below it
+ * has it, and gives none to those below: so those are made smaller first, and those that had all of
+ * their container's CPUs get all of them again.
  *
- * A value is written only where it differs and is read again afterwards: the kernel's own word is what counts.
+ * A value is written only where it differs and is read again afterwards: the kernel's own word is
+ * what counts.
  */
 #include "device-plugin/cpu/cgroups.h"
 

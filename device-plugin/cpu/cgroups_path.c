@@ -2,11 +2,16 @@
 /*
  * cgroups_path - see the header.
  *
- *   cgroupfs   kubepods[/burstable|/besteffort]/pod<UID>/<ID>                       Guaranteed pods are directly below kubepods
- *   systemd    kubepods.slice[/kubepods-<class>.slice]/kubepods[-<class>]-pod<UID>.slice/<runtime>-<ID>.scope
+ *   cgroupfs   kubepods[/burstable|/besteffort]/pod<UID>/<ID>
+ *   systemd    kubepods.slice[/kubepods-<class>.slice]/
+ *              kubepods[-<class>]-pod<UID>.slice/<runtime>-<ID>.scope
  *
- * A slice's name repeats those of all slices above it, and in each part '-' is written '_', since '-' is what separates the parts. The runtime's prefix is cri-containerd,
- * crio or docker; CRI-O uses it with cgroupfs as well. crio-conmon-<ID> is not the container but the process that watches over it.
+ * Guaranteed pods are directly below kubepods.
+ *
+ * A slice's name repeats those of all slices above it, and in each part '-' is written '_', since
+ * '-' is what separates the parts. The runtime's prefix is cri-containerd, crio or docker; CRI-O
+ * uses it with cgroupfs as well. crio-conmon-<ID> is not the container but the process that watches
+ * over it.
  */
 #include "device-plugin/cpu/cgroups_path.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cgroups_path - where the kubelet and the container runtimes put the groups of pods and containers. Pure.
+ * cgroups_path - where the kubelet and the container runtimes put the groups of pods and
+ * containers. Pure.
  */
 #pragma once
 
@@ -13,8 +14,9 @@ enum {
     CGROUPS_ID_SIZE = 129,
 };
 
-/* Where pods of a QoS class are, by the driver: for place 0 to CGROUPS_PLACES - 1. root is the kubelet's own cgroupRoot ("" and "/": none). The path has no slash at either
- * end. false: too long. */
+/* Where pods of a QoS class are, by the driver: for place 0 to CGROUPS_PLACES - 1. root is the
+ * kubelet's own cgroupRoot ("" and "/": none). The path has no slash at either end. false: too
+ * long. */
 bool cgroups_path_class(unsigned place, const char *root, char out[CGROUPS_PATH_SIZE]);
 /* The pod's group in that place. */
 bool cgroups_path_pod(unsigned place, const char *root, const char *uid,

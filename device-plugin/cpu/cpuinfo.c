@@ -2,13 +2,18 @@
 /*
  * cpuinfo - see the header.
  *
- * What hwloc shows is made into levels that the scheduler can count on: each CPU that is online is in exactly one socket, NUMA node, L3 group and core.
+ * What hwloc shows is made into levels that the scheduler can count on: each CPU that is online is
+ * in exactly one socket, NUMA node, L3 group and core.
  *
- *   - NUMA nodes stand at the index that the kernel gives them, since the annotation cpuset names that number. A node without CPUs, and one whose CPUs are nearest to
- *     another one already (memory of a second kind), stays in the list and is empty.
- *   - Machines without an L3 cache, as many virtual ones show themselves, have one L3 group for each NUMA node of a socket.
- *   - hwloc knows nothing of offline CPUs but their numbers; those of the live machine are what the kernel has and does not run.
- *   - The container that this process runs in may have fewer CPUs than the machine: that does not count.
+ *   - NUMA nodes stand at the index that the kernel gives them, since the annotation cpuset names
+ *     that number. A node without CPUs, and one whose CPUs are nearest to another one already
+ *     (memory of a second kind), stays in the list and is empty.
+ *   - Machines without an L3 cache, as many virtual ones show themselves, have one L3 group for
+ *     each NUMA node of a socket.
+ *   - hwloc knows nothing of offline CPUs but their numbers; those of the live machine are what the
+ *     kernel has and does not run.
+ *   - The container that this process runs in may have fewer CPUs than the machine: that does not
+ *     count.
  */
 #include "device-plugin/cpu/cpuinfo.h"
 
@@ -73,7 +78,8 @@ static int to_cpuset(hwloc_const_bitmap_t from, struct cpuset *out, struct error
     return 0;
 }
 
-/* The sets of all objects of the type, in the machine's order. A CPU of an earlier one is not in a later one. */
+/* The sets of all objects of the type, in the machine's order. A CPU of an earlier one is not in a
+ * later one. */
 static int read_groups(hwloc_topology_t t, hwloc_obj_type_t type, struct arena *a,
                        struct cpuset **out, size_t *out_len, struct error *err)
 {
@@ -143,7 +149,8 @@ static int read_cores(hwloc_topology_t t, struct arena *a, struct cpu_topology *
     hwloc_obj_t last = NULL;
     for (size_t i = 0; i < CPUSET_MAX; i++)
         core_of[i] = TOPOLOGY_NO_CORE;
-    /* PUs come in the machine's order, so those of one core follow each other; each has at most its own core. */
+    /* PUs come in the machine's order, so those of one core follow each other; each has at most its
+     * own core. */
     for (hwloc_obj_t pu = NULL; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu)) != NULL;) {
         hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, pu);
         if (core == NULL || core != last)

@@ -13,8 +13,9 @@
 
 enum { CPUINFO_LIST_MAX = 16 * 1024 };
 
-/* source: "live" (this machine; sysfs says which CPUs are offline), "xml:FILE" (as hwloc's lstopo saves it) or "synthetic:TEXT" (hwloc's description, such as
- * "pack:2 [numa] l3:8 core:8 pu:1"). Everything but out->reserved is set, in a. */
+/* source: "live" (this machine; sysfs says which CPUs are offline), "xml:FILE" (as hwloc's lstopo
+ * saves it) or "synthetic:TEXT" (hwloc's description, such as "pack:2 [numa] l3:8 core:8 pu:1").
+ * Everything but out->reserved is set, in a. */
 int cpuinfo_read(const char *source, const char *sysfs, struct arena *a, struct cpu_topology *out,
                  struct error *err);
 /* Whether cpuinfo_read knows such a source; the error names what it knows. */

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
-/* KUBELET-DIR/cpu_manager_state: {"policyName":"static","defaultCpuSet":"0-7","checksum":1}. A file that is not there or cannot
- * be read counts as another policy: the file is the only witness, and the kubelet repairs or removes a broken one. */
+/* KUBELET-DIR/cpu_manager_state: {"policyName":"static","defaultCpuSet":"0-7","checksum":1}. A file
+ * that is not there or cannot be read counts as another policy: the file is the only witness, and
+ * the kubelet repairs or removes a broken one. */
 bool cpumanager_is_static(const char *path);

@@ -2,7 +2,8 @@
 /*
  * pinner - keeps the containers of this node on the CPUs that the scheduler gave them. On the loop.
  *
- * Only pods that ask for it (annotation cpuset-scheduler) and have been given CPUs (cpuset) are touched. What was done is answered in cosched.io/cpuset-applied.
+ * Only pods that ask for it (annotation cpuset-scheduler) and have been given CPUs (cpuset) are
+ * touched. What was done is answered in cosched.io/cpuset-applied.
  */
 #pragma once
 
@@ -10,10 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device-plugin/node/podcache.h"
 #include "lib/base/error.h"
 #include "lib/base/loop.h"
-#include "lib/base/str.h"
-#include "lib/model/pod.h"
 #include "lib/model/topology.h"
 
 enum {
@@ -26,6 +26,7 @@ enum {
 
 struct pinner_config {
     struct loop *loop;
+    struct podcache *pods;         /* of this node; the pinner subscribes to it */
     const char *cgroup_mount;      /* "/sys/fs/cgroup" */
     const char *cgroup_root;       /* the kubelet's cgroupRoot, "" for none */
     const char *cpu_manager_state; /* of the kubelet; NULL: not looked at */
@@ -34,11 +35,10 @@ struct pinner_config {
     int64_t tick_ms;               /* 0: PINNER_TICK_MS */
     bool memory;                   /* cpuset.mems as well, for a pod on one NUMA node */
     bool shared_pool;              /* all other containers stay off the CPUs of pinned ones */
-    void (*pod_event)(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                      const char *reason, const char *message);
-    /* A merge patch of the pod. */
-    void (*applied)(void *arg, const char *ns, const char *name, const char *uid,
-                    const struct strbuf *patch);
+    void (*pod_event)(void *arg, const struct pod *pod, bool warning, const char *reason,
+                      const char *message);
+    /* The answer to the pod's annotation cpuset; "": it was let go. */
+    void (*applied)(void *arg, const struct pod *pod, const char *cpuset);
     void *arg;
 };
 
@@ -52,7 +52,3 @@ void pinner_stop(struct pinner *p);
 const char *pinner_closed(const struct pinner *p);
 /* Nothing is pinned before the machine is known. Copies. */
 void pinner_machine(struct pinner *p, const struct cpu_topology *machine);
-/* Pods of this node, borrowed. */
-void pinner_pods_reset(struct pinner *p, struct pod *const *pods, size_t len);
-void pinner_pod_put(struct pinner *p, const struct pod *pod);
-void pinner_pod_delete(struct pinner *p, const char *key);

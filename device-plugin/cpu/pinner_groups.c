@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinner_groups - the pinner's hands: finds the groups of a pod's containers, writes their CPUs, and hears when something changes.
+ * pinner_groups - the pinner's hands: finds the groups of a pod's containers, writes their CPUs,
+ * and hears when something changes.
  *
- * Heard by inotify: a pod's group appears (in the six places where the kubelet makes them), a container's group appears in it, somebody writes a container's cpuset.cpus. Each watch is set
- * before the directory is listed, so nothing is missed in between; and once in a second everything is looked at anyway (pinner), so that a lost message costs a second and not a container.
+ * Heard by inotify: a pod's group appears (in the six places where the kubelet makes them), a
+ * container's group appears in it, somebody writes a container's cpuset.cpus. Each watch is set
+ * before the directory is listed, so nothing is missed in between; and once in a second everything
+ * is looked at anyway (pinner), so that a lost message costs a second and not a container.
  *
- * The pod's status says which container a group belongs to, but only a second or so after the container has started. The mounts of a process in the group say it before the container's own
- * program runs (podmounts); the status counts where the two differ. Until one of them says it, and in a pod of one container that is soon enough, the group gets the CPUs of all of the pod's
- * containers together: never a CPU of somebody else. The pod's sandbox, which does nothing but exist, and containers that somebody debugs it with stay there.
+ * The pod's status says which container a group belongs to, but only a second or so after the
+ * container has started. The mounts of a process in the group say it before the container's own
+ * program runs (podmounts); the status counts where the two differ. Until one of them says it, and
+ * in a pod of one container that is soon enough, the group gets the CPUs of all of the pod's
+ * containers together: never a CPU of somebody else. The pod's sandbox, which does nothing but
+ * exist, and containers that somebody debugs it with stay there.
  */
-#include "device-plugin/cpu/pinner_inside.h"
+#include "device-plugin/cpu/pinner_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -148,18 +154,24 @@ void pinner_groups_forget(struct pinner *p, struct pinner_pod *x)
     x->dir[0] = '\0';
 }
 
+/* "": status names none. */
+static const char *id_of(const struct pinner_pod *x, size_t container)
+{
+    return cgroups_path_id(pod_container(x->pod, container)->id);
+}
+
 static uint32_t container_of_id(const struct pinner_pod *x, const char *id)
 {
-    for (size_t i = 0; i < x->containers_len; i++)
-        if (str_eq(x->ids[i], id))
+    for (size_t i = 0; i < pod_container_count(x->pod); i++)
+        if (str_eq(id_of(x, i), id))
             return (uint32_t)i;
     return PINNER_ANY;
 }
 
 static uint32_t container_of_name(const struct pinner_pod *x, const char *name)
 {
-    for (size_t i = 0; i < x->containers_len; i++)
-        if (str_eq(x->names[i], name))
+    for (size_t i = 0; i < pod_container_count(x->pod); i++)
+        if (str_eq(pod_container(x->pod, i)->name, name))
             return (uint32_t)i;
     return PINNER_ANY;
 }
@@ -179,7 +191,7 @@ static uint32_t container_of_mounts(const struct pinner *p, const struct pinner_
         return PINNER_ANY;
     strbuf_reset(&text);
     if (file_read(path, PODMOUNTS_BYTES_MAX, &text, NULL) < 0 ||
-        !podmounts_parse(strbuf_str(&text), text.len, x->uid, name))
+        !podmounts_parse(strbuf_str(&text), text.len, x->pod->uid, name))
         return PINNER_ANY;
     return container_of_name(x, name);
 }
@@ -187,7 +199,7 @@ static uint32_t container_of_mounts(const struct pinner *p, const struct pinner_
 /* Only where it matters which container it is. */
 static void identify(const struct pinner *p, struct pinner_pod *x, struct pinner_box *b)
 {
-    if (b->container != PINNER_ANY || x->containers_len < 2 || p->config.proc == NULL)
+    if (b->container != PINNER_ANY || pod_container_count(x->pod) < 2 || p->config.proc == NULL)
         return;
     if (b->mounted == PINNER_ANY && b->looks < LOOKS_MAX) {
         b->looks++;
@@ -219,7 +231,7 @@ static struct pinner_box *box_of(struct pinner_pod *x, const char *name, const c
 static bool list(struct pinner *p, struct pinner_pod *x)
 {
     char full[CGROUPS_PATH_SIZE], id[CGROUPS_ID_SIZE];
-    if (x->dir[0] == '\0' && !cgroups_find_pod(&p->cgroups, x->group, x->dir)) {
+    if (x->dir[0] == '\0' && !cgroups_find_pod(&p->cgroups, pinner_group_uid(x->pod), x->dir)) {
         x->dir[0] = '\0';
         return false;
     }
@@ -253,7 +265,7 @@ static bool list(struct pinner *p, struct pinner_pod *x)
 
 static const char *name_of(const struct pinner_pod *x, const struct pinner_box *b)
 {
-    return b->container == PINNER_ANY ? "?" : x->names[b->container];
+    return b->container == PINNER_ANY ? "?" : pod_container(x->pod, b->container)->name;
 }
 
 static void count_write(struct pinner *p, struct pinner_pod *x, struct pinner_box *b)
@@ -266,8 +278,8 @@ static void count_write(struct pinner *p, struct pinner_pod *x, struct pinner_bo
     }
     b->repairs++;
     pinner_metrics_count("repaired");
-    log_warn("somebody else has changed a container's CPUs; they are as they should be again",
-             kv("pod", x->key), kv("container", name_of(x, b)), kv("cgroup", b->path));
+    log_warn("something else changed a container's CPUs; they are restored", kv("pod", x->pod->key),
+             kv("container", name_of(x, b)), kv("cgroup", b->path));
 }
 
 static int let_go(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, struct error *err)
@@ -316,7 +328,7 @@ static bool pool(struct pinner *p, struct cpuset *out)
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
         const struct pinner_pod *y = value;
         struct cpuset theirs;
-        if (y->held.len == 0 || y->released || y->finished)
+        if (y->held.len == 0 || y->released || pod_is_finished(y->pod))
             continue;
         pinner_plan_all(&y->held, &theirs);
         cpuset_subtract(out, &theirs);
@@ -338,7 +350,7 @@ static int settle(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, 
     struct cpuset cpus;
     identify(p, x, b);
     if (b->container != PINNER_ANY) {
-        cpuclaim_of(&x->held, b->container, &cpus);
+        cpu_grant_of(&x->held, b->container, &cpus);
         if (cpuset_is_empty(&cpus))
             return leave(p, x, b, err);
     }
@@ -352,8 +364,8 @@ static bool all_found(struct pinner *p, struct pinner_pod *x)
 {
     char text[ERROR_TEXT_SIZE];
     int64_t now_ms = loop_now_ms(p->config.loop);
-    for (size_t i = 0; i < x->containers_len; i++) {
-        bool found = x->ids[i][0] == '\0';
+    for (size_t i = 0; i < pod_container_count(x->pod); i++) {
+        bool found = id_of(x, i)[0] == '\0';
         for (struct pinner_box *b = x->boxes; b != NULL && !found; b = b->next)
             found = b->container == i;
         if (found)
@@ -363,7 +375,7 @@ static bool all_found(struct pinner *p, struct pinner_pod *x)
         if (now_ms - x->missing_ms >= PINNER_MISSING_MS) {
             (void)str_format(text, sizeof text,
                              "container %.63s runs, but its cgroup is not found below %.200s",
-                             x->names[i], p->cgroups.top);
+                             pod_container(x->pod, i)->name, p->cgroups.top);
             pinner_fail(p, x, text);
         }
         return false;
@@ -410,7 +422,7 @@ static void release_all(struct pinner *p, struct pinner_pod *x)
         struct error err = ERROR_INIT;
         if (let_go(p, x, b, &err) < 0 && err.code != ERROR_NOT_FOUND) {
             good = false;
-            log_warn("container cannot be returned to all CPUs", kv("pod", x->key),
+            log_warn("container cannot be returned to all CPUs", kv("pod", x->pod->key),
                      kv("container", name_of(x, b)), kv("error", err.text));
         }
     }
@@ -423,14 +435,14 @@ static void keep_off(struct pinner *p, struct pinner_pod *x)
     for (struct pinner_box *b = x->boxes; b != NULL; b = b->next) {
         struct error err = ERROR_INIT;
         if (leave(p, x, b, &err) < 0 && !is_early(x, b, &err))
-            log_debug("container is not in the shared pool", kv("pod", x->key),
+            log_debug("container is not in the shared pool", kv("pod", x->pod->key),
                       kv("error", err.text));
     }
 }
 
 void pinner_groups_work(struct pinner *p, struct pinner_pod *x)
 {
-    if (x->finished) {
+    if (pod_is_finished(x->pod)) {
         pinner_groups_forget(p, x);
     } else if (x->held.len > 0 && !x->released) {
         keep_pinned(p, x);

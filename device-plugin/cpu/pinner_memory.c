@@ -2,22 +2,26 @@
 /*
  * pinner_memory - what was confirmed, over restarts: STATE-DIR/cpu-claims.json
  *
- *   {"v":1,"pool":false,"pods":[{"uid":"…","cpuset":"{\"main\":{\"0\":{\"elems\":{\"1\":{}}}}}","released":false,"limits":[1000]}]}
+ *   {"v":1,"pool":false,"pods":[{"uid":"…","cpuset":"{\"main\":{\"0\":{\"elems\":{\"1\":{}}}}}",
+ *                                "released":false,"limits":[1000]}]}
  *
- * The answer in cosched.io/cpuset-applied says the same, but whoever may edit a pod may edit that too, and while the pinner is away nobody puts it right. So a claim is written down before it
- * is answered, and after a restart the file is what counts: a pod that is not in it was never confirmed here, whatever its annotations say. Only where there is no file, or none that can be
- * read, the annotation has to do. limits are limits.cpu of the containers, in thousandths: so a resize meanwhile is noticed too. pool remembers --shared-pool, so that a process that begins without it knows that it has CPUs to give back.
+ * The answer in cosched.io/cpuset-applied says the same, but whoever may edit a pod may edit that
+ * too, and while the pinner is away nobody puts it right. So a grant is written down before it is
+ * answered, and after a restart the file is what counts: a pod that is not in it was never
+ * confirmed here, whatever its annotations say. Only where there is no file, or none that can be
+ * read, the annotation has to do. limits are limits.cpu of the containers, in thousandths: so a
+ * resize meanwhile is noticed too. pool remembers --shared-pool, so that a process that begins
+ * without it knows that it has CPUs to give back.
  *
- * Pods that are gone are left out with the next writing; until the first list of pods has come, what was read is kept.
+ * Pods that are gone are left out with the next writing; until the first list of pods has come,
+ * what was read is kept.
  */
-#include "device-plugin/cpu/pinner_inside.h"
+#include "device-plugin/cpu/pinner_internal.h"
 
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/base/statefile.h"
-#include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -26,14 +30,15 @@
 
 enum { FILE_BYTES_MAX = 16 * 1024 * 1024, PODS_MAX = 8192, UID_MAX = 128, CONTAINERS_MAX = 4096 };
 
-static int recall_one(struct pinner_memory *m, json *j, struct error *err)
+static int recall_one(json *j, void *user, struct error *err)
 {
+    struct pinner_memory *m = user;
     const char *uid = json_get_str(j, "uid"), *text = json_get_str(j, "cpuset");
     if (uid == NULL || uid[0] == '\0' || strlen(uid) > UID_MAX)
         return error_set(err, ERROR_INVALID, "uid: must be a text of 1 to %d bytes", UID_MAX);
-    if (text == NULL || text[0] == '\0' || strlen(text) > CPUCLAIM_BYTES_MAX)
+    if (text == NULL || text[0] == '\0' || strlen(text) > CPU_GRANT_BYTES_MAX)
         return error_set(err, ERROR_INVALID, "cpuset: must be a text of 1 to %d bytes",
-                         CPUCLAIM_BYTES_MAX);
+                         CPU_GRANT_BYTES_MAX);
     json *limits = json_get(j, "limits");
     if (limits != NULL && (!json_is_array(limits) || json_len(limits) > CONTAINERS_MAX))
         return error_set(err, ERROR_INVALID, "limits: must be an array of at most %d",
@@ -45,74 +50,54 @@ static int recall_one(struct pinner_memory *m, json *j, struct error *err)
             return error_set(err, ERROR_INVALID, "limits: must be integers");
     r->text = arena_strdup(&m->arena, text);
     r->released = json_get_bool(j, "released", false);
-    (void)map_put(&m->claims, arena_strdup(&m->arena, uid), r);
+    (void)map_put(&m->grants, arena_strdup(&m->arena, uid), r);
     return 0;
 }
 
-static int recall(struct pinner_memory *m, const char *text, size_t n, struct error *err)
+static void recall_rest(json *root, void *user)
 {
-    AUTO_JSON *doc = NULL;
-    int64_t version = 0;
-    if (json_parse(&doc, text, n, err) < 0)
-        return -1;
-    if (!json_get_int(json_root(doc), "v", &version) || version != 1)
-        return error_set(err, ERROR_INVALID, "v: must be 1");
-    json *pods = json_get(json_root(doc), "pods");
-    if (!json_is_array(pods) || json_len(pods) > PODS_MAX)
-        return error_set(err, ERROR_INVALID, "pods: must be an array of at most %d", PODS_MAX);
-    m->pool = json_get_bool(json_root(doc), "pool", false);
-    size_t i = 0;
-    for (struct json_iter it = json_iter(pods); json_next(&it); i++) {
-        struct error why = ERROR_INIT;
-        if (recall_one(m, it.value, &why) < 0)
-            log_warn("a remembered pod is left out", kv("at", i), kv("error", why.text));
-    }
-    return 0;
+    struct pinner_memory *m = user;
+    m->known = true;
+    m->pool = json_get_bool(root, "pool", false);
 }
 
 void pinner_memory_load(struct pinner *p)
 {
-    struct pinner_memory *m = &p->memory;
-    AUTO_STRBUF path;
-    AUTO_STRBUF text;
+    const struct statefile_list file = {.dir = p->config.state_dir,
+                                        .name = MEMORY_FILE,
+                                        .list = "pods",
+                                        .bytes_max = FILE_BYTES_MAX,
+                                        .max = PODS_MAX,
+                                        .root = recall_rest};
     struct error err = ERROR_INIT;
-    arena_init(&m->arena, 0);
-    map_init(&m->claims);
-    strbuf_init(&path);
-    strbuf_init(&text);
-    if (p->config.state_dir == NULL)
-        return;
-    strbuf_addf(&path, "%s/%s", p->config.state_dir, MEMORY_FILE);
-    if (access(strbuf_str(&path), F_OK) < 0)
-        return;
-    m->known = file_read(strbuf_str(&path), FILE_BYTES_MAX, &text, &err) == 0 &&
-               recall(m, strbuf_str(&text), text.len, &err) == 0;
-    if (!m->known)
-        log_warn("state file ignored, what pods say that was confirmed counts",
-                 kv("file", strbuf_str(&path)), kv("error", err.text));
+    arena_init(&p->memory.arena, 0);
+    map_init(&p->memory.grants);
+    if (file.dir != NULL && statefile_read(&file, recall_one, &p->memory, &err) < 0)
+        log_warn("state file ignored, the CPUs confirmed in the pods' annotations count",
+                 kv("error", err.text));
 }
 
 void pinner_memory_forget(struct pinner *p)
 {
-    map_deinit(&p->memory.claims);
-    map_init(&p->memory.claims);
+    map_deinit(&p->memory.grants);
+    map_init(&p->memory.grants);
     arena_deinit(&p->memory.arena);
     arena_init(&p->memory.arena, 0);
 }
 
 void pinner_memory_deinit(struct pinner *p)
 {
-    map_deinit(&p->memory.claims);
+    map_deinit(&p->memory.grants);
     arena_deinit(&p->memory.arena);
 }
 
 const struct pinner_remembered *pinner_memory_find(const struct pinner *p, const char *uid)
 {
-    return map_get(&p->memory.claims, uid);
+    return map_get(&p->memory.grants, uid);
 }
 
-static void put(struct json_writer *w, const char *uid, const char *text, bool released,
-                const int64_t *limits, size_t limits_len)
+/* Up to its limits, which the caller adds. */
+static void put_begin(struct json_writer *w, const char *uid, const char *text, bool released)
 {
     json_object_begin(w);
     json_kv_str(w, "uid", uid);
@@ -120,10 +105,20 @@ static void put(struct json_writer *w, const char *uid, const char *text, bool r
     json_kv_bool(w, "released", released);
     json_key(w, "limits");
     json_array_begin(w);
-    for (size_t i = 0; i < limits_len; i++)
-        json_put_int(w, limits[i]);
+}
+
+static void put_end(struct json_writer *w)
+{
     json_array_end(w);
     json_object_end(w);
+}
+
+static void put_pod(struct json_writer *w, const struct pinner_pod *x)
+{
+    put_begin(w, x->pod->uid, x->held_text, x->released);
+    for (size_t i = 0; i < pod_container_count(x->pod); i++)
+        json_put_int(w, pod_container(x->pod, i)->limits.cpu_milli);
+    put_end(w);
 }
 
 static void print(struct pinner *p, struct strbuf *out)
@@ -140,12 +135,15 @@ static void print(struct pinner *p, struct strbuf *out)
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
         const struct pinner_pod *x = value;
         if (x->held.len > 0)
-            put(&w, x->uid, x->held_text, x->released, x->limits_milli, x->containers_len);
-        (void)map_remove(&p->memory.claims, x->uid);
+            put_pod(&w, x);
+        (void)map_remove(&p->memory.grants, key);
     }
-    for (size_t i = 0; map_next(&p->memory.claims, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&p->memory.grants, &i, &key, &value);) {
         const struct pinner_remembered *r = value;
-        put(&w, key, r->text, r->released, r->limits_milli, r->limits_len);
+        put_begin(&w, key, r->text, r->released);
+        for (size_t k = 0; k < r->limits_len; k++)
+            json_put_int(&w, r->limits_milli[k]);
+        put_end(&w);
     }
     json_array_end(&w);
     json_object_end(&w);
@@ -165,8 +163,7 @@ void pinner_memory_save(struct pinner *p)
     if (statefile_write(p->config.state_dir, MEMORY_FILE, text.ptr, text.len, &err) == 0) {
         m->unsaved = false;
         m->known = true;
-    } else if (!str_eq(m->complaint, err.text)) {
-        log_error("pods' CPUs would not be remembered over a restart", kv("error", err.text));
     }
-    (void)str_format(m->complaint, sizeof m->complaint, "%s", err.text);
+    if (error_is_news(m->complaint, err.text))
+        log_error("pods' CPUs would not be remembered over a restart", kv("error", err.text));
 }

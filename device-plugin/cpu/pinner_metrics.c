@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinner_metrics - what Prometheus sees of each pinned container, told at scrape time, so that one can see what pinning brings: with its CPUs, its use and how often it was held back.
+ * pinner_metrics - what Prometheus sees of each pinned container, told at scrape time, so that one
+ * can see what pinning brings: with its CPUs, its use and how often it was held back.
  */
-#include "device-plugin/cpu/pinner_inside.h"
+#include "device-plugin/cpu/pinner_internal.h"
 
 #include "lib/base/metrics.h"
 
@@ -24,7 +25,7 @@ static bool is_told(const struct pinner_pod *x, const struct pinner_box *b)
     struct cpuset own;
     if (b->container == PINNER_ANY || cpuset_is_empty(&b->cpus))
         return false;
-    cpuclaim_of(&x->held, b->container, &own);
+    cpu_grant_of(&x->held, b->container, &own);
     if (cpuset_is_empty(&own)) /* it is in the shared pool */
         return false;
     for (const struct pinner_box *newer = x->boxes; newer != b; newer = newer->next)
@@ -33,97 +34,70 @@ static bool is_told(const struct pinner_pod *x, const struct pinner_box *b)
     return true;
 }
 
-static void collect(struct pinner *p, struct metric_samples *out,
-                    int64_t (*value)(const struct pinner *p, const struct pinner_box *b))
+enum value { CPUS, REPAIRS, THROTTLED, USED };
+
+struct row {
+    struct metric metric; /* its argument is the row */
+    enum value value;
+    struct pinner *pinner;
+};
+
+static int64_t value_of(const struct pinner *p, const struct pinner_box *b, enum value value)
 {
-    const char *key;
+    struct cgroups_usage u;
+    if (value == CPUS)
+        return cpuset_count(&b->cpus);
+    if (value == REPAIRS)
+        return b->repairs;
+    cgroups_usage(&p->cgroups, b->path, &u);
+    return value == THROTTLED ? u.throttled : u.used_us;
+}
+
+static void collect(void *arg, struct metric_samples *out)
+{
+    const struct row *row = arg;
+    struct pinner *p = row->pinner;
+    const char *uid;
     void *at;
     pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; map_next(&p->pods, &i, &key, &at);) {
+    for (size_t i = 0; map_next(&p->pods, &i, &uid, &at);) {
         const struct pinner_pod *x = at;
         bool holds = x->held.len > 0 && !x->released;
         for (const struct pinner_box *b = x->boxes; b != NULL && holds; b = b->next) {
             if (!is_told(x, b))
                 continue;
             const struct metric_label labels[] = {
-                {"namespace", x->ns}, {"pod", x->name}, {"container", x->names[b->container]}};
-            metrics_sample(out, labels, 3, value(p, b));
+                {"namespace", x->pod->ns},
+                {"pod", x->pod->name},
+                {"container", pod_container(x->pod, b->container)->name}};
+            metrics_sample(out, labels, 3, value_of(p, b, row->value));
         }
     }
     pthread_mutex_unlock(&p->lock);
 }
 
-static int64_t cpus_of(const struct pinner *p, const struct pinner_box *b)
-{
-    (void)p;
-    return cpuset_count(&b->cpus);
-}
+#define ROW(what, kind, name, text)                                 \
+    {                                                               \
+        {(kind), (name), text, .collect = collect}, .value = (what) \
+    }
 
-static int64_t repairs_of(const struct pinner *p, const struct pinner_box *b)
-{
-    (void)p;
-    return b->repairs;
-}
-
-static int64_t throttled_of(const struct pinner *p, const struct pinner_box *b)
-{
-    struct cgroups_usage u;
-    cgroups_usage(&p->cgroups, b->path, &u);
-    return u.throttled;
-}
-
-static int64_t used_of(const struct pinner *p, const struct pinner_box *b)
-{
-    struct cgroups_usage u;
-    cgroups_usage(&p->cgroups, b->path, &u);
-    return u.used_us;
-}
-
-static void collect_cpus(void *arg, struct metric_samples *out)
-{
-    collect(arg, out, cpus_of);
-}
-
-static void collect_repairs(void *arg, struct metric_samples *out)
-{
-    collect(arg, out, repairs_of);
-}
-
-static void collect_throttled(void *arg, struct metric_samples *out)
-{
-    collect(arg, out, throttled_of);
-}
-
-static void collect_used(void *arg, struct metric_samples *out)
-{
-    collect(arg, out, used_of);
-}
-
-static struct metric cpus = {.kind = METRIC_GAUGE,
-                             .name = "cosched_device_plugin_pinned_cpus",
-                             .help = "CPUs that a container is pinned to.",
-                             .collect = collect_cpus};
-static struct metric repairs = {
-    .kind = METRIC_COUNTER,
-    .name = "cosched_device_plugin_pinned_repairs_total",
-    .help = "How often a pinned container's CPUs were changed by somebody else and put right.",
-    .collect = collect_repairs};
-static struct metric throttled = {
-    .kind = METRIC_COUNTER,
-    .name = "cosched_device_plugin_pinned_throttled_periods_total",
-    .help = "Periods in which a pinned container was held back by its CPU limit.",
-    .collect = collect_throttled};
-static struct metric used = {.kind = METRIC_COUNTER,
-                             .name = "cosched_device_plugin_pinned_cpu_microseconds_total",
-                             .help = "CPU time that a pinned container has used.",
-                             .collect = collect_used};
+static struct row rows[] = {
+    ROW(CPUS, METRIC_GAUGE, "cosched_device_plugin_pinned_cpus",
+        "CPUs that a container is pinned to."),
+    ROW(REPAIRS, METRIC_COUNTER, "cosched_device_plugin_pinned_repairs_total",
+        "How often something else changed a pinned container's CPUs and the plugin restored them."),
+    ROW(THROTTLED, METRIC_COUNTER, "cosched_device_plugin_pinned_throttled_periods_total",
+        "Periods in which a pinned container was held back by its CPU limit."),
+    ROW(USED, METRIC_COUNTER, "cosched_device_plugin_pinned_cpu_microseconds_total",
+        "CPU time that a pinned container has used."),
+};
 
 void pinner_metrics_register(struct pinner *p)
 {
-    struct metric *const told[] = {&cpus, &repairs, &throttled, &used};
     metrics_register(&results);
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
-        told[i]->arg = p;
-        metrics_register(told[i]);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rows[i].pinner = p;
+        rows[i].metric.arg = &rows[i];
+        metrics_register(&rows[i].metric);
     }
 }

@@ -8,8 +8,9 @@
  *   fewer CPUs     take                       take: a loan is called back     take
  *   other CPUs     take                       refuse, what is held stays      refuse
  *
- * The claim confirmed first is the limit for as long as the pod lives. The scheduler only ever shrinks it; whatever goes beyond was written by somebody else, and a container that
- * is moved to CPUs that the scheduler gave to another one is exactly what pinning must not do.
+ * The grant confirmed first is the limit for as long as the pod lives. The scheduler only ever
+ * shrinks it; whatever goes beyond was written by somebody else, and a container that is moved to
+ * CPUs that the scheduler gave to another one is exactly what pinning must not do.
  */
 #include "device-plugin/cpu/pinner_plan.h"
 
@@ -18,11 +19,12 @@ static bool has_cpu(const struct cpu_topology *t, unsigned cpu)
     return cpu_topology_core_of(t, cpu) != TOPOLOGY_NO_CORE || cpuset_has(&t->offline, cpu);
 }
 
-/* Every CPU exists, and is on the NUMA node that the claim names. */
-static bool fits_machine(const struct cpuclaim *c, const struct cpu_topology *t, struct strbuf *why)
+/* Every CPU exists, and is on the NUMA node that the grant names. */
+static bool fits_machine(const struct cpu_grant *c, const struct cpu_topology *t,
+                         struct strbuf *why)
 {
     for (size_t i = 0; i < c->len; i++) {
-        const struct cpuclaim_part *p = &c->parts[i];
+        const struct cpu_grant_part *p = &c->parts[i];
         for (int cpu = -1; (cpu = cpuset_next(&p->cpus, cpu)) >= 0;) {
             if (!has_cpu(t, (unsigned)cpu)) {
                 strbuf_addf(why, "the node has no CPU %d", cpu);
@@ -39,7 +41,7 @@ static bool fits_machine(const struct cpuclaim *c, const struct cpu_topology *t,
     return true;
 }
 
-static bool is_free(const struct cpuclaim *c, const struct cpuset *taken, struct strbuf *why)
+static bool is_free(const struct cpu_grant *c, const struct cpuset *taken, struct strbuf *why)
 {
     struct cpuset both;
     pinner_plan_all(c, &both);
@@ -66,12 +68,11 @@ enum pinner_verdict pinner_plan(const struct pinner_facts *f, struct strbuf *why
             why, "the kubelet's cpuManagerPolicy is static and would pin as well; it must be none");
         return PINNER_REFUSE;
     }
-    if (holds && cpuclaim_equal(f->asked, f->held))
+    if (holds && cpu_grant_equal(f->asked, f->held))
         return PINNER_KEEP;
-    if (f->held->len > 0 && !cpuclaim_is_within(f->asked, f->held)) {
+    if (f->held->len > 0 && !cpu_grant_is_within(f->asked, f->held)) {
         strbuf_adds(
-            why,
-            "it goes beyond the CPUs that were given to the pod first; somebody has edited it");
+            why, "it exceeds the CPUs that were first granted to the pod; somebody has edited it");
         return PINNER_REFUSE;
     }
     if (!fits_machine(f->asked, f->machine, why) || (!holds && !is_free(f->asked, f->taken, why)))
@@ -79,25 +80,25 @@ enum pinner_verdict pinner_plan(const struct pinner_facts *f, struct strbuf *why
     return PINNER_TAKE;
 }
 
-void pinner_plan_all(const struct cpuclaim *c, struct cpuset *out)
+void pinner_plan_all(const struct cpu_grant *c, struct cpuset *out)
 {
     cpuset_clear(out);
     for (size_t i = 0; i < c->len; i++)
         cpuset_union(out, &c->parts[i].cpus);
 }
 
-bool pinner_plan_cpus(const struct cpuclaim *held, uint32_t container,
+bool pinner_plan_cpus(const struct cpu_grant *held, uint32_t container,
                       const struct cpu_topology *machine, struct cpuset *out)
 {
     if (container == PINNER_ANY)
         pinner_plan_all(held, out);
     else
-        cpuclaim_of(held, container, out);
+        cpu_grant_of(held, container, out);
     cpuset_subtract(out, &machine->offline);
     return !cpuset_is_empty(out);
 }
 
-int pinner_plan_numa(const struct cpuclaim *held)
+int pinner_plan_numa(const struct cpu_grant *held)
 {
     int numa = held->len > 0 ? (int)held->parts[0].numa : -1;
     for (size_t i = 1; i < held->len; i++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinner_plan - whether what a pod's annotation cpuset says is done, and on which CPUs a container belongs. Pure.
+ * pinner_plan - whether what a pod's annotation cpuset says is done, and on which CPUs a container
+ * belongs. Pure.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 #include <stddef.h>
 
 #include "lib/base/str.h"
-#include "lib/model/cpuclaim.h"
+#include "lib/model/cpu_grant.h"
 #include "lib/model/cpuset.h"
 #include "lib/model/topology.h"
 
@@ -21,11 +22,11 @@ enum pinner_verdict {
 };
 
 struct pinner_facts {
-    const struct cpuclaim *asked; /* the annotation's */
-    const char *unreadable;       /* why the annotation could not be decoded, or NULL */
-    const struct cpuclaim *held;  /* what was confirmed; empty: nothing was, ever */
-    bool released;                /* and given up since */
-    bool is_static;               /* the kubelet's CPU manager has a policy of its own */
+    const struct cpu_grant *asked; /* the annotation's */
+    const char *unreadable;        /* why the annotation could not be decoded, or NULL */
+    const struct cpu_grant *held;  /* what was confirmed; empty: nothing was, ever */
+    bool released;                 /* and given up since */
+    bool is_static;                /* the kubelet's CPU manager has a policy of its own */
     const struct cpu_topology *machine;
     const struct cpuset *taken; /* CPUs of other pods that this one may not share */
 };
@@ -33,12 +34,13 @@ struct pinner_facts {
 /* why is set with PINNER_REFUSE: a sentence. */
 enum pinner_verdict pinner_plan(const struct pinner_facts *f, struct strbuf *why);
 
-/* The CPUs that are online of those that container has; of all containers together if it is not known which one it is (PINNER_ANY). false: none, the container is nowhere in the claim or all of
+/* The CPUs that are online of those that container has; of all containers together if it is not
+ * known which one it is (PINNER_ANY). false: none, the container is nowhere in the grant or all of
  * its CPUs are offline. */
 #define PINNER_ANY UINT32_MAX
-bool pinner_plan_cpus(const struct cpuclaim *held, uint32_t container,
+bool pinner_plan_cpus(const struct cpu_grant *held, uint32_t container,
                       const struct cpu_topology *machine, struct cpuset *out);
 /* The one NUMA node that the whole pod is on; -1: more than one. */
-int pinner_plan_numa(const struct cpuclaim *held);
-/* All CPUs of a claim. */
-void pinner_plan_all(const struct cpuclaim *c, struct cpuset *out);
+int pinner_plan_numa(const struct cpu_grant *held);
+/* All CPUs of a grant. */
+void pinner_plan_all(const struct cpu_grant *c, struct cpuset *out);

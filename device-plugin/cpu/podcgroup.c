@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podcgroup - reads paths as the kubelet makes them. Each line is "ID:CONTROLLERS:PATH" (cgroup v2: "0::PATH"), and all
- * lines of a container name the same pod, so the first that names one is taken:
+ * podcgroup - reads paths as the kubelet makes them. Each line is "ID:CONTROLLERS:PATH" (cgroup v2:
+ * "0::PATH"), and all lines of a container name the same pod, so the first that names one is taken:
  *
  *   cgroupfs   /kubepods/burstable/pod<UID>/<ID>
- *   systemd    /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<UID, '_' for '-'>.slice/cri-containerd-<ID>.scope
+ *   systemd    /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<UID, '_' for
+ *              '-'>.slice/cri-containerd-<ID>.scope
  *
- * below whatever root the kubelet was given (--cgroup-root), with any runtime's prefix before the id (cri-containerd-, crio-,
- * docker-), and followed by whatever the container made below its own group. A static pod's UID is a hash of 32 digits
- * without '-'. Only a component below one that begins with "kubepods" or contains "-kubepods" counts: a user may call a
- * group of his own "pod1".
+ * below whatever root the kubelet was given (--cgroup-root), with any runtime's prefix before the
+ * id (cri-containerd-, crio-, docker-), and followed by whatever the container made below its own
+ * group. A static pod's UID is a hash of 32 digits without '-'. Only a component below one that
+ * begins with "kubepods" or contains "-kubepods" counts: a user may call a group of his own "pod1".
  */
 #include "device-plugin/cpu/podcgroup.h"
 

@@ -2,13 +2,17 @@
 /*
  * podmounts - see the header.
  *
- * A cgroup's name is the container's id, and which of the pod's containers has that id, the pod's status says only a second after its start. But the kubelet mounts a file of its own into every
+ * A cgroup's name is the container's id, and which of the pod's containers has that id, the pod's
+ * status says only a second after its start. But the kubelet mounts a file of its own into every
  * container, for the termination message, and the file's place on the host names the container:
  *
- *   174 159 254:0 /var/lib/kubelet/pods/<UID>/containers/<NAME>/<8 digits> /dev/termination-log rw,relatime - ext4 /dev/vda rw
+ *   174 159 254:0 /var/lib/kubelet/pods/<UID>/containers/<NAME>/<8 digits> /dev/termination-log
+ *   rw,relatime - ext4 /dev/vda rw
  *
- * The fourth field is a path in the file system that was mounted, which may begin anywhere above the uid. The mounts are there before the container's own program runs, with every runtime that
- * uses the host's kernel; a sandbox has none. A line looks like that also if a user lays out a volume so: he can only mistake one container of his pod for another.
+ * The fourth field is a path in the file system that was mounted, which may begin anywhere above
+ * the uid. The mounts are there before the container's own program runs, with every runtime that
+ * uses the host's kernel; a sandbox has none. A line looks like that also if a user lays out a
+ * volume so: he can only mistake one container of his pod for another.
  */
 #include "device-plugin/cpu/podmounts.h"
 

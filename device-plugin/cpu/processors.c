@@ -2,8 +2,10 @@
 /*
  * processors - see the header.
  *
- * The layout is read at the start and again whenever the kernel's list of online CPUs or the reserved CPUs differ from what they were. Both are small files that are looked at
- * every ten seconds: CPUs go offline by an administrator's hand or because they fail, and the scheduler plans with the annotation, not with the machine.
+ * The layout is read at the start and again whenever the kernel's list of online CPUs or the
+ * reserved CPUs differ from what they were. Both are small files that are looked at every ten
+ * seconds: CPUs go offline by an administrator's hand or because they fail, and the scheduler plans
+ * with the annotation, not with the machine.
  */
 #include "device-plugin/cpu/processors.h"
 
@@ -105,9 +107,8 @@ int processors_check(const struct processors_options *o, struct error *err)
 
 static void complain(struct processors *p, const char *what, const struct error *err)
 {
-    if (!str_eq(p->complaint, err->text))
+    if (error_is_news(p->complaint, err->text))
         log_warn(what, kv("error", err->text));
-    (void)str_format(p->complaint, sizeof p->complaint, "%s", err->text);
 }
 
 /* A kubelet without such a file has been given flags, which we do not see: *doc stays NULL then. */
@@ -179,7 +180,7 @@ static int read_layout(struct processors *p, const struct cpuset *reserved, cons
     }
     if (result == 0) {
         log_info("CPUs", kv("topology", strbuf_str(&text)));
-        p->config.publish(p->config.arg, strbuf_str(&text));
+        p->config.publish(p->config.pinner.arg, strbuf_str(&text));
         if (p->pinner != NULL)
             pinner_machine(p->pinner, &t);
     }
@@ -215,7 +216,7 @@ static void on_look(void *arg)
     struct error err = ERROR_INIT;
     if (look(p, &err) < 0)
         complain(p, "the layout of the CPUs cannot be read", &err);
-    loop_timer_beat(p->config.loop, &p->look,
+    loop_timer_beat(p->config.pinner.loop, &p->look,
                     p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_look, p);
 }
 
@@ -239,23 +240,6 @@ static void find_cgroup_root(struct processors *p)
     (void)str_format(p->cgroup_root, sizeof p->cgroup_root, "%s", str_or_empty(given));
 }
 
-static int start_pinner(struct processors *p, struct error *err)
-{
-    const struct processors_config *c = &p->config;
-    struct pinner_config pin = {.loop = c->loop,
-                                .cgroup_mount = c->options->cgroup_mount,
-                                .cgroup_root = p->cgroup_root,
-                                .cpu_manager_state = p->cpu_manager_state,
-                                .state_dir = c->state_dir,
-                                .proc = c->proc,
-                                .memory = c->options->pin_memory,
-                                .shared_pool = c->options->shared_pool,
-                                .pod_event = c->pod_event,
-                                .applied = c->applied,
-                                .arg = c->arg};
-    return pinner_start(&p->pinner, &pin, err);
-}
-
 int processors_start(struct processors **out, const struct processors_config *c, struct error *err)
 {
     *out = NULL;
@@ -266,11 +250,17 @@ int processors_start(struct processors **out, const struct processors_config *c,
     *out = p;
     if (place(p->kubelet_config, c->options->kubelet_config, c->kubelet_dir, "config.yaml", err) <
             0 ||
-        place(p->cpu_manager_state, c->cpu_manager_state, c->kubelet_dir, "cpu_manager_state",
-              err) < 0)
+        place(p->cpu_manager_state, c->pinner.cpu_manager_state, c->kubelet_dir,
+              "cpu_manager_state", err) < 0)
         return -1;
     find_cgroup_root(p);
-    if (start_pinner(p, err) < 0 || (!is_live(p) && look(p, err) < 0))
+    struct pinner_config *pin = &p->config.pinner;
+    pin->cgroup_mount = c->options->cgroup_mount;
+    pin->cgroup_root = p->cgroup_root;
+    pin->cpu_manager_state = p->cpu_manager_state;
+    pin->memory = c->options->pin_memory;
+    pin->shared_pool = c->options->shared_pool;
+    if (pinner_start(&p->pinner, pin, err) < 0 || (!is_live(p) && look(p, err) < 0))
         return -1;
     on_look(p);
     return 0;
@@ -281,16 +271,11 @@ const char *processors_cgroup_root(const struct processors *p)
     return p != NULL ? p->cgroup_root : "";
 }
 
-struct pinner *processors_pinner(struct processors *p)
-{
-    return p != NULL ? p->pinner : NULL;
-}
-
 void processors_stop(struct processors *p)
 {
     if (p == NULL)
         return;
-    loop_timer_cancel(p->config.loop, &p->look);
+    loop_timer_cancel(p->config.pinner.loop, &p->look);
     pinner_stop(p->pinner);
     free(p);
 }

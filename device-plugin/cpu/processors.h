@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * processors - the CPUs' side of the program: its options, the published layout of the machine, and the pinner. On the loop.
+ * processors - the CPUs' side of the program: its options, the published layout of the machine, and
+ * the pinner. On the loop.
  */
 #pragma once
 
@@ -12,7 +13,6 @@
 #include "lib/base/loop.h"
 #include "lib/base/options.h"
 #include "lib/model/cpuset.h"
-#include "lib/model/pod.h"
 
 enum { PROCESSORS_LOOK_MS = 10 * 1000 }; /* how often it is looked which CPUs are online */
 
@@ -29,30 +29,23 @@ extern const struct option_row processors_option_rows[];
 int processors_check(const struct processors_options *o, struct error *err);
 
 struct processors_config {
-    struct loop *loop;
     const struct processors_options *options;
     const char *kubelet_dir;
     const char *sysfs;
-    const char *cpu_manager_state; /* NULL: KUBELET-DIR/cpu_manager_state */
-    const char *state_dir, *proc;  /* as in pinner_config */
-    int64_t look_ms;               /* 0: PROCESSORS_LOOK_MS */
+    int64_t look_ms; /* 0: PROCESSORS_LOOK_MS */
     /* The text of cosched.io/cpu-topology, whenever it may have changed. */
     void (*publish)(void *arg, const char *topology);
-    /* As in pinner_config. */
-    void (*pod_event)(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                      const char *reason, const char *message);
-    void (*applied)(void *arg, const char *ns, const char *name, const char *uid,
-                    const struct strbuf *patch);
-    void *arg;
+    /* With the loop and the argument of both. What the options say is filled in, and so is
+     * cpu_manager_state where it is NULL: KUBELET-DIR/cpu_manager_state. */
+    struct pinner_config pinner;
 };
 
 struct processors;
 
-/* Texts are borrowed. A machine that cannot be read now is read again later; a source of another kind that cannot be read is an error. */
+/* Texts are borrowed. A machine that cannot be read now is read again later; a source of another
+ * kind that cannot be read is an error. */
 int processors_start(struct processors **out, const struct processors_config *c, struct error *err);
 /* The kubelet's cgroupRoot. Borrowed. */
 const char *processors_cgroup_root(const struct processors *p);
-/* For the pods. NULL: nothing is pinned. */
-struct pinner *processors_pinner(struct processors *p);
 /* After the metrics are no longer served. NULL is fine. */
 void processors_stop(struct processors *p);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * match - identity and claims.
+ * match - identity and grants.
  *
- * The kubelet sends ids and nothing else. What makes identity exact is its own pod resources list, asked while it
- * waits for our answer: admission is serial, so exactly one pod in it asks for the resource and has a container
- * that holds none. Inside that pod the containers are served in order.
+ * The kubelet sends ids and nothing else. What makes identity exact is its own pod resources list,
+ * asked while it waits for our answer: admission is serial, so exactly one pod in it asks for the
+ * resource and has a container that holds none. Inside that pod the containers are served in order.
  *
- * Ordinary init containers are not in the list: whoever answers Allocate remembers how many of a pod's have their ids
- * (init_given), or a pod in which only they ask would seem to wait for ever. When that is forgotten (a restart) the number
- * of ids tells: a pod that asks for shares in an init container is claimed on one card altogether (contract), so the card
- * is the same whichever of its containers is meant.
+ * Ordinary init containers are not in the list: whoever answers Allocate remembers how many of a
+ * pod's have their ids (init_given), or a pod in which only they ask would seem to wait for ever.
+ * When that is forgotten (a restart) the number of ids tells: a pod that asks for shares in an init
+ * container is granted on one card altogether, so the card is the same whichever of its
+ * containers is meant.
  *
- * Shares are given only by claim. Whole cards without a claim (default mode serves every scheduler) are given as
- * the kubelet picked them: it never hands one id out twice.
+ * Shares are given only by grant. Whole cards without a grant (default mode serves every scheduler)
+ * are given as the kubelet picked them: it never hands one id out twice.
  */
 #include "device-plugin/grant/match.h"
 
@@ -21,9 +22,7 @@
 
 static int64_t asks(const struct container *c, enum mode_resource r)
 {
-    bool present = false;
-    int64_t n = resources_get(&c->limits, mode_resource_name(r), &present);
-    return present ? n : resources_get(&c->requests, mode_resource_name(r), NULL);
+    return gpu_request_amount(c, mode_resource_name(r));
 }
 
 static bool holds(const struct match_listed *l, const char *container, enum mode_resource r)
@@ -42,16 +41,6 @@ bool match_may_wait(const struct match_listed *l, enum mode_resource r)
     return l->containers_len == 0;
 }
 
-static const struct container *container_at(const struct pod *p, size_t i)
-{
-    return i < p->containers_len ? &p->containers[i] : &p->init_containers[i - p->containers_len];
-}
-
-static bool is_ordinary_init(const struct pod *p, size_t i)
-{
-    return i >= p->containers_len && !container_at(p, i)->sidecar;
-}
-
 /* The k-th container in the kubelet's order: init containers, then containers. */
 static size_t in_order(const struct pod *p, size_t k)
 {
@@ -60,13 +49,13 @@ static size_t in_order(const struct pod *p, size_t k)
 
 const struct container *match_container(const struct match_subject *s)
 {
-    return container_at(s->pod, s->container);
+    return pod_container(s->pod, s->container);
 }
 
 bool match_named(const struct pod *p, const char *name, struct match_subject *out)
 {
-    for (size_t i = 0; i < p->containers_len + p->init_containers_len; i++) {
-        if (str_eq(container_at(p, i)->name, name)) {
+    for (size_t i = 0; i < pod_container_count(p); i++) {
+        if (str_eq(pod_container(p, i)->name, name)) {
             *out = (struct match_subject){.pod = p, .container = i};
             return true;
         }
@@ -77,44 +66,44 @@ bool match_named(const struct pod *p, const char *name, struct match_subject *ou
 size_t match_init_rank(const struct match_subject *s, enum mode_resource r)
 {
     size_t rank = 0;
-    if (!is_ordinary_init(s->pod, s->container))
+    if (!pod_container_is_init(s->pod, s->container))
         return 0;
     for (size_t i = s->pod->containers_len; i <= s->container; i++)
-        rank += is_ordinary_init(s->pod, i) && asks(container_at(s->pod, i), r) > 0;
+        rank += pod_container_is_init(s->pod, i) && asks(pod_container(s->pod, i), r) > 0;
     return rank;
 }
 
 bool match_init_asks(const struct pod *p, uint32_t resources)
 {
-    for (size_t i = p->containers_len; i < p->containers_len + p->init_containers_len; i++)
+    for (size_t i = p->containers_len; i < pod_container_count(p); i++)
         for (int r = 0; r < MODE_RESOURCES; r++)
-            if (resources & 1u << r && is_ordinary_init(p, i) &&
-                asks(container_at(p, i), (enum mode_resource)r) > 0)
+            if (resources & 1u << r && pod_container_is_init(p, i) &&
+                asks(pod_container(p, i), (enum mode_resource)r) > 0)
                 return true;
     return false;
 }
 
-/* The next container of the pod that waits for count ids of r; false: none does. *any_size: one waits, perhaps for
- * another number of them. */
+/* The next container of the pod that waits for count ids of r; false: none does. *any_size: one
+ * waits, perhaps for another number of them. */
 static bool next_container(const struct match_listed *l, const struct pod *p, enum mode_resource r,
                            size_t count, size_t *out, bool *any_size)
 {
-    size_t all = p->containers_len + p->init_containers_len, first = 0, given = l->init_given[r];
+    size_t all = pod_container_count(p), first = 0, given = l->init_given[r];
     /* An init container before one that has its ids is done. */
     for (size_t k = 0; k < all; k++)
-        if (holds(l, container_at(p, in_order(p, k))->name, r))
+        if (holds(l, pod_container(p, in_order(p, k))->name, r))
             first = k + 1;
     for (size_t k = 0; k < all; k++) {
         size_t i = in_order(p, k);
-        bool init = is_ordinary_init(p, i);
-        int64_t n = asks(container_at(p, i), r);
+        bool init = pod_container_is_init(p, i);
+        int64_t n = asks(pod_container(p, i), r);
         if (n <= 0)
             continue;
         if (init && given > 0) {
             given--;
             continue;
         }
-        if (init ? k < first : holds(l, container_at(p, i)->name, r))
+        if (init ? k < first : holds(l, pod_container(p, i)->name, r))
             continue;
         *any_size = true;
         *out = i;
@@ -210,13 +199,13 @@ int match_holder(const struct match_listing *l, enum mode_resource r,
                      ids->len, mode_resource_name(r));
 }
 
-/* What the subject's container gets, by its pod's claim. */
+/* What the subject's container gets, by its pod's grant. */
 struct due {
-    struct claim claim;
+    struct grant grant;
     struct match_share *shares; /* shared modes */
     size_t shares_len;
     int64_t ids[GPU_CARDS_MAX]; /* of r, on each card (by position) */
-    bool free_choice;           /* whole cards without a claim */
+    bool free_choice;           /* whole cards without a grant */
 };
 
 static int check_card(const struct gpu_inventory *inv, int32_t index, const struct pod *p,
@@ -234,21 +223,21 @@ static int due_whole(const struct gpu_inventory *inv, const struct pod *p, struc
                      struct error *err)
 {
     int32_t at = 0;
-    d->free_choice = d->claim.group_len == 0;
-    for (size_t i = 0; i < d->claim.group_len; i++) {
-        if (check_card(inv, d->claim.group[i], p, &at, err) < 0)
+    d->free_choice = d->grant.group_len == 0;
+    for (size_t i = 0; i < d->grant.group_len; i++) {
+        if (check_card(inv, d->grant.group[i], p, &at, err) < 0)
             return -1;
         d->ids[at] = 1;
     }
     return 0;
 }
 
-/* An ordinary init container runs before the others, on their card, with what it asks for: it may have no share of its
- * own (claim.h). */
+/* An ordinary init container runs before the others, on their card, with what it asks for: it may
+ * have no share of its own (grant.h). */
 static int due_init(const struct gpu_inventory *inv, const struct match_subject *s, struct due *d,
                     struct error *err)
 {
-    const struct claim *c = &d->claim;
+    const struct grant *c = &d->grant;
     int32_t at = 0;
     for (size_t i = 1; i < c->shares_len; i++)
         if (c->shares[i].card != c->shares[0].card)
@@ -270,8 +259,8 @@ static int due_own(const struct gpu_inventory *inv, const struct match_subject *
                    struct error *err)
 {
     int32_t at = 0;
-    for (size_t i = 0; i < d->claim.shares_len; i++) {
-        const struct claim_share *share = &d->claim.shares[i];
+    for (size_t i = 0; i < d->grant.shares_len; i++) {
+        const struct grant_share *share = &d->grant.shares[i];
         if (share->container != s->container)
             continue;
         if (check_card(inv, share->card, s->pod, &at, err) < 0)
@@ -288,13 +277,14 @@ static int due_shares(const struct gpu_inventory *inv, enum mode_resource r,
 {
     const struct pod *p = s->pod;
     int64_t sum = 0;
-    if (d->claim.shares_len == 0)
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "pod %s asks for %s but carries no claim on a card: it was not bound by "
-                         "cosched's scheduler (its schedulerName is '%s')",
-                         p->key, mode_resource_name(r), str_or_empty(p->scheduler));
-    d->shares = arena_new(a, struct match_share, d->claim.shares_len);
-    if ((is_ordinary_init(p, s->container) ? due_init : due_own)(inv, s, d, err) < 0)
+    if (d->grant.shares_len == 0)
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "pod %s asks for %s but has no grant for a card: it was not bound by cosched's "
+            "scheduler (its schedulerName is '%s')",
+            p->key, mode_resource_name(r), str_or_empty(p->scheduler));
+    d->shares = arena_new(a, struct match_share, d->grant.shares_len);
+    if ((pod_container_is_init(p, s->container) ? due_init : due_own)(inv, s, d, err) < 0)
         return -1;
     for (size_t i = 0; i < d->shares_len; i++) {
         int64_t n = r == MODE_GPU_MEM ? d->shares[i].gib : d->shares[i].percent;
@@ -303,7 +293,7 @@ static int due_shares(const struct gpu_inventory *inv, enum mode_resource r,
     }
     if (sum != (int64_t)count)
         return error_set(err, ERROR_CONFLICT,
-                         "pod %s, container %s: the claim has %lld of %s, the kubelet asks for %zu",
+                         "pod %s, container %s: the grant has %lld of %s, the kubelet asks for %zu",
                          p->key, match_container(s)->name, (long long)sum, mode_resource_name(r),
                          count);
     return 0;
@@ -314,12 +304,12 @@ static int due_of(const struct gpu_inventory *inv, enum mode_resource r,
                   struct error *err)
 {
     *d = (struct due){0};
-    if (s->claim != NULL)
-        d->claim = *s->claim;
-    else if (claim_decode(s->pod, a, &d->claim, err) < 0)
-        return error_wrap(err, "pod %s: claim", s->pod->key);
-    if (!claim_is_empty(&d->claim) && claim_check(&d->claim, s->pod, inv, err) < 0)
-        return error_wrap(err, "pod %s: claim", s->pod->key);
+    if (s->grant != NULL)
+        d->grant = *s->grant;
+    else if (grant_decode(s->pod, a, &d->grant, err) < 0)
+        return error_wrap(err, "pod %s: grant", s->pod->key);
+    if (!grant_is_empty(&d->grant) && grant_check(&d->grant, s->pod, inv, err) < 0)
+        return error_wrap(err, "pod %s: grant", s->pod->key);
     return mode_resource_is_whole(r) ? due_whole(inv, s->pod, d, err)
                                      : due_shares(inv, r, s, count, a, d, err);
 }
@@ -332,7 +322,8 @@ static bool contains(const struct inventory_ids *ids, const char *id)
     return false;
 }
 
-/* Whole cards that nobody chose: those with the best links, of what the kubelet offers and insists on. */
+/* Whole cards that nobody chose: those with the best links, of what the kubelet offers and insists
+ * on. */
 static void choose_linked(const struct gpu_inventory *inv, enum mode_resource r,
                           const struct inventory_ids *available, const struct inventory_ids *must,
                           size_t count, struct due *d)
@@ -396,16 +387,16 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
 }
 
 static void grant_whole(const struct gpu_inventory *inv, enum mode_resource r,
-                        const struct claim *claim, const struct inventory_ids *ids, struct arena *a,
+                        const struct grant *grant, const struct inventory_ids *ids, struct arena *a,
                         struct match_grant *out)
 {
     bool visible[GPU_CARDS_MAX] = {false};
     for (size_t i = 0; i < ids->len; i++)
         visible[inventory_find(inv, r, ids->items[i])] = true;
     /* Peers on this node: the container sees their cards too, to reach them over NVLink. */
-    if (claim->visible_len > claim->group_len) {
-        for (size_t i = 0; i < claim->visible_len; i++) {
-            int32_t at = inventory_card(inv, claim->visible[i]);
+    if (grant->visible_len > grant->group_len) {
+        for (size_t i = 0; i < grant->visible_len; i++) {
+            int32_t at = inventory_card(inv, grant->visible[i]);
             if (at >= 0)
                 visible[at] = true;
         }
@@ -437,11 +428,12 @@ int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
                 s->pod->key, mode_resource_name(r), inv->cards[at].index);
     }
     if (mode_resource_is_whole(r)) {
-        grant_whole(inv, r, &d.claim, ids, a, out);
+        grant_whole(inv, r, &d.grant, ids, a, out);
         return 0;
     }
-    /* Both resources of a container arrive as calls of their own; each answer tells the whole share. */
-    out->pod_gib = claim_total_gib(&d.claim);
+    /* Both resources of a container arrive as calls of their own; each answer tells the whole
+     * share. */
+    out->pod_gib = grant_total_gib(&d.grant);
     out->shares = d.shares;
     out->shares_len = d.shares_len;
     for (size_t i = 0; i < d.shares_len; i++) {
@@ -466,10 +458,11 @@ int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const
         }
     }
     if (out->len < count)
-        return error_set(err, ERROR_CONFLICT,
-                         "a pod that is not known here: %zu of %s are needed, and the kubelet has "
-                         "only %zu that were promised to nobody",
-                         count, mode_resource_name(r), out->len);
+        return error_set(
+            err, ERROR_CONFLICT,
+            "a pod that is not known here: %zu of %s are needed, and the kubelet has only %zu "
+            "that are granted to no other pod",
+            count, mode_resource_name(r), out->len);
     return 0;
 }
 
@@ -506,7 +499,7 @@ int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
     if (first < 0)
         return error_set(err, ERROR_INVALID, "no ids of %s", mode_resource_name(r));
     if (mode_resource_is_whole(r)) {
-        grant_whole(inv, r, &(struct claim){0}, ids, a, out);
+        grant_whole(inv, r, &(struct grant){0}, ids, a, out);
         return 0;
     }
     int64_t n = (int64_t)ids->len;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * match - whose ids are these? From the kubelet's list of pods and the pods bound here to the one container that
- * is being admitted, and from its claim to the cards it gets; or a refusal in a sentence. Pure.
+ * match - whose ids are these? From the kubelet's list of pods and the pods bound here to the one
+ * container that is being admitted, and from its grant to the cards it gets; or a refusal in a
+ * sentence. Pure.
  *
  * "No" is an error here, not a bool: it travels to the user as the gRPC error that rejects the pod.
  */
@@ -15,8 +16,9 @@
 #include "device-plugin/cards/mode.h"
 #include "lib/base/arena.h"
 #include "lib/base/error.h"
-#include "lib/model/claim.h"
+#include "lib/model/grant.h"
 #include "lib/model/gpu.h"
+#include "lib/model/gpu_request.h"
 #include "lib/model/pod.h"
 
 /* What the kubelet's pod resources service lists. */
@@ -32,11 +34,12 @@ struct match_listed {
     size_t containers_len;
     /* Filled by the caller. */
     const struct pod *pod; /* as the API server knows it; NULL while unknown */
-    /* Ordinary init containers, in order, that have been given ids of the resource: the list does not show them. */
+    /* Ordinary init containers, in order, that have been given ids of the resource: the list does
+     * not show them. */
     size_t init_given[MODE_RESOURCES];
     uint64_t arrival; /* when it came to this node, counted; 0: not known, after all others */
-    /* Containers (bits, the first 64) that were answered for before, or refused. Without ids now, the kubelet has turned the pod
-     * away since. */
+    /* Containers (bits, the first 64) that were answered for before, or refused. Without ids now,
+     * the kubelet has turned the pod away since. */
     uint64_t answered[MODE_RESOURCES];
 };
 
@@ -45,13 +48,14 @@ struct match_listing {
     size_t len;
 };
 
-/* Could this pod be the one under admission, as far as the list alone tells? Then its object is needed. */
+/* Could this pod be the one under admission, as far as the list alone tells? Then its object is
+ * needed. */
 bool match_may_wait(const struct match_listed *l, enum mode_resource r);
 
 struct match_subject {
     const struct pod *pod;
-    size_t container;          /* as claims count: spec.containers, then spec.initContainers */
-    const struct claim *claim; /* made on this node; NULL: the pod's annotations say it */
+    size_t container;          /* as grants count: spec.containers, then spec.initContainers */
+    const struct grant *grant; /* made on this node; NULL: the pod's annotations say it */
 };
 
 const struct container *match_container(const struct match_subject *s);
@@ -60,10 +64,11 @@ bool match_named(const struct pod *p, const char *name, struct match_subject *ou
 
 /* Would any container of the pod wait for ids of r, if it were the listed one? */
 bool match_asks(const struct match_listed *l, const struct pod *p, enum mode_resource r);
-/* The container that waits for `count` ids of r: in the one listed pod that asks for r and has a container
- * without it, the next in the kubelet's order (init containers, then containers). Where several could be the one (kubelets
- * before 1.34 also list pods that wait for admission or were turned away) it is the first to arrive of those that were not
- * answered before. ERROR_NOT_FOUND: none of the known pods is the one. */
+/* The container that waits for `count` ids of r: in the one listed pod that asks for r and has a
+ * container without it, the next in the kubelet's order (init containers, then containers). Where
+ * several could be the one (kubelets before 1.34 also list pods that wait for admission or were
+ * turned away) it is the first to arrive of those that were not answered before. ERROR_NOT_FOUND:
+ * none of the known pods is the one. */
 int match_waiting(const struct match_listing *l, enum mode_resource r, size_t count,
                   struct match_subject *out, struct error *err);
 /* A name for these ids, in any order. In a. */
@@ -102,7 +107,8 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
                  const struct match_subject *s, const struct inventory_ids *available,
                  const struct inventory_ids *must, size_t count, struct arena *a,
                  struct inventory_ids *out, struct error *err);
-/* The same for a pod that is not known: ids of one card (its position). Whole cards: none that is taken, by position. */
+/* The same for a pod that is not known: ids of one card (its position). Whole cards: none that is
+ * taken, by position. */
 int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const bool *cards,
                     const struct inventory_ids *available, const struct inventory_ids *must,
                     size_t count, struct arena *a, struct inventory_ids *out, struct error *err);
@@ -110,7 +116,7 @@ int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const
 int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
                     const struct inventory_ids *ids, struct arena *a, struct match_grant *out,
                     struct error *err);
-/* The grant for these ids, if they lie where the claim says (I5). */
+/* The grant for these ids, if they lie where the grant says (I5). */
 int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
                 const struct match_subject *s, const struct inventory_ids *ids, struct arena *a,
                 struct match_grant *out, struct error *err);

@@ -2,8 +2,8 @@
 /*
  * response - the environment of contract section 2.
  *
- * With several cards the values of IDX and DEV are lists in the order of NVIDIA_VISIBLE_DEVICES, so that the n-th
- * device a program sees is the n-th in each.
+ * With several cards the values of IDX and DEV are lists in the order of NVIDIA_VISIBLE_DEVICES, so
+ * that the n-th device a program sees is the n-th in each.
  */
 #include "device-plugin/grant/response.h"
 
@@ -134,8 +134,8 @@ void response_build(const struct gpu_inventory *inv, enum gpu_mode mode, enum re
     }
     response_env(out, NAME_ENV_VISIBLE, uuids);
     response_env(out, NAME_ENV_IDX, indexes);
-    /* Each resource of a container is answered by itself, and the later answer wins: one that knows half is silent of the
-     * other half. */
+    /* Each resource of a container is answered by itself, and the later answer wins: one that knows
+     * half is silent of the other half. */
     if (!grant->partial || grant->container_gib > 0) {
         env_int(out, a, NAME_ENV_POD, grant->pod_gib);
         env_int(out, a, NAME_ENV_CONTAINER, grant->container_gib);

@@ -17,7 +17,8 @@ enum { RESPONSE_ENVS_MAX = 16, RESPONSE_MOUNTS_MAX = 4 };
 #define RESPONSE_CDI_KIND "cosched.io/gpu"
 #define RESPONSE_CDI_KIND_NVIDIA "nvidia.com/gpu"
 
-/* How the container runtime is told about the cards, beside the environment that every container gets. */
+/* How the container runtime is told about the cards, beside the environment that every container
+ * gets. */
 enum response_list {
     RESPONSE_ENVVAR,      /* NVIDIA's runtime reads NVIDIA_VISIBLE_DEVICES */
     RESPONSE_CDI,         /* names of our CDI spec */
@@ -45,8 +46,8 @@ struct response {
     size_t devices_len;
     const char **cdi; /* "cosched.io/gpu=GPU-…", "nvidia.com/gpu=GPU-…" */
     size_t cdi_len;
-    const struct shares_plan
-        *share; /* what must be there before the container starts; NULL: nothing */
+    /* what must be there before the container starts; NULL: nothing */
+    const struct shares_plan *share;
 };
 
 /* The files that every container with a card needs; NULL-terminated. */

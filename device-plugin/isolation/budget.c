@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * budget - tokens are nanoseconds of device time. Time gives percent/100 of them, launches take them, and below zero launches wait.
+ * budget - tokens are nanoseconds of device time. A container earns percent/100 of the elapsed
+ * time, launches spend it, and below zero launches wait.
  *
- * What a launch really needs is known only afterwards. So it is charged an estimate, and when the node's plugin has measured
- * how much device time the container used, the difference between measured and charged is taken from the tokens (or given back)
- * and the estimate moves towards what a launch was seen to need, by half of the way at most. In the long run the tokens that were
- * taken are the time that was used, whatever the estimate: the limit is hard in the mean, and off by at most one
- * measurement's time at any moment.
+ * The cost of a launch is known only afterwards. So a launch is charged an estimate. When the
+ * node's plugin has measured the container's device time, the difference between measured and
+ * charged time is taken from the tokens (or returned), and the estimate moves towards the observed
+ * cost, by at most half of the way. In the long run the tokens spent equal the time used, whatever
+ * the estimate: the limit is hard on average, and off by at most one measurement period at any
+ * moment.
  *
- * Any process may do the refill or the correction, the swap of a time stamp decides who. One that dies right after the swap
- * loses that one refill or correction for its container, and blocks nobody. The container's clock is the machine's: a
- * stamp from the future (a region that somebody scribbled in) only means that nothing is refilled until then, for that container.
+ * Any process may refill or correct; swapping a time stamp decides which one does. A process that
+ * dies right after the swap loses that one refill or correction for its container, and blocks no
+ * other. A stamp from the future (a corrupted region) only delays that container's refills until
+ * then.
  */
 #include "device-plugin/isolation/budget.h"
 
@@ -25,12 +28,12 @@ static int64_t burst_ns(uint32_t percent)
     return (int64_t)(BUDGET_BURST_MS * MS * percent / 100);
 }
 
-/* What is more than `most` already does not grow. */
+/* Tokens above `most` do not grow. */
 static void add_tokens(struct region_card *c, int64_t ns, int64_t most)
 {
     int64_t old = atomic_load(&c->tokens_ns), from, fresh;
     do {
-        from = old > SAVED_MAX ? SAVED_MAX : old < DEBT_MAX ? DEBT_MAX : old; /* scribbled in */
+        from = old > SAVED_MAX ? SAVED_MAX : old < DEBT_MAX ? DEBT_MAX : old; /* corrupted */
         fresh = from + ns > most && ns > 0 ? (from > most ? from : most) : from + ns;
     } while (!atomic_compare_exchange_weak(&c->tokens_ns, &old, fresh));
 }
@@ -43,7 +46,7 @@ static void refill(struct region_card *c, uint32_t percent, uint64_t now_ns)
         !atomic_compare_exchange_strong(&c->refilled_ns, &last, now_ns))
         return;
     uint64_t gone = now_ns - last;
-    if (gone > 1000 * MS) /* more than could be saved up */
+    if (gone > 1000 * MS) /* more than can be saved up */
         gone = 1000 * MS;
     add_tokens(c, (int64_t)(gone * percent / 100), burst_ns(percent));
 }
@@ -54,7 +57,7 @@ static uint64_t cost_of(const struct region_card *c)
     return cost == 0 ? BUDGET_COST_US * UINT64_C(1000) : cost > COST_MAX ? COST_MAX : cost;
 }
 
-/* What was measured since the last time, against what was charged. */
+/* Settles what was measured since the last time against what was charged. */
 static void correct(struct region_card *c, uint32_t percent, uint64_t measured, uint64_t stamp)
 {
     uint64_t last = atomic_load(&c->settling_ns);
@@ -64,11 +67,12 @@ static void correct(struct region_card *c, uint32_t percent, uint64_t measured, 
     uint64_t used = measured - atomic_exchange(&c->settled_ns, measured);
     uint64_t taken = charged - atomic_exchange(&c->settled_charged_ns, charged);
     uint64_t n = launches - atomic_exchange(&c->settled_launches, launches);
-    /* The first one, or the first after a while without (another plugin, a driver that hung), is where counting begins. */
+    /* The first measurement, or the first after a pause (another plugin, a driver that hung), only
+     * starts the count. */
     if (last == 0 || stamp < last || stamp - last > BUDGET_STALE_MS * MS || used > 100000 * MS ||
         taken > 100000 * MS)
         return;
-    /* What was charged too much since the last time comes back, beside what may be saved up. */
+    /* What was overcharged since the last time is returned on top of what may be saved up. */
     uint64_t since = stamp - last < 1000 * MS ? stamp - last : 1000 * MS;
     add_tokens(c, (int64_t)taken - (int64_t)used,
                burst_ns(percent) + (int64_t)(since * percent / 100));
@@ -76,17 +80,17 @@ static void correct(struct region_card *c, uint32_t percent, uint64_t measured, 
         return;
     bool known = atomic_load_explicit(&c->cost_ns, memory_order_relaxed) != 0;
     int64_t cost = known || n < 16 ? (int64_t)cost_of(c) : (int64_t)(used / n);
-    /* Few launches say little: what they were charged and what they used may lie in different measurements. */
+    /* A few launches are a weak sample: charge and use may fall into different measurements. */
     cost += ((int64_t)(used / n) - cost) * (int64_t)(n < 16 ? n : 16) / 32;
     atomic_store(&c->cost_ns, cost < (int64_t)COST_MIN   ? COST_MIN
                               : cost > (int64_t)COST_MAX ? COST_MAX
                                                          : (uint64_t)cost);
 }
 
-static void look_at_measurement(struct region_card *c, uint32_t percent, uint64_t now_ns)
+static void settle_measurement(struct region_card *c, uint32_t percent, uint64_t now_ns)
 {
     uint64_t stamp = atomic_load(&c->measured_at_ns), measured = atomic_load(&c->measured_ns);
-    /* One that is being written at this moment counts from the next launch on. */
+    /* A measurement that is being written counts from the next launch on. */
     bool whole = atomic_load(&c->measured_check) == budget_check(measured, stamp);
     if (!whole)
         stamp = atomic_load(&c->settling_ns);
@@ -103,7 +107,7 @@ static void look_at_measurement(struct region_card *c, uint32_t percent, uint64_
 uint64_t budget_charge(struct region_card *c, uint32_t percent, uint64_t launches, uint64_t now_ns)
 {
     refill(c, percent, now_ns);
-    look_at_measurement(c, percent, now_ns);
+    settle_measurement(c, percent, now_ns);
     int64_t tokens = atomic_load(&c->tokens_ns);
     if (tokens > 0) {
         uint64_t cost = cost_of(c) * launches;
@@ -129,7 +133,7 @@ void budget_note_throttled(struct region_card *c, uint64_t ns)
 
 uint64_t budget_check(uint64_t used_ns, uint64_t now_ns)
 {
-    /* Odd factors: each bit of either changes many of the result. */
+    /* Odd factors: each input bit changes many of the result. */
     return used_ns * UINT64_C(0x9e3779b97f4a7c15) + now_ns * UINT64_C(0xc2b2ae3d27d4eb4f) + 1;
 }
 

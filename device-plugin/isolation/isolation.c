@@ -2,15 +2,18 @@
 /*
  * isolation - the engines.
  *
- *   none   nothing is enforced: mode share, and every other shared mode under --isolation=none
- *   mps    NVIDIA's Multi-Process Service: its server bounds each client's memory and threads. Clients find the control
- *          daemon by a directory with its sockets and share memory with it, so both are mounted. The daemon answers when
- *          somebody reads its end: a socket accepts a connection, a fifo can be opened for writing
- *   kernel  the kernel counts device memory itself, where the card's driver has registered it (isolation_kernel); it knows nothing of time
- *   cgpu   Alibaba's kernel module, where it is loaded: it reads the container's environment itself
- *   library  our own: preloaded into the container's processes, which keep to what a file says (device-plugin/isolation/)
+ *   none     nothing is enforced: mode share, and every other shared mode under --isolation=none
+ *   mps      NVIDIA's Multi-Process Service: its server limits each client's memory and threads.
+ *            Clients find the control daemon by a directory with its sockets and share memory with
+ *            it, so both are mounted. The daemon is alive if its end is open: a socket accepts a
+ *            connection, a fifo can be opened for writing
+ *   kernel   the kernel counts device memory itself, if the card's driver has registered it
+ *            (isolation_kernel); it does not limit time
+ *   cgpu     Alibaba's kernel module, if loaded: it reads the container's environment itself
+ *   library  our own: preloaded into the container's processes, which obey a limits file
+ *            (device-plugin/isolation/preload/)
  *
- * Several may serve a mode: the first one that is there does, or the one that --isolation= names.
+ * Several may serve a mode: the first available one does, or the one that --isolation= names.
  */
 #include "device-plugin/isolation/isolation.h"
 
@@ -82,7 +85,7 @@ static int check_mps(const struct isolation_config *c, const struct gpu_inventor
               "--mps-control=PATH");
 }
 
-/* "0=3G,1=3G": the container counts the cards that it sees from 0. */
+/* "0=3G,1=3G": the container counts its visible cards from 0. */
 static const char *memory_limits(const struct match_grant *grant, struct arena *a)
 {
     const char *list = "";
@@ -92,8 +95,8 @@ static const char *memory_limits(const struct match_grant *grant, struct arena *
     return list;
 }
 
-/* There is one number for all cards of a container: the smallest part that it has of one, rounded down so that all containers
- * of a card together have at most all of it. */
+/* One number applies to all cards of a container: its smallest share of one, rounded down so that
+ * the containers of a card together have at most all of it. */
 static int64_t threads_percent(const struct gpu_inventory *inv, const struct match_grant *grant)
 {
     int64_t percent = INVENTORY_CORES;
@@ -151,7 +154,8 @@ static int check_library(const struct isolation_config *c, const struct gpu_inve
     return shares_check(c->library, c->shares, err);
 }
 
-/* "<pod uid>.<container>"; a pod that is not known yet has the folder of its cards and sizes, which no other container holds. */
+/* "<pod uid>.<container>"; for an unknown pod the folder is named by its cards and sizes, which no
+ * other container holds. */
 static const char *folder_of(const struct match_grant *g, struct arena *a)
 {
     const struct pod *p = g->subject.pod;
@@ -185,7 +189,7 @@ static void dress_library(const struct isolation_config *c, const struct gpu_inv
         const struct gpu_card *card = &inv->cards[grant->shares[i].card];
         struct limits_card *l = &plan->limits.cards[plan->limits.len];
         if (!limits_uuid(card->uuid, strlen(card->uuid), l->uuid))
-            continue; /* prepare_library refuses a plan that lacks a card */
+            continue; /* prepare_library rejects a plan that lacks a card */
         l->bytes = (uint64_t)grant->shares[i].gib << 30;
         l->context_bytes = context_bytes(c, card);
         l->percent = grant->shares[i].percent > 0 && grant->shares[i].percent < INVENTORY_CORES

@@ -2,15 +2,19 @@
 /*
  * isolation_kernel - see the header.
  *
- * dmem.capacity, in the top group, lists the memories that drivers have registered, by the PCI address of their card. Where all cards of the node are
- * listed the kernel itself counts what each group has of them and refuses what is more than dmem.max, whatever the program is linked with.
+ * dmem.capacity, in the root group, lists the memories that drivers have registered, by the PCI
+ * address of their card. If all cards of the node are listed the kernel itself counts what each
+ * group uses of them and refuses more than dmem.max, whatever the program is linked with.
  *
- *   before a start   the pod's group has what the pod was promised of each card. The kubelet has made that group and asks us before it starts a container, so there is no
- *                    moment at which the container runs without a limit; one that cannot be held does not start
- *   kept             each container's own group has the container's share, as soon as the pod's status names it: until then containers of one pod can take from each other, never
- *                    from another pod. Looked at again and again: whatever somebody else writes there is put right
+ *   before a start   the pod's group gets what the pod was granted of each card. The kubelet has
+ *                    created that group and asks us before it starts a container, so the container
+ *                    never runs without a limit; if the limit cannot be set it does not start
+ *   kept             each container's own group gets the container's share, as soon as the pod's
+ *                    status names it: until then containers of one pod can take from each other,
+ *                    never from another pod. Checked periodically: other writers' changes are
+ *                    reverted
  *
- * A value is written only where it differs, and read again: the kernel's word is what counts.
+ * A value is written only if it differs, and then read back: the kernel's value counts.
  */
 #include "device-plugin/isolation/isolation_kernel.h"
 
@@ -20,7 +24,7 @@
 #include "device-plugin/cpu/cgroups.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "lib/model/claim.h"
+#include "lib/model/grant.h"
 #include "lib/model/names.h"
 
 #define CAPACITY "dmem.capacity"
@@ -28,7 +32,7 @@
 
 /* ---- files of "name number" lines ---- */
 
-/* The next line's name and what follows it. false: there is none. */
+/* The next line's name and the rest of the line. false: there is none. */
 static bool next_line(const char **at, const char **name, size_t *name_len, const char **value,
                       size_t *value_len)
 {
@@ -48,7 +52,7 @@ static bool next_line(const char **at, const char **name, size_t *name_len, cons
     return false;
 }
 
-/* Is one of the name's parts, between slashes, this one? Addresses may be written with capitals. */
+/* Is this one of the name's parts between slashes? Addresses may be in upper case. */
 static bool has_part(const char *name, size_t n, const char *part)
 {
     size_t len = strlen(part);
@@ -76,7 +80,7 @@ bool isolation_kernel_region(const char *text, const char *pci, char region[ISOL
     return *bytes > 0;
 }
 
-/* What dmem.max says of the region; INT64_MAX: no limit. */
+/* The region's limit in dmem.max; INT64_MAX: none. */
 static int64_t limit_in(const char *text, const char *region)
 {
     const char *name, *value;
@@ -107,7 +111,7 @@ static int open_groups(const struct isolation_config *c, struct cgroups *g, stru
     return 0;
 }
 
-/* The group may have no more than this of the card, from now on. */
+/* Limits the group's use of the card to this. */
 static int hold(const struct cgroups *g, const char *path, const char *region, int64_t bytes,
                 struct error *err)
 {
@@ -151,28 +155,29 @@ int isolation_kernel_check(const struct isolation_config *c, const struct gpu_in
     return inv->cards_len > 0 ? 0 : error_set(err, ERROR_UNAVAILABLE, "there are no cards");
 }
 
-/* What the pod was promised of the card. On one card it is also what its init containers need, which have no shares of their own. */
-static int64_t pod_gib(const struct pod *p, const struct claim *claim, int32_t card)
+/* What the pod was granted of the card. On one card it also covers its init containers, which have
+ * no shares of their own. */
+static int64_t pod_gib(const struct pod *p, const struct grant *grant, int32_t card)
 {
-    int64_t gib = claim_card_gib(claim, card);
-    return gib > 0 && gib == claim_total_gib(claim)
+    int64_t gib = grant_card_gib(grant, card);
+    return gib > 0 && gib == grant_total_gib(grant)
                ? num_max(gib, resources_get(&p->request, NAME_RES_GPU_MEM, NULL))
                : gib;
 }
 
 /* container -1: the pod's group. */
 static int hold_all(const struct cgroups *g, const char *path, const char *capacity,
-                    const struct gpu_inventory *inv, const struct pod *p, const struct claim *claim,
+                    const struct gpu_inventory *inv, const struct pod *p, const struct grant *grant,
                     int64_t container, struct error *err)
 {
     char region[ISOLATION_REGION_SIZE];
     int64_t bytes;
     for (size_t i = 0; i < inv->cards_len; i++) {
         int32_t card = inv->cards[i].index;
-        int64_t gib = container < 0 ? pod_gib(p, claim, card) : 0;
-        for (size_t k = 0; container >= 0 && k < claim->shares_len; k++)
-            if (claim->shares[k].container == (uint32_t)container && claim->shares[k].card == card)
-                gib = num_add_sat(gib, claim->shares[k].gib);
+        int64_t gib = container < 0 ? pod_gib(p, grant, card) : 0;
+        for (size_t k = 0; container >= 0 && k < grant->shares_len; k++)
+            if (grant->shares[k].container == (uint32_t)container && grant->shares[k].card == card)
+                gib = num_add_sat(gib, grant->shares[k].gib);
         if (gib == 0)
             continue;
         if (!isolation_kernel_region(capacity, str_or_empty(inv->cards[i].pci), region, &bytes))
@@ -184,7 +189,7 @@ static int hold_all(const struct cgroups *g, const char *path, const char *capac
 }
 
 int isolation_kernel_start(const struct isolation_config *c, const struct gpu_inventory *inv,
-                           const struct pod *p, const struct claim *claim, struct error *err)
+                           const struct pod *p, const struct grant *grant, struct error *err)
 {
     struct cgroups g;
     char path[CGROUPS_PATH_SIZE];
@@ -196,24 +201,21 @@ int isolation_kernel_start(const struct isolation_config *c, const struct gpu_in
         return error_set(err, ERROR_NOT_FOUND,
                          "limit of GPU memory: the pod's cgroup is not found below %s",
                          c->cgroup_mount);
-    if (hold_all(&g, path, strbuf_str(&capacity), inv, p, claim, -1, err) < 0)
+    if (hold_all(&g, path, strbuf_str(&capacity), inv, p, grant, -1, err) < 0)
         return error_wrap(err, "limit of GPU memory");
     return 0;
 }
 
 static int64_t container_of(const struct pod *p, const char *id)
 {
-    for (size_t i = 0; i < p->containers_len + p->init_containers_len; i++) {
-        const struct container *c =
-            i < p->containers_len ? &p->containers[i] : &p->init_containers[i - p->containers_len];
-        if (str_eq(cgroups_path_id(c->id), id))
+    for (size_t i = 0; i < pod_container_count(p); i++)
+        if (str_eq(cgroups_path_id(pod_container(p, i)->id), id))
             return (int64_t)i;
-    }
     return -1;
 }
 
 int isolation_kernel_keep(const struct isolation_config *c, const struct gpu_inventory *inv,
-                          const struct pod *p, const struct claim *claim, struct error *err)
+                          const struct pod *p, const struct grant *grant, struct error *err)
 {
     struct cgroups g;
     char path[CGROUPS_PATH_SIZE], full[CGROUPS_PATH_SIZE], id[CGROUPS_ID_SIZE];
@@ -222,20 +224,20 @@ int isolation_kernel_keep(const struct isolation_config *c, const struct gpu_inv
     strbuf_init(&capacity);
     if (open_groups(c, &g, &capacity, err) < 0)
         return error_wrap(err, "limit of GPU memory");
-    if (!cgroups_find_pod(&g, p->uid, path)) /* it has not begun, or has ended */
+    if (!cgroups_find_pod(&g, p->uid, path)) /* it has not started, or has ended */
         return 0;
-    if (hold_all(&g, path, strbuf_str(&capacity), inv, p, claim, -1, err) < 0)
+    if (hold_all(&g, path, strbuf_str(&capacity), inv, p, grant, -1, err) < 0)
         result = -1;
     DIR *d = result == 0 && cgroups_full(&g, path, NULL, full) ? opendir(full) : NULL;
     for (struct dirent *e; result == 0 && d != NULL && (e = readdir(d)) != NULL;) {
         if (!cgroups_path_container(e->d_name, id) || container_of(p, id) < 0 ||
             !str_format(full, sizeof full, "%s/%s", path, e->d_name))
             continue;
-        result = hold_all(&g, full, strbuf_str(&capacity), inv, p, claim, container_of(p, id), err);
+        result = hold_all(&g, full, strbuf_str(&capacity), inv, p, grant, container_of(p, id), err);
     }
     if (d != NULL)
         closedir(d);
-    /* A group that goes while we look takes its limit along. */
+    /* A group that disappears meanwhile needs no limit. */
     return result == 0 || (err != NULL && err->code == ERROR_NOT_FOUND)
                ? 0
                : error_wrap(err, "limit of GPU memory");

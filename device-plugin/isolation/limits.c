@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * limits - see the header. Without lib/base: it is part of the library that runs in strangers' processes.
+ * limits - see the header. Independent of lib/base: it is part of the library that runs in users'
+ * processes.
  */
 #include "device-plugin/isolation/limits.h"
 
@@ -53,7 +54,7 @@ static struct cursor word(struct cursor *line)
     return w;
 }
 
-/* "key=123": 1, -1 when the number makes no sense, 0 when it is another word. */
+/* "key=123": 1, -1 for an invalid number, 0 for another word. */
 static int value(struct cursor w, const char *key, uint64_t max, uint64_t *out)
 {
     size_t n = strlen(key);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * limits - the file that says what a container has: a line for each card. Pure.
+ * limits - the file with a container's limits: a line per card. Pure.
  *
  *     cosched-gpu-limits 1
  *     card GPU-6c9b1d3e-0000-4000-8000-000000000000 mib=3072 percent=30 context=0
  *
- * mib: its memory. percent: its part of the card's time, 100 is no limit. context: MiB that the driver takes for each context. The
- * rule for versions: a later plugin may add words to a line and lines of another kind, and readers skip what they do not know; the
- * number in the first line rises when that would be wrong.
+ * mib: its memory. percent: its share of the card's time, 100 is no limit. context: MiB that the
+ * driver takes per context. Versions: a later plugin may add words to a line and lines of another
+ * kind, and readers skip what they do not know; the number in the first line rises when that would
+ * be wrong.
  */
 #pragma once
 
@@ -30,11 +31,11 @@ struct limits {
     uint32_t len;
 };
 
-/* false: it is none, or a line that matters makes no sense; then out has no cards. */
+/* false: not such a file, or a line that matters is invalid; then out has no cards. */
 bool limits_parse(const char *text, size_t len, struct limits *out);
 /* "GPU-6c9b1d3e-…" → 16 bytes. */
 bool limits_uuid(const char *text, size_t len, unsigned char uuid[16]);
-/* The row of the card, -1: it is not limited. */
+/* The row of the card, -1: no limit. */
 int limits_find(const struct limits *l, const unsigned char uuid[16]);
 /* Writes the file; returns its length, 0: it does not fit. */
 size_t limits_print(const struct limits *l, char *out, size_t size);

@@ -5,8 +5,9 @@
  *   idle ──mpsd_want(true)──► running ──on_end──► waiting (1 s, 2 s, … 30 s) ──start──► running
  *   any ──mpsd_want(false), mpsd_free──► idle: SIGTERM, after a second SIGKILL
  *
- * It runs in the foreground (-f), so its end is seen by a descriptor, and it gets SIGTERM when we die: a daemon that nobody
- * supervises would keep the cards under limits of pods that are gone. Whether it answers is isolation's question, not ours.
+ * It runs in the foreground (-f), so a descriptor signals its end, and it gets SIGTERM when we die:
+ * an unsupervised daemon would keep the cards under limits of pods that are gone. isolation checks
+ * whether it answers.
  */
 #include "device-plugin/isolation/mpsd.h"
 
@@ -64,7 +65,7 @@ static void on_end(void *arg, uint32_t events)
     m->changed(m->arg);
 }
 
-/* In the child, between fork and exec: only what is safe there. */
+/* In the child, between fork and exec: async-signal-safe calls only. */
 static void become(const struct mpsd *m, pid_t parent)
 {
     sigset_t none;

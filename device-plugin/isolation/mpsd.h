@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mpsd - NVIDIA's MPS control daemon as a child of ours: started while the node is in mode mps, started again when it ends.
+ * mpsd - NVIDIA's MPS control daemon as our child process: started while the node is in mode mps,
+ * restarted when it ends.
  */
 #pragma once
 
@@ -10,11 +11,11 @@
 
 struct mpsd;
 
-/* path: nvidia-cuda-mps-control. pipe_dir and log_dir are made if need be. changed is called when it has been started or has
- * ended. Does not start it. Everything is copied. */
+/* path: nvidia-cuda-mps-control. pipe_dir and log_dir are created if need be. changed is called
+ * when it has started or ended. Does not start it. Everything is copied. */
 void mpsd_new(struct mpsd **out, struct loop *loop, const char *path, const char *pipe_dir,
               const char *log_dir, void (*changed)(void *arg), void *arg);
 /* Ends the daemon, and its clients with it. */
 void mpsd_free(struct mpsd *m);
-/* Should it run? */
+/* Whether it should run. */
 void mpsd_want(struct mpsd *m, bool run);

@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * region - reservations that survive the death of their maker.
+ * region - reservations that survive the death of their process.
  *
- * The limit is kept by one compare-and-swap on the card's word, so that many processes together can never pass it. But a
- * process that dies right after the swap must give back exactly what it took, and what it took is recorded elsewhere, in
- * its slot. Two places cannot be written at once; so the word also says who made the last change and which of his changes
- * it was, and the slot says what it holds before and after that change:
+ * One compare-and-swap on the card's word enforces the limit, so that many processes together can
+ * never exceed it. But if a process dies right after the swap, exactly what it took must be
+ * returned, and that is recorded elsewhere, in its slot. The two cannot be written at once; so the
+ * word also names the slot and the number of the last change, and the slot says what it holds
+ * before and after that change:
  *
  *     word     used : 40 bits │ slot : 10 │ number of the change, its low 14 bits
- *     slot     intent = n, total[n & 1] = held after change n, total[(n-1) & 1] = held after change n-1
+ *     slot     intent = n, total[n & 1] = held after change n, total[(n-1) & 1] = held after change
+ *              n-1
  *
- *     take     total[n & 1] = held + bytes; intent = n; then swap the word for (used + bytes, slot, n)
+ *     take     total[n & 1] = held + bytes; intent = n; then swap the word for (used + bytes, slot,
+ *              n)
  *
- * Did change n happen? It did if the word still names it. Whoever is about to replace a word that names somebody else's
- * change first writes down, in that somebody's slot, that it is done. So at any instant, for a living or a dead process:
+ * Change n happened if the word still names it. A process about to replace a word that names
+ * another's change first records in that slot that it is done. So at any instant, for a living or a
+ * dead process:
  *
  *     held = total[intent & 1]         if done ≥ intent, or the word names (slot, intent)
  *     held = total[(intent - 1) & 1]   otherwise: it was begun and never happened
  *
- * A change is begun only when the one before it has happened, therefore only the newest is ever in doubt. Giving back what a
- * dead process held is the same operation, made in its slot by whoever has the right to it (regionfile.c): dying in the
- * middle of that is no different.
+ * A change begins only after the previous one happened, so only the newest is ever in doubt.
+ * Returning what a dead process held is the same operation, made in its slot by the process that
+ * has acquired it (regionfile.c): dying in the middle of that is no different.
  *
- * The 14 bits of the number are compared only with the newest change of a slot, which differs by at most one.
+ * The 14 bits of the number are compared only with the newest change of a slot, which differs by at
+ * most one.
  */
 #include "device-plugin/isolation/region.h"
 
@@ -54,7 +59,8 @@ static bool word_names(uint64_t word, uint32_t slot, uint64_t number)
 
 /* ---- layout ---- */
 
-/* Who appends a field finds his row larger than the first layout's, and looks at region_*.size before he uses it. */
+/* Code that appends a field finds rows larger than in the first layout, and checks region_*.size
+ * before using it. */
 _Static_assert(sizeof(struct region_card) == REGION_FIRST_CARD, "appended: see the rule");
 _Static_assert(sizeof(struct region_slot) == REGION_FIRST_SLOT, "appended: see the rule");
 _Static_assert(sizeof(struct region_held) == REGION_FIRST_HELD, "appended: see the rule");
@@ -87,7 +93,7 @@ void region_format(void *base, uint32_t slots, uint32_t cards)
                                 .held_size = sizeof(struct region_held)};
 }
 
-/* Do n rows of this size, each at least as large as we know it and aligned, lie inside? */
+/* Do n rows of this size, each aligned and at least the minimum, lie inside? */
 static bool rows_fit(size_t size, uint32_t n, uint32_t offset, uint32_t row, size_t least)
 {
     return row >= least && row % sizeof(uint64_t) == 0 && offset % sizeof(uint64_t) == 0 &&
@@ -158,7 +164,7 @@ static uint64_t last_change(const struct region *r, uint32_t slot, uint32_t card
 {
     struct region_held *h = held_of(r, slot, card);
     uint64_t intent = atomic_load(&h->intent);
-    /* The word is looked at first: whoever replaces it writes `done` before. */
+    /* Read the word first: a process that replaces it writes `done` before. */
     bool named = word_names(atomic_load(&region_card(r, card)->word), slot, intent);
     return named || atomic_load(&h->done) >= intent ? intent : intent - 1;
 }
@@ -168,18 +174,18 @@ uint64_t region_held(const struct region *r, uint32_t slot, uint32_t card)
     return atomic_load(&held_of(r, slot, card)->total[last_change(r, slot, card) & 1]);
 }
 
-/* The word is about to be replaced: the change that it names is written down where its maker, or his heirs, look for it. */
+/* The word is about to be replaced: records the change that it names in the slot of its process. */
 static void write_down(const struct region *r, uint32_t card, uint64_t word)
 {
     uint32_t slot = word_slot(word);
     if (slot >= r->slots)
-        return; /* somebody scribbled in it */
+        return; /* corrupted */
     struct region_held *h = held_of(r, slot, card);
     uint64_t known = atomic_load(&h->done);
     uint64_t intent = atomic_load(&h->intent);
     if (intent > known && word_names(word, slot, intent) &&
         atomic_load(&region_card(r, card)->word) == word) {
-        /* It may lose against one who writes down an older change: then it must try again. */
+        /* May lose against a process that records an older change: then retry. */
         while (known < intent && !atomic_compare_exchange_strong(&h->done, &known, intent))
             ;
     }
@@ -192,7 +198,7 @@ static void raise_peak(struct region_card *c, uint64_t used)
         ;
 }
 
-/* Makes the slot hold `to` instead of what it holds. */
+/* Changes what the slot holds to `to`. */
 static bool change(const struct region *r, uint32_t slot, uint32_t card, uint64_t from, uint64_t to,
                    uint64_t limit)
 {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * regionfile - who may write to a slot, and when its process is dead.
+ * regionfile - ownership of slots, and when a slot's process is dead.
  *
- * The right to a slot is the kernel's lock on one byte of the file, the one with the slot's number. It is taken on an open file
- * description of this process alone, and the mapping keeps that description alive after the descriptor is closed: so the
- * lock lasts exactly as long as the mapping. Programs that close all descriptors do not lose it; fork does not inherit it
- * (MADV_DONTFORK); exec and every kind of death give it up, and no code of ours has to run for that. It works between
- * process namespaces and after a restart of the container, where process ids mean nothing.
+ * Owning a slot means holding the kernel's lock on one byte of the file, the one with the slot's
+ * number. The lock is taken on an open file description of this process alone, and the mapping
+ * keeps that description alive after the descriptor is closed: so the lock lasts exactly as long as
+ * the mapping. Programs that close all descriptors do not lose it; fork does not inherit it
+ * (MADV_DONTFORK); exec and every kind of death release it without any code of ours. It works
+ * between process namespaces and after a restart of the container, where process ids mean nothing.
  *
- * A dying process loses its memory map, and the lock with it, a little before the driver has freed its device memory. So a
- * slot whose lock is free is left alone while /proc still shows its owner (pid and start time) on the way out: a process
- * becomes a zombie only after all its files were released. One that has called exec is not on the way out, and its slot is
- * free at once.
+ * A dying process loses its memory map, and the lock, a little before the driver has freed its
+ * device memory. So a slot with a free lock is left alone while /proc still shows its owner (pid
+ * and start time) exiting: a process becomes a zombie only after all its files were released. A
+ * process that has called exec is not exiting, and its slot is free at once.
  */
 #include "device-plugin/isolation/regionfile.h"
 
@@ -36,7 +37,7 @@ static const char *number(const char *at, uint64_t *out)
     return at;
 }
 
-/* The n-th word after at, which is in front of the first. */
+/* The n-th word after `at`, which precedes the first. */
 static const char *word(const char *at, int n)
 {
     while (n-- > 0) {
@@ -50,7 +51,8 @@ static const char *word(const char *at, int n)
 
 bool regionfile_parse(const char *stat, struct regionfile_process *out)
 {
-    /* The name is in parentheses and may contain any byte; after the last one come the state and the rest. */
+    /* The name is in parentheses and may contain any byte; the state and the rest follow the last
+     * ')'. */
     enum { STATE = 1, FLAGS = 7, THREADS = 18, START = 20 };
     const char *name = strrchr(stat, ')');
     uint64_t pid, flags, threads, start;
@@ -113,7 +115,7 @@ static bool lock_byte(int fd, uint32_t slot, short type)
     return fcntl(fd, F_OFD_SETLK, &l) == 0;
 }
 
-/* With the right to it: nothing is left of whoever had it before. false: he is still on the way out. */
+/* With the slot's lock: clears what its previous owner left. false: that is still exiting. */
 static bool inherit(const struct region *r, uint32_t slot, uint64_t heir)
 {
     struct region_slot *s = region_slot(r, slot);

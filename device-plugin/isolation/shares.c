@@ -2,10 +2,12 @@
 /*
  * shares - see the header.
  *
- * Whatever a running container has mounted keeps its inode: files are written beside and renamed, and each folder has its own link
- * to the library, so a plugin of a later version changes nothing under a container that runs.
+ * What a running container has mounted keeps its inode: files are replaced by rename, and each
+ * folder has its own link to the library, so a newer plugin changes nothing under a running
+ * container.
  *
- * Regions are read into a copy, never mapped: a container can cut its file short, and a mapping would then end this process.
+ * Regions are read into a copy, never mapped: a container can truncate its file, and a mapping
+ * would then crash this process.
  */
 #include "device-plugin/isolation/shares.h"
 
@@ -41,7 +43,7 @@ int shares_check(const char *library, const char *base, struct error *err)
 
 /* ---- before a container starts ---- */
 
-/* dir/name holds these bytes; written only when it does not yet. */
+/* Makes dir/name hold these bytes; writes only if it differs. */
 static int keep_file(const char *dir, const char *name, const char *bytes, size_t n,
                      struct error *err)
 {
@@ -110,7 +112,7 @@ static int write_limits(const char *dir, const struct limits *l, const char *ns,
     char text[LIMITS_BYTES_MAX], owner[SHARES_TEXT];
     size_t n = limits_print(l, text, sizeof text);
     if (!str_format(owner, sizeof owner, "%s %s %s", ns, pod, container))
-        owner[0] = '\0'; /* names that long cannot be; the figures would have none */
+        owner[0] = '\0'; /* impossibly long names: the figures would have none */
     if (statefile_write(dir, "limits", text, n, err) < 0)
         return -1;
     return statefile_write(dir, "owner", owner, strlen(owner), err);
@@ -149,9 +151,9 @@ int shares_prepare(const char *library, const struct shares_plan *plan, struct e
     return 0;
 }
 
-/* ---- what regions tell ---- */
+/* ---- reading regions ---- */
 
-/* A copy of the file; NULL: it is none that we understand. */
+/* A copy of the file; NULL: not a region that we understand. */
 static void *copy_region(int fd, struct region *r)
 {
     struct stat st;
@@ -177,7 +179,7 @@ static bool is_held(int fd, uint32_t slot)
     return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
 }
 
-/* The living hold it: what the word says may still have those that died. */
+/* The sum over living processes: the word may include dead ones. */
 static int64_t used_mib(int fd, const struct region *r, uint32_t card)
 {
     uint64_t bytes = 0;
@@ -225,7 +227,7 @@ static void split_owner(char *text, const char **ns, const char **pod, const cha
     *container = third + 1;
 }
 
-/* The flag is set and cleared by launches: of a container that rests it may be old. */
+/* Launches set and clear the flag: for an idle container it may be stale. */
 static bool is_unmeasured(const struct region_card *c, uint64_t now_ns)
 {
     uint64_t at = c->measured_at_ns;
@@ -233,8 +235,8 @@ static bool is_unmeasured(const struct region_card *c, uint64_t now_ns)
            !(at <= now_ns && now_ns - at < BUDGET_STALE_MS * UINT64_C(1000000));
 }
 
-static void look_at(const char *base, const char *folder,
-                    void (*tell)(void *arg, const struct shares_look *l), void *arg)
+static void read_folder(const char *base, const char *folder,
+                        void (*report)(void *arg, const struct shares_look *l), void *arg)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     struct limits limits;
@@ -261,7 +263,7 @@ static void look_at(const char *base, const char *folder,
         l.device_ms = bounded(c->measured_ns / 1000000);
         l.unmeasured =
             limits.cards[i].percent < 100 && is_unmeasured(c, (uint64_t)clock_mono_us() * 1000);
-        tell(arg, &l);
+        report(arg, &l);
     }
     free(names);
     free(copy);
@@ -276,12 +278,13 @@ static const char *next_folder(DIR *d)
     return NULL;
 }
 
-void shares_each(const char *base, void (*tell)(void *arg, const struct shares_look *l), void *arg)
+void shares_each(const char *base, void (*report)(void *arg, const struct shares_look *l),
+                 void *arg)
 {
     DIR *d = opendir(base);
     const char *name;
     for (size_t n = 0; n < SHARES_CONTAINERS_MAX && (name = next_folder(d)) != NULL; n++)
-        look_at(base, name, tell, arg);
+        read_folder(base, name, report, arg);
     if (d != NULL)
         closedir(d);
 }
@@ -290,15 +293,15 @@ size_t shares_list(const char *base, struct arena *a, struct shares_folder **out
 {
     char dir[PATH_MAX];
     DIR *d = opendir(base);
-    size_t n = 0, room = 0;
+    size_t n = 0, max = 0;
     AUTO_STRBUF owner;
     strbuf_init(&owner);
-    while (room < SHARES_CONTAINERS_MAX && next_folder(d) != NULL)
-        room++;
+    while (max < SHARES_CONTAINERS_MAX && next_folder(d) != NULL)
+        max++;
     if (d != NULL)
         rewinddir(d);
-    struct shares_folder *list = arena_new(a, struct shares_folder, room);
-    for (const char *name, *container; n < room && (name = next_folder(d)) != NULL;) {
+    struct shares_folder *list = arena_new(a, struct shares_folder, max);
+    for (const char *name, *container; n < max && (name = next_folder(d)) != NULL;) {
         struct shares_folder *f = &list[n];
         strbuf_reset(&owner);
         if (!str_format(dir, sizeof dir, "%s/%s", base, name) || !read_limits(dir, &f->limits) ||
@@ -320,9 +323,10 @@ bool shares_is_of(const char *folder, const char *uid)
     return n > 0 && strncmp(folder, uid, n) == 0 && folder[n] == '.';
 }
 
-/* ---- what regions are told ---- */
+/* ---- writing to regions ---- */
 
-/* By writing to the file: the container has it mapped, and sees it there. What is read of it is the container's own affair. */
+/* Writes to the file, which the container has mapped. The container may overwrite it; that affects
+ * only itself. */
 bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_t ns,
                     uint64_t now_ns)
 {
@@ -330,7 +334,7 @@ bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_
     struct region_header head;
     struct region r;
     struct stat st;
-    uint64_t told[2];
+    uint64_t measured[2];
     if (!str_format(path, sizeof path, "%s/%s/region", base, folder))
         return false;
     AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -340,15 +344,15 @@ bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_
         return false;
     off_t row = (off_t)(r.card_offset + (size_t)card * r.card_size);
     _Static_assert(offsetof(struct region_card, measured_at_ns) ==
-                       offsetof(struct region_card, measured_ns) + sizeof told[0],
+                       offsetof(struct region_card, measured_ns) + sizeof measured[0],
                    "both in one write");
     off_t at = row + (off_t)offsetof(struct region_card, measured_ns);
-    if (pread(fd, told, sizeof told, at) != (ssize_t)sizeof told)
+    if (pread(fd, measured, sizeof measured, at) != (ssize_t)sizeof measured)
         return false;
-    told[0] += ns;
-    told[1] = now_ns;
-    uint64_t check = budget_check(told[0], told[1]);
-    return pwrite(fd, told, sizeof told, at) == (ssize_t)sizeof told &&
+    measured[0] += ns;
+    measured[1] = now_ns;
+    uint64_t check = budget_check(measured[0], measured[1]);
+    return pwrite(fd, measured, sizeof measured, at) == (ssize_t)sizeof measured &&
            pwrite(fd, &check, sizeof check,
                   row + (off_t)offsetof(struct region_card, measured_check)) ==
                (ssize_t)sizeof check;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * shares_metrics - what Prometheus sees of containers that our own library keeps to their share: read from their regions at scrape
- * time.
+ * shares_metrics - Prometheus metrics of containers limited by our own library: read from their
+ * regions at scrape time.
  */
 #pragma once
 

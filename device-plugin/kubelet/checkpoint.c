@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * checkpoint - {"Data":{"PodDeviceEntries":[{"PodUID":…,"ContainerName":…,"ResourceName":…,"DeviceIDs":{"-1":["id",…]},…}],…},…}
+ * checkpoint - the kubelet's file:
  *
- * The numbers are NUMA nodes. The file is another program's: an entry in a form that we do not know is left out, and so is
- * its checksum (made from Go's way of printing structs); what we take from it is only ever compared with what we know.
+ *   {"Data":{"PodDeviceEntries":[{"PodUID":…,"ContainerName":…,"ResourceName":…,
+ *                                 "DeviceIDs":{"-1":["id",…]},…}],…},…}
+ *
+ * The numbers are NUMA nodes. The file is another program's: an entry in a form that we do not know
+ * is left out, and so is its checksum (made from Go's way of printing structs); what we take from
+ * it is only ever compared with what we know.
  */
 #include "device-plugin/kubelet/checkpoint.h"
 

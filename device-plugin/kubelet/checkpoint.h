@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * checkpoint - the kubelet's own book of what it handed out: device-plugins/kubelet_internal_checkpoint. It has what the pod
- * resources list leaves out: uids, and ordinary init containers.
+ * checkpoint - the kubelet's own book of what it handed out:
+ * device-plugins/kubelet_internal_checkpoint. It has what the pod resources list leaves out: uids,
+ * and ordinary init containers.
  */
 #pragma once
 
@@ -31,7 +32,7 @@ int checkpoint_read(const char *path, struct arena *a, struct checkpoint *out, s
 /* The same from text. */
 int checkpoint_decode(const char *text, size_t n, struct arena *a, struct checkpoint *out,
                       struct error *err);
-/* The entry with exactly these ids, in any order, or NULL. Init containers' ids are used again by later containers of the pod:
- * the first one counts. */
+/* The entry with exactly these ids, in any order, or NULL. Init containers' ids are used again by
+ * later containers of the pod: the first one counts. */
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, enum mode_resource r,
                                                const struct inventory_ids *ids);

@@ -2,9 +2,9 @@
 /*
  * podresources - see the header.
  *
- * The kubelet allows 100 calls a second, ten at once, and refuses the others: a burst of pods makes more (two for each
- * resource of each container that is admitted, one for each that starts). A refusal there would reject the pod for good,
- * so it is waited out.
+ * The kubelet allows 100 calls a second, ten at once, and refuses the others: a burst of pods makes
+ * more (two for each resource of each container that is admitted, one for each that starts). A
+ * refusal there would reject the pod for good, so it is waited out.
  */
 #include "device-plugin/kubelet/podresources.h"
 
@@ -12,6 +12,7 @@
 
 #include "device-plugin/kubelet/rpc.h"
 #include "device-plugin/kubelet/wire.h"
+#include "lib/base/mem.h"
 #include "lib/base/clock.h"
 
 enum { PAUSE_MS = 10 /* in which the kubelet allows one more call */ };
@@ -25,9 +26,7 @@ int podresources_new(struct podresources **out, const char *socket, struct error
     struct rpc_channel *channel;
     if (rpc_channel_new(&channel, socket, err) < 0)
         return -1;
-    struct podresources *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        abort();
+    struct podresources *p = mem_new(struct podresources, 1);
     p->channel = channel;
     *out = p;
     return 0;

@@ -4,22 +4,23 @@
  *
  *   idle ──register_want──► stale ──build──► built ──announce (Register answered)──► known
  *                             ▲                 │
- *                             │                 └─ announce failed: again in 100 ms, unless the kubelet watches us
+ *                             │                 └─ announce failed: again in 100 ms, unless
+ *                             │                    the kubelet watches us
  *                             └── from built and known, when the kubelet or our socket went away:
  *                                   on_inotify   kubelet.sock created (the kubelet has restarted)
- *                                   on_inotify   our socket deleted (a starting kubelet sweeps its directory)
- *                                   on_ended     the ListAndWatch stream ended: the kubelet never redials
+ *                                   on_inotify   our socket deleted (a kubelet sweeps at start)
+ *                                   on_ended     the ListAndWatch stream ended: never redialled
  *                                   check        known for 5 s without any stream
  *   any ──register_want without it, register_free──► idle
  *
- * The server is always built anew before Register: the kubelet has deleted the socket's file, and the old server
- * would go on listening where nobody can reach it. A restarted kubelet re-creates kubelet.sock with the same inode
- * number, so the inotify event is the only sign; and the file exists before anyone listens, hence the retries. If the
- * directory itself is replaced (inotify is silent about that while we hold it open), it is taken again: lock, watch, and
- * every endpoint.
+ * The server is always built anew before Register: the kubelet has deleted the socket's file, and
+ * the old server would go on listening where nobody can reach it. A restarted kubelet re-creates
+ * kubelet.sock with the same inode number, so the inotify event is the only sign; and the file
+ * exists before anyone listens, hence the retries. If the directory itself is replaced (inotify is
+ * silent about that while we hold it open), it is taken again: lock, watch, and every endpoint.
  *
- * Register is called on the loop. It blocks it for a second at the most, and nothing that the kubelet waits for
- * runs there: our servers have their own threads.
+ * Register is called on the loop. It blocks it for a second at the most, and nothing that the
+ * kubelet waits for runs there: our servers have their own threads.
  */
 #include "device-plugin/kubelet/register.h"
 
@@ -39,6 +40,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 
 #define KUBELET_SOCKET "kubelet.sock"
@@ -122,8 +124,9 @@ static void becomes_known(struct registrar *g, enum mode_resource r)
              kv("socket", e->path));
 }
 
-/* Has the kubelet taken an announcement whose answer came too late? It watches this server then, which is younger than any
- * other announcement. To announce it once more would cut that stream, and the devices would be gone for a moment. */
+/* Has the kubelet taken an announcement whose answer came too late? It watches this server then,
+ * which is younger than any other announcement. To announce it once more would cut that stream, and
+ * the devices would be gone for a moment. */
 static bool was_taken(struct registrar *g, enum mode_resource r)
 {
     if (rpc_server_streams(g->endpoints[r].server) == 0)
@@ -190,8 +193,8 @@ static bool lost_dir(struct registrar *g)
     return true;
 }
 
-/* Brings every endpoint as far as it gets. When a socket cannot be made the others go on; when the kubelet does not answer
- * nobody does. Comes back until all is done. */
+/* Brings every endpoint as far as it gets. When a socket cannot be made the others go on; when the
+ * kubelet does not answer nobody does. Comes back until all is done. */
 static void advance(void *arg)
 {
     struct registrar *g = arg;
@@ -266,7 +269,8 @@ static void check(void *arg)
         advance(g);
 }
 
-/* Is one of our sockets missing? Our own rebuilding deletes and creates them too: what counts is what is there now. */
+/* Is one of our sockets missing? Our own rebuilding deletes and creates them too: what counts is
+ * what is there now. */
 static bool deleted(struct registrar *g, const char *name)
 {
     bool missing = false;
@@ -333,9 +337,7 @@ static int open_dir(struct registrar *g, struct error *err)
 int register_new(struct registrar **out, struct loop *loop, const char *dir,
                  struct service *service, void (*changed)(void *arg), void *arg, struct error *err)
 {
-    struct registrar *g = calloc(1, sizeof *g);
-    if (g == NULL)
-        abort();
+    struct registrar *g = mem_new(struct registrar, 1);
     struct strbuf text;
     strbuf_init(&text);
     strbuf_adds(&text, dir);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * register - our sockets in the kubelet's directory, and the kubelet's knowledge of them. On the loop.
+ * register - our sockets in the kubelet's directory, and the kubelet's knowledge of them. On the
+ * loop.
  */
 #pragma once
 
@@ -23,13 +24,14 @@ enum {
 
 struct registrar;
 
-/* Takes the directory for this process (a second plugin there is refused: two would steal each other's sockets).
- * changed is called on the loop whenever register_done may have changed. */
+/* Takes the directory for this process (a second plugin there is refused: two would steal each
+ * other's sockets). changed is called on the loop whenever register_done may have changed. */
 int register_new(struct registrar **out, struct loop *loop, const char *dir,
                  struct service *service, void (*changed)(void *arg), void *arg, struct error *err);
 /* Stops every server; the kubelet then shows 0 of each resource. */
 void register_free(struct registrar *g);
-/* The resources to serve, as a bit set. Those that are not in it any more are stopped. Registers at once. */
+/* The resources to serve, as a bit set. Those that are not in it any more are stopped. Registers at
+ * once. */
 void register_want(struct registrar *g, uint32_t resources);
 /* There is a new device list. */
 void register_notify(struct registrar *g, enum mode_resource r);

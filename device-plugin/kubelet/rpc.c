@@ -2,23 +2,23 @@
 /*
  * rpc - gRPC core from C: the server. Calls to others are rpc_channel's.
  *
- * A server has one completion queue and RPC_THREADS threads on it. Everything that happens is a tag coming
- * out of that queue; a tag is a function and a call:
+ * A server has one completion queue and RPC_THREADS threads on it. Everything that happens is a tag
+ * coming out of that queue; a tag is a function and a call:
  *
- *   arm_method ──accepted──► call_accepted ─unary─► handler, one batch with the whole answer ──► unary_done ─► free
- *                                 │
- *                                 └─stream─► batch 1: RECV_CLOSE (tells us when the peer is gone) ──► stream_closed
- *                                            batch 2: SEND_MESSAGE, never two at a time ───────────► stream_sent
- *                                                     └─ newer generation? send again ◄── rpc_server_notify
+ *   arm_method ──accepted──► call_accepted
+ *       ├─unary──► handler, one batch with the whole answer ─────────────► unary_done ─► free
+ *       └─stream─► batch 1: RECV_CLOSE (completes when the peer is gone) ─► stream_closed
+ *                  batch 2: SEND_MESSAGE, never two at a time ────────────► stream_sent
+ *                           └─ newer generation? send again ◄── rpc_server_notify
  *
- * A stream is freed when the peer is gone and no batch of ours is under way. Two threads suffice: the kubelet
- * calls serially, and while one handler waits for the pod resources service the other thread still feeds the
- * streams.
+ * A stream is freed when the peer is gone and no batch of ours is under way. Two threads suffice:
+ * the kubelet calls serially, and while one handler waits for the pod resources service the other
+ * thread still feeds the streams.
  *
- * Stopping follows gRPC's rules: end the streams, shutdown_and_notify, wait, cancel what is left, destroy the
- * server (this is what unlinks the socket), shut the queue, drain it, join.
+ * Stopping follows gRPC's rules: end the streams, shutdown_and_notify, wait, cancel what is left,
+ * destroy the server (this is what unlinks the socket), shut the queue, drain it, join.
  */
-#include "device-plugin/kubelet/rpc_inside.h"
+#include "device-plugin/kubelet/rpc_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -42,8 +42,8 @@ enum { RPC_THREADS = 2 };
 
 struct call;
 
-/* What was written before hand_over is seen by whoever takes the tag out of the queue. gRPC guarantees that, in ways
- * that no compiler or sanitizer can see; the flag says it in C. */
+/* What was written before hand_over is seen by whoever takes the tag out of the queue. gRPC
+ * guarantees that, in ways that no compiler or sanitizer can see; the flag says it in C. */
 struct tag {
     void (*fn)(struct call *c, bool ok);
     struct call *call;
@@ -86,7 +86,8 @@ struct rpc_server {
     struct call shut_call;
 };
 
-/* gRPC's own lines, in our form. Our caller gets what they say as an error; a broken rule inside gRPC aborts next. */
+/* gRPC's own lines, in our form. Our caller gets what they say as an error; a broken rule inside
+ * gRPC aborts next. */
 static void on_log(gpr_log_func_args *args)
 {
     bool fatal = strstr(args->message, "assertion") != NULL;

@@ -2,9 +2,10 @@
 /*
  * rpc_channel - gRPC core from C: calls to others, one at a time for whoever calls.
  *
- * Each call has a completion queue of its own, so that several threads may call at once and none sees another's answer.
+ * Each call has a completion queue of its own, so that several threads may call at once and none
+ * sees another's answer.
  */
-#include "device-plugin/kubelet/rpc_inside.h"
+#include "device-plugin/kubelet/rpc_internal.h"
 
 #include <stdlib.h>
 
@@ -54,7 +55,8 @@ void rpc_channel_free(struct rpc_channel *c)
     free(c);
 }
 
-/* Until the one batch of the call is done. The call's own deadline ends this wait, or whoever wants to end before. */
+/* Until the one batch of the call is done. The call's own deadline ends this wait, or whoever wants
+ * to end before. */
 static void await_batch(grpc_completion_queue *cq, grpc_call *call, void *tag)
 {
     gpr_timespec look = gpr_inf_future(GPR_CLOCK_MONOTONIC);

@@ -2,19 +2,20 @@
 /*
  * service - what the kubelet may ask.
  *
- *   GetPreferredAllocation   who waits? (pod resources) → its claim → ids on the claimed cards
- *   Allocate                 the same, then: do the ids lie where the claim says? → environment
- *   PreStartContainer        who holds these ids? → if the claim says otherwise it is corrected → "assigned"
+ *   GetPreferredAllocation   who waits? (pod resources) → its grant → ids on the claimed cards
+ *   Allocate                 the same, then: do the ids lie where the grant says? → environment
+ *   PreStartContainer        who holds these ids? → if the grant says otherwise it is corrected →
+ *                            "assigned"
  *
- * Who waits is service_identify's business, what is true service_books'. A refusal rejects the pod for good (the kubelet's rule), so it is a sentence for its owner; an
- * environment that means "failed" is never handed out.
+ * Who waits is service_identify's business, what is true service_reconcile's. A refusal rejects the
+ * pod for good (the kubelet's rule), so it is a sentence for its owner; an environment that means
+ * "failed" is never handed out.
  */
-#include "device-plugin/kubelet/service_inside.h"
+#include "device-plugin/kubelet/service_internal.h"
 
 #include <stdlib.h>
 
 #include "device-plugin/grant/match.h"
-#include "device-plugin/node/podcache.h"
 #include "device-plugin/kubelet/podresources.h"
 #include "device-plugin/grant/response.h"
 #include "device-plugin/kubelet/wire.h"
@@ -34,115 +35,6 @@ static struct metric allocate_seconds = {.kind = METRIC_HISTOGRAM,
                                          .name = "cosched_device_plugin_allocate_seconds",
                                          .help = "Time to answer Allocate."};
 
-/* ---- the loop's side ---- */
-
-int service_new(struct service **out, const char *pod_resources_socket,
-                const struct service_hooks *hooks, struct error *err)
-{
-    struct podresources *p;
-    if (podresources_new(&p, pod_resources_socket, err) < 0)
-        return -1;
-    struct service *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
-    s->hooks = *hooks;
-    s->podresources = p;
-    s->checkpoint = hooks->checkpoint != NULL ? mem_strdup(hooks->checkpoint) : NULL;
-    pthread_mutex_init(&s->lock, NULL);
-    arena_init(&s->inventory_arena, 0);
-    podcache_init(&s->pods);
-    for (int r = 0; r < MODE_RESOURCES; r++) {
-        s->endpoints[r] = (struct endpoint){.service = s, .resource = (enum mode_resource)r};
-        strbuf_init(&s->endpoints[r].list);
-        arena_init(&s->endpoints[r].preferred_arena, 0);
-    }
-    metrics_register(&calls_total);
-    metrics_register(&allocate_seconds);
-    *out = s;
-    return 0;
-}
-
-void service_free(struct service *s)
-{
-    if (s == NULL)
-        return;
-    podcache_deinit(&s->pods);
-    for (int r = 0; r < MODE_RESOURCES; r++) {
-        strbuf_deinit(&s->endpoints[r].list);
-        arena_deinit(&s->endpoints[r].preferred_arena);
-    }
-    arena_deinit(&s->inventory_arena);
-    podresources_free(s->podresources);
-    pthread_mutex_destroy(&s->lock);
-    strbuf_deinit(&s->unheld);
-    free(s->refusal);
-    free(s->checkpoint);
-    free(s);
-}
-
-void service_set_inventory(struct service *s, const struct gpu_inventory *inv)
-{
-    struct arena a;
-    arena_init(&a, 0);
-    struct gpu_inventory copy;
-    inventory_merge(NULL, inv, &a, &copy);
-    pthread_mutex_lock(&s->lock);
-    struct arena old = s->inventory_arena;
-    s->inventory_arena = a;
-    s->inventory = copy;
-    pthread_mutex_unlock(&s->lock);
-    arena_deinit(&old);
-}
-
-void service_set_mode(struct service *s, enum gpu_mode mode, const char *refusal)
-{
-    struct strbuf text;
-    strbuf_init(&text);
-    strbuf_adds(&text, str_or_empty(refusal));
-    char *fresh = refusal != NULL ? strbuf_take(&text) : NULL;
-    strbuf_deinit(&text);
-    pthread_mutex_lock(&s->lock);
-    char *old = s->refusal;
-    s->mode = mode;
-    s->refusal = fresh;
-    pthread_mutex_unlock(&s->lock);
-    free(old);
-}
-
-bool service_set_devices(struct service *s, enum mode_resource r, const struct inventory_devices *d)
-{
-    struct endpoint *e = &s->endpoints[r];
-    struct strbuf fresh;
-    strbuf_init(&fresh);
-    wire_encode_devices(d, &fresh);
-    pthread_mutex_lock(&s->lock);
-    bool changed = e->generation == 0 || fresh.len != e->list.len ||
-                   (fresh.len > 0 && memcmp(fresh.ptr, e->list.ptr, fresh.len) != 0);
-    if (changed) {
-        struct strbuf old = e->list;
-        e->list = fresh;
-        fresh = old;
-        e->generation++;
-    }
-    pthread_mutex_unlock(&s->lock);
-    strbuf_deinit(&fresh);
-    return changed;
-}
-
-void service_set_answer(struct service *s, const struct service_answer *answer)
-{
-    pthread_mutex_lock(&s->lock);
-    s->answer = *answer;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void service_set_placement(struct service *s, enum gpu_placement placement)
-{
-    pthread_mutex_lock(&s->lock);
-    s->placement = placement;
-    pthread_mutex_unlock(&s->lock);
-}
-
 void service_touched(struct service *s)
 {
     s->version++;
@@ -156,39 +48,158 @@ void service_owe(struct service *s)
     service_touched(s);
 }
 
-/* It runs, and its claim does not say so: we were not asked before its start, could not look, or the write was lost. */
-static bool is_behind(const struct pod *p)
+const struct grant *service_promised(const struct service *s, const struct podcache_pod *p)
 {
-    return p->phase == POD_RUNNING &&
-           str_eq(labels_get(&p->annotations, NAME_ANN_ASSIGNED), "false");
+    const struct grant *here = given_grant(&s->given, p->pod->uid);
+    struct error why = ERROR_INIT;
+    if (here != NULL)
+        return here;
+    bool adds_up =
+        !grant_is_empty(&p->grant) && grant_check(&p->grant, p->pod, &s->inventory, &why) == 0;
+    return adds_up ? &p->grant : NULL;
 }
 
-void service_put_pod(struct service *s, struct pod *take)
+/* ---- the pods: the loop, told by the cache ---- */
+
+/* A pod that runs and whose grant does not say so: we were not asked before its start, could not
+ * look, or the write was lost. */
+static void on_put(void *arg, const struct podcache_pod *p)
 {
-    pthread_mutex_lock(&s->lock);
-    s->owed = s->owed || is_behind(take);
-    service_touched(s);
-    struct pod *old = podcache_put(&s->pods, take);
-    pthread_mutex_unlock(&s->lock);
-    pod_free(old);
+    struct service *s = arg;
+    if (p->pod->phase != POD_RUNNING ||
+        !str_eq(labels_get(&p->pod->annotations, NAME_ANN_ASSIGNED), "false"))
+        return;
+    pthread_mutex_lock(&s->pods->lock);
+    s->owed = true;
+    pthread_mutex_unlock(&s->pods->lock);
 }
 
-void service_delete_pod(struct service *s, const char *key)
+static void on_gone(void *arg, const struct podcache_pod *p)
 {
-    pthread_mutex_lock(&s->lock);
-    service_touched(s);
-    struct pod *old = podcache_remove(&s->pods, key);
-    pthread_mutex_unlock(&s->lock);
-    pod_free(old);
+    struct service *s = arg;
+    pthread_mutex_lock(&s->pods->lock);
+    given_forget(&s->given, p->pod->uid);
+    pthread_mutex_unlock(&s->pods->lock);
 }
 
-void service_reset_pods(struct service *s, struct pod **pods, size_t len)
+static bool is_there(void *arg, const char *uid)
 {
-    pthread_mutex_lock(&s->lock);
-    podcache_reset(&s->pods, pods, len);
+    return podcache_find_uid(arg, uid) != NULL;
+}
+
+static void on_told(void *arg, bool all)
+{
+    struct service *s = arg;
+    pthread_mutex_lock(&s->pods->lock);
+    if (all) {
+        given_sweep(&s->given, is_there, s->pods);
+        s->owed = true; /* what was said meanwhile may not be what is true */
+    }
     service_touched(s);
-    s->owed = true; /* what was said meanwhile may not be what is true */
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->pods->lock);
+}
+
+/* ---- the loop's side ---- */
+
+int service_new(struct service **out, const char *pod_resources_socket,
+                const struct service_hooks *hooks, struct error *err)
+{
+    struct podresources *p;
+    if (podresources_new(&p, pod_resources_socket, err) < 0)
+        return -1;
+    struct service *s = mem_new(struct service, 1);
+    s->hooks = *hooks;
+    s->podresources = p;
+    s->checkpoint = mem_strdup(hooks->checkpoint);
+    s->pods = hooks->pods;
+    arena_init(&s->inventory_arena, 0);
+    given_init(&s->given);
+    for (int r = 0; r < MODE_RESOURCES; r++) {
+        s->endpoints[r] = (struct endpoint){.service = s, .resource = (enum mode_resource)r};
+        strbuf_init(&s->endpoints[r].list);
+        arena_init(&s->endpoints[r].preferred_arena, 0);
+    }
+    metrics_register(&calls_total);
+    metrics_register(&allocate_seconds);
+    podcache_subscribe(s->pods, &(struct podcache_subscriber){on_put, on_gone, on_told, s});
+    *out = s;
+    return 0;
+}
+
+void service_free(struct service *s)
+{
+    if (s == NULL)
+        return;
+    given_deinit(&s->given);
+    for (int r = 0; r < MODE_RESOURCES; r++) {
+        strbuf_deinit(&s->endpoints[r].list);
+        arena_deinit(&s->endpoints[r].preferred_arena);
+    }
+    arena_deinit(&s->inventory_arena);
+    podresources_free(s->podresources);
+    strbuf_deinit(&s->unheld);
+    free(s->refusal);
+    free(s->checkpoint);
+    free(s);
+}
+
+void service_set_inventory(struct service *s, const struct gpu_inventory *inv)
+{
+    struct arena a;
+    arena_init(&a, 0);
+    struct gpu_inventory copy;
+    inventory_merge(NULL, inv, &a, &copy);
+    pthread_mutex_lock(&s->pods->lock);
+    struct arena old = s->inventory_arena;
+    s->inventory_arena = a;
+    s->inventory = copy;
+    pthread_mutex_unlock(&s->pods->lock);
+    arena_deinit(&old);
+}
+
+void service_set_mode(struct service *s, enum gpu_mode mode, const char *refusal)
+{
+    char *fresh = mem_strdup(refusal);
+    pthread_mutex_lock(&s->pods->lock);
+    char *old = s->refusal;
+    s->mode = mode;
+    s->refusal = fresh;
+    pthread_mutex_unlock(&s->pods->lock);
+    free(old);
+}
+
+bool service_set_devices(struct service *s, enum mode_resource r, const struct inventory_devices *d)
+{
+    struct endpoint *e = &s->endpoints[r];
+    struct strbuf fresh;
+    strbuf_init(&fresh);
+    wire_encode_devices(d, &fresh);
+    pthread_mutex_lock(&s->pods->lock);
+    bool changed = e->generation == 0 || fresh.len != e->list.len ||
+                   (fresh.len > 0 && memcmp(fresh.ptr, e->list.ptr, fresh.len) != 0);
+    if (changed) {
+        struct strbuf old = e->list;
+        e->list = fresh;
+        fresh = old;
+        e->generation++;
+    }
+    pthread_mutex_unlock(&s->pods->lock);
+    strbuf_deinit(&fresh);
+    return changed;
+}
+
+void service_set_answer(struct service *s, const struct service_answer *answer)
+{
+    pthread_mutex_lock(&s->pods->lock);
+    s->answer = *answer;
+    pthread_mutex_unlock(&s->pods->lock);
+}
+
+void service_set_placement(struct service *s, enum gpu_placement placement)
+{
+    pthread_mutex_lock(&s->pods->lock);
+    s->placement = placement;
+    pthread_mutex_unlock(&s->pods->lock);
 }
 
 int service_held(struct service *s, int64_t timeout_ms, struct arena *a,
@@ -214,11 +225,12 @@ int service_held(struct service *s, int64_t timeout_ms, struct arena *a,
     return 0;
 }
 
-size_t service_init_holders(struct service *s, uint32_t resources)
+size_t service_init_holders(const struct service *s, uint32_t resources)
 {
-    pthread_mutex_lock(&s->lock);
-    size_t n = podcache_init_holders(&s->pods, resources);
-    pthread_mutex_unlock(&s->lock);
+    const struct podcache_pod *p;
+    size_t n = 0;
+    for (size_t i = 0; (p = podcache_next(s->pods, &i)) != NULL;)
+        n += !pod_is_finished(p->pod) && match_init_asks(p->pod, resources);
     return n;
 }
 
@@ -228,7 +240,7 @@ size_t service_init_holders(struct service *s, uint32_t resources)
 static void tell_refused(const struct request *q, const struct pod *pod, const char *why)
 {
     if (pod != NULL)
-        podcache_note_refused(&q->service->pods, pod);
+        given_note_refused(&q->service->given, pod);
     if (q->service->hooks.refused != NULL)
         q->service->hooks.refused(q->service->hooks.arg, pod, why);
 }
@@ -244,27 +256,27 @@ static int get_options(void *arg, const void *bytes, size_t n, struct strbuf *re
 static uint64_t newest_list(void *arg, struct strbuf *message)
 {
     struct endpoint *e = arg;
-    pthread_mutex_lock(&e->service->lock);
+    pthread_mutex_lock(&e->service->pods->lock);
     strbuf_add(message, strbuf_str(&e->list), e->list.len);
     uint64_t generation = e->generation;
-    pthread_mutex_unlock(&e->service->lock);
+    pthread_mutex_unlock(&e->service->pods->lock);
     return generation;
 }
 
 static int prefer_known(struct request *q, const struct wire_preference *w,
                         struct inventory_ids *chosen, struct error *err)
 {
-    if (service_settle_claim(q, err) < 0)
+    if (service_settle_grant(q, err) < 0)
         return -1;
     return match_prefer(&q->service->inventory, q->endpoint->resource, &q->subject, &w->available,
                         &w->must, w->count, &q->arena, chosen, err);
 }
 
-static int prefer_stranger(struct request *q, const struct wire_preference *w,
-                           struct inventory_ids *chosen, struct error *err)
+static int prefer_unknown_pod(struct request *q, const struct wire_preference *w,
+                              struct inventory_ids *chosen, struct error *err)
 {
     bool cards[GPU_CARDS_MAX] = {false};
-    if (service_stranger_cards(q, w->count, cards, err) < 0)
+    if (service_unknown_pod_cards(q, w->count, cards, err) < 0)
         return -1;
     return match_prefer_on(&q->service->inventory, q->endpoint->resource, cards, &w->available,
                            &w->must, w->count, &q->arena, chosen, err);
@@ -281,17 +293,17 @@ static int prefer(struct request *q, const void *bytes, size_t n, struct strbuf 
     if (len != 1)
         return error_set(err, ERROR_UNSUPPORTED,
                          "%zu containers in one call; the kubelet sends one", len);
-    if (service_identify_locked(q, wanted[0].count, err) < 0) {
+    if (service_identify_lock(q, wanted[0].count, err) < 0) {
         tell_refused(q, NULL, err->text);
         return -1;
     }
-    int result = q->stranger ? prefer_stranger(q, &wanted[0], &chosen, err)
-                             : prefer_known(q, &wanted[0], &chosen, err);
+    int result = q->unknown_pod ? prefer_unknown_pod(q, &wanted[0], &chosen, err)
+                                : prefer_known(q, &wanted[0], &chosen, err);
     if (result < 0)
         tell_refused(q, q->subject.pod, err->text);
     else
         service_note_preferred(q, &chosen);
-    pthread_mutex_unlock(&q->service->lock);
+    pthread_mutex_unlock(&q->service->pods->lock);
     if (result == 0)
         wire_encode_preferred(&chosen, 1, reply);
     return result;
@@ -313,31 +325,31 @@ static int grant_known(struct request *q, const struct inventory_ids *ids,
 {
     struct service *s = q->service;
     enum mode_resource r = q->endpoint->resource;
-    if (service_settle_claim(q, err) < 0 ||
+    if (service_settle_grant(q, err) < 0 ||
         match_grant(&s->inventory, r, &q->subject, ids, &q->arena, grant, err) < 0)
         return -1;
-    podcache_note_given(&s->pods, &q->subject, r);
+    given_note(&s->given, &q->subject, r);
     if (service_announce(s, q->subject.pod, &q->arena) != ANNOUNCED)
         service_owe(s);
     return 0;
 }
 
-static int grant_stranger(struct request *q, const struct inventory_ids *ids,
-                          struct match_grant *grant, struct error *err)
+static int grant_unknown_pod(struct request *q, const struct inventory_ids *ids,
+                             struct match_grant *grant, struct error *err)
 {
     struct service *s = q->service;
     enum mode_resource r = q->endpoint->resource;
     bool cards[GPU_CARDS_MAX] = {false};
     if (match_grant_ids(&s->inventory, r, ids, &q->arena, grant, err) < 0 ||
-        service_stranger_cards(q, ids->len, cards, err) < 0)
+        service_unknown_pod_cards(q, ids->len, cards, err) < 0)
         return -1;
     for (size_t i = 0; i < ids->len; i++) {
         int32_t at = inventory_find(&s->inventory, r, ids->items[i]);
         if (!cards[at])
             return error_set(
                 err, ERROR_CONFLICT,
-                "a pod that is not known here: the kubelet took %s on card %d, where there is no room for it "
-                "beside what others were promised",
+                "a pod that is not known here: the kubelet took %s on card %d, where it does not "
+                "fit beside what others were promised",
                 mode_resource_name(r), s->inventory.cards[at].index);
     }
     service_owe(s);
@@ -357,14 +369,13 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
     if (len != 1)
         return error_set(err, ERROR_UNSUPPORTED,
                          "%zu containers in one call; the kubelet sends one", len);
-    if (!service_identify_preferred(q, &ids[0]) &&
-        service_identify_locked(q, ids[0].len, err) < 0) {
+    if (!service_identify_preferred(q, &ids[0]) && service_identify_lock(q, ids[0].len, err) < 0) {
         tell_refused(q, NULL, err->text);
         return -1;
     }
     const struct gpu_inventory *inv = &q->service->inventory;
-    int result = q->stranger ? grant_stranger(q, &ids[0], &grant, err)
-                             : grant_known(q, &ids[0], &grant, err);
+    int result = q->unknown_pod ? grant_unknown_pod(q, &ids[0], &grant, err)
+                                : grant_known(q, &ids[0], &grant, err);
     if (result < 0) {
         tell_refused(q, q->subject.pod, err->text);
     } else {
@@ -374,12 +385,12 @@ static int allocate_one(struct request *q, const void *bytes, size_t n, struct s
             answer.engine->dress(answer.isolation, inv, &grant, &q->arena, &response);
         wire_encode_allocate(&response, 1, reply);
         log_info("container allocated",
-                 kv("pod", q->stranger ? "(not known yet)" : q->subject.pod->key),
-                 kv("container", q->stranger ? "" : match_container(&q->subject)->name),
+                 kv("pod", q->unknown_pod ? "(not known yet)" : q->subject.pod->key),
+                 kv("container", q->unknown_pod ? "" : match_container(&q->subject)->name),
                  kv("resource", mode_resource_name(q->endpoint->resource)), kv("ids", ids[0].len),
                  kv("cards", response.envs[0].value));
     }
-    pthread_mutex_unlock(&q->service->lock);
+    pthread_mutex_unlock(&q->service->pods->lock);
     if (result == 0 && response.share != NULL && answer.engine->prepare != NULL)
         result = answer.engine->prepare(answer.isolation, response.share, err);
     return result;

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * service_identify - for whom does the kubelet ask? From ids and nothing else to a pod, its container and its claim.
+ * service_identify - for whom does the kubelet ask? From ids and nothing else to a pod, its
+ * container and its grant. It collects who may be meant; grant/match chooses among them.
  *
- *   known, with a claim          its cards are the claim's
- *   known, without one           (another scheduler, spec.nodeName): it gets one here, by the node's placement policy, and
- *                                keeps it; the annotation follows
- *   not known                    the API server is away, or it is a static pod, which the API server learns of later: a card
- *                                with room under all known claims, or a refusal in a sentence; the annotation is corrected
- *                                when the pod is known
+ *   known, with a grant          its cards are the grant's
+ *   known, without one           (another scheduler, spec.nodeName): it gets one here, by the
+ *                                node's placement policy, and keeps it; the annotation follows
+ *   not known                    the API server is away, or it is a static pod, which the API
+ *                                server learns of later: a card with room under all known grants,
+ *                                or a refusal in a sentence; the annotation is corrected when the
+ *                                pod is known
  *
- * Between GetPreferredAllocation and Allocate of one container the kubelet does nothing else, and ids that it was told to take
- * are nobody else's: an Allocate with exactly those ids, at once after it, is of the same container. So the list is asked once
- * for a container, not twice; the kubelet allows only so many of those calls.
+ * Between GetPreferredAllocation and Allocate of one container the kubelet does nothing else, and
+ * ids that it was told to take are nobody else's: an Allocate with exactly those ids, at once after
+ * it, is of the same container. So the list is asked once for a container, not twice; the kubelet
+ * allows only so many of those calls.
  *
- * The pod is found among those that the watch has brought. The kubelet may be faster than our watch, so when none of them
- * waits for the resource the API server is asked: first for listed pods that the watch has not brought at all, then for those
- * of which it may have brought a namesake from before.
+ * The pod is found among those that the watch has brought. The kubelet may be faster than our
+ * watch, so when none of them waits for the resource the API server is asked: first for listed pods
+ * that the watch has not brought at all, then for those of which it may have brought a namesake
+ * from before.
  */
-#include "device-plugin/kubelet/service_inside.h"
+#include "device-plugin/kubelet/service_internal.h"
 
 #include "lib/base/clock.h"
 
@@ -43,17 +47,15 @@ static struct pod *fetched(const struct request *q, const char *key)
     return NULL;
 }
 
-/* Can the pod be under admission? One that has run, that has ended or that is ending was admitted before. If its name
- * waits all the same, it is a namesake from before, or the kubelet has lost its books. */
+/* Can the pod be under admission? One that has run, that has ended or that is ending was admitted
+ * before. If its name waits all the same, it is a namesake from before, or the kubelet has lost its
+ * books. */
 static bool is_new(const struct pod *p)
 {
     if (p->phase != POD_PENDING || p->terminating)
         return false;
-    for (size_t i = 0; i < p->containers_len; i++)
-        if (p->containers[i].has_id)
-            return false;
-    for (size_t i = 0; i < p->init_containers_len; i++)
-        if (p->init_containers[i].has_id)
+    for (size_t i = 0; i < pod_container_count(p); i++)
+        if (pod_container(p, i)->has_id)
             return false;
     return true;
 }
@@ -63,23 +65,28 @@ static void attach_pods(struct request *q)
 {
     for (size_t i = 0; i < q->listing.len; i++) {
         struct match_listed *l = &q->listing.pods[i];
-        const struct pod *seen = podcache_find(&q->service->pods, l->key);
+        const struct podcache_pod *cached = podcache_find(q->service->pods, l->key);
+        const struct pod *seen = cached != NULL ? cached->pod : NULL;
         l->pod = fetched(q, l->key);
         if (l->pod == NULL && seen != NULL && is_new(seen))
             l->pod = seen;
         if (l->pod != NULL)
             seen = l->pod;
         if (seen != NULL)
-            podcache_init_given(&q->service->pods, seen, l);
-        q->acquaintance[i] = seen == NULL ? STRANGER
-                             : l->pod == NULL && match_asks(l, seen, q->endpoint->resource)
-                                 ? DOUBTFUL
-                                 : IDENTIFIED;
+            given_fill(&q->service->given, seen->uid, l);
+        /* A namesake that was asked for has not arrived yet. */
+        bool arrived = cached != NULL && seen != NULL && str_eq(cached->pod->uid, seen->uid);
+        l->arrival = arrived ? cached->arrival : 0;
+        q->match_confidence[i] = seen == NULL ? STRANGER
+                                 : l->pod == NULL && match_asks(l, seen, q->endpoint->resource)
+                                     ? DOUBTFUL
+                                     : IDENTIFIED;
     }
 }
 
-/* Without the lock. Asks for the listed pods that we know only so well and that could be the one. */
-static int fetch_pods(struct request *q, enum acquaintance whom, struct error *err)
+/* Without the lock. Asks for the listed pods that we know only so well and that could be the
+ * one. */
+static int fetch_pods(struct request *q, enum match_confidence whom, struct error *err)
 {
     const struct service_hooks *h = &q->service->hooks;
     if (h->get_pod == NULL)
@@ -89,7 +96,7 @@ static int fetch_pods(struct request *q, enum acquaintance whom, struct error *e
     for (size_t i = 0; i < q->listing.len && q->fetched_len < SERVICE_GETS_MAX; i++) {
         const struct match_listed *l = &q->listing.pods[i];
         struct pod *p = NULL;
-        if (q->acquaintance[i] != whom || !match_may_wait(l, q->endpoint->resource))
+        if (q->match_confidence[i] != whom || !match_may_wait(l, q->endpoint->resource))
             continue;
         int64_t left_ms = q->gets_end_ms - clock_mono_ms();
         if (left_ms <= 0)
@@ -117,35 +124,35 @@ static int check_served(const struct request *q, struct error *err)
     return 0;
 }
 
-static bool has_stranger(const struct request *q)
+static bool has_unknown_pod(const struct request *q)
 {
     for (size_t i = 0; i < q->listing.len; i++)
-        if (q->acquaintance[i] == STRANGER &&
+        if (q->match_confidence[i] == STRANGER &&
             match_may_wait(&q->listing.pods[i], q->endpoint->resource))
             return true;
     return false;
 }
 
-int service_identify_locked(struct request *q, size_t count, struct error *err)
+int service_identify_lock(struct request *q, size_t count, struct error *err)
 {
     struct service *s = q->service;
     struct error away = ERROR_INIT;
     if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, err) < 0)
         return -1;
-    q->acquaintance = arena_new(&q->arena, enum acquaintance, q->listing.len);
-    for (enum acquaintance ask = STRANGER;; ask++) {
+    q->match_confidence = arena_new(&q->arena, enum match_confidence, q->listing.len);
+    for (enum match_confidence ask = STRANGER;; ask++) {
         bool last = ask == IDENTIFIED || away.code != ERROR_NONE;
-        pthread_mutex_lock(&s->lock);
+        pthread_mutex_lock(&s->pods->lock);
         attach_pods(q);
         error_clear(err);
         /* The mode may have changed while the API server was asked. */
         if (check_served(q, err) == 0 &&
             match_waiting(&q->listing, q->endpoint->resource, count, &q->subject, err) == 0)
             return 0;
-        q->stranger = last && err->code == ERROR_NOT_FOUND && has_stranger(q);
-        if (q->stranger)
+        q->unknown_pod = last && err->code == ERROR_NOT_FOUND && has_unknown_pod(q);
+        if (q->unknown_pod)
             return 0;
-        pthread_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&s->pods->lock);
         if (err->code == ERROR_NOT_FOUND && away.code != ERROR_NONE)
             *err = away;
         if (err->code != ERROR_NOT_FOUND || last)
@@ -159,7 +166,7 @@ void service_note_preferred(struct request *q, const struct inventory_ids *ids)
     struct endpoint *e = q->endpoint;
     arena_reset(&e->preferred_arena);
     e->preferred_uid = NULL;
-    if (q->stranger)
+    if (q->unknown_pod)
         return;
     e->preferred =
         (struct inventory_ids){arena_new(&e->preferred_arena, const char *, ids->len), 0};
@@ -175,24 +182,23 @@ bool service_identify_preferred(struct request *q, const struct inventory_ids *i
     struct service *s = q->service;
     struct endpoint *e = q->endpoint;
     struct error why = ERROR_INIT;
-    const struct pod *p = NULL;
-    pthread_mutex_lock(&s->lock);
+    const struct podcache_pod *p = NULL;
+    pthread_mutex_lock(&s->pods->lock);
     if (e->preferred_uid != NULL && clock_mono_ms() - e->preferred_ms < SERVICE_PREFERRED_MS &&
         match_same_ids(&e->preferred, ids) && check_served(q, &why) == 0)
-        p = podcache_find_uid(&s->pods, e->preferred_uid);
+        p = podcache_find_uid(s->pods, e->preferred_uid);
     e->preferred_uid = NULL; /* for one call, whatever becomes of it */
     /* What has no promise needs the whole look round. */
-    if (p != NULL && is_new(p) &&
-        (mode_resource_is_whole(e->resource) ||
-         podcache_promised(&s->pods, p, &s->inventory, &q->arena) != NULL)) {
-        q->subject = (struct match_subject){.pod = p, .container = e->preferred_container};
+    if (p != NULL && is_new(p->pod) &&
+        (mode_resource_is_whole(e->resource) || service_promised(s, p) != NULL)) {
+        q->subject = (struct match_subject){.pod = p->pod, .container = e->preferred_container};
         return true;
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->pods->lock);
     return false;
 }
 
-/* ---- a pod without a claim ---- */
+/* ---- a pod without a grant ---- */
 
 static const struct match_listed *listed(const struct request *q, const char *key)
 {
@@ -203,49 +209,49 @@ static const struct match_listed *listed(const struct request *q, const char *ke
 }
 
 /* What is free beside everybody but this pod (or NULL). */
-static void count_room(struct request *q, const struct pod *but, struct room *out)
+static void count_room(struct request *q, const struct pod *but, struct card_usage *out)
 {
     const struct service *s = q->service;
-    const struct pod *p;
-    room_init(out, &s->inventory, s->placement);
-    for (size_t i = 0; (p = podcache_next(&s->pods, &i)) != NULL;)
-        if (!pod_is_finished(p) && (but == NULL || !str_eq(p->uid, but->uid)))
-            room_add(out, podcache_promised(&s->pods, p, &s->inventory, &q->arena),
-                     listed(q, p->key));
+    const struct podcache_pod *p;
+    card_usage_init(out, &s->inventory, s->placement);
+    for (size_t i = 0; (p = podcache_next(s->pods, &i)) != NULL;)
+        if (!pod_is_finished(p->pod) && (but == NULL || !str_eq(p->pod->uid, but->uid)))
+            card_usage_add(out, service_promised(s, p), listed(q, p->pod->key));
     for (size_t i = 0; i < q->listing.len; i++) {
         const char *key = q->listing.pods[i].key;
-        if (podcache_find(&s->pods, key) == NULL && (but == NULL || !str_eq(key, but->key)))
-            room_add(out, NULL, &q->listing.pods[i]);
+        if (podcache_find(s->pods, key) == NULL && (but == NULL || !str_eq(key, but->key)))
+            card_usage_add(out, NULL, &q->listing.pods[i]);
     }
 }
 
-int service_settle_claim(struct request *q, struct error *err)
+int service_settle_grant(struct request *q, struct error *err)
 {
     struct service *s = q->service;
     const struct pod *p = q->subject.pod;
-    struct claim said, made;
-    struct room room;
+    struct grant said, made;
+    struct card_usage room;
     if (mode_resource_is_whole(q->endpoint->resource))
         return 0;
-    q->subject.claim = podcache_claim(&s->pods, p->uid);
-    if (q->subject.claim != NULL)
+    q->subject.grant = given_grant(&s->given, p->uid);
+    if (q->subject.grant != NULL)
         return 0;
-    if (claim_decode(p, &q->arena, &said, err) < 0)
-        return error_wrap(err, "pod %s: claim", p->key);
-    if (!claim_is_empty(&said))
+    if (grant_decode(p, &q->arena, &said, err) < 0)
+        return error_wrap(err, "pod %s: grant", p->key);
+    if (!grant_is_empty(&said))
         return 0;
     count_room(q, p, &room);
-    if (room_place(&room, p, &q->arena, &made, err) < 0)
+    if (card_usage_place(&room, p, &q->arena, &made, err) < 0)
         return -1;
     made.assume_time_ns = clock_wall_ns();
-    q->subject.claim = podcache_keep_claim(&s->pods, p->uid, &made);
+    q->subject.grant = given_keep_grant(&s->given, p->uid, &made);
     service_touched(s);
     return 0;
 }
 
 /* ---- a pod that is not known ---- */
 
-/* Both resources of a container are on one card: where strangers' containers hold the other one, and not yet this one. */
+/* Both resources of a container are on one card: where strangers' containers hold the other one,
+ * and not yet this one. */
 static size_t partners(const struct request *q, bool cards[GPU_CARDS_MAX])
 {
     enum mode_resource r = q->endpoint->resource,
@@ -253,7 +259,7 @@ static size_t partners(const struct request *q, bool cards[GPU_CARDS_MAX])
     size_t n = 0;
     for (size_t i = 0; i < q->listing.len; i++) {
         const struct match_listed *l = &q->listing.pods[i];
-        for (size_t k = 0; q->acquaintance[i] == STRANGER && k < l->containers_len; k++) {
+        for (size_t k = 0; q->match_confidence[i] == STRANGER && k < l->containers_len; k++) {
             const struct inventory_ids *has = &l->containers[k].held[other];
             if (has->len == 0 || l->containers[k].held[r].len > 0)
                 continue;
@@ -267,12 +273,12 @@ static size_t partners(const struct request *q, bool cards[GPU_CARDS_MAX])
     return n;
 }
 
-int service_stranger_cards(struct request *q, size_t count, bool cards[GPU_CARDS_MAX],
-                           struct error *err)
+int service_unknown_pod_cards(struct request *q, size_t count, bool cards[GPU_CARDS_MAX],
+                              struct error *err)
 {
     enum mode_resource r = q->endpoint->resource;
     const struct gpu_inventory *inv = &q->service->inventory;
-    struct room room;
+    struct card_usage room;
     size_t at = 0;
     count_room(q, NULL, &room);
     if (mode_resource_is_whole(r)) {
@@ -284,12 +290,12 @@ int service_stranger_cards(struct request *q, size_t count, bool cards[GPU_CARDS
     if (n > 1)
         return error_set(
             err, ERROR_CONFLICT,
-            "%zu ids of %s are asked for by a pod that is not known here, and it cannot be told on which "
-            "card it is",
+            "%zu ids of %s are asked for by a pod that is not known here, and its card is "
+            "unknown",
             count, mode_resource_name(r));
     if (n == 1)
         return 0; /* the kubelet's ids there are the limit */
-    if (room_pick(&room, r, count, &at, err) < 0)
+    if (card_usage_pick(&room, r, count, &at, err) < 0)
         return -1;
     cards[at] = true;
     return 0;

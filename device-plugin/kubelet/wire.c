@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wire - see the header. protobuf-c's structs hold plain char *: a copy in a scratch arena keeps const honest. */
+/* wire - see the header. protobuf-c's structs hold plain char *: a copy in a scratch arena keeps
+ * const honest. */
 #include "device-plugin/kubelet/wire.h"
 
 #include "proto/deviceplugin.pb-c.h"

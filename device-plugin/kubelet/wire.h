@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wire - the kubelet's messages as bytes: our structs ↔ protobuf (device plugin v1beta1, pod resources v1).
- * The only file besides rpc that knows protobuf-c. Everything decoded is copied into the arena and bounded.
+ * wire - the kubelet's messages as bytes: our structs ↔ protobuf (device plugin v1beta1, pod
+ * resources v1). The only file besides rpc that knows protobuf-c. Everything decoded is copied into
+ * the arena and bounded.
  */
 #pragma once
 

@@ -71,8 +71,8 @@ const struct option_row hardware_option_rows[] = {
      .min = 100,
      .max = 3600 * 1000,
      .meta = "DURATION",
-     .help =
-         "How often the cards are looked at. Errors that the driver reports are heard at once."},
+     .help = "How often the cards are scanned. Errors that the driver reports take effect at "
+             "once."},
     {.name = "scan-deadline",
      .kind = OPTION_DURATION,
      .offset = OFFSET(scan_deadline_ms),
@@ -80,9 +80,8 @@ const struct option_row hardware_option_rows[] = {
      .min = 1000,
      .max = 3600 * 1000,
      .meta = "DURATION",
-     .help =
-         "How long a question to the driver may take. Then the card that it was about is taken away, the others stay as they "
-         "were, and an Event says so."},
+     .help = "How long a call to the driver may take. Then the card that it was about is "
+             "withdrawn, the others stay as they were, and an Event says so."},
     {.name = "recovery-hold",
      .kind = OPTION_DURATION,
      .offset = OFFSET(recovery_hold_ms),
@@ -102,7 +101,7 @@ const struct option_row hardware_option_rows[] = {
     {0}};
 
 struct hardware {
-    struct mailbox *letters;
+    struct mailbox *messages;
     struct scan *scan;
     struct monitor *monitor;
     void (*fatal)(void *arg);
@@ -191,9 +190,9 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         .interval_ms = o->scan_interval_ms,
         /* A wait for events is not taken for a driver that hangs. */
         .slice_ms = num_min(SCAN_SLICE_MS, o->scan_deadline_ms / 2)};
-    if (mailbox_new(&h->letters, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0)
+    if (mailbox_new(&h->messages, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0)
         return -1;
-    scan.mailbox = h->letters;
+    scan.mailbox = h->messages;
     if (scan_start(&h->scan, &scan, err) < 0)
         return -1;
     monitor_watch(h->monitor, h->scan);
@@ -223,8 +222,8 @@ void hardware_free(struct hardware *h)
 {
     if (h == NULL)
         return;
-    if (h->letters != NULL)
-        mailbox_free(h->letters);
+    if (h->messages != NULL)
+        mailbox_free(h->messages);
     monitor_free(h->monitor);
     free(h);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hardware - the cards' side of the program: its options, the backend's thread, and the monitor of what it finds. On the loop.
+ * hardware - the cards' side of the program: its options, the backend's thread, and the monitor of
+ * what it finds. On the loop.
  */
 #pragma once
 
@@ -27,15 +28,16 @@ const char *hardware_backend_name(const struct hardware_options *o);
 
 struct hardware;
 
-/* kubelet_dir: where the CPU manager's state lies unless the option says otherwise. fatal: the backend cannot be opened, there
- * will be no cards. Options and kubelet_dir are borrowed. Where *out is set on failure, it is stopped and freed all the same. */
+/* kubelet_dir: where the CPU manager's state lies unless the option says otherwise. fatal: the
+ * backend cannot be opened, there will be no cards. Options and kubelet_dir are borrowed. Where
+ * *out is set on failure, it is stopped and freed all the same. */
 int hardware_start(struct hardware **out, struct loop *loop, const struct hardware_options *o,
                    const char *kubelet_dir, const struct monitor_hooks *hooks,
                    void (*fatal)(void *arg), struct error *err);
 /* For monitor_offered and the pods. */
 struct monitor *hardware_monitor(struct hardware *h);
-/* No more scans. false: the backend does not return now; its thread is left behind, the loop must not be freed, and the process
- * should end. */
+/* No more scans. false: the backend does not return now; its thread is left behind, the loop must
+ * not be freed, and the process should end. */
 bool hardware_stop(struct hardware *h);
 /* After the metrics are no longer served, only if hardware_stop was clean. NULL is fine. */
 void hardware_free(struct hardware *h);

@@ -5,22 +5,24 @@
  *   letters of the scan ─► health ─► cards, each well or sick ─► agent
  *                      └─► usage  ─► Events on pods, metrics
  *
- * A card that a scan does not show is not gone from the inventory: it stays in it, and health says whether it is sick yet.
- * So one call that fails by chance changes nothing, and a card that is lost keeps what its containers hold.
+ * A card that a scan does not show is not gone from the inventory: it stays in it, and health says
+ * whether it is sick yet. So one call that fails by chance changes nothing, and a card that is lost
+ * keeps what its containers hold.
  *
- * A driver that hangs is no verdict on all cards. The call that does not return is about one card: that one is taken away,
- * the others stay as they were known, and the node says that it cannot see any more. If the call is about no card at all,
- * nothing changes but that.
+ * A driver that hangs is no verdict on all cards. The call that does not return is about one card:
+ * that one is taken away, the others stay as they were known, and the node says that it cannot see
+ * any more. If the call is about no card at all, nothing changes but that.
  */
-#include "device-plugin/monitor/monitor_inside.h"
+#include "device-plugin/monitor/monitor_internal.h"
 
 #include <stdlib.h>
 
 #include "device-plugin/cpu/cpumanager.h"
-#include "device-plugin/cards/sickfile.h"
+#include "device-plugin/cards/health_store.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/num.h"
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 
 static const char *const class_names[] = {[HEALTH_APPLICATION] = "application",
@@ -41,7 +43,7 @@ static void say_health(struct monitor *m, int32_t index)
     const struct health_card *c = &m->health.cards[index];
     char text[512];
     if (m->config.hooks.state_dir != NULL)
-        sickfile_save(m->config.hooks.state_dir, &m->health);
+        health_store_save(m->config.hooks.state_dir, &m->health);
     if (c->sick)
         (void)str_format(text, sizeof text,
                          "card %d (%s) takes no new containers until it proves well: %s", index,
@@ -130,8 +132,7 @@ static void look_at_kubelet(struct monitor *m)
 {
     if (m->config.cpu_manager_state == NULL)
         return;
-    enum gpu_mode mode = m->config.hooks.mode(m->config.hooks.arg);
-    bool now = gpu_mode_is_shared(mode) && cpumanager_is_static(m->config.cpu_manager_state);
+    bool now = gpu_mode_is_shared(m->mode) && cpumanager_is_static(m->config.cpu_manager_state);
     if (now && !m->cpu_static) {
         char text[512];
         (void)str_format(
@@ -139,7 +140,7 @@ static void look_at_kubelet(struct monitor *m)
             "the kubelet's CPU manager policy is static and the node is in GPU mode %s: the kubelet gives CPUs to "
             "single containers and moves all others off them, also those that the scheduler has pinned. Set "
             "cpuManagerPolicy to none on nodes that share GPUs",
-            gpu_mode_name(mode));
+            gpu_mode_name(m->mode));
         say(m, true, "CpuManagerStatic", text);
     }
     m->cpu_static = now;
@@ -193,7 +194,7 @@ void monitor_letter(struct monitor *m, const struct scan_letter *l)
         look_at_kubelet(m);
         monitor_time_wanted(m);
         if (m->contexts != NULL)
-            contexts_look(m->contexts, l, m->config.hooks.confined(m->config.hooks.arg));
+            context_probe_look(m->contexts, l, m->confined);
         break;
     case SCAN_EVENT:
         judge_event(m, &l->event, now_ms);
@@ -203,10 +204,9 @@ void monitor_letter(struct monitor *m, const struct scan_letter *l)
         break;
     case SCAN_FAILED:
     case SCAN_FATAL:
-        if (!str_eq(m->scan_error, l->err.text))
+        if (error_is_news(m->scan_error, l->err.text))
             log_error("the cards cannot be read, the last known ones stay",
                       kv("error", l->err.text));
-        (void)str_format(m->scan_error, sizeof m->scan_error, "%s", l->err.text);
         break;
     }
 }
@@ -256,6 +256,13 @@ void monitor_watch(struct monitor *m, struct scan *s)
         loop_timer_cancel(m->config.loop, &m->watchdog);
 }
 
+void monitor_mode(struct monitor *m, enum gpu_mode mode, bool confined)
+{
+    m->mode = mode;
+    m->confined = confined;
+    monitor_time_wanted(m);
+}
+
 void monitor_offered(struct monitor *m, enum mode_resource r, const struct inventory_devices *d)
 {
     pthread_mutex_lock(&m->lock);
@@ -267,22 +274,20 @@ void monitor_offered(struct monitor *m, enum mode_resource r, const struct inven
             m->offered[m->cards.cards[at].index][r]++;
     }
     pthread_mutex_unlock(&m->lock);
-    monitor_time_wanted(m); /* the mode, or its engine, may be another now */
 }
 
 struct monitor *monitor_new(const struct monitor_config *c)
 {
-    struct monitor *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        abort();
+    struct monitor *m = mem_new(struct monitor, 1);
     m->config = *c;
     health_init(&m->health, c->hold_ms);
     if (c->hooks.state_dir != NULL)
-        sickfile_load(c->hooks.state_dir, &m->health);
+        health_store_load(c->hooks.state_dir, &m->health);
     arena_init(&m->arena, 0);
     pthread_mutex_init(&m->lock, NULL);
-    if (c->hooks.contexts != NULL && c->hooks.confined != NULL)
-        m->contexts = contexts_new(c->hooks.program, c->hooks.cuda_library, c->hooks.contexts);
+    if (c->hooks.contexts != NULL)
+        m->contexts = context_probe_new(c->hooks.program, c->hooks.cuda_library, c->hooks.contexts);
+    monitor_pods_init(m);
     monitor_metrics_init(m);
     return m;
 }
@@ -293,7 +298,7 @@ void monitor_free(struct monitor *m)
         return;
     loop_timer_cancel(m->config.loop, &m->watchdog);
     monitor_pods_free(m);
-    contexts_free(m->contexts);
+    context_probe_free(m->contexts);
     arena_deinit(&m->arena);
     pthread_mutex_destroy(&m->lock);
     free(m);

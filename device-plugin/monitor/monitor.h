@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * monitor - what goes on on the cards: scans and errors in, the cards with their health out; and what pods use of them. The
- * metrics of cards and pods are its. On the loop.
+ * monitor - what goes on on the cards: scans and errors in, the cards with their health out; and
+ * what pods use of them. The metrics of cards and pods are its. On the loop.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "device-plugin/cards/inventory.h"
 #include "device-plugin/cards/mode.h"
 #include "device-plugin/monitor/scan.h"
+#include "device-plugin/node/podcache.h"
 #include "lib/base/loop.h"
 #include "lib/model/gpu.h"
 #include "lib/model/gpuuse.h"
@@ -22,26 +23,20 @@ struct monitor_hooks {
     /* On our node. */
     void (*event)(void *arg, bool warning, const char *reason, const char *message);
     /* On a pod of this node. */
-    void (*pod_event)(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                      const char *reason, const char *message);
+    void (*pod_event)(void *arg, const struct pod *pod, bool warning, const char *reason,
+                      const char *message);
     /* What a pod uses has changed by much. */
-    void (*pod_used)(void *arg, const char *ns, const char *name, const char *uid,
-                     const struct gpuuse *use);
-    /* The mode that the node is in. */
-    enum gpu_mode (*mode)(void *arg);
-    /* Has the mode limits of time that our own library keeps? NULL: never. */
-    bool (*timed)(void *arg);
-    /* Is our own library the engine in force? NULL: never. */
-    bool (*confined)(void *arg);
+    void (*pod_used)(void *arg, const struct pod *pod, const struct gpuuse *use);
     /* A pod whose processes got past the library is to go. NULL: it is only told. */
-    void (*evict)(void *arg, const char *ns, const char *name, const char *uid);
+    void (*evict)(void *arg, const struct pod *pod);
     void *arg;
+    struct podcache *pods;              /* of this node; the monitor subscribes to it */
     const char *program, *cuda_library; /* this one, and the CUDA driver's library: see contexts */
-    _Atomic int32_t
-        *contexts;         /* what a context takes of each card, found out here; NULL: it is not */
+    /* what a context takes of each card, found out here; NULL: it is not */
+    _Atomic int32_t *contexts;
     const char *state_dir; /* where sick cards are remembered; NULL: nowhere. Borrowed. */
-    const char
-        *shares; /* folders of containers with our own library, swept here; NULL: none. Borrowed. */
+    /* folders of containers with our own library, swept here; NULL: none. Borrowed. */
+    const char *shares;
 };
 
 struct monitor_config {
@@ -62,10 +57,7 @@ void monitor_free(struct monitor *m);
 void monitor_watch(struct monitor *m, struct scan *s);
 /* Any but SCAN_FATAL. Borrowed. */
 void monitor_letter(struct monitor *m, const struct scan_letter *l);
+/* The mode that the node is in, and whether our own library is its engine. */
+void monitor_mode(struct monitor *m, enum gpu_mode mode, bool confined);
 /* What is offered to the kubelet of the resource. */
 void monitor_offered(struct monitor *m, enum mode_resource r, const struct inventory_devices *d);
-/* The pods of this node. Borrowed. */
-void monitor_pod_put(struct monitor *m, const struct pod *p);
-void monitor_pod_delete(struct monitor *m, const char *key);
-/* All of them. */
-void monitor_pods_reset(struct monitor *m, struct pod *const *pods, size_t len);

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * monitor_audit - what got past our own library: static and musl binaries, or whoever talks to the device file himself; and containers whose
- * device time nobody measures.
+ * monitor_audit - what got past our own library: static and musl binaries, or whoever talks to the
+ * device file himself; and containers whose device time nobody measures.
  *
  * Two signs, each by itself:
  *
- *   - A process can have a context on a card only by a call that the library stands in front of, and then it has a slot in its container's
- *     region. So if the driver lists more processes of a pod than there are living ones with a slot, some are not held to the share.
- *   - The memory that the driver counts for a container's processes is more than its limit. The driver also counts what it needs itself for each
- *     process: a context, the code of modules, stacks. Of that only an empty context can be charged, so an honest program that fills its share is
- *     beyond it; AUDIT_DRIVER_MIB is allowed for each process, less what is charged already.
+ *   - A process can have a context on a card only by a call that the library stands in front of,
+ *     and then it has a slot in its container's region. So if the driver lists more processes of a
+ *     pod than there are living ones with a slot, some are not held to the share.
+ *   - The memory that the driver counts for a container's processes is more than its limit. The
+ *     driver also counts what it needs itself for each process: a context, the code of modules,
+ *     stacks. Of that only an empty context can be charged, so an honest program that fills its
+ *     share is beyond it; AUDIT_DRIVER_MIB is allowed for each process, less what is charged
+ *     already.
  *
- * A process that has just started or ended may be seen by one and not by the other, so it counts after some looks in a row. With --enforce=evict the
- * pod is evicted then; and again, as long as it is there and still does it.
+ * A process that has just started or ended may be seen by one and not by the other, so it counts
+ * after some looks in a row. With --enforce=evict the pod is evicted then; and again, as long as it
+ * is there and still does it.
  */
-#include "device-plugin/monitor/monitor_inside.h"
+#include "device-plugin/monitor/monitor_internal.h"
 
 #include <string.h>
 
@@ -32,13 +36,14 @@ struct asking {
     const struct scan_letter *l;
 };
 
-/* The folder of a container whose pod was not known may be of a namesake that has gone: is it in use? */
+/* The folder of a container whose pod was not known may be of a namesake that has gone: is it in
+ * use? */
 static bool is_in_use(const struct scan_letter *l, const char *folder, const struct monitor_pod *p)
 {
-    if (shares_is_of(folder, p->uid))
+    if (shares_is_of(folder, p->pod->uid))
         return true;
     for (size_t i = 0; i < l->processes_len; i++)
-        if (str_eq(l->processes[i].folder, folder) && str_eq(l->processes[i].uid, p->uid))
+        if (str_eq(l->processes[i].folder, folder) && str_eq(l->processes[i].uid, p->pod->uid))
             return true;
     return false;
 }
@@ -106,13 +111,12 @@ static void judge(struct monitor *m, struct monitor_pod *p)
             "pods on the card may run out of memory%s",
             which, loose > 0 && a->beyond_mib > 0 ? "; " : "", a->beyond_mib > 0 ? a->beyond : "",
             evict ? ". The pod is evicted" : "");
-        log_warn(text, kv("pod", p->key));
-        m->config.hooks.pod_event(m->config.hooks.arg, p->ns, p->name, p->uid, true,
-                                  "GpuIsolationBypassed", text);
+        log_warn(text, kv("pod", p->pod->key));
+        m->config.hooks.pod_event(m->config.hooks.arg, p->pod, true, "GpuIsolationBypassed", text);
         a->told = true;
     }
     if (evict)
-        m->config.hooks.evict(m->config.hooks.arg, p->ns, p->name, p->uid);
+        m->config.hooks.evict(m->config.hooks.arg, p->pod);
 }
 
 /* A container that has just begun, or a plugin, is not measured yet. */
@@ -127,9 +131,8 @@ static void judge_time(struct monitor *m, struct monitor_pod *p)
     if (a->blind_looks < AUDIT_LOOKS || a->blind_told)
         return;
     a->blind_told = true;
-    log_warn(text, kv("pod", p->key));
-    m->config.hooks.pod_event(m->config.hooks.arg, p->ns, p->name, p->uid, true,
-                              "GpuTimeUnmeasured", text);
+    log_warn(text, kv("pod", p->pod->key));
+    m->config.hooks.pod_event(m->config.hooks.arg, p->pod, true, "GpuTimeUnmeasured", text);
 }
 
 void monitor_audit_look(struct monitor *m, const struct scan_letter *l, bool processes_known)
@@ -138,8 +141,8 @@ void monitor_audit_look(struct monitor *m, const struct scan_letter *l, bool pro
     struct shares_folder *list;
     if (m->config.hooks.shares == NULL)
         return;
-    for (size_t i = 0; i < m->pods_len; i++) {
-        struct monitor_audit *x = &m->pods[i]->audit;
+    for (size_t i = 0; i < m->pods.len; i++) {
+        struct monitor_audit *x = &m->pods.items[i]->audit;
         x->known = x->unmeasured = false;
         x->confined = x->beyond_mib = 0;
     }
@@ -150,9 +153,9 @@ void monitor_audit_look(struct monitor *m, const struct scan_letter *l, bool pro
         for (uint32_t row = 0; row < list[i].limits.len; row++)
             compare(m, l, list, len, i, row);
     arena_deinit(&a);
-    for (size_t i = 0; i < m->pods_len; i++) {
+    for (size_t i = 0; i < m->pods.len; i++) {
         if (processes_known)
-            judge(m, m->pods[i]);
-        judge_time(m, m->pods[i]);
+            judge(m, m->pods.items[i]);
+        judge_time(m, m->pods.items[i]);
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * monitor_metrics - what Prometheus sees of each card and of each pod. Told at scrape time from what the monitor knows, so
- * that a card or a pod that is gone is gone from the metrics as well.
+ * monitor_metrics - what Prometheus sees of each card and of each pod. Told at scrape time from
+ * what the monitor knows, so that a card or a pod that is gone is gone from the metrics as well.
  */
-#include "device-plugin/monitor/monitor_inside.h"
+#include "device-plugin/monitor/monitor_internal.h"
 
 #include "lib/base/metrics.h"
 #include "lib/base/str.h"
@@ -16,7 +16,17 @@ static struct metric hung = {.kind = METRIC_GAUGE,
 static struct metric cpu_static = {
     .kind = METRIC_GAUGE,
     .name = "cosched_device_plugin_cpu_manager_static",
-    .help = "1 while a shared GPU mode stands beside the kubelet's CPU manager policy static."};
+    .help = "1 while the kubelet's CPU manager policy is static in a shared GPU mode."};
+
+enum card_value { CARD_MEMORY, CARD_HEALTHY, CARD_ADVERTISED, CARD_ALLOCATED, CARD_CONTAINERS };
+enum use_value { USE_USED, USE_ASKED, USE_PROCESSES, USE_LOOSE, USE_OVER };
+
+struct row {
+    struct metric metric; /* its argument is the row */
+    enum card_value card; /* of collect_cards */
+    enum use_value use;   /* of collect_pods */
+    struct monitor *monitor;
+};
 
 static const char *number(char out[NUMBER], int64_t n)
 {
@@ -39,87 +49,70 @@ static void sample_card(struct metric_samples *out, const struct gpu_card *c, co
     metrics_sample(out, labels, more != NULL ? 3 : 2, value);
 }
 
-static void collect_memory(void *arg, struct metric_samples *out)
-{
-    struct monitor *m = arg;
-    pthread_mutex_lock(&m->lock);
-    for (size_t i = 0; i < m->cards.cards_len; i++)
-        sample_card(out, &m->cards.cards[i], "model", m->cards.cards[i].model,
-                    m->cards.cards[i].mib);
-    pthread_mutex_unlock(&m->lock);
-}
-
-static void collect_healthy(void *arg, struct metric_samples *out)
-{
-    struct monitor *m = arg;
-    pthread_mutex_lock(&m->lock);
-    for (size_t i = 0; i < m->cards.cards_len; i++)
-        sample_card(out, &m->cards.cards[i], NULL, NULL, m->cards.cards[i].health == GPU_HEALTH_OK);
-    pthread_mutex_unlock(&m->lock);
-}
-
-static void collect_advertised(void *arg, struct metric_samples *out)
-{
-    struct monitor *m = arg;
-    pthread_mutex_lock(&m->lock);
-    for (size_t i = 0; i < m->cards.cards_len; i++) {
-        const struct gpu_card *c = &m->cards.cards[i];
-        for (int r = 0; r < MODE_RESOURCES && c->index < GPU_CARDS_MAX; r++)
-            sample_card(out, c, "resource", mode_resource_name((enum mode_resource)r),
-                        m->offered[c->index][r]);
-    }
-    pthread_mutex_unlock(&m->lock);
-}
+/* ---- cards ---- */
 
 /* What the pod has of the card, by resource; and in how many containers. */
-static int64_t claimed(const struct monitor_pod *p, int32_t card, enum mode_resource r)
+static int64_t granted(const struct monitor_pod *p, int32_t card, enum mode_resource r)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < p->claim.shares_len; i++)
-        if (p->claim.shares[i].card == card)
-            sum += r == MODE_GPU_MEM    ? p->claim.shares[i].gib
-                   : r == MODE_GPU_CORE ? p->claim.shares[i].percent
+    for (size_t i = 0; i < p->grant->shares_len; i++)
+        if (p->grant->shares[i].card == card)
+            sum += r == MODE_GPU_MEM    ? p->grant->shares[i].gib
+                   : r == MODE_GPU_CORE ? p->grant->shares[i].percent
                                         : 0;
-    for (size_t i = 0; i < p->claim.group_len && r == p->whole; i++)
-        sum += p->claim.group[i] == card;
+    for (size_t i = 0; i < p->grant->group_len && r == p->whole; i++)
+        sum += p->grant->group[i] == card;
     return sum;
 }
 
 static int64_t containers(const struct monitor_pod *p, int32_t card)
 {
     int64_t n = 0;
-    for (size_t i = 0; i < p->claim.shares_len; i++)
-        n += p->claim.shares[i].card == card;
-    for (size_t i = 0; i < p->claim.group_len; i++)
-        n += p->claim.group[i] == card;
+    for (size_t i = 0; i < p->grant->shares_len; i++)
+        n += p->grant->shares[i].card == card;
+    for (size_t i = 0; i < p->grant->group_len; i++)
+        n += p->grant->group[i] == card;
     return n;
 }
 
-static void collect_allocated(void *arg, struct metric_samples *out)
+static int64_t card_value(const struct monitor *m, const struct gpu_card *c, enum card_value which,
+                          enum mode_resource r)
 {
-    struct monitor *m = arg;
+    int64_t sum = 0;
+    switch (which) {
+    case CARD_MEMORY:
+        return c->mib;
+    case CARD_HEALTHY:
+        return c->health == GPU_HEALTH_OK;
+    case CARD_ADVERTISED:
+        return c->index < GPU_CARDS_MAX ? m->offered[c->index][r] : 0;
+    case CARD_ALLOCATED:
+        for (size_t i = 0; i < m->pods.len; i++)
+            sum += granted(m->pods.items[i], c->index, r);
+        break;
+    case CARD_CONTAINERS:
+        for (size_t i = 0; i < m->pods.len; i++)
+            sum += containers(m->pods.items[i], c->index);
+        break;
+    }
+    return sum;
+}
+
+static void collect_cards(void *arg, struct metric_samples *out)
+{
+    const struct row *row = arg;
+    struct monitor *m = row->monitor;
+    bool by_resource = row->card == CARD_ADVERTISED || row->card == CARD_ALLOCATED;
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->cards.cards_len; i++) {
         const struct gpu_card *c = &m->cards.cards[i];
-        for (int r = 0; r < MODE_RESOURCES; r++) {
-            int64_t sum = 0;
-            for (size_t k = 0; k < m->pods_len; k++)
-                sum += claimed(m->pods[k], c->index, (enum mode_resource)r);
-            sample_card(out, c, "resource", mode_resource_name((enum mode_resource)r), sum);
-        }
-    }
-    pthread_mutex_unlock(&m->lock);
-}
-
-static void collect_containers(void *arg, struct metric_samples *out)
-{
-    struct monitor *m = arg;
-    pthread_mutex_lock(&m->lock);
-    for (size_t i = 0; i < m->cards.cards_len; i++) {
-        int64_t sum = 0;
-        for (size_t k = 0; k < m->pods_len; k++)
-            sum += containers(m->pods[k], m->cards.cards[i].index);
-        sample_card(out, &m->cards.cards[i], NULL, NULL, sum);
+        for (int r = 0; r < (by_resource ? MODE_RESOURCES : 1); r++)
+            sample_card(out, c,
+                        by_resource                ? "resource"
+                        : row->card == CARD_MEMORY ? "model"
+                                                   : NULL,
+                        by_resource ? mode_resource_name((enum mode_resource)r) : c->model,
+                        card_value(m, c, row->card, (enum mode_resource)r));
     }
     pthread_mutex_unlock(&m->lock);
 }
@@ -129,7 +122,7 @@ static void collect_xids(void *arg, struct metric_samples *out)
     static const char *const names[] = {[HEALTH_APPLICATION] = "application",
                                         [HEALTH_NOTICE] = "notice",
                                         [HEALTH_HARDWARE] = "hardware"};
-    struct monitor *m = arg;
+    struct monitor *m = ((const struct row *)arg)->monitor;
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->xids_len; i++) {
         const struct monitor_xid *x = &m->xids[i];
@@ -145,138 +138,82 @@ static void collect_xids(void *arg, struct metric_samples *out)
     pthread_mutex_unlock(&m->lock);
 }
 
-static void collect_pods(struct monitor *m, struct metric_samples *out,
-                         int64_t (*value)(const struct monitor_pod *p))
+/* ---- pods ---- */
+
+static void collect_pods(void *arg, struct metric_samples *out)
 {
+    const struct row *row = arg;
+    struct monitor *m = row->monitor;
     pthread_mutex_lock(&m->lock);
-    for (size_t i = 0; m->usage_known && i < m->pods_len; i++) {
-        const struct monitor_pod *p = m->pods[i];
-        const struct metric_label labels[] = {{"namespace", p->ns}, {"pod", p->name}};
+    for (size_t i = 0; m->usage_known && i < m->pods.len; i++) {
+        const struct monitor_pod *p = m->pods.items[i];
+        const struct metric_label labels[] = {{"namespace", p->pod->ns}, {"pod", p->pod->name}};
+        const int64_t values[] = {[USE_USED] = p->usage.mib,
+                                  [USE_ASKED] = p->asked_mib,
+                                  [USE_PROCESSES] = p->usage.processes,
+                                  [USE_LOOSE] = p->audit.loose,
+                                  [USE_OVER] = p->audit.over_mib};
         if (p->looked)
-            metrics_sample(out, labels, 2, value(p));
+            metrics_sample(out, labels, 2, values[row->use]);
     }
     pthread_mutex_unlock(&m->lock);
 }
 
-static int64_t used_mib(const struct monitor_pod *p)
-{
-    return p->usage.mib;
-}
-
-static int64_t asked_mib(const struct monitor_pod *p)
-{
-    return p->asked_mib;
-}
-
-static int64_t processes(const struct monitor_pod *p)
-{
-    return p->usage.processes;
-}
-
-static int64_t loose(const struct monitor_pod *p)
-{
-    return p->audit.loose;
-}
-
-static int64_t over_mib(const struct monitor_pod *p)
-{
-    return p->audit.over_mib;
-}
-
-static void collect_over(void *arg, struct metric_samples *out)
-{
-    collect_pods(arg, out, over_mib);
-}
-
-static void collect_loose(void *arg, struct metric_samples *out)
-{
-    collect_pods(arg, out, loose);
-}
-
-static void collect_used(void *arg, struct metric_samples *out)
-{
-    collect_pods(arg, out, used_mib);
-}
-
-static void collect_asked(void *arg, struct metric_samples *out)
-{
-    collect_pods(arg, out, asked_mib);
-}
-
-static void collect_processes(void *arg, struct metric_samples *out)
-{
-    collect_pods(arg, out, processes);
-}
-
 static void collect_outside(void *arg, struct metric_samples *out)
 {
-    struct monitor *m = arg;
+    struct monitor *m = ((const struct row *)arg)->monitor;
     pthread_mutex_lock(&m->lock);
     if (m->usage_known)
         metrics_sample(out, NULL, 0, m->outside_mib);
     pthread_mutex_unlock(&m->lock);
 }
 
-static struct metric collected[] = {
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_card_memory_mib",
-     .help = "Memory of each card.",
-     .collect = collect_memory},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_card_healthy",
-     .help = "1: the card takes new containers; 0: it is sick.",
-     .collect = collect_healthy},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_card_advertised",
-     .help = "Healthy ids of each card that the kubelet is offered: GiB, percent, or whole cards.",
-     .collect = collect_advertised},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_card_allocated",
-     .help = "What pods were given of each card: GiB, percent, or whole cards.",
-     .collect = collect_allocated},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_card_containers",
-     .help = "Containers on each card.",
-     .collect = collect_containers},
-    {.kind = METRIC_COUNTER,
-     .name = "cosched_device_plugin_card_xids_total",
-     .help =
-         "Errors that the driver reported, by card, number and whose fault they are. Card -1: it did not say.",
-     .collect = collect_xids},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_pod_used_mib",
-     .help = "GPU memory that the processes of each pod use.",
-     .collect = collect_used},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_pod_asked_mib",
-     .help = "GPU memory that each pod asked for; 0 for whole cards.",
-     .collect = collect_asked},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_pod_processes",
-     .help = "Processes of each pod on its cards.",
-     .collect = collect_processes},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_pod_loose_processes",
-     .help = "Processes of each pod on its cards that got past the isolation library.",
-     .collect = collect_loose},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_pod_over_mib",
-     .help =
-         "GPU memory that the driver counts for each pod's containers beyond what the isolation library lets them have.",
-     .collect = collect_over},
-    {.kind = METRIC_GAUGE,
-     .name = "cosched_device_plugin_outside_used_mib",
-     .help = "GPU memory of processes that belong to no pod with a GPU.",
-     .collect = collect_outside},
+#define CARDS(n, what, text)                                                        \
+    {                                                                               \
+        .metric = {METRIC_GAUGE, n, text, .collect = collect_cards}, .card = (what) \
+    }
+#define PODS(n, what, text)                                                       \
+    {                                                                             \
+        .metric = {METRIC_GAUGE, n, text, .collect = collect_pods}, .use = (what) \
+    }
+
+static struct row rows[] = {
+    CARDS("cosched_device_plugin_card_memory_mib", CARD_MEMORY, "Memory of each card."),
+    CARDS("cosched_device_plugin_card_healthy", CARD_HEALTHY,
+          "1: the card takes new containers; 0: it is sick."),
+    CARDS("cosched_device_plugin_card_advertised", CARD_ADVERTISED,
+          "Healthy ids of each card that the kubelet is offered: GiB, percent, or whole cards."),
+    CARDS("cosched_device_plugin_card_allocated", CARD_ALLOCATED,
+          "What pods were given of each card: GiB, percent, or whole cards."),
+    CARDS("cosched_device_plugin_card_containers", CARD_CONTAINERS, "Containers on each card."),
+    {.metric =
+         {METRIC_COUNTER, "cosched_device_plugin_card_xids_total",
+          "Errors that the driver reported, by card, number and whose fault they are. Card -1: it did not say.",
+          .collect = collect_xids}},
+    PODS("cosched_device_plugin_pod_used_mib", USE_USED,
+         "GPU memory that the processes of each pod use."),
+    PODS("cosched_device_plugin_pod_asked_mib", USE_ASKED,
+         "GPU memory that each pod asked for; 0 for whole cards."),
+    PODS("cosched_device_plugin_pod_processes", USE_PROCESSES,
+         "Processes of each pod on its cards."),
+    PODS("cosched_device_plugin_pod_loose_processes", USE_LOOSE,
+         "Processes of each pod on its cards that got past the isolation library."),
+    PODS(
+        "cosched_device_plugin_pod_over_mib", USE_OVER,
+        "GPU memory that the driver counts for each pod's containers beyond what the isolation library lets them have."),
+    {.metric = {METRIC_GAUGE, "cosched_device_plugin_outside_used_mib",
+                "GPU memory of processes that belong to no pod with a GPU.",
+                .collect = collect_outside}},
 };
 
 void monitor_metrics_init(struct monitor *m)
 {
     metrics_register(&hung);
     metrics_register(&cpu_static);
-    for (size_t i = 0; i < sizeof collected / sizeof collected[0]; i++) {
-        collected[i].arg = m;
-        metrics_register(&collected[i]);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rows[i].monitor = m;
+        rows[i].metric.arg = &rows[i];
+        metrics_register(&rows[i].metric);
     }
 }
 

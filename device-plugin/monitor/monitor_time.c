@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * monitor_time - device time that the driver measured, process by process → the regions of the containers that have a limit of it.
+ * monitor_time - device time that the driver measured, process by process → the regions of the
+ * containers that have a limit of it.
  *
- * A container whose processes did nothing is told that as well: what matters to the library is that somebody looks. Cards whose driver does not
- * tell are left alone; the library notices by itself, counts launches instead, and says so (monitor_audit makes an Event of that).
+ * A container whose processes did nothing is told that as well: what matters to the library is that
+ * somebody looks. Cards whose driver does not tell are left alone; the library notices by itself,
+ * counts launches instead, and says so (monitor_audit makes an Event of that).
  */
-#include "device-plugin/monitor/monitor_inside.h"
+#include "device-plugin/monitor/monitor_internal.h"
 
 #include <string.h>
 
@@ -28,10 +30,11 @@ struct monitor_pod *monitor_pod_of(const struct monitor *m, const char *folder, 
                                    const char *pod)
 {
     bool unknown = str_starts(folder, SHARES_UNKNOWN);
-    for (size_t i = 0; i < m->pods_len; i++)
-        if (unknown ? str_eq(m->pods[i]->ns, ns) && str_eq(m->pods[i]->name, pod)
-                    : shares_is_of(folder, m->pods[i]->uid))
-            return m->pods[i];
+    for (size_t i = 0; i < m->pods.len; i++)
+        if (unknown
+                ? str_eq(m->pods.items[i]->pod->ns, ns) && str_eq(m->pods.items[i]->pod->name, pod)
+                : shares_is_of(folder, m->pods.items[i]->pod->uid))
+            return m->pods.items[i];
     return NULL;
 }
 
@@ -42,7 +45,8 @@ bool monitor_is_in(const struct monitor *m, const struct usage_process *p,
         if (!str_eq(p->folder, list[at].name))
             return false;
         const struct monitor_pod *its = monitor_pod_of(m, list[at].name, list[at].ns, list[at].pod);
-        return shares_is_of(list[at].name, p->uid) || (its != NULL && str_eq(its->uid, p->uid));
+        return shares_is_of(list[at].name, p->uid) ||
+               (its != NULL && str_eq(its->pod->uid, p->uid));
     }
     if (!shares_is_of(list[at].name, p->uid))
         return false;
@@ -85,17 +89,16 @@ void monitor_time_look(struct monitor *m, const struct scan_letter *l)
 /* Is there a pod with a part of a card's time? While pods are not listed there may be. */
 static bool has_timed_pods(const struct monitor *m)
 {
-    for (size_t i = 0; i < m->pods_len; i++)
-        for (size_t k = 0; k < m->pods[i]->claim.shares_len; k++)
-            if (m->pods[i]->claim.shares[k].percent > 0)
+    for (size_t i = 0; i < m->pods.len; i++)
+        for (size_t k = 0; k < m->pods.items[i]->grant->shares_len; k++)
+            if (m->pods.items[i]->grant->shares[k].percent > 0)
                 return true;
     return !m->pods_listed;
 }
 
 void monitor_time_wanted(struct monitor *m)
 {
-    const struct monitor_hooks *h = &m->config.hooks;
-    if (m->scan != NULL) /* otherwise those whom the hooks ask may be gone already */
-        scan_want_time(m->scan, h->shares != NULL && h->timed != NULL && h->timed(h->arg) &&
-                                    has_timed_pods(m));
+    if (m->scan != NULL)
+        scan_want_time(m->scan, m->config.hooks.shares != NULL && m->mode == GPU_MODE_CORE_MEM &&
+                                    m->confined && has_timed_pods(m));
 }

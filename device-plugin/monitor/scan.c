@@ -4,10 +4,11 @@
  *
  *   open ─► scan ─► letter ─► wait for events (letters) until the next scan is due ─► scan ...
  *
- * Before each call into the backend the time is noted, after it the note is cleared: whoever waits for letters sees from
- * outside that a call does not return, and for which card (scan_busy_ms). Nobody can end such a call; so nothing is
- * decided here, and the loop goes on with what it knows. The wait for events is such a call, too: it is cut into slices, long
- * ones, since every slice wakes the processor for nothing on a node whose cards are well.
+ * Before each call into the backend the time is noted, after it the note is cleared: whoever waits
+ * for letters sees from outside that a call does not return, and for which card (scan_busy_ms).
+ * Nobody can end such a call; so nothing is decided here, and the loop goes on with what it knows.
+ * The wait for events is such a call, too: it is cut into slices, long ones, since every slice
+ * wakes the processor for nothing on a node whose cards are well.
  */
 #include "device-plugin/monitor/scan.h"
 
@@ -21,6 +22,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/num.h"
+#include "lib/base/mem.h"
 #include "lib/base/str.h"
 
 struct scan {
@@ -35,9 +37,9 @@ struct scan {
     bool stop, poked;
 };
 
-void scan_letter_free(void *letter)
+void scan_letter_free(void *message)
 {
-    struct scan_letter *l = letter;
+    struct scan_letter *l = message;
     if (l == NULL)
         return;
     arena_deinit(&l->arena);
@@ -72,9 +74,7 @@ static bool stopped_within(struct scan *s, int64_t ms)
 
 static struct scan_letter *letter_new(enum scan_kind kind)
 {
-    struct scan_letter *l = calloc(1, sizeof *l);
-    if (l == NULL)
-        abort();
+    struct scan_letter *l = mem_new(struct scan_letter, 1);
     l->kind = kind;
     arena_init(&l->arena, 0);
     return l;
@@ -100,8 +100,8 @@ static bool read_proc(const struct scan *s, int64_t pid, const char *file, size_
            file_read(path, most, text, NULL) == 0;
 }
 
-/* The pod of a process, "" when it is in none, or has ended meanwhile; and the folder with its container's limits: its own pod's, or
- * of a pod that was not known when it was admitted. */
+/* The pod of a process, "" when it is in none, or has ended meanwhile; and the folder with its
+ * container's limits: its own pod's, or of a pod that was not known when it was admitted. */
 static void find_pod(const struct scan *s, struct strbuf *text, struct usage_process *p)
 {
     struct podcgroup pod = {0};
@@ -267,9 +267,7 @@ bool scan_is_listening(const struct scan *s)
 
 int scan_start(struct scan **out, const struct scan_config *c, struct error *err)
 {
-    struct scan *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
+    struct scan *s = mem_new(struct scan, 1);
     s->config = *c;
     s->config.backend.asking = &s->asking;
     if (c->slice_ms == 0)

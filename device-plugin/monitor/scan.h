@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * scan - asks the backend for its cards, on a thread of its own: a driver may hang, the loop may not.
+ * scan - asks the backend for its cards, on a thread of its own: a driver may hang, the loop may
+ * not.
  */
 #pragma once
 
@@ -45,7 +46,7 @@ struct scan_letter {
     int64_t at_ns;             /* CLOCK_MONOTONIC */
     struct error err;
 };
-void scan_letter_free(void *letter);
+void scan_letter_free(void *message);
 
 struct scan_config {
     const struct backend_type *type;
@@ -58,15 +59,16 @@ struct scan_config {
 
 struct scan;
 
-/* Opens the backend and scans at once, then every interval_ms; each result, and each event between two scans, is a letter in
- * the mailbox. */
+/* Opens the backend and scans at once, then every interval_ms; each result, and each event between
+ * two scans, is a letter in the mailbox. */
 int scan_start(struct scan **out, const struct scan_config *c, struct error *err);
 /* Letters of SCAN_TIME from now on, or none any more. Any thread. */
 void scan_want_time(struct scan *s, bool wanted);
-/* For how long the backend has not returned from one call, in ms (0: it is not asked anything), and the card that it is
- * being asked for, or BACKEND_NO_CARD. Any thread. */
+/* For how long the backend has not returned from one call, in ms (0: it is not asked anything), and
+ * the card that it is being asked for, or BACKEND_NO_CARD. Any thread. */
 int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card);
 /* Is it waiting for an event? Then the backend returns within a slice. Any thread. */
 bool scan_is_listening(const struct scan *s);
-/* false: the backend does not return; the thread is left behind and the mailbox must not be freed. */
+/* false: the backend does not return; the thread is left behind and the mailbox must not be
+ * freed. */
 bool scan_stop(struct scan *s, int64_t wait_ms);

@@ -2,8 +2,8 @@
 /*
  * podcache - see the header.
  *
- * The pod that the kubelet admits may not be here yet (its API server's watch may be faster than ours): what it has been
- * given is kept by uid, apart from the pods.
+ *   put, remove, reset ─► maps change, under the lock ─► subscribers: gone, put, told
+ *                      ─► old pods are freed
  */
 #include "device-plugin/node/podcache.h"
 
@@ -11,116 +11,172 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/base/vec.h"
+#include "lib/kube/decode.h"
 
-struct given {
-    size_t inits[MODE_RESOURCES];
-    uint64_t answered[MODE_RESOURCES]; /* bits of containers */
-    uint64_t arrival;
-    bool has_claim;
-    struct claim claim;
-    struct arena arena; /* of the claim */
-    char uid[];
-};
-
-static void given_free(struct given *g)
-{
-    if (g == NULL)
-        return;
-    arena_deinit(&g->arena);
-    free(g);
-}
+/* Pods that left the maps and are not freed yet. */
+struct leaving VEC(struct podcache_pod *);
 
 void podcache_init(struct podcache *c)
 {
-    map_init(&c->pods);
-    map_init(&c->given);
-}
-
-static void clear_pods(struct podcache *c)
-{
-    const char *key;
-    void *pod;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &pod);) {
-        map_remove(&c->pods, key);
-        pod_free(pod);
-    }
-}
-
-const struct pod *podcache_next(const struct podcache *c, size_t *i)
-{
-    const char *key;
-    void *pod;
-    return map_next(&c->pods, i, &key, &pod) ? pod : NULL;
-}
-
-const struct pod *podcache_find_uid(const struct podcache *c, const char *uid)
-{
-    const struct pod *p;
-    for (size_t i = 0; (p = podcache_next(c, &i)) != NULL;)
-        if (str_eq(p->uid, uid))
-            return p;
-    return NULL;
-}
-
-/* What belongs to no pod any more. */
-static void sweep_given(struct podcache *c)
-{
-    const char *uid;
-    void *given;
-    for (size_t i = 0; map_next(&c->given, &i, &uid, &given);) {
-        if (podcache_find_uid(c, uid) != NULL)
-            continue;
-        map_remove(&c->given, uid);
-        given_free(given);
-    }
+    *c = (struct podcache){0};
+    pthread_mutex_init(&c->lock, NULL);
+    map_init(&c->by_key);
+    map_init(&c->by_uid);
 }
 
 void podcache_deinit(struct podcache *c)
 {
-    clear_pods(c);
-    sweep_given(c);
-    map_deinit(&c->pods);
-    map_deinit(&c->given);
-}
-
-static struct given *given_of(struct podcache *c, const char *uid)
-{
-    size_t n = strlen(uid) + 1;
-    struct given *g = map_get(&c->given, uid);
-    if (g == NULL) {
-        g = calloc(1, sizeof *g + n);
-        if (g == NULL)
-            abort();
-        memcpy(g->uid, uid, n);
-        arena_init(&g->arena, 256);
-        (void)map_put(&c->given, g->uid, g);
+    const char *key;
+    void *p;
+    for (size_t i = 0; map_next(&c->by_key, &i, &key, &p);) {
+        map_remove(&c->by_key, key);
+        pod_free(((struct podcache_pod *)p)->pod);
     }
-    return g;
+    map_deinit(&c->by_key);
+    map_deinit(&c->by_uid);
+    pthread_mutex_destroy(&c->lock);
 }
 
-/* The watch brings pods in the order in which they were bound, to the kubelet as to us. */
-static void note_arrival(struct podcache *c, const struct pod *p)
+void podcache_subscribe(struct podcache *c, const struct podcache_subscriber *s)
 {
-    struct given *g = given_of(c, p->uid);
-    if (g->arrival == 0)
-        g->arrival = ++c->arrivals;
+    if (c->subscribers_len == PODCACHE_SUBSCRIBERS_MAX)
+        abort();
+    c->subscribers[c->subscribers_len++] = *s;
 }
 
-struct pod *podcache_put(struct podcache *c, struct pod *take)
+const struct podcache_pod *podcache_find(const struct podcache *c, const char *key)
 {
-    struct pod *old = map_put(&c->pods, take->key, take);
-    note_arrival(c, take);
-    if (old != NULL && !str_eq(old->uid, take->uid))
-        given_free(map_remove(&c->given, old->uid));
-    return old;
+    return map_get(&c->by_key, key);
 }
 
-struct pod *podcache_remove(struct podcache *c, const char *key)
+const struct podcache_pod *podcache_find_uid(const struct podcache *c, const char *uid)
 {
-    struct pod *old = map_remove(&c->pods, key);
+    return map_get(&c->by_uid, uid);
+}
+
+const struct podcache_pod *podcache_next(const struct podcache *c, size_t *i)
+{
+    const char *key;
+    void *p;
+    return map_next(&c->by_key, i, &key, &p) ? p : NULL;
+}
+
+/* ---- the maps: under the lock ---- */
+
+static struct podcache_pod *wrap(struct pod *take)
+{
+    struct podcache_pod *p = arena_new(&take->arena, struct podcache_pod, 1);
+    struct error ignored = ERROR_INIT;
+    p->pod = take;
+    if (grant_decode(take, &take->arena, &p->grant, &ignored) < 0)
+        p->grant = (struct grant){0}; /* the scheduler's to complain about */
+    return p;
+}
+
+static void leave(struct podcache *c, struct podcache_pod *p, struct leaving *out)
+{
+    if (map_get(&c->by_uid, p->pod->uid) == p)
+        map_remove(&c->by_uid, p->pod->uid);
+    vec_push(out, p);
+}
+
+/* What is in the cache from now on; NULL: nothing new, and take is freed. */
+static struct podcache_pod *enter(struct podcache *c, struct pod *take, struct leaving *out)
+{
+    struct podcache_pod *old = map_get(&c->by_key, take->key);
+    bool same = old != NULL && str_eq(old->pod->uid, take->uid);
+    if (take->unreadable != NULL) {
+        if (same && pod_is_finished(take)) {
+            (void)map_remove(&c->by_key, take->key);
+            leave(c, old, out);
+        } else if (same) {
+            old->list = c->lists;
+        }
+        pod_free(take);
+        return NULL;
+    }
+    struct podcache_pod *p = wrap(take);
+    p->arrival = same ? old->arrival : ++c->arrivals;
+    p->list = c->lists;
+    (void)map_put(&c->by_key, take->key, p); /* replaces the keys, too: the old ones end with old */
+    (void)map_put(&c->by_uid, take->uid, p);
     if (old != NULL)
-        given_free(map_remove(&c->given, old->uid));
-    return old;
+        leave(c, old, out);
+    return p;
+}
+
+/* ---- subscribers ---- */
+
+static void tell_put(const struct podcache *c, const struct podcache_pod *p)
+{
+    for (size_t i = 0; i < c->subscribers_len; i++)
+        if (c->subscribers[i].put != NULL)
+            c->subscribers[i].put(c->subscribers[i].arg, p);
+}
+
+/* Those that have left for good, not for another version. */
+static void tell_gone(const struct podcache *c, const struct leaving *out)
+{
+    for (size_t k = 0; k < out->len; k++) {
+        const struct podcache_pod *now = podcache_find(c, out->items[k]->pod->key);
+        if (now != NULL && str_eq(now->pod->uid, out->items[k]->pod->uid))
+            continue;
+        for (size_t i = 0; i < c->subscribers_len; i++)
+            if (c->subscribers[i].gone != NULL)
+                c->subscribers[i].gone(c->subscribers[i].arg, out->items[k]);
+    }
+}
+
+static void tell_end(const struct podcache *c, bool all, struct leaving *out)
+{
+    for (size_t i = 0; i < c->subscribers_len; i++)
+        if (c->subscribers[i].told != NULL)
+            c->subscribers[i].told(c->subscribers[i].arg, all);
+    for (size_t k = 0; k < out->len; k++)
+        pod_free(out->items[k]->pod);
+    vec_deinit(out);
+}
+
+static void put(struct podcache *c, struct pod *take, bool remembered)
+{
+    struct leaving out = {0};
+    pthread_mutex_lock(&c->lock);
+    struct podcache_pod *p = enter(c, take, &out);
+    if (p != NULL)
+        p->remembered = remembered;
+    pthread_mutex_unlock(&c->lock);
+    if (p == NULL && out.len == 0)
+        return;
+    tell_gone(c, &out);
+    if (p != NULL)
+        tell_put(c, p);
+    tell_end(c, false, &out);
+}
+
+void podcache_put(struct podcache *c, struct pod *take)
+{
+    put(c, take, false);
+}
+
+void podcache_restore(struct podcache *c, struct pod *take)
+{
+    if (podcache_find(c, take->key) != NULL)
+        pod_free(take);
+    else
+        put(c, take, true);
+}
+
+void podcache_remove(struct podcache *c, const char *key)
+{
+    struct leaving out = {0};
+    pthread_mutex_lock(&c->lock);
+    struct podcache_pod *old = map_remove(&c->by_key, key);
+    if (old != NULL)
+        leave(c, old, &out);
+    pthread_mutex_unlock(&c->lock);
+    tell_gone(c, &out);
+    tell_end(c, false, &out);
 }
 
 static int by_creation(const void *a, const void *b)
@@ -132,95 +188,70 @@ static int by_creation(const void *a, const void *b)
 
 void podcache_reset(struct podcache *c, struct pod **pods, size_t len)
 {
-    clear_pods(c);
+    struct leaving out = {0};
+    const char *key;
+    void *old;
     if (len > 0) /* as the kubelet takes those that it finds together */
         qsort(pods, len, sizeof(struct pod *), by_creation);
-    for (size_t i = 0; i < len; i++) {
-        note_arrival(c, pods[i]);
-        pod_free(map_put(&c->pods, pods[i]->key, pods[i]));
+    pthread_mutex_lock(&c->lock);
+    c->lists++;
+    for (size_t i = 0; i < len; i++)
+        (void)enter(c, pods[i], &out);
+    for (size_t i = 0; map_next(&c->by_key, &i, &key, &old);)
+        if (((struct podcache_pod *)old)->list != c->lists) {
+            map_remove(&c->by_key, key);
+            leave(c, old, &out);
+        }
+    pthread_mutex_unlock(&c->lock);
+    tell_gone(c, &out);
+    const struct podcache_pod *p;
+    for (size_t i = 0; (p = podcache_next(c, &i)) != NULL;)
+        tell_put(c, p);
+    tell_end(c, true, &out);
+}
+
+/* ---- the watch ---- */
+
+static int decode(json *j, void **out, struct error *err)
+{
+    struct pod *p;
+    if (decode_pod(j, &p, err) < 0)
+        return -1;
+    decode_container_ids(j, p);
+    *out = p;
+    return 0;
+}
+
+static int remains(json *j, const struct error *why, void **out, struct error *err)
+{
+    struct pod *p;
+    if (decode_pod_remains(j, why, &p, err) < 0)
+        return -1;
+    *out = p;
+    return 0;
+}
+
+static void free_pod(void *p)
+{
+    pod_free(p);
+}
+
+const struct reflector_type podcache_type = {
+    .decode = decode, .free = free_pod, .remains = remains};
+
+void podcache_letter(void *cache, void *message)
+{
+    struct podcache *c = cache;
+    struct reflector_message *l = message;
+    struct pod **pods = (struct pod **)l->objects;
+    if (l->event == REFLECTOR_DELETE) {
+        podcache_remove(c, pods[0]->key);
+    } else {
+        if (l->event == REFLECTOR_RESET)
+            podcache_reset(c, pods, l->len);
+        else
+            podcache_put(c, pods[0]);
+        l->len = 0; /* they are the cache's now */
     }
-    sweep_given(c);
-}
-
-const struct pod *podcache_find(const struct podcache *c, const char *key)
-{
-    return map_get(&c->pods, key);
-}
-
-void podcache_note_given(struct podcache *c, const struct match_subject *s, enum mode_resource r)
-{
-    size_t inits = match_init_rank(s, r);
-    struct given *g = given_of(c, s->pod->uid);
-    if (s->container < 64)
-        g->answered[r] |= UINT64_C(1) << s->container;
-    if (g->inits[r] < inits)
-        g->inits[r] = inits;
-}
-
-void podcache_note_refused(struct podcache *c, const struct pod *p)
-{
-    struct given *g = given_of(c, p->uid);
-    for (int r = 0; r < MODE_RESOURCES; r++)
-        g->answered[r] = UINT64_MAX;
-}
-
-const struct claim *podcache_claim(const struct podcache *c, const char *uid)
-{
-    const struct given *g = map_get(&c->given, uid);
-    return g != NULL && g->has_claim ? &g->claim : NULL;
-}
-
-static void *copy_of(struct arena *a, const void *from, size_t bytes)
-{
-    return bytes > 0 ? memcpy(arena_alloc(a, bytes), from, bytes) : NULL;
-}
-
-const struct claim *podcache_keep_claim(struct podcache *c, const char *uid,
-                                        const struct claim *claim)
-{
-    struct given *g = given_of(c, uid);
-    struct arena old = g->arena; /* the claim may be the one that is kept already */
-    arena_init(&g->arena, 256);
-    struct claim kept = *claim;
-    kept.shares = copy_of(&g->arena, claim->shares, claim->shares_len * sizeof *claim->shares);
-    kept.group = copy_of(&g->arena, claim->group, claim->group_len * sizeof *claim->group);
-    kept.visible = copy_of(&g->arena, claim->visible, claim->visible_len * sizeof *claim->visible);
-    g->claim = kept;
-    g->has_claim = true;
-    arena_deinit(&old);
-    return &g->claim;
-}
-
-const struct claim *podcache_promised(const struct podcache *c, const struct pod *p,
-                                      const struct gpu_inventory *inv, struct arena *a)
-{
-    const struct claim *here = podcache_claim(c, p->uid);
-    struct error why = ERROR_INIT;
-    if (here != NULL)
-        return here;
-    struct claim *said = arena_new(a, struct claim, 1);
-    if (claim_decode(p, a, said, &why) < 0 || claim_is_empty(said) ||
-        claim_check(said, p, inv, &why) < 0)
-        return NULL;
-    return said;
-}
-
-void podcache_init_given(const struct podcache *c, const struct pod *p, struct match_listed *l)
-{
-    const struct given *g = map_get(&c->given, p->uid);
-    l->arrival = g != NULL ? g->arrival : 0;
-    for (int r = 0; r < MODE_RESOURCES; r++) {
-        l->init_given[r] = g != NULL ? g->inits[r] : 0;
-        l->answered[r] = g != NULL ? g->answered[r] : 0;
-    }
-}
-
-size_t podcache_init_holders(const struct podcache *c, uint32_t resources)
-{
-    size_t n = 0;
-    const char *key;
-    void *pod;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &pod);)
-        n += !pod_is_finished(pod) && match_init_asks(pod, resources);
-    return n;
+    reflector_message_free(l);
 }

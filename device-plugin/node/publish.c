@@ -2,13 +2,15 @@
 /*
  * publish - two kinds of writes, one worker.
  *
- * The node: what we want is compared with what the watch shows, key by key, and only the difference is sent. So a label
- * that somebody else removes comes back, an unchanged inventory costs nothing, and there is no memory of "what I wrote"
- * that could be wrong. Every node heartbeat carries our annotation to every watcher: at most one write in ten seconds.
+ * The node: what we want is compared with what the watch shows, key by key, and only the difference
+ * is sent. So a label that somebody else removes comes back, an unchanged inventory costs nothing,
+ * and there is no memory of "what I wrote" that could be wrong. Every node heartbeat carries our
+ * annotation to every watcher: at most one write in ten seconds.
  *
- * Pods: "assigned" is set once a container is about to start. These writes are not throttled; each carries the pod's uid,
- * so a namesake is never touched. A write that the API server refuses (pod gone, other uid) is dropped; one that did not
- * get through is tried again a second later; the others do not wait for it.
+ * Pods: "assigned" is set once a container is about to start. These writes are not throttled; each
+ * carries the pod's uid, so a namesake is never touched. A write that the API server refuses (pod
+ * gone, other uid) is dropped; one that did not get through is tried again a second later; the
+ * others do not wait for it.
  */
 #include "device-plugin/node/publish.h"
 
@@ -19,6 +21,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/kube/api.h"
@@ -28,11 +31,12 @@
 enum { RECENT = 64, RECENT_UID = 64 };
 
 /* What a write of a pod is about. */
-enum about { ABOUT_ASSIGNED, ABOUT_CLAIM, ABOUT_USE, ABOUT_CPUS, ABOUT_EVICTION };
-static const char *const about_done[] = {"pod assigned", "claim recorded", "use told", "CPUs told",
-                                         "pod evicted"};
-static const char *const about_failed[] = {"pod not marked as assigned", "claim not recorded",
-                                           "use not told", "CPUs not told", "pod not evicted"};
+enum about { ABOUT_ASSIGNED, ABOUT_GRANT, ABOUT_USE, ABOUT_CPUS, ABOUT_EVICTION };
+static const char *const about_done[] = {"pod assigned", "grant recorded", "use published",
+                                         "CPUs published", "pod evicted"};
+static const char *const about_failed[] = {"pod not marked as assigned", "grant not recorded",
+                                           "use not published", "CPUs not published",
+                                           "pod not evicted"};
 
 struct assigned {
     struct assigned *next;
@@ -139,25 +143,37 @@ void publish_patches(const struct publish_wanted *want, const struct node *node,
     json_object_end(&w);
 }
 
+/* A patch of a pod's annotations, which the caller puts in between. The uid is a precondition: no
+ * namesake is patched. */
+static void pod_begin(struct json_writer *w, const char *uid, struct strbuf *out)
+{
+    json_writer_init(w, out);
+    json_object_begin(w);
+    json_key(w, "metadata");
+    json_object_begin(w);
+    json_kv_str(w, "uid", uid);
+    json_key(w, "annotations");
+    json_object_begin(w);
+}
+
+static void pod_end(struct json_writer *w)
+{
+    json_object_end(w);
+    json_object_end(w);
+    json_object_end(w);
+}
+
 void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out)
 {
     struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", uid);
-    json_key(&w, "annotations");
-    json_object_begin(&w);
+    pod_begin(&w, uid, out);
     json_kv_str(&w, NAME_ANN_ASSIGNED, "true");
     if (old_form)
         json_kv_str(&w, NAME_ANN_OLD_ASSIGNED, "true");
-    json_object_end(&w);
-    json_object_end(&w);
-    json_object_end(&w);
+    pod_end(&w);
 }
 
-void publish_claim_patch(const struct pod *pod, const struct claim *claim,
+void publish_grant_patch(const struct pod *pod, const struct grant *grant,
                          const struct gpu_inventory *inv, struct strbuf *out)
 {
     /* "assigned" is not among them: it has a patch of its own, which may have come first. */
@@ -169,55 +185,20 @@ void publish_claim_patch(const struct pod *pod, const struct claim *claim,
     struct json_writer w;
     int64_t dev_gib = 0;
     arena_init(&a, 0);
-    for (size_t i = 0; claim->shares_len > 0 && i < inv->cards_len; i++)
-        if (inv->cards[i].index == claim->shares[0].card)
+    for (size_t i = 0; grant->shares_len > 0 && i < inv->cards_len; i++)
+        if (inv->cards[i].index == grant->shares[0].card)
             dev_gib = gpu_card_gib(&inv->cards[i]);
-    claim_encode(claim, pod, dev_gib, &a, &all);
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", pod->uid);
-    json_key(&w, "annotations");
-    json_object_begin(&w);
+    grant_encode(grant, pod, dev_gib, &a, &all);
+    pod_begin(&w, pod->uid, out);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (labels_get(&all, keys[i]) != NULL)
             json_kv_str(&w, keys[i], labels_get(&all, keys[i]));
     json_kv_str(&w, NAME_ANN_GPU_CONFIRMED, str_or_empty(labels_get(&all, NAME_ANN_ALLOCATION)));
-    json_object_end(&w);
-    json_object_end(&w);
-    json_object_end(&w);
+    pod_end(&w);
     arena_deinit(&a);
 }
 
-void publish_use_patch(const char *uid, const struct gpuuse *use, struct strbuf *out)
-{
-    struct json_writer w;
-    AUTO_STRBUF text;
-    strbuf_init(&text);
-    gpuuse_print(use, &text);
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", uid);
-    json_key(&w, "annotations");
-    json_object_begin(&w);
-    json_kv_str(&w, NAME_ANN_GPU_USED, strbuf_str(&text));
-    json_object_end(&w);
-    json_object_end(&w);
-    json_object_end(&w);
-}
-
 /* ---- the worker ---- */
-
-static char *copy(const char *s)
-{
-    struct strbuf b;
-    strbuf_init(&b);
-    strbuf_adds(&b, s);
-    return strbuf_take(&b);
-}
 
 static void queue_push(struct publish *p, struct assigned *x)
 {
@@ -227,7 +208,8 @@ static void queue_push(struct publish *p, struct assigned *x)
     p->queued++;
 }
 
-/* The first that is due, or NULL and when the next will be (*wake_ms stays if that is earlier; -1: never). */
+/* The first that is due, or NULL and when the next will be (*wake_ms stays if that is earlier; -1:
+ * never). */
 static struct assigned *queue_take(struct publish *p, int64_t now_ms, int64_t *wake_ms)
 {
     for (struct assigned **at = &p->first, *x; (x = *at) != NULL; at = &x->next) {
@@ -253,7 +235,8 @@ static void assigned_free(struct assigned *x)
     free(x);
 }
 
-/* The pod was not known when its container started: ask for its uid and its annotations. 1: nothing to set. */
+/* The pod was not known when its container started: ask for its uid and its annotations. 1: nothing
+ * to set. */
 static int look_up(struct publish *p, struct assigned *x, struct error *err)
 {
     AUTO_JSON *doc = NULL;
@@ -266,7 +249,7 @@ static int look_up(struct publish *p, struct assigned *x, struct error *err)
     if (!x->old_form && !str_eq(json_get_str(annotations, NAME_ANN_ASSIGNED), "false"))
         return 1;
     free(x->uid);
-    x->uid = copy(meta.uid);
+    x->uid = mem_strdup(meta.uid);
     return 0;
 }
 
@@ -336,7 +319,8 @@ static void write_node(struct publish *p, const struct strbuf *meta, const struc
         log_warn("node not published", kv("node", p->node_name), kv("error", err.text));
     (void)str_format(p->node_error, sizeof p->node_error, "%s", err.text);
     pthread_mutex_lock(&p->lock);
-    /* CPUs are known at once: the cards, which follow within the second, do not wait for their sake. */
+    /* CPUs are known at once: the cards, which follow within the second, do not wait for their
+     * sake. */
     bool only_cpus = result == 0 && !p->wanted;
     int64_t pause_ms = only_cpus ? 0 : result == 0 ? p->interval_ms : PUBLISH_RETRY_MS;
     p->next_write_ms = clock_mono_ms() + pause_ms;
@@ -377,7 +361,8 @@ static void *worker_publish(void *arg)
     strbuf_init(&status);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        /* One pod, then the node, then the next pod: neither can keep the other waiting for long. */
+        /* One pod, then the node, then the next pod: neither can keep the other waiting for
+         * long. */
         int64_t wake_ms = -1;
         struct assigned *x = queue_take(p, clock_mono_ms(), &wake_ms);
         bool wrote = x != NULL;
@@ -409,14 +394,12 @@ static void *worker_publish(void *arg)
 int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
                   const char *node, int64_t interval_ms, struct error *err)
 {
-    struct publish *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        abort();
+    struct publish *p = mem_new(struct publish, 1);
     if (kube_client_new(&p->client, kube, o, "cosched-device-plugin", err) < 0) {
         free(p);
         return -1;
     }
-    p->node_name = copy(node);
+    p->node_name = mem_strdup(node);
     p->interval_ms = interval_ms;
     p->last = &p->first;
     arena_init(&p->arena, 0);
@@ -479,7 +462,7 @@ void publish_cpus(struct publish *p, const char *topology)
 {
     pthread_mutex_lock(&p->lock);
     free(p->cpus);
-    p->cpus = topology != NULL ? copy(topology) : NULL;
+    p->cpus = mem_strdup(topology);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
@@ -502,11 +485,11 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
     for (size_t i = 0; i < RECENT && uid[0] != '\0'; i++)
         known = known || str_eq(p->recent[i], uid);
     if (!known && !full) {
-        struct assigned *x = calloc(1, sizeof *x);
-        if (x == NULL)
-            abort();
-        *x = (struct assigned){
-            .ns = copy(ns), .name = copy(name), .uid = copy(uid), .old_form = old_form};
+        struct assigned *x = mem_new(struct assigned, 1);
+        *x = (struct assigned){.ns = mem_strdup(ns),
+                               .name = mem_strdup(name),
+                               .uid = mem_strdup(uid),
+                               .old_form = old_form};
         if (uid[0] != '\0')
             (void)str_format(p->recent[p->recent_at++ % RECENT], RECENT_UID, "%s", uid);
         queue_push(p, x);
@@ -519,59 +502,71 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
 }
 
 /* One of a pod's that waits already is replaced. */
-static void push_patch(struct publish *p, const char *ns, const char *name, const char *uid,
-                       enum about about, const struct strbuf *patch)
+static void push_patch(struct publish *p, const struct pod *pod, enum about about,
+                       const struct strbuf *patch)
 {
     struct assigned *x = NULL;
     pthread_mutex_lock(&p->lock);
     for (struct assigned *y = p->first; y != NULL; y = y->next)
-        if (y->about == about && str_eq(y->uid, uid))
+        if (y->about == about && str_eq(y->uid, pod->uid))
             x = y;
     bool full = x == NULL && p->queued >= PUBLISH_ASSIGNED_MAX;
     if (x != NULL) {
         free(x->patch);
-        x->patch = copy(strbuf_str(patch));
+        x->patch = mem_strdup(strbuf_str(patch));
     } else if (!full) {
-        x = calloc(1, sizeof *x);
-        if (x == NULL)
-            abort();
-        *x = (struct assigned){.ns = copy(ns),
-                               .name = copy(name),
-                               .uid = copy(uid),
+        x = mem_new(struct assigned, 1);
+        *x = (struct assigned){.ns = mem_strdup(pod->ns),
+                               .name = mem_strdup(pod->name),
+                               .uid = mem_strdup(pod->uid),
                                .about = about,
-                               .patch = copy(strbuf_str(patch))};
+                               .patch = mem_strdup(strbuf_str(patch))};
         queue_push(p, x);
         pthread_cond_broadcast(&p->wake);
     }
     pthread_mutex_unlock(&p->lock);
     if (full)
-        log_warn(about_failed[about], kv("ns", ns), kv("pod", name),
+        log_warn(about_failed[about], kv("ns", pod->ns), kv("pod", pod->name),
                  kv("error", "too many pods wait for the API server"));
 }
 
-void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch)
-{
-    push_patch(p, pod->ns, pod->name, pod->uid, ABOUT_CLAIM, patch);
-}
-
-void publish_use(struct publish *p, const char *ns, const char *name, const char *uid,
-                 const struct gpuuse *use)
+void publish_grant(struct publish *p, const struct pod *pod, const struct grant *grant,
+                   const struct gpu_inventory *inv)
 {
     AUTO_STRBUF patch;
     strbuf_init(&patch);
-    publish_use_patch(uid, use, &patch);
-    push_patch(p, ns, name, uid, ABOUT_USE, &patch);
+    publish_grant_patch(pod, grant, inv, &patch);
+    push_patch(p, pod, ABOUT_GRANT, &patch);
 }
 
-void publish_applied(struct publish *p, const char *ns, const char *name, const char *uid,
-                     const struct strbuf *patch)
+static void push_annotation(struct publish *p, const struct pod *pod, enum about about,
+                            const char *key, const char *value)
 {
-    push_patch(p, ns, name, uid, ABOUT_CPUS, patch);
+    AUTO_STRBUF patch;
+    struct json_writer w;
+    strbuf_init(&patch);
+    pod_begin(&w, pod->uid, &patch);
+    json_kv_str(&w, key, value);
+    pod_end(&w);
+    push_patch(p, pod, about, &patch);
 }
 
-void publish_evict(struct publish *p, const char *ns, const char *name, const char *uid)
+void publish_use(struct publish *p, const struct pod *pod, const struct gpuuse *use)
+{
+    AUTO_STRBUF text;
+    strbuf_init(&text);
+    gpuuse_print(use, &text);
+    push_annotation(p, pod, ABOUT_USE, NAME_ANN_GPU_USED, strbuf_str(&text));
+}
+
+void publish_applied(struct publish *p, const struct pod *pod, const char *cpuset)
+{
+    push_annotation(p, pod, ABOUT_CPUS, NAME_ANN_CPUSET_APPLIED, cpuset);
+}
+
+void publish_evict(struct publish *p, const struct pod *pod)
 {
     AUTO_STRBUF nothing;
     strbuf_init(&nothing);
-    push_patch(p, ns, name, uid, ABOUT_EVICTION, &nothing);
+    push_patch(p, pod, ABOUT_EVICTION, &nothing);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish - what the API server learns from us: the node's inventory, its labels and gpu-count; that a pod's claim is in
- * use, what it is, and what its processes use. A thread of its own, so that a slow API server delays nobody.
+ * publish - what the API server learns from us: the node's inventory, its labels and gpu-count;
+ * that a pod's grant is in use, what it is, and what its processes use. A thread of its own, so
+ * that a slow API server delays nobody.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 #include "lib/kube/config.h"
-#include "lib/model/claim.h"
+#include "lib/model/grant.h"
 #include "lib/model/gpu.h"
 #include "lib/model/gpuuse.h"
 #include "lib/model/node.h"
@@ -29,22 +30,22 @@ struct publish_wanted {
     const char *inventory; /* text of cosched.io/gpu-inventory; NULL: nothing is said of cards */
     struct labels labels;  /* accelerator labels; value NULL: the node has none of this key */
     int64_t gpu_count; /* aliyun.com/gpu-count; 0 is written only where the node has the resource */
-    const char *
-        cpus; /* text of cosched.io/cpu-topology; NULL: nothing is said of CPUs. Not by publish_want: by publish_cpus. */
+    /* text of cosched.io/cpu-topology; NULL: nothing is said of CPUs. Not by publish_want: by
+     * publish_cpus. */
+    const char *cpus;
 };
 
-/* The merge patches that turn node into what is wanted: for the node, and for its status. Empty: nothing to do. */
+/* The merge patches that turn node into what is wanted: for the node, and for its status. Empty:
+ * nothing to do. */
 void publish_patches(const struct publish_wanted *w, const struct node *node, struct strbuf *meta,
                      struct strbuf *status);
 /* The merge patch that sets "assigned". old_form: the pod has the older annotations as well. */
 void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out);
 
-/* The merge patch with a claim that was made or corrected on this node: the claim, and that we confirm it. */
-void publish_claim_patch(const struct pod *pod, const struct claim *claim,
+/* The merge patch with a grant that was made or corrected on this node: the grant, and that we
+ * confirm it. */
+void publish_grant_patch(const struct pod *pod, const struct grant *grant,
                          const struct gpu_inventory *inv, struct strbuf *out);
-
-/* The merge patch with what a pod uses. */
-void publish_use_patch(const char *uid, const struct gpuuse *use, struct strbuf *out);
 
 struct publish;
 
@@ -52,7 +53,8 @@ int publish_start(struct publish **out, struct kube_config *kube, const struct k
                   const char *node, int64_t interval_ms, struct error *err);
 /* What is under way is cancelled. */
 void publish_stop(struct publish *p);
-/* Any thread, never blocks. Copies. The first write goes out at once, later ones at least interval_ms apart. */
+/* Any thread, never blocks. Copies. The first write goes out at once, later ones at least
+ * interval_ms apart. */
 void publish_want(struct publish *p, const struct publish_wanted *w);
 /* The same for cosched.io/cpu-topology. NULL: it is left alone. */
 void publish_cpus(struct publish *p, const char *topology);
@@ -61,13 +63,14 @@ void publish_seen(struct publish *p, struct node *take);
 /* The pod's container is about to start. uid "" when it is not known. */
 void publish_assigned(struct publish *p, const char *ns, const char *name, const char *uid,
                       bool old_form);
-/* Writes the patch with a claim of this pod; one that waits already is replaced by it. */
-void publish_pod(struct publish *p, const struct pod *pod, const struct strbuf *patch);
-/* The same for what was done with its CPUs; a claim of cards that waits is not replaced by it. */
-void publish_applied(struct publish *p, const char *ns, const char *name, const char *uid,
-                     const struct strbuf *patch);
+/* Writes publish_grant_patch; one of this pod that waits already is replaced by it. */
+void publish_grant(struct publish *p, const struct pod *pod, const struct grant *grant,
+                   const struct gpu_inventory *inv);
+/* The same for what was done with its CPUs (cosched.io/cpuset-applied); a grant of cards that waits
+ * is not replaced by it. */
+void publish_applied(struct publish *p, const struct pod *pod, const char *cpuset);
 /* Writes what the pod uses; the same. */
-void publish_use(struct publish *p, const char *ns, const char *name, const char *uid,
-                 const struct gpuuse *use);
-/* Evicts the pod, unless a namesake is there by now; again and again while its owner's disruption budget forbids it. */
-void publish_evict(struct publish *p, const char *ns, const char *name, const char *uid);
+void publish_use(struct publish *p, const struct pod *pod, const struct gpuuse *use);
+/* Evicts the pod, unless a namesake is there by now; again and again while its owner's disruption
+ * budget forbids it. */
+void publish_evict(struct publish *p, const struct pod *pod);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * arena - a list of blocks; the first one is where small requests are cut from.
+ * arena - a list of blocks; small requests are cut from the first.
  *
  *     arena ──► block (in use) ──► block of its own (big request) ──► older block ──► NULL
  *
- * A request that a fresh block could not hold gets a block of exactly its size, put behind the first, so that
- * one big annotation neither wastes a block's rest nor makes every later block big. Blocks double from
+ * A request too big for a fresh block gets a block of its own behind the first, so that one big
+ * annotation neither wastes the rest of a block nor makes later blocks big. Blocks double from
  * first_block_bytes to BLOCK_MAX: a small pod takes one small block, a big list few big ones.
  *
- * Inside a block what has an alignment is cut from the front and strings from the back, so that no byte is lost between them: an object that is
- * packed into a block of exactly its size (arena_init_exact) fits whatever the order of its parts.
+ * Aligned data is cut from the front of a block and strings from the back, so that no byte is lost
+ * to padding: an object fits a block of exactly its size (arena_init_exact) in any order.
  *
  *     [ header | structs and arrays ──►      free      ◄── strings ]
  *
- * Memory is cleared when it is handed out, not when a block is made: a block kept by arena_reset needs no second rule.
+ * Memory is cleared at allocation, so that blocks kept by arena_reset need no special case.
  */
 #include "lib/base/arena.h"
 
@@ -41,13 +41,13 @@ struct arena_block {
     struct arena_block *next;
     size_t size;   /* of the whole malloc */
     size_t used;   /* of data, from the front */
-    uint32_t back; /* and from its end; a block that strings are cut from is smaller than 4 GiB */
+    uint32_t back; /* from the end; a block that holds strings is smaller than 4 GiB */
     bool own;      /* made for one request */
     bool lent;     /* the caller's memory: never freed */
     alignas(ALIGNMENT) unsigned char data[];
 };
 
-static size_t room(const struct arena_block *b)
+static size_t space_left(const struct arena_block *b)
 {
     return b->size - sizeof *b - b->used - b->back;
 }
@@ -80,10 +80,10 @@ static void *own_block(struct arena *a, size_t n)
     return b->data;
 }
 
-/* From a block with room for it, or NULL. align 1: from the back. */
+/* From a block with enough space, or NULL. align 1: from the back. */
 static inline void *cut_from(struct arena_block *b, size_t n, size_t align)
 {
-    size_t pad = (0 - b->used) & (align - 1), left = room(b);
+    size_t pad = (0 - b->used) & (align - 1), left = space_left(b);
     if (pad > left || n > left - pad)
         return NULL;
     if (align == 1) {
@@ -94,7 +94,7 @@ static inline void *cut_from(struct arena_block *b, size_t n, size_t align)
     return b->data + b->used - n;
 }
 
-/* The block in use has no room for it. */
+/* The block in use has no space for it. */
 static void *cut_from_new(struct arena *a, size_t n, size_t align)
 {
     if (one_malloc_each)
@@ -171,7 +171,7 @@ void arena_reset(struct arena *a)
     struct arena_block *kept = NULL;
     for (struct arena_block *b = a->blocks; b; b = b->next)
         if (!b->own && (!kept || b->size > kept->size))
-            kept = b; /* which may be a lent one: the arena is no worse off without it */
+            kept = b; /* may be a lent block: the arena works without it too */
     struct arena_block *b = a->blocks;
     while (b) {
         struct arena_block *next = b->next;
@@ -199,7 +199,7 @@ void *arena_array_(struct arena *a, size_t size, size_t align, size_t n)
 {
     if (size != 0 && n > SIZE_MAX / size)
         abort();
-    void *p = cut(a, size * n, align > 1 ? align : 2); /* from the front, whatever it is */
+    void *p = cut(a, size * n, align > 1 ? align : 2); /* always from the front */
     memset(p, 0, size * n);
     return p;
 }

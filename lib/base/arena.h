@@ -2,11 +2,11 @@
 /*
  * arena - many small allocations, one release.
  *
- * Three lifetimes use it: the process, an object (each decoded pod or node owns one arena and is replaced
- * whole), and a cycle or request (arena_reset). Memory is zeroed. Allocation failure aborts; therefore every
- * size that comes from outside is bounded before it gets here.
+ * Three lifetimes use it: the process, an object (each decoded pod or node owns an arena and is
+ * replaced whole), and a cycle or request (arena_reset). Memory is zeroed. Allocation failure
+ * aborts, so callers bound every size that comes from outside.
  *
- * Built with -DARENA_DEBUG=1 each allocation is a malloc of its own, so that sanitizers see overflows and
+ * With -DARENA_DEBUG=1 each allocation is a separate malloc, so that sanitizers see overflows and
  * use after arena_reset.
  */
 #pragma once
@@ -20,18 +20,19 @@ struct arena_block;
 struct arena {
     struct arena_block *blocks; /* newest first */
     size_t next_block_bytes;    /* size of the next block; doubles up to 64 KiB */
-    size_t total_bytes;         /* what the blocks take from the heap */
+    size_t total_bytes;         /* heap bytes of all blocks */
 };
 
 /* first_block_bytes 0 means 1024. Nothing is allocated yet. */
 void arena_init(struct arena *a, size_t first_block_bytes);
-/* The first block holds exactly so many bytes of strings and of arrays by arena_new, in any order, if the size of each array is a multiple of 8. What comes
- * later is expected to be little. */
+/* The first block holds exactly `bytes` of strings and of arrays from arena_new, in any order, if
+ * the size of each array is a multiple of 8. Later allocations should be few. */
 void arena_init_exact(struct arena *a, size_t bytes);
-/* The first block is the caller's memory, at least 256 bytes aligned to 16, which outlives the arena: scratch that costs no malloc as long as it suffices. */
+/* The first block is the caller's memory (at least 256 bytes, aligned to 16, outlives the arena),
+ * so small scratch needs no malloc. */
 void arena_init_on(struct arena *a, void *memory, size_t bytes);
 void arena_deinit(struct arena *a);
-/* Everything allocated is gone; one block is kept for the next round. */
+/* Frees everything but one block, which is kept for reuse. */
 void arena_reset(struct arena *a);
 
 /* n zeroed bytes aligned to 16. n may be 0 (a unique pointer). */

@@ -41,7 +41,7 @@ bool base64_decode(const char *text, size_t n, struct strbuf *out)
     }
     if (have + padding != 0 && have + padding != 4)
         return false;
-    /* The bits that the padding leaves over must be zero, or two texts would mean the same. */
+    /* The padding's spare bits must be zero, so that each byte string has one encoding. */
     if (have == 2 && (bits & 0xf) == 0) {
         strbuf_addc(out, (char)(bits >> 4 & 0xff));
         return true;
@@ -58,7 +58,7 @@ static void encode(const unsigned char *bytes, size_t n, const char *last_two, b
                    struct strbuf *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    strbuf_reserve(out, (n + 2) / 3 * 4); /* a secret leaves no copy behind */
+    strbuf_reserve(out, (n + 2) / 3 * 4); /* no growth: a secret leaves no copy behind */
     for (size_t i = 0; i < n; i += 3) {
         size_t have = n - i < 3 ? n - i : 3;
         uint32_t bits = 0;

@@ -10,7 +10,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
-#ifndef CLOCK_BOOTTIME /* not on Linux: there the other one counts the time that the machine sleeps */
+#ifndef CLOCK_BOOTTIME /* outside Linux CLOCK_MONOTONIC includes suspend */
 #define CLOCK_BOOTTIME CLOCK_MONOTONIC
 #endif
 
@@ -87,7 +87,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Exactly n digits, then the byte `after` (0: nothing is asked). Moves *s behind them. */
+/* Exactly n digits, then the byte `after` (0: any). Moves *s past them. */
 static bool take_digits(const char **s, int n, char after, int *out)
 {
     int value = 0;
@@ -100,7 +100,7 @@ static bool take_digits(const char **s, int n, char after, int *out)
     return after == 0 || *(*s)++ == after;
 }
 
-/* ".25" to 250000000; digits behind the ninth are read and dropped. Nothing there is 0. */
+/* ".25" to 250000000; digits after the ninth are dropped. No fraction is 0. */
 static bool take_fraction(const char **s, int64_t *ns)
 {
     *ns = 0;
@@ -142,8 +142,9 @@ static int days_in(int year, int month)
     return days[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar. (timegm knows it as well, but asks for the time zone under a lock each time, and every object that the
- * API server sends has such times.) Years count from March, so that the odd day is the last. */
+/* Days from 1970-01-01 to a day of the Gregorian calendar. timegm would do, but takes the time
+ * zone's lock on each call, and every API object has timestamps. Years count from March, so that
+ * the leap day is the last. */
 static int64_t days_since_epoch(int year, int month, int day)
 {
     int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
@@ -172,7 +173,7 @@ int64_t clock_parse_rfc3339(const char *s)
     return at;
 }
 
-/* splitmix64, one state per thread: no lock, and no thread sees another's numbers. */
+/* splitmix64, one state per thread: no lock. */
 static uint64_t next_random(void)
 {
     static _Thread_local uint64_t state;
@@ -201,7 +202,7 @@ int64_t clock_jitter(int64_t n)
         return 0;
     uint64_t range = (uint64_t)n;
     uint64_t fair =
-        UINT64_MAX - UINT64_MAX % range; /* above it the small results would come more often */
+        UINT64_MAX - UINT64_MAX % range; /* above it small results would be more likely */
     uint64_t r = next_random();
     while (r >= fair)
         r = next_random();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * clock - what time is it. Pure files take now_ms as a parameter instead.
+ * clock - time and jitter. Pure files take now_ms as a parameter instead.
  */
 #pragma once
 
@@ -9,17 +9,19 @@
 
 int64_t clock_mono_ms(void); /* CLOCK_MONOTONIC */
 int64_t clock_mono_us(void);
-int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: counts the time that the machine sleeps as well */
+int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: includes time in suspend */
 int64_t clock_wall_ns(void); /* since the epoch */
 /* Sleeps; wakes early only by a signal. */
 void clock_sleep_ms(int64_t ms);
 void clock_sleep_us(int64_t us);
 
 enum { CLOCK_RFC3339_SIZE = 32 };
-/* "2026-03-01T12:00:00.123456Z" (MicroTime, as Lease wants it) or, micros false, "2026-03-01T12:00:00Z". */
+/* "2026-03-01T12:00:00.123456Z" (MicroTime, as Lease wants it) or, micros false,
+ * "2026-03-01T12:00:00Z". */
 void clock_rfc3339(int64_t wall_ns, int micros, char out[CLOCK_RFC3339_SIZE]);
-/* Nanoseconds since the epoch, or -1. Accepts any fraction (what is finer than a nanosecond is dropped), Z and numeric
- * offsets. Strict otherwise: capital T and Z, days that exist, no leap second; before 1970 or after 2262 is -1 too. */
+/* Nanoseconds since the epoch, or -1. Accepts any fraction (digits beyond nanoseconds are dropped),
+ * Z and numeric offsets. Otherwise strict: capital T and Z, existing days, no leap second, 1970 to
+ * 2262. */
 int64_t clock_parse_rfc3339(const char *s);
 /* A random number in [0, n), for jitter (not for secrets). n > 0 (else 0). Thread-safe. */
 int64_t clock_jitter(int64_t n);

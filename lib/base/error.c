@@ -2,16 +2,15 @@
 /*
  * error - filling in an error value.
  *
- * Every text goes through one door, store(): it is where hostile bytes become '?' and where a text that does
- * not fit is cut at the start of a character and marked with "...". The formatted text is built in a buffer of
- * its own first, so that the arguments may point into the very error that is being written. That buffer is one
- * longer than what is kept: it is full exactly when something was cut.
+ * Every text passes through store(), which replaces unsafe bytes by '?' and cuts long text at a
+ * character boundary with "...". The text is formatted into a separate buffer first, because the
+ * arguments may point into the error being written. That buffer is one byte longer than the result:
+ * it is full exactly when something was cut.
  */
 #include "lib/base/error.h"
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +18,8 @@
 
 enum { DRAFT_SIZE = ERROR_TEXT_SIZE + 8 };
 
-/* Bytes of the character at s if it may be shown, else 0: control characters (C1 too) and broken UTF-8. */
+/* Bytes of the character at s if it is printable, else 0: control characters (C1 too) and broken
+ * UTF-8. */
 static size_t showable(const char *s, size_t n)
 {
     size_t len = str_utf8_len(s, n);
@@ -34,15 +34,15 @@ static size_t showable(const char *s, size_t n)
 static void store(struct error *err, const char *draft)
 {
     static const char dots[] = "...";
-    const size_t room = sizeof err->text - 1;
+    const size_t capacity = sizeof err->text - 1;
     size_t n = strlen(draft);
     size_t kept = 0;
-    size_t safe = 0; /* the longest prefix that leaves room for the dots */
+    size_t safe = 0; /* the longest prefix that leaves space for the dots */
     size_t i = 0;
     while (i < n) {
         size_t len = showable(draft + i, n - i);
         size_t width = len > 0 ? len : 1;
-        if (kept + width > room) {
+        if (kept + width > capacity) {
             memcpy(err->text + safe, dots, sizeof dots);
             return;
         }
@@ -52,7 +52,7 @@ static void store(struct error *err, const char *draft)
             err->text[kept] = '?';
         kept += width;
         i += width;
-        if (kept + sizeof dots - 1 <= room)
+        if (kept + sizeof dots - 1 <= capacity)
             safe = kept;
     }
     err->text[kept] = '\0';
@@ -148,6 +148,14 @@ void error_clear(struct error *err)
     err->http_status = 0;
     err->retry_after_ms = 0;
     err->text[0] = '\0';
+}
+
+bool error_is_news(char last[ERROR_TEXT_SIZE], const char *text)
+{
+    if (strncmp(last, text, ERROR_TEXT_SIZE - 1) == 0)
+        return false;
+    (void)str_format(last, ERROR_TEXT_SIZE, "%s", text);
+    return text[0] != '\0';
 }
 
 const char *error_code_name(enum error_code code)

@@ -2,9 +2,9 @@
 /*
  * error - an error is a value on the caller's stack.
  *
- * A function that can fail returns int (0, or -1 with *err filled) and takes `struct error *err` last.
- * Whoever receives an error returns it (usually with error_wrap, which puts the thing that was being done
- * in front) or logs it, never both:
+ * A function that can fail returns int (0, or -1 with *err filled) and takes `struct error *err`
+ * last. The caller either returns the error (usually through error_wrap, which prefixes what was
+ * being done) or logs it, never both:
  *
  *     if (quantity_parse(text, &q, err) < 0)
  *         return error_wrap(err, "gpu %s: memory", uuid);
@@ -16,25 +16,27 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-/* What a caller may want to tell apart. The text is for people, the code is for programs. */
+/* The text is for people, the code is for programs. */
 enum error_code {
     ERROR_NONE = 0,
     ERROR_INVALID,     /* malformed input; the same input fails again */
     ERROR_RANGE,       /* a number does not fit */
     ERROR_TOO_LARGE,   /* over one of our bounds */
-    ERROR_UNSUPPORTED, /* understood, and deliberately not done */
+    ERROR_UNSUPPORTED, /* understood, deliberately not supported */
     ERROR_NOT_FOUND,   /* 404, ENOENT */
     ERROR_CONFLICT,    /* 409 */
-    ERROR_GONE,        /* 410: list again */
+    ERROR_GONE,        /* 410: relist */
     ERROR_DENIED,      /* 401, 403 */
-    ERROR_THROTTLED,   /* 429: retry_after_ms says when */
-    ERROR_TIMEOUT,     /* no answer in time: what was asked may have been done */
-    ERROR_UNAVAILABLE, /* could not be reached, connection lost, 5xx: may have been done as well unless never_sent */
-    ERROR_IO,        /* a file or a socket said no */
-    ERROR_CANCELLED, /* we are stopping */
-    ERROR_INTERNAL,  /* a rule of ours was broken */
+    ERROR_THROTTLED,   /* 429: see retry_after_ms */
+    ERROR_TIMEOUT,     /* no reply in time: the request may have taken effect */
+    /* unreachable, connection lost, 5xx: may have taken effect unless never_sent */
+    ERROR_UNAVAILABLE,
+    ERROR_IO,        /* a file or socket operation failed */
+    ERROR_CANCELLED, /* shutting down */
+    ERROR_INTERNAL,  /* a broken invariant */
 };
 
 enum { ERROR_TEXT_SIZE = 512 };
@@ -42,7 +44,7 @@ enum { ERROR_TEXT_SIZE = 512 };
 struct error {
     enum error_code code;
     int http_status;        /* 0 when the error did not come from an HTTP reply */
-    int64_t retry_after_ms; /* the peer's wish, 0 when it had none */
+    int64_t retry_after_ms; /* 0: the peer did not ask for a delay */
     char text[ERROR_TEXT_SIZE];
 };
 
@@ -51,16 +53,21 @@ struct error {
         .code = ERROR_NONE \
     }
 
-/* Each returns -1 so that `return error_set(...)` reads well. Text that does not fit ends in "...". Bytes that
- * are not printable ASCII or valid UTF-8 are shown as '?', so that hostile input cannot forge log lines. */
+/* Each returns -1 so that `return error_set(...)` reads well. Text that does not fit ends in "...".
+ * Bytes that are not printable ASCII or valid UTF-8 become '?', so that input cannot forge log
+ * lines. */
 int error_set(struct error *err, enum error_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* "<fmt>: <strerror(errnum)>"; ENOENT becomes ERROR_NOT_FOUND, EACCES/EPERM ERROR_DENIED, ETIMEDOUT ERROR_TIMEOUT, others ERROR_IO. */
+/* "<fmt>: <strerror(errnum)>"; ENOENT becomes ERROR_NOT_FOUND, EACCES/EPERM ERROR_DENIED, ETIMEDOUT
+ * ERROR_TIMEOUT, others ERROR_IO. */
 int error_errno(struct error *err, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Puts "<fmt>: " before the text that is there; the code stays. */
+/* Puts "<fmt>: " before the existing text; the code stays. */
 int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void error_clear(struct error *err);
+/* Is this text another than the one remembered? Then it is remembered: what stays wrong is said
+ * once. "" is no news: all is well again. */
+bool error_is_news(char last[ERROR_TEXT_SIZE], const char *text);
 /* "invalid", "not found"...: for logs and metrics labels. */
 const char *error_code_name(enum error_code code);

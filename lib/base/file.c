@@ -12,12 +12,12 @@
 
 enum { PIECE = 8192 };
 
-/* One byte more than wanted is asked for, so that the end of a file of max bytes is seen. */
+/* Asks for one byte more than wanted, to detect the end of a file of exactly max bytes. */
 static int read_all(int fd, const char *path, size_t max, size_t begin, struct strbuf *out,
                     struct error *err)
 {
     for (;;) {
-        if (out->cap - out->len < 2) /* one for the 0 at the end */
+        if (out->cap - out->len < 2) /* one for the NUL */
             strbuf_reserve(out, PIECE);
         ssize_t n = read(fd, out->ptr + out->len, out->cap - out->len - 1);
         if (n < 0 && errno == EINTR)
@@ -36,7 +36,7 @@ static int read_all(int fd, const char *path, size_t max, size_t begin, struct s
 int file_read(const char *path, size_t max, struct strbuf *out, struct error *err)
 {
     struct stat st;
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not stuck on a fifo */
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
     if (fd < 0 || fstat(fd, &st) < 0)
         return error_errno(err, errno, "%s", path);
     size_t begin = out->len, size = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * file - a whole file, bounded.
+ * file - reading a whole file, bounded.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 
-/* Appends what the file holds; more than max bytes are an error (ERROR_TOO_LARGE), and nothing of it stays in out. What is not a regular file is not waited for. Errors begin with the
- * path. A regular file that does not grow meanwhile is read straight into memory that does not move, so that a secret leaves no copy behind; wiping out is the caller's. */
+/* Appends the file's content. More than max bytes is ERROR_TOO_LARGE and leaves out unchanged. Does
+ * not block on a FIFO or device. Errors begin with the path. A regular file of constant size is
+ * read into memory that never moves, so that a secret leaves no copy; the caller wipes out. */
 int file_read(const char *path, size_t max, struct strbuf *out, struct error *err);

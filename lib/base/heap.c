@@ -20,10 +20,10 @@ void heap_deinit(struct heap *h)
 static void put(struct heap *h, size_t i, struct heap_node *n)
 {
     h->nodes[i] = n;
-    n->place = i + 1;
+    n->position = i + 1;
 }
 
-/* Moves n, which belongs somewhere between the top and i, up from the gap at i. */
+/* Moves n, which belongs between the top and i, up from the gap at i. */
 static void sift_up(struct heap *h, size_t i, struct heap_node *n)
 {
     while (i > 0) {
@@ -82,10 +82,10 @@ struct heap_node *heap_pop(struct heap *h)
 
 void heap_remove(struct heap *h, struct heap_node *n)
 {
-    if (n->place == 0)
+    if (n->position == 0)
         return;
-    size_t i = n->place - 1;
-    n->place = 0;
+    size_t i = n->position - 1;
+    n->position = 0;
     struct heap_node *last = h->nodes[--h->len];
     if (last != n)
         settle(h, i, last);
@@ -93,6 +93,6 @@ void heap_remove(struct heap *h, struct heap_node *n)
 
 void heap_update(struct heap *h, struct heap_node *n)
 {
-    if (n->place != 0)
-        settle(h, n->place - 1, n);
+    if (n->position != 0)
+        settle(h, n->position - 1, n);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heap - a binary heap of embedded nodes; the smallest is at the top. An element knows its place, so it can be
- * removed or moved in O(log n).
+ * heap - a binary min-heap of embedded nodes. A node knows its position, so removing or moving it
+ * is O(log n).
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 struct heap_node {
-    size_t place; /* 1 + index in the heap; 0 = not in a heap */
+    size_t position; /* 1 + index in the heap; 0 = not in a heap */
 };
 
 struct heap {
@@ -21,19 +21,19 @@ struct heap {
 };
 
 void heap_init(struct heap *h, bool (*before)(const struct heap_node *, const struct heap_node *));
-/* Touches no node: those that are still in it may be gone already. One that lives on and goes into another heap is set to {0}
- * first. */
+/* Does not touch the nodes: they may have been freed. Set a node that outlives the heap to {0}
+ * before it enters another. */
 void heap_deinit(struct heap *h);
 void heap_push(struct heap *h, struct heap_node *n);
 struct heap_node *heap_top(const struct heap *h); /* or NULL */
 struct heap_node *heap_pop(struct heap *h);       /* or NULL */
 /* Does nothing if n is in no heap. */
 void heap_remove(struct heap *h, struct heap_node *n);
-/* After the key of n changed. */
+/* Call after the key of n changed. */
 void heap_update(struct heap *h, struct heap_node *n);
 static inline bool heap_has(const struct heap_node *n)
 {
-    return n->place != 0;
+    return n->position != 0;
 }
 
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))

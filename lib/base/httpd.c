@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * httpd - see httpd.h. libmicrohttpd with its epoll threads; the handler is called when the whole
- * body is here.
+ * httpd - see httpd.h. libmicrohttpd with its epoll threads; the handler is called with the whole
+ * body.
  *
- * A request, and who moves it:
+ * The phases of a request:
  *
- *     (line read) on_uri → collecting: on_access, collect → answer (the handler) → reply → on_completed
+ *     (line read) on_uri → collecting: on_access, collect → answer (the handler) → reply →
+ *     on_completed
  *                              │                                                   ↑
  *                              ├ over the bound: thrown away, reply_too_large ─────┤
  *                              └ far over it: 413 at once, or the connection is cut ┘
  *
- * A body over the bound is read to its end and thrown away as long as that stays under
- * DISCARD_BYTES: a server that answers and closes while the peer still writes makes the peer's
- * kernel drop the answer.
+ * A body over the bound is read and discarded up to DISCARD_BYTES: if a server replies and closes
+ * while the peer still writes, the peer's kernel drops the reply.
  *
- * Many peers. Each of max_connections may send a body up to the bound and leave out the last byte. So that they do not
- * take all memory together, bodies that are not small share max_large_bytes; small ones, which is what honest peers
- * send, always pass.
+ * Many peers: each of max_connections may send a body up to the bound and withhold the last byte.
+ * To bound their memory, bodies that are not small share max_large_bytes; small bodies always pass.
  *
- * Slow peers. libmicrohttpd's timeout starts anew with each byte, so a peer that sends one now and
- * then holds its connection for ever, and max_connections of them hold the server. The sweeper
- * thread gives each phase of a connection (struct connection.since_ms) a limit and shuts the
- * sockets that are past it; libmicrohttpd sees the end of the stream and cleans up. A descriptor is
- * shut only while it is on the list, under the lock, and libmicrohttpd closes it after
- * on_connection took it off: so never a stranger's.
+ * Slow peers: libmicrohttpd's timeout restarts with each byte, so a peer that sends one now and
+ * then could hold its connection for ever. The sweeper thread limits each phase of a connection
+ * (struct connection.since_ms) and shuts sockets that exceed it; libmicrohttpd then sees the end of
+ * the stream and cleans up. A descriptor is shut only under the lock and while on the list;
+ * libmicrohttpd closes it after on_connection removed it, so a reused descriptor is never shut.
  *
- * Certificates are counted: one reference from the server while it is the current one, one from
- * each connection whose handshake used it. GnuTLS borrows what the callback returns until the
- * session ends, and on_connection is told after that. The callback gets nothing but the session, so
- * on_connection hangs our struct connection on it.
+ * Certificates are reference-counted: one reference by the server for the current one, one by each
+ * connection whose handshake used it. GnuTLS borrows what the callback returns until the session
+ * ends, and on_connection is called after that. The callback gets only the session, so
+ * on_connection attaches our struct connection to it.
  */
 #include "lib/base/httpd.h"
 
@@ -62,7 +60,7 @@ struct connection {
     struct httpd *server;
     struct connection *prev, *next;
     int fd;
-    int64_t since_ms; /* when this phase began; INT64_MAX: it is our turn, not the peer's */
+    int64_t since_ms; /* start of this phase; INT64_MAX: waiting for us, not the peer */
     struct httpd_cert *certificate;
 };
 
@@ -76,7 +74,7 @@ struct request {
     size_t large; /* of the body, counted in the server's `large` */
     bool begun;
     bool too_large;
-    bool too_many; /* then too_large is set as well */
+    bool too_many; /* implies too_large */
 };
 
 struct httpd {
@@ -88,8 +86,8 @@ struct httpd {
     atomic_size_t large; /* bytes of bodies that are not small */
 
     pthread_mutex_t lock;
-    pthread_cond_t
-        changed; /* monotonic; requests == 0, stopping, or a connection for a sweeper that rests */
+    /* monotonic; requests == 0, stopping, or a connection while the sweeper is idle */
+    pthread_cond_t changed;
     struct connection *connections;
     size_t requests;
     bool stopping;
@@ -128,7 +126,7 @@ int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key
     return 0;
 }
 
-/* GnuTLS asks which certificate to show. */
+/* GnuTLS callback: which certificate to present. */
 static int on_certificate(gnutls_session_t session, const gnutls_datum_t *names, int names_len,
                           const gnutls_pk_algorithm_t *algorithms, int algorithms_len,
                           gnutls_pcert_st **chain, unsigned *chain_len, gnutls_privkey_t *key)
@@ -227,7 +225,7 @@ static void *sweeper_main(void *arg)
 
 /* --- requests --- */
 
-/* The request line is here. */
+/* The request line has arrived. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
 {
     struct httpd *h = arg;
@@ -248,7 +246,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     return r;
 }
 
-/* Whether the body may grow to n bytes, as far as the others are concerned. */
+/* Whether the shared limit allows the body to grow to n bytes. */
 static bool take_large(struct request *r, size_t n)
 {
     struct httpd *h = r->server;
@@ -309,7 +307,7 @@ const char *httpd_header(const struct httpd_request *r, const char *name)
                : MHD_lookup_connection_value(r->connection_, MHD_HEADER_KIND, name);
 }
 
-/* Takes the response's body. */
+/* Takes over the response's body. */
 static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
                              struct httpd_response *response)
 {
@@ -352,7 +350,7 @@ static enum MHD_Result reply_too_large(struct request *r, struct MHD_Connection 
     return reply(r, mhd, &response);
 }
 
-/* The header is here, the body is not. */
+/* The header has arrived, the body has not. */
 static enum MHD_Result begin_request(struct request *r, struct MHD_Connection *mhd)
 {
     r->begun = true;
@@ -406,11 +404,11 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
     if (r->connection != NULL)
         begin_phase(r->connection, INT64_MAX);
     r->server->config.handler(r->server->config.arg, &request, &response);
-    drop_body(r); /* before the peer knows: it may ask again at once */
+    drop_body(r); /* before replying: the peer may retry at once */
     return reply(r, mhd, &response);
 }
 
-/* Once with the header, then for each piece of the body, then once more. */
+/* Called once with the header, for each piece of the body, and once at the end. */
 static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *path,
                                  const char *method, const char *version, const char *data,
                                  size_t *data_len, void **context)
@@ -449,7 +447,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
     if (h->config.tls)
         flags |= MHD_USE_TLS;
     unsigned pool = h->config.threads > 1 ? h->config.threads : 0;
-    /* A plain server's list of options ends where those for TLS begin. */
+    /* For a plain server the list of options ends before those for TLS. */
     return MHD_start_daemon(
         flags, h->port, NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, h->config.max_connections,
@@ -473,14 +471,13 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
 {
     struct httpd *h = mem_new(struct httpd, 1);
     h->config = *config;
-    h->config.address = NULL; /* not ours to keep */
+    h->config.address = NULL; /* borrowed: not kept */
     if (h->config.threads == 0)
         h->config.threads = 1;
     if (h->config.max_connections == 0)
         h->config.max_connections = DEFAULT_CONNECTIONS;
     if (h->config.max_connections < h->config.threads)
-        h->config.max_connections =
-            h->config.threads; /* each thread of the pool gets its part of them */
+        h->config.max_connections = h->config.threads; /* divided among the pool's threads */
     if (h->config.timeout_s == 0)
         h->config.timeout_s = DEFAULT_TIMEOUT_S;
     pthread_mutex_init(&h->lock, NULL);
@@ -494,8 +491,8 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
     if (fd < 0)
         goto fail;
     errno = 0;
-    /* When it fails the library has closed fd or has not, depending on where: closing it here could hit
-     * a stranger's, so it is left. */
+    /* On failure the library may or may not have closed fd. Closing it here could close a reused
+     * descriptor, so it is leaked. */
     h->daemon = start_daemon(h, fd);
     if (h->daemon == NULL) {
         error_errno(err, errno != 0 ? errno : EIO, "start the HTTP server on %s port %u",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * httpd_cert - a certificate chain with its key, as httpd shows it to its peers. Counted: connections that began with it keep it when another takes its place.
- * Only httpd.c includes it; the count is guarded by that server's lock.
+ * httpd_cert - a certificate chain with its key, as httpd presents it. Reference-counted: open
+ * connections keep a certificate that was replaced. Only httpd.c includes it; the server's lock
+ * guards the count.
  */
 #pragma once
 
@@ -19,7 +20,8 @@ struct httpd_cert {
     gnutls_privkey_t key;
 };
 
-/* From PEM, with one reference. NULL: err says which of the two is wrong, and never shows the key. */
+/* From PEM, with one reference. NULL: err says whether certificate or key is wrong, and never shows
+ * the key. */
 struct httpd_cert *httpd_cert_new(const char *cert_pem, const char *key_pem, struct error *err);
 /* NULL is fine. */
 void httpd_cert_release(struct httpd_cert *c);

@@ -2,19 +2,19 @@
 /*
  * json - reading, on top of yyjson.
  *
- * A struct json_value is a yyjson_val and a struct json_doc a yyjson_doc; the names only keep yyjson out of every
- * other file. yyjson lays a document out as one array of 16-byte values in the order of the text, a container
- * knowing where it ends:
+ * A struct json_value is a yyjson_val and a struct json_doc a yyjson_doc: the names keep yyjson out
+ * of other files. yyjson stores a document as one array of 16-byte values in the order of the text;
+ * a container knows where it ends:
  *
  *     {"a": [1, 2], "b": true}   →   {2 | "a" | [2 | 1 | 2 | "b" | true
  *
- * so that walking is adding to a pointer: accessors allocate nothing and are a few instructions each.
+ * so that accessors only move a pointer and allocate nothing.
  *
- * Numbers are read as text (YYJSON_READ_NUMBER_AS_RAW): the value points at the digits in yyjson's copy of the
- * input, and yyjson writes the NUL behind them once it has read on, in both modes of parsing.
+ * Numbers are read as text (YYJSON_READ_NUMBER_AS_RAW): the value points at the digits in yyjson's
+ * copy of the input, which yyjson NUL-terminates in both parsing modes.
  *
- * Nothing here recurses. A hostile document may be nested a million levels deep: yyjson parses it in a loop, and
- * json_equal and json_put_value keep what is left to do in an array on the heap.
+ * Nothing here recurses. A hostile document may nest a million levels: yyjson parses in a loop, and
+ * json_equal and json_put_value keep their stack on the heap.
  */
 #include "lib/base/json.h"
 
@@ -28,7 +28,7 @@
 _Static_assert((int)JSON_PADDING >= YYJSON_PADDING_SIZE,
                "yyjson reads past the end of what it parses in place");
 
-/* yyjson's readers take pointers to what is not const, and change nothing. */
+/* yyjson's readers take non-const pointers but change nothing. */
 static yyjson_val *val_of(json *v)
 {
     return (yyjson_val *)(uintptr_t)v;
@@ -39,10 +39,10 @@ static json *json_of(const yyjson_val *v)
     return (json *)(const void *)v;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 #ifdef ARENA_DEBUG
-static const bool keeps_memory = !ARENA_DEBUG; /* so that sanitizers see who reads too late */
+static const bool keeps_memory = !ARENA_DEBUG; /* so that sanitizers see use after free */
 #else
 static const bool keeps_memory = true;
 #endif
@@ -101,7 +101,7 @@ void json_memory_deinit(struct json_memory *m)
     drop_block(m);
 }
 
-/* ---- parsing ---------------------------------------------------------------------------------- */
+/* ---- parsing ---- */
 
 static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag flags,
                  const yyjson_alc *memory, struct error *err)
@@ -127,7 +127,7 @@ static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag f
 int json_parse(struct json_doc **out, const char *text, size_t n, struct error *err)
 {
     return parse(out, (char *)(uintptr_t)text, n, 0, NULL,
-                 err); /* without INSITU it is only read */
+                 err); /* without INSITU it is not written */
 }
 
 int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err)
@@ -226,7 +226,7 @@ size_t json_len(json *v)
     return yyjson_is_ctn(val_of(v)) ? unsafe_yyjson_get_len(val_of(v)) : 0;
 }
 
-/* yyjson marks strings that were written without an escape, and a NUL cannot be written without one. */
+/* yyjson marks strings without escapes, and a NUL needs one. */
 static bool has_no_nul(yyjson_val *s)
 {
     if (unsafe_yyjson_get_subtype(s) == YYJSON_SUBTYPE_NOESC)
@@ -310,8 +310,9 @@ bool json_next(struct json_iter *it)
 }
 
 /*
- * Equality. What is still to be compared waits in `todo`. Two objects usually have their members in the same order;
- * from the first key that differs on, the rest of both is sorted by key, so that a hostile pair costs n log n and not n².
+ * Equality. Pairs still to compare wait in `todo`. Two objects usually have the same order of
+ * members; from the first key that differs, the rest of both is sorted, so that a hostile pair
+ * costs n log n, not n².
  */
 struct pair {
     yyjson_val *a;
@@ -329,7 +330,7 @@ static int compare_bytes(yyjson_val *a, yyjson_val *b)
     return (na > nb) - (na < nb);
 }
 
-/* Order of keys; the same key twice: order of the text, so that the order is total. */
+/* By key, then by position in the text, so that the order is total. */
 static int compare_keys(const void *a, const void *b)
 {
     yyjson_val *const *ka = a;
@@ -388,7 +389,7 @@ static void pair_elements(struct pairs *todo, yyjson_val *a, yyjson_val *b)
     }
 }
 
-/* Whether two values may be equal as far as can be seen without their children, which are left in todo. */
+/* Whether two values may be equal without regard to their children, which go to todo. */
 static bool same_so_far(struct pairs *todo, yyjson_val *a, yyjson_val *b)
 {
     if (unsafe_yyjson_get_type(a) != unsafe_yyjson_get_type(b))
@@ -424,7 +425,7 @@ bool json_equal(json *a, json *b)
     return same;
 }
 
-/* Writing a parsed value again. A level is an open container: how many values are left in it. */
+/* Writing a parsed value. A level is an open container and the number of values left in it. */
 struct level {
     size_t left;
     bool object;
@@ -464,7 +465,8 @@ void json_put_value(struct json_writer *w, json *v)
             strbuf_adds(out, "null");
             break;
         }
-        at++; /* the values of a container follow it: the next value of the text is always the next in memory */
+        /* a container's values follow it: the next value of the text is the next in memory */
+        at++;
         while (open.len > 0 && open.items[open.len - 1].left == 0) {
             strbuf_addc(out, open.items[open.len - 1].object ? '}' : ']');
             open.len--;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json - reading and writing JSON. The only file that knows yyjson.
+ * json - reading and writing JSON. Only json.c and jsontree.c know yyjson.
  *
- * Reading: json_parse gives a document; values are borrowed from it. Every accessor accepts NULL and the wrong
- * kind ("no such thing"), so a path through optional fields needs no checks in between. Numbers keep their
- * text: nothing is ever a float, "0.1" stays exact until quantity reads it.
+ * Reading: json_parse gives a document; values are borrowed from it. Every accessor accepts NULL
+ * and the wrong kind as "absent", so a path through optional fields needs no checks. Numbers keep
+ * their text: nothing becomes a float, "0.1" stays exact until quantity reads it.
  *
- * Writing: struct json_writer appends to a strbuf; commas and escapes are its business. It keeps no tree.
+ * Writing: struct json_writer appends to a strbuf and takes care of commas and escapes. It keeps no
+ * tree.
  *
- * Limits: nothing here recurses, so json_parse accepts any depth. Code that walks a document by recursion bounds itself
- * by JSON_MAX_DEPTH. How big a document may be is decided by whoever reads the bytes.
+ * Limits: nothing here recurses, so json_parse accepts any depth. Code that recurses through a
+ * document limits itself to JSON_MAX_DEPTH. The reader of the bytes limits the document's size.
  */
 #pragma once
 
@@ -27,19 +28,20 @@ struct json_doc;   /* opaque */
 struct json_value; /* opaque, borrowed from its document */
 typedef const struct json_value json;
 
-/* Parses n bytes (copied). ERROR_INVALID with the byte offset and what was wrong; duplicate keys: the last one does not win,
- * the first does (yyjson's lookup), as nothing of ours may depend on it. */
+/* Parses n bytes (copied). ERROR_INVALID with the byte offset and the cause. Of duplicate keys the
+ * first wins (yyjson's lookup); nothing may depend on it. */
 int json_parse(struct json_doc **out, const char *text, size_t n, struct error *err);
-/* The same without a copy: buf has at least JSON_PADDING writable bytes after n, is overwritten, and outlives the document. */
+/* Without a copy: buf has at least JSON_PADDING writable bytes after n, is overwritten, and
+ * outlives the document. */
 enum { JSON_PADDING = 4 };
 int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err);
-/* Where one document after the other may lie, so that not each is taken from the heap and given back: one at a time, any more are on the heap as usual. It
- * outlives its documents. Initialise all but `keep` with zero. */
+/* A reusable buffer for successive documents, to spare malloc: one document at a time, further ones
+ * use the heap. It outlives its documents. Zero-initialise all but `keep`. */
 struct json_memory {
     void *block;
     size_t size;
     bool lent;
-    size_t keep; /* a larger block goes back to the heap with its document */
+    size_t keep; /* a larger block is freed with its document */
 };
 void json_memory_deinit(struct json_memory *m);
 /* In place, as json_parse_insitu. */
@@ -67,7 +69,8 @@ json *json_path(json *obj, const char *const *keys); /* NULL-terminated list of 
 json *json_at(json *arr, size_t i);                  /* O(n): use json_iter in loops */
 size_t json_len(json *v);                            /* members or elements; 0 for others */
 
-/* NUL-terminated string, or NULL for anything else. A string with an embedded NUL counts as "anything else". Borrowed. */
+/* NUL-terminated string; NULL for anything else, also for a string with an embedded NUL.
+ * Borrowed. */
 const char *json_str(json *v);
 size_t json_str_len(json *v);
 const char *json_get_str(json *obj, const char *key);
@@ -81,7 +84,8 @@ bool json_get_int(json *obj, const char *key, int64_t *out);
 bool json_bool(json *v, bool fallback);
 bool json_get_bool(json *obj, const char *key, bool fallback);
 
-/* for (struct json_iter it = json_iter(v); json_next(&it);) { it.key (objects; NULL in arrays), it.key_len, it.value } */
+/* for (struct json_iter it = json_iter(v); json_next(&it);) { it.key (objects; NULL in arrays),
+ * it.key_len, it.value } */
 struct json_iter {
     const char *key;
     size_t key_len;
@@ -93,7 +97,7 @@ struct json_iter {
 struct json_iter json_iter(json *v);
 bool json_next(struct json_iter *it);
 
-/* Objects regardless of order; numbers by their text (1 is not 1.0); NULL equals only NULL. */
+/* Objects regardless of order; numbers by text (1 is not 1.0); NULL equals only NULL. */
 bool json_equal(json *a, json *b);
 
 enum { JSON_WRITER_DEPTH = JSON_MAX_DEPTH + 8 };
@@ -103,8 +107,8 @@ struct json_writer {
     bool comma_[JSON_WRITER_DEPTH]; /* a comma is due at this level */
     bool after_key_;
 };
-/* At depth 0 values are simply put one after the other. Deeper than JSON_WRITER_DEPTH, or an end without its begin, aborts:
- * only our own code nests. */
+/* At depth 0 values are written one after the other. Nesting beyond JSON_WRITER_DEPTH, or an end
+ * without its begin, aborts: only our own code nests. */
 void json_writer_init(struct json_writer *w, struct strbuf *out);
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);
@@ -120,11 +124,11 @@ void json_put_bool(struct json_writer *w, bool b);
 void json_put_null(struct json_writer *w);
 /* Text that is JSON already. */
 void json_put_raw(struct json_writer *w, const char *text, size_t n);
-/* A parsed value, written again (compact), of any depth. NULL writes null. */
+/* A parsed value of any depth, compact. NULL writes null. */
 void json_put_value(struct json_writer *w, json *v);
 /* json_kv_str(w, "a", "b"): key and value in one line. */
 void json_kv_str(struct json_writer *w, const char *key, const char *s);
 void json_kv_int(struct json_writer *w, const char *key, int64_t n);
 void json_kv_bool(struct json_writer *w, const char *key, bool b);
-/* s in quotes and escaped, without a writer. */
+/* s quoted and escaped, without a writer. */
 void json_escape(struct strbuf *out, const char *s, size_t n);

@@ -2,9 +2,9 @@
 /*
  * json_writer - the writing half of json.h: text appended to a strbuf, no tree.
  *
- * The writer remembers one bit per open level (is a comma due?) and whether a key was just written. Nesting is
- * the business of our own code, so going deeper than JSON_WRITER_DEPTH or closing what is not open is a
- * mistake in the program and aborts; values that came from outside go through json_put_value, which has its own stack.
+ * The writer keeps one bit per open level (is a comma due?) and whether a key was just written.
+ * Only our own code nests, so nesting beyond JSON_WRITER_DEPTH or closing too often is a bug and
+ * aborts. json_put_value has its own stack for values from outside.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void json_escape(struct strbuf *out, const char *s, size_t n)
     static const char hex[] = "0123456789abcdef";
     strbuf_reserve(out, n + 2);
     strbuf_addc(out, '"');
-    size_t plain = 0; /* start of what has not been written yet and needs no change */
+    size_t plain = 0; /* start of the bytes not yet written that need no escape */
     size_t i = 0;
     while (i < n) {
         unsigned char c = (unsigned char)s[i];

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * jsontree - changeable JSON, on top of yyjson's mutable values.
+ * jsontree - mutable JSON, on top of yyjson's mutable values.
  *
- * A struct jsonnode is a yyjson_mut_val. yyjson keeps the members of a container in a ring, the container
- * pointing at the last one, so that appending is O(1); in an object keys and values alternate:
+ * A struct jsonnode is a yyjson_mut_val. yyjson keeps the members of a container in a ring, the
+ * container pointing at the last one, so that appending is O(1); in an object keys and values
+ * alternate:
  *
  *     {"a":1,"b":2}      obj ──► "b" ─► 2 ─► "a" ─► 1 ─┐
  *                                 ▲────────────────────┘
  *
- * What was parsed stays where yyjson put it: the tree owns the parsed document, and its nodes point at the strings and
- * digits in there. Turning text into a tree is one pass over the values and copies no string; most objects that
- * pass through here are read, changed in one place and printed again.
+ * The tree owns the parsed document, and its nodes point at the strings and digits there. Making a
+ * tree is one pass over the values and copies no string: most objects are read, changed in one
+ * place and printed.
  *
  * Numbers are YYJSON_TYPE_RAW, their text, as in json.c. New integers are made the same way.
  *
- * Nothing here recurses: a JSON patch can build a tree deeper than any text that was accepted.
+ * Nothing here recurses: a JSON patch can build a tree deeper than any accepted text.
  */
 #include "lib/base/jsontree.h"
 
@@ -29,7 +30,8 @@
 
 struct jsontree {
     yyjson_mut_doc *doc;
-    yyjson_doc *parsed; /* strings of nodes may lie in here; NULL for a tree from scratch */
+    yyjson_doc *parsed; /* strings of nodes may point into it; NULL for a new tree */
+    struct VEC(yyjson_val) view;
 };
 
 static yyjson_mut_val *val_of(const struct jsonnode *n)
@@ -57,17 +59,18 @@ struct jsontree *jsontree_new(void)
 }
 
 /*
- * The immutable document is an array of values in the order of the text; the mutable copy has the same order, so that
- * node i of the one is node i of the other. Only the links are to be made: `open` are the containers on the way down.
+ * The immutable document is an array of values in the order of the text. The mutable copy has the
+ * same order, so node i of one is node i of the other and only the links are to be made. `open` are
+ * the containers on the way down.
  */
 struct frame {
     yyjson_mut_val *container;
     yyjson_mut_val *last; /* key of an object, element of an array; NULL: none yet */
-    size_t left;          /* values, keys counted */
+    size_t left;          /* values, including keys */
 };
 struct frames VEC(struct frame);
 
-/* Hangs v into the innermost container. */
+/* Links v into the innermost container. */
 static void link_value(struct frame *f, yyjson_mut_val *v, bool is_key)
 {
     bool object = unsafe_yyjson_is_obj(f->container);
@@ -142,6 +145,7 @@ void jsontree_free(struct jsontree *t)
         return;
     yyjson_mut_doc_free(t->doc);
     yyjson_doc_free(t->parsed);
+    vec_deinit(&t->view);
     free(t);
 }
 
@@ -173,6 +177,44 @@ void jsonnode_print(struct jsonnode *n, struct strbuf *out)
     free(text);
 }
 
+/* borrow() the other way: values in the order of the text, strings where they are. A container says
+ * how many bytes it takes with all that is in it. */
+json *jsonnode_view(struct jsontree *t, const struct jsonnode *n)
+{
+    struct VEC(struct viewed {
+        size_t at;            /* the container in the view */
+        yyjson_mut_val *next; /* member to come; in an object a key, then its value */
+        size_t left;
+    }) open = {0};
+    yyjson_mut_val *v = val_of(n);
+    t->view.len = 0;
+    while (v) {
+        vec_push(&t->view, ((yyjson_val){.tag = v->tag, .uni = v->uni}));
+        if (unsafe_yyjson_is_ctn(v)) {
+            bool object = unsafe_yyjson_is_obj(v);
+            size_t members = unsafe_yyjson_get_len(v);
+            yyjson_mut_val *last = members > 0 ? v->uni.ptr : NULL;
+            vec_push(&open, ((struct viewed){t->view.len - 1,
+                                             !last    ? NULL
+                                             : object ? last->next->next
+                                                      : last->next,
+                                             object ? 2 * members : members}));
+        }
+        for (v = NULL; !v && open.len > 0;) {
+            struct viewed *in = &open.items[open.len - 1];
+            if (in->left-- > 0) {
+                v = in->next;
+                in->next = v->next;
+            } else {
+                t->view.items[in->at].uni.ofs = (t->view.len - in->at) * sizeof(yyjson_val);
+                open.len--;
+            }
+        }
+    }
+    vec_deinit(&open);
+    return n ? (json *)(void *)t->view.items : NULL;
+}
+
 struct jsonnode *jsonnode_object(struct jsontree *t)
 {
     return must(node_of(yyjson_mut_obj(t->doc)));
@@ -194,7 +236,7 @@ static bool is_utf8(const char *s, size_t n)
     return true;
 }
 
-/* A copy of s; what is not UTF-8 becomes U+FFFD, as json_put_str does. */
+/* A copy of s; invalid UTF-8 becomes U+FFFD, as in json_put_str. */
 static yyjson_mut_val *new_string(struct jsontree *t, const char *s, size_t n)
 {
     if (is_utf8(s, n))
@@ -355,7 +397,7 @@ static bool same_bytes(yyjson_mut_val *a, yyjson_mut_val *b)
            memcmp(unsafe_yyjson_get_raw(a), unsafe_yyjson_get_raw(b), n) == 0;
 }
 
-/* Order of keys; the same key twice: the order in memory, so that the order is total. */
+/* By key, then by position in memory, so that the order is total. */
 static int compare_keys(const void *a, const void *b)
 {
     yyjson_mut_val *const *ka = a;
@@ -377,7 +419,8 @@ static yyjson_mut_val **sorted_keys(yyjson_mut_val *key, size_t n)
     return keys;
 }
 
-/* Members usually come in the same order; from the first key that differs on, the rest of both is sorted. */
+/* Members usually have the same order; from the first key that differs, the rest of both is
+ * sorted. */
 static bool pair_members(struct pairs *todo, yyjson_mut_val *a, yyjson_mut_val *b)
 {
     size_t left = unsafe_yyjson_get_len(a);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * jsontree - JSON that can be changed: for patches and for objects under construction. Like json.c it may know yyjson.
+ * jsontree - mutable JSON, for patches and for objects under construction. Based on yyjson, like
+ * json.c.
  *
- * Nodes belong to their tree and live as long as it does; a node that was removed stays valid (and can be put in again elsewhere), a node is in one place at a time. Every
- * reader accepts NULL and the wrong kind, as in json.h. Numbers keep their text.
+ * Nodes belong to their tree and live as long as it does. A removed node stays valid and can be
+ * inserted elsewhere; a node has one parent at a time. Every reader accepts NULL and the wrong
+ * kind, as in json.h. Numbers keep their text.
  */
 #pragma once
 
@@ -19,7 +21,7 @@ struct jsontree; /* opaque */
 struct jsonnode; /* opaque */
 
 struct jsontree *jsontree_new(void); /* root: NULL */
-/* A changeable copy. */
+/* A mutable copy. */
 int jsontree_parse(struct jsontree **out, const char *text, size_t n, struct error *err);
 void jsontree_free(struct jsontree *t); /* NULL is fine */
 static inline void jsontree_freep(struct jsontree **t)
@@ -32,8 +34,11 @@ void jsontree_set_root(struct jsontree *t, struct jsonnode *n);
 /* Compact text. A node may be printed on its own. */
 void jsontree_print(struct jsontree *t, struct strbuf *out);
 void jsonnode_print(struct jsonnode *n, struct strbuf *out);
+/* The node for readers of json.h, as if it had been printed and parsed. The view stays as it is
+ * when the tree changes, until the next view of this tree or the tree's end. NULL gives NULL. */
+json *jsonnode_view(struct jsontree *t, const struct jsonnode *n);
 
-/* New nodes, not yet in a place. */
+/* New nodes, without a parent. */
 struct jsonnode *jsonnode_object(struct jsontree *t);
 struct jsonnode *jsonnode_array(struct jsontree *t);
 struct jsonnode *jsonnode_string(struct jsontree *t, const char *s); /* copied; NULL gives null */
@@ -64,18 +69,20 @@ struct jsonnode *jsonnode_get(const struct jsonnode *obj, const char *key);
 const char *jsonnode_get_str(const struct jsonnode *obj, const char *key);
 /* jsonnode_path(root, "metadata", "labels", NULL): the node at the end, or NULL. */
 struct jsonnode *jsonnode_path(const struct jsonnode *obj, ...) __attribute__((sentinel));
-/* Replaces the value in its place, or appends. */
+/* Replaces the value, keeping its position, or appends. */
 void jsonnode_set(struct jsontree *t, struct jsonnode *obj, const char *key,
                   struct jsonnode *value);
 void jsonnode_set_str(struct jsontree *t, struct jsonnode *obj, const char *key, const char *s);
 void jsonnode_set_int(struct jsontree *t, struct jsonnode *obj, const char *key, int64_t n);
-/* The member if it is an object, otherwise a new empty one in its place. jsonnode_need_path(t, root, "metadata", "labels", NULL). */
+/* The member if it is an object, otherwise a new empty object that replaces it.
+ * jsonnode_need_path(t, root, "metadata", "labels", NULL). */
 struct jsonnode *jsonnode_need_object(struct jsontree *t, struct jsonnode *obj, const char *key);
 struct jsonnode *jsonnode_need_path(struct jsontree *t, struct jsonnode *obj, ...)
     __attribute__((sentinel));
-/* The node that was there, or NULL. */
+/* Returns the removed node, or NULL. */
 struct jsonnode *jsonnode_remove(struct jsonnode *obj, const char *key);
-/* for (struct jsonnode_iter it = jsonnode_iter(n); jsonnode_next(&it);) { it.key (NULL in arrays), it.value }: the tree is not changed meanwhile. */
+/* for (struct jsonnode_iter it = jsonnode_iter(n); jsonnode_next(&it);) { it.key (NULL in arrays),
+ * it.value }: do not change the tree meanwhile. */
 struct jsonnode_iter {
     const char *key;
     struct jsonnode *value;

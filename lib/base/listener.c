@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * listener - see listener.h. The socket is opened here and not by the HTTP library, whose only word
- * on a failure is NULL: a port that is taken should say so.
+ * listener - see listener.h. The HTTP library reports failure only as NULL; opening the socket here
+ * lets the error name a port in use.
  */
 #include "lib/base/listener.h"
 

@@ -2,15 +2,13 @@
 /*
  * log - see log.h.
  *
- * A line is built in a buffer on the stack and leaves by one write(2), so lines of several threads
- * never mix and no lock is held while the kernel works. Nothing in here can fail the program: when
- * standard error does not take the line (full disk, closed, a reader that stands still) the line is
- * dropped and counted.
+ * A line is built on the stack and written by one write(2), so lines of several threads never mix
+ * and no lock is held during the call. Logging cannot fail the program: a line that standard error
+ * does not accept (full disk, closed, stalled reader) is dropped and counted.
  *
- * The builder never checks for room piecemeal. Each value gets a budget, half of what is left of
- * the line, and is cut inside that budget; a key whose value would get less than VALUE_MIN is left
- * out, as are all after it. TAIL bytes stay free for what must still fit: the dots, the closing
- * quote, the brace, the newline.
+ * Each value is cut to a budget, half of the rest of the line; a key whose value would get less
+ * than VALUE_MIN is left out with all after it. TAIL bytes stay free for the dots, the closing
+ * quote, the brace and the newline.
  */
 #include "lib/base/log.h"
 
@@ -51,7 +49,7 @@ static void put(struct line *l, const char *s, size_t n)
     l->len += n;
 }
 
-/* May s stand in key=value without quotes? */
+/* May s appear in key=value without quotes? */
 static bool is_plain(const char *s)
 {
     if (*s == '\0')
@@ -62,26 +60,25 @@ static bool is_plain(const char *s)
     return true;
 }
 
-/* The escaped form of the character at s (n bytes may be read) in out; *used bytes of s are done.
- */
+/* Writes the escaped character at s (n bytes readable) to out; *used is its length in s. */
 static size_t escape(const char *s, size_t n, char out[8], size_t *used)
 {
     static const char hex[] = "0123456789abcdef";
     unsigned char c = (unsigned char)*s;
     *used = 1;
-    char letter = c == '"'    ? '"'
-                  : c == '\\' ? '\\'
-                  : c == '\n' ? 'n'
-                  : c == '\r' ? 'r'
-                  : c == '\t' ? 't'
-                              : '\0';
-    if (letter != '\0') {
+    char message = c == '"'    ? '"'
+                   : c == '\\' ? '\\'
+                   : c == '\n' ? 'n'
+                   : c == '\r' ? 'r'
+                   : c == '\t' ? 't'
+                               : '\0';
+    if (message != '\0') {
         out[0] = '\\';
-        out[1] = letter;
+        out[1] = message;
         return 2;
     }
     size_t whole = str_utf8_len(s, n);
-    /* C1 controls (U+0080 to U+009f) move the cursor of some terminals: hidden like the C0 ones. */
+    /* C1 controls (U+0080 to U+009f) move the cursor of some terminals: escaped like C0. */
     bool control = c < 0x20 || c == 0x7f || (whole == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0);
     if (whole != 0 && !control) {
         memcpy(out, s, whole);
@@ -160,7 +157,7 @@ static void put_field(struct line *l, const struct log_kv *f)
     put(l, number, strlen(number));
 }
 
-/* Milliseconds are what a person reads; the clock prints none or six digits. */
+/* Milliseconds suit readers; the clock prints none or six digits. */
 static void put_time(struct line *l)
 {
     char ts[CLOCK_RFC3339_SIZE];
@@ -183,8 +180,8 @@ static void write_line(const char *p, size_t n)
         }
         if (done < 0 && errno == EINTR)
             continue;
-        /* Someone else may have made the terminal or pipe non-blocking. The loop must not hang on a
-         * reader that is gone: wait a little, then drop. */
+        /* Another process may have made the terminal or pipe non-blocking. The loop must not hang
+         * on a stalled reader: wait a little, then drop. */
         if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             struct pollfd pfd = {.fd = STDERR_FILENO, .events = POLLOUT};
             if (poll(&pfd, 1, STALL_MS) > 0 && (pfd.revents & POLLOUT) != 0)
@@ -255,7 +252,7 @@ void log_setup(enum log_level level, enum log_format format, const char *program
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;
-        /* The lowest free number is this one: those below it are open by now. */
+        /* open() takes the lowest free number, which is this one: those below are open. */
         int opened = open("/dev/null", O_RDWR);
         if (opened > STDERR_FILENO)
             close(opened);

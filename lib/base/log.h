@@ -6,11 +6,9 @@
  *
  *     ts=2026-03-01T12:00:00.123Z level=info msg="pod bound" pod=default/a node=n1 ms=3
  *
- * Values are quoted and escaped when they hold anything but printable characters without blanks and
- * quotes; a line is at most LOG_LINE_MAX bytes (the rest of a value is cut, "..." says so; each
- * value may take half of what is left of the line, so that the ones after it still have room) and
- * is written by one write(2). errno is left as it was. Secrets never reach a log: pass names, not
- * contents.
+ * Values other than printable characters without blanks and quotes are quoted and escaped. A line
+ * is at most LOG_LINE_MAX bytes and one write(2); each value may take half of the rest of the line
+ * and is cut with "...". errno is preserved. Secrets never reach a log: pass names, not contents.
  */
 #pragma once
 
@@ -24,14 +22,14 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 enum log_format { LOG_TEXT, LOG_JSON };
 enum { LOG_LINE_MAX = 8192 };
 
-/* Before threads start, and before files are opened: a closed descriptor 0, 1 or 2 is filled with
- * /dev/null, so that lines never end up in a file that got its number. program becomes a field of
- * every line ("program=..."); NULL for none; it is kept, not copied. */
+/* Call before threads start and files are opened: closed descriptors 0, 1 and 2 are opened on
+ * /dev/null, so that log lines never go to a file that got such a number. program becomes a field
+ * of every line ("program=..."), NULL for none; borrowed. */
 void log_setup(enum log_level level, enum log_format format, const char *program);
 bool log_enabled(enum log_level level);
-/* Lines that standard error did not take (full disk, closed pipe, a reader that stands still). */
+/* Lines that standard error did not accept (full disk, closed pipe, stalled reader). */
 uint64_t log_lost(void);
-/* Test hook: lines (with their '\n') go to fn instead, one at a time; NULL puts it back. fn may not
+/* Test hook: lines (with their '\n') go to fn instead, one at a time; NULL restores. fn must not
  * log. */
 void log_set_sink(void (*fn)(void *arg, const char *line, size_t n), void *arg);
 
@@ -62,12 +60,12 @@ static inline struct log_kv log_kv_bool(const char *key, bool b)
 {
     return (struct log_kv){.key = key, .kind = LOG_KV_BOOL, .value.b = b};
 }
-/* kv("error", err.text) for errors. The C11 constants true and false are ints: shown as 1 and 0. */
+/* kv("error", err.text) for errors. C11's true and false are ints: shown as 1 and 0. */
 #define kv(key, v) \
-    _Generic((v), char *: log_kv_str, const char *: log_kv_str, bool: log_kv_bool, int: log_kv_int,            \
-             long: log_kv_int, long long: log_kv_int, short: log_kv_int, unsigned: log_kv_uint,                \
-             unsigned short: log_kv_uint, unsigned char: log_kv_uint, unsigned long: log_kv_uint,              \
-             unsigned long long: log_kv_uint)(key, v)
+    _Generic((v), char *: log_kv_str, const char *: log_kv_str, bool: log_kv_bool, \
+             int: log_kv_int, long: log_kv_int, long long: log_kv_int, short: log_kv_int, \
+             unsigned: log_kv_uint, unsigned short: log_kv_uint, unsigned char: log_kv_uint, \
+             unsigned long: log_kv_uint, unsigned long long: log_kv_uint)(key, v)
 
 /* msg, then struct log_kv values, then log_kv_str(NULL, NULL). Use the macros. */
 void log_write(enum log_level level, const char *msg, ...);

@@ -2,26 +2,23 @@
 /*
  * loop - see loop.h.
  *
- * A round: wait in epoll (until the first timer is due, or not at all while letters are left over)
- * → descriptors and signals → letters → timers. Each part is bounded, so none can starve another:
- * one epoll batch, MAILBOX_ROUND letters per mailbox, and only those timers that were set before
- * the round began to fire them.
+ * A round: wait in epoll (until the first timer is due; not at all while messages are left) →
+ * descriptors and signals → messages → timers. Each part is bounded, so none starves another: one
+ * epoll batch, MAILBOX_ROUND messages per mailbox, and the timers set before the round fires them.
  *
  * Descriptors are kept in a table by number. An epoll event carries the number and the entry's
- * generation; a callback that unwatches (and closes, and opens again) a descriptor whose event is
- * still in the batch changes the generation, and the stale event is skipped. So nothing has to be
- * kept alive until the end of the round.
+ * generation; unwatching a descriptor changes the generation, so a stale event of the same batch is
+ * skipped and nothing has to be kept alive until the end of the round.
  *
- * Letters: one lock per mailbox, a ring that grows to the capacity. The eventfd is written only
- * when the loop has not been told yet (wake_sent), so a burst of posts costs one system call.
- * Writers that wait are woken when the mailbox is half empty, not at each letter: otherwise writer
- * and loop would change places on the CPU for every message.
+ * Messages: one lock per mailbox, a ring that grows to the capacity. The eventfd is written only if
+ * the loop is not yet notified (wake_sent), so a burst of posts costs one system call. Blocked
+ * writers are woken when the mailbox is half empty, not at each message, to avoid a context switch
+ * per message.
  *
- * Rounds that come thick and fast are spaced (gather): under load a round finds several letters
- * instead of one. Nothing is later by more than half a millisecond for it.
+ * Frequent rounds are spaced (wake_coalesce): under load a round finds several messages instead of
+ * one, at most half a millisecond later.
  *
- * Which thread is the loop's is a thread-local pointer set during a round: nobody else has to read
- * it.
+ * A thread-local pointer, set during a round, tells whether a thread is the loop's.
  */
 #include "lib/base/loop.h"
 
@@ -40,12 +37,12 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/gather.h"
+#include "lib/base/wake_coalesce.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/vec.h"
 
-enum { EVENTS_PER_ROUND = 64, LETTERS_PER_LOCK = 64, SIGNALS = 65 };
+enum { EVENTS_PER_ROUND = 64, MESSAGES_PER_LOCK = 64, SIGNALS = 65 };
 
 struct watch {
     void (*fn)(void *arg, uint32_t events);
@@ -70,8 +67,8 @@ struct loop {
     uint64_t timer_seq;
     int64_t now_ms;
     struct mailbox *mailboxes;
-    bool letters_left;
-    struct gather gather;
+    bool messages_left;
+    struct wake_coalesce coalesce;
     _Atomic bool stop;
     _Atomic bool wake_sent;
 };
@@ -85,7 +82,7 @@ struct mailbox {
     void *arg;
 
     pthread_mutex_t lock;
-    pthread_cond_t room;
+    pthread_cond_t space;
     void **ring;
     size_t ring_size; /* a power of two */
     size_t head;
@@ -122,7 +119,7 @@ static void wake(struct loop *l)
     if (atomic_exchange(&l->wake_sent, true))
         return;
     uint64_t one = 1;
-    /* It can fail only by EINTR, or EAGAIN when the counter is full, and then the loop is awake. */
+    /* Fails only by EINTR, or EAGAIN when the counter is full, and then the loop is awake. */
     while (write(l->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
 }
@@ -134,9 +131,9 @@ static void on_wake(void *arg, uint32_t events)
     uint64_t count;
     while (read(l->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
         ;
-    /* Before the mailboxes are looked at: a letter posted after this wakes the loop again. */
+    /* Before the mailboxes are read: a later message wakes the loop again. */
     atomic_store(&l->wake_sent, false);
-    l->letters_left = true;
+    l->messages_left = true;
 }
 
 static void on_signals(void *arg, uint32_t events)
@@ -216,7 +213,7 @@ int loop_watch_fd(struct loop *l, int fd, uint32_t events, void (*fn)(void *arg,
                              .data.u64 = (uint64_t)generation << 32 | (uint32_t)fd};
     int op = w->active ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     int rc = epoll_ctl(l->epoll_fd, op, fd, &ev);
-    /* Closed without unwatch, and its number used again: epoll has forgotten it. */
+    /* Closed without unwatch and the number reused: epoll has forgotten it. */
     if (rc < 0 && errno == ENOENT && op == EPOLL_CTL_MOD)
         rc = epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
     if (rc < 0)
@@ -232,7 +229,7 @@ void loop_unwatch_fd(struct loop *l, int fd)
     l->watches.items[fd].active = false;
     l->watches.items[fd].generation++;
     epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd,
-              NULL); /* fails only if it was closed before, and then it is gone already */
+              NULL); /* fails only if it is closed, and then it is gone already */
 }
 
 int loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg, int signo), void *arg,
@@ -295,7 +292,7 @@ static void run_timers(struct loop *l)
 {
     uint64_t limit = l->timer_seq;
     struct loop_timer *t;
-    /* A timer set meanwhile is due no earlier than now, so it stands behind all older ones that are
+    /* A timer set meanwhile is due now at the earliest, so it sorts behind all older ones that are
      * due. */
     while ((t = first_timer(l)) != NULL && t->due_ms <= l->now_ms && t->seq < limit) {
         heap_pop(&l->timers);
@@ -303,8 +300,8 @@ static void run_timers(struct loop *l)
     }
 }
 
-/* Takes up to n letters out, and lets writers in when there is room again. */
-static size_t take_letters(struct mailbox *mb, void **out, size_t n)
+/* Takes up to n messages out, and wakes writers when there is space again. */
+static size_t take_messages(struct mailbox *mb, void **out, size_t n)
 {
     pthread_mutex_lock(&mb->lock);
     if (n > mb->len)
@@ -314,36 +311,36 @@ static size_t take_letters(struct mailbox *mb, void **out, size_t n)
     mb->head += n;
     mb->len -= n;
     if (mb->waiting > 0 && mb->len <= mb->capacity / 2)
-        pthread_cond_broadcast(&mb->room);
+        pthread_cond_broadcast(&mb->space);
     pthread_mutex_unlock(&mb->lock);
     return n;
 }
 
-static void run_letters(struct loop *l)
+static void run_messages(struct loop *l)
 {
-    if (!l->letters_left)
+    if (!l->messages_left)
         return;
-    l->letters_left = false;
+    l->messages_left = false;
     for (struct mailbox *mb = l->mailboxes, *next; mb != NULL; mb = next) {
         next = mb->next;
         size_t done = 0;
         while (done < MAILBOX_ROUND) {
-            void *letters[LETTERS_PER_LOCK];
-            size_t n = take_letters(mb, letters, LETTERS_PER_LOCK);
+            void *messages[MESSAGES_PER_LOCK];
+            size_t n = take_messages(mb, messages, MESSAGES_PER_LOCK);
             if (n == 0)
                 break;
             for (size_t i = 0; i < n; i++)
-                mb->deliver(mb->arg, letters[i]);
+                mb->deliver(mb->arg, messages[i]);
             done += n;
         }
         if (done >= MAILBOX_ROUND)
-            l->letters_left = true;
+            l->messages_left = true;
     }
 }
 
 static int wait_ms(const struct loop *l, int64_t max_wait_ms)
 {
-    if (l->letters_left || atomic_load(&l->stop))
+    if (l->messages_left || atomic_load(&l->stop))
         return 0;
     int64_t wait = max_wait_ms;
     const struct loop_timer *t = first_timer(l);
@@ -354,7 +351,7 @@ static int wait_ms(const struct loop *l, int64_t max_wait_ms)
     return wait < 0 ? -1 : (int)num_min(wait, INT_MAX);
 }
 
-/* max_wait_ms -1: as long as it takes. */
+/* max_wait_ms -1: no limit. */
 static void run_round(struct loop *l, int64_t max_wait_ms)
 {
     struct epoll_event events[EVENTS_PER_ROUND];
@@ -370,7 +367,7 @@ static void run_round(struct loop *l, int64_t max_wait_ms)
         if (w.active && w.generation == (uint32_t)(events[i].data.u64 >> 32))
             w.fn(w.arg, events[i].events);
     }
-    run_letters(l);
+    run_messages(l);
     run_timers(l);
     running = outer;
 }
@@ -383,8 +380,8 @@ void loop_once(struct loop *l, int64_t max_wait_ms)
 void loop_run(struct loop *l)
 {
     while (!atomic_load(&l->stop)) {
-        int64_t nap_us = gather_round(&l->gather, clock_mono_us());
-        if (!l->letters_left)
+        int64_t nap_us = wake_coalesce_round(&l->coalesce, clock_mono_us());
+        if (!l->messages_left)
             clock_sleep_us(nap_us);
         run_round(l, -1);
     }
@@ -401,8 +398,8 @@ int mailbox_new(struct mailbox **out, struct loop *l, size_t capacity,
     *mb = (struct mailbox){
         .loop = l, .capacity = capacity, .deliver = deliver, .dispose = dispose, .arg = arg};
     pthread_mutex_init(&mb->lock, NULL);
-    pthread_cond_init(&mb->room, NULL);
-    /* At the end: mailboxes are read in the order they were made. */
+    pthread_cond_init(&mb->space, NULL);
+    /* At the end: mailboxes are read in order of creation. */
     struct mailbox **at = &l->mailboxes;
     while (*at != NULL)
         at = &(*at)->next;
@@ -429,7 +426,7 @@ bool mailbox_post(struct mailbox *mb, void *msg)
     if (running != mb->loop) {
         while (mb->len >= mb->capacity && !mb->closed) {
             mb->waiting++;
-            pthread_cond_wait(&mb->room, &mb->lock);
+            pthread_cond_wait(&mb->space, &mb->lock);
             mb->waiting--;
         }
     }
@@ -456,7 +453,7 @@ void mailbox_close(struct mailbox *mb)
         return;
     pthread_mutex_lock(&mb->lock);
     mb->closed = true;
-    pthread_cond_broadcast(&mb->room);
+    pthread_cond_broadcast(&mb->space);
     pthread_mutex_unlock(&mb->lock);
 }
 
@@ -471,7 +468,7 @@ void mailbox_free(struct mailbox *mb)
     for (size_t i = 0; i < mb->len; i++)
         if (mb->dispose != NULL)
             mb->dispose(mb->ring[(mb->head + i) & (mb->ring_size - 1)]);
-    pthread_cond_destroy(&mb->room);
+    pthread_cond_destroy(&mb->space);
     pthread_mutex_destroy(&mb->lock);
     free(mb->ring);
     free(mb);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * map - two arrays: entries in order of insertion, and an index of entry numbers, hashed, with linear probing.
+ * map - two arrays: entries in order of insertion, and an index of entry numbers, hashed, with
+ * linear probing.
  *
  *     index    [ 0 | 3 | 0 | 1 | 2 | 0 | 0 | 0 ]        number + 1; 0 = empty
  *     entries  [ a | b(removed) | c ]
  *
- * A removed entry stays as a hole (key NULL) and its index slot keeps pointing at it, which is all the tombstone that
- * probing needs; a removal therefore never moves anything, and iteration may remove as it goes. Holes go away
- * when the entries are full: rebuild() closes them up, and grows the arrays only if most entries are live.
- * The index has at least twice as many slots as there are entries, so a probe always ends at an empty one.
+ * A removed entry stays as a hole (key NULL) that its index slot still points at: the tombstone for
+ * probing. Removal moves nothing, so iteration may remove. When the entries are full, rebuild()
+ * compacts them, and grows the arrays only if most are live. The index has at least twice as many
+ * slots as entries, so a probe always ends at an empty one.
  */
 #include "lib/base/map.h"
 
@@ -56,7 +57,7 @@ static void index_entry(struct map *m, size_t number)
     m->index[i] = (uint32_t)(number + 1);
 }
 
-/* Makes room for at least one more entry. */
+/* Makes space for at least one more entry. */
 static void rebuild(struct map *m)
 {
     size_t used = 0;

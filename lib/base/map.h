@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * map - string to pointer. Iteration goes in order of insertion, so results do not depend on a hash (I4).
+ * map - string to pointer. Iterates in order of insertion, so results do not depend on a hash (I4).
  *
- * Keys are borrowed: they live at least as long as their entry (usually inside the value). When an object is
- * replaced by a newer copy, map_put takes the new key as well as the new value, in the old place.
+ * Keys are borrowed and must live as long as their entry (usually inside the value). map_put on an
+ * existing key replaces key and value and keeps the position.
  */
 #pragma once
 
@@ -30,10 +30,11 @@ void map_init(struct map *m);
 void map_deinit(struct map *m);
 /* Returns the value, or NULL. */
 void *map_get(const struct map *m, const char *key);
-/* Returns the value that was there, or NULL. value is not NULL. */
+/* Returns the previous value, or NULL. value is not NULL. */
 void *map_put(struct map *m, const char *key, void *value);
-/* Returns the value that was there, or NULL. */
+/* Returns the removed value, or NULL. */
 void *map_remove(struct map *m, const char *key);
 size_t map_count(const struct map *m);
-/* for (size_t i = 0; map_next(m, &i, &key, &value);): removing the current entry is allowed, adding is not. */
+/* for (size_t i = 0; map_next(m, &i, &key, &value);): removing the current entry is allowed, adding
+ * is not. */
 bool map_next(const struct map *m, size_t *i, const char **key, void **value);

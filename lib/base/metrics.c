@@ -2,15 +2,14 @@
 /*
  * metrics - see metrics.h.
  *
- * A series is found by comparing label values in a short array of atomic pointers that only ever
- * grows: readers need no lock. The first use of a value takes the lock, looks again, and publishes
- * the new series with one store. The last place of the array is kept for "other".
+ * A series is found by comparing label values in a short append-only array of atomic pointers, so
+ * readers need no lock. The first use of a value takes the lock, checks again, and publishes the
+ * new series with one store. The last element is reserved for "other".
  *
- * Buckets are stored apart and summed up while rendering; _count is that sum and not a counter of
- * its own, so that a scrape in the middle of an observation still shows a consistent histogram
- * (le="+Inf" equals _count).
+ * Buckets are stored separately and summed while rendering; _count is that sum, so that a scrape
+ * during an observation still shows a consistent histogram (le="+Inf" equals _count).
  *
- * Seconds are printed from integers: 1500 us is "0.0015", digit for digit.
+ * Seconds are printed from integers: 1500 us is exactly "0.0015".
  */
 #include "lib/base/metrics.h"
 
@@ -30,7 +29,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 
-/* Of a label that is only printed: namespaces and names of pods have up to 253 bytes. */
+/* For labels that are only printed: namespaces and names of pods have up to 253 bytes. */
 enum { METRIC_LABEL_LONG = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +46,7 @@ static const int64_t *bounds_of(const struct metric *m)
     return m->bounds_us != NULL ? m->bounds_us : default_bounds_us;
 }
 
-/* label as it is stored: bounded, whole characters, nothing that is not text. */
+/* The label as stored: bounded, whole characters, only text. */
 static void clean_label(const char *label, char *out, size_t size)
 {
     size_t n = 0;
@@ -68,18 +67,18 @@ static void clean_label(const char *label, char *out, size_t size)
 }
 
 static struct metric_series *find_series(const struct metric *m, const char *value,
-                                         size_t *free_place)
+                                         size_t *free_index)
 {
     for (size_t i = 0; i < METRIC_SERIES; i++) {
         struct metric_series *s = atomic_load_explicit(&m->series[i], memory_order_acquire);
         if (s == NULL) {
-            *free_place = i;
+            *free_index = i;
             return NULL;
         }
         if (strcmp(s->value, value) == 0)
             return s;
     }
-    *free_place = METRIC_SERIES;
+    *free_index = METRIC_SERIES;
     return atomic_load_explicit(&m->series[METRIC_SERIES], memory_order_acquire);
 }
 
@@ -88,19 +87,19 @@ static struct metric_series *get_series(struct metric *m, const char *label)
     char value[METRIC_LABEL_SIZE] = "";
     if (m->label != NULL)
         clean_label(str_or_empty(label), value, sizeof value);
-    size_t place;
-    struct metric_series *s = find_series(m, value, &place);
+    size_t index;
+    struct metric_series *s = find_series(m, value, &index);
     if (s != NULL)
         return s;
     pthread_mutex_lock(&lock);
-    s = find_series(m, value, &place);
-    /* "other" may be a value of its own: one name, one series. */
-    if (s == NULL && place == METRIC_SERIES)
-        s = find_series(m, "other", &place);
+    s = find_series(m, value, &index);
+    /* A user's value "other" shares that series. */
+    if (s == NULL && index == METRIC_SERIES)
+        s = find_series(m, "other", &index);
     if (s == NULL) {
         s = mem_new(struct metric_series, 1);
-        str_format(s->value, sizeof s->value, "%s", place == METRIC_SERIES ? "other" : value);
-        atomic_store_explicit(&m->series[place], s, memory_order_release);
+        str_format(s->value, sizeof s->value, "%s", index == METRIC_SERIES ? "other" : value);
+        atomic_store_explicit(&m->series[index], s, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
     return s;
@@ -345,8 +344,8 @@ static void add_gauge(struct strbuf *out, const char *name, const char *help, in
     strbuf_addf(out, "%s %lld\n", name, (long long)value);
 }
 
-/* Microseconds since the epoch at which this process began, or -1. Kept: the wall clock may be
- * moved, the start may not. */
+/* Start of this process in microseconds since the epoch, or -1. Cached, because the wall clock may
+ * be changed. */
 static int64_t start_time_us(void)
 {
     static _Atomic int64_t known = -1;
@@ -366,8 +365,8 @@ static int64_t start_time_us(void)
         return -1;
     int64_t booted_us =
         ((int64_t)wall.tv_sec - boot.tv_sec) * 1000000 + (wall.tv_nsec - boot.tv_nsec) / 1000;
-    int64_t started_us = (booted_us + ticks * (1000000 / per_second)) / 10000 *
-                         10000; /* hundredths are what ticks can tell */
+    int64_t started_us =
+        (booted_us + ticks * (1000000 / per_second)) / 10000 * 10000; /* the resolution of ticks */
     atomic_store(&known, started_us);
     return started_us;
 }
@@ -409,7 +408,7 @@ static void add_process(struct strbuf *out)
 
 void metrics_render(struct strbuf *out)
 {
-    /* read() callbacks run under no lock of ours: the list only grows, at its end. */
+    /* read() callbacks run without our lock: the list only grows, at its end. */
     pthread_mutex_lock(&lock);
     const struct metric *m = registry;
     pthread_mutex_unlock(&lock);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * metrics - counters, gauges and histograms in Prometheus' text form. Updating is lock-free after
- * the first use of a label value; any thread.
+ * metrics - counters, gauges and histograms in Prometheus' text format. Any thread; updates are
+ * lock-free after the first use of a label value.
  *
- *     static struct metric attempts = {.kind = METRIC_COUNTER, .name =
- * "cosched_scheduler_attempts_total", .help = "...", .label = "result"};
+ *     static struct metric attempts = {.kind = METRIC_COUNTER, .label = "result",
+ *                                      .name = "cosched_scheduler_attempts_total", .help = "..."};
  *     metrics_register(&attempts);
  *     metrics_inc(&attempts, "bound");
  *
- * At most one label per metric, at most METRIC_SERIES values each (the next ones are counted under
- * "other"), so that hostile input cannot fill memory.
+ * At most one label per metric and METRIC_SERIES values each (further ones count as "other"), so
+ * that hostile input cannot fill memory.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct metric_series {
 struct metric_label {
     const char *name, *value;
 };
-struct metric_samples; /* what one collect() has told so far */
+struct metric_samples; /* the samples of one collect() */
 
 struct metric {
     enum metric_kind kind;
@@ -41,19 +41,19 @@ struct metric {
     const int64_t *bounds_us;   /* histogram: upper bounds in microseconds, ascending, at most
                                    METRIC_BUCKETS - 1, ended by 0; NULL: 100 us .. 30 s */
     int64_t (*read)(void *arg); /* gauge: asked at scrape time instead of stored; may be NULL */
-    /* Counter, gauge: for series that come and go or have several labels. Asked at scrape time, on the
-     * thread that renders; tells each series with metrics_sample. May be NULL. */
+    /* Counter, gauge: for series that come and go or have several labels. Called at scrape time on
+     * the rendering thread; reports each series with metrics_sample. May be NULL. */
     void (*collect)(void *arg, struct metric_samples *out);
     void *arg;
     struct metric_series *_Atomic series[METRIC_SERIES + 1];
     struct metric *next; /* registry */
 };
 
-/* Shown from now on, in the order of registration; a metric without a label at once, with 0.
- * Registering it again does nothing. Names are unique. */
+/* Shown from now on, in order of registration; a metric without a label starts at 0. Registering
+ * again does nothing. Names are unique. */
 void metrics_register(struct metric *m);
-/* label: NULL when the metric has none. Values are cut after METRIC_LABEL_SIZE - 1 bytes; what is
- * no printable text becomes '?'. */
+/* label: NULL when the metric has none. Values are cut after METRIC_LABEL_SIZE - 1 bytes;
+ * unprintable bytes become '?'. */
 void metrics_inc(struct metric *m, const char *label);
 void metrics_add(struct metric *m, const char *label,
                  int64_t n); /* a counter never goes down: n < 0 is ignored there */
@@ -62,7 +62,7 @@ void metrics_observe_us(struct metric *m, const char *label,
                         int64_t us); /* shown in seconds; below 0 counts as 0 */
 int64_t metrics_value(const struct metric *m,
                       const char *label); /* for tests; histogram: observations; 0 if never used */
-/* Inside collect only. Each set of labels once; how many series there are is bounded by the caller. */
+/* Inside collect only. Each label set once; the caller bounds the number of series. */
 void metrics_sample(struct metric_samples *out, const struct metric_label *labels, size_t len,
                     int64_t value);
 /* All registered metrics, and process_* of this process (cpu seconds, resident bytes, open fds,

@@ -14,7 +14,8 @@
 bool num_add(int64_t a, int64_t b, int64_t *out);
 bool num_sub(int64_t a, int64_t b, int64_t *out);
 bool num_mul(int64_t a, int64_t b, int64_t *out);
-/* a + b, a - b, held at INT64_MAX / INT64_MIN. For sums that must never wrap where refusing is no option. */
+/* a + b, a - b, saturating at INT64_MAX / INT64_MIN. For sums that must not wrap and cannot
+ * fail. */
 int64_t num_add_sat(int64_t a, int64_t b);
 int64_t num_sub_sat(int64_t a, int64_t b);
 
@@ -27,7 +28,8 @@ static inline int64_t num_min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Decimal, optional '-', no blanks, no leading '+', nothing after it. "not an integer: '4x'", or ERROR_RANGE. */
+/* Decimal, optional '-', no blanks, no '+', nothing after it. "not an integer: '4x'", or
+ * ERROR_RANGE. */
 int num_parse(const char *s, size_t n, int64_t *out, struct error *err);
 /* The same, within [min, max]: "must be between 1 and 65535: '0'". */
 int num_parse_range(const char *s, int64_t min, int64_t max, int64_t *out, struct error *err);

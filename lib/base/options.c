@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * options - see options.h. Here: values, environment and command line; the text of --help is in
- * options_help.c.
+ * options - see options.h: values, environment and command line; options_help.c has the text of
+ * --help.
  *
- * The order of work is not the order of precedence. Fallbacks are stored first, then the command
- * line, then the environment for the rows that the command line left alone: so --help works with a
- * broken environment, and a variable that a flag overrides is not even looked at.
+ * Fallbacks are stored first, then the command line, then the environment for rows that the command
+ * line did not set: so --help works with a broken environment, and an overridden variable is never
+ * parsed.
  */
 #include "lib/base/options.h"
 
@@ -18,7 +18,7 @@
 #include "lib/base/log.h"
 #include "lib/base/num.h"
 
-/* The file VERSION's content, by the Makefile: not a string there, so that no shell has to quote it. */
+/* VERSION's content, set by the Makefile as a bare token, so that no shell has to quote it. */
 #define TEXT_OF(token) #token
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -95,7 +95,7 @@ void options_add_bounds(const struct option_row *row, struct strbuf *out)
     add_amount(row, row->max, out);
 }
 
-/* Digits, then one of the units (or nothing, where the list has ""). */
+/* Digits, then one of the units (or none, where the list has ""). */
 static int parse_with_unit(const char *s, const struct unit *units, const char *what, int64_t *out,
                            struct error *err)
 {
@@ -166,20 +166,20 @@ static int in_bounds(const struct option_row *row, int64_t n, const char *s, str
     return error_set(err, ERROR_RANGE, "must be between %s: '%s'", strbuf_str(&bounds), s);
 }
 
-/* Parses s into the row's place in target. */
+/* Parses s into the row's field in target. */
 static int store(const struct option_row *row, void *target, const char *s, struct error *err)
 {
-    void *place = (char *)target + row->offset;
+    void *field = (char *)target + row->offset;
     int64_t n = 0;
     int rc;
     switch (row->kind) {
     case OPTION_STRING:
-        *(const char **)place = s;
+        *(const char **)field = s;
         return 0;
     case OPTION_BOOL:
-        return parse_bool(s, place, err);
+        return parse_bool(s, field, err);
     case OPTION_CHOICE:
-        return parse_choice(row->choices, s, place, err);
+        return parse_choice(row->choices, s, field, err);
     case OPTION_DURATION:
         rc = options_parse_duration(s, &n, err);
         break;
@@ -193,27 +193,27 @@ static int store(const struct option_row *row, void *target, const char *s, stru
     }
     if (rc < 0 || in_bounds(row, n, s, err) < 0)
         return -1;
-    *(int64_t *)place = n;
+    *(int64_t *)field = n;
     return 0;
 }
 
 static void store_nothing(const struct option_row *row, void *target)
 {
-    void *place = (char *)target + row->offset;
+    void *field = (char *)target + row->offset;
     switch (row->kind) {
     case OPTION_STRING:
-        *(const char **)place = NULL;
+        *(const char **)field = NULL;
         return;
     case OPTION_BOOL:
-        *(bool *)place = false;
+        *(bool *)field = false;
         return;
     case OPTION_CHOICE:
-        *(int *)place = 0;
+        *(int *)field = 0;
         return;
     case OPTION_INT:
     case OPTION_DURATION:
     case OPTION_SIZE:
-        *(int64_t *)place = 0;
+        *(int64_t *)field = 0;
         return;
     }
 }
@@ -258,7 +258,7 @@ static bool find_row(const struct option_table *tables, const char *name, size_t
     return false;
 }
 
-/* Levenshtein's distance; names longer than NAME_MAX_LEN are as far as can be. */
+/* Levenshtein distance; maximal for names longer than NAME_MAX_LEN. */
 static size_t distance(const char *a, size_t a_len, const char *b)
 {
     size_t b_len = strlen(b);
@@ -283,8 +283,8 @@ static size_t distance(const char *a, size_t a_len, const char *b)
     return row[b_len];
 }
 
-/* The nearer one of nearest and candidate, if that is near enough. The first letters of a name are as
- * near as one wrong letter. */
+/* Replaces nearest by candidate if that is nearer and near enough. A prefix of a name counts like
+ * one wrong letter. */
 static void consider(const char *name, size_t n, const char *candidate, const char **nearest,
                      size_t *best)
 {
@@ -313,7 +313,7 @@ static int unknown_flag(const struct option_table *tables, const char *name, siz
     return error_set(err, ERROR_INVALID, "unknown option --%.*s", shown, name);
 }
 
-/* One flag, argv[*i] = "--...". *i is moved over its value. */
+/* One flag, argv[*i] = "--...". *i moves past its value. */
 static int parse_flag(const struct option_table *tables, int argc, char **argv, int *i, bool *seen,
                       struct error *err)
 {
@@ -381,12 +381,12 @@ static int store_environment(const struct option_table *tables, const bool *seen
     return 0;
 }
 
-/* Moves argv[i] to place, what lay between moves up by one. */
-static void move_forward(char **argv, int i, int place)
+/* Moves argv[i] to an earlier position; those between move up by one. */
+static void move_forward(char **argv, int i, int to)
 {
     char *moved = argv[i];
-    memmove(&argv[place + 1], &argv[place], (size_t)(i - place) * sizeof *argv);
-    argv[place] = moved;
+    memmove(&argv[to + 1], &argv[to], (size_t)(i - to) * sizeof *argv);
+    argv[to] = moved;
 }
 
 enum options_result options_parse(const struct option_program *program,

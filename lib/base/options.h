@@ -11,12 +11,11 @@
  *         ...
  *         {0}};
  *
- * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it, and one that
- * is empty counts as not set. Forms: --name=value, --name value; booleans --name,
- * --no-name, --name=true|false. "--" ends the flags; of a flag given twice the last one counts. An
- * unknown flag, an operand that is not wanted, a value out of bounds: an error that names it. A
- * program may have several tables (its own, and those of the libraries it uses), each with its own
- * target struct.
+ * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it, and an empty
+ * variable counts as unset. Forms: --name=value, --name value; booleans --name, --no-name,
+ * --name=true|false. "--" ends the flags; of repeated flags the last one wins. Errors name an
+ * unknown flag, an unexpected operand or a value out of bounds. A program may have several tables
+ * (its own, and those of its libraries), each with its own target struct.
  */
 #pragma once
 
@@ -45,7 +44,7 @@ struct option_row {
     const char *fallback; /* text, parsed like a value; NULL: unset/0/false */
     int64_t min, max;     /* both 0: no bounds */
     const char *choices;
-    const char *meta; /* what stands after the name in --help: "FILE" */
+    const char *meta; /* placeholder after the name in --help: "FILE" */
     const char *help;
     bool required;
 };
@@ -59,8 +58,9 @@ struct option_program {
     const char *name;        /* "cosched-scheduler" */
     const char *summary;     /* one line, for NAME */
     const char *synopsis;    /* after the name: "[OPTION]..." */
-    const char *description; /* paragraphs, filled; lines that begin with 4 blanks as written */
-    const char *trailer;     /* more sections as written (SIGNALS, EXAMPLES, FILES), or NULL */
+    const char *description; /* paragraphs, filled; lines that begin with 4 blanks are kept */
+    /* more sections, kept as they are (SIGNALS, EXAMPLES, FILES), or NULL */
+    const char *trailer;
     size_t max_operands;
 };
 
@@ -71,10 +71,10 @@ struct options_operands {
     size_t len;
 };
 
-/* Fills the targets from fallbacks, then environment, then argv. OPTIONS_EXIT: --help or --version
- * was printed to standard output (the program exits 0). OPTIONS_ERROR: err says which option (the
- * program prints it with "try --help" and exits 2). tables ends with rows == NULL. argv is
- * reordered: operands first, in their order. operands may be NULL when max_operands is 0. */
+/* Fills the targets from fallbacks, environment and argv. OPTIONS_EXIT: --help or --version was
+ * printed (the program exits 0). OPTIONS_ERROR: err names the option (the program prints it with
+ * "try --help" and exits 2). tables ends with rows == NULL. argv is reordered: operands first, in
+ * their order. operands may be NULL when max_operands is 0. */
 enum options_result options_parse(const struct option_program *program,
                                   const struct option_table *tables, int argc, char **argv,
                                   struct options_operands *operands, struct error *err);
@@ -91,7 +91,7 @@ void options_add_bounds(const struct option_row *row, struct strbuf *out);
 /* "1.2.3 (abcdef0)": set by the build. */
 const char *options_version(void);
 
-/* The rows every program has (--log-level, --log-format), applied by options_apply_log. */
+/* The rows of every program (--log-level, --log-format), applied by options_apply_log. */
 struct log_options {
     int level;
     int format;
@@ -99,7 +99,7 @@ struct log_options {
 extern const struct option_row log_option_rows[];
 void options_apply_log(const struct log_options *o, const char *program);
 
-/* Both refuse signs, blanks, fractions, unknown units and what does not fit. A duration needs its
- * unit, except "0". */
+/* Both reject signs, blanks, fractions, unknown units and overflow. A duration needs its unit,
+ * except "0". */
 int options_parse_duration(const char *s, int64_t *ms, struct error *err);
 int options_parse_size(const char *s, int64_t *bytes, struct error *err);

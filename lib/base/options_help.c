@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * options_help - the text of --help, laid out like a manual page; all of it comes from the rows, so
- * it cannot be out of date.
+ * options_help - the text of --help, laid out like a manual page and generated from the rows.
  *
  * Headings at the margin, text at column 7, the help of an option at column 14, 80 columns. Each
- * option ends with what a reader asks next: the default, the bounds, the variable.
+ * option ends with its default, bounds and variable.
  */
 #include <string.h>
 
@@ -57,8 +56,8 @@ static void add_words(struct flow *f, const char *line, size_t n)
     }
 }
 
-/* Paragraphs, filled to WIDTH columns wherever their lines end in the source; an empty line ends one. A line that begins with AS_WRITTEN blanks or more, a row of a
- * table or an example, stays what it is. */
+/* Fills paragraphs to WIDTH columns; an empty line ends one. A line that begins with AS_WRITTEN
+ * blanks or more (a table row, an example) is kept. */
 static void add_wrapped(struct strbuf *out, const char *text, size_t column)
 {
     struct flow f = {.out = out, .column = column};
@@ -114,8 +113,8 @@ static void add_option(struct strbuf *out, const struct option_row *row, bool fi
     add_wrapped(out, strbuf_str(&text), HELP_COLUMN);
 }
 
-/* Rows before the first heading of their table stand together under OPTIONS, the others under their
- * own headings after them. */
+/* Rows before the first heading of their table go under OPTIONS, the others under their own
+ * headings. */
 static void add_options(struct strbuf *out, const struct option_table *tables)
 {
     strbuf_adds(out, "\nOPTIONS\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * probes - see probes.h. The server has a thread of its own, so it can say that the loop hangs.
+ * probes - see probes.h. The server runs on its own thread, so it can report that the loop hangs.
  */
 #include "lib/base/probes.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * probes - the endpoints every program has: /healthz, /readyz, /metrics.
+ * probes - the endpoints of every program: /healthz, /readyz, /metrics.
  *
- * healthz: the program's loop answers (a beat within the last 15 s, given by the loop's timer).
- * readyz: everything named with probes_need is done; the reply lists what is missing. Other paths
- * go to `other`, or are 404.
+ * healthz: the loop's timer ran within the last 15 s. readyz: everything registered with
+ * probes_need is met; the reply lists what is missing. Other paths go to `other`, or are 404.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* statefile - written beside, flushed, renamed; the directory is flushed too, or a power cut could undo the rename. */
+/* statefile - write a temporary file, fsync, rename, and fsync the directory, or a power cut could
+ * undo the rename. */
 #include "lib/base/statefile.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ int statefile_write(const char *dir, const char *name, const char *bytes, size_t
     AUTO_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0 || write_all(fd, bytes, n) < 0 || fsync(fd) < 0 || rename(beside, path) < 0) {
         (void)error_errno(err, errno, "state file %s", path);
-        (void)unlink(beside); /* half a file helps nobody, least of all on a full disk */
+        (void)unlink(beside); /* a partial file is useless, and may fill the disk */
         return -1;
     }
     AUTO_CLOSE int parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -57,6 +58,8 @@ static int take_all(const struct statefile_list *f, const struct strbuf *text, s
     if (!json_is_array(list) || json_len(list) > f->max)
         return error_set(err, ERROR_INVALID, "%s: must be an array of at most %zu", f->list,
                          f->max);
+    if (f->root != NULL)
+        f->root(json_root(doc), user);
     int taken = 0;
     size_t at = 0;
     for (struct json_iter it = json_iter(list); json_next(&it); at++) {

@@ -70,6 +70,23 @@ size_t str_utf8_len(const char *s, size_t n)
     return 4;
 }
 
+char *str_tidy(char *s, size_t max)
+{
+    size_t len = strlen(s);
+    if (len > max) {
+        size_t end = 0;
+        for (size_t n; (n = str_utf8_len(s + end, len - end)) > 0 && end + n <= max - 3;)
+            end += n;
+        for (size_t i = 0; i < 3; i++)
+            s[end++] = '.';
+        s[end] = '\0';
+    }
+    for (char *c = s; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return s;
+}
+
 bool str_format(char *buf, size_t size, const char *fmt, ...)
 {
     va_list ap;
@@ -151,11 +168,11 @@ void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
     strbuf_reserve(b, 64);
     va_list again;
     va_copy(again, ap);
-    size_t room = b->cap - b->len;
-    int n = vsnprintf(b->ptr + b->len, room, fmt, ap);
+    size_t space = b->cap - b->len;
+    int n = vsnprintf(b->ptr + b->len, space, fmt, ap);
     if (n < 0)
         abort(); /* only a broken format or an argument over INT_MAX bytes */
-    if ((size_t)n >= room) {
+    if ((size_t)n >= space) {
         strbuf_reserve(b, (size_t)n);
         (void)vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, again);
     }

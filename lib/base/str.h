@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * str - string helpers, and strbuf, a growing byte buffer that is always NUL-terminated.
- * Pure: formatting lives here so that [P] files need no stdio.
+ * str - string helpers, and strbuf, a growing NUL-terminated byte buffer. Pure: formatting lives
+ * here so that [P] files need no stdio.
  */
 #pragma once
 
@@ -20,9 +20,12 @@ bool str_ends(const char *s, const char *suffix);
 const char *str_or_empty(const char *s);
 /* FNV-1a, 64 bit. The same on every machine and in every run (I4). */
 uint64_t str_hash(const char *s, size_t n);
-/* Bytes of the UTF-8 character that starts at s, at most n (1 to 4), or 0 if none does: overlong forms, surrogates,
- * code points above U+10FFFF and cut-off characters count as none. */
+/* Length (1 to 4) of the UTF-8 character at s, of at most n bytes, or 0: overlong forms,
+ * surrogates, code points above U+10FFFF and truncated characters are invalid. */
 size_t str_utf8_len(const char *s, size_t n);
+/* Cuts s at max bytes (at least 3), between characters, with "..." at the end; what could forge a
+ * line or a header becomes '?'. Returns s. */
+char *str_tidy(char *s, size_t max);
 /* snprintf that never leaves the buffer unterminated; true if everything fit. */
 bool str_format(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
@@ -41,7 +44,7 @@ static inline void strbuf_cleanup(struct strbuf *b)
 #define AUTO_STRBUF __attribute__((cleanup(strbuf_cleanup))) struct strbuf
 
 void strbuf_reset(struct strbuf *b); /* len = 0, memory kept */
-/* What is added must not lie inside the buffer itself: it may move. */
+/* The added bytes must not lie inside the buffer: it may move. */
 void strbuf_add(struct strbuf *b, const void *bytes, size_t n);
 void strbuf_adds(struct strbuf *b, const char *s);
 void strbuf_addc(struct strbuf *b, char c);

@@ -4,15 +4,15 @@
  *
  *     text ──events──► compose ──nodes in an arena──► emit ──► one line of JSON per document
  *
- * Why not libyaml's own document tree: it writes the tag "str" on every scalar that has none, after which
- * `!!str 5` and `5` look the same. Our tree keeps the tag that was written.
+ * libyaml's own document tree tags every untagged scalar "str", so that `!!str 5` and `5` look the
+ * same. Our tree keeps the tag as written.
  *
- * What a hostile text may try, and what stops it:
- *   deep nesting             DEPTH_MAX, while composing and again while emitting, where an alias inside an alias
- *                            adds up; so both may recurse.
+ * Hostile input and the defence:
+ *   deep nesting             DEPTH_MAX, while composing and again while emitting, where an alias
+ *                            inside an alias adds up; so both may recurse.
  *   an alias inside itself   its node is still open when the alias is met.
- *   aliases that multiply    max_bytes; merging can cost time without writing a byte, so merged members are
- *                            counted against the same number.
+ *   aliases that multiply    max_bytes; merging can cost time without writing a byte, so merged
+ *                            members are counted against the same number.
  *   many keys                duplicates are found by a map, not by comparing all with all.
  */
 #include "lib/base/yaml.h"
@@ -63,7 +63,7 @@ struct reader {
     struct json_writer writer;
     size_t start; /* out->len before us */
     size_t max_bytes;
-    size_t merged; /* members looked at because of merge keys */
+    size_t merged; /* members visited because of merge keys */
     struct error *err;
 };
 
@@ -80,7 +80,7 @@ static int fail(struct reader *r, enum error_code code, const struct node *n, co
     return fail_at(r, code, n->line, n->column, what);
 }
 
-/* libyaml's reader (bytes that are not UTF-8, control characters) says where by offset only. */
+/* libyaml's reader (invalid UTF-8, control characters) gives only an offset. */
 static int fail_reader(struct reader *r)
 {
     size_t line = 1;
@@ -288,7 +288,7 @@ static int emit_scalar(struct reader *r, const struct node *n)
     return 0;
 }
 
-/* The text of a key as JSON will have it: 0x10 is "16", yes is "true", as kubectl has it. */
+/* The key's JSON text: 0x10 is "16", yes is "true", as in kubectl. */
 static int key_text(struct reader *r, const struct node *key, const char **out)
 {
     AUTO_STRBUF number = {0};
@@ -327,7 +327,7 @@ static int emit_member(struct reader *r, unsigned depth, const char *key, const 
 
 static int merge(struct reader *r, unsigned depth, const struct node *from, struct map *seen);
 
-/* What the merge keys of n bring in: members whose keys were not seen yet; the first one wins. */
+/* Adds what the merge keys of n bring in: members with new keys; the first one wins. */
 static int merge_keys_of(struct reader *r, unsigned depth, const struct node *n, struct map *seen)
 {
     for (const struct member *m = n->first; m; m = m->next)

@@ -2,9 +2,9 @@
 /*
  * yaml_scalar - words and numbers.
  *
- * Numbers keep their digits wherever JSON allows it: 0.10 stays 0.10, a decimal integer may be longer than 64 bits. Only
- * what JSON cannot say is rewritten: +5, 1_000, 1., .5, 007.5, and other bases. A leading zero means octal, because
- * defaultMode: 0644 does in every manifest; 09 is not octal and therefore nine, as it is for kubectl.
+ * Numbers keep their digits where JSON allows: 0.10 stays 0.10, a decimal integer may exceed 64
+ * bits. Only what JSON cannot express is rewritten: +5, 1_000, 1., .5, 007.5, and other bases. A
+ * leading zero means octal (defaultMode: 0644); 09 is not octal and therefore nine, as in kubectl.
  */
 #include "lib/base/yaml_scalar.h"
 
@@ -61,7 +61,7 @@ static unsigned digit_value(char c)
     return 16;
 }
 
-/* s is what follows the prefix. Replaces out by the decimal text. */
+/* s follows the prefix. Replaces out by the decimal text. */
 static enum found other_base(const char *s, unsigned base, bool negative, struct strbuf *out)
 {
     uint64_t value = 0;
@@ -130,7 +130,7 @@ static enum found decimal(const char *s, bool negative, struct strbuf *out)
     return dot || *exponent != '\0' ? FOUND_FRACTION : FOUND_INTEGER;
 }
 
-/* s has no underscores any more, and is no part of out. */
+/* s has no underscores and is not part of out. */
 static enum found number(const char *s, struct strbuf *out)
 {
     bool negative = *s == '-';
@@ -150,7 +150,7 @@ static enum found number(const char *s, struct strbuf *out)
     return decimal(s, negative, out);
 }
 
-static enum found look(const char *text, size_t n, struct strbuf *out)
+static enum found classify(const char *text, size_t n, struct strbuf *out)
 {
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strlen(words[i].text) == n && memcmp(words[i].text, text, n) == 0)
@@ -179,7 +179,7 @@ int yaml_scalar_resolve(const char *text, size_t n, enum yaml_scalar_tag tag, bo
     if (tag == SCALAR_TAG_STRING || tag == SCALAR_TAG_PLAIN_BANG ||
         (tag == SCALAR_TAG_NONE && !plain))
         return 0;
-    enum found is = look(text, n, out);
+    enum found is = classify(text, n, out);
     if (is == FOUND_NOT_JSON)
         return error_set(err, ERROR_UNSUPPORTED, "JSON has no '%.*s'", (int)n, text);
     if (is == FOUND_TOO_BIG)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * yaml_scalar - what a YAML scalar means: the word rules of YAML 1.1 as Kubernetes' tools read it. Knows no libyaml.
+ * yaml_scalar - the type and value of a YAML scalar, by the rules of YAML 1.1 as Kubernetes' tools
+ * read it. Independent of libyaml.
  */
 #pragma once
 
@@ -29,8 +30,9 @@ enum yaml_scalar_kind {
     SCALAR_NUMBER,
 };
 
-/* What n bytes of text are. plain: written without quotes. For a number its JSON text replaces what is in number. ERROR_INVALID
- * if the tag says otherwise ("not an integer: 'x'"), ERROR_UNSUPPORTED for .inf and .nan, which JSON has not,
- * ERROR_RANGE for hexadecimal, octal and binary numbers over 64 bits. */
+/* The kind of n bytes of text. plain: unquoted. For a number, its JSON text replaces the content of
+ * number. ERROR_INVALID if the tag disagrees ("not an integer: 'x'"), ERROR_UNSUPPORTED for .inf
+ * and .nan, which JSON lacks, ERROR_RANGE for hexadecimal, octal and binary numbers over 64
+ * bits. */
 int yaml_scalar_resolve(const char *text, size_t n, enum yaml_scalar_tag tag, bool plain,
                         enum yaml_scalar_kind *kind, struct strbuf *number, struct error *err);

@@ -2,13 +2,16 @@
 /*
  * api - the verbs. Every request goes through attempt(), which holds the three rules:
  *
- *   time    one deadline covers the verb: waiting for the rate limiter, every try, every pause between them. A try gets what is left, and
- *           writes tell the server so (?timeout=), so that an answer we no longer wait for is not acted upon either. Fencing counts on it:
- *           a Binding that may take 4 s is over after 4 s. Nothing is sent once the deadline has passed, however that came about: a process
- *           that was stopped for a minute does not send when it wakes.
- *   retry   429 means "not done": waits as long as the server wishes and asks again, reads and writes alike (an eviction is the exception:
- *           its 429 is the disruption budget's "no"). A request that never left this machine is sent again too. Reads are also
- *           repeated after a lost connection; a write that may have arrived is not.
+ *   time    one deadline covers the verb: waiting for the rate limiter, every try, every pause
+ *           between them. A try gets what is left, and writes tell the server so (?timeout=), so
+ *           that an answer we no longer wait for is not acted upon either. Fencing counts on it: a
+ *           Binding that may take 4 s is over after 4 s. Nothing is sent once the deadline has
+ *           passed, however that came about: a process that was stopped for a minute does not send
+ *           when it wakes.
+ *   retry   429 means "not done": waits as long as the server wishes and asks again, reads and
+ *           writes alike (an eviction is the exception: its 429 is the disruption budget's "no"). A
+ *           request that never left this machine is sent again too. Reads are also repeated after a
+ *           lost connection; a write that may have arrived is not.
  *   rate    one token bucket for the process, refilled at --kube-qps up to --kube-burst.
  */
 #include "lib/kube/api.h"
@@ -106,8 +109,8 @@ void kube_client_set_timeout(struct kube_client *c, int64_t ms)
 static struct {
     pthread_mutex_t lock;
     bool started;
-    int64_t
-        milli; /* thousandths of a request that may go out now; negative: promised to those who wait */
+    /* thousandths of a request that may go out now; negative: promised to those who wait */
+    int64_t milli;
     int64_t at_ms;
 } bucket = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -143,7 +146,7 @@ static int wait_for_rate(struct kube_client *c, int64_t deadline_ms, struct erro
     if (wait > 0 && clock_mono_ms() + wait >= deadline_ms) {
         bucket_return();
         error_set(err, ERROR_THROTTLED,
-                  "our own limit of %lld requests per second leaves no room in time",
+                  "our own limit of %lld requests per second would delay it past its deadline",
                   (long long)c->options.qps);
         err->retry_after_ms = wait;
         return -1;
@@ -289,8 +292,9 @@ void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns
 
 /* ---- verbs ---------------------------------------------------------------------------------- */
 
-/* Absent is for the caller to say, by NULL. "" would make the collection of an object, and the dots that a URL knows its parent: a DELETE of those takes more
- * than was meant. No object has such a name. */
+/* Absent is for the caller to say, by NULL. "" would make the collection of an object, and the dots
+ * that a URL knows its parent: a DELETE of those takes more than was meant. No object has such a
+ * name. */
 static bool may_be_in_path(const char *part)
 {
     return !part || !(str_eq(part, "") || str_eq(part, ".") || str_eq(part, ".."));

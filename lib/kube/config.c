@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config - reads a kubeconfig or the service account of our pod into one immutable struct; only the token moves.
+ * config - reads a kubeconfig or the service account of our pod into one immutable struct; only the
+ * token moves.
  *
- * A kubeconfig is YAML, so it goes through yaml → json and is read like any reply of the API server. What we do not do is refused by name
- * (exec, auth-provider, passwords, impersonation, proxy-url, unverified TLS): ignoring one of them would mean talking to the server as somebody
+ * A kubeconfig is YAML, so it goes through yaml → json and is read like any reply of the API
+ * server. What we do not do is refused by name (exec, auth-provider, passwords, impersonation,
+ * proxy-url, unverified TLS): ignoring one of them would mean talking to the server as somebody
  * else, or trusting somebody else.
  *
- * The token file: the kubelet replaces it by a rename behind a symlink, so a changed inode, size or mtime means a new token. It is looked
- * at when a request needs a token and the last look is a second old; it is read again when it changed, and in any case every minute. A file
- * that cannot be read or holds nonsense keeps the last good token: the server decides whether that is still good.
+ * The token file: the kubelet replaces it by a rename behind a symlink, so a changed inode, size or
+ * mtime means a new token. It is looked at when a request needs a token and the last look is a
+ * second old; it is read again when it changed, and in any case every minute. A file that cannot be
+ * read or holds nonsense keeps the last good token: the server decides whether that is still good.
  */
 #include "lib/kube/config.h"
 
@@ -143,7 +146,8 @@ static const char *resolve(struct arena *a, const char *base_dir, const char *pa
 
 /* ---- the token ------------------------------------------------------------------------------ */
 
-/* It goes into a header line: printable ASCII without blanks, nothing that could begin another header. Does not show the token. */
+/* It goes into a header line: printable ASCII without blanks, nothing that could begin another
+ * header. Does not show the token. */
 static int check_token(const char *s, size_t n, struct error *err)
 {
     if (n == 0)
@@ -330,7 +334,8 @@ static bool loopback_host(const char *host)
     return (n == 9 && str_starts(host, "localhost")) || (n == 5 && str_starts(host, "[::1]"));
 }
 
-/* https://host[:port], or plain http on loopback only: no credential ever leaves the machine unencrypted. */
+/* https://host[:port], or plain http on loopback only: no credential ever leaves the machine
+ * unencrypted. */
 /* A URL that holds a password is not shown. */
 static int set_server(struct kube_config *c, const char *server, struct error *err)
 {

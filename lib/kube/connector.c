@@ -18,26 +18,26 @@ struct connector {
     bool stopping;
     bool failed; /* and error says why */
     struct error error;
-    struct dial *making;
-    struct connector_made VEC(struct dial *) made;
+    struct conn *making;
+    struct connector_made VEC(struct conn *) made;
 };
 
-static int make_one(struct connector *c, struct dial **out, struct error *err)
+static int make_one(struct connector *c, struct conn **out, struct error *err)
 {
-    struct dial *d = NULL;
-    if (dial_new(&d, c->kube, c->config.user_agent, err) < 0)
+    struct conn *d = NULL;
+    if (conn_new(&d, c->kube, c->config.user_agent, err) < 0)
         return -1;
     pthread_mutex_lock(&c->lock);
     c->making = d;
     if (c->stopping)
-        dial_cancel(d);
+        conn_cancel(d);
     pthread_mutex_unlock(&c->lock);
-    int rc = dial_connect(d, c->config.timeout_ms, err);
+    int rc = conn_connect(d, c->config.timeout_ms, err);
     pthread_mutex_lock(&c->lock);
     c->making = NULL;
     pthread_mutex_unlock(&c->lock);
     if (rc < 0)
-        dial_free(d);
+        conn_free(d);
     else
         *out = d;
     return rc;
@@ -56,7 +56,7 @@ static void *connector_main(void *arg)
         pthread_mutex_unlock(&c->lock);
 
         struct error err = ERROR_INIT;
-        struct dial *d = NULL;
+        struct conn *d = NULL;
         int rc = make_one(c, &d, &err);
 
         pthread_mutex_lock(&c->lock);
@@ -102,7 +102,7 @@ void connector_want(struct connector *c, unsigned n)
     pthread_mutex_unlock(&c->lock);
 }
 
-int connector_take(struct connector *c, struct dial **out, struct error *err)
+int connector_take(struct connector *c, struct conn **out, struct error *err)
 {
     int rc = 0;
     pthread_mutex_lock(&c->lock);
@@ -125,12 +125,12 @@ void connector_stop(struct connector *c)
     pthread_mutex_lock(&c->lock);
     c->stopping = true;
     if (c->making != NULL)
-        dial_cancel(c->making);
+        conn_cancel(c->making);
     pthread_cond_signal(&c->work);
     pthread_mutex_unlock(&c->lock);
     pthread_join(c->thread, NULL);
     for (size_t i = 0; i < c->made.len; i++)
-        dial_free(c->made.items[i]);
+        conn_free(c->made.items[i]);
     vec_deinit(&c->made);
     pthread_cond_destroy(&c->work);
     pthread_mutex_destroy(&c->lock);

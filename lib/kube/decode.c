@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode - nodes, PodGroups, and the names of any object. Pods, which are most of the work, have decode_pod.c.
+ * decode - nodes, PodGroups, and the names of any object. Pods, which are most of the work, have
+ * decode_pod.c.
  *
- * Nodes, as pods, are built in scratch and packed. Every other decoder builds the object inside the object's own arena and moves the arena into it at the end, so that one free releases
- * all of it, also half-built.
+ * Nodes, as pods, are built in scratch and packed. Every other decoder builds the object inside the
+ * object's own arena and moves the arena into it at the end, so that one free releases all of it,
+ * also half-built.
  */
 #include "lib/kube/decode.h"
 
@@ -89,7 +91,8 @@ static int by_hash(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* Each image under each of its names. A kubelet tells 50 images unless it is told otherwise; past DECODE_LIST_MAX names the rest gives no points. */
+/* Each image under each of its names. A kubelet tells 50 images unless it is told otherwise; past
+ * DECODE_LIST_MAX names the rest gives no points. */
 static int decode_images(json *j, struct node *n, struct arena *a, struct error *err)
 {
     size_t len, room = 0, i = 0, kept = 0;
@@ -209,7 +212,8 @@ int decode_node(json *j, struct node **out, struct error *err)
 
 /* ---- PodGroup ------------------------------------------------------------------------------- */
 
-/* A status is ours to write: what cannot be read is written again, and is no reason to refuse the object. */
+/* A status is ours to write: what cannot be read is written again, and is no reason to refuse the
+ * object. */
 static int32_t count_in_status(json *status, const char *name)
 {
     struct error ignored = ERROR_INIT;

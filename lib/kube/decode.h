@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode - JSON → model objects. Each object gets an arena of its own; nothing is borrowed from the document.
+ * decode - JSON → model objects. Each object gets an arena of its own; nothing is borrowed from the
+ * document.
  *
- * A field that is missing takes Kubernetes' default; a field of the wrong kind, or a value that cannot be, is ERROR_INVALID with its path:
- * "pod default/a: spec.containers[0].resources.requests: resource cpu: not a quantity: 'x'". One bad object never spoils a list (the reflector counts and logs it).
+ * A field that is missing takes Kubernetes' default; a field of the wrong kind, or a value that
+ * cannot be, is ERROR_INVALID with its path: "pod default/a: spec.containers[0].resources.requests:
+ * resource cpu: not a quantity: 'x'". One bad object never spoils a list (the reflector counts and
+ * logs it).
  */
 #pragma once
 
@@ -26,7 +29,8 @@ enum {
 int decode_pod(json *j, struct pod **out, struct error *err);
 /* Sets container.id of those that run, in p's arena, by the status of the same object. */
 void decode_container_ids(json *j, struct pod *p);
-/* What can be known of a pod that decode_pod refused, so that what it holds is not given away: see pod.unreadable. -1: not even which pod it is. */
+/* What can be known of a pod that decode_pod refused, so that what it holds is not given away: see
+ * pod.unreadable. -1: not even which pod it is. */
 int decode_pod_remains(json *j, const struct error *why, struct pod **out, struct error *err);
 int decode_node(json *j, struct node **out, struct error *err);
 int decode_pod_group(json *j, struct pod_group **out, struct error *err);
@@ -44,7 +48,8 @@ int decode_device_class(json *j, struct device_class **out, struct error *err);
 /* One whose spec is wrong is none that is in force: see policy.invalid. */
 int decode_resource_policy(json *j, struct policy **out, struct error *err);
 
-/* metadata.namespace/name, uid and resourceVersion of any object; "" when absent. Borrowed from j. */
+/* metadata.namespace/name, uid and resourceVersion of any object; "" when absent. Borrowed from
+ * j. */
 struct object_meta {
     const char *ns, *name, *uid, *resource_version;
 };

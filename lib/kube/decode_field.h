@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_field - the small steps that decode_pod.c and decode.c share. null counts as absent and leaves *out as it is; the wrong kind is
- * ERROR_INVALID that names the field.
+ * decode_field - the small steps that decode_pod.c and decode.c share. null counts as absent and
+ * leaves *out as it is; the wrong kind is ERROR_INVALID that names the field.
  */
 #pragma once
 
@@ -15,7 +15,8 @@
 #include "lib/model/resources.h"
 #include "lib/model/selector.h"
 
-/* FIELD(it, "spec"): is this member called that? Objects are walked once, so each name is compared with few others. */
+/* FIELD(it, "spec"): is this member called that? Objects are walked once, so each name is compared
+ * with few others. */
 #define FIELD(it, name) \
     ((it).key_len == sizeof(name) - 1 && memcmp((it).key, name, sizeof(name) - 1) == 0)
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_object - how every small object is decoded: its own arena, its names, then what its kind adds.
+ * decode_object - how every small object is decoded: its own arena, its names, then what its kind
+ * adds.
  */
 #pragma once
 

@@ -2,12 +2,15 @@
 /*
  * decode_pod - the hot one: a cluster's pods are most of what the API server tells us.
  *
- * Each object is walked once, member by member, and a member that we do not want costs one step whatever is inside (managedFields is half of a
- * pod). It is built in scratch, with whatever that leaves unused, and then packed (pod_pack): one malloc of exactly its size.
+ * Each object is walked once, member by member, and a member that we do not want costs one step
+ * whatever is inside (managedFields is half of a pod). It is built in scratch, with whatever that
+ * leaves unused, and then packed (pod_pack): one malloc of exactly its size.
  *
- * What must not hide a pod: a pod that cannot be decoded is a pod whose cards are given away again. So fields that only narrow or widen
- * where a pod may go, and that a newer API server may fill with words unknown to us (a toleration's operator), are read as the
- * narrower meaning instead of refused. What is left (the API server takes cpu: "1e30") is for decode_pod_remains: which pod, and where.
+ * What must not hide a pod: a pod that cannot be decoded is a pod whose cards are given away again.
+ * So fields that only narrow or widen where a pod may go, and that a newer API server may fill with
+ * words unknown to us (a toleration's operator), are read as the narrower meaning instead of
+ * refused. What is left (the API server takes cpu: "1e30") is for decode_pod_remains: which pod,
+ * and where.
  */
 #include "lib/kube/decode.h"
 
@@ -303,7 +306,8 @@ static bool same_sizes(const struct resources *a, const struct resources *b)
     return true;
 }
 
-/* A kubelet repeats the spec's sizes in every status. Only others change what a pod takes (pod_effective_request), and only with `actual` among them. */
+/* A kubelet repeats the spec's sizes in every status. Only others change what a pod takes
+ * (pod_effective_request), and only with `actual` among them. */
 static bool says_other_sizes(const struct resized *r, const struct resources *spec)
 {
     return r->has_actual && (!same_sizes(&r->actual, spec) ||
@@ -403,7 +407,7 @@ static enum pod_phase phase_of(const char *s)
     return s && s[0] ? POD_UNKNOWN : POD_PENDING;
 }
 
-/* Extended resources that a claim provides: by name, each once. */
+/* Extended resources that a grant provides: by name, each once. */
 static int decode_claimed(json *j, struct pod *p, struct arena *a, struct error *err)
 {
     static const char name[] = "status.extendedResourceClaimStatus.requestMappings";

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_policy - a ResourcePolicy. Field by field what webhook/rules_policy.c demands, for clusters where the webhook is not installed or was not asked.
+ * decode_policy - a ResourcePolicy. Field by field what webhook/rules/rules_policy.c demands, for
+ * clusters where the webhook is not installed or was not asked.
  *
- * An object whose spec is wrong is decoded all the same, as one that is not in force (policy.invalid): its author is to be told, and a policy that was right before must not stay in force
- * because its new version cannot be read.
+ * An object whose spec is wrong is decoded all the same, as one that is not in force
+ * (policy.invalid): its author is to be told, and a policy that was right before must not stay in
+ * force because its new version cannot be read.
  */
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
@@ -73,7 +75,8 @@ static int decode_labels(json *v, const char *name, struct arena *a, struct labe
 
 /* ---- what pods are given ---- */
 
-/* Keys that a policy may not give are left out, and the first of them is told. selected: labels of the pods that it selects by, or NULL. */
+/* Keys that a policy may not give are left out, and the first of them is told. selected: labels of
+ * the pods that it selects by, or NULL. */
 static void drop_forbidden(struct labels *l, const char *name, const struct labels *selected,
                            struct arena *a, const char **warning)
 {

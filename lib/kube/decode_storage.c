@@ -2,7 +2,8 @@
 /*
  * decode_storage - claims, volumes, their classes, and what CSI says of nodes and drivers.
  *
- * An in-tree volume (awsElasticBlockStore...) is read as what it is today: a volume of the CSI driver that serves it.
+ * An in-tree volume (awsElasticBlockStore...) is read as what it is today: a volume of the CSI
+ * driver that serves it.
  */
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
@@ -220,7 +221,7 @@ static int fill_storage_class(json *j, struct object *o, struct arena *a, struct
 
 DECODE_KIND(decode_storage_class, struct storage_class, "storageclass", false, fill_storage_class)
 
-/* ---- CSINode, CSIDriver, CSIStorageCapacity, VolumeAttachment --------------------------------- */
+/* ---- CSINode, CSIDriver, CSIStorageCapacity, VolumeAttachment ---- */
 
 static int decode_driver(json *j, struct arena *a, struct csi_driver_on_node *d, struct error *err)
 {

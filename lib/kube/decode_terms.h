@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_terms - a pod's affinity to other pods, and its topologySpreadConstraints. Both need the pod's namespace and labels: metadata is decoded before.
+ * decode_terms - a pod's affinity to other pods, and its topologySpreadConstraints. Both need the
+ * pod's namespace and labels: metadata is decoded before.
  */
 #pragma once
 

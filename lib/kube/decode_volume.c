@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_volume - most volumes of most pods (tokens, config maps, empty directories) say nothing about where the pod may run. They cost a look at the names of their
- * members; memory is taken for the first volume that matters.
+ * decode_volume - most volumes of most pods (tokens, config maps, empty directories) say nothing
+ * about where the pod may run. They cost a look at the names of their members; memory is taken for
+ * the first volume that matters.
  */
 #include "lib/kube/decode_volume.h"
 

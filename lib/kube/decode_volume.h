@@ -8,7 +8,8 @@
 #include "lib/base/json.h"
 #include "lib/model/pod.h"
 
-/* spec.volumes: those that decide where the pod may run, and images. The names of the pod are there already. */
+/* spec.volumes: those that decide where the pod may run, and images. The names of the pod are there
+ * already. */
 int decode_volume_list(json *j, struct pod *p, struct arena *a, struct error *err);
 /* The disk's name in an in-tree source, as its CSI driver calls it. NULL and 0: it has none. */
 int decode_volume_handle(json *source, const struct volume_migration *m, struct arena *a,

@@ -2,11 +2,13 @@
 /*
  * events - what happened to an object, told where `kubectl describe` shows it.
  *
- * events_emit is called from threads that must not wait, so it only puts a copy into a queue. What is said again while it still waits there is
- * counted on the spot; what was sent within the last ten minutes becomes a higher count on the Event that exists; anything else is a
- * new Event. Three bounds hold whatever happens: the queue, the memory of what was sent (oldest out), and the rate.
+ * events_emit is called from threads that must not wait, so it only puts a copy into a queue. What
+ * is said again while it still waits there is counted on the spot; what was sent within the last
+ * ten minutes becomes a higher count on the Event that exists; anything else is a new Event. Three
+ * bounds hold whatever happens: the queue, the memory of what was sent (oldest out), and the rate.
  *
- * An Event that the server does not take is dropped and counted: it is a courtesy, nothing may wait for it or depend on it.
+ * An Event that the server does not take is dropped and counted: it is a courtesy, nothing may wait
+ * for it or depend on it.
  */
 #include "lib/kube/events.h"
 
@@ -104,8 +106,8 @@ struct events {
     bool stopping;
     int64_t stop_by_ms;
 
-    struct notes sent; /* the thread's */
-    struct pace own;   /* unless options.shared */
+    struct notes sent;     /* the thread's */
+    struct rate_limit own; /* unless options.shared */
     int64_t logged_ms;
     uint64_t serial;
 
@@ -237,7 +239,8 @@ static void put_time(struct json_writer *w, const char *key, int64_t wall_ns)
     json_kv_str(w, key, text);
 }
 
-/* How much of the object's name goes into the Event's. What comes before a dot must end in a letter or digit, or the server refuses the name. */
+/* How much of the object's name goes into the Event's. What comes before a dot must end in a letter
+ * or digit, or the server refuses the name. */
 static int name_len(const char *name)
 {
     size_t n = cut(name, NAME_MAX_BYTES);
@@ -352,9 +355,9 @@ static int64_t take_token(struct events *e, int64_t now_ms)
 {
     const struct events_pace *shared = e->options.shared;
     if (!shared)
-        return pace_take(&e->own, false, now_ms);
+        return rate_limit_take(&e->own, false, now_ms);
     bool busy = shared->is_busy(shared->arg);
-    int64_t ms = pace_take(shared->pace, busy, now_ms);
+    int64_t ms = rate_limit_take(shared->pace, busy, now_ms);
     return busy ? num_min(ms, BUSY_POLL_MS) : ms;
 }
 
@@ -444,7 +447,7 @@ static void events_free(struct events *e)
     notes_deinit(&e->sent);
     pthread_cond_destroy(&e->wake);
     pthread_mutex_destroy(&e->lock);
-    pace_deinit(&e->own);
+    rate_limit_deinit(&e->own);
     kube_client_free(e->client);
     free(e->component);
     free(e);
@@ -460,7 +463,7 @@ int events_start(struct events **out, struct kube_config *kube, const struct kub
     e->options = *o;
     if (e->options.max_age_ms == 0)
         e->options.max_age_ms = EVENTS_MAX_AGE_MS;
-    pace_init(&e->own, o->qps, o->qps, clock_mono_ms());
+    rate_limit_init(&e->own, o->qps, o->qps, clock_mono_ms());
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -2,10 +2,12 @@
 /*
  * events - Kubernetes Events, de-duplicated and bounded. One worker thread.
  *
- * The same (object, reason, message) within 10 minutes raises the count of the Event that exists (a patch) instead of making a new one. The queue is bounded
- * (--event-queue, default 10000; beyond it the newest is dropped and counted), the memory of what was sent as well (4096, oldest out), and sending is
- * limited by a token bucket (--event-qps, default 50), which may be shared with other writers (lib/base/pace). What waited longer than a minute
- * (--event-max-age) is old news: dropped and counted. cosched_events_total says what became of them.
+ * The same (object, reason, message) within 10 minutes raises the count of the Event that exists (a
+ * patch) instead of making a new one. The queue is bounded (--event-queue, default 10000; beyond it
+ * the newest is dropped and counted), the memory of what was sent as well (4096, oldest out), and
+ * sending is limited by a token bucket (--event-qps, default 50), which may be shared with other
+ * writers (lib/base/rate_limit). What waited longer than a minute (--event-max-age) is old news:
+ * dropped and counted. cosched_events_total says what became of them.
  */
 #pragma once
 
@@ -14,7 +16,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/options.h"
-#include "lib/base/pace.h"
+#include "lib/base/rate_limit.h"
 #include "lib/kube/config.h"
 
 enum { EVENTS_MAX_AGE_MS = 60 * 1000 };
@@ -23,13 +25,13 @@ struct events_options { /* rows: events_option_rows */
     int64_t queue;
     int64_t qps;
     int64_t max_age_ms; /* 0: EVENTS_MAX_AGE_MS */
-    const struct events_pace
-        *shared; /* no option; NULL: a bucket of its own. Outlives the events. */
+    /* no option; NULL: a bucket of its own. Outlives the events. */
+    const struct events_pace *shared;
 };
 
 /* One bucket for several writers; while is_busy says so its slow rate holds. */
 struct events_pace {
-    struct pace *pace;
+    struct rate_limit *pace;
     bool (*is_busy)(void *arg); /* any thread */
     void *arg;
 };
@@ -46,7 +48,8 @@ struct events_object {
 struct events;
 int events_start(struct events **out, struct kube_config *kube, const struct kube_options *k,
                  const struct events_options *o, const char *component, struct error *err);
-/* Any thread. Copies everything; never blocks. message is cut at 1024 bytes. warning: type Warning instead of Normal. */
+/* Any thread. Copies everything; never blocks. message is cut at 1024 bytes. warning: type Warning
+ * instead of Normal. */
 void events_emit(struct events *e, const struct events_object *object, bool warning,
                  const char *reason, const char *message);
 /* Sends what is queued for at most drain_ms, then ends. */

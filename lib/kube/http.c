@@ -2,16 +2,18 @@
 /*
  * http - one connection to the API server over libcurl.
  *
- * Why the multi interface for one request at a time: a watch spends its life in poll(2), and only curl_multi_wakeup ends
- * that at once when another thread cancels. It also gives a place to notice silence (idle_ms) that curl's own low-speed
- * limit cannot see finer than a second.
+ * Why the multi interface for one request at a time: a watch spends its life in poll(2), and only
+ * curl_multi_wakeup ends that at once when another thread cancels. It also gives a place to notice
+ * silence (idle_ms) that curl's own low-speed limit cannot see finer than a second.
  *
- * What libcurl must not do for us (transport has the rest): repeat a write. When a kept connection turns out to be dead curl sends the request again
- * by itself, whatever the method. For reads that is welcome. For writes the pre-request hook sees the second attempt and refuses it: whether the first
- * was done is the caller's to find out (never_sent says when it cannot have been).
+ * What libcurl must not do for us (transport has the rest): repeat a write. When a kept connection
+ * turns out to be dead curl sends the request again by itself, whatever the method. For reads that
+ * is welcome. For writes the pre-request hook sees the second attempt and refuses it: whether the
+ * first was done is the caller's to find out (never_sent says when it cannot have been).
  *
- * The bearer token is fetched for every request, lives in the header list for that request and is wiped afterwards. It is in no
- * error text: those hold the method, the path without its query, and curl's own words.
+ * The bearer token is fetched for every request, lives in the header list for that request and is
+ * wiped afterwards. It is in no error text: those hold the method, the path without its query, and
+ * curl's own words.
  */
 #include "lib/kube/http.h"
 
@@ -21,7 +23,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/gather.h"
+#include "lib/base/wake_coalesce.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
@@ -54,13 +56,14 @@ struct transfer {
     size_t received;
     size_t max_bytes;
     int64_t last_byte_ms;
-    struct gather gather; /* of a stream */
+    struct wake_coalesce gather; /* of a stream */
     unsigned attempts;
     bool write;
     bool refused; /* a callback ended it and err says why */
     bool cut;     /* enough of an error page was read */
     bool repeated;
     bool late;
+    bool head_ended; /* libcurl takes a head that was cut off for a whole one */
 };
 
 static enum error_code code_of(int status, const char *reason)
@@ -93,16 +96,19 @@ static enum error_code code_of(int status, const char *reason)
 }
 
 int kube_http_status_error(struct error *err, int status, const char *body, size_t n,
-                           int64_t retry_after_ms)
+                           int64_t retry_after_s)
 {
+    if (status < 400)
+        return error_set(err, ERROR_UNSUPPORTED, "the server answered %d, a redirect: not followed",
+                         status);
     AUTO_JSON *doc = NULL;
     struct error not_json;
     json *root = n > 0 && json_parse(&doc, body, n, &not_json) == 0 ? json_root(doc) : NULL;
     const char *reason = json_get_str(root, "reason"), *message = json_get_str(root, "message");
     int64_t details_s;
-    if (json_get_int(json_get(root, "details"), "retryAfterSeconds", &details_s) && details_s > 0 &&
-        retry_after_ms <= 0)
-        retry_after_ms = num_min(details_s, 3600) * 1000;
+    if (retry_after_s <= 0 &&
+        json_get_int(json_get(root, "details"), "retryAfterSeconds", &details_s))
+        retry_after_s = details_s;
     if (reason || message)
         error_set(err, code_of(status, reason), "%d %s: %s", status, str_or_empty(reason),
                   str_or_empty(message));
@@ -110,7 +116,7 @@ int kube_http_status_error(struct error *err, int status, const char *body, size
         error_set(err, code_of(status, NULL), "HTTP status %d", status);
     if (err) {
         err->http_status = status;
-        err->retry_after_ms = num_max(retry_after_ms, 0);
+        err->retry_after_ms = num_min(num_max(retry_after_s, 0), RETRY_AFTER_MAX_S) * 1000;
     }
     return -1;
 }
@@ -131,7 +137,7 @@ void kube_http_global_cleanup(void)
 static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
 {
     struct transfer *t = arg;
-    (void)bytes;
+    t->head_ended = bytes[0] == '\r' || bytes[0] == '\n';
     t->last_byte_ms = clock_mono_ms();
     t->http->transport.unanswered = false;
     return size * n;
@@ -183,7 +189,8 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
         t->repeated = true;
         return CURL_PREREQFUNC_ABORT;
     }
-    /* The last moment before the bytes go out: the process may have been stopped (SIGSTOP, a frozen machine) anywhere before. */
+    /* The last moment before the bytes go out: the process may have been stopped (SIGSTOP, a frozen
+     * machine) anywhere before. */
     int64_t until = t->request->not_after_ms, left = until - clock_mono_ms();
     if (until > 0 && left <= 0) {
         t->late = true;
@@ -336,7 +343,7 @@ static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *res
             wait = num_min(wait, due);
         }
         if (t->sink)
-            clock_sleep_us(gather_round(&t->gather, clock_mono_us()));
+            clock_sleep_us(wake_coalesce_round(&t->gather, clock_mono_us()));
         if (curl_multi_poll(h->multi, NULL, 0, (int)wait, NULL) != CURLM_OK)
             return OUTCOME_BROKEN;
     }
@@ -384,13 +391,9 @@ static int transport_error(struct kube_http *h, CURLcode result, bool sent, stru
 static int status_error(struct kube_http *h, long status, const struct strbuf *body,
                         struct error *err)
 {
-    if (status < 400)
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "the server answered %ld, a redirect: not followed", status);
-    curl_off_t after = 0;
-    curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after);
-    int64_t after_ms = num_min(num_max((int64_t)after, 0), RETRY_AFTER_MAX_S) * 1000;
-    return kube_http_status_error(err, (int)status, strbuf_str(body), body->len, after_ms);
+    curl_off_t after_s = 0;
+    curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after_s);
+    return kube_http_status_error(err, (int)status, strbuf_str(body), body->len, (int64_t)after_s);
 }
 
 static int conclude(struct kube_http *h, struct transfer *t, enum outcome outcome, CURLcode result,
@@ -416,6 +419,9 @@ static int conclude(struct kube_http *h, struct transfer *t, enum outcome outcom
         return error_set(t->err, ERROR_TIMEOUT, "its time was over before it was sent");
     if (result != CURLE_OK && !t->cut)
         return transport_error(h, result, sent > 0, t->err);
+    if (!t->head_ended)
+        return error_set(t->err, ERROR_UNAVAILABLE,
+                         "the connection was closed in the middle of the answer");
     if (code >= 300)
         return status_error(h, code, t->body, t->err);
     return 0;

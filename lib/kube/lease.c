@@ -6,21 +6,24 @@
  *          v                                                                           |
  *       LOOKING -- GET: held by another, changed within its duration (look) -----------+
  *          |  \
- *          |   +-- no Lease: POST.  released, or unchanged for a whole duration on our clock: PUT (acquire)
- *          |             | 201/200                        | 409, lost reply: back to LOOKING
+ *          |   +-- no Lease: POST.  Released, or unchanged for a whole duration on our clock: PUT
+ *          |             | 201/200 (acquire)              | 409, lost reply: back to LOOKING
  *          |             v
  *          |          LEADING -- PUT every retry_ms (renew) --+
- *          |             |  ^                                 | 200: the fence moves to when this PUT *began*
- *          |             |  +---------------------------------+ failed: GET, a pause, then again, until the deadline
- *          |             |
- *          |             +-- the deadline passed, another holder, no Lease (lose) --> LOST: callback, the thread ends
+ *          |             |  ^                                 | 200: the fence moves to when this
+ *          |             |  |                                 |      PUT *began*
+ *          |             |  +---------------------------------+ failed: GET, a pause, then again,
+ *          |             |                                      until the deadline
+ *          |             +-- the deadline passed, another holder, no Lease (lose) --> LOST:
+ *          |             |                                      callback, the thread ends
  *          |             |
  *          +-------------+-- lease_stop --> ENDED; release: PUT without a holder
  *
- * Why it holds: a write is sent only within renew_deadline (10 s) of the beginning of a renewal that succeeded, and is over 4 s
- * later. The server saw that renewal after it began, so another candidate cannot see it earlier, and waits a duration (15 s) from then.
- * Every write carries the resourceVersion it is based on, so of two candidates one gets 409. A write whose answer was lost is not
- * believed: whoever is LOOKING and finds its own name waits like everybody else.
+ * Why it holds: a write is sent only within renew_deadline (10 s) of the beginning of a renewal
+ * that succeeded, and is over 4 s later. The server saw that renewal after it began, so another
+ * candidate cannot see it earlier, and waits a duration (15 s) from then. Every write carries the
+ * resourceVersion it is based on, so of two candidates one gets 409. A write whose answer was lost
+ * is not believed: a candidate that is LOOKING and finds its own name waits like any other.
  */
 #include "lib/kube/lease.h"
 
@@ -68,7 +71,7 @@ const struct option_row lease_option_rows[] = {
         .help = "A leader that could not renew for so long stops writing and ends."),
     ROW(retry_ms, .name = "lease-retry", .kind = OPTION_DURATION, .fallback = "2s", .min = 50,
         .max = 600000, .meta = "TIME",
-        .help = "Time between two renewals, and between two looks of a candidate."),
+        .help = "Time between two renewals, and between two checks by a candidate."),
     {0}};
 #undef ROW
 
@@ -94,7 +97,8 @@ struct lease {
 
 /* ---- the record ----------------------------------------------------------------------------- */
 
-/* Absent and null are "". A holder that cannot be read is an error: "" would mean that nobody holds the lease. */
+/* Absent and null are "". A holder that cannot be read is an error: "" would mean that nobody holds
+ * the lease. */
 static int copy_text(json *spec, const char *key, char *out, size_t size, struct error *err)
 {
     json *v = json_get(spec, key);
@@ -244,7 +248,7 @@ static void lose(struct lease *l)
 {
     atomic_store(&l->leading, false);
     l->state.leading = false;
-    log_error("lead lost", kv("lease", l->name), kv("identity", l->identity),
+    log_error("leadership lost", kv("lease", l->name), kv("identity", l->identity),
               kv("holder", l->state.seen.holder));
     if (l->callbacks.lost)
         l->callbacks.lost(l->callbacks.arg);
@@ -255,7 +259,7 @@ static int64_t acquire(struct lease *l)
 {
     struct error err = ERROR_INIT;
     if (hold(l, true, &err) < 0) {
-        log_info("lead not taken", kv("lease", l->name), kv("error", err.text));
+        log_info("leadership not taken", kv("lease", l->name), kv("error", err.text));
         return l->options.retry_ms;
     }
     log_info("leading", kv("lease", l->name), kv("identity", l->identity),
@@ -278,7 +282,8 @@ static int64_t renew(struct lease *l)
     if (err.code != ERROR_CANCELLED)
         log_warn("lease not renewed", kv("lease", l->name), kv("error", err.text));
     int64_t wait = num_max(num_max(l->options.retry_ms / 4, 10), err.retry_after_ms);
-    /* A lost reply leaves us with an old version, and so does whoever took the lease: look before the next try. */
+    /* A lost reply leaves us with an old version, and so does whoever took the lease: look before
+     * the next try. */
     return look(l, &err) == 0 && next_action(l) == LEASE_LOST ? 0 : wait;
 }
 
@@ -409,7 +414,8 @@ bool lease_may_write(const struct lease *l)
     /* Read before the clocks: a renewal between the two can only make the answer stricter. */
     int64_t began = atomic_load(&l->renewal_began_ms);
     int64_t began_boot = atomic_load(&l->renewal_began_boot_ms);
-    /* A machine that slept wakes up with the monotonic clock where it was. The lease ran out meanwhile. */
+    /* A machine that slept wakes up with the monotonic clock where it was. The lease ran out
+     * meanwhile. */
     return clock_mono_ms() - began < l->options.renew_deadline_ms &&
            clock_boot_ms() - began_boot < l->options.renew_deadline_ms;
 }
@@ -419,7 +425,8 @@ bool lease_is_leader(const struct lease *l)
     return !l->options.enabled || atomic_load(&l->leading);
 }
 
-/* The thread has ended, and a renewal of its may have been stored without our knowing: then look, and try once more. */
+/* The thread has ended, and a renewal of its may have been stored without our knowing: then look,
+ * and try once more. */
 static void give_back(struct lease *l)
 {
     struct error err = ERROR_INIT;

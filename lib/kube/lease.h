@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lease - leader election by a coordination.k8s.io Lease: 15 s duration, 10 s renew deadline, 2 s retry. One thread.
+ * lease - leader election by a coordination.k8s.io Lease: 15 s duration, 10 s renew deadline, 2 s
+ * retry. One thread.
  *
- * Fencing: a write is sent only while the monotonic time since the last renewal *began* is under the renew deadline (lease_may_write; time in which the
- * machine slept counts too), with a request timeout of at most 4 s. So a leader that was paused, or cut off, stops before another can start: 10 s + 4 s < 15 s. A new leader waits out a full lease duration on its
- * own clock from the moment it saw the holder's record last change (not the record's own times: clocks differ), and only a released lease is taken at once.
- * lost is called once when the lead is lost: the program ends at once.
+ * Fencing: a write is sent only while the monotonic time since the last renewal *began* is under
+ * the renew deadline (lease_may_write; time in which the machine slept counts too), with a request
+ * timeout of at most 4 s. So a leader that was paused, or cut off, stops before another can start:
+ * 10 s + 4 s < 15 s. A new leader waits out a full lease duration on its own clock from the moment
+ * it saw the holder's record last change (not the record's own times: clocks differ), and only a
+ * released lease is taken at once. lost is called once when the lead is lost: the program ends at
+ * once.
  */
 #pragma once
 
@@ -26,7 +30,8 @@ struct lease_options {    /* rows: lease_option_rows */
 extern const struct option_row lease_option_rows[];
 
 /*
- * The rules, without I/O: what to do now, given what was seen. All times are one monotonic clock in ms.
+ * The rules, without I/O: what to do now, given what was seen. All times are one monotonic clock in
+ * ms.
  */
 struct lease_record { /* spec of the Lease */
     char holder[256]; /* "" released */
@@ -51,7 +56,8 @@ enum lease_action lease_state_next(const struct lease_state *s, const struct lea
 bool lease_state_may_write(const struct lease_state *s, const struct lease_options *o,
                            int64_t now_ms);
 
-/* A Lease that vanished counts as a change of the record: its last holder may not know yet. One that never was is taken at once. */
+/* A Lease that vanished counts as a change of the record: its last holder may not know yet. One
+ * that never was is taken at once. */
 
 struct lease;
 struct lease_callbacks {
@@ -59,8 +65,8 @@ struct lease_callbacks {
     void (*lost)(void *arg);
     void *arg;
 };
-/* Election off: there is no thread, and started is called before lease_start returns. ERROR_INVALID when the times do not fit each other: retry < renew
- * deadline, renew deadline + 4 s < duration. */
+/* Election off: there is no thread, and started is called before lease_start returns. ERROR_INVALID
+ * when the times do not fit each other: retry < renew deadline, renew deadline + 4 s < duration. */
 int lease_start(struct lease **out, struct kube_config *kube, const struct kube_options *k,
                 const struct lease_options *o, const struct lease_callbacks *cb, struct error *err);
 /* Any thread. Always true when election is off. */

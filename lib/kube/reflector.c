@@ -4,12 +4,12 @@
  *
  *                    start
  *                      |
- *                      v                   page: pages_next; 410 on a continue token: from the first page again
+ *                      v    page: list_pager_next; 410 on a continue token: from the first again
  *     +------------> LIST <-----------------------------------------------+
- *     |                | (the first one, in_parts: a PART per page)       |
- *     | backed_off     | all pages read: deliver RESET, LISTED (list)     | watch_failed: 410 (status or ERROR event), a line
- *     +--- list fails  |                                                  | that is no event or too long, 8 fruitless
- *     |                v                                                  | attempts in a row
+ *     |                | (the first one, in_parts: a PART per page)       | watch_failed: 410
+ *     | backed_off     | all pages read: deliver RESET, LISTED (list)     | (status or ERROR),
+ *     +--- list fails  |                                                  | a line that is no event
+ *     |                v                                                  | or too long, 8 failures
  *     | not there   WATCH --- line: PUT, DELETE, BOOKMARK (on_line) ---+  |
  *     | (optional):   ^ |                                              |  |
  *     | empty RESET,  | +<---------------------------------------------+  |
@@ -17,17 +17,22 @@
  *     +               | +-- the server ends it, connection lost, silence, |
  *                     |     5xx, 429 (watch_failed) ----------------------+
  *                     |         |
- *                     +---------+ resume at the last resourceVersion seen, after backed_off unless the watch was healthy
+ *                     +---------+ resume at the last resourceVersion seen, after backed_off
+ *                                 unless the watch was healthy
  *
  *     any state: cancelled, or the receiver closed → END
  *
  * Rules:
- *   - The version moves only after the letter was delivered, so a resume repeats nothing and skips nothing.
- *   - The first list may come from the server's watch cache (resourceVersion=0) unless from_etcd; every later one asks for the latest
- *     state, or a server that lags behind the last one would take us back in time.
- *   - Backoff doubles from 100 ms to 30 s, between half and all of it by chance; a healthy watch (an event, or ten seconds) sets it
- *     back, but one that ended because of a line we could not take only after ten seconds. Retry-After is honoured on top.
- *   - What a line means is decided before anything of it is used; a malformed one means that we may have missed something: list again.
+ *   - The version moves only after the letter was delivered, so a resume repeats nothing and skips
+ *     nothing.
+ *   - The first list may come from the server's watch cache (resourceVersion=0) unless from_etcd;
+ *     every later one asks for the latest state, or a server that lags behind the last one would
+ *     take us back in time.
+ *   - Backoff doubles from 100 ms to 30 s, between half and all of it by chance; a healthy watch
+ *     (an event, or ten seconds) sets it back, but one that ended because of a line we could not
+ *     take only after ten seconds. Retry-After is honoured on top.
+ *   - What a line means is decided before anything of it is used; a malformed one means that we may
+ *     have missed something: list again.
  */
 #include "lib/kube/reflector.h"
 
@@ -44,7 +49,7 @@
 #include "lib/base/vec.h"
 #include "lib/kube/decode.h"
 #include "lib/kube/http.h"
-#include "lib/kube/pages.h"
+#include "lib/kube/list_pager.h"
 #include "lib/kube/watchline.h"
 
 enum {
@@ -55,7 +60,7 @@ enum {
     HEALTHY_MS = 10000,
     FRUITLESS_MAX = 8,
     LIST_TIMES = 10, /* a page may take so many request timeouts, if bytes keep coming */
-    VERSION_SIZE = PAGES_VERSION_SIZE,
+    VERSION_SIZE = LIST_PAGER_VERSION_SIZE,
     LOG_EVERY_MS = 10000,
     KEEP_BYTES = 256 * 1024, /* of a line's document: more than that is given back */
 };
@@ -90,9 +95,9 @@ struct objects VEC(void *);
 
 /* ---- letters -------------------------------------------------------------------------------- */
 
-void reflector_letter_free(void *letter)
+void reflector_message_free(void *message)
 {
-    struct reflector_letter *l = letter;
+    struct reflector_message *l = message;
     if (!l)
         return;
     for (size_t i = 0; i < l->len; i++)
@@ -110,7 +115,7 @@ static void free_objects(struct reflector *r, struct objects *o)
     vec_deinit(o);
 }
 
-static bool send_letter(struct reflector *r, struct reflector_letter *l)
+static bool send_letter(struct reflector *r, struct reflector_message *l)
 {
     l->from = r;
     l->free_object = r->config.type.free;
@@ -123,8 +128,8 @@ static bool send_letter(struct reflector *r, struct reflector_letter *l)
 /* Takes the objects. false: the receiver has closed. */
 static bool deliver(struct reflector *r, enum reflector_event event, struct objects *o)
 {
-    struct reflector_letter *l = mem_new(struct reflector_letter, 1);
-    *l = (struct reflector_letter){.event = event, .objects = o->items, .len = o->len};
+    struct reflector_message *l = mem_new(struct reflector_message, 1);
+    *l = (struct reflector_message){.event = event, .objects = o->items, .len = o->len};
     *o = (struct objects){0};
     return send_letter(r, l);
 }
@@ -132,8 +137,8 @@ static bool deliver(struct reflector *r, enum reflector_event event, struct obje
 /* There is one letter for each change, so it is one block. */
 static bool deliver_one(struct reflector *r, enum reflector_event event, void *object)
 {
-    struct reflector_letter *l = mem_new(struct reflector_letter, 1);
-    *l = (struct reflector_letter){.event = event, .one = object, .objects = &l->one, .len = 1};
+    struct reflector_message *l = mem_new(struct reflector_message, 1);
+    *l = (struct reflector_message){.event = event, .one = object, .objects = &l->one, .len = 1};
     return send_letter(r, l);
 }
 
@@ -232,7 +237,7 @@ static void add_selectors(const struct reflector *r, struct strbuf *path)
 
 /* A list under way. */
 struct listing {
-    struct pages pages;
+    struct list_pager pages;
     struct objects all;
     size_t seen;        /* objects, decodable or not */
     size_t empty_pages; /* that promised more */
@@ -264,7 +269,7 @@ static int list_all(struct reflector *r, struct listing *l, bool in_parts, struc
 {
     json *root;
     int rc;
-    while ((rc = pages_next(&l->pages, &root, err)) > 0) {
+    while ((rc = list_pager_next(&l->pages, &root, err)) > 0) {
         if (take_items(r, l, root, err) < 0)
             return error_wrap(err, "list");
         if (in_parts && l->pages.more && !deliver(r, REFLECTOR_PART, &l->all))
@@ -279,15 +284,15 @@ static int list_from(struct reflector *r, struct listing *l, bool in_parts, stru
     kube_api_path(&path, r->config.kind, r->ns, NULL, NULL);
     strbuf_addf(&path, "?limit=%lld", (long long)r->options.page_size);
     add_selectors(r, &path);
-    struct pages_config c = {.http = r->http,
-                             .path = strbuf_str(&path),
-                             .consistent = r->consistent,
-                             .timeout_ms = r->options.request_timeout_ms * LIST_TIMES,
-                             .idle_ms = r->options.request_timeout_ms,
-                             .max_bytes = r->options.max_list_bytes};
-    pages_init(&l->pages, &c);
+    struct list_pager_config c = {.http = r->http,
+                                  .path = strbuf_str(&path),
+                                  .consistent = r->consistent,
+                                  .timeout_ms = r->options.request_timeout_ms * LIST_TIMES,
+                                  .idle_ms = r->options.request_timeout_ms,
+                                  .max_bytes = r->options.max_list_bytes};
+    list_pager_init(&l->pages, &c);
     int rc = list_all(r, l, in_parts, err);
-    pages_deinit(&l->pages);
+    list_pager_deinit(&l->pages);
     return rc;
 }
 
@@ -319,7 +324,7 @@ static enum state list(struct reflector *r)
     bool in_parts = r->config.in_parts && !r->delivered;
     int rc = list_from(r, &l, in_parts, &err);
     if (rc == 0) {
-        memcpy(r->version, pages_version(&l.pages), VERSION_SIZE);
+        memcpy(r->version, list_pager_version(&l.pages), VERSION_SIZE);
         atomic_fetch_add(&r->stats.lists, 1);
         r->consistent = true;
         r->reported_absent = false;
@@ -407,7 +412,8 @@ static bool on_bytes(void *arg, const char *bytes, size_t n, struct error *err)
     return watchline_feed(&r->lines, bytes, n, on_line, r, err) == 0;
 }
 
-/* Was it the way to the server that broke, or the server's patience, and not a line that we could not take? */
+/* Was it the way to the server that broke, or the server's patience, and not a line that we could
+ * not take? */
 static bool is_interruption(enum error_code code)
 {
     return code == ERROR_NONE || code == ERROR_GONE || code == ERROR_TIMEOUT ||
@@ -458,7 +464,8 @@ static enum state watch(struct reflector *r)
     r->fruitful = false;
     atomic_fetch_add(&r->stats.watches, 1);
     int rc = kube_http_stream(r->http, &q, on_bytes, r, &status, &err);
-    /* A line that we cannot take costs a whole list and may come again with the next event: what came before it is no sign of health. */
+    /* A line that we cannot take costs a whole list and may come again with the next event: what
+     * came before it is no sign of health. */
     bool fruitful = r->fruitful && is_interruption(err.code);
     bool healthy = status == 200 && (fruitful || clock_mono_ms() - began >= HEALTHY_MS);
     if (rc < 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * request - a write as the bytes that are sent, for connections without libcurl (dial).
+ * request - a write as the bytes that are sent, for connections without libcurl (conn).
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "lib/base/str.h"
 #include "lib/kube/config.h"
-#include "lib/kube/dial.h"
+#include "lib/kube/conn.h"
 
 struct request {
     const char *user_agent;
@@ -17,6 +17,7 @@ struct request {
     int64_t timeout_ms;        /* told to the server */
 };
 
-/* Adds a POST, with the token as it is now. It does not move while it is added: no copy of the token is left behind. Whoever has sent it wipes it. */
-void request_print(const struct request *r, const struct dial *d, struct kube_config *kube,
+/* Adds a POST, with the token as it is now. It does not move while it is added: no copy of the
+ * token is left behind. Whoever has sent it wipes it. */
+void request_print(const struct request *r, const struct conn *d, struct kube_config *kube,
                    struct strbuf *out);

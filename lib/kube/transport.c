@@ -2,13 +2,14 @@
 /*
  * What libcurl must not do for us here:
  *   - follow redirects (the token would travel);
- *   - trust the system's certificates beside the cluster's own CA: CURLOPT_CAPATH has a compiled-in default and is
- *     cleared when we have a CA.
+ *   - trust the system's certificates beside the cluster's own CA: CURLOPT_CAPATH has a compiled-in
+ *     default and is cleared when we have a CA.
  *
- * A write that was given up is over. The kernel is not of that opinion: what it could not deliver before close(2) it goes on sending for a
- * minute or two, and a Binding would arrive when another scheduler leads. So the connection of a write without an answer is closed by a
- * reset, which throws away what is unsent, and the socket is told how long a byte may stay unacknowledged (TCP_USER_TIMEOUT), which holds
- * even if this process is stopped and gives up nothing.
+ * A write that was given up is over. The kernel is not of that opinion: what it could not deliver
+ * before close(2) it goes on sending for a minute or two, and a Binding would arrive when another
+ * scheduler leads. So the connection of a write without an answer is closed by a reset, which
+ * throws away what is unsent, and the socket is told how long a byte may stay unacknowledged
+ * (TCP_USER_TIMEOUT), which holds even if this process is stopped and gives up nothing.
  */
 #include "lib/kube/transport.h"
 
@@ -25,7 +26,8 @@
 
 enum { KEEPALIVE_IDLE_S = 20, KEEPALIVE_INTERVAL_S = 5 };
 
-/* https://10.0.0.1:6443 with the name "kubernetes" becomes https://kubernetes:6443, connected to 10.0.0.1:6443. */
+/* https://10.0.0.1:6443 with the name "kubernetes" becomes https://kubernetes:6443, connected to
+ * 10.0.0.1:6443. */
 static void rename_server(struct transport *t, const char *server, const char *host,
                           const char *name)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * transport - what every connection to the API server has in common, whoever speaks over it (http: libcurl itself; dial: we): which address, which
- * CA, which certificate, which proxy, and what becomes of bytes that nobody waits for any more. Only http and dial include this.
+ * transport - what every connection to the API server has in common, whoever speaks over it (http:
+ * libcurl itself; conn: we): which address, which CA, which certificate, which proxy, and what
+ * becomes of bytes that nobody waits for any more. Only http and conn include this.
  */
 #pragma once
 
@@ -32,8 +33,9 @@ void transport_init(struct transport *t, struct kube_config *config);
 /* After the easy handle is gone. */
 void transport_deinit(struct transport *t);
 
-/* Every option matters (which CA is trusted, which address is asked, what is not repeated), so the first that curl does not take fails the whole: it may be
- * built without it, and strings over 8 MB are refused. */
+/* Every option matters (which CA is trusted, which address is asked, what is not repeated), so the
+ * first that curl does not take fails the whole: it may be built without it, and strings over 8 MB
+ * are refused. */
 #define TRANSPORT_SET(rc, easy, option, value) \
     ((rc) = (rc) == CURLE_OK ? curl_easy_setopt(easy, option, value) : (rc))
 /* t stays where it is as long as the handle lives. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * watchline - a line may arrive in any number of pieces. Each is copied once, behind what is there, because the reader parses in place and needs bytes
- * that it may overwrite; the buffer is reused from line to line.
+ * watchline - a line may arrive in any number of pieces. Each is copied once, behind what is there,
+ * because the reader parses in place and needs bytes that it may overwrite; the buffer is reused
+ * from line to line.
  */
 #include "lib/kube/watchline.h"
 

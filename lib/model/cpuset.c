@@ -23,7 +23,7 @@ bool cpuset_has(const struct cpuset *s, unsigned cpu)
     return cpu < CPUSET_MAX && (s->words[cpu / 64] >> cpu % 64 & 1) != 0;
 }
 
-/* __builtin_popcountll is a call where the compiler may not assume the instruction, and most words are 0. */
+/* __builtin_popcountll is a function call on CPUs without the instruction, and most words are 0. */
 static unsigned bits(uint64_t w)
 {
     if (w == 0)
@@ -101,7 +101,7 @@ static int not_a_list(const char *text, struct error *err)
     return error_set(err, ERROR_INVALID, "not a CPU list: '%.64s'", text);
 }
 
-/* One number; moves *s behind it. */
+/* One number; moves *s past it. */
 static int take_cpu(const char *text, const char **s, const char *end, unsigned *out,
                     struct error *err)
 {

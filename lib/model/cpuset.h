@@ -22,7 +22,7 @@ void cpuset_add(struct cpuset *s, unsigned cpu); /* cpu < CPUSET_MAX */
 void cpuset_remove(struct cpuset *s, unsigned cpu);
 bool cpuset_has(const struct cpuset *s, unsigned cpu);
 unsigned cpuset_count(const struct cpuset *s);
-/* Of those that are in both. */
+/* The size of the intersection. */
 unsigned cpuset_count_in(const struct cpuset *s, const struct cpuset *within);
 bool cpuset_is_empty(const struct cpuset *s);
 bool cpuset_equal(const struct cpuset *a, const struct cpuset *b);
@@ -30,7 +30,8 @@ bool cpuset_is_subset(const struct cpuset *part, const struct cpuset *whole);
 void cpuset_union(struct cpuset *dst, const struct cpuset *src);
 void cpuset_intersect(struct cpuset *dst, const struct cpuset *src);
 void cpuset_subtract(struct cpuset *dst, const struct cpuset *src);
-/* for (int cpu = -1; (cpu = cpuset_next(s, cpu)) >= 0;), here since it is the inmost of every plan. */
+/* for (int cpu = -1; (cpu = cpuset_next(s, cpu)) >= 0;). Inline: the innermost loop of every
+ * plan. */
 static inline int cpuset_next(const struct cpuset *s, int after)
 {
     unsigned from = after < 0 ? 0 : (unsigned)after + 1;
@@ -43,7 +44,7 @@ static inline int cpuset_next(const struct cpuset *s, int after)
     }
     return -1;
 }
-/* Kernel list form; "" is the empty set; blanks around the text and a final newline are allowed,
- * inside they are not. */
+/* Kernel list form; "" is the empty set. Blanks and a newline are allowed around the text, not
+ * inside. */
 int cpuset_parse(const char *text, struct cpuset *out, struct error *err);
 void cpuset_print(const struct cpuset *s, struct strbuf *out);

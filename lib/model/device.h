@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * device - a DeviceClass (dynamic resource allocation). All that we want to know is which extended resource it offers, to say clearly that this scheduler
- * does not serve it.
+ * device - a DeviceClass (dynamic resource allocation). Only the extended resource it offers
+ * matters, to report clearly that this scheduler does not serve it.
  */
 #pragma once
 

@@ -2,14 +2,13 @@
 /*
  * gang - finds the gang that a pod names.
  *
- * Four generations of users write it in five ways (contract, section 3). They are rows of one
- * table, in the order in which they are looked up; a form whose keys are there but not complete or
- * not legal is an error and not a reason to try the next one: a pod that was meant to start with
- * others must not start alone. A pod may use several forms, as when an operator adds its own to
- * what the user wrote; then they must say the same.
+ * A gang can be named in five forms: rows of one table, in lookup order. A
+ * form whose keys are present but incomplete or illegal is an error, not a reason to try the next
+ * one: a member of a gang must not start alone. A pod may use several forms, for example when an
+ * operator adds its own; they must agree.
  *
- * The pods of a gpu-topology job are placed together too, whether or not anybody made a gang of them. Where somebody did, that gang
- * counts: its name and number need not be those of the labels, which are about cards.
+ * The pods of a gpu-topology job are placed together too, even without a gang. If they have one,
+ * that gang counts: its name and size may differ from the labels, which are about cards.
  */
 #include "lib/model/gang.h"
 
@@ -79,7 +78,7 @@ static int read_form(const struct form *f, const char *name, const char *min, st
     return 0;
 }
 
-/* ---- how gangs go together ------------------------------------------------------------------ */
+/* ---- how gangs go together ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -157,7 +156,7 @@ int gang_read_match(const char *text, enum gang_match *out, struct error *err)
                      "must be once-satisfied, waiting-and-running or only-waiting: '%.64s'", text);
 }
 
-/* One wish under several names. More than one may be there when they say the same. */
+/* One setting under several names. Several may be present if they agree. */
 struct wish {
     const struct labels *in;
     const char *key;
@@ -215,7 +214,7 @@ static int read_wishes(const struct pod *p, struct gang_ref *out, struct error *
     return 0;
 }
 
-/* ---- which gang ----------------------------------------------------------------------------- */
+/* ---- which gang ---- */
 
 static const char *name_source(enum gang_form form)
 {
@@ -233,7 +232,7 @@ const char *gang_form_source(enum gang_form form)
     return form == GANG_TOPOLOGY ? NAME_LABEL_TOPOLOGY_REPLICA : "PodGroup";
 }
 
-/* One form more. */
+/* Merges one more form. */
 static int agree(struct gang_ref *sum, const struct gang_ref *next, enum gang_form *number_of,
                  struct error *err)
 {
@@ -256,8 +255,8 @@ static int agree(struct gang_ref *sum, const struct gang_ref *next, enum gang_fo
     return 0;
 }
 
-/* "true" instead of a name says that cards are to be chosen by their links, and names no job; instead of a number, that the job's size
- * is not known. */
+/* "true" instead of a name asks for cards chosen by their links and names no job; instead of a
+ * number it means that the job's size is unknown. */
 static int read_topology_job(const struct pod *p, struct gang_ref *out, struct error *err)
 {
     static const struct form form = {GANG_TOPOLOGY, false, NAME_LABEL_TOPOLOGY_JOB,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gang - which gang a pod belongs to (contract, section 3), and the PodGroup object.
+ * gang - which gang a pod belongs to, and the PodGroup object.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 enum {
     GANG_MIN_MAX = 100000,
     GANG_NAME_MAX = 253,
-    GANG_LIST_MAX = 64, /* gangs that go as one */
+    GANG_LIST_MAX = 64, /* gangs scheduled as one */
     GANG_LIST_BYTES = 32 * 1024
 };
 enum gang_form {
@@ -29,36 +29,39 @@ enum gang_form {
 
 /* Which members count towards min-available (annotation match-policy). */
 enum gang_match {
-    GANG_MATCH_UNSAID,        /* the same as once-satisfied, and agrees with whatever others say */
-    GANG_ONCE_SATISFIED,      /* a gang that had its quorum once needs none any more */
-    GANG_WAITING_AND_RUNNING, /* those that wait and those that are placed */
-    GANG_ONLY_WAITING         /* those that wait or are being bound */
+    GANG_MATCH_UNSAID,        /* like once-satisfied, but agrees with any other */
+    GANG_ONCE_SATISFIED,      /* a gang that once had its quorum needs none any more */
+    GANG_WAITING_AND_RUNNING, /* waiting and placed members */
+    GANG_ONLY_WAITING         /* members that wait or are being bound */
 };
 
 /* What a pod says about its gang. All borrowed from the pod. */
 struct gang_ref {
-    enum gang_form form; /* the first that is there */
-    unsigned forms;      /* 1 << form for each that is there; they agree */
+    enum gang_form form; /* the first form found */
+    unsigned forms;      /* 1 << form for each form found; they agree */
     const char *name;
-    /* Of GANG_LABELS, GANG_KOORD or GANG_TOPOLOGY; 0: only a PodGroup can tell, or (GANG_TOPOLOGY) nobody */
+    /* Of GANG_LABELS, GANG_KOORD or GANG_TOPOLOGY; 0: in the PodGroup, or (GANG_TOPOLOGY)
+     * unknown */
     int32_t min_available;
     enum gang_match match;
-    const char *list; /* the gangs that it goes with, legal (gang_read_list); NULL: it names none */
+    const char *list; /* the gangs scheduled with it, legal (gang_read_list); NULL: none */
 };
 
-/* Looks the five forms up in the contract's order; a pod that uses none of them and is of a gpu-topology job is in the gang of that name. 0 and GANG_NONE for a pod without a gang. ERROR_INVALID when a form is begun and not complete or not legal: "label
- * pod-group.scheduling.sigs.k8s.io/min-available: must be between 1 and 100000: '0'"; when two forms disagree on the name or the number; when match-policy or
- * the list of gangs is not legal. */
+/* Looks up the five forms in the contract's order; a pod of a gpu-topology job that uses none is in
+ * the gang of that name. 0 and GANG_NONE for a pod without a gang. ERROR_INVALID when a form is
+ * incomplete or illegal: "label pod-group.scheduling.sigs.k8s.io/min-available: must be between 1
+ * and 100000: '0'"; when two forms disagree on name or number; when match-policy or the list of
+ * gangs is illegal. */
 int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);
 /* ["ns/a","ns/b"]: 1 to GANG_LIST_MAX different gangs, sorted into *out, in a. own: the gang that
- * must be among them, or NULL. The message does not say where the text stands. */
+ * must be in the list, or NULL. The error does not say where the text came from. */
 int gang_read_list(const char *text, const char *own, struct arena *a, const char ***out,
                    size_t *len, struct error *err);
 int gang_read_match(const char *text, enum gang_match *out, struct error *err);
 const char *gang_match_name(enum gang_match m);
-/* What a form's number or PodGroup is called in messages. */
+/* The name of a form's number or PodGroup in messages. */
 const char *gang_form_source(enum gang_form form);
-/* Whether any key of the five forms is there, legal or not: the webhook's question. */
+/* Whether any key of the five forms is present, legal or not. For the webhook. */
 bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations,
                        const char *scheduling_group);
 
@@ -78,13 +81,13 @@ struct pod_group {
     const char *uid;
     const char *resource_version;
     enum pod_group_api api;
-    int32_t min_member;         /* minCount of Kubernetes' own; 1 where that wants no gang */
+    int32_t min_member;         /* minCount in scheduling.k8s.io; 1 if it asks for no gang */
     int64_t schedule_timeout_s; /* 60 when absent */
     struct resources min_resources;
     const char *phase; /* status.phase or "" */
-    const char *list;  /* annotations groups and match-policy as they stand there; NULL: none */
+    const char *list;  /* annotations groups and match-policy, unparsed; NULL: none */
     const char *match;
-    /* The rest of its status, as it was written last; -1: not there, or no number. */
+    /* The rest of its status as last written; -1: absent or not a number. */
     int32_t scheduled, running, succeeded, failed;
     int64_t schedule_start_ns; /* since the epoch; 0: none */
 };

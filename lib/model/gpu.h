@@ -28,6 +28,7 @@ enum gpu_mode {
 enum gpu_placement { GPU_BINPACK, GPU_SPREAD };
 enum gpu_health { GPU_HEALTH_OK, GPU_HEALTH_SICK };
 
+/* A new field: also in the codec in gpu.c, and in copy and comparison of cards/inventory.c. */
 struct gpu_card {
     int32_t index;
     const char *uuid;
@@ -36,8 +37,9 @@ struct gpu_card {
     int32_t numa; /* -1 unknown */
     const char *pci;
     enum gpu_health health;
-    const char *
-        why; /* what made it sick: "XID 79: the card has fallen off the bus"; "" or NULL: not known, or well */
+    /* what made it sick: "XID 79: the card has fallen off the bus"; "" or NULL: not known, or well
+     * */
+    const char *why;
     bool mig; /* cut into MIG instances. The device plugin's alone: not in the annotation */
 };
 
@@ -57,7 +59,8 @@ struct gpu_inventory {
 int64_t gpu_card_gib(const struct gpu_card *c);
 /* Sum over the cards. */
 int64_t gpu_inventory_gib(const struct gpu_inventory *inv);
-/* "unhealthy (XID 79)", "unhealthy (the card is lost)", "unhealthy": of a sick card. An error number says enough, and its words are left out. In a. */
+/* "unhealthy (XID 79)", "unhealthy (the card is lost)", "unhealthy": of a sick card. An error
+ * number says enough, and its words are left out. In a. */
 const char *gpu_card_trouble(const struct gpu_card *c, struct arena *a);
 bool gpu_mode_is_shared(enum gpu_mode mode); /* cgpu, core_mem, share, mps */
 const char *gpu_mode_name(enum gpu_mode mode);

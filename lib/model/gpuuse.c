@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpuuse - see the header. */
 #include "lib/model/gpuuse.h"
 
 #include <string.h>

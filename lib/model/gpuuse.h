@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpuuse - what a pod's processes use of its cards: the annotation that the device plugin writes and `kubectl inspect cgpu -d` shows. Pure.
+ * gpuuse - what a pod's processes use of its cards: the annotation that the device plugin writes
+ * and `kubectl inspect cgpu -d` shows. Pure.
  *
- * It is for people: a figure of a moment, written when it has changed by much, and nobody's basis for a decision. The exact one is in the plugin's metrics.
+ * It is for display only: a sample, rewritten when it changes by much. The exact figures are in the
+ * plugin's metrics.
  */
 #pragma once
 
@@ -22,5 +24,5 @@ struct gpuuse {
 
 /* {"mib":3072,"processes":2} */
 void gpuuse_print(const struct gpuuse *u, struct strbuf *out);
-/* 1: the pod says it; 0: it says nothing; -1: what it says is not that, and the error names the field. */
+/* 1: present; 0: absent; -1: malformed, and the error names the field. */
 int gpuuse_read(const struct pod *p, struct gpuuse *out, struct error *err);

@@ -2,13 +2,14 @@
 /*
  * links - the search for the best k cards.
  *
- * The weakest link comes first, so the kinds of links are tried from the best one down: of the first that has k cards each two of which are linked at least so
- * well, all such sets are compared by the rest of the order. Cards are taken in ascending order, so of equal choices the lowest cards are met first
- * and stay.
+ * The weakest link decides first, so link kinds are tried from the best down: at the first kind
+ * that has k cards linked pairwise at least that well, all such sets are compared by the rest of
+ * the order. Cards are tried in ascending order, so that of equal choices the lowest cards win.
  *
- * Most machines are symmetric: eight cards behind one switch make 70 equal choices of four. Two cards are twins if exchanging them
- * changes nothing that is compared; when one of them is passed over, the later ones are not tried in its place. That leaves a handful of choices on every
- * machine that is built, and a count of steps bounds what a made-up matrix can cost.
+ * Most machines are symmetric: eight cards behind one switch make 70 equal choices of four. Two
+ * cards are twins if exchanging them changes nothing that is compared; once one is passed over, its
+ * later twins are not tried in its stead. That leaves a handful of choices on real machines, and a
+ * step limit bounds the cost of a contrived matrix.
  */
 #include "lib/model/links.h"
 
@@ -18,11 +19,11 @@
 #include "lib/model/topology.h"
 
 enum {
-    SEARCH_STEPS = 1 << LINKS_EXACT, /* no fewer than there are sets of so many cards */
+    SEARCH_STEPS = 1 << LINKS_EXACT, /* at least the number of sets of so many cards */
     ISLAND_STEPS = 4096
 };
 
-/* ---- the matrix ------------------------------------------------------------------------------ */
+/* ---- the matrix ---- */
 
 static uint64_t bit(size_t i)
 {
@@ -44,7 +45,7 @@ static uint64_t above(size_t i)
     return ~(bit(i) | (bit(i) - 1));
 }
 
-/* A card is only linked to others: "X" between two cards says nothing. */
+/* A card links only to others: "X" between two cards means nothing. */
 static int32_t score_of(const char *link)
 {
     int32_t score = topology_link_score(link);
@@ -65,7 +66,7 @@ void links_of(const struct gpu_inventory *inv, struct links *out)
     }
 }
 
-/* ---- islands --------------------------------------------------------------------------------- */
+/* ---- islands ---- */
 
 /* Free cards divided into sets. */
 struct parts {
@@ -75,10 +76,10 @@ struct parts {
 
 struct level {
     int32_t score;
-    uint64_t joined[GPU_CARDS_MAX]; /* the cards that are linked so well with each */
+    uint64_t joined[GPU_CARDS_MAX]; /* per card: the cards linked to it at least this well */
     struct parts islands;           /* of all free cards */
-    bool
-        firm; /* who is joined with one is joined with all of its island: what is left of an island is one */
+    /* links are transitive: what is left of an island is one island */
+    bool firm;
     bool plain; /* one island, or single cards only: every choice leaves the same */
 };
 
@@ -93,8 +94,8 @@ struct search {
     int64_t steps;
     uint64_t best;
     int64_t best_sum;
-    struct parts
-        best_left[LINKS_LEVELS]; /* its rest, at levels that are not firm, once it was asked for */
+    /* its remainder at levels that are not firm, computed on demand */
+    struct parts best_left[LINKS_LEVELS];
     uint32_t best_known;
 };
 
@@ -138,7 +139,7 @@ struct island {
     int64_t steps;
 };
 
-/* The largest set in which all are joined, found first of its size. */
+/* The largest set linked pairwise; of equal sizes the first found. */
 static void grow_island(struct island *f, uint64_t set, uint64_t candidates)
 {
     if (count_of(set) > count_of(f->best))
@@ -191,7 +192,7 @@ static void find_numa(struct search *s)
     }
 }
 
-/* ---- twins ----------------------------------------------------------------------------------- */
+/* ---- twins ---- */
 
 static bool are_twins(const struct search *s, size_t x, size_t y)
 {
@@ -206,7 +207,8 @@ static bool are_twins(const struct search *s, size_t x, size_t y)
     return true;
 }
 
-/* Where islands are not firm it depends on the cards' order how they are divided: then nobody is like another. */
+/* Where islands are not firm their division depends on the order of the cards, so no two are
+ * twins. */
 static void find_twins(struct search *s)
 {
     bool firm = true;
@@ -221,9 +223,10 @@ static void find_twins(struct search *s)
     }
 }
 
-/* ---- comparing two choices ------------------------------------------------------------------- */
+/* ---- comparing two choices ---- */
 
-/* Which is better, one set's share of its parts or the other's: the larger part decides, then the number of them. > 0: x. */
+/* Compares the sizes of two sets' parts: the larger part decides, then the number of parts. > 0: x
+ * is better. */
 static int compare_parts(const struct parts *p, uint64_t x, const struct parts *q, uint64_t y)
 {
     int8_t more[GPU_CARDS_MAX + 1] = {0};
@@ -243,7 +246,7 @@ static int compare_parts(const struct parts *p, uint64_t x, const struct parts *
     return top == 0 ? 0 : more[top];
 }
 
-/* What a choice leaves of a level's islands, against what the best one leaves. */
+/* Compares what a choice leaves of a level's islands with what the best one leaves. */
 static int compare_islands(struct search *s, size_t level, uint64_t set)
 {
     const struct level *l = &s->levels[level];
@@ -288,7 +291,7 @@ static bool is_better(struct search *s, uint64_t set)
     return compare_parts(&s->numa, s->free & ~set, &s->numa, s->free & ~s->best) > 0;
 }
 
-/* ---- the search ------------------------------------------------------------------------------ */
+/* ---- the search ---- */
 
 static int64_t links_with(const struct search *s, size_t card, uint64_t set)
 {
@@ -298,7 +301,7 @@ static int64_t links_with(const struct search *s, size_t card, uint64_t set)
     return sum;
 }
 
-/* Could more cards, each pair with the best link there is, still come up to the best sum? */
+/* Whether adding cards, each pair with the best link, could still reach the best sum. */
 static bool is_worth_it(const struct search *s, size_t have, int64_t sum)
 {
     int64_t k = (int64_t)s->ask->count, n = (int64_t)have;
@@ -336,7 +339,7 @@ static void search_level(struct search *s, const struct level *l)
     for (uint64_t rest = must; rest != 0; rest &= rest - 1) {
         size_t i = lowest(rest);
         if ((must & ~bit(i) & ~l->joined[i]) != 0)
-            return; /* those that must be are not linked so well */
+            return; /* the mandatory cards are not linked that well */
         candidates &= l->joined[i];
         sum += links_with(s, i, must & above(i));
     }
@@ -353,8 +356,7 @@ static void search(struct search *s)
         search_level(s, &s->levels[i]);
     if (s->best != 0)
         return;
-    struct level *rest =
-        &s->levels[s->levels_len]; /* beyond LINKS_LEVELS kinds, the others are one */
+    struct level *rest = &s->levels[s->levels_len]; /* kinds beyond LINKS_LEVELS share one level */
     rest->score = 0;
     join(s, rest);
     search_level(s, rest);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * names - every label, annotation, resource and variable that the outside sees, once.
- * Users' manifests and other programs rely on each of them: change nothing here without saying so in the README.
+ * names - every public label, annotation, resource and variable, once. Users' manifests and other
+ * programs rely on them: document every change in the README.
  */
 #pragma once
 
@@ -37,9 +37,10 @@
 #define NAME_ANN_CORE "gpushare.alibabacloud.com/core-percentage"
 #define NAME_ANN_ASSUME_TIME "scheduler.framework.gpushare.assume-time"
 #define NAME_ANN_ASSIGNED "scheduler.framework.gpushare.assigned"
-/* The claim that the device plugin made or corrected: equal to the claim, or that one was edited by somebody else. */
+/* The grant that the device plugin made or corrected. If it differs from the grant, that was edited
+ * by another client. */
 #define NAME_ANN_GPU_CONFIRMED "cosched.io/gpu-confirmed"
-/* What the pod's processes use of its cards, as the device plugin has seen it; see gpuuse. */
+/* What the pod's processes use of its cards, measured by the device plugin; see gpuuse. */
 #define NAME_ANN_GPU_USED "cosched.io/gpu-used"
 #define NAME_ANN_OLD_IDX "ALIYUN_COM_GPU_MEM_IDX"
 #define NAME_ANN_OLD_DEV "ALIYUN_COM_GPU_MEM_DEV"
@@ -50,7 +51,7 @@
 #define NAME_ANN_GPU_VISIBLE "topology.kubernetes.io/gpu-visible"
 #define NAME_ANN_CPUSET "cpuset"
 #define NAME_PREFIX_OWN "cosched.io/"         /* results as well, except the requests below */
-#define NAME_PREFIX_LOCAL "local.cosched.io/" /* what cosched-local is told of a pod */
+#define NAME_PREFIX_LOCAL "local.cosched.io/" /* for cosched-local */
 #define NAME_ANN_CPUSET_APPLIED "cosched.io/cpuset-applied"
 
 /* Container environment (Allocate). */
@@ -94,7 +95,7 @@
 #define NAME_ANN_NUMA_SPEC "scheduling.alibabacloud.com/numa-topology-spec"
 #define NAME_ANN_CPUSET_SHARED "cosched.io/cpuset-shared" /* a request */
 
-/* Burst. */
+/* Virtual nodes. */
 #define NAME_ANN_BURST "alibabacloud.com/burst-resource"
 #define NAME_LABEL_ECI "alibabacloud.com/eci"
 #define NAME_GROUP_POLICY "scheduling.alibabacloud.com"
@@ -102,9 +103,9 @@
 /* A result: in which unit of which policy the pod was placed; see scheduler/cache/policies.h. */
 #define NAME_ANN_UNIT "cosched.io/resource-unit"
 #define NAME_ANN_DELETION_COST "controller.kubernetes.io/pod-deletion-cost"
-/* A result: the deletion cost that we wrote. Another value is a user's, and stays. */
+/* A result: the deletion cost that we wrote. A different value is the user's, and stays. */
 #define NAME_ANN_DELETION_COST_OURS "cosched.io/deletion-cost"
-/* In a unit's podLabels: the unit is waited for though it has no limit. Never given to pods. */
+/* In a unit's podLabels: pods wait for the unit although it has no limit. Never given to pods. */
 #define NAME_LABEL_WAIT_SCALING "k8s.aliyun.com/resource-policy-wait-for-ecs-scaling"
 
 /* Injection: namespace label enabled|disabled, pod annotation "false". */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * node - what we know of a node, decoded once; same rules as pod.
+ * node - a decoded node; same rules as pod.
  */
 #pragma once
 
@@ -19,7 +19,8 @@ struct taint {
     enum taint_effect effect;
 };
 
-/* An image on the node. By the hash of its name: 50 images with two names each are the largest part of a node otherwise, and they only give points. */
+/* An image on the node, by the hash of its name: 50 images with two names each would be the largest
+ * part of a node, and they only affect scores. */
 struct node_image {
     uint64_t hash; /* node_image_hash */
     int64_t bytes;
@@ -38,9 +39,9 @@ struct node {
     size_t taints_len;
     struct resources capacity;
     struct resources allocatable;
-    const char *internal_ip; /* or NULL */
-    bool ready;              /* condition Ready is True */
-    uint8_t features;        /* status.declaredFeatures, those that a pod can need: POD_FEATURE_* */
+    const char *internal_ip;   /* or NULL */
+    bool ready;                /* condition Ready is True */
+    uint8_t features;          /* declared features that a pod can need: POD_FEATURE_* */
     struct node_image *images; /* by hash, each once */
     size_t images_len;
 };
@@ -53,10 +54,10 @@ bool node_is_virtual(const struct node *n);
  * spec.unschedulable counts as the taint node.kubernetes.io/unschedulable:NoSchedule that the node
  * controller adds. */
 const struct taint *node_untolerated(const struct node *n, const struct pod *p);
-/* The first of what the pod needs that the node does not declare, by name; NULL: nothing is missing. */
+/* The name of the first feature that the pod needs and the node does not declare, or NULL. */
 const char *node_missing_feature(const struct node *n, const struct pod *p);
-/* Of the name with ":latest" where it has neither tag nor digest. A name of the form "#0123456789abcdef" is that hash itself: so a dump can name an image of which
- * only the hash is known. */
+/* Of the name with ":latest" where it has neither tag nor digest. "#0123456789abcdef" is that hash
+ * itself, so that a dump can name an image by its hash. */
 uint64_t node_image_hash(const char *name);
-/* Bytes of the image on the node; 0: it is not there. */
+/* Size of the image on the node; 0: absent. */
 int64_t node_image_bytes(const struct node *n, uint64_t hash);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * object - what every small object of the API has in common: its names, in its own arena.
+ * object - the common part of small API objects: names, in their own arena.
  *
- * It is the first member of the structs of volume.h, pdb.h and device.h, so that a store keeps all of them by one rule. A Namespace is nothing else:
- * its labels are all that a scheduler wants of it. Pods and nodes, of which there are many, have their own form.
+ * It is the first member of the structs of volume.h, pdb.h and device.h, so that one store keeps
+ * them all. A Namespace is only this: the scheduler needs just its labels. Pods and nodes, which
+ * are many, have their own form.
  */
 #pragma once
 

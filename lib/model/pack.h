@@ -2,11 +2,12 @@
 /*
  * pack - copies an object, with all that it points to, into one block of exactly its size.
  *
- * A decoder takes memory as it reads: names that are said twice, lists that turn out shorter, intermediate sums. A cluster has a hundred thousand pods, so what
- * is kept of each is worth a copy. An object's packer is one function that calls pack_* for each pointer in the object. It runs twice: `to` NULL only
- * counts bytes and leaves each pointer as it is; then `to` is an arena of so many bytes (arena_init_exact), and each pointer becomes one to the copy, whose own
- * pointers still lead to the original and are packed in turn. So the two runs cannot disagree about what there is to copy, and a pointer that is forgotten
- * leads into freed memory, which the tests of the asan variant see.
+ * A decoder allocates as it reads: repeated names, lists that turn out shorter, intermediate sums.
+ * With a hundred thousand pods a compact copy pays off. An object's packer is one function that
+ * calls pack_* for each pointer in the object. It runs twice: with `to` NULL it only counts bytes;
+ * then `to` is an arena of that size (arena_init_exact), and each pointer becomes one to the copy,
+ * whose own pointers still lead to the original and are packed in turn. So both runs agree on what
+ * to copy, and a forgotten pointer leads into freed memory, which the asan tests detect.
  */
 #pragma once
 
@@ -27,7 +28,8 @@ void *pack_bytes_(struct pack *k, const void *from, size_t bytes);
 
 /* NULL stays NULL. */
 void pack_text(struct pack *k, const char **text);
-/* A text that is often one of these words (the list ends with NULL): then it is that word, and takes no memory. */
+/* A text that is often one of these words (the list ends with NULL) points to that word and takes
+ * no memory. */
 void pack_word(struct pack *k, const char **text, const char *const *words);
 void pack_texts(struct pack *k, const char ***texts, size_t len);
 void pack_labels(struct pack *k, struct labels *l);

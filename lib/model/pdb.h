@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pdb - a PodDisruptionBudget, as far as choosing victims needs it: which pods it is about and how many of them may go now.
+ * pdb - a PodDisruptionBudget, as far as choosing victims needs it: its pods, and how many of them
+ * may be disrupted now.
  */
 #pragma once
 
@@ -13,14 +14,15 @@
 
 struct pdb {
     struct object object;
-    struct selector
-        selector; /* policy/v1: {} is every pod of the namespace; .nothing when absent */
+    /* policy/v1: {} is every pod of the namespace; .nothing when absent */
+    struct selector selector;
     int32_t disruptions_allowed;
-    const char **
-        disrupted; /* sorted names of status.disruptedPods: evicted, not yet counted; they do not count twice */
+    /* sorted names of status.disruptedPods: evicted, not yet observed; not counted twice */
+    const char **disrupted;
     size_t disrupted_len;
 };
 
-/* Whether evicting the pod would draw on this budget: what the eviction API would say. (kube-scheduler's preemption also passes over budgets with an empty
- * selector and pods without labels; the API does not, and we follow the API.) */
+/* Whether evicting the pod would use this budget, by the rules of the eviction API.
+ * (kube-scheduler's preemption also ignores budgets with an empty selector and pods without labels;
+ * the API does not.) */
 bool pdb_covers(const struct pdb *b, const char *ns, const char *pod, const struct labels *labels);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pod - what a pod takes.
+ * pod - a pod's effective request.
  *
- * Over its life a pod is, for each resource, as large as its largest moment:
+ * For each resource a pod counts with its peak over its life:
  *
  *     init containers in order:  [s1]      [i1]      [s2]      [i2]        then the containers
  *     running meanwhile:          s1      s1+i1     s1+s2    s1+s2+i2     s1+s2 + c1+c2+...
  *
- * s are sidecars (restartable init containers): once started they stay. The moment at which a
- * sidecar itself starts is never the largest: all sidecars also run beside the containers.
+ * s are sidecars (restartable init containers): once started they stay. The start of a sidecar is
+ * never the peak, because all sidecars also run beside the containers.
  *
- * While a container is resized in place three lists exist: what is wanted (spec), what the kubelet
- * has set aside (allocated) and what the container has (actual). Until they agree the largest of
- * each counts; when the kubelet has called the resize Infeasible, spec is a wish that will not come
- * true, and the other two count.
+ * During an in-place resize there are three lists: spec, allocated (by the kubelet) and actual.
+ * Until they agree the largest counts; once the kubelet has reported the resize Infeasible, only
+ * allocated and actual count.
  */
 #include "lib/model/pod.h"
 
@@ -43,37 +42,38 @@ static bool largest(const struct pod *p, const struct resources *spec, const str
            resources_max(out, &status->actual, a);
 }
 
-/* What one container counts with: borrowed from it, or built in *room. NULL: too many names. */
+/* The resources that one container counts with: borrowed from it, or built in *space. NULL: too
+ * many names. */
 static const struct resources *container_request(const struct pod *p, const struct container *c,
-                                                 struct arena *a, struct resources *room)
+                                                 struct arena *a, struct resources *space)
 {
     if (!c->resized || !c->resized->has_actual)
         return &c->requests;
-    return largest(p, &c->requests, c->resized, a, room) ? room : NULL;
+    return largest(p, &c->requests, c->resized, a, space) ? space : NULL;
 }
 
 static bool sum_of_containers(const struct pod *p, struct arena *a, struct resources *out)
 {
     for (size_t i = 0; i < p->containers_len; i++) {
-        struct resources room;
-        const struct resources *r = container_request(p, &p->containers[i], a, &room);
+        struct resources space;
+        const struct resources *r = container_request(p, &p->containers[i], a, &space);
         if (!r || !resources_add(out, r, a))
             return false;
     }
     return true;
 }
 
-/* Adds the sidecars to out, which holds the sum of the containers, and raises it to the largest
- * moment of initialization. */
+/* Adds the sidecars to out, which holds the sum of the containers, and raises it to the peak of
+ * initialization. */
 static bool with_init_containers(const struct pod *p, struct arena *a, struct resources *out)
 {
     struct resources sidecars = {0}, peak = {0};
 
     for (size_t i = 0; i < p->init_containers_len; i++) {
         const struct container *c = &p->init_containers[i];
-        struct resources room, moment = {0};
+        struct resources space, moment = {0};
         if (c->sidecar) {
-            const struct resources *r = container_request(p, c, a, &room);
+            const struct resources *r = container_request(p, c, a, &space);
             if (!r || !resources_add(out, r, a) || !resources_add(&sidecars, r, a))
                 return false;
         } else if (!resources_add(&moment, &c->requests, a) ||
@@ -84,19 +84,19 @@ static bool with_init_containers(const struct pod *p, struct arena *a, struct re
     return resources_max(out, &peak, a);
 }
 
-/* spec.resources replaces what the containers add up to, for the resources it names. Only these
- * three kinds may be there. */
+/* spec.resources replaces the containers' sum for the resources it names. Only these three kinds
+ * are allowed. */
 static bool with_pod_level(const struct pod *p, struct arena *a, struct resources *out)
 {
     const struct resources *spec = &p->sizes->requests, *from = spec;
-    struct resources room;
+    struct resources space;
 
     if (!p->sizes->has_requests)
         return true;
     if (p->sizes->status.has_actual) {
-        if (!largest(p, spec, &p->sizes->status, a, &room))
+        if (!largest(p, spec, &p->sizes->status, a, &space))
             return false;
-        from = &room;
+        from = &space;
     }
     if (spec->has & RESOURCES_HAS_CPU) {
         out->cpu_milli = from->cpu_milli;
@@ -110,7 +110,7 @@ static bool with_pod_level(const struct pod *p, struct arena *a, struct resource
         const char *name = spec->extra[i].name;
         if (!str_starts(name, "hugepages-"))
             continue;
-        /* max makes sure that the name is in the list, with 0 or more. */
+        /* max adds the name to the list, with 0 or more. */
         struct resource_extra zero = {name, 0};
         if (!resources_max(out, &(struct resources){.extra = &zero, .extra_len = 1}, a))
             return false;
@@ -121,7 +121,7 @@ static bool with_pod_level(const struct pod *p, struct arena *a, struct resource
     return true;
 }
 
-/* What a claim provides is no device plugin's, and so does not come out of the node's allocatable. */
+/* What a ResourceClaim provides does not come out of the node's allocatable. */
 static void without_claimed(const struct pod *p, struct resources *out)
 {
     uint32_t kept = 0;
@@ -157,19 +157,19 @@ bool toleration_covers(const struct toleration *t, const char *key, const char *
     return t->op == TOLERATION_EXISTS || str_eq(str_or_empty(t->value), str_or_empty(value));
 }
 
-static bool any_asks(const struct container *list, size_t n, const char *resource)
+size_t pod_container_count(const struct pod *p)
 {
-    for (size_t i = 0; i < n; i++)
-        if (resources_get(&list[i].requests, resource, NULL) > 0 ||
-            resources_get(&list[i].limits, resource, NULL) > 0)
-            return true;
-    return false;
+    return p->containers_len + p->init_containers_len;
 }
 
-bool pod_asks_for(const struct pod *p, const char *resource)
+const struct container *pod_container(const struct pod *p, size_t i)
 {
-    return any_asks(p->containers, p->containers_len, resource) ||
-           any_asks(p->init_containers, p->init_containers_len, resource);
+    return i < p->containers_len ? &p->containers[i] : &p->init_containers[i - p->containers_len];
+}
+
+bool pod_container_is_init(const struct pod *p, size_t i)
+{
+    return i >= p->containers_len && !p->init_containers[i - p->containers_len].sidecar;
 }
 
 static const char mirror[] = "kubernetes.io/config.mirror";

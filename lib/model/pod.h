@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pod - what we know of a pod, decoded once. Immutable after decode; replaced whole by the next
- * version. The pod, and all it points to, lives in its own arena.
+ * pod - a decoded pod. Immutable; replaced whole by the next version. The pod, and all it points
+ * to, lives in its own arena.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct container_port {
     const char *protocol; /* "TCP" when absent */
 };
 
-/* What status says of a size that spec asks for: the three differ while a resize in place goes on. */
+/* Sizes in the status: they differ from the spec during an in-place resize. */
 struct resized {
     struct resources allocated; /* allocatedResources */
     struct resources actual;    /* resources.requests */
@@ -37,16 +37,17 @@ struct container {
     const char *image;
     struct resources requests; /* as in the spec, after defaulting from limits by the API server */
     struct resources limits;
-    struct resized *resized; /* of its status; NULL: it says no other size than requests */
+    struct resized *resized; /* from the status; NULL: no size other than requests */
     struct container_port *ports;
     size_t ports_len;
     bool sidecar; /* restartable init container */
     bool has_id;  /* status names a container: it runs, or has run */
-    /* "containerd://9f…": the one that runs. Only the agent of its node wants it: by decode_container_ids, else NULL. */
+    /* "containerd://9f…": the running one. Only the agent of its node needs it: set by
+     * decode_container_ids, else NULL. */
     const char *id;
 };
 
-/* Sizes beyond those of the containers. Few pods have any. */
+/* Pod-level sizes. Few pods have any. */
 struct pod_sizes {
     struct resources overhead;
     struct resources requests; /* spec.resources.requests */
@@ -81,7 +82,8 @@ struct pod_condition {
     const char *message;
 };
 
-/* What a pod needs its node to declare (status.declaredFeatures), as Kubernetes 1.36 infers it for scheduling. pod_feature_name gives the name. */
+/* What a pod needs its node to declare (status.declaredFeatures), as Kubernetes 1.36 infers it for
+ * scheduling. pod_feature_name gives the name. */
 enum pod_feature {
     POD_FEATURE_RESTART_ALL = 1 << 0,     /* a restartPolicyRule with action RestartAllContainers */
     POD_FEATURE_HOST_NET_USERNS = 1 << 1, /* hostNetwork together with hostUsers: false */
@@ -128,7 +130,7 @@ struct pod {
     const struct podterms *terms; /* affinity to other pods; NULL: none at all */
     struct spread *spread;        /* topologySpreadConstraints */
     size_t spread_len;
-    struct pod_volume *volumes; /* those that say something about where it may run */
+    struct pod_volume *volumes; /* those that affect where it may run */
     size_t volumes_len;
     const char **image_volumes; /* references of volumes of kind image */
     size_t image_volumes_len;
@@ -140,13 +142,15 @@ struct pod {
     const char *status_reason; /* status.reason of a Failed pod: "OutOfcpu"; NULL: none */
     int64_t started_ns;        /* status.startTime; 0: the kubelet has not begun */
     const char *nominated_node;
-    /* Extended resources that a claim of dynamic resource allocation provides (status.extendedResourceClaimStatus): no device plugin's, so they are not in `request`. */
+    /* Extended resources that a claim of dynamic resource allocation provides
+     * (status.extendedResourceClaimStatus): no device plugin's, so they are not in `request`. */
     const char **claimed;
     size_t claimed_len;
     struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
 
-    /* Why it could not be decoded, in a sentence; NULL: it could. Such a pod has its names, uid, version, node, scheduler, phase, gated and terminating, labels and
-     * annotations if those could be read, and nothing else: what it holds is not known. Only decode_pod_remains makes it. */
+    /* Why it could not be decoded, in a sentence; NULL: it could. Such a pod has its names, uid,
+     * version, node, scheduler, phase, gated and terminating, labels and annotations if those could
+     * be read, and nothing else: what it holds is unknown. Only decode_pod_remains makes it. */
     const char *unreadable;
 
     struct resources request; /* the effective request (pod_effective_request); filled by decode */
@@ -154,7 +158,8 @@ struct pod {
 
 /* Frees the arena, and so the pod. NULL is fine. */
 void pod_free(struct pod *p);
-/* A copy of everything in one block of exactly its size, for a pod that is going to be kept. p, in whatever arena, still says the same afterwards. */
+/* A copy of everything in one block of exactly its size, for long-term storage. p, in whatever
+ * arena, is not changed. */
 struct pod *pod_pack(struct pod *p);
 /* Succeeded or Failed: holds nothing. */
 bool pod_is_finished(const struct pod *p);
@@ -166,23 +171,28 @@ bool pod_is_finished(const struct pod *p);
  *                name (cpu, memory, hugepages); + overhead
  * A container or sidecar whose status has `resources` (in-place resize) counts with the largest of
  * spec, allocated and actual; without spec when the resize is Infeasible. Ordinary init containers
- * count by spec. Pod-level status likewise, for the names in the pod-level requests. As Kubernetes
- * 1.36 does it. What a claim provides (pod.claimed) is left out. false: overflow, too many names.
+ * count by spec. Pod-level status likewise, for the names in the pod-level requests. As in
+ * Kubernetes 1.36. What a ResourceClaim provides (pod.claimed) is left out. false: overflow, too
+ * many names.
  */
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out);
 /* Whether one of the tolerations covers the taint. Operators as of 1.36: Equal and Exists. */
 bool toleration_covers(const struct toleration *t, const char *key, const char *value,
                        enum taint_effect effect);
-/* Whether any container (init containers too) asks for more than 0 of the resource, in requests or
- * limits. */
-bool pod_asks_for(const struct pod *p, const char *resource);
-/* Whether any of our programs reads a pod's annotation of this name. Decoding keeps no others: users' and controllers' own are the largest part of many pods. */
+/* Containers, then init containers: the index that grants use. */
+size_t pod_container_count(const struct pod *p);
+const struct container *pod_container(const struct pod *p, size_t i);
+/* An ordinary init container: it ends before the containers begin. */
+bool pod_container_is_init(const struct pod *p, size_t i);
+/* Whether any of our programs reads a pod's annotation of this name. Decoding drops the others:
+ * annotations of users and controllers are the largest part of many pods. */
 bool pod_annotation_is_read(const char *key);
-/* A static pod as the API server shows it: its kubelet runs it whatever anybody says. */
+/* A static pod as the API server shows it: its kubelet runs it regardless of the API. */
 bool pod_is_mirror(const struct pod *p);
 /* nodeSelector and required node affinity. */
 bool pod_may_use_node(const struct pod *p, const struct labels *labels, const char *name);
-/* The uid under which the kubelet runs the pod that this one shows: a hash of its file. NULL: it is no mirror. */
+/* The uid under which the kubelet runs the static pod that this one mirrors: a hash of its file.
+ * NULL: not a mirror. */
 const char *pod_mirrored_uid(const struct pod *p);
 /* "RestartAllContainersOnContainerExits"... of one POD_FEATURE_* bit; NULL for any other number. */
 const char *pod_feature_name(unsigned bit);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pod_pack - every pointer of struct pod, once (see pack.h). Whoever adds one to the struct, or to what it points to, adds it here.
+ * pod_pack - every pointer of struct pod, once (see pack.h). Add new pointers of the struct, or of
+ * what it points to, here.
  */
 #include <string.h>
 
@@ -48,7 +49,7 @@ static void pack_sizes(struct pack *k, struct pod *p)
 
 static void pack_tolerations(struct pack *k, struct pod *p)
 {
-    /* The API server gives these two to every pod. */
+    /* The API server adds these two to every pod. */
     static const char *const keys[] = {"node.kubernetes.io/not-ready",
                                        "node.kubernetes.io/unreachable", NULL};
     pack_array(k, p->tolerations, p->tolerations_len);

@@ -5,10 +5,10 @@
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "lib/model/claim.h"
+#include "lib/model/grant.h"
 #include "lib/model/names.h"
 
-/* ---- whom it is about ---- */
+/* ---- selection ---- */
 
 static bool has_all(const struct labels *have, const struct labels *want)
 {
@@ -122,7 +122,7 @@ bool policy_key_is_reserved(const char *key)
         NAME_LABEL_COMPUTE_CLASS,
         NAME_LABEL_GPU_MODEL_SERIES,
         NAME_LABEL_ECI,
-        /* Of nodes, and resources: on a pod they would only mislead. */
+        /* Node labels and resources: misleading on a pod. */
         NAME_LABEL_GPU_MODE,
         NAME_LABEL_GPU_PLACEMENT,
         NAME_LABEL_ACCEL_NAME,
@@ -141,7 +141,7 @@ bool policy_key_is_reserved(const char *key)
     for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
         if (is_of_domain(key, domains[i]))
             return true;
-    return claim_is_result_key(key);
+    return grant_is_result_key(key);
 }
 
 /* ---- words ---- */

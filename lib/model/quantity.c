@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * quantity - reads Kubernetes amounts exactly.
+ * quantity - parses Kubernetes quantities exactly.
  *
  * A quantity is D * 10^e * 2^b with D a decimal number of up to 256 digits: no machine integer
- * holds that, and a float would lose the last byte of "9223372036854775807". So the text stays what
- * it is, a row of decimal digits, and everything is done on that row:
+ * holds that, and a float would lose the last byte of "9223372036854775807". So all arithmetic is
+ * done on the row of decimal digits:
  *
  *     "1.5Gi"   digits 15, point after 1, b = 30
  *               times 1024 three times, digit by digit:  1610612736 0, point 1 before the end
  *     "1e-9"    digits 1, point moved 9 places to the left
  *
- * What stands before the point is the whole part, at most 19 digits or it does not fit; any digit
- * other than 0 behind the point decides the rounding. Nothing is approximated on the way.
+ * The digits before the point are the whole part, at most 19 digits or it does not fit; any
+ * non-zero digit after the point decides the rounding.
  *
- * The grammar is Kubernetes' documented one. Its parser takes some more ("k" and "." are 0 there),
- * but the API server never hands such text on: it writes them again in canonical form.
+ * The grammar is Kubernetes' documented one. Its parser accepts more ("k" and "." are 0 there), but
+ * the API server rewrites such text in canonical form.
  */
 #include "lib/model/quantity.h"
 
@@ -42,8 +42,8 @@ static int not_a_quantity(const char *text, size_t n, struct error *err)
     return error_set(err, ERROR_INVALID, "not a quantity: '%.*s'", (int)n, text);
 }
 
-/* The digits and the point from the front of the text; returns how many bytes they took, 0 if there
- * was no digit. */
+/* Reads digits and point from the front of the text; returns the bytes read, 0 if there was no
+ * digit. */
 static size_t take_digits(const char *text, size_t n, struct decimal *d)
 {
     size_t i = 0;
@@ -78,7 +78,7 @@ static void times_1024(struct decimal *d)
         d->digit[i] = (unsigned char)(v % 10);
         carry = v / 10;
     }
-    /* What is carried out, at most 1023, goes in front. */
+    /* The carry, at most 1023, goes in front. */
     int extra = carry >= 1000 ? 4 : carry >= 100 ? 3 : carry >= 10 ? 2 : carry > 0 ? 1 : 0;
     memmove(d->digit + extra, d->digit, (size_t)d->len);
     for (int i = extra; i-- > 0; carry /= 10)
@@ -111,11 +111,11 @@ static bool take_exponent(const char *s, size_t n, int *out)
     return true;
 }
 
-/* Applies what follows the digits. */
+/* Applies the suffix. */
 static bool apply_suffix(const char *s, size_t n, struct decimal *d)
 {
     static const struct {
-        char letter;
+        char message;
         signed char thousands;
     } units[] = {{'n', -3}, {'u', -2}, {'m', -1}, {'k', 1}, {'M', 2},
                  {'G', 3},  {'T', 4},  {'P', 5},  {'E', 6}};
@@ -126,7 +126,7 @@ static bool apply_suffix(const char *s, size_t n, struct decimal *d)
         return true;
     if (n == 1) {
         for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-            if (units[i].letter == s[0]) {
+            if (units[i].message == s[0]) {
                 d->point += 3 * units[i].thousands;
                 return true;
             }
@@ -147,7 +147,7 @@ static bool apply_suffix(const char *s, size_t n, struct decimal *d)
     return true;
 }
 
-/* The whole part of d as a magnitude, and whether something was cut off. false: it has more than 19
+/* The whole part of d as a magnitude, and whether a rest was cut off. false: more than 19
  * digits. */
 static bool whole_part(const struct decimal *d, uint64_t *out, bool *rest)
 {
@@ -189,7 +189,8 @@ int quantity_parse(const char *text, size_t n, enum quantity_scale scale, enum q
         d.point += 3;
     if (!whole_part(&d, &magnitude, &rest))
         return error_set(err, ERROR_RANGE, "quantity too large: '%.*s'", (int)n, text);
-    /* Away from zero is up for a positive number and down for a negative one. */
+    /* Rounding up grows the magnitude of a positive number, rounding down that of a negative
+     * one. */
     if (rest && (round == QUANTITY_UP) != negative)
         magnitude++;
     if (magnitude > (uint64_t)INT64_MAX + (negative ? 1u : 0u))
@@ -198,7 +199,8 @@ int quantity_parse(const char *text, size_t n, enum quantity_scale scale, enum q
         *out = (int64_t)magnitude;
     else
         *out =
-            magnitude == 0 ? 0 : -(int64_t)(magnitude - 1) - 1; /* INT64_MIN has no positive twin */
+            /* INT64_MIN has no positive counterpart */
+            magnitude == 0 ? 0 : -(int64_t)(magnitude - 1) - 1;
     return 0;
 }
 

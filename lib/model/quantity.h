@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * quantity - Kubernetes amounts ("100m", "1.5Gi", "2e3", "0.5") as exact int64, in the unit that
- * the caller wants.
+ * quantity - Kubernetes amounts ("100m", "1.5Gi", "2e3", "0.5") as exact int64, in the caller's
+ * unit.
  *
  * Grammar: [+-] digits [. digits] (or . digits) then nothing, one of n u m k M G T P E Ki Mi Gi Ti
  * Pi Ei, or an exponent e/E with [+-] digits. The result is rounded up for requests and down for
- * capacity; what does not fit in int64 is ERROR_RANGE (never wrapped, never clamped). Text longer
- * than QUANTITY_TEXT_MAX is refused.
+ * capacity; overflow is ERROR_RANGE (never wrapped, never clamped). Text longer than
+ * QUANTITY_TEXT_MAX is rejected.
  */
 #pragma once
 

@@ -3,13 +3,11 @@
  * resources - lists of amounts.
  *
  * The four names that every node has are fields; all others are a short array sorted by name, so
- * that two lists are added or compared by walking both once, and the result never depends on the
- * order in which the names came.
+ * that two lists are added or compared in one pass, and the result does not depend on input order.
  *
- * An array is changed in place only by its owner: set, add and max work on a list that began as {0}
- * or as resources_copy of another. It is allocated anew when a name joins it, and arenas do not
- * take memory back; so adding lists with the same names again and again, which is what accounting
- * does, costs nothing.
+ * Only its owner changes an array in place: set, add and max work on a list that began as {0} or by
+ * resources_copy. It is reallocated when a name is added, and arenas do not take memory back; but
+ * accounting adds lists of the same names, which costs nothing.
  */
 #include "lib/model/resources.h"
 
@@ -42,7 +40,7 @@ static int64_t field_value(const struct resources *r, size_t i)
     return at[i];
 }
 
-/* Which field the name means, or FIELDS. */
+/* The index of the name's field, or FIELDS. */
 static size_t field_index(const char *name, size_t n)
 {
     size_t i = 0;
@@ -59,8 +57,8 @@ static int name_order(const char *name, size_t n, const char *entry)
     return c != 0 ? c : entry[n] == '\0' ? 0 : -1;
 }
 
-/* The entry, or where it would have to be. */
-static uint32_t extra_place(const struct resources *r, const char *name, size_t n, bool *found)
+/* The index of the entry, or where to insert it. */
+static uint32_t extra_index(const struct resources *r, const char *name, size_t n, bool *found)
 {
     uint32_t lo = 0, hi = r->extra_len;
 
@@ -90,7 +88,7 @@ int64_t resources_get(const struct resources *r, const char *name, bool *present
         found = (r->has & fields[f].bit) != 0;
         value = field_value(r, f);
     } else {
-        uint32_t at = extra_place(r, name, n, &found);
+        uint32_t at = extra_index(r, name, n, &found);
         value = found ? r->extra[at].value : 0;
     }
     if (present)
@@ -98,7 +96,7 @@ int64_t resources_get(const struct resources *r, const char *name, bool *present
     return value;
 }
 
-/* Puts a new name in its place. There is room. */
+/* Inserts a new name at its index. There is space. */
 static void extra_insert(struct resources *r, struct arena *a, uint32_t at, const char *name,
                          int64_t value)
 {
@@ -130,7 +128,7 @@ static int set_text(struct resources *r, struct arena *a, const char *name, size
         r->has = (uint8_t)(r->has | fields[f].bit);
         return 0;
     }
-    uint32_t at = extra_place(r, name, name_len, &found);
+    uint32_t at = extra_index(r, name, name_len, &found);
     if (found) {
         r->extra[at].value = value;
         return 0;
@@ -174,7 +172,7 @@ static bool merge(struct resources *dst, const struct resources *src, struct are
     for (uint32_t i = 0; i < src->extra_len; i++) {
         const struct resource_extra *e = &src->extra[i];
         bool found;
-        uint32_t at = extra_place(dst, e->name, strlen(e->name), &found);
+        uint32_t at = extra_index(dst, e->name, strlen(e->name), &found);
         if (found) {
             if (!combine(&dst->extra[at].value, e->value, sum))
                 return false;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selector - who is meant: labels, label selectors, node selectors.
+ * selector - labels, label selectors, node selectors.
  *
- * Three rules that are easy to get wrong, all of them Kubernetes':
+ * Three of Kubernetes' rules that are easy to get wrong:
  *
  *   - NotIn and DoesNotExist hold for an object that lacks the key; In, Gt and Lt do not.
  *   - An absent LabelSelector selects nothing, an empty one everything; an empty node term selects
  *     nothing.
- *   - The API server lets some node terms through that can never be read: Gt with "abc", values
- *     that no label can have. Kubernetes' scheduler then treats that one term as matching nothing
- *     and still tries the others. So do we (node_term.invalid says why): a decode error would hide
- *     the pod, and with it what it uses. What the API server does refuse (operators, counts of
- *     values, fields other than metadata.name) is an error here as well.
+ *   - The API server accepts some node terms that can never match: Gt with "abc", values that no
+ *     label can have. Like kube-scheduler we ignore that one term and try the others
+ *     (node_term.invalid says why): a decode error would hide the pod and what it uses. What the
+ *     API server rejects (operators, counts of values, fields other than metadata.name) is an
+ *     error here as well.
  *
- * The query form ("a=b,c in (d,e)") has a file of its own, selector_parse.c.
+ * selector_parse.c has the query form ("a=b,c in (d,e)").
  */
 #include "lib/model/selector.h"
 
@@ -91,14 +91,14 @@ int labels_decode(json *j, struct arena *a, struct labels *out, struct error *er
     if (n == 0)
         return 0;
 
-    /* All text in one piece: a list of pods has tens of thousands of these. */
+    /* All text in one allocation: a list of pods has tens of thousands of these. */
     struct label *items = arena_new(a, struct label, n);
     char *text = arena_alloc(a, bytes);
     size_t i = 0;
     for (struct json_iter it = json_iter(j); json_next(&it); i++) {
         size_t value_len = json_str_len(it.value);
         items[i].key = memcpy(text, it.key, it.key_len);
-        text += it.key_len + 1; /* arena memory is zeroed: the NUL is there */
+        text += it.key_len + 1; /* arena memory is zeroed: NUL-terminated */
         items[i].value = memcpy(text, json_str(it.value), value_len);
         text += value_len + 1;
     }
@@ -193,7 +193,7 @@ bool selector_matches(const struct selector *s, const struct labels *l)
     return true;
 }
 
-/* ---- decoding -------------------------------------------------------------------------------- */
+/* ---- decoding ---- */
 
 static bool op_parse(const char *text, bool numbers, enum selector_op *out)
 {
@@ -231,7 +231,7 @@ static int values_decode(json *j, const char *path, struct arena *a, struct requ
     return 0;
 }
 
-/* How many values go with the operator. */
+/* Checks the number of values for the operator. */
 static int values_check(const struct requirement *r, const char *path, struct error *err)
 {
     switch (r->op) {
@@ -275,7 +275,7 @@ static int requirement_decode(json *j, const char *path, bool numbers, struct ar
     return values_check(out, path, err);
 }
 
-/* The array under `name` appended to out->reqs, which has room. */
+/* Appends the array under `name` to out->reqs, which has the space. */
 static int requirements_decode(json *j, const char *name, bool numbers, struct arena *a,
                                struct selector *out, struct error *err)
 {
@@ -339,9 +339,9 @@ int selector_decode(json *j, struct arena *a, struct selector *out, struct error
     return 0;
 }
 
-/* ---- node selectors -------------------------------------------------------------------------- */
+/* ---- node selectors ---- */
 
-/* What the API server lets through and nothing can match; NULL when the expression is in order. */
+/* Why the expression can never match although the API server accepts it; NULL when it is valid. */
 static const char *expression_finish(struct requirement *r, size_t i, struct arena *a)
 {
     for (size_t k = 0; k < r->values_len; k++)

@@ -26,10 +26,10 @@ struct labels {
 };
 
 const char *labels_get(const struct labels *l, const char *key); /* or NULL */
-/* A JSON object of strings (NULL and null are empty); a member that is not a string, and a key that
- * comes twice, are errors naming the key. Borrows nothing from j. */
+/* A JSON object of strings (NULL and null are empty). A member that is not a string and a duplicate
+ * key are errors that name the key. Borrows nothing from j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
-/* All of it in the arena. */
+/* A deep copy in the arena. */
 struct labels labels_copy(const struct labels *from, struct arena *a);
 
 enum selector_op {
@@ -64,13 +64,15 @@ int selector_decode(json *j, struct arena *a, struct selector *out, struct error
 /* NotIn and DoesNotExist hold when the key is absent. Gt and Lt need an integer label value. */
 bool selector_matches(const struct selector *s, const struct labels *l);
 enum { SELECTOR_TEXT_MAX = 64 * 1024 };
-/* The query form: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<9"; blanks between the parts are
- * free. "" selects everything. */
+/* The query form: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<9", with optional blanks. ""
+ * selects everything. */
 int selector_parse(const char *text, struct arena *a, struct selector *out, struct error *err);
 
-/* The same text for every order of the same requirements: "a in (x,y),!b"; "<nothing>" for a nil selector, "" for one that selects everything. */
+/* Canonical text, independent of order: "a in (x,y),!b"; "<nothing>" for a nil selector, "" for one
+ * that selects everything. */
 void selector_print(const struct selector *s, struct strbuf *out);
-/* One more requirement, with one value (NULL for Exists and DoesNotExist). key and value are borrowed, and live as long as a. */
+/* Adds a requirement with one value (NULL for Exists and DoesNotExist). key and value are borrowed,
+ * and live as long as a. */
 void selector_add(struct selector *s, const char *key, enum selector_op op, const char *value,
                   struct arena *a);
 
@@ -81,8 +83,8 @@ bool selector_value_is_legal(const char *value);
 struct node_term {
     struct selector labels;
     struct selector fields; /* metadata.name only; others are an error in decode */
-    const char
-        *invalid; /* why it can never match (Gt with "abc": the API server accepts that), or NULL */
+    /* why it can never match (Gt with "abc": the API server accepts that), or NULL */
+    const char *invalid;
 };
 
 /* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms matches

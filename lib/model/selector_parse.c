@@ -8,9 +8,9 @@
  *                 | KEY ("=" | "==" | "!=" | ">" | "<") VALUE
  *                 | KEY ("in" | "notin") "(" [ VALUE { "," VALUE } ] ")"
  *
- * `in` and `notin` are operators only behind a key, so they may also be keys and values. A VALUE
- * may be empty: "a=" and "a in ()" mean the empty string. One pass over the text, one word at a
- * time; what is needed is counted first, so nothing grows.
+ * `in` and `notin` are operators only after a key, so they may also be keys and values. A VALUE may
+ * be empty: "a=" and "a in ()" mean the empty string. Requirements are counted first, so that
+ * nothing grows.
  */
 #include "lib/model/selector.h"
 

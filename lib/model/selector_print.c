@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selector_print - a selector as text that is the same for every way to write it: requirements and their values are sets, so they are sorted and each is
- * there once. Two pods that select the same things by the same requirements get the same text, and so can share what is counted for them.
+ * selector_print - a selector as canonical text: requirements and their values are sorted and
+ * unique. Pods that select by the same requirements get the same text, and so share counters.
  *
- * Keys and values are legal label words (selector_decode sees to it), so none of the signs in between can be part of one.
+ * Keys and values are legal labels (selector_decode checks), so no separator can be part of one.
  */
 #include "lib/model/selector.h"
 
@@ -16,7 +16,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts, drops what is there twice, returns how many are left. */
+/* Sorts, drops duplicates, returns how many are left. */
 static size_t sort_words(const char **words, size_t n)
 {
     size_t kept = 0;

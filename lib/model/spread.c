@@ -13,7 +13,7 @@ bool spread_selects_self(const struct spread *s, const struct labels *labels)
     return selector_matches(&s->selector, labels);
 }
 
-/* Whether the selector says already `key in (value)`. */
+/* Whether the selector already has `key in (value)`. */
 static bool says(const struct selector *s, const char *key, const char *value)
 {
     for (size_t i = 0; i < s->len; i++) {

@@ -2,8 +2,9 @@
 /*
  * spread - one of a pod's topologySpreadConstraints, with Kubernetes' defaults filled in.
  *
- * matchLabelKeys: kube-scheduler adds `key In [the pod's value]` to the selector whether or not the API server (since 1.34) has done so before, from the
- * labels of the pod as they are now. Decoding does the same; a requirement that is there already is not added again.
+ * matchLabelKeys: kube-scheduler adds `key In [the pod's current value]` to the selector whether or
+ * not the API server (since 1.34) did so at creation. Decoding does the same, but adds no
+ * duplicate.
  */
 #pragma once
 
@@ -19,17 +20,18 @@ struct spread {
     const char *topology_key;
     int32_t max_skew;
     int32_t min_domains; /* 1 when absent */
-    bool hard; /* whenUnsatisfiable: DoNotSchedule; a word that we do not know counts as that */
-    bool
-        honor_affinity; /* nodeAffinityPolicy: Honor, the default: nodes that the pod's node affinity refuses are no domain */
-    bool honor_taints;  /* nodeTaintsPolicy: Honor; Ignore is the default */
-    struct selector selector; /* .nothing when absent; matchLabelKeys are in it */
+    bool hard;           /* whenUnsatisfiable: DoNotSchedule, or an unknown value */
+    /* nodeAffinityPolicy: Honor (default): nodes excluded by the pod's node affinity are no
+     * domain */
+    bool honor_affinity;
+    bool honor_taints;        /* nodeTaintsPolicy: Honor; Ignore is the default */
+    struct selector selector; /* .nothing when absent; includes matchLabelKeys */
 };
 
-/* Whether a placed pod of the same namespace, not terminating, is counted. As kube-scheduler has it, a selector without any requirement counts no
- * placed pod, although it selects the pod itself. */
+/* Whether a placed, not terminating pod of the same namespace is counted. As in kube-scheduler, an
+ * empty selector counts no placed pod, although it selects the pod itself. */
 bool spread_counts(const struct spread *s, const struct labels *labels);
-/* Whether the pod to be placed adds to the domain that it goes to. */
+/* Whether the pod to be placed adds to its domain's count. */
 bool spread_selects_self(const struct spread *s, const struct labels *labels);
 void spread_merge_keys(struct spread *s, const char *const *keys, size_t len,
                        const struct labels *labels, struct arena *a);

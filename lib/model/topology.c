@@ -4,11 +4,11 @@
  *
  * Link names are those of nvidia-smi's matrix, from near to far: NV<n> (n NVLinks), PIX (one PCIe
  * switch), PXB (several switches), PHB (a host bridge), NODE (one NUMA node), SYS (between NUMA
- * nodes). One NVLink is worth more than the nearest PCIe way, and two are worth twice as much.
+ * nodes). One NVLink scores above the nearest PCIe path, and two score twice as much.
  *
- * The CPU layout is told in the kernel's list form because it is short: 384 CPUs stay far below 4
- * KiB, and each node heartbeat carries the annotation to every watcher. Cores have a form of their own
- * for the two ways in which machines number threads; only what follows neither is listed.
+ * The CPU layout uses the kernel's list form because it is short: 384 CPUs stay far below 4 KiB,
+ * and each node heartbeat sends the annotation to every watcher. Cores have short forms for the two
+ * usual ways to number threads; anything else is listed.
  */
 #include "lib/model/topology.h"
 
@@ -46,7 +46,7 @@ int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chos
     return sum;
 }
 
-/* ---- decode ---------------------------------------------------------------------------------- */
+/* ---- decode ---- */
 
 /* A list of CPUs in a string. */
 static int read_set(json *j, struct cpuset *out, struct error *err)
@@ -180,7 +180,7 @@ static int read_cores(json *root, struct arena *a, struct cpu_topology *out, str
     return read_listed(text, a, out, err);
 }
 
-/* A CPU that cores does not know; -1 if there is none. */
+/* A CPU that is in no core; -1 if there is none. */
 static int unknown_cpu(const struct cpu_topology *t, const struct cpuset *set)
 {
     for (int cpu = -1; (cpu = cpuset_next(set, cpu)) >= 0;)
@@ -216,7 +216,7 @@ static int check_numbers(const struct cpu_topology *t, struct error *err)
     return 0;
 }
 
-/* Only where nobody is pinned is it there. */
+/* Present only where containers are not pinned. */
 static int read_closed(json *root, struct arena *a, const char **out, struct error *err)
 {
     json *j = json_get(root, "closed");
@@ -265,7 +265,7 @@ int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_
     return 0;
 }
 
-/* ---- encode ---------------------------------------------------------------------------------- */
+/* ---- encode ---- */
 
 static void write_set(struct json_writer *w, const struct cpuset *s)
 {
@@ -326,7 +326,7 @@ void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out)
     json_object_end(&w);
 }
 
-/* ---- cores ----------------------------------------------------------------------------------- */
+/* ---- cores ---- */
 
 uint32_t cpu_topology_core_of(const struct cpu_topology *t, unsigned cpu)
 {
@@ -349,7 +349,7 @@ struct cpuset *cpu_topology_cores(const struct cpu_topology *t, struct arena *a)
     return cores;
 }
 
-/* Whether the form says of every two known CPUs what is known of them: one core, or two. */
+/* Whether the form puts every two known CPUs into one core exactly when core_of does. */
 static bool says_the_same(const struct cpu_topology *form, const uint16_t *core_of)
 {
     uint16_t theirs[CPUSET_MAX], ours[CPUSET_MAX];
@@ -413,7 +413,7 @@ bool cpu_topology_number(struct cpu_topology *t, const uint16_t *core_of, struct
     cpuset_union(&all, &t->offline);
     unsigned cpus = cpuset_count(&all);
     struct cpu_topology form = *t;
-    /* The counted forms speak of the CPUs 0 to N-1. */
+    /* The counted forms cover the CPUs 0 to N-1. */
     if (cpuset_next(&all, (int)cpus - 1) < 0 && fits_form(&form, t->core_of, cpus)) {
         form.core_of = NULL;
         *t = form;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * topology - how far things are from each other: card to card by link, card to CPU by NUMA node;
- * and the node's CPU layout (annotation cosched.io/cpu-topology, version 1).
+ * topology - distances: card to card by link, card to CPU by NUMA node; and the node's CPU layout
+ * (annotation cosched.io/cpu-topology, version 1).
  */
 #pragma once
 
@@ -15,11 +15,10 @@
 #include "lib/model/cpuset.h"
 #include "lib/model/gpu.h"
 
-/* Closeness of two cards by the link's name as nvidia-smi prints it: NV<n> 100 * n above all
- * others, then PIX, PXB, PHB, NODE, SYS; 0 for unknown. The greater the better. "X" (itself) is the
- * maximum. */
+/* Closeness of two cards by nvidia-smi's link name, greater is better: NV<n> 100 * n above all
+ * others, then PIX, PXB, PHB, NODE, SYS; 0 for unknown. "X" (itself) is the maximum. */
 int32_t topology_link_score(const char *link);
-/* Sum over all pairs of the cards chosen (indexes into inv->cards). */
+/* Sum over all pairs of the chosen cards (indexes into inv->cards). */
 int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chosen, size_t n);
 
 enum {
@@ -30,7 +29,7 @@ enum {
     TOPOLOGY_CLOSED_MAX = 200, /* bytes */
 };
 
-/* How threads are numbered, and so how "cores" is written. */
+/* How threads are numbered, which decides how "cores" is written. */
 enum topology_numbering {
     TOPOLOGY_SPREAD, /* "smt2:128": thread t of core c is CPU c + t * cores, as on bare metal */
     TOPOLOGY_NEAR,   /* "near2:128": it is CPU c * threads + t, as in most virtual machines */
@@ -44,23 +43,26 @@ struct cpu_topology {
     size_t numa_len;
     struct cpuset *l3;
     size_t l3_len;
-    /* cpu_topology_cores says which CPUs each core has. */
+    /* cpu_topology_cores lists each core's CPUs. */
     enum topology_numbering numbering;
     uint32_t threads;  /* 1, 2, 4 or 8; listed: of the largest core, 1 to TOPOLOGY_THREADS_MAX */
     uint32_t cores;    /* of the machine; listed: those in the list */
     uint16_t *core_of; /* listed: CPUSET_MAX numbers below cores, or TOPOLOGY_NO_CORE; else NULL */
     struct cpuset offline;
     struct cpuset reserved;
-    const char *closed; /* why no container is pinned there; NULL: they are */
+    const char *closed; /* why no container is pinned there; NULL: containers are pinned */
 };
 
 int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_topology *out,
                         struct error *err);
 void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out);
-/* The core of a CPU, below t->cores; TOPOLOGY_NO_CORE for a CPU that is in none (offline ones may be in one). */
+/* The core of a CPU, below t->cores; TOPOLOGY_NO_CORE for a CPU in none (offline CPUs may be in
+ * one). */
 uint32_t cpu_topology_core_of(const struct cpu_topology *t, unsigned cpu);
-/* The threads of each of the t->cores cores, offline ones among them. */
+/* The threads of each of the t->cores cores, including offline ones. */
 struct cpuset *cpu_topology_cores(const struct cpu_topology *t, struct arena *a);
-/* Sets numbering, threads, cores and core_of from what is known: core_of has CPUSET_MAX entries, numbers below CPUSET_MAX that are equal for threads of one core, TOPOLOGY_NO_CORE for
- * offline and absent CPUs; t->offline is set already. The shortest form that says it is taken. false: no CPU at all, or a core of too many threads. */
+/* Sets numbering, threads, cores and core_of from core_of, which has CPUSET_MAX entries: numbers
+ * below CPUSET_MAX, equal for threads of one core, TOPOLOGY_NO_CORE for offline and absent CPUs;
+ * t->offline is set already. Chooses the shortest form. false: no CPU, or a core with too many
+ * threads. */
 bool cpu_topology_number(struct cpu_topology *t, const uint16_t *core_of, struct arena *a);

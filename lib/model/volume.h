@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volume - what a pod mounts, and the storage objects behind it, as far as they decide where the pod may run.
+ * volume - what a pod mounts, and the storage objects behind it, as far as they affect where the
+ * pod may run.
  */
 #pragma once
 
@@ -14,8 +15,9 @@
 
 enum pod_volume_kind {
     POD_VOLUME_CLAIM, /* persistentVolumeClaim */
-    POD_VOLUME_EPHEMERAL, /* a claim that is made for the pod: "<pod>-<volume>", controlled by the pod */
-    POD_VOLUME_CSI,       /* inline CSI: never attached, so without a limit; driver is set */
+    /* a claim created for the pod: "<pod>-<volume>", controlled by the pod */
+    POD_VOLUME_EPHEMERAL,
+    POD_VOLUME_CSI,        /* inline CSI: never attached, so unlimited; driver is set */
     POD_VOLUME_GCE_PD,     /* id: pdName */
     POD_VOLUME_AWS_EBS,    /* id: volumeID */
     POD_VOLUME_AZURE_DISK, /* id: diskURI */
@@ -25,19 +27,19 @@ enum pod_volume_kind {
     POD_VOLUME_RBD,        /* id: "pool/image"; monitors */
 };
 
-/* Only volumes of these kinds are kept: the others say nothing about where a pod may run. */
+/* Only volumes of these kinds are kept: the others do not affect placement. */
 struct pod_volume {
     enum pod_volume_kind kind;
     bool read_only;
     const char *name;
-    const char *claim;     /* CLAIM and EPHEMERAL: name of the claim in the pod's namespace */
-    const char *driver;    /* CSI, or what the in-tree kind is served by today; NULL: none */
-    const char *id;        /* of the thing itself, for the kinds that name it; or NULL */
+    const char *claim;     /* CLAIM and EPHEMERAL: name of the PersistentVolumeClaim */
+    const char *driver;    /* CSI, or the CSI driver of a migrated in-tree kind; NULL: none */
+    const char *id;        /* the disk's id for kinds that have one, or NULL */
     const char **monitors; /* RBD */
     size_t monitors_len;
 };
 
-/* The in-tree kinds that a CSI driver serves today, and what they are called. */
+/* In-tree kinds that are migrated to a CSI driver, and their names. */
 struct volume_migration {
     enum pod_volume_kind kind;
     const char *field;       /* of a pod's volume or a PersistentVolume: "awsElasticBlockStore" */
@@ -50,7 +52,8 @@ const struct volume_migration *volume_migration_of(const char *field, size_t len
 /* The CSI driver behind a provisioner: its own name, unless it is an in-tree one. */
 const char *volume_driver_of(const char *provisioner);
 
-/* Whether two pods that mount these must not be on one node (kube-scheduler's VolumeRestrictions). */
+/* Whether two pods that mount these must not be on one node (kube-scheduler's
+ * VolumeRestrictions). */
 bool pod_volume_conflicts(const struct pod_volume *a, const struct pod_volume *b);
 
 enum access_mode {
@@ -65,16 +68,16 @@ struct pvc {
     struct object object;
     enum pvc_phase phase;
     const char *volume; /* spec.volumeName, or NULL */
-    const char *
-        storage_class; /* spec.storageClassName or the old annotation; NULL: not given ("" is given, and means none) */
+    /* spec.storageClassName or the old annotation; NULL: absent ("" means none) */
+    const char *storage_class;
     const char *attributes_class; /* spec.volumeAttributesClassName, or NULL */
     unsigned access_modes;        /* ACCESS_* */
     int64_t request_bytes;
     bool block;               /* volumeMode: Block */
-    struct selector selector; /* of volumes. has_selector false: any volume */
+    struct selector selector; /* of volumes, if has_selector */
     bool has_selector;
-    bool
-        bind_completed; /* annotation pv.kubernetes.io/bind-completed: the controller is done with it */
+    /* annotation pv.kubernetes.io/bind-completed: the controller has finished */
+    bool bind_completed;
     const char *selected_node; /* annotation volume.kubernetes.io/selected-node, or NULL */
 };
 
@@ -87,15 +90,16 @@ struct pv {
     unsigned access_modes;
     int64_t capacity_bytes;
     bool block;
-    const char *claim_ns, *claim_name,
-        *claim_uid; /* spec.claimRef; NULL without one; the uid is "" when it is reserved by name only */
+    /* spec.claimRef; NULL without one; the uid is "" when it is reserved by name only */
+    const char *claim_ns, *claim_name, *claim_uid;
     bool has_node_affinity;
     struct node_selector node_affinity; /* spec.nodeAffinity.required */
-    const char *
-        driver; /* csi.driver, or the CSI driver that serves the in-tree kind today; NULL: neither */
+    /* csi.driver, or the CSI driver of a migrated in-tree kind; NULL: neither */
+    const char *driver;
     const char *handle; /* csi.volumeHandle, or the in-tree id */
-    bool
-        in_tree; /* driver and handle come from an in-tree source (gcePersistentDisk, awsElasticBlockStore, azureDisk, cinder) */
+    /* driver and handle come from an in-tree source (gcePersistentDisk, awsElasticBlockStore,
+     * azureDisk, cinder) */
+    bool in_tree;
 };
 
 struct storage_class {
@@ -103,10 +107,10 @@ struct storage_class {
     const char *provisioner;
     bool wait_for_consumer; /* volumeBindingMode: WaitForFirstConsumer */
     bool has_topologies;    /* allowedTopologies is not empty */
-    struct node_selector
-        topologies; /* as a node selector: terms are ORed, `key In values` in each ANDed */
+    /* as a node selector: terms are ORed, `key In values` in each ANDed */
+    struct node_selector topologies;
 };
-/* "kubernetes.io/no-provisioner": claims of it wait for a volume that an administrator makes. */
+/* "kubernetes.io/no-provisioner": its claims wait for a volume made by an administrator. */
 bool storage_class_is_static(const struct storage_class *c);
 
 struct csi_driver_on_node {
@@ -124,7 +128,7 @@ const struct csi_driver_on_node *csi_node_find(const struct csi_node *n, const c
 
 struct csi_driver { /* object.name is the driver's */
     struct object object;
-    bool storage_capacity; /* spec.storageCapacity: look for room in CSIStorageCapacity */
+    bool storage_capacity; /* spec.storageCapacity: check CSIStorageCapacity */
     bool needed_on_node;   /* spec.preventPodSchedulingIfMissing */
 };
 

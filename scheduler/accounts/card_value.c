@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The dual prices by column generation (Gilmore and Gomory, for cutting stock): a simplex over patterns, of which only those of the basis are ever known. Each step prices the
- * sizes by the basis and asks a knapsack for the best pattern at these prices; if that is worth no more than the card it takes, the prices are the answer, and else the
- * pattern enters the basis. There are some 20 sizes and 1,000 units, and a few dozen steps: an LP library would be a dependency for a hundred lines, and its
- * choice among prices that are equally good would change with its version.
+ * Dual prices by column generation (Gilmore and Gomory, for cutting stock): a simplex over
+ * patterns, of which only those in the basis are known. Each step prices the sizes by the basis and
+ * solves a knapsack for the best pattern at these prices; if that is worth no more than the card it
+ * takes, the prices are optimal, else the pattern enters the basis. There are some 20 sizes, 1,000
+ * units and a few dozen steps: an LP library would be a dependency for a hundred lines, and its
+ * choice among equally good prices would change with its version.
  *
- * Floating point is for prices, which decide between places that all fit; nothing is accounted in it. The steps are the same additions, multiplications and divisions in the same
- * order on every machine (C11 without contraction), so the prices are too (I4).
+ * Floating point is only for prices, which choose between placements that all fit; nothing is
+ * accounted in it. The operations and their order are the same on every machine (C11 without
+ * contraction), so the prices are too (I4).
  *
- * Whatever happens in the simplex (it stops after a fixed number of steps), the prices are divided by the worth of the best pattern at the end: so they are always
- * legal, and at most a little lower than the best.
+ * The simplex stops after a fixed number of steps. The prices are then divided by the worth of the
+ * best pattern, so they are always feasible, and at most a little below the optimum.
  */
 #include "scheduler/accounts/card_value.h"
 
@@ -27,11 +30,11 @@ struct simplex {
     size_t len;
     double inverse[N][N]; /* of the basis: a column for each size, a row for each pattern in it */
     double used[N];       /* cards cut by that pattern */
-    double cost[N];       /* 1, or 0 where more than was asked is thrown away */
+    double cost[N];       /* 1, or 0 for a pattern that discards surplus */
     double prices[N];
 };
 
-/* The best worth of each rest, and the request that was put in last; -1: none. */
+/* The best worth of each remainder, and the request added last; -1: none. */
 struct knapsack {
     double best[CARD_VALUE_UNITS_MAX + 1];
     int16_t last[CARD_VALUE_UNITS_MAX + 1];
@@ -78,7 +81,7 @@ static void pack(int64_t units, const struct card_value_ask *asks, const double 
     }
 }
 
-/* Puts the pattern into the basis in place of the one that it uses up first. */
+/* Replaces the pattern in the basis that is used up first. */
 static bool enter(struct simplex *s, const double *pattern, double cost)
 {
     double way[N], least = 0;
@@ -108,7 +111,7 @@ static bool enter(struct simplex *s, const double *pattern, double cost)
     return true;
 }
 
-/* A size with a price below 0: more of it than was asked is cut and thrown away. */
+/* A size with a negative price: surplus of it is cut and discarded. */
 static bool throw_away(struct simplex *s)
 {
     size_t worst = 0;

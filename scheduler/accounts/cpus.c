@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The CPUs that are open are counted by L3 group, as cores that are whole (by size) and parts of cores (by what is left of them). From such counts alone follows what n
- * CPUs come to in whole and partial cores (fill), so sets of L3 groups are compared by adding counts, and only the winner is turned into CPU numbers:
+ * Open CPUs are counted by L3 group, as whole cores (by size) and partial cores (by their open
+ * threads). These counts determine how n CPUs divide into whole and partial cores (fill), so sets
+ * of L3 groups are compared by adding counts, and only the winner is turned into CPU numbers:
  *
  *      region (one NUMA node, or the fewest that hold n: cpus_spans.c)
- *        └─ supply of each L3 group ──► the fewest groups whose sum fills n with no more partial and broken cores than the whole region needs,
- *                                       the tightest of them (pick_groups)
+ *        └─ supply of each L3 group ──► the tightest of the smallest sets of groups that fill n
+ *                                       with no more partial and broken cores than the whole region
+ *                                       needs (pick_groups)
  *                                         └─ whole cores, then parts, by number (take)
  *
- * Sets are tried one by one, smallest first, the largest groups first, and those that cannot hold n or be tighter than the best so far are left out; at most TRIES_MAX steps. Beyond that the tightest set so far is taken, or if
- * there is none the largest groups, and as the last the tightest that does. So it is exact where the choice matters (few groups) and bounded where it does not.
+ * Sets are tried one by one, smallest first, largest groups first, skipping those that cannot hold
+ * n or be tighter than the best so far; at most TRIES_MAX steps. Beyond that the tightest set so
+ * far is used, or else the largest groups, with the tightest that suffices as the last. So the
+ * search is exact where the choice matters (few groups) and bounded elsewhere.
  *
- * Everything is counted by going through the CPUs once: with operations on whole sets for each core a plan took ten times as long.
+ * Everything is counted in one pass over the CPUs: set operations per core were ten times slower.
  */
-#include "scheduler/accounts/cpus_inside.h"
+#include "scheduler/accounts/cpus_internal.h"
 
 #include <string.h>
 
@@ -21,10 +25,10 @@ enum {
     THREADS_MAX = TOPOLOGY_THREADS_MAX,
     GROUPS_MAX = TOPOLOGY_GROUPS_MAX,
     TRIES_MAX = 250,
-    WORK = 200 /* of a choice, whatever the machine */
+    WORK = 200 /* fixed cost of a choice */
 };
 
-/* ---- layout ----------------------------------------------------------------------------------- */
+/* ---- layout ---- */
 
 static int add_groups(const struct cpuset *from, size_t n, const struct cpuset *usable,
                       const char *level, struct arena *a, struct cpuset **sets, size_t *len,
@@ -62,13 +66,13 @@ int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct
     *l = (struct cpus_layout){0};
     if (t->l3_len > GROUPS_MAX)
         return error_set(err, ERROR_INVALID, "l3: more than %d groups", GROUPS_MAX);
-    uint32_t most = t->numbering == TOPOLOGY_LISTED ? 1 : t->threads; /* listed ones may differ */
+    uint32_t most = t->numbering == TOPOLOGY_LISTED ? 1 : t->threads; /* listed cores may differ */
     if (t->threads == 0 || t->threads > THREADS_MAX || t->cores == 0 ||
         t->cores > CPUSET_MAX / most)
         return error_set(err, ERROR_INVALID, "cores: %lu of %lu threads are not possible",
                          (unsigned long)t->cores, (unsigned long)t->threads);
     struct cpuset *cores = cpu_topology_cores(t, a);
-    /* Many virtual machines do not say which CPUs share a cache. */
+    /* Many virtual machines do not publish shared caches. */
     const struct cpuset *l3 = t->l3_len > 0 ? t->l3 : t->numa;
     size_t l3_len = t->l3_len > 0 ? t->l3_len : t->numa_len;
     for (size_t i = 0; i < t->numa_len; i++)
@@ -106,7 +110,7 @@ int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct
     return 0;
 }
 
-/* ---- cost ------------------------------------------------------------------------------------- */
+/* ---- cost ---- */
 
 static int compare(uint32_t x, uint32_t y)
 {
@@ -125,7 +129,7 @@ int cpus_cost_compare(const struct cpus_cost *x, const struct cpus_cost *y)
     return 0;
 }
 
-/* One after the other by CPU: a set has many words, and most have nothing to say. */
+/* One pass over the CPUs, since most words of a set are empty. */
 struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *open,
                               const struct cpuset *chosen)
 {
@@ -161,7 +165,7 @@ struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *
     return cost;
 }
 
-/* ---- counting --------------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 void cpus_supply_add(struct supply *to, const struct supply *s, uint32_t threads)
 {
@@ -202,7 +206,7 @@ void cpus_fill_from(const struct supply *s, uint32_t n, uint32_t threads, struct
         f->partial += cores;
         n -= cores * size;
     }
-    /* Fewer than any core that is left has open: one of them, the smallest. */
+    /* Fewer than any remaining core has open: take from the smallest. */
     for (uint32_t size = 1; size < threads && n > 0; size++)
         if (s->part[size] > f->part[size]) {
             f->some = n;
@@ -212,19 +216,19 @@ void cpus_fill_from(const struct supply *s, uint32_t n, uint32_t threads, struct
         }
 }
 
-/* ---- groups ----------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 struct region {
     const struct cpus_layout *layout;
     struct cpuset open; /* in this region */
     uint32_t n;
-    struct fill goal; /* what the region as a whole comes to: no set of its groups does better */
-    struct supply groups[GROUPS_MAX]; /* the largest first, of equal ones the first */
+    struct fill goal; /* the whole region's fill: no set of its groups does better */
+    struct supply groups[GROUPS_MAX]; /* largest first, of equal ones the first */
     uint32_t before[GROUPS_MAX + 1];  /* CPUs of all groups before it */
     uint16_t ids[GROUPS_MAX];         /* their indexes in the layout */
     size_t groups_len;
     uint32_t tries;
-    uint16_t picked[GROUPS_MAX]; /* the set that is being tried */
+    uint16_t picked[GROUPS_MAX]; /* the set being tried */
     uint16_t best[GROUPS_MAX];
     size_t best_len;
     uint32_t best_cpus;
@@ -250,16 +254,16 @@ static void sort_groups(struct region *r)
 static void count_groups(struct region *r, struct supply *total)
 {
     const struct cpus_layout *l = r->layout;
-    uint16_t place[GROUPS_MAX];
+    uint16_t index[GROUPS_MAX];
     uint8_t open[CPUSET_MAX]; /* threads of each core */
-    memset(place, 0xff, l->l3_len * sizeof place[0]);
+    memset(index, 0xff, l->l3_len * sizeof index[0]);
     memset(open, 0, l->cores_len);
     *total = (struct supply){0};
     for (int cpu = -1; (cpu = cpuset_next(&r->open, cpu)) >= 0;) {
         uint16_t id = l->l3_of[cpu];
         open[l->core_of[cpu]]++;
-        if (place[id] == UINT16_MAX) {
-            place[id] = (uint16_t)r->groups_len;
+        if (index[id] == UINT16_MAX) {
+            index[id] = (uint16_t)r->groups_len;
             r->ids[r->groups_len] = id;
             r->groups[r->groups_len++] = (struct supply){0};
         }
@@ -268,7 +272,7 @@ static void count_groups(struct region *r, struct supply *total)
         uint32_t n = open[core];
         if (n == 0)
             continue;
-        struct supply *s = &r->groups[place[l->core_l3[core]]];
+        struct supply *s = &r->groups[index[l->core_l3[core]]];
         if (n == l->core_size[core])
             s->whole[n]++;
         else
@@ -289,7 +293,8 @@ static bool is_good(const struct region *r, const struct supply *s)
     return f.partial == r->goal.partial && f.broken == r->goal.broken;
 }
 
-/* All sets of `left` more groups from `from` on that can hold n and can be tighter than the best so far. false: too many. */
+/* Tries all sets of `left` more groups from `from` on that can hold n and be tighter than the best
+ * so far. false: too many. */
 static bool try_sets(struct region *r, size_t from, size_t left, size_t depth,
                      const struct supply *so_far)
 {
@@ -317,7 +322,8 @@ static bool try_sets(struct region *r, size_t from, size_t left, size_t depth,
     return true;
 }
 
-/* The group that is not picked yet and has the most; with `enough`, the least that makes the set good, or none (groups_len). */
+/* The largest group not picked yet; with `enough`, the smallest that completes the set, or none
+ * (groups_len). */
 static size_t next_group(const struct region *r, const bool *picked, const struct supply *so_far,
                          bool enough)
 {
@@ -363,9 +369,9 @@ static void pick_groups(struct region *r)
         }
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
-/* n CPUs of the groups that were picked: what becomes of a core is decided at its first thread. */
+/* n CPUs of the picked groups: what becomes of a core is decided at its first thread. */
 static void take(const struct region *r, struct cpuset *out)
 {
     enum { UNSEEN, NONE, SOME, ALL };
@@ -409,13 +415,14 @@ static void take(const struct region *r, struct cpuset *out)
     }
 }
 
-/* ---- regions ---------------------------------------------------------------------------------- */
+/* ---- regions ---- */
 
-/* The best n of `open`, by all but the NUMA nodes. There are as many. Returns how much work it was: CPUs counted, and sets of groups tried. */
+/* The best n of `open`, ignoring NUMA nodes. open has at least n. Returns the work done: CPUs
+ * counted, and sets of groups tried. */
 static uint32_t choose_in(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
                           struct cpuset *out)
 {
-    struct region r; /* most of it is for machines far larger than this one: not cleared */
+    struct region r; /* not cleared: most of it is for much larger machines */
     struct supply total;
     r.layout = l;
     r.open = *open;

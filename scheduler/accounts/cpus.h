@@ -2,18 +2,21 @@
 /*
  * cpus - which CPUs of one node a container is pinned to. Pure.
  *
- * A layout is made once from the node's published topology (cosched.io/cpu-topology). A choice then takes the CPUs that are best by this order, each line deciding
- * only where the lines above tie:
+ * A layout is made once from the node's published topology (cosched.io/cpu-topology). A choice then
+ * takes the best CPUs by this order, each line deciding only ties of the lines above:
  *
  *   1  the fewest NUMA nodes
  *   2  the fewest cores of which the container has some threads and not all
  *   3  the fewest cores broken that were whole before (an odd CPU goes beside another odd one)
  *   4  the fewest L3 groups
- *   5  the fewest CPUs left over in the NUMA nodes, then in the L3 groups, that it is in (tight, so that large room stays for others)
+ *   5  the fewest CPUs left over in the NUMA nodes, then in the L3 groups, that it is in (tight, so
+ *      that large free areas remain)
  *   6  the lowest numbers
  *
- * This is exact for cores of one or two threads; with four or eight, cores are filled from the largest down, which may leave a core more in parts than need be.
- * Everything is by counting threads, so offline and reserved CPUs are simply not there: a core with one usable thread is a whole core of one.
+ * This is exact for cores of one or two threads; with four or eight, cores are filled from the
+ * largest down, which may leave one partial core too many. Only usable threads are counted, so
+ * offline and reserved CPUs do not exist here: a core with one usable thread is a whole core of
+ * one.
  */
 #pragma once
 
@@ -30,7 +33,7 @@ struct cpus_layout {
     struct cpuset usable; /* neither offline nor reserved */
     struct cpuset *numa;  /* usable CPUs of each */
     size_t numa_len;
-    uint16_t *numa_id; /* the number of each, as published: one without usable CPUs is not here */
+    uint16_t *numa_id; /* each node's published number; those without usable CPUs are left out */
     struct cpuset *l3;
     size_t l3_len;
     struct cpuset *cores;
@@ -43,25 +46,26 @@ struct cpus_layout {
     uint32_t threads; /* of the largest */
 };
 
-/* Everything in a. ERROR_INVALID when a usable CPU is in no NUMA node or in two, and so for L3 groups and cores. Without any L3 group each NUMA node is one. */
+/* Everything in a. ERROR_INVALID when a usable CPU is in no NUMA node or in two; likewise for L3
+ * groups and cores. Without any L3 group each NUMA node is one. */
 int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct arena *a,
                      struct error *err);
 
-/* What a choice comes to; the less the better, in this order. */
+/* The cost of a choice; less is better, in this order. */
 struct cpus_cost {
     uint32_t numa_nodes;
     uint32_t partial_cores;
     uint32_t broken_cores;
     uint32_t l3_groups;
-    uint32_t numa_left; /* free CPUs that remain in the NUMA nodes it is in */
-    uint32_t l3_left;   /* and in the L3 groups */
+    uint32_t numa_left; /* free CPUs left in its NUMA nodes */
+    uint32_t l3_left;   /* free CPUs left in its L3 groups */
 };
 int cpus_cost_compare(const struct cpus_cost *x, const struct cpus_cost *y);
-/* Of `chosen`, a part of `open`. */
+/* Of `chosen`, a subset of `open`. */
 struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *open,
                               const struct cpuset *chosen);
 
-/* n of the CPUs in `open` (usable ones that may be had). false: there are not so many; *out is then undefined. */
+/* n of the CPUs in `open` (usable and available). false: too few; *out is then undefined. */
 bool cpus_choose(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
                  struct cpuset *out);
 /* As above, all within one NUMA node: that one, or with -1 the best. */

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cpus_spans - which NUMA nodes n CPUs are taken from where no single one has enough.
+ * cpus_spans - which NUMA nodes n CPUs are taken from if no single one has enough.
  *
- * There are 70 ways to take four of eight, and to choose the CPUs in each of them takes microseconds. But what a set of NUMA nodes comes to can nearly be told by adding counts: how many cores
- * are in parts, how much is left over, and how many L3 groups it takes at least. So the sets are looked at in that order, and as soon as the next one cannot be better than the best that was
- * worked out, that is it. Equal sets come in the order of their numbers.
+ * There are 70 ways to take four of eight, and choosing the CPUs in each takes microseconds. But
+ * adding counts nearly gives the cost of a set of NUMA nodes: the partial cores, what is left over,
+ * and a lower bound of L3 groups. So sets are evaluated in that order, until the next one cannot
+ * beat the best so far. Equal sets come in the order of their numbers.
  */
 #include <string.h>
 
-#include "scheduler/accounts/cpus_inside.h"
+#include "scheduler/accounts/cpus_internal.h"
 
 enum {
-    NODES_MAX = 64, /* NUMA nodes of a machine on which sets are compared */
+    NODES_MAX = 64, /* NUMA nodes of a machine up to which sets are compared */
     SETS_MAX = 128,
-    VISITS_MAX = 1 << 16, /* all sets of 16; of more NUMA nodes too many may have too few CPUs */
+    VISITS_MAX = 1 << 16, /* all sets of 16; with more NUMA nodes too many may be too small */
     GROUPS_MAX = TOPOLOGY_GROUPS_MAX,
     CELLS_MAX = 2048,
-    WORK_MAX = 1300 /* on small machines all sets are worked out, on large ones some */
+    WORK_MAX = 1300 /* small machines: all sets are evaluated, large ones: some */
 };
 
 struct span_set {
     uint64_t nodes;
-    uint32_t partial, broken, l3_least, left; /* as in cpus_cost; l3_least is not more */
+    uint32_t partial, broken, l3_least, left; /* as in cpus_cost; l3_least is a lower bound */
 };
 
 struct span_group {
@@ -34,12 +35,12 @@ struct spans {
     uint32_t visits;
     struct supply supply[NODES_MAX];
     uint32_t from_here[NODES_MAX + 1]; /* CPUs of it and of all after it */
-    uint16_t
-        cells[CELLS_MAX]; /* CPUs by NUMA node and L3 group: caches may be shared by NUMA nodes */
+    /* CPUs by NUMA node and L3 group: caches may be shared by NUMA nodes */
+    uint16_t cells[CELLS_MAX];
     struct span_group groups[GROUPS_MAX]; /* the largest first */
     size_t groups_len;
-    bool shared;  /* a group is on two NUMA nodes: what the list says is of no use then */
-    bool unknown; /* there are too many of these: nothing is known of L3 groups */
+    bool shared;  /* a group spans two NUMA nodes: the list is useless */
+    bool unknown; /* too many cells: nothing is known of L3 groups */
     struct span_set sets[SETS_MAX];
     size_t len;
 };
@@ -97,7 +98,7 @@ static void sort_groups(struct spans *s)
     }
 }
 
-/* The fewest L3 groups of these NUMA nodes that can hold n: the largest. */
+/* The fewest L3 groups of these NUMA nodes that can hold n: the largest ones. */
 static uint32_t least_groups(const struct spans *s, uint64_t nodes)
 {
     size_t len = s->layout->l3_len;
@@ -142,7 +143,8 @@ static void note(struct spans *s, uint64_t nodes, const struct supply *sum)
                                           .left = sum->cpus - s->n};
 }
 
-/* All sets of `more` NUMA nodes from `from` on, beside those so far, that hold n. false: too many. */
+/* Lists all sets of `more` NUMA nodes from `from` on, besides those so far, that hold n. false: too
+ * many. */
 static bool list(struct spans *s, size_t from, uint32_t more, uint64_t nodes,
                  const struct supply *so_far)
 {
@@ -177,7 +179,7 @@ static int compare(const struct span_set *x, const struct span_set *y)
     return 0;
 }
 
-/* The most promising set that is left, taken out; NULL: none is. */
+/* Removes the most promising set that is left. false: none. */
 static bool take_next(struct spans *s, struct span_set *out)
 {
     size_t best = 0;
@@ -217,7 +219,7 @@ static bool work_out(struct spans *s, const struct cpuset *open, struct cpuset *
 
 struct most {
     uint32_t nodes;     /* the fewest that hold n */
-    struct cpuset part; /* such: those with the most */
+    struct cpuset part; /* an example: those with the most CPUs */
 };
 
 /* There are n. */

@@ -28,7 +28,7 @@ static void fade(struct demand *d)
     d->milli_cards -= d->milli_cards / DEMAND_FADE_PART;
 }
 
-/* Where all places are taken the rarest makes room. */
+/* When the table is full the rarest size is replaced. */
 static void count_size(struct demand *d, int64_t size, int64_t weight)
 {
     size_t at = 0, rarest = 0;

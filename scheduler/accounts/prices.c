@@ -8,7 +8,7 @@
 #include "lib/base/num.h"
 
 enum { MODEL_PRICE_MAX = 100 * PRICES_CARD };
-/* Of CPU and of cards: products of two of them, times 1,000, stay below 2^63. */
+/* For CPU and cards: products of two of them, times 1,000, stay below 2^63. */
 #define CPU_MAX (INT64_C(1) << 26)
 #define CARDS_MAX (INT64_C(1) << 20)
 
@@ -35,7 +35,7 @@ static int64_t down(int64_t left, int64_t units, int64_t capacity)
     return units == capacity ? left : left * units / capacity;
 }
 
-/* Sizes that are the same in the table's units are one. */
+/* Sizes that are equal in the table's units are merged. */
 static void make_table(struct prices_table *t, int64_t capacity, const struct demand *d)
 {
     struct card_value_ask asks[DEMAND_SIZES_MAX];
@@ -69,7 +69,7 @@ static int64_t of_share(const struct prices *p, int64_t capacity, int64_t before
     int64_t cost = untouched ? PRICES_UNTOUCHED * PRICES_POINT : 0;
     if (after < 0 || after > before || before > capacity)
         return cost;
-    if (t == NULL) /* not a size that prices were taken for: the fullest card */
+    if (t == NULL) /* no prices for this size: the fullest card */
         return cost + before * PRICES_CARD / capacity;
     int32_t worth = t->value[down(before, t->units, capacity)];
     int32_t rest = t->value[down(after, t->units, capacity)];
@@ -146,7 +146,7 @@ void prices_take(struct prices *p, const struct demand *d, const int64_t *capaci
     p->version++;
 }
 
-/* Of each set: its part of the demand by its part of the idle cards. */
+/* For each set: its part of the demand divided by its part of the idle cards. */
 static void price_sets(const struct prices *p, const int64_t *idle, double *out)
 {
     int64_t all = 0;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One Binding, from submit to its result. The first POST goes through the poster, which has many under way on one thread; if that is answered 201, that was
- * all (on_posted). Whatever else comes of it is for a worker to bring to its end, from where it stands (worker_bind):
+ * One Binding, from submit to its result. The first POST goes through the post pipeline, which has
+ * many under way on one thread; if that is answered 201, that was all (on_posted). Whatever else
+ * comes of it is for a worker to bring to its end, from where it stands (worker_bind):
  *
  *      POST ── 201 ────────────────────────────► BOUND
  *       ▲ │── 404 ─────────────────────────────► LOST, unless in doubt
- *       │ │── timeout, connection lost, 5xx: in doubt until the server's own ?timeout= has surely passed
- *       │ │                                      (post)
+ *       │ │── timeout, connection lost, 5xx: in doubt until the server's own ?timeout= has surely
+ *       │ │                                      passed (post)
  *       │ └── in doubt, or 409 (may be our own): GET the pod (look)
  *       │          │── bound where we wanted ──► BOUND
  *       │          │── bound elsewhere, gone, another pod of that name ─► LOST
@@ -17,8 +18,9 @@
  *       │   else, in doubt: pause until it has ended, GET only
  *       └── otherwise ─────────────────────────► FAILED
  *
- * In doubt it goes on asking for ever, until we stop: the room stays taken as long as the pod may turn out to have it (I1). Posting again is harmless, the API
- * server binds a pod once, and each time it is the same node with the same claim.
+ * In doubt it goes on asking for ever, until we stop: the room stays taken as long as the pod may
+ * turn out to have it (I1). Posting again is harmless, the API server binds a pod once, and each
+ * time it is the same node with the same grant.
  */
 #include "scheduler/binding/binder.h"
 
@@ -31,14 +33,12 @@
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
-#include "lib/kube/poster.h"
+#include "lib/kube/post_pipeline.h"
 #include "scheduler/binding/binder_gone.h"
 #include "scheduler/binding/workers.h"
 
 enum {
     PAUSE_FIRST_MS = 50,
-    PAUSE_MAX_MS = 2000,
-    RETRY_AFTER_MAX_MS = 10000,
     NODE_FRESH_MS = 1000, /* a placement this young needs no look at the node */
     NODE_TOLD_MS = 10000, /* nor one this young whose node did not leave the model meanwhile */
     WORKERS = 4           /* for what does not go well; enough, as most of that is waiting */
@@ -57,7 +57,7 @@ static struct metric bind_seconds = {.kind = METRIC_HISTOGRAM,
 
 struct binder {
     struct binder_config config;
-    struct poster *poster; /* NULL: there is a limit on requests, which the clients keep */
+    struct post_pipeline *pipeline; /* NULL: there is a limit on requests, which the clients keep */
     struct workers *workers;
     struct kube_client **clients; /* one for each thread */
     unsigned threads;
@@ -96,7 +96,8 @@ void binder_result_free(void *p)
 
 enum sight { SIGHT_NONE, SIGHT_BOUND, SIGHT_LOST, SIGHT_UNBOUND };
 
-/* What the API server knows of the pod now. SIGHT_NONE: it did not say. err is set but for BOUND and UNBOUND. */
+/* What the API server knows of the pod now. SIGHT_NONE: it did not say. err is set but for BOUND
+ * and UNBOUND. */
 static enum sight look(struct kube_client *client, const struct kube_binding *b, struct error *err)
 {
     AUTO_JSON *doc = NULL;
@@ -117,7 +118,8 @@ static enum sight look(struct kube_client *client, const struct kube_binding *b,
     return SIGHT_LOST;
 }
 
-/* The API server accepts a Binding to a node that is gone, so a placement that had to wait is checked. false only when it is known to be gone. */
+/* The API server accepts a Binding to a node that is gone, so a placement that had to wait is
+ * checked. false only when it is known to be gone. */
 static bool node_exists(struct kube_client *client, struct binder_job *job, struct error *err)
 {
     int64_t now_ms = clock_mono_ms();
@@ -132,7 +134,8 @@ static bool node_exists(struct kube_client *client, struct binder_job *job, stru
     return false;
 }
 
-/* Whether a POST may be carried out although it failed: only a refusal that the server itself put into words means that nothing was done. */
+/* Whether a POST may be carried out although it failed: only a refusal that the server itself put
+ * into words means that nothing was done. */
 static bool is_doubtful(const struct error *err, bool never_sent)
 {
     bool refused = err->http_status >= 300 && err->http_status < 500 && err->code != ERROR_TIMEOUT;
@@ -154,7 +157,8 @@ static int post(struct binder *b, struct kube_client *client, struct binder_job 
     bool never_sent = false;
     if (!node_exists(client, job, err))
         return -1;
-    /* Before the fence is asked: its answer is as old as this when the Binding goes out, and a leader that is stopped in between sends nothing late. */
+    /* Before the fence is asked: its answer is as old as this when the Binding goes out, and a
+     * leader that is stopped in between sends nothing late. */
     job->binding.began_ms = clock_mono_ms();
     if (!may_write(b, err))
         return -1;
@@ -164,14 +168,6 @@ static int post(struct binder *b, struct kube_client *client, struct binder_job 
     if (is_doubtful(err, never_sent))
         *doubt_until_ms = num_max(*doubt_until_ms, until_ms);
     return -1;
-}
-
-/* false: we are stopping. */
-static bool pause_before(struct kube_client *client, int attempt, int64_t at_least_ms)
-{
-    int64_t ms = num_min((int64_t)PAUSE_FIRST_MS << num_min(attempt, 16), PAUSE_MAX_MS);
-    return kube_http_sleep(kube_client_http(client),
-                           num_max(ms / 2 + clock_jitter(ms), at_least_ms));
 }
 
 /* Whether the same POST may end otherwise later. */
@@ -211,9 +207,9 @@ static enum binder_outcome worker_bind(struct binder *b, struct kube_client *cli
         }
         if (doubt_until_ms < 0 && !posting)
             return err->code == ERROR_NOT_FOUND ? BINDER_LOST : BINDER_FAILED;
-        int64_t wait_ms = posting ? num_min(err->retry_after_ms, RETRY_AFTER_MAX_MS)
-                                  : doubt_until_ms - clock_mono_ms();
-        if (!pause_before(client, attempt, wait_ms)) {
+        struct error wish = {.retry_after_ms =
+                                 posting ? err->retry_after_ms : doubt_until_ms - clock_mono_ms()};
+        if (!kube_client_pause(client, PAUSE_FIRST_MS, attempt, &wish)) {
             (void)error_set(err, ERROR_CANCELLED, "we are stopping");
             return BINDER_FAILED;
         }
@@ -260,17 +256,18 @@ static int compose(void *arg, void *p, struct strbuf *path, struct strbuf *body,
 {
     struct binder *b = arg;
     struct binder_job *job = p;
-    /* The first POST may have waited long behind others, and a GET for each would double the server's work. Until it is sent we are told when the node goes. */
+    /* The first POST may have waited long behind others, and a GET for each would double the
+     * server's work. Until it is sent we are told when the node goes. */
     if (clock_mono_ms() - job->node_seen_ms >= NODE_TOLD_MS ||
         binder_gone_since(&b->gone, job->binding.node, job->node_seen_ms)) {
         job->node_seen_ms = -NODE_FRESH_MS;
-        return error_set(err, ERROR_UNAVAILABLE, "the node must be looked at first");
+        return error_set(err, ERROR_UNAVAILABLE, "the node must be read first");
     }
     job->posted = true;
     return may_write(b, err) ? kube_bind_compose(&job->binding, path, body, err) : -1;
 }
 
-static void on_posted(void *arg, void *p, const struct poster_answer *a)
+static void on_posted(void *arg, void *p, const struct post_pipeline_answer *a)
 {
     struct binder *b = arg;
     struct binder_job *job = p;
@@ -310,15 +307,15 @@ static int start_clients(struct binder *b, struct kube_config *kube, const struc
 static int start_poster(struct binder *b, struct kube_config *kube, const struct kube_options *o,
                         struct error *err)
 {
-    struct poster_config c = {.connections = b->config.threads,
-                              .ahead = true,
-                              .timeout_ms = b->config.timeout_ms,
-                              .user_agent = user_agent,
-                              .compose = compose,
-                              .done = on_posted,
-                              .dispose = job_free,
-                              .arg = b};
-    return poster_start(&b->poster, kube, o, &c, err);
+    struct post_pipeline_config c = {.connections = b->config.threads,
+                                     .ahead = true,
+                                     .timeout_ms = b->config.timeout_ms,
+                                     .user_agent = user_agent,
+                                     .compose = compose,
+                                     .done = on_posted,
+                                     .dispose = job_free,
+                                     .arg = b};
+    return post_pipeline_start(&b->pipeline, kube, o, &c, err);
 }
 
 int binder_start(struct binder **out, struct kube_config *kube, const struct kube_options *o,
@@ -378,8 +375,8 @@ void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_
     job->node_seen_ms = clock_mono_ms();
     job->doubt_until_ms = -1;
     atomic_fetch_add(&b->pending, 1);
-    if (b->poster != NULL)
-        poster_submit(b->poster, job);
+    if (b->pipeline != NULL)
+        post_pipeline_submit(b->pipeline, job);
     else
         (void)workers_submit(b->workers, job);
 }
@@ -403,7 +400,7 @@ void binder_stop(struct binder *b)
 {
     if (b == NULL)
         return;
-    poster_stop(b->poster);
+    post_pipeline_stop(b->pipeline);
     for (unsigned i = 0; i < b->threads; i++)
         if (b->clients[i] != NULL)
             kube_client_cancel(b->clients[i]);

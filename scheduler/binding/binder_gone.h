@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * binder_gone - the nodes that left while Bindings waited, and when. Asking for each Binding costs nothing as long as none did.
+ * binder_gone - the nodes that left while Bindings waited, and when. Asking for each Binding costs
+ * nothing as long as none did.
  */
 #pragma once
 

@@ -17,7 +17,7 @@ enum { THREADS = 2, TRIES = 5, PAUSE_FIRST_MS = 100 };
 
 static struct metric victims_total = {.kind = METRIC_COUNTER,
                                       .name = "cosched_scheduler_preemption_victims_total",
-                                      .help = "Pods sent away for more important ones, by result.",
+                                      .help = "Pods preempted for more important ones, by result.",
                                       .label = "result"};
 
 struct evictor {
@@ -84,7 +84,8 @@ static int send_away(struct kube_client *client, const struct evictor_job *job, 
     return 0;
 }
 
-/* A conflict may be another writer's; if it stays, there is another pod of that name by now, which the watch tells. */
+/* A conflict may be another writer's; if it stays, there is another pod of that name by now, which
+ * the watch tells. */
 static bool may_help(const struct error *err)
 {
     return err->code == ERROR_CONFLICT || err->code == ERROR_UNAVAILABLE ||

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * evictor - sends pods away, for one that is more important or since their gang has fallen apart: first the condition DisruptionTarget that says why, then the deletion, with the pod's own grace period.
+ * evictor - sends pods away, for one that is more important or since their gang has fallen apart:
+ * first the condition DisruptionTarget that says why, then the deletion, with the pod's own grace
+ * period.
  *
- * Only the very pod that was chosen (its uid is a precondition of both), only while the lease allows it. A pod that is gone already is as good as sent away.
+ * Only the very pod that was chosen (its uid is a precondition of both), only while the lease
+ * allows it. A pod that is gone already is as good as sent away.
  */
 #pragma once
 

@@ -14,7 +14,8 @@ struct pod_patch_condition {
     const char *since; /* lastTransitionTime; NULL: as it is */
 };
 
-/* version: of the pod that was looked at, a precondition as well (nor is one touched that was bound meanwhile); NULL: whatever the version. */
+/* version: of the pod that was looked at, a precondition as well (nor is one touched that was bound
+ * meanwhile); NULL: whatever the version. */
 void pod_patch_condition(struct strbuf *out, const char *uid, const char *version,
                          const struct pod_patch_condition *c);
 /* Whatever the pod's version: nobody else writes this field of our pods. node "": none any more. */

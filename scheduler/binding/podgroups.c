@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One look goes over all gangs and PodGroups, at most every PODGROUPS_DELAY_MS and only when something has changed or is due. That is a few hundred
- * microseconds for thousands of gangs, and it needs no hook in every place that moves a pod. What lies between two looks is never written, so a gang that is
- * placed at once costs one write and not four.
+ * One look goes over all gangs and PodGroups, at most every PODGROUPS_DELAY_MS and only when
+ * something has changed or is due. That is a few hundred microseconds for thousands of gangs, and
+ * it needs no hook in every place that moves a pod. What lies between two looks is never written,
+ * so a gang that is placed at once costs one write and not four.
  *
- *      look_at_gang     no attempt ── a quorum waits for room (begin) ─► attempt ── placed, or the quorum is gone ─► no attempt
- *                                                                       │    ▲
- *                                                                       └────┘ time is over (fail)
+ *      look_at_gang     no attempt ── a quorum waits for capacity (begin) ─► attempt
+ *                           ▲                                              │    │  ▲
+ *                           └── placed, or the quorum is gone ─────────────┘    └──┘ timeout (fail)
  *
- *      look_at_group    the status as it should be (progress.h) is what the watch shows: nothing to do
+ *      look_at_group    the watch shows the status as it should be (progress.h): nothing to do
  *                       it was sent less than PODGROUPS_AGAIN_MS ago: the watch will show it
  *                       otherwise: sent
  */
@@ -34,15 +35,26 @@ static struct metric timeouts = {
 static struct metric stale_total = {
     .kind = METRIC_COUNTER,
     .name = "cosched_scheduler_stale_gangs_total",
-    .help =
-        "Gangs that fell below their minMember and could not be healed in time, by what was done.",
+    .help = "Gangs that fell below their minMember and did not recover in time, by what was done.",
     .label = "action"};
 
 struct podgroups {
     struct podgroups_config config;
     struct loop_timer timer;
     struct arena arena;
+    struct ids_table trials; /* by gang */
+    struct ids_table sent;   /* by PodGroups of one name */
 };
+
+struct podgroups_trial *podgroups_trial(struct podgroups *p, const struct gang *g)
+{
+    return ids_at(&p->trials, g->id);
+}
+
+struct podgroups_sent *podgroups_sent(struct podgroups *p, const struct cluster_groups *all)
+{
+    return ids_at(&p->sent, all->id);
+}
 
 static void next_by(int64_t *next_ms, int64_t due_ms)
 {
@@ -52,9 +64,9 @@ static void next_by(int64_t *next_ms, int64_t due_ms)
 /* ---- attempts ---- */
 
 /* Whoever led before us may have begun it: then its time is counted from there. */
-static void begin(struct gang *g, const struct pod_group *group, int64_t timeout_ms, int64_t now_ms)
+static void begin(struct podgroups_trial *t, const struct pod_group *group, int64_t timeout_ms,
+                  int64_t now_ms)
 {
-    struct gang_trial *t = &g->trial;
     int64_t wall_ns = clock_wall_ns();
     int64_t age_ms = group != NULL && group->schedule_start_ns > 0
                          ? (wall_ns - group->schedule_start_ns) / 1000000
@@ -67,17 +79,19 @@ static void begin(struct gang *g, const struct pod_group *group, int64_t timeout
 static void fail(struct podgroups *p, struct gang *g, const struct pod_group *group,
                  int64_t timeout_ms, int64_t now_ms)
 {
+    struct podgroups_trial *t = podgroups_trial(p, g);
+    const char *why = queue_why(p->config.queue, g)->sentence;
     AUTO_STRBUF b = {0};
     strbuf_addf(&b, "%s was not placed within %lld s, trying again", g->key,
                 (long long)(timeout_ms / 1000));
-    if (g->why.sentence != NULL)
-        strbuf_addf(&b, ": %s", g->why.sentence);
+    if (why != NULL)
+        strbuf_addf(&b, ": %s", why);
     metrics_inc(&timeouts, NULL);
     log_info("attempt of a gang ends", kv("gang", g->key), kv("timeout_ms", timeout_ms));
-    status_tell_gang(p->config.status, g, group, true, "ScheduleTimeout", strbuf_str(&b));
+    pod_writer_tell_gang(p->config.pod_writer, g, group, true, "ScheduleTimeout", strbuf_str(&b));
     queue_retry(p->config.queue, g, now_ms);
-    g->trial.since_ms = now_ms;
-    g->trial.since_ns = clock_wall_ns() / second_ns * second_ns;
+    t->since_ms = now_ms;
+    t->since_ns = clock_wall_ns() / second_ns * second_ns;
     p->config.changed(p->config.arg);
 }
 
@@ -85,17 +99,18 @@ static void look_at_attempt(struct podgroups *p, struct gang *g, const struct po
                             bool waits, int64_t now_ms, int64_t *next_ms)
 {
     const char *why;
+    struct podgroups_trial *t = podgroups_trial(p, g);
     int64_t timeout_ms = progress_timeout_ms(group);
     if (!waits || gangs_count_missing(g) == 0 ||
         !gangs_has_quorum(p->config.cluster, g, &p->arena, &why)) {
-        g->trial.since_ms = 0;
+        t->since_ms = 0;
         return;
     }
-    if (g->trial.since_ms == 0)
-        begin(g, group, timeout_ms, now_ms);
-    if (now_ms - g->trial.since_ms >= timeout_ms)
+    if (t->since_ms == 0)
+        begin(t, group, timeout_ms, now_ms);
+    if (now_ms - t->since_ms >= timeout_ms)
         fail(p, g, group, timeout_ms, now_ms);
-    next_by(next_ms, g->trial.since_ms + timeout_ms);
+    next_by(next_ms, t->since_ms + timeout_ms);
 }
 
 /* ---- gangs that have fallen apart ---- */
@@ -120,16 +135,17 @@ static void end_stale(struct podgroups *p, struct gang *g, const struct pod_grou
                       : "they stay (--stale-gang=keep)");
     metrics_inc(&stale_total, evict ? "evicted" : "kept");
     log_warn("gang is stale", kv("gang", g->key), kv("why", strbuf_str(&b)));
-    status_tell_gang(p->config.status, g, group, false, "StaleGang", strbuf_str(&b));
+    pod_writer_tell_gang(p->config.pod_writer, g, group, false, "StaleGang", strbuf_str(&b));
     if (evict)
         send_all_away(p, g, strbuf_str(&b));
 }
 
-/* Members that have succeeded and were deleted leave the rest below the quorum as well: a gang that has come so far is not stale. */
+/* Members that have succeeded and were deleted leave the rest below the quorum as well: a gang that
+ * has come so far is not stale. */
 static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod_group *group,
                            int64_t now_ms, int64_t *next_ms)
 {
-    struct gang_trial *t = &g->trial;
+    struct podgroups_trial *t = podgroups_trial(p, g);
     int32_t placed = gangs_count_placed(g);
     int64_t timeout_ms = progress_timeout_ms(group);
     if (placed == 0 || placed >= g->min_available || t->had_success) {
@@ -152,7 +168,8 @@ static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod
 static void look_at_record(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
 {
     bool again = false;
-    int64_t due_ms = gangs_follow_record(p->config.cluster, g, now_ms, PODGROUPS_AGAIN_MS, &again);
+    int64_t due_ms = gangs_follow_record(p->config.cluster, g, &podgroups_trial(p, g)->recording_ms,
+                                         now_ms, PODGROUPS_AGAIN_MS, &again);
     if (due_ms >= 0)
         next_by(next_ms, due_ms);
     if (again)
@@ -165,7 +182,7 @@ static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, in
     bool waits = false;
     for (size_t i = 0; i < g->members.len; i++) {
         waits |= cluster_pod_is_schedulable(g->members.items[i]);
-        g->trial.had_success |= g->members.items[i]->state == CLUSTER_FINISHED;
+        podgroups_trial(p, g)->had_success |= g->members.items[i]->state == CLUSTER_FINISHED;
     }
     look_at_attempt(p, g, group, waits, now_ms, next_ms);
     look_at_pieces(p, g, group, now_ms, next_ms);
@@ -174,7 +191,7 @@ static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, in
 
 /* ---- statuses ---- */
 
-static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64_t now_ms,
+static void look_at_group(struct podgroups *p, const struct cluster_groups *all, int64_t now_ms,
                           int64_t *next_ms)
 {
     const struct pod_group *group =
@@ -182,21 +199,22 @@ static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64
     if (group == NULL) /* the status of Kubernetes' own has no such words */
         return;
     struct gang *g = gangs_find(p->config.cluster, all->key);
+    struct podgroups_trial *t = g != NULL ? podgroups_trial(p, g) : NULL;
+    struct podgroups_sent *sent = podgroups_sent(p, all);
     struct progress now;
     progress_of(p->config.cluster, group, g, &now);
     now.schedule_start_ns = progress_start_ns(group, now.phase, g != NULL,
-                                              g != NULL ? g->trial.since_ns : 0, clock_wall_ns());
-    if (g != NULL && now.schedule_start_ns != 0)
-        g->trial.since_ns = now.schedule_start_ns;
+                                              t != NULL ? t->since_ns : 0, clock_wall_ns());
+    if (t != NULL && now.schedule_start_ns != 0)
+        t->since_ns = now.schedule_start_ns;
     if (progress_is_written(&now, group))
         return;
     uint64_t digest = progress_digest(&now, group);
-    if (all->told != digest || now_ms - all->told_ms >= PODGROUPS_AGAIN_MS) {
-        all->told = digest;
-        all->told_ms = now_ms;
-        status_tell_group(p->config.status, group, &now);
+    if (sent->digest != digest || now_ms - sent->ms >= PODGROUPS_AGAIN_MS) {
+        *sent = (struct podgroups_sent){.digest = digest, .ms = now_ms};
+        pod_writer_tell_group(p->config.pod_writer, group, &now);
     }
-    next_by(next_ms, all->told_ms + PODGROUPS_AGAIN_MS);
+    next_by(next_ms, sent->ms + PODGROUPS_AGAIN_MS);
 }
 
 /* ---- slots ---- */
@@ -204,7 +222,7 @@ static void look_at_group(struct podgroups *p, struct cluster_groups *all, int64
 static void end_slots(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
 {
     int64_t due_ms;
-    uint32_t events = slots_expire(p->config.cluster, now_ms, &due_ms);
+    uint32_t events = replacement_hold_expire(p->config.cluster, now_ms, &due_ms);
     if (due_ms >= 0)
         next_by(next_ms, due_ms);
     if (queue_wake(p->config.queue, events, now_ms) > 0)
@@ -245,6 +263,8 @@ struct podgroups *podgroups_new(const struct podgroups_config *c)
     struct podgroups *p = mem_new(struct podgroups, 1);
     p->config = *c;
     arena_init(&p->arena, 4096);
+    ids_table_init(&p->trials, sizeof(struct podgroups_trial), NULL);
+    ids_table_init(&p->sent, sizeof(struct podgroups_sent), NULL);
     return p;
 }
 
@@ -254,5 +274,7 @@ void podgroups_free(struct podgroups *p)
         return;
     loop_timer_cancel(p->config.loop, &p->timer);
     arena_deinit(&p->arena);
+    ids_table_deinit(&p->trials);
+    ids_table_deinit(&p->sent);
     free(p);
 }

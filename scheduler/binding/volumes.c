@@ -2,17 +2,23 @@
 /*
  * One pod whose claims have to be bound first:
  *
- *      volumes_submit ─► WRITING ── all written (take_written) ─► WAITING ── all bound, and the watch has shown it (look_at) ─► binder
- *                           │                                        │
- *                           │ a write failed                         │ 600 s are over; the pod, a claim, a volume or the node is gone; the controller or the
- *                           ▼                                        ▼ provisioner gave the claim back
+ *      volumes_submit ─► WRITING ── all written (take_written) ─► WAITING ── the watch shows all
+ *                           │                                        │    bound (look_at) ─► binder
+ *                           │ a write failed                         │ 600 s are over; the pod, a
+ *                           │                                        │ claim, a volume or the node
+ *                           │                                        │ is gone; the controller or
+ *                           ▼                                        ▼ provisioner let it go
  *                        UNDOING ◄───────────────────────────────────┘
- *                           └── what was written is taken back, as far as nobody has gone on from there (take_undone) ─► FAILED, to the drive
+ *                           └── undoes what was written, unless others have built on it
+ *                               (take_undone) ─► FAILED, to the loop
  *
- * WRITING and UNDOING are in the hands of a worker, WAITING in the loop's: then it is one look into the cluster's objects each time that one of them changed. The pod stays
- * assumed to the end, so its volumes are promised to nobody else before they are free again. A claim that another pod relies on is not taken back.
+ * WRITING and UNDOING are in the hands of a worker, WAITING in the loop's: then it is one look into
+ * the cluster's objects each time that one of them changed. The pod stays assumed to the end, so
+ * its volumes are promised to nobody else before they are free again. A claim that another pod
+ * relies on is not taken back.
  *
- * Nothing is remembered beyond the process: the volume's claimRef and the claim's annotation are in the API server, and a pod that is tried again goes where they say.
+ * Nothing is remembered beyond the process: the volume's claimRef and the claim's annotation are in
+ * the API server, and a pod that is tried again goes where they say.
  */
 #include "scheduler/binding/volumes.h"
 
@@ -28,14 +34,15 @@
 
 enum { THREADS = 4, MAILBOX = 256 };
 
-static struct metric binds_total = {.kind = METRIC_COUNTER,
-                                    .name = "cosched_scheduler_volume_binds_total",
-                                    .help = "Pods whose claims had to be bound first, by outcome.",
-                                    .label = "outcome"};
+static struct metric binds_total = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_volume_binds_total",
+    .help = "Pods whose volume claims had to be bound first, by outcome.",
+    .label = "outcome"};
 static struct metric bind_seconds = {
     .kind = METRIC_HISTOGRAM,
     .name = "cosched_scheduler_volume_bind_duration_seconds",
-    .help = "Time from the placement of a pod to all of its claims being bound."};
+    .help = "Time from the placement of a pod to all of its volume claims being bound."};
 
 enum state { WRITING, WAITING, UNDOING };
 
@@ -82,7 +89,7 @@ static void worker_run(void *arg, unsigned thread, void *p)
     for (size_t i = 0; i < e->items_len && e->state == UNDOING; i++) {
         struct error err = ERROR_INIT;
         if (volumes_write_undo(client, v->config.lease, &e->items[i], &err) < 0)
-            log_warn("a claim keeps what was chosen for it", kv("pod", e->pod),
+            log_warn("the choice for a volume claim could not be undone", kv("pod", e->pod),
                      kv("error", err.text));
     }
     (void)mailbox_post(v->mailbox, e);
@@ -94,8 +101,8 @@ static void worker_run(void *arg, unsigned thread, void *p)
 static struct cluster_pod *pod_of(const struct volumes *v, const struct entry *e)
 {
     struct cluster_pod *cp = cluster_find_pod(v->config.cluster, e->pod);
-    bool same = cp != NULL && cp->bind_ticket == e->ticket && cp->state == CLUSTER_ASSUMED &&
-                str_eq(cp->pod->uid, e->binding.uid);
+    bool same = cp != NULL && pod_trace_ticket(v->config.trace, cp) == e->ticket &&
+                cp->state == CLUSTER_ASSUMED && str_eq(cp->pod->uid, e->binding.uid);
     return same ? cp : NULL;
 }
 
@@ -184,13 +191,14 @@ static enum look look_unbound(struct entry *e, const struct volumes_item *it,
 static enum look look_at_item(const struct volumes *v, struct entry *e,
                               const struct volumes_item *it, const struct node *node)
 {
-    const struct objects *o = v->config.cluster->objects;
-    const struct pvc *claim = objects_find_pvc(o, it->ns, it->claim);
+    const struct api_objects *o = v->config.cluster->objects;
+    const struct pvc *claim = api_objects_find_pvc(o, it->ns, it->claim);
     if (claim == NULL || !str_eq(claim->object.uid, it->claim_uid) || claim->object.terminating)
         return failed(e, it, "is gone");
     if (claim->phase == PVC_LOST)
         return failed(e, it, "has lost its volume");
-    const struct pv *volume = objects_find_pv(o, it->volume != NULL ? it->volume : claim->volume);
+    const struct pv *volume =
+        api_objects_find_pv(o, it->volume != NULL ? it->volume : claim->volume);
     if (claim->volume == NULL || !claim->bind_completed)
         return look_unbound(e, it, claim, volume);
     if (it->volume != NULL && !str_eq(claim->volume, it->volume))
@@ -307,9 +315,9 @@ static void take_entry(void *arg, void *msg)
 static void fill_item(const struct volumes *v, struct volumes_item *it,
                       const struct volumes_promise *p, struct arena *a)
 {
-    const struct objects *o = v->config.cluster->objects;
-    const struct pvc *claim = (const void *)objects_find(o, OBJECTS_CLAIMS, p->claim);
-    const struct pv *volume = objects_find_pv(o, p->volume);
+    const struct api_objects *o = v->config.cluster->objects;
+    const struct pvc *claim = (const void *)api_objects_find(o, API_OBJECTS_CLAIMS, p->claim);
+    const struct pv *volume = api_objects_find_pv(o, p->volume);
     *it = (struct volumes_item){
         .ns = arena_strdup(a, claim->object.ns),
         .claim = arena_strdup(a, claim->object.name),

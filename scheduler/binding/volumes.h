@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volumes - binds the claims of an assumed pod before its Binding is posted, and undoes what it did when that fails. See volumes.c for the states.
+ * volumes - binds the claims of an assumed pod before its Binding is posted, and undoes what it did
+ * when that fails. See volumes.c for the states.
  *
- * All functions belong to the loop's thread; what waits for the network waits in threads of its own.
+ * All functions belong to the loop's thread; what waits for the network waits in threads of its
+ * own.
  */
 #pragma once
 
@@ -14,6 +16,7 @@
 #include "lib/kube/config.h"
 #include "lib/kube/lease.h"
 #include "scheduler/binding/binder.h"
+#include "scheduler/binding/pod_trace.h"
 #include "scheduler/cache/cluster.h"
 
 enum {
@@ -26,6 +29,7 @@ struct volumes;
 struct volumes_config {
     struct loop *loop;
     struct cluster *cluster;
+    const struct pod_trace *trace;
     struct binder *binder;     /* gets the Binding when all claims are bound */
     struct mailbox *results;   /* gets a struct binder_result when they cannot be */
     const struct lease *lease; /* NULL: no election, always allowed */
@@ -39,7 +43,8 @@ struct volumes_config {
 };
 int volumes_start(struct volumes **out, struct kube_config *kube, const struct kube_options *o,
                   const struct volumes_config *c, struct error *err);
-/* The pod is assumed on the node and was promised something (cp->volumes). Copies everything. ticket comes back with the result, the binder's or ours. */
+/* The pod is assumed on the node and was promised something (cp->volumes). Copies everything.
+ * ticket comes back with the result, the binder's or ours. */
 void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
                     const struct kube_binding *binding, uint64_t ticket);
 /* Something changed; cheap when it was nothing of ours. */

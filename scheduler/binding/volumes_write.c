@@ -8,8 +8,9 @@
  *       │                │
  *       └──── pause ─────┴── 409, no answer, 5xx, 429: look again, TRIES times
  *
- * Taking a volume back is safe against the controller: before it binds a claim to a volume it writes the volume's phase, so either our PATCH comes first, and the
- * controller's write fails for its old version, or ours does.
+ * Taking a volume back is safe against the controller: before it binds a claim to a volume it
+ * writes the volume's phase, so either our PATCH comes first, and the controller's write fails for
+ * its old version, or ours does.
  */
 #include "scheduler/binding/volumes_write.h"
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volumes_write - what is written to a claim or a volume so that the volume controller binds them, and how it is taken back. Worker threads.
+ * volumes_write - what is written to a claim or a volume so that the volume controller binds them,
+ * and how it is taken back. Worker threads.
  *
- * A volume that exists is reserved for the claim (spec.claimRef); for a volume that is to be made the claim gets its node (annotation
- * volume.kubernetes.io/selected-node). Each write is made to the very version that was looked at, so nobody else's is lost; written twice it is the same.
+ * A volume that exists is reserved for the claim (spec.claimRef); for a volume that is to be made
+ * the claim gets its node (annotation volume.kubernetes.io/selected-node). Each write is made to
+ * the very version that was looked at, so nobody else's is lost; written twice it is the same.
  */
 #pragma once
 

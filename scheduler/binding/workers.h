@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * workers - a few threads and a queue of jobs. What waits for the network waits here, never in the loop.
+ * workers - a few threads and a queue of jobs. What waits for the network waits here, never in the
+ * loop.
  */
 #pragma once
 
@@ -25,5 +26,6 @@ int workers_start(struct workers **out, const struct workers_config *c, struct e
 bool workers_submit(struct workers *w, void *job);
 /* Any thread. Jobs that wait or run. */
 size_t workers_pending(struct workers *w);
-/* Jobs that wait are disposed of, those that run are finished, then the threads end. NULL is fine. */
+/* Jobs that wait are disposed of, those that run are finished, then the threads end. NULL is
+ * fine. */
 void workers_stop(struct workers *w);

@@ -2,30 +2,32 @@
 /*
  * States of a pod in the model, and the function behind each arrow:
  *
- *                    put_pod, no nodeName            assume                put_pod, same nodeName
- *        (absent) ─────────────────────────► PENDING ───────► ASSUMED ─────────────────────────────► BOUND
- *            ▲  │                            │     ▲            │ │                                    │
- *            │  │ put_pod with nodeName      │     │ forget     │ │ put_pod with another nodeName      │
- *            │  └────────────────────────────┼─────┼────────────┼─┼───────────────► BOUND there ───────┤
- *            │                               │     └────────────┘ │                                    │
- *            ├───────────────────────────────┴────────────────────┴────────────────────────────────────┤
- *            │        remove_pod, or put_pod that is Failed or Succeeded: holds nothing any more       │
- *            │                                                                                         ▼
- *            └───────────────────────── remove_pod, put_pod that is Failed ──────────────────────── FINISHED
- *                                                                        (put_pod that is Succeeded, of a gang of ours)
+ *            put_pod, no nodeName        assume             put_pod, same nodeName
+ *   (absent) ──────────────────► PENDING ───────► ASSUMED ─────────────────────────────► BOUND
+ *     ▲  │                        │   ▲            │  │                                    │
+ *     │  │ put_pod with nodeName  │   │  forget    │  │ put_pod with another nodeName      │
+ *     │  └────────────────────────┼───┼────────────┼──┼──────────────► BOUND there ────────┤
+ *     │                           │   └────────────┘  │                                    │
+ *     ├───────────────────────────┴───────────────────┴────────────────────────────────────┤
+ *     │    remove_pod, or put_pod that is Failed or Succeeded: holds nothing any more      │
+ *     │                                                                                    ▼
+ *     └──────────────────── remove_pod, put_pod that is Failed ──────────────────────── FINISHED
+ *                                                 (put_pod that is Succeeded, of a gang of ours)
  *
- * ASSUMED and BOUND hold room on their node; a terminating pod holds everything until it is gone. An update of an ASSUMED pod that still has no nodeName
- * (a condition, a label) leaves it ASSUMED: the binder knows what became of the Binding, the watch does not yet.
+ * ASSUMED and BOUND hold capacity on their node; a terminating pod holds it until it is gone. An
+ * update of an ASSUMED pod without nodeName (a condition, a label) leaves it ASSUMED: the binder
+ * knows the state of the Binding, the watch does not yet.
  *
- * A claim is read once, when a pod is first seen bound, also if we assumed it there ourselves: the Binding that won may be another leader's, with other
- * cards. An annotation that somebody edits later changes nothing here.
+ * A grant is read once, when a pod is first seen bound, even if we assumed it there: the Binding
+ * that won may be another leader's, with other cards. Later edits of the annotation are ignored.
  *
- * A version that cannot be read (pod.unreadable) changes nothing of a pod of which we know what it holds: the old object stays, until a version comes that can be read or
- * the pod goes (pod_keep). Where we do not know it (first seen so, or bound so), nobody may use that node meanwhile: the pod is held there, `unreadable` is
- * counted, and fit refuses (I1).
+ * An unreadable version (pod.unreadable) of a pod whose holdings are known changes nothing: the old
+ * object stays until a readable version comes or the pod goes. If they are unknown (first seen so,
+ * or bound so), the node is closed meanwhile: the pod is held there, `unreadable` is counted, and
+ * fit refuses (I1).
  *
- * A cluster_node stays as long as the API server has the node or a pod is on it; keys of the pod map lie in the pod objects, so each new version takes its
- * place in the map before the old one is freed.
+ * A cluster_node stays as long as the API server has the node or a pod is on it. Keys of the pod
+ * map lie in the pod objects, so a new version enters the map before the old one is freed.
  */
 #include "scheduler/cache/cluster.h"
 
@@ -36,7 +38,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/cluster_inside.h"
+#include "scheduler/cache/cluster_internal.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/gpu_prices.h"
 #include "scheduler/cache/nominations.h"
@@ -50,16 +52,17 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     *c = (struct cluster){.scheduler_name = scheduler_name};
     virtuals_init(&c->virtuals);
     c->reservations = mem_new(struct reservations, 1);
-    c->slots = mem_new(struct slots, 1);
+    reservations_init(c);
+    c->slots = mem_new(struct replacement_hold, 1);
     map_init(&c->nodes);
     map_init(&c->pods);
     map_init(&c->gangs);
     map_init(&c->pod_groups);
     failures_init(&c->failures);
     map_init(&c->gangs_named);
-    amounts_names_init(&c->names);
-    c->objects = mem_new(struct objects, 1);
-    objects_init(c->objects);
+    resource_vector_names_init(&c->names);
+    c->objects = mem_new(struct api_objects, 1);
+    api_objects_init(c->objects);
     c->policies = mem_new(struct policies, 1);
     policies_init(c->policies);
     c->volumes = mem_new(struct volumes_held, 1);
@@ -67,10 +70,10 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     c->volumes_cache = volumes_view_cache_new();
     c->volumes_index = volumes_attached_index_new();
     cpu_shapes_init(&c->cpu_shapes);
-    c->index = mem_new(struct index, 1);
-    index_init(c->index);
-    c->table = mem_new(struct table, 1);
-    table_init(c->table);
+    c->index = mem_new(struct pod_counters, 1);
+    pod_counters_init(c->index);
+    c->table = mem_new(struct node_table, 1);
+    node_table_init(c->table);
     c->topologies = mem_new(struct topologies, 1);
     topologies_init(c->topologies);
     c->gpu_prices = gpu_prices_new(&c->names);
@@ -80,10 +83,10 @@ void cluster_deinit(struct cluster *c)
 {
     const char *key;
     void *value;
-    slots_deinit(c);
+    replacement_hold_deinit(c);
     nominations_deinit(c);
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);)
-        pods_free(value);
+        pods_free(c, value);
     for (size_t i = 0; map_next(&c->nodes, &i, &key, &value);)
         cluster_nodes_delete(value);
     gangs_deinit(c);
@@ -95,10 +98,10 @@ void cluster_deinit(struct cluster *c)
     failures_deinit(&c->failures);
     reservations_deinit(c);
     free(c->reservations);
-    amounts_names_deinit(&c->names);
+    resource_vector_names_deinit(&c->names);
     policies_deinit(c->policies);
     free(c->policies);
-    objects_deinit(c->objects);
+    api_objects_deinit(c->objects);
     free(c->objects);
     volumes_held_deinit(c->volumes);
     volumes_view_cache_free(c->volumes_cache);
@@ -108,11 +111,15 @@ void cluster_deinit(struct cluster *c)
     free(c->topologies);
     gpu_prices_free(c->gpu_prices);
     cpu_shapes_deinit(&c->cpu_shapes);
-    index_deinit(c->index);
+    pod_counters_deinit(c->index);
     free(c->index);
-    table_deinit(c->table);
+    node_table_deinit(c->table);
     free(c->table);
     free(c->slots);
+    ids_deinit(&c->node_ids);
+    ids_deinit(&c->pod_ids);
+    ids_deinit(&c->gang_ids);
+    ids_deinit(&c->group_ids);
 }
 
 /* ---- room ---- */
@@ -162,7 +169,7 @@ bool cluster_has_placed_below(const struct cluster *c, int32_t priority)
 /* Whether affinity or spread of any pod counts this one. */
 static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
 {
-    bool counted = index_hold(c, cp, cn);
+    bool counted = pod_counters_hold(c, cp, cn);
     count_priority(c, cp->pod->priority, 1);
     cp->on = cn;
     cp->on_place = cn->pods.len;
@@ -170,16 +177,16 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
     if (cp->pod->volumes_len > 0)
         volumes_held_use(c, cp->pod);
     cn->unreadable += cp->pod->unreadable != NULL;
-    amounts_account(&cn->used, &cp->request, 1);
-    ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
-    cpu_book_account(&cn->cpus, &cp->claim.cpus, cp->cpu, 1);
+    resource_vector_account(&cn->used, &cp->request, 1);
+    gpu_accounts_account(&cn->gpu_accounts, &cp->grant, cp->grant_trusted, &cp->gpu, 1);
+    cpu_accounts_account(&cn->cpus, &cp->grant.cpus, cp->cpu, 1);
     if (cp->has_ports) {
         hold_ports(cn, cp, cp->pod->containers, cp->pod->containers_len, false);
         hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
     }
     policies_hold(c, cp);
     gpu_prices_pod_moved(c->gpu_prices, cp);
-    table_touch(c->table, cn, false);
+    node_table_touch(c->table, cn, false);
     nominations_touch(c, cp);
     return counted;
 }
@@ -187,19 +194,19 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
 /* Sums that overflowed do not come back by subtracting. */
 static void recount(struct cluster_node *cn)
 {
-    amounts_deinit(&cn->used);
+    resource_vector_deinit(&cn->used);
     for (size_t i = 0; i < cn->pods.len; i++)
-        amounts_account(&cn->used, &cn->pods.items[i]->request, 1);
+        resource_vector_account(&cn->used, &cn->pods.items[i]->request, 1);
 }
 
 static void release(struct cluster *c, struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->on;
-    (void)index_release(c, cp, cn);
+    (void)pod_counters_release(c, cp, cn);
     policies_release(c, cp);
     count_priority(c, cp->pod->priority, -1);
-    ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, -1);
-    cpu_book_account(&cn->cpus, &cp->claim.cpus, cp->cpu, -1);
+    gpu_accounts_account(&cn->gpu_accounts, &cp->grant, cp->grant_trusted, &cp->gpu, -1);
+    cpu_accounts_account(&cn->cpus, &cp->grant.cpus, cp->cpu, -1);
     cn->unreadable -= cp->pod->unreadable != NULL;
     if (cp->has_ports)
         release_ports(cn, cp);
@@ -212,9 +219,9 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     if (cn->used.saturated)
         recount(cn);
     else
-        amounts_account(&cn->used, &cp->request, -1);
+        resource_vector_account(&cn->used, &cp->request, -1);
     gpu_prices_pod_moved(c->gpu_prices, cp);
-    table_touch(c->table, cn, false);
+    node_table_touch(c->table, cn, false);
     nominations_touch(c, cp);
 }
 
@@ -236,7 +243,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     } else if (p->node != NULL) {
         struct cluster_node *on = cluster_nodes_get(c, p->node);
         cp->state = CLUSTER_BOUND;
-        cluster_claim_read(cp);
+        cluster_grant_read(cp);
         policies_read(cp, on);
         events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
     }
@@ -247,7 +254,8 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
 }
 
-/* Whether affinity and spread see the same pod. Terms cannot change once a pod is placed, and a pod that waits is only counted by its labels. */
+/* Whether affinity and spread see the same pod. Terms cannot change once a pod is placed, and a pod
+ * that waits is only counted by its labels. */
 static bool same_traits(const struct pod *a, const struct pod *b)
 {
     return a->terms == NULL && b->terms == NULL && a->terminating == b->terminating &&
@@ -260,15 +268,15 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
 {
     struct pod *old = cp->pod;
     struct cluster_node *was_on = cp->on;
-    struct amounts held = cp->request; /* its names are in the old object */
-    uint64_t claimed = cluster_digest_claim(cp), seat = policies_digest(cp);
+    struct resource_vector held = cp->request; /* its names are in the old object */
+    uint64_t claimed = cluster_digest_grant(cp), membership = policies_digest(cp);
     uint32_t events = 0;
 
     bool counted = false, as_before = same_traits(old, p);
     if (was_on != NULL)
         release(c, cp);
     if (!as_before)
-        index_forget_traits(c->index, cp);
+        pod_counters_forget_traits(c->index, cp);
     pods_set_object(c, cp, p);
     map_put(&c->pods, p->key, cp);
     policies_join(c, cp);
@@ -276,15 +284,15 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     if (pod_is_finished(p) || p->node != NULL)
         volumes_held_withdraw(c, cp);
     if (pod_is_finished(p)) {
-        cluster_claim_clear(cp);
+        cluster_grant_clear(cp);
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
         bool known = cp->state == CLUSTER_BOUND && was_on != NULL &&
                      str_eq(was_on->name, p->node) && old->unreadable == NULL;
         if (!known)
-            cluster_claim_read(cp);
+            cluster_grant_read(cp);
         else
-            cluster_claim_follow(cp);
+            cluster_grant_follow(cp);
         cp->state = CLUSTER_BOUND;
         struct cluster_node *on = cluster_nodes_get(c, p->node);
         policies_read(cp, on);
@@ -293,13 +301,14 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         policies_read(cp, was_on);
         counted = hold(c, was_on, cp); /* still ASSUMED */
     }
-    policies_note_moved(c, cp, seat);
+    policies_note_moved(c, cp, membership);
     events |= policies_take_events(c);
     if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index->active)
         events |= EVENT_POD_COUNTED;
-    /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size at last: room came free. */
-    if (was_on != NULL && (cp->on != was_on || cluster_digest_claim(cp) != claimed ||
-                           amounts_grew(&cp->request, &held) || old->unreadable != NULL))
+    /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size
+     * at last: room came free. */
+    if (was_on != NULL && (cp->on != was_on || cluster_digest_grant(cp) != claimed ||
+                           resource_vector_grew(&cp->request, &held) || old->unreadable != NULL))
         events |= EVENT_POD_GONE;
     /* Only from those that the node agent has answered for can CPUs be called back. */
     if (cp->cpu != NULL && cp->cpu->burst &&
@@ -314,7 +323,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     return events;
 }
 
-/* Whether a version that cannot be read leaves in place what we know: an ASSUMED pod until it is seen bound (on which cards, nobody can tell then), a BOUND one where it is. */
+/* Whether a version that cannot be read leaves in place what we know: an ASSUMED pod until it is
+ * seen bound (on which cards, nobody can tell then), a BOUND one where it is. */
 static bool is_kept(const struct cluster_pod *cp, const struct pod *p)
 {
     if (p->unreadable == NULL || cp->pod->unreadable != NULL || cp->on == NULL ||
@@ -328,14 +338,14 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *
 {
     uint32_t events = 0;
     if (cp->pod->terminating != p->terminating) {
-        (void)index_release(c, cp, cp->on);
-        index_forget_traits(c->index, cp);
+        (void)pod_counters_release(c, cp, cp->on);
+        pod_counters_forget_traits(c->index, cp);
         policies_release(c, cp);
         cp->pod->terminating = p->terminating;
         policies_hold(c, cp);
-        events = index_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
+        events = pod_counters_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
         events |= policies_take_events(c);
-        table_touch(c->table, cp->on, false);
+        node_table_touch(c->table, cp->on, false);
     }
     events |= cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
     pod_free(p);
@@ -358,7 +368,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (cp == NULL || (uid != NULL && !str_eq(cp->pod->uid, uid)))
         return 0;
     uint32_t events = 0;
-    bool keeps = slots_wants(c, cp);
+    bool keeps = replacement_hold_wants(c, cp);
     AUTO_STRBUF gang = {0}, node = {0};
     strbuf_adds(&gang, cp->gang != NULL ? cp->gang->key : "");
     strbuf_adds(&node, keeps ? cp->on->name : "");
@@ -375,13 +385,13 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     policies_leave(c, cp);
     events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* what it was promised is free again */
     volumes_held_withdraw(c, cp);
-    index_forget_traits(c->index, cp);
+    pod_counters_forget_traits(c->index, cp);
     if (keeps)
-        slots_keep(c, cp, strbuf_str(&gang), strbuf_str(&node));
+        replacement_hold_keep(c, cp, strbuf_str(&gang), strbuf_str(&node));
     else
-        pods_free(cp);
+        pods_free(c, cp);
     if (gang.len > 0 && map_get(&c->gangs, strbuf_str(&gang)) == NULL)
-        events |= slots_drop(c, strbuf_str(&gang));
+        events |= replacement_hold_drop(c, strbuf_str(&gang));
     return events;
 }
 
@@ -405,16 +415,17 @@ uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_
 }
 
 uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,
-                        const struct claim *claim)
+                        const struct grant *grant)
 {
     assert(cp->state == CLUSTER_PENDING);
-    cluster_claim_copy(cp, claim);
+    cluster_grant_copy(cp, grant);
     volumes_view_promise(c, cp, on);
     policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
     events |= policies_take_events(c);
-    /* The room that it had a right to is another one's now; on the same node at most another card or CPU. */
+    /* The room that it had a right to is another one's now; on the same node at most another card
+     * or CPU. */
     if (cp->nominated != NULL &&
         (cp->gpu.any || cp->cpu != NULL || !str_eq(cp->nominated, on->name)))
         events |= EVENT_POD_GONE;
@@ -426,7 +437,7 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     struct cluster_node *cn = cp->on;
     assert(cp->state == CLUSTER_ASSUMED);
     release(c, cp);
-    cluster_claim_clear(cp);
+    cluster_grant_clear(cp);
     volumes_held_withdraw(c, cp);
     policies_forget(cp);
     cp->state = CLUSTER_PENDING;
@@ -443,11 +454,13 @@ void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away)
 {
     cp->sent_away = away;
     if (cp->on != NULL)
-        table_touch(c->table, cp->on, false);
+        node_table_touch(c->table, cp->on, false);
 }
 
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)
 {
+    uint32_t events = c->policies->events;
     assert(cp->on == NULL);
     (void)hold(c, on, cp);
+    c->policies->events = events; /* it is counted as before: nobody is to be woken */
 }

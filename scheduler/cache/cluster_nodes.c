@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cluster_nodes - the nodes of the model: what a new version of a Node changes, and for whom.
+ * cluster_nodes - the nodes of the model, and what a new version of a Node affects.
  *
- * A heartbeat changes nothing; another size, label, taint, image or inventory is an event for waiting pods and makes classes ask again about this node; a node that
- * comes or goes gives the table a new generation.
+ * A heartbeat changes nothing; a new size, label, taint, image or inventory is an event for waiting
+ * pods and makes classes evaluate this node again; a node that comes or goes gives the node table a
+ * new generation.
  */
 #include "scheduler/cache/cluster.h"
 
@@ -13,18 +14,17 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/topologies.h"
-#include "scheduler/cache/cluster_inside.h"
+#include "scheduler/cache/cluster_internal.h"
 #include "scheduler/cache/gpu_prices.h"
 #include "scheduler/cache/nominations.h"
 #include "scheduler/cache/rejections.h"
 
 void cluster_nodes_delete(struct cluster_node *cn)
 {
-    free(cn->preempt);
-    ledger_deinit(&cn->ledger);
-    cpu_book_deinit(&cn->cpus);
+    gpu_accounts_deinit(&cn->gpu_accounts);
+    cpu_accounts_deinit(&cn->cpus);
     node_free(cn->node);
-    amounts_deinit(&cn->used);
+    resource_vector_deinit(&cn->used);
     vec_deinit(&cn->pods);
     vec_deinit(&cn->ports);
     free(cn->name);
@@ -38,12 +38,12 @@ struct cluster_node *cluster_nodes_get(struct cluster *c, const char *name)
         return cn;
     cn = mem_new(struct cluster_node, 1);
     cn->name = mem_strdup(name);
-    cn->place = TABLE_NOWHERE;
-    cn->slot = index_take_slot(c->index);
+    cn->place = NODE_TABLE_NOWHERE;
+    cn->id = ids_take(&c->node_ids);
     cn->nominated = nominations_count(c, name);
     cn->rejections = rejections_count(c, name);
     cn->reserved = reservations_count(c, name);
-    ledger_init(&cn->ledger);
+    gpu_accounts_init(&cn->gpu_accounts);
     map_put(&c->nodes, cn->name, cn);
     return cn;
 }
@@ -53,7 +53,7 @@ void cluster_nodes_drop_if_unused(struct cluster *c, struct cluster_node *cn)
     if (cn->node != NULL || cn->pods.len > 0)
         return;
     map_remove(&c->nodes, cn->name);
-    index_give_slot(c->index, cn->slot);
+    ids_give(&c->node_ids, cn->id);
     cluster_nodes_delete(cn);
 }
 
@@ -79,13 +79,13 @@ static const char *placement_of(const struct node *n)
     return labels_get(&n->labels, NAME_LABEL_GPU_PLACEMENT);
 }
 
-static void ledger_rebuild(struct cluster_node *cn)
+static void accounts_rebuild(struct cluster_node *cn)
 {
-    ledger_set_inventory(&cn->ledger, cn->node ? inventory_of(cn->node) : NULL,
-                         cn->node ? placement_of(cn->node) : NULL);
+    gpu_accounts_set_inventory(&cn->gpu_accounts, cn->node ? inventory_of(cn->node) : NULL,
+                               cn->node ? placement_of(cn->node) : NULL);
     for (size_t i = 0; i < cn->pods.len; i++) {
         struct cluster_pod *cp = cn->pods.items[i];
-        ledger_account(&cn->ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
+        gpu_accounts_account(&cn->gpu_accounts, &cp->grant, cp->grant_trusted, &cp->gpu, 1);
     }
 }
 
@@ -97,15 +97,16 @@ static const char *topology_of(const struct node *n)
 static void cpus_rebuild(struct cluster *c, struct cluster_node *cn)
 {
     const struct cpu_shape *old = cn->cpus.shape;
-    cpu_book_set_shape(&cn->cpus, cpu_shapes_take(&c->cpu_shapes, topology_of(cn->node)));
+    cpu_accounts_set_shape(&cn->cpus, cpu_shapes_take(&c->cpu_shapes, topology_of(cn->node)));
     cpu_shapes_give(&c->cpu_shapes, old);
     for (size_t i = 0; i < cn->pods.len; i++)
-        cpu_book_account(&cn->cpus, &cn->pods.items[i]->claim.cpus, cn->pods.items[i]->cpu, 1);
+        cpu_accounts_account(&cn->cpus, &cn->pods.items[i]->grant.cpus, cn->pods.items[i]->cpu, 1);
 }
 
-/* Most new versions of a Node are heartbeats: nothing that a plugin reads differs, and nothing has to be asked again. */
-static bool is_as_before(const struct node *a, const struct node *b, const struct amounts *had,
-                         const struct amounts *has)
+/* Most new versions of a Node are heartbeats: nothing that a plugin reads differs, and nothing has
+ * to be asked again. */
+static bool is_as_before(const struct node *a, const struct node *b,
+                         const struct resource_vector *had, const struct resource_vector *has)
 {
     if (a->images_len != b->images_len || a->features != b->features ||
         a->terminating != b->terminating || a->ready != b->ready)
@@ -113,8 +114,8 @@ static bool is_as_before(const struct node *a, const struct node *b, const struc
     for (size_t i = 0; i < a->images_len; i++)
         if (a->images[i].hash != b->images[i].hash || a->images[i].bytes != b->images[i].bytes)
             return false;
-    return !amounts_grew(had, has) && !amounts_grew(has, had) && taints_equal(a, b) &&
-           cluster_labels_equal(&a->labels, &b->labels) &&
+    return !resource_vector_grew(had, has) && !resource_vector_grew(has, had) &&
+           taints_equal(a, b) && cluster_labels_equal(&a->labels, &b->labels) &&
            cluster_labels_equal(&a->annotations, &b->annotations);
 }
 
@@ -136,7 +137,7 @@ int cluster_set_virtuals(struct cluster *c, const char *labels, const char *tain
         note_virtual(c, value);
         policies_node_changed(c, value);
     }
-    table_set_stale(c->table);
+    node_table_set_stale(c->table);
     return 0;
 }
 
@@ -144,21 +145,21 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
 {
     struct cluster_node *cn = cluster_nodes_get(c, n->name);
     struct node *old = cn->node;
-    struct amounts before = cn->allocatable;
+    struct resource_vector before = cn->allocatable;
     uint32_t events = 0;
 
     cn->node = n;
     note_virtual(c, cn);
-    amounts_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
+    resource_vector_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
     if (old == NULL) {
-        ledger_rebuild(cn);
+        accounts_rebuild(cn);
         cpus_rebuild(c, cn);
         gpu_prices_node_changed(c, cn);
         policies_node_changed(c, cn);
-        table_set_stale(c->table);
+        node_table_set_stale(c->table);
         return EVENT_NODE_ADDED | policies_take_events(c);
     }
-    if (amounts_grew(&before, &cn->allocatable))
+    if (resource_vector_grew(&before, &cn->allocatable))
         events |= EVENT_NODE_ROOM;
     if (!cluster_labels_equal(&old->labels, &n->labels)) {
         topologies_labels_changed(c->topologies, &old->labels, &n->labels);
@@ -171,7 +172,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         events |= EVENT_NODE_FEATURES;
     if (!str_eq(inventory_of(old), inventory_of(n)) ||
         !str_eq(placement_of(old), placement_of(n))) {
-        ledger_rebuild(cn);
+        accounts_rebuild(cn);
         events |= EVENT_NODE_GPU;
     }
     if (!str_eq(topology_of(old), topology_of(n))) {
@@ -180,7 +181,7 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     }
     if (!is_as_before(old, n, &before, &cn->allocatable)) {
         gpu_prices_node_changed(c, cn);
-        table_touch(c->table, cn, true);
+        node_table_touch(c->table, cn, true);
     }
     node_free(old);
     return events;
@@ -194,13 +195,13 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     struct node *old = cn->node;
     cn->node = NULL;
     note_virtual(c, cn);
-    cn->allocatable = (struct amounts){0};
-    ledger_rebuild(cn);
+    cn->allocatable = (struct resource_vector){0};
+    accounts_rebuild(cn);
     cpus_rebuild(c, cn);
     policies_node_changed(c, cn);
     gpu_prices_node_changed(c, cn);
     node_free(old);
-    table_set_stale(c->table);
+    node_table_set_stale(c->table);
     cluster_nodes_drop_if_unused(c, cn);
     return EVENT_NODE_GONE | policies_take_events(c);
 }

@@ -25,7 +25,7 @@ int64_t expected_end_of(const struct cluster *c, const struct cluster_pod *cp, i
         return INT64_MAX;
     if (cp->pod->terminating || cp->sent_away)
         return then_ms;
-    int64_t start_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : cp->claim.assume_time_ns;
+    int64_t start_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : cp->grant.assume_time_ns;
     int64_t start_ms = start_ns > 0 ? start_ns / NS_PER_MS : then_ms;
     int64_t end_ms = num_add_sat(start_ms, expected_end_runtime(c, cp));
     if (end_ms > then_ms)

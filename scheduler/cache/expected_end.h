@@ -8,8 +8,10 @@
 
 #include "scheduler/cache/model.h"
 
-/* When the placed pod is expected to be gone, seen from then_ms: its start and its activeDeadlineSeconds; or, if it has none, options.assume_ms, and when that is over, after as long as it has
- * run so far: what has run for hours will not end in this moment. INT64_MAX: never. */
+/* When the placed pod is expected to be gone, seen from then_ms: its start plus
+ * activeDeadlineSeconds; without that, after options.assume_ms, and once that is over, after as
+ * long as it has run so far: a pod that has run for hours will not end right now. INT64_MAX:
+ * never. */
 int64_t expected_end_of(const struct cluster *c, const struct cluster_pod *cp, int64_t then_ms);
-/* How long a pod would run that is placed now. */
+/* The expected run time of a pod placed now. */
 int64_t expected_end_runtime(const struct cluster *c, const struct cluster_pod *cp);

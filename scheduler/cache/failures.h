@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * failures - which members of gangs have failed, for the count in a PodGroup's status. Pure.
+ * failures - failed members of gangs, for the count in a PodGroup's status. Pure.
  *
- * A Failed pod holds nothing and counts for nothing, so the model does not have it. Of those that name a gang two names are kept here until the pod is deleted.
+ * A Failed pod holds nothing, so the model does not have it. If it names a gang, its name and the
+ * gang's are kept here until the pod is deleted.
  */
 #pragma once
 
@@ -18,9 +19,9 @@ struct failures {
 
 void failures_init(struct failures *f);
 void failures_deinit(struct failures *f);
-/* A pod that is in no gang, or not Failed: does nothing. Noted twice it counts once. */
+/* Ignores a pod that is in no gang, or not Failed. Noted twice it counts once. */
 void failures_note(struct failures *f, const struct pod *p);
-/* The pod was deleted. uid NULL: whatever has that key. */
+/* The pod was deleted. uid NULL: any pod with that key. */
 void failures_drop(struct failures *f, const char *key, const char *uid);
 /* Of the gang "ns/name". */
 int32_t failures_count(const struct failures *f, const char *gang);

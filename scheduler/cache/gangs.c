@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A gang comes into being with its first member and goes with its last; that of a lone pod goes when the pod is bound. What it wants is said by the members or by its PodGroup (gangs_words.c); a PodGroup without
- * members is only remembered. Members of any form are in one gang if they name the same one.
+ * A gang comes into being with its first member and goes with its last; that of a lone pod goes
+ * when the pod is bound. What it wants is said by the members or by its PodGroup
+ * (gangs_messages.c); a PodGroup without members is only remembered. Members of any form are in one
+ * gang if they name the same one.
  *
- * Each change of a member costs a walk over all of them. That is what makes it simple, and it is cheap: what a pod says is read once, when the pod comes.
+ * Each change of a member costs a walk over all of them. That is what makes it simple, and it is
+ * cheap: what a pod says is read once, when the pod comes.
  */
 #include "scheduler/cache/gangs.h"
 
@@ -14,7 +17,7 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/gangs_bundle.h"
-#include "scheduler/cache/gangs_words.h"
+#include "scheduler/cache/gangs_messages.h"
 #include "scheduler/cache/reservations.h"
 
 bool gangs_is_lone(const struct gang *g)
@@ -30,7 +33,8 @@ static void key_of(const struct pod *p, const struct gang_ref *ref, struct strbu
         strbuf_addf(out, "gang %s/%s", p->ns, ref->name);
 }
 
-/* A gang form that is not legal makes the pod a lone one that waits with the reason: see gangs_has_quorum. */
+/* A gang form that is not legal makes the pod a lone one that waits with the reason: see
+ * gangs_has_quorum. */
 static void ref_of(const struct pod *p, struct gang_ref *ref)
 {
     struct error err = ERROR_INIT;
@@ -150,25 +154,25 @@ static bool is_on_its_way(const struct cluster_pod *cp)
            !says_satisfied(cp);
 }
 
-int64_t gangs_follow_record(struct cluster *c, struct gang *g, int64_t now_ms, int64_t again_ms,
-                            bool *again)
+int64_t gangs_follow_record(struct cluster *c, struct gang *g, int64_t *since_ms, int64_t now_ms,
+                            int64_t again_ms, bool *again)
 {
     bool any = false;
     for (size_t i = 0; g->recording && i < g->members.len; i++)
         any |= is_on_its_way(g->members.items[i]);
     g->recording = any;
     if (!any) {
-        g->recording_ms = 0;
+        *since_ms = 0;
         return -1;
     }
-    if (g->recording_ms == 0)
-        g->recording_ms = now_ms;
-    if (now_ms - g->recording_ms < again_ms)
-        return g->recording_ms + again_ms;
+    if (*since_ms == 0)
+        *since_ms = now_ms;
+    if (now_ms - *since_ms < again_ms)
+        return *since_ms + again_ms;
     for (size_t i = 0; i < g->members.len; i++)
         if (is_on_its_way(g->members.items[i]))
             g->members.items[i]->recorded = false;
-    g->recording_ms = 0;
+    *since_ms = 0;
     list_for_record(c, g);
     *again = true;
     return now_ms + again_ms;
@@ -212,19 +216,23 @@ uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_h
     return changed(c, g, hooks);
 }
 
-/* Nearly all gangs are lone pods: the key lies behind the struct, and there is room for one member. */
-static struct gang *gang_new(const char *key, size_t key_len, enum gang_form form)
+/* Nearly all gangs are lone pods: the key lies behind the struct, and there is room for one
+ * member. */
+static struct gang *gang_new(struct cluster *c, const char *key, size_t key_len,
+                             enum gang_form form)
 {
     struct gang *g = mem_array_(1, sizeof *g + key_len + 1);
     g->key = (char *)(g + 1);
     memcpy(g->key, key, key_len + 1);
+    g->id = ids_take(&c->gang_ids);
     g->form = form;
     g->members.items = mem_new(struct cluster_pod *, 1);
     g->members.cap = 1;
     return g;
 }
 
-/* A lone pod that is bound waits for nothing and nobody waits for it. Most pods of a cluster are such, so they have no gang. */
+/* A lone pod that is bound waits for nothing and nobody waits for it. Most pods of a cluster are
+ * such, so they have no gang. */
 static bool is_settled(const struct cluster_pod *cp)
 {
     return cp->said.form == GANG_NONE && cp->state == CLUSTER_BOUND;
@@ -239,7 +247,7 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
     key_of(cp->pod, &cp->said, &key);
     struct gang *g = map_get(&c->gangs, strbuf_str(&key));
     if (g == NULL) {
-        g = gang_new(strbuf_str(&key), key.len, cp->said.form);
+        g = gang_new(c, strbuf_str(&key), key.len, cp->said.form);
         map_put(&c->gangs, g->key, g);
         if (!gangs_is_lone(g)) {
             g->several_place = c->several.len;
@@ -254,7 +262,6 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
 static void gang_free(struct gang *g)
 {
     vec_deinit(&g->members);
-    free(g->why.sentence);
     free(g);
 }
 
@@ -281,6 +288,7 @@ uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct clu
     }
     unlist(c, g);
     gangs_bundle_leave(c, g, hooks);
+    ids_give(&c->gang_ids, g->id);
     gang_free(g);
     return events;
 }
@@ -306,8 +314,9 @@ static bool tolerations_equal(const struct pod *a, const struct pod *b)
     return true;
 }
 
-/* Whether a try could end otherwise than the last one. A condition of a waiting pod is often our own write coming back: nothing to try again for. What cannot
- * change without a gate (selectors, affinity) need not be looked at. */
+/* Whether a try could end otherwise than the last one. A condition of a waiting pod is often our
+ * own write coming back: nothing to try again for. What cannot change without a gate (selectors,
+ * affinity) need not be looked at. */
 static bool matters(const struct pod *old, const struct pod *now)
 {
     return old->gated != now->gated || old->terminating != now->terminating ||
@@ -356,7 +365,8 @@ static void groups_free(struct cluster_groups *all)
     free(all);
 }
 
-/* Whether a gang may end otherwise. A status is often our own write coming back: nothing to try again for. */
+/* Whether a gang may end otherwise. A status is often our own write coming back: nothing to try
+ * again for. */
 static bool group_matters(const struct pod_group *old, const struct pod_group *now)
 {
     return old == NULL || !str_eq(old->uid, now->uid) || old->min_member != now->min_member ||
@@ -370,6 +380,7 @@ uint32_t gangs_put_group(struct cluster *c, struct pod_group *g, const struct cl
     if (all == NULL) {
         all = mem_new(struct cluster_groups, 1);
         all->key = mem_strdup(g->key);
+        all->id = ids_take(&c->group_ids);
         map_put(&c->pod_groups, all->key, all);
     }
     bool matters_now = group_matters(all->of[g->api], g);
@@ -391,6 +402,7 @@ uint32_t gangs_remove_group(struct cluster *c, const char *key, enum pod_group_a
         if (all->of[i] != NULL)
             return events;
     map_remove(&c->pod_groups, all->key);
+    ids_give(&c->group_ids, all->id);
     groups_free(all);
     return events;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A list holds only when every gang in it names the same one, in whatever order, so that nobody can tie another's gang to his own. A gang's list is what all its
- * members say, or its PodGroup, which then speaks for members that say nothing.
+ * A list is valid only if every gang in it names the same one, in any order, so that users cannot
+ * tie other users' gangs to their own. A gang's list is what all its members say, or its
+ * PodGroup's, which then speaks for members without one.
  *
- * A gang may wait for another one of its list, which knows nothing of it: cluster.gangs_named says who names whom. Those are told when the other comes, goes, gets
- * or loses its quorum, or changes its list; not for each of its pods, or n gangs of m pods would cost n * n * m attempts.
+ * A gang may wait for another of its list, which does not know it: cluster.gangs_named has the
+ * reverse references. Gangs are notified when a gang that they name comes, goes, gets or loses its
+ * quorum, or changes its list; not for each of its pods, or n gangs of m pods would cost n * n * m
+ * attempts.
  */
 #include "scheduler/cache/gangs_bundle.h"
 
@@ -15,14 +18,14 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cache/gangs_words.h"
+#include "scheduler/cache/gangs_messages.h"
 
 struct named {
     char *key;
     struct VEC(struct gang *) by;
 };
 
-/* ---- who names whom ------------------------------------------------------------------------- */
+/* ---- references between gangs ---- */
 
 static void enter(struct cluster *c, struct gang *g)
 {
@@ -36,7 +39,7 @@ static void enter(struct cluster *c, struct gang *g)
         vec_push(&n->by, g);
         struct gang *other = gangs_find(c, n->key);
         if (other != NULL && other != g)
-            other->list.told = 0; /* nobody kept count of it before */
+            other->list.told = 0; /* not tracked before */
     }
 }
 
@@ -87,7 +90,7 @@ static void tell_all(const struct cluster *c, const struct gang *g,
 void gangs_bundle_tell(struct cluster *c, struct gang *g, bool ready,
                        const struct cluster_hooks *hooks)
 {
-    uint64_t now = ready ? 3 : 2; /* 0: nothing was told yet */
+    uint64_t now = ready ? 3 : 2; /* 0: not reported yet */
     for (size_t i = 0; i < g->list.len; i++)
         now = now * UINT64_C(1099511628211) ^ str_hash(g->list.names[i], strlen(g->list.names[i]));
     if (now == g->list.told)
@@ -96,7 +99,7 @@ void gangs_bundle_tell(struct cluster *c, struct gang *g, bool ready,
     tell_all(c, g, hooks);
 }
 
-/* ---- the gang's own list -------------------------------------------------------------------- */
+/* ---- the gang's own list ---- */
 
 static void clear(struct cluster *c, struct gang *g)
 {
@@ -199,7 +202,7 @@ void gangs_bundle_deinit(struct cluster *c)
     map_deinit(&c->gangs_named);
 }
 
-/* ---- sentences ------------------------------------------------------------------------------ */
+/* ---- sentences ---- */
 
 enum { LIST_SHOWN = 128 };
 
@@ -260,7 +263,7 @@ const char *gangs_bundle_waits(const struct cluster *c, const struct gang *g,
     return NULL;
 }
 
-/* ---- the bundle ----------------------------------------------------------------------------- */
+/* ---- the bundle ---- */
 
 size_t gangs_bundle(const struct cluster *c, struct gang *g, struct arena *a, struct gang ***out)
 {

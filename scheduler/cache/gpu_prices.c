@@ -10,11 +10,11 @@
 #include "lib/model/names.h"
 #include "scheduler/cache/model.h"
 
-struct gpu_prices *gpu_prices_new(struct amounts_names *names)
+struct gpu_prices *gpu_prices_new(struct resource_vector_names *names)
 {
     struct gpu_prices *g = mem_new(struct gpu_prices, 1);
     prices_init(&g->prices);
-    g->whole_id = amounts_id(names, NAME_RES_NVIDIA_GPU);
+    g->whole_id = resource_vector_id(names, NAME_RES_NVIDIA_GPU);
     return g;
 }
 
@@ -87,29 +87,30 @@ static uint64_t models_of(struct gpu_prices *g, const struct pod *p)
 
 static int64_t whole_cards(const struct gpu_prices *g, const struct cluster_pod *cp)
 {
-    int64_t cards = cp->gpu.whole_cards, more = 0;
-    (void)amounts_get(&cp->request, g->whole_id, &more);
-    return num_min(num_add_sat(cards, more), LEDGER_MAX);
+    int64_t cards = cp->gpu.total[GPU_REQUEST_CARDS], more = 0;
+    (void)resource_vector_get(&cp->request, g->whole_id, &more);
+    return num_min(num_add_sat(cards, more), GPU_REQUEST_MAX);
 }
 
 /* In thousandths of a card with so many GiB. */
 static int64_t milli_cards(const struct gpu_prices *g, const struct cluster_pod *cp,
                            int64_t card_gib)
 {
-    int64_t shared = cp->gpu.shared ? cp->gpu.hold_gib * DEMAND_CARD / num_max(card_gib, 1) : 0;
+    int64_t shared =
+        cp->gpu.shared ? cp->gpu.total[GPU_REQUEST_MEM] * DEMAND_CARD / num_max(card_gib, 1) : 0;
     return whole_cards(g, cp) * DEMAND_CARD + shared;
 }
 
 /* The share of a container; where containers differ, of the largest. */
-static void sizes_of(const struct ledger_request *r, struct demand_ask *ask)
+static void sizes_of(const struct gpu_request *r, struct demand_ask *ask)
 {
-    ask->shares = num_max(r->spread_over, 1);
+    ask->shares = r->spread_over;
     if (r->one_card) {
-        ask->size = r->hold_gib;
+        ask->size = r->total[GPU_REQUEST_MEM];
         return;
     }
-    for (size_t i = 0; i < r->pod->containers_len; i++)
-        ask->size = num_max(ask->size, ledger_request_gib(&r->pod->containers[i]) / ask->shares);
+    for (size_t i = 0; i < r->shares_len; i++)
+        ask->size = num_max(ask->size, r->shares[i].gib / ask->shares);
 }
 
 void gpu_prices_see(struct cluster *c, const struct cluster_pod *cp)
@@ -132,31 +133,32 @@ void gpu_prices_pod_moved(struct gpu_prices *g, const struct cluster_pod *cp)
 
 /* ---- nodes ---- */
 
-static bool has_ledger(const struct cluster_node *cn)
+static bool has_accounts(const struct cluster_node *cn)
 {
-    return cn->ledger.known && cn->ledger.inventory.cards_len > 0 &&
-           cn->ledger.inventory.mode != GPU_MODE_DEFAULT;
+    return cn->gpu_accounts.known && cn->gpu_accounts.inventory.cards_len > 0 &&
+           cn->gpu_accounts.inventory.mode != GPU_MODE_DEFAULT;
 }
 
 void gpu_prices_node_changed(struct cluster *c, struct cluster_node *cn)
 {
     struct gpu_prices *g = c->gpu_prices;
     int64_t whole = 0;
-    (void)amounts_get(&cn->allocatable, g->whole_id, &whole);
-    cn->cards = has_ledger(cn) ? (int64_t)cn->ledger.inventory.cards_len : num_max(whole, 0);
+    (void)resource_vector_get(&cn->allocatable, g->whole_id, &whole);
+    cn->cards =
+        has_accounts(cn) ? (int64_t)cn->gpu_accounts.inventory.cards_len : num_max(whole, 0);
     cn->gpu_model = DEMAND_MODELS_MAX;
     if (cn->cards > 0 && cn->node != NULL)
         cn->gpu_model = gpu_prices_model(g, labels_get(&cn->node->labels, NAME_LABEL_ACCEL_NAME));
-    cn->ledger.prices = &g->prices;
+    cn->gpu_accounts.prices = &g->prices;
     g->nodes_changed = true;
 }
 
 static int64_t mean_gib(const struct cluster_node *cn)
 {
     int64_t sum = 0;
-    size_t n = cn->ledger.inventory.cards_len;
+    size_t n = cn->gpu_accounts.inventory.cards_len;
     for (size_t i = 0; i < n; i++)
-        sum += num_min(gpu_card_gib(&cn->ledger.inventory.cards[i]), LEDGER_MAX);
+        sum += num_min(gpu_card_gib(&cn->gpu_accounts.inventory.cards[i]), GPU_REQUEST_MAX);
     return n > 0 ? sum / (int64_t)n : 0;
 }
 
@@ -164,11 +166,11 @@ static void describe(const struct cluster *c, const struct cluster_node *cn,
                      struct prices_node *out)
 {
     int64_t idle = 0, held = 0;
-    if (has_ledger(cn)) {
-        idle = ledger_idle_milli(&cn->ledger);
+    if (has_accounts(cn)) {
+        idle = gpu_accounts_idle_milli(&cn->gpu_accounts);
     } else {
-        (void)amounts_get(&cn->used, c->gpu_prices->whole_id, &held);
-        idle = num_min(num_max(num_sub_sat(cn->cards, held), 0), LEDGER_MAX) * DEMAND_CARD;
+        (void)resource_vector_get(&cn->used, c->gpu_prices->whole_id, &held);
+        idle = num_min(num_max(num_sub_sat(cn->cards, held), 0), GPU_REQUEST_MAX) * DEMAND_CARD;
     }
     int64_t gib = mean_gib(cn), mean = c->gpu_prices->card_gib;
     *out = (struct prices_node){
@@ -193,7 +195,7 @@ int64_t gpu_prices_score(const struct cluster *c, const struct cluster_pod *cp,
     describe(c, cn, &n);
     int64_t cost = prices_of_node(&g->prices, &n, cp->request.cpu_milli,
                                   milli_cards(g, cp, cp->gpu.shared ? mean_gib(cn) : 0));
-    if (cp->gpu.any && ledger_cost(&cn->ledger, &cp->gpu, &share))
+    if (cp->gpu.any && gpu_accounts_cost(&cn->gpu_accounts, &cp->gpu, &share))
         cost = num_add_sat(cost, share);
     int64_t score = prices_score(cost);
     return num_min(num_max(score, -GPU_PRICES_SCORE_MAX), GPU_PRICES_SCORE_MAX);
@@ -236,8 +238,8 @@ static void survey_node(const struct cluster *c, const struct cluster_node *cn, 
 
 static void survey_sizes(const struct cluster_node *cn, struct survey *s)
 {
-    for (size_t i = 0; has_ledger(cn) && i < cn->ledger.inventory.cards_len; i++) {
-        int64_t gib = num_min(gpu_card_gib(&cn->ledger.inventory.cards[i]), LEDGER_MAX);
+    for (size_t i = 0; has_accounts(cn) && i < cn->gpu_accounts.inventory.cards_len; i++) {
+        int64_t gib = num_min(gpu_card_gib(&cn->gpu_accounts.inventory.cards[i]), GPU_REQUEST_MAX);
         note_capacity(s, gib);
         s->gib = num_add_sat(s->gib, gib);
         s->cards++;
@@ -267,7 +269,7 @@ void gpu_prices_refresh(struct cluster *c)
 {
     struct gpu_prices *g = c->gpu_prices;
     bool take = prices_are_due(g->demand.seen, g->taken) || g->nodes_changed;
-    if (g->demand.seen == 0 || (!take && g->changes - g->looked < GPU_PRICES_LOOK_EVERY))
+    if (g->demand.seen == 0 || (!take && g->changes - g->checked < GPU_PRICES_CHECK_EVERY))
         return;
     struct survey s = {0};
     survey_all(c, &s);
@@ -277,5 +279,5 @@ void gpu_prices_refresh(struct cluster *c)
         g->nodes_changed = false;
     }
     (void)prices_set_idle(&g->prices, &s.idle);
-    g->looked = g->changes;
+    g->checked = g->changes;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * model - what the cluster is: its types, and how to find things in it. What happens to it is in
- * cluster.h; each part (objects, policies, reservations, ...) has a file of its own, which knows this
- * one and never cluster.h. Pure.
+ * cluster.h; each part (objects, policies, reservations, ...) has a file of its own, which knows
+ * this one and never cluster.h. Pure.
+ *
+ * Only what the cluster is lies here. What others remember of a pod, a gang, a node or a PodGroup
+ * (the queue, the classes, whoever writes to the API server), each keeps in a table of its own by
+ * the id that these have here (lib/base/ids.h).
  */
 #pragma once
 
@@ -11,31 +15,29 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
-#include "lib/base/heap.h"
+#include "lib/base/ids.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
-#include "lib/model/claim.h"
+#include "lib/model/grant.h"
 #include "lib/model/gang.h"
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
-#include "scheduler/accounts/amounts.h"
-#include "scheduler/accounts/cpu_book.h"
-#include "scheduler/accounts/cpu_request.h"
+#include "scheduler/accounts/resource_vector.h"
+#include "scheduler/accounts/cpu_accounts.h"
+#include "lib/model/cpu_request.h"
 #include "scheduler/accounts/cpu_shapes.h"
-#include "scheduler/accounts/ledger.h"
+#include "scheduler/accounts/gpu_accounts.h"
 #include "scheduler/cache/failures.h"
 #include "scheduler/cache/virtuals.h"
 
-struct index;
-struct index_traits;
-struct objects;
+struct pod_counters;
+struct pod_counters_traits;
+struct api_objects;
 struct policies;
 struct policies_group;
-struct preempt_list;
-struct reservation;
 struct reservations;
-struct slots;
-struct table;
+struct replacement_hold;
+struct node_table;
 struct topologies;
 struct volumes_cache;
 struct volumes_held;
@@ -43,7 +45,8 @@ struct volumes_index;
 struct volumes_promises;
 struct gpu_prices;
 
-/* What happened, as far as a waiting pod may care. A plugin names those that can turn its "no" into a "yes". */
+/* What happened, as far as a waiting pod may care. A plugin names those that can turn its "no" into
+ * a "yes". */
 enum cluster_event {
     EVENT_NODE_ADDED = 1 << 0,
     EVENT_NODE_ROOM = 1 << 1, /* allocatable grew */
@@ -72,34 +75,35 @@ struct cluster_port {
 
 struct cluster_node {
     char *name;
-    struct node
-        *node; /* NULL: the API server has no such node (any more), but pods are bound to it */
-    struct amounts allocatable;
-    struct amounts used;
+    /* NULL: the API server has no such node (any more), but pods are bound to it */
+    struct node *node;
+    struct resource_vector allocatable;
+    struct resource_vector used;
     size_t unreadable; /* pods on it of which nobody knows what they hold: no room for others */
     struct VEC(struct cluster_pod *) pods; /* assumed and bound */
     struct VEC(struct cluster_port) ports; /* host ports that they have */
-    int32_t place;                         /* in the table, or TABLE_NOWHERE */
+    int32_t place;                         /* in the table, or NODE_TABLE_NOWHERE */
     bool is_virtual;                       /* virtuals.h */
-    uint32_t slot;                         /* in the index' counters, as long as the node lives */
-    struct preempt_list *preempt;          /* preempt.c's memory, or NULL */
+    struct id id;                          /* in cluster.node_ids, whether or not it has a Node */
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for room here: nominations.h */
     uint32_t reserved;                     /* gangs for which room is kept here: reservation.h */
-    int64_t cards;                         /* gpu_prices.c's: how many, whoever serves them */
-    uint32_t gpu_model;                    /* its number there */
-    struct ledger ledger;
-    struct cpu_book cpus;
+    int64_t cards;                         /* how many, whoever serves them */
+    uint32_t gpu_model;                    /* their number in gpu_prices */
+    struct gpu_accounts gpu_accounts;
+    struct cpu_accounts cpus;
 };
 
 enum cluster_state {
     CLUSTER_PENDING,
     CLUSTER_ASSUMED,
     CLUSTER_BOUND,
-    CLUSTER_FINISHED, /* a Succeeded member of a gang: holds nothing, and still counts as a member */
+    /* a Succeeded member of a gang: holds nothing, and still counts as a member */
+    CLUSTER_FINISHED,
 };
 
-/* What a pod sees of its policy's units: all that filter, score and reasons depend on beside pod and node. */
+/* What a pod sees of its policy's units: all that filter, score and reasons depend on beside pod
+ * and node. */
 struct policies_view {
     uint64_t open;   /* one bit for each unit that it may go into; all: it has no policy */
     uint64_t at_max; /* units that have their max of pods */
@@ -107,8 +111,8 @@ struct policies_view {
     uint8_t first;   /* policies_narrow */
 };
 
-/* A pod's part in it: a member of struct cluster_pod, policies.c's. */
-struct policies_seat {
+/* A pod's part in its policy. */
+struct policy_membership {
     struct policies_group *group; /* NULL: no policy selects it */
     int32_t unit;                 /* where it is placed, or POLICIES_NO_UNIT */
     bool previous;                /* placed, and not by this policy */
@@ -118,71 +122,57 @@ struct policies_seat {
     uint64_t by;                  /* hash of the uid of the policy that gave it the unit; 0: none */
     const char *lacks;            /* its group's */
     uint8_t first; /* only so many units from the first on are tried (policies_narrow); 0: all */
-    struct policies_view view; /* when its class was found */
+    struct policies_view view; /* as it was looked at last (policies_see) */
 };
 
 struct cluster_pod {
     struct pod *pod;
     enum cluster_state state;
-    struct cluster_node *on;       /* assumed, bound */
-    size_t on_place;               /* index in on->pods */
-    struct amounts request;        /* extra in the pod's arena */
-    struct ledger_request gpu;     /* in the pod's arena */
+    struct cluster_node *on;        /* assumed, bound */
+    size_t on_place;                /* index in on->pods */
+    struct resource_vector request; /* extra in the pod's arena */
+    struct gpu_request gpu;         /* in the pod's arena */
+    /* of the shares, for messages (gpu_accounts_shape.h); likewise */
+    const char *gpu_shape;
     const struct cpu_request *cpu; /* in the pod's arena; NULL: none is asked for */
     bool has_ports;                /* asks for host ports, in containers or sidecars */
-    struct arena claim_arena;
-    struct claim claim;
-    bool
-        claim_trusted; /* adds up to the request; whether its cards exist is the ledger's question */
-    struct cpuset
-        *giving;       /* called back of its loan and not confirmed yet (loans.h), heap; or NULL */
-    int64_t giving_ms; /* the shell's: when that was last written */
+    struct arena grant_arena;
+    struct grant grant;
+    /* adds up to the request; whether its cards exist is for the GPU accounts to check */
+    bool grant_trusted;
+    /* called back of its loan and not confirmed yet (cpu_lending.h), heap; or NULL */
+    struct cpuset *giving;
     uint32_t giving_again;            /* how often it had to be called back again */
     struct volumes_promises *volumes; /* assumed, and has claims that are bound first; or NULL */
     struct gang *gang;                /* ours only (our schedulerName), and not a lone bound one */
-    struct gang_ref said;             /* gangs.c's: what it says of its gang, of ours only */
-    bool in_quorum;  /* gangs.c's: was bound when its gang had its quorum, or says so itself */
+    struct gang_ref said;             /* what it says of its gang; of ours only */
+    bool in_quorum;  /* was bound when its gang had its quorum, or says so itself */
     bool recorded;   /* the pod carries that, or a write is under way */
     char *nominated; /* node on which it waits for room (nominations.h), or NULL */
-    struct policies_seat seat;   /* in its ResourcePolicy, if it has one */
-    struct index_traits *traits; /* index.c's; NULL: nobody asked yet */
-    uint32_t class_slot;         /* classes.c's: the class it was last found in */
-    uint64_t class_serial;       /* 0: none yet */
-    uint64_t class_version;      /* of all that decides beside the pod, when it was found there */
-    /* The shell's, not accounted: when the pod was first seen, which Binding of it is the last, and the
-     * class of the reason last told to the user, so that amounts alone cause no write. */
-    int64_t seen_us;
-    uint64_t bind_ticket; /* 0: none yet */
-    bool sent_away;       /* for a more important pod: as good as terminating (cluster_send_away) */
-    uint64_t told_class;
-    int64_t told_ms;
+    struct policy_membership membership; /* in its ResourcePolicy, if it has one */
+    struct pod_counters_traits *traits;  /* pod_counters.h; NULL: nobody asked yet */
+    struct id id;                        /* in cluster.pod_ids */
+    uint32_t version; /* of its object, nomination, policy and reserved capacity together */
+    bool sent_away;   /* for a more important pod: as good as terminating (cluster_send_away) */
 };
-
-/* What was found out when the gang was last looked at. */
-enum reservation_verdict {
-    RESERVATION_NONE,
-    RESERVATION_KEPT,
-    RESERVATION_HOPELESS, /* does not fit even when the cluster is empty */
-    RESERVATION_FAR,      /* the pods in its way end too late */
-};
-
-enum gang_state { GANG_IDLE, GANG_ACTIVE, GANG_BACKOFF, GANG_PARKED };
 
 /* The unit of scheduling: a gang, or a lone pod as a gang of one. */
 struct gang {
-    char *key; /* "gang ns/name" or "pod ns/name" */
+    char *key;    /* "gang ns/name" or "pod ns/name" */
+    struct id id; /* in cluster.gang_ids */
     enum gang_form form;
     int32_t min_available; /* 1 for a lone pod; 0: the PodGroup is not known */
+    int32_t priority;      /* of the most important member */
+    int64_t since_ns;      /* creation of the oldest member */
     int32_t min_conflict;  /* a member that says another number; 0: all agree */
     enum gang_match match; /* never UNSAID */
     bool satisfied;        /* a member is in_quorum: gangs.h */
     bool to_record;        /* in cluster.satisfied, at record_place */
-    bool recording;        /* a record is on its way, since recording_ms (0: not looked at yet) */
-    int64_t recording_ms;
+    bool recording;        /* a record is on its way */
     size_t record_place;
     struct VEC(struct cluster_pod *) members;
     size_t several_place; /* index in cluster.several, unless it is a lone pod */
-    /* gangs_bundle.c's: which gangs it goes with */
+    /* Which gangs it goes with. */
     struct gang_list {
         char *text;         /* as it was said last, heap; NULL: nothing was */
         struct arena arena; /* of names */
@@ -190,69 +180,36 @@ struct gang {
         size_t len;
         uint64_t told; /* what the gangs that name this one know of it */
     } list;
-    /* queue.c's */
-    enum gang_state state;
-    struct heap_node heap;
-    int32_t priority;
-    int64_t since_ns; /* creation of the oldest member */
-    int32_t attempts;
-    int64_t ready_ms;
-    uint32_t wake;
-    size_t parked_place; /* index in the parked list */
-    bool first;          /* before all others: queue_first */
-    /* drive.c's: why it waits, for members that are told later */
-    struct gang_why {
-        char *sentence; /* heap; NULL when it does not wait */
-        uint64_t class;
-        bool for_gang;  /* pods are missing, not room */
-        int64_t due_ms; /* when to tell again; -1: everyone knows */
-    } why;
-    /* podgroups.c's */
-    struct gang_trial {
-        int64_t since_ms;  /* since when a quorum waits for room; 0: it does not */
-        int64_t since_ns;  /* the same on the wall, in whole seconds; stays when it was placed */
-        int64_t broken_ms; /* since when some are placed, but fewer than the quorum; 0: no */
-        bool told_broken;
-        bool had_success; /* a member has succeeded: it is about to end */
-    } trial;
-    uint64_t event_class; /* status.c's: the class that an Event was made for */
-    bool queued_first;    /* first, priority and since_ns as they were when it entered a heap */
-    int32_t queued_priority;
-    int64_t queued_since_ns;
-    int32_t queued_lapses;
-    /* reservation.c's */
-    int64_t aging_since_ms; /* waits for room since then; 0: it does not */
-    int64_t look_again_ms;  /* not before */
-    enum reservation_verdict reservation;
-    struct reservation *kept; /* for it, or for the gangs that it goes with; NULL: none */
-    int32_t lapses;           /* how often room was kept in vain since it last started */
 };
 
-/* The PodGroups of one name, or NULL: each API group may have one. scheduling.sigs.k8s.io wins over scheduling.x-k8s.io, which holds again where the other goes. */
+/* The PodGroups of one name, or NULL: each API group may have one. scheduling.sigs.k8s.io wins over
+ * scheduling.x-k8s.io, which holds again where the other goes. */
 struct cluster_groups {
     char *key;
+    struct id id; /* in cluster.group_ids */
     struct pod_group *of[POD_GROUP_APIS];
-    uint64_t told; /* podgroups.c's: the status that was sent last, and when */
-    int64_t told_ms;
 };
 
-/* Which of the nodes with room is filled first; the names are those of options and dumps, in this order. */
+/* Which of the nodes with room is filled first; the names are those of options and dumps, in this
+ * order. */
 enum cluster_packing {
     CLUSTER_AS_SET = -1, /* of a question: as the cluster is set */
     CLUSTER_EMPTIEST_FIRST,
     CLUSTER_FULLEST_FIRST,
-    /* By what the pod would leave of the resource that gets scarcest: ways to try a gang that does not fit otherwise (placing.c). */
+    /* By what the pod would leave of the resource that gets scarcest: ways to try a gang that does
+     * not fit otherwise (placing.c). */
     CLUSTER_TIGHTEST_FIRST,
     CLUSTER_LOOSEST_FIRST
 };
 #define CLUSTER_EMPTIEST_NAME "least-allocated"
 #define CLUSTER_FULLEST_NAME "most-allocated"
 
-/* Which nodes a pod may use that has real nodes first (virtual_use.h); a question narrows it where a
- * gang is to stay together. */
-enum cluster_side { CLUSTER_SIDE_BOTH, CLUSTER_SIDE_REAL, CLUSTER_SIDE_VIRTUAL };
+/* Which nodes a pod may use that has real nodes first (virtual_use.h); a question narrows it where
+ * a gang is to stay together. */
+enum cluster_pool { CLUSTER_POOL_ANY, CLUSTER_POOL_REAL, CLUSTER_POOL_VIRTUAL };
 
-/* How gangs burst: on one kind of nodes if that is possible, only so, or each member for itself. The names are those of the option and of dumps, in this order. */
+/* How gangs burst: on one kind of nodes if that is possible, only so, or each member for itself.
+ * The names are those of the option and of dumps, in this order. */
 enum cluster_gang_burst { CLUSTER_BURST_TOGETHER, CLUSTER_BURST_WHOLE, CLUSTER_BURST_MEMBER };
 #define CLUSTER_BURST_TOGETHER_NAME "together"
 #define CLUSTER_BURST_WHOLE_NAME "whole"
@@ -276,30 +233,31 @@ struct cluster {
     enum cluster_packing packing; /* set once */
     enum cluster_gang_burst gang_burst;
     struct virtuals virtuals;
-    size_t virtual_nodes;                     /* that the API server has */
-    struct map nodes;                         /* name -> struct cluster_node */
-    struct map pods;                          /* "ns/name" -> struct cluster_pod */
-    struct map gangs;                         /* key -> struct gang, lone pods among them */
+    size_t virtual_nodes; /* that the API server has */
+    struct map nodes;     /* name -> struct cluster_node */
+    struct map pods;      /* "ns/name" -> struct cluster_pod */
+    struct map gangs;     /* key -> struct gang, lone pods among them */
+    struct ids node_ids, pod_ids, gang_ids, group_ids;
     struct VEC(struct gang *) several;        /* those that are not of one lone pod, in no order */
     struct map pod_groups;                    /* "ns/name" -> struct cluster_groups */
-    struct map gangs_named;                   /* gangs_bundle.c's: "ns/name" -> who names it */
-    struct VEC(struct gang *) satisfied;      /* gangs.c's: that must be recorded */
+    struct map gangs_named;                   /* "ns/name" -> who names it (gangs_bundle.h) */
+    struct VEC(struct gang *) satisfied;      /* that must be recorded (gangs.h) */
     struct VEC(struct cluster_placed) placed; /* how many pods of each priority */
-    struct VEC(struct cluster_pod *) nominated; /* nominations.c's */
+    struct VEC(struct cluster_pod *) nominated; /* nominations.h */
     struct VEC(struct cluster_rejection) rejections;
-    struct failures failures; /* failed members of gangs */
-    struct slots *slots;      /* of gangs that lost a member */
+    struct failures failures;       /* failed members of gangs */
+    struct replacement_hold *slots; /* of gangs that lost a member */
     struct reservations *reservations;
-    struct amounts_names names;
-    struct objects *objects; /* namespaces, storage, budgets */
+    struct resource_vector_names names;
+    struct api_objects *objects; /* namespaces, storage, budgets */
     struct policies *policies;
     struct volumes_held *volumes;
     struct volumes_cache *volumes_cache; /* volumes_view.h */
     struct volumes_index *volumes_index; /* volumes_attached.h */
     struct cpu_shapes cpu_shapes;
     /* What was found out about the nodes, and what has changed since: in no digest. */
-    struct index *index;
-    struct table *table;
+    struct pod_counters *index;
+    struct node_table *table;
     struct topologies *topologies;
     /* What GPU pods ask for, and what places for them cost: in the dump, in no digest. */
     struct gpu_prices *gpu_prices;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/nominations.h"
-#include "scheduler/cache/table.h"
+#include "scheduler/cache/node_table.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@ static void count(struct cluster *c, const char *node, bool more)
     if (cn == NULL)
         return; /* counted when it comes */
     cn->nominated = more ? cn->nominated + 1 : cn->nominated - 1;
-    table_touch(c->table, cn, false);
+    node_table_touch(c->table, cn, false);
 }
 
-/* By name: which cards are left depends on who takes his first, and that must not depend on who came first (I4). */
-static size_t place_of(const struct cluster *c, const struct cluster_pod *cp)
+/* By name: which cards are left depends on the order, which must not be that of arrival (I4). */
+static size_t index_of(const struct cluster *c, const struct cluster_pod *cp)
 {
     size_t i = 0;
     while (i < c->nominated.len && strcmp(c->nominated.items[i]->pod->key, cp->pod->key) < 0)
@@ -29,7 +29,7 @@ static size_t place_of(const struct cluster *c, const struct cluster_pod *cp)
 
 static void put_in(struct cluster *c, struct cluster_pod *cp)
 {
-    size_t at = place_of(c, cp);
+    size_t at = index_of(c, cp);
     vec_push(&c->nominated, NULL);
     struct cluster_pod **p = &c->nominated.items[at];
     memmove(p + 1, p, (c->nominated.len - 1 - at) * sizeof *p);
@@ -38,9 +38,9 @@ static void put_in(struct cluster *c, struct cluster_pod *cp)
 
 static void take_out(struct cluster *c, const struct cluster_pod *cp)
 {
-    size_t at = place_of(c, cp);
+    size_t at = index_of(c, cp);
     while (at < c->nominated.len && c->nominated.items[at] != cp)
-        at++; /* one that is kept for a gang (slots.h) may have the same name */
+        at++; /* one that is kept for a gang (replacement_hold.h) may have the same name */
     assert(at < c->nominated.len);
     struct cluster_pod **p = &c->nominated.items[at];
     memmove(p, p + 1, (--c->nominated.len - at) * sizeof *p);
@@ -53,7 +53,7 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
         node = NULL;
     if (str_eq(cp->nominated, node))
         return 0;
-    cp->class_serial = 0; /* it does not stand in its own way, so it is a class of its own */
+    cp->version++; /* it does not stand in its own way, so it is a class of its own */
     if (cp->nominated != NULL) {
         take_out(c, cp);
         count(c, cp->nominated, false);
@@ -71,17 +71,18 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
 
 /* It waits for the node as before, and what it takes there may be something else. */
 static uint32_t go_on(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
-                      const struct amounts *held)
+                      const struct resource_vector *held)
 {
     if (cp->nominated == NULL || cp->state != CLUSTER_PENDING)
         return 0;
     nominations_touch(c, cp);
-    return amounts_grew(&cp->request, held) || cp->pod->priority < old->priority ? EVENT_POD_GONE
-                                                                                 : 0;
+    return resource_vector_grew(&cp->request, held) || cp->pod->priority < old->priority
+               ? EVENT_POD_GONE
+               : 0;
 }
 
 uint32_t nominations_follow(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
-                            const struct amounts *held)
+                            const struct resource_vector *held)
 {
     if (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED)
         return nominations_set(c, cp, NULL);
@@ -94,7 +95,7 @@ void nominations_touch(struct cluster *c, const struct cluster_pod *cp)
 {
     struct cluster_node *cn = cp->nominated != NULL ? cluster_find_node(c, cp->nominated) : NULL;
     if (cn != NULL)
-        table_touch(c->table, cn, false);
+        node_table_touch(c->table, cn, false);
 }
 
 uint32_t nominations_count(const struct cluster *c, const char *node)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "scheduler/accounts/gpu_accounts_shape.h"
 #include "scheduler/cache/policies.h"
 
 static bool has_ports(const struct container *c, size_t len, bool sidecars_only)
@@ -17,11 +18,12 @@ static bool has_ports(const struct container *c, size_t len, bool sidecars_only)
 void pods_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
 {
     cp->pod = p;
-    cp->class_serial = 0;
-    amounts_of(&cp->request, &p->request, &c->names, &p->arena);
+    cp->version++;
+    resource_vector_of(&cp->request, &p->request, &c->names, &p->arena);
     cp->request.pods = 1;
-    ledger_request_of(p, &p->arena, &cp->gpu);
-    cp->cpu = cpu_request_of(p, &p->arena);
+    gpu_request_read(p, &p->arena, &cp->gpu, NULL);
+    cp->gpu_shape = gpu_accounts_shape(&cp->gpu, &p->arena);
+    cp->cpu = cpu_request_read(p, &p->arena, NULL);
     cp->has_ports = has_ports(p->containers, p->containers_len, false) ||
                     has_ports(p->init_containers, p->init_containers_len, true);
 }
@@ -29,16 +31,18 @@ void pods_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
 struct cluster_pod *pods_new(struct cluster *c, struct pod *p)
 {
     struct cluster_pod *cp = mem_new(struct cluster_pod, 1);
+    cp->id = ids_take(&c->pod_ids);
     cp->state = CLUSTER_PENDING;
-    cp->seat.unit = POLICIES_NO_UNIT;
-    arena_init(&cp->claim_arena, 256);
+    cp->membership.unit = POLICIES_NO_UNIT;
+    arena_init(&cp->grant_arena, 256);
     pods_set_object(c, cp, p);
     return cp;
 }
 
-void pods_free(struct cluster_pod *cp)
+void pods_free(struct cluster *c, struct cluster_pod *cp)
 {
-    arena_deinit(&cp->claim_arena);
+    ids_give(&c->pod_ids, cp->id);
+    arena_deinit(&cp->grant_arena);
     pod_free(cp->pod);
     free(cp->giving);
     free(cp->volumes);

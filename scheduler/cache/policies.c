@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policies.c: policies in force, groups of pods, and the counts. Which units are open is in policies_units.c; what is written and said in policies_words.c.
+ * policies - valid policies, groups of pods, and the counts. policies_units.c decides which units
+ * are open; policies_messages.c has what is written and reported.
  *
- * The counts follow hold and release of the cluster (cluster.c), and what a pod was counted as is noted in its seat: so it is taken off as it was put on, whatever has changed about the pod or
- * its node meanwhile. When a policy says something new, the pods of its namespace leave their groups and find them anew: policies are edited by people, so a walk over all pods is cheap enough.
+ * The counts follow the cluster's hold and release (cluster.c). What a pod was counted as is
+ * recorded with it, so it is subtracted exactly as it was added, whatever changed meanwhile. When a
+ * policy changes, the pods of its namespace leave their groups and join them again: people edit
+ * policies, so a walk over all pods is cheap enough.
  */
 #include "scheduler/cache/policies.h"
 
@@ -15,7 +18,7 @@
 #include "lib/base/num.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/model.h"
-#include "scheduler/cache/objects.h"
+#include "scheduler/cache/api_objects.h"
 
 void policies_init(struct policies *ps)
 {
@@ -25,7 +28,7 @@ void policies_init(struct policies *ps)
 
 static void tally_deinit(struct policies_tally *t)
 {
-    amounts_deinit(&t->used);
+    resource_vector_deinit(&t->used);
 }
 
 static void group_free(struct policies_group *g)
@@ -89,14 +92,14 @@ static void set_policy(struct cluster *c, struct policies_entry *e, struct polic
 {
     e->policy = p;
     for (size_t i = 0; i < p->units_len; i++)
-        amounts_of(&e->limits[i], &p->units[i].max_resources, &c->names, &p->object.arena);
+        resource_vector_of(&e->limits[i], &p->units[i].max_resources, &c->names, &p->object.arena);
 }
 
 static void add_entry(struct cluster *c, struct policy *p)
 {
     struct policies *ps = c->policies;
     struct policies_entry *e = mem_new(struct policies_entry, 1);
-    e->limits = mem_new(struct amounts, p->units_len);
+    e->limits = mem_new(struct resource_vector, p->units_len);
     e->placed = mem_new(int64_t, p->units_len);
     e->leaving = mem_new(int64_t, p->units_len);
     e->serial = ++ps->serials;
@@ -185,11 +188,11 @@ static struct policies_group *group_for(struct policies *ps, struct policies_ent
 
 void policies_leave(struct cluster *c, struct cluster_pod *cp)
 {
-    struct policies_group *g = cp->seat.group;
+    struct policies_group *g = cp->membership.group;
     if (g == NULL)
         return;
-    assert(!cp->seat.held);
-    cp->seat.group = NULL;
+    assert(!cp->membership.held);
+    cp->membership.group = NULL;
     if (--g->pods > 0)
         return;
     map_remove(&c->policies->groups, g->key);
@@ -197,17 +200,18 @@ void policies_leave(struct cluster *c, struct cluster_pod *cp)
     group_free(g);
 }
 
-/* What the unit of a placed pod is called may be another policy's from now on: see policies_read. */
+/* What the unit of a placed pod is called may be another policy's from now on: see
+ * policies_read. */
 void policies_join(struct cluster *c, struct cluster_pod *cp)
 {
-    struct policies_seat *s = &cp->seat;
+    struct policy_membership *s = &cp->membership;
     struct policies_entry *e =
         c->policies->entries.len > 0 ? entry_for(c->policies, cp->pod) : NULL;
     struct policies_group *g = e != NULL ? group_for(c->policies, e, cp->pod) : NULL;
     s->lacks = g != NULL ? g->lacks : NULL;
     if (g == s->group)
         return;
-    cp->class_serial = 0;
+    cp->version++;
     if (g != NULL)
         g->pods++;
     policies_leave(c, cp);
@@ -243,10 +247,10 @@ static int32_t first_unit_on(const struct policy *p, const struct cluster_pod *c
 }
 
 /* The unit that `by` gave it holds as long as there is such a unit, and it has the node. */
-static void take_seat(struct cluster_pod *cp, uint64_t by, int64_t unit,
-                      const struct cluster_node *on)
+static void join_policy(struct cluster_pod *cp, uint64_t by, int64_t unit,
+                        const struct cluster_node *on)
 {
-    struct policies_seat *s = &cp->seat;
+    struct policy_membership *s = &cp->membership;
     const struct policy *p = s->group->of->policy;
     s->previous = by != str_hash(p->object.uid, strlen(p->object.uid));
     bool holds = !s->previous && unit >= 0 && (size_t)unit < p->units_len &&
@@ -256,7 +260,7 @@ static void take_seat(struct cluster_pod *cp, uint64_t by, int64_t unit,
 
 void policies_read(struct cluster_pod *cp, const struct cluster_node *on)
 {
-    struct policies_seat *s = &cp->seat;
+    struct policy_membership *s = &cp->membership;
     int64_t unit = s->unit;
     if (s->group == NULL) {
         policies_forget(cp);
@@ -267,30 +271,30 @@ void policies_read(struct cluster_pod *cp, const struct cluster_node *on)
         s->by = 0;
     if (written && !read_unit(labels_get(&cp->pod->annotations, NAME_ANN_UNIT), &s->by, &unit))
         unit = POLICIES_NO_UNIT;
-    take_seat(cp, s->by, unit, on);
+    join_policy(cp, s->by, unit, on);
 }
 
 void policies_assume(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on)
 {
-    struct policies_seat *s = &cp->seat;
+    struct policy_membership *s = &cp->membership;
     s->unit = POLICIES_NO_UNIT;
     if (s->group == NULL)
         return;
     const char *uid = s->group->of->policy->object.uid;
     s->by = str_hash(uid, strlen(uid));
     s->previous = false;
-    s->unit = policies_unit_on(cp, policies_look(c, cp).open, on);
+    s->unit = policies_unit_on(cp, policies_view_of(c, cp).open, on);
 }
 
 void policies_forget(struct cluster_pod *cp)
 {
-    cp->seat.unit = POLICIES_NO_UNIT;
-    cp->seat.by = 0;
+    cp->membership.unit = POLICIES_NO_UNIT;
+    cp->membership.by = 0;
 }
 
 /* ---- counts ---- */
 
-static struct policies_tally *tally_of(const struct policies_seat *s)
+static struct policies_tally *tally_of(const struct policy_membership *s)
 {
     struct policies_count *count = &s->group->counts[s->unit];
     return s->leaving ? &count->leaving : &count->live;
@@ -301,8 +305,9 @@ static bool is_limited(const struct policy_unit *u)
     return u->max >= 0 || u->has_max_resources;
 }
 
-/* Filling a unit may be what others wait for, to go on to the next; and a pod that begins to leave may make a place in the count before it makes room. */
-static void note_events(struct cluster *c, const struct policies_seat *s)
+/* Pods may wait for a unit to fill, to use the next one; and a terminating pod may leave the count
+ * before it frees capacity. */
+static void note_events(struct cluster *c, const struct policy_membership *s)
 {
     const struct policy *p = s->group->of->policy;
     bool opens = p->when == POLICY_MAX || p->when == POLICY_TIMEOUT_OR_MAX;
@@ -310,15 +315,16 @@ static void note_events(struct cluster *c, const struct policies_seat *s)
         c->policies->events |= EVENT_UNIT;
 }
 
-/* It was there before the policy. One that is younger came past it: another scheduler placed it, or we did before we knew the policy. Times are whole seconds, so of the same age is before. */
+/* It was there before the policy. One that is younger came past it: another scheduler placed it, or
+ * we did before we knew the policy. Times are whole seconds, so of the same age is before. */
 static bool is_ignored(const struct policy *p, const struct cluster_pod *cp)
 {
-    return p->ignore_previous && cp->seat.previous && cp->pod->created_ns <= p->created_ns;
+    return p->ignore_previous && cp->membership.previous && cp->pod->created_ns <= p->created_ns;
 }
 
 void policies_hold(struct cluster *c, struct cluster_pod *cp)
 {
-    struct policies_seat *s = &cp->seat;
+    struct policy_membership *s = &cp->membership;
     if (s->group == NULL || s->unit == POLICIES_NO_UNIT)
         return;
     struct policies_entry *e = s->group->of;
@@ -332,28 +338,28 @@ void policies_hold(struct cluster *c, struct cluster_pod *cp)
         return;
     tally_of(s)->pods++;
     if (e->policy->units[s->unit].has_max_resources)
-        amounts_account(&tally_of(s)->used, &cp->request, 1);
+        resource_vector_account(&tally_of(s)->used, &cp->request, 1);
 }
 
 /* Sums that overflowed do not come back by subtracting. */
-static void recount(struct cluster *c, const struct policies_seat *like)
+static void recount(struct cluster *c, const struct policy_membership *like)
 {
     const char *key;
     void *value;
-    struct amounts *used = &tally_of(like)->used;
-    amounts_deinit(used);
+    struct resource_vector *used = &tally_of(like)->used;
+    resource_vector_deinit(used);
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
         const struct cluster_pod *cp = value;
-        const struct policies_seat *s = &cp->seat;
+        const struct policy_membership *s = &cp->membership;
         if (s != like && s->group == like->group && s->held && s->counted &&
             s->unit == like->unit && s->leaving == like->leaving)
-            amounts_account(used, &cp->request, 1);
+            resource_vector_account(used, &cp->request, 1);
     }
 }
 
 void policies_release(struct cluster *c, struct cluster_pod *cp)
 {
-    struct policies_seat *s = &cp->seat;
+    struct policy_membership *s = &cp->membership;
     if (!s->held)
         return;
     struct policies_entry *e = s->group->of;
@@ -369,7 +375,7 @@ void policies_release(struct cluster *c, struct cluster_pod *cp)
     if (t->used.saturated)
         recount(c, s);
     else
-        amounts_account(&t->used, &cp->request, -1);
+        resource_vector_account(&t->used, &cp->request, -1);
 }
 
 uint32_t policies_take_events(struct cluster *c)
@@ -381,7 +387,7 @@ uint32_t policies_take_events(struct cluster *c)
 
 void policies_restore(struct cluster *c, struct cluster_pod *cp)
 {
-    struct policies_seat *s = &cp->seat;
+    struct policy_membership *s = &cp->membership;
     int64_t unit = POLICIES_NO_UNIT;
     if (s->group == NULL || cp->on == NULL)
         return;
@@ -389,7 +395,7 @@ void policies_restore(struct cluster *c, struct cluster_pod *cp)
     s->by = 0;
     if (!read_unit(labels_get(&cp->pod->annotations, NAME_ANN_UNIT), &s->by, &unit))
         unit = POLICIES_NO_UNIT;
-    take_seat(cp, s->by, unit, cp->on);
+    join_policy(cp, s->by, unit, cp->on);
     policies_hold(c, cp);
 }
 
@@ -406,7 +412,7 @@ void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64
 
 static void sit_down(struct cluster *c, struct cluster_pod *cp)
 {
-    if (cp->on == NULL || cp->seat.group == NULL)
+    if (cp->on == NULL || cp->membership.group == NULL)
         return;
     policies_read(cp, cp->on);
     policies_hold(c, cp);
@@ -428,11 +434,11 @@ static void stand_up_all(struct cluster *c, const char *ns)
     void *value;
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
         struct cluster_pod *cp = value;
-        if (cp->seat.group == NULL || !str_eq(cp->pod->ns, ns))
+        if (cp->membership.group == NULL || !str_eq(cp->pod->ns, ns))
             continue;
         policies_release(c, cp);
         policies_leave(c, cp);
-        cp->class_serial = 0;
+        cp->version++;
     }
 }
 
@@ -453,7 +459,7 @@ static void sit_down_all(struct cluster *c, const char *ns)
 
 const struct policy *policies_find(const struct cluster *c, const char *key)
 {
-    return (const struct policy *)objects_find(c->objects, OBJECTS_POLICIES, key);
+    return (const struct policy *)api_objects_find(c->objects, API_OBJECTS_POLICIES, key);
 }
 
 uint32_t policies_put(struct cluster *c, struct policy *p)
@@ -464,7 +470,7 @@ uint32_t policies_put(struct cluster *c, struct policy *p)
         size_t at = find_entry(ps, old);
         if (at < ps->entries.len)
             set_policy(c, ps->entries.items[at], p);
-        (void)objects_put(c->objects, OBJECTS_POLICIES, &p->object);
+        (void)api_objects_put(c->objects, API_OBJECTS_POLICIES, &p->object);
         return 0;
     }
     stand_up_all(c, p->object.ns);
@@ -472,7 +478,7 @@ uint32_t policies_put(struct cluster *c, struct policy *p)
         drop_entry(ps, old);
     if (p->invalid == NULL)
         add_entry(c, p);
-    (void)objects_put(c->objects, OBJECTS_POLICIES, &p->object);
+    (void)api_objects_put(c->objects, API_OBJECTS_POLICIES, &p->object);
     sit_down_all(c, p->object.ns);
     return EVENT_POLICY;
 }
@@ -486,7 +492,7 @@ uint32_t policies_remove(struct cluster *c, const char *key, const char *uid)
     strbuf_adds(&ns, old->object.ns);
     stand_up_all(c, strbuf_str(&ns));
     drop_entry(c->policies, old);
-    (void)objects_remove(c->objects, OBJECTS_POLICIES, key, uid);
+    (void)api_objects_remove(c->objects, API_OBJECTS_POLICIES, key, uid);
     sit_down_all(c, strbuf_str(&ns));
     return EVENT_POLICY;
 }
@@ -494,7 +500,7 @@ uint32_t policies_remove(struct cluster *c, const char *key, const char *uid)
 /* Of one pod; the groups' counts are their sums. */
 uint64_t policies_digest(const struct cluster_pod *cp)
 {
-    const struct policies_seat *s = &cp->seat;
+    const struct policy_membership *s = &cp->membership;
     if (!s->held)
         return 0;
     uint64_t h = str_hash(s->group->key, strlen(s->group->key));

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policies_units - into which units of its policy a pod may go now.
+ * policies_units - which units of its policy a pod may use now.
  *
- * Units are looked at in order. One that is full takes nobody; whether the units behind it may be used is the policy's whenTryNextUnits:
+ * Units are checked in order. A full one accepts no pod; whenTryNextUnits decides whether those
+ * after it may be used:
  *
- *     LackResourceOrExceedMax        always: nodes of an earlier unit score above all others, so the next one is used only where no node of the earlier fits
- *     ExceedMax                      when it is full; one without a limit is passed freely
- *     TimeoutOrExceedMax             the same, or when the pod has waited for it long enough: one timeout for each unit that is worth waiting for
- *     LackResourceAndNoTerminating   while none of the policy's pods in it is leaving, in whatever group: a rolling update changes the group
+ *     LackResourceOrExceedMax        always: nodes of an earlier unit score above all others, so
+ *                                    the next one is used only where no node of the earlier fits
+ *     ExceedMax                      when it is full; one without a limit is skipped freely
+ *     TimeoutOrExceedMax             the same, or when the pod has waited long enough: one timeout
+ *                                    for each unit that is worth waiting for
+ *     LackResourceAndNoTerminating   while none of the policy's pods in it is terminating, in any
+ *                                    group: a rolling update changes the group
  *
- * A unit that an autoscaler fills (elastic, or its podLabels say so) is waited for without a limit, too.
+ * Pods also wait for a unit without a limit if an autoscaler fills it (elastic, or its podLabels
+ * say so).
  *
- * The time runs from the moment that the pod was made, or the policy, whichever is later: both are in the API, so it survives restarts and is the same for every scheduler.
+ * The timeout runs from the creation of the pod or the policy, whichever is later: both are in the
+ * API, so it survives restarts and is the same for every scheduler.
  *
- * What comes out is one bit for each unit. It is all that a plugin wants to know beside the node, so it is part of what makes pods equal (the plugin policy's key), and
- * what is remembered of nodes stays right while units fill and time goes by.
+ * The result is one bit per unit. Besides the node it is all that a plugin needs, so it is part of
+ * the class text (the plugin policy's key), and cached verdicts about nodes stay right while units
+ * fill and time passes.
  */
 #include "scheduler/cache/policies.h"
 
@@ -44,8 +51,8 @@ static bool lacks_resources(const struct policies_group *g, size_t unit,
 {
     const struct policies_entry *e = g->of;
     const struct policy_unit *u = &e->policy->units[unit];
-    const struct amounts *most = &e->limits[unit], *live = &g->counts[unit].live.used,
-                         *leaving = &g->counts[unit].leaving.used, *want = &cp->request;
+    const struct resource_vector *most = &e->limits[unit], *live = &g->counts[unit].live.used,
+                                 *leaving = &g->counts[unit].leaving.used, *want = &cp->request;
     bool ignore = e->policy->ignore_terminating;
     const struct {
         uint8_t has;
@@ -63,9 +70,9 @@ static bool lacks_resources(const struct policies_group *g, size_t unit,
             return true;
     for (uint32_t i = 0; i < most->extra_len; i++) {
         int64_t has = 0, goes = 0, asked = 0;
-        (void)amounts_get(live, most->extra[i].id, &has);
-        (void)amounts_get(leaving, most->extra[i].id, &goes);
-        (void)amounts_get(want, most->extra[i].id, &asked);
+        (void)resource_vector_get(live, most->extra[i].id, &has);
+        (void)resource_vector_get(leaving, most->extra[i].id, &goes);
+        (void)resource_vector_get(want, most->extra[i].id, &asked);
         if (exceeds(asked, used_of(has, goes, ignore), most->extra[i].value))
             return true;
     }
@@ -141,12 +148,12 @@ static bool passes(struct walk *w, size_t unit, bool full)
 
 static struct walk begin(const struct cluster *c, const struct cluster_pod *cp)
 {
-    return (struct walk){.group = cp->seat.group, .pod = cp, .now_ns = c->policies->now_ns};
+    return (struct walk){.group = cp->membership.group, .pod = cp, .now_ns = c->policies->now_ns};
 }
 
-struct policies_view policies_look(const struct cluster *c, const struct cluster_pod *cp)
+struct policies_view policies_view_of(const struct cluster *c, const struct cluster_pod *cp)
 {
-    const struct policies_seat *s = &cp->seat;
+    const struct policy_membership *s = &cp->membership;
     struct policies_view v = {.open = UINT64_MAX, .stop = UINT8_MAX, .first = s->first};
     if (s->group == NULL)
         return v;
@@ -170,8 +177,8 @@ struct policies_view policies_look(const struct cluster *c, const struct cluster
 
 bool policies_is_as_seen(const struct cluster *c, const struct cluster_pod *cp)
 {
-    const struct policies_view *seen = &cp->seat.view;
-    struct policies_view now = policies_look(c, cp);
+    const struct policies_view *seen = &cp->membership.view;
+    struct policies_view now = policies_view_of(c, cp);
     return now.first == seen->first && now.open == seen->open && now.at_max == seen->at_max &&
            now.stop == seen->stop;
 }
@@ -179,7 +186,7 @@ bool policies_is_as_seen(const struct cluster *c, const struct cluster_pod *cp)
 int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
                          const struct cluster_node *node)
 {
-    const struct policy *p = cp->seat.group->of->policy;
+    const struct policy *p = cp->membership.group->of->policy;
     for (size_t i = 0; node->node != NULL && i < p->units_len; i++)
         if (((open >> i) & 1) != 0 &&
             policy_unit_has_node(&p->units[i], &node->node->labels, node->is_virtual))
@@ -189,17 +196,18 @@ int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
 
 void policies_see(const struct cluster *c, struct cluster_pod *cp)
 {
-    cp->seat.view = policies_look(c, cp);
+    cp->membership.view = policies_view_of(c, cp);
 }
 
 void policies_print_key(const struct cluster_pod *cp, struct strbuf *out)
 {
-    const struct policies_view *v = &cp->seat.view;
-    if (cp->seat.group == NULL)
+    const struct policies_view *v = &cp->membership.view;
+    if (cp->membership.group == NULL)
         return;
-    strbuf_addf(out, "O%llx:%llx:%llx:%x:%x:%s", (unsigned long long)cp->seat.group->of->serial,
-                (unsigned long long)v->open, (unsigned long long)v->at_max, (unsigned)v->stop,
-                (unsigned)v->first, str_or_empty(cp->seat.lacks));
+    strbuf_addf(out, "O%llx:%llx:%llx:%x:%x:%s",
+                (unsigned long long)cp->membership.group->of->serial, (unsigned long long)v->open,
+                (unsigned long long)v->at_max, (unsigned)v->stop, (unsigned)v->first,
+                str_or_empty(cp->membership.lacks));
 }
 
 /* ---- time ---- */
@@ -211,7 +219,7 @@ void policies_set_now(struct cluster *c, int64_t now_ns)
 
 static int64_t pod_due_ns(const struct cluster *c, const struct cluster_pod *cp)
 {
-    const struct policies_seat *s = &cp->seat;
+    const struct policy_membership *s = &cp->membership;
     if (s->group == NULL || s->group->of->policy->when != POLICY_TIMEOUT_OR_MAX)
         return 0;
     struct walk w = begin(c, cp);
@@ -259,7 +267,7 @@ void policies_narrow(struct gang *const *gangs, size_t len, size_t units)
     for (size_t i = 0; i < len; i++)
         for (size_t k = 0; k < gangs[i]->members.len; k++)
             if (units == 0 || preempts_before_next(gangs[i]->members.items[k]))
-                gangs[i]->members.items[k]->seat.first = (uint8_t)units;
+                gangs[i]->members.items[k]->membership.first = (uint8_t)units;
 }
 
 /* ---- why not ---- */
@@ -274,7 +282,7 @@ static const char *why_full(const struct policy_unit *u, bool at_max, struct are
     return arena_printf(a, "has too little left of its maxResources (%s)", strbuf_str(&limits));
 }
 
-/* Why the units behind this one are not looked at. */
+/* Why the units after this one are not used. */
 static const char *why_stop(const struct policy *p, size_t unit, bool narrowed, struct arena *a)
 {
     if (narrowed)
@@ -295,7 +303,7 @@ static const char *why_stop(const struct policy *p, size_t unit, bool narrowed, 
 const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_node *node,
                              struct arena *a)
 {
-    const struct policies_seat *s = &cp->seat;
+    const struct policy_membership *s = &cp->membership;
     const struct policies_view *v = &s->view;
     const struct policy *p = s->group->of->policy;
     int32_t unit = policies_unit_on(cp, UINT64_MAX, node);
@@ -313,10 +321,10 @@ const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_
 const char *policies_why_shut(const struct cluster *c, const struct cluster_pod *cp, size_t unit,
                               struct arena *a)
 {
-    const struct policy *p = cp->seat.group->of->policy;
-    struct policies_view v = policies_look(c, cp);
-    if (cp->seat.lacks != NULL)
-        return arena_printf(a, "is closed: pods have no label %s", cp->seat.lacks);
+    const struct policy *p = cp->membership.group->of->policy;
+    struct policies_view v = policies_view_of(c, cp);
+    if (cp->membership.lacks != NULL)
+        return arena_printf(a, "is closed: pods have no label %s", cp->membership.lacks);
     if (unit > v.stop)
         return arena_printf(a, "is closed: %s", why_stop(p, v.stop, false, a));
     return ((v.open >> unit) & 1) == 0 ? why_full(&p->units[unit], (v.at_max >> unit) & 1, a)

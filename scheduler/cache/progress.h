@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * progress - how far a gang is, in the words of a PodGroup's status. Pure.
+ * progress - a gang's progress as the phase of a PodGroup's status. Pure.
  *
  *      phase           | when
  *      Pending         | fewer members than minMember exist, and none has failed
@@ -11,8 +11,8 @@
  *      Running         | minMember run or have succeeded
  *      Finished        | minMember have succeeded, and nothing else waits or runs
  *
- * It is always worked out anew from the pods, so no phase is final; only a group that has lost all its pods after it was Finished or Failed keeps that word. Pods
- * on their way out count for nothing. What we only assume is not yet said: the counts are those of the API server.
+ * The phase is always recomputed from the pods, so none is final; only a group that lost all its
+ * pods after Finished or Failed keeps its phase. Terminating and merely assumed pods do not count.
  */
 #pragma once
 
@@ -23,7 +23,8 @@
 
 enum { PROGRESS_TIMEOUT_MS = 60000 }; /* of a gang without a PodGroup */
 
-/* How long an attempt of its gang may take, and a slot waits (slots.h). NULL: it has no PodGroup. */
+/* How long an attempt of its gang may take, and how long a replacement hold lasts
+ * (replacement_hold.h). NULL: no PodGroup. */
 int64_t progress_timeout_ms(const struct pod_group *group);
 
 struct progress {
@@ -35,11 +36,12 @@ struct progress {
 /* g NULL: no pod names the group. */
 void progress_of(const struct cluster *c, const struct pod_group *group, const struct gang *g,
                  struct progress *out);
-/* scheduleStartTime: of the present attempt, or of the one that succeeded; 0: none. since_ns is the last attempt that is known of (0: none, where pods may have been placed before anybody looked, or by
- * another leader), has_pods whether any pod names the group. In whole seconds, as it is written. */
+/* scheduleStartTime: of the current attempt, or of the one that succeeded; 0: none. since_ns is the
+ * last known attempt (0: none, if pods were placed before our start or by another leader), has_pods
+ * whether any pod names the group. In whole seconds, as it is written. */
 int64_t progress_start_ns(const struct pod_group *group, const char *phase, bool has_pods,
                           int64_t since_ns, int64_t now_ns);
-/* Whether the PodGroup says just that. */
+/* Whether the PodGroup's status equals p. */
 bool progress_is_written(const struct progress *p, const struct pod_group *group);
 /* Equal for equal progress of the same object. */
 uint64_t progress_digest(const struct progress *p, const struct pod_group *group);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/rejections.h"
-#include "scheduler/cache/table.h"
+#include "scheduler/cache/node_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void touch(struct cluster *c, const struct cluster_rejection *r, int by)
     if (cn == NULL)
         return; /* counted when it comes: cluster.c */
     cn->rejections = (uint32_t)((int64_t)cn->rejections + by);
-    table_touch(c->table, cn, true);
+    node_table_touch(c->table, cn, true);
 }
 
 static void note(struct cluster *c, const char *node, const char *resource, int64_t closed_until_ms,
@@ -44,7 +44,7 @@ static void note(struct cluster *c, const char *node, const char *resource, int6
         vec_push(&c->rejections, first);
         r = &c->rejections.items[c->rejections.len - 1];
     }
-    r->closed = true; /* the next look opens it where that is over already */
+    r->closed = true; /* the next expiry opens it if that is over already */
     r->closed_until_ms = closed_until_ms;
     r->until_ms = until_ms;
     touch(c, r, known ? 0 : 1);

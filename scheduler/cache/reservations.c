@@ -8,9 +8,26 @@
 #include "lib/base/rfc3339.h"
 #include "lib/base/str.h"
 #include "scheduler/cache/model.h"
-#include "scheduler/cache/table.h"
+#include "scheduler/cache/node_table.h"
 
 enum { NS_PER_MS = 1000000 };
+
+void reservations_init(struct cluster *c)
+{
+    ids_table_init(&c->reservations->waits, sizeof(struct reservation_wait), NULL);
+}
+
+const struct reservation_wait *reservations_of(const struct cluster *c, const struct gang *g)
+{
+    static const struct reservation_wait none;
+    const struct reservation_wait *w = ids_find(&c->reservations->waits, g->id);
+    return w != NULL ? w : &none;
+}
+
+struct reservation_wait *reservations_at(struct cluster *c, const struct gang *g)
+{
+    return ids_at(&c->reservations->waits, g->id);
+}
 
 /* How many keep room there, and with it every answer about the node, is another one now. */
 static void touch(struct cluster *c, const char *node, int by)
@@ -19,7 +36,7 @@ static void touch(struct cluster *c, const char *node, int by)
     if (cn == NULL)
         return; /* counted when it comes: cluster_nodes.c */
     cn->reserved = by > 0 ? cn->reserved + 1 : by < 0 ? cn->reserved - 1 : cn->reserved;
-    table_touch(c->table, cn, false);
+    node_table_touch(c->table, cn, false);
 }
 
 static void count_on_nodes(struct cluster *c, const struct reservation *r, int by)
@@ -30,11 +47,11 @@ static void count_on_nodes(struct cluster *c, const struct reservation *r, int b
         touch(c, name, by);
 }
 
-void reservations_set_verdict(struct gang *g, enum reservation_verdict verdict)
+void reservations_set_verdict(struct cluster *c, struct gang *g, enum reservation_verdict verdict)
 {
     for (size_t i = 0; i < g->members.len; i++)
-        g->members.items[i]->class_serial = 0;
-    g->reservation = verdict;
+        g->members.items[i]->version++;
+    reservations_at(c, g)->verdict = verdict;
 }
 
 void reservations_touch_nodes(struct cluster *c, const struct reservation *r)
@@ -113,8 +130,8 @@ void reservations_keep(struct cluster *c, struct gang *g, struct gang *const *ga
                               .until_ms = until_ms};
     for (size_t i = 0; i < len; i++) {
         vec_push(&r->gangs, gangs[i]);
-        gangs[i]->kept = r;
-        reservations_set_verdict(gangs[i], RESERVATION_KEPT);
+        reservations_at(c, gangs[i])->kept = r;
+        reservations_set_verdict(c, gangs[i], RESERVATION_KEPT);
     }
     map_init(&r->nodes);
     r->what = words_of(r);
@@ -134,8 +151,8 @@ uint32_t reservations_drop(struct cluster *c, struct reservation *r)
         all->items.items[i] = all->items.items[i + 1];
     all->items.len--;
     for (size_t k = 0; k < r->gangs.len; k++) {
-        r->gangs.items[k]->kept = NULL;
-        reservations_set_verdict(r->gangs.items[k], RESERVATION_NONE);
+        reservations_at(c, r->gangs.items[k])->kept = NULL;
+        reservations_set_verdict(c, r->gangs.items[k], RESERVATION_NONE);
     }
     count_on_nodes(c, r, -1);
     reservation_free(r);
@@ -145,24 +162,28 @@ uint32_t reservations_drop(struct cluster *c, struct reservation *r)
 uint32_t reservations_end(struct cluster *c, struct gang *g)
 {
     struct reservations *all = c->reservations;
-    for (size_t i = 0; g->aging_since_ms != 0 && i < all->aging.len; i++)
+    struct reservation_wait *w = ids_find(&all->waits, g->id);
+    if (w == NULL)
+        return 0;
+    for (size_t i = 0; w->since_ms != 0 && i < all->aging.len; i++)
         if (all->aging.items[i] == g) {
             vec_remove_swap(&all->aging, i);
-            g->aging_since_ms = 0;
+            w->since_ms = 0;
         }
-    g->look_again_ms = 0;
-    if (g->kept != NULL)
-        return reservations_drop(c, g->kept);
-    if (g->reservation != RESERVATION_NONE)
-        reservations_set_verdict(g, RESERVATION_NONE);
+    w->look_again_ms = 0;
+    if (w->kept != NULL)
+        return reservations_drop(c, w->kept);
+    if (w->verdict != RESERVATION_NONE)
+        reservations_set_verdict(c, g, RESERVATION_NONE);
     return 0;
 }
 
 void reservations_start_aging(struct cluster *c, struct gang *g, int64_t since_ms)
 {
-    if (g->aging_since_ms == 0)
+    struct reservation_wait *w = reservations_at(c, g);
+    if (w->since_ms == 0)
         vec_push(&c->reservations->aging, g);
-    g->aging_since_ms = num_max(since_ms, 1);
+    w->since_ms = num_max(since_ms, 1);
 }
 
 uint32_t reservations_count(const struct cluster *c, const char *node)
@@ -179,4 +200,5 @@ void reservations_deinit(struct cluster *c)
         reservation_free(c->reservations->items.items[i]);
     vec_deinit(&c->reservations->items);
     vec_deinit(&c->reservations->aging);
+    ids_table_deinit(&c->reservations->waits);
 }

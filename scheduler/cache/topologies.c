@@ -25,13 +25,14 @@ void topologies_deinit(struct topologies *t)
     map_deinit(&t->by_key);
 }
 
-static const char *value_at(const struct topology *t, const struct table *table, uint32_t place)
+static const char *value_at(const struct topology *t, const struct node_table *table,
+                            uint32_t place)
 {
     return labels_get(&table->rows[place].node->node->labels, t->key);
 }
 
-/* Domains are numbered in the order of places, so by the first node's name. */
-static void build(struct topology *t, const struct table *table)
+/* Domains are numbered in the order of nodes, so by the first node's name. */
+static void build(struct topology *t, const struct node_table *table)
 {
     struct map seen; /* value -> number + 1 */
     uint32_t have = 0;
@@ -60,7 +61,8 @@ static void build(struct topology *t, const struct table *table)
     map_deinit(&seen);
 }
 
-struct topology *topologies_get(struct topologies *t, const struct table *table, const char *key)
+struct topology *topologies_get(struct topologies *t, const struct node_table *table,
+                                const char *key)
 {
     struct topology *one = map_get(&t->by_key, key);
     if (one == NULL) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/virtual_use.h"
-#include "scheduler/cache/objects.h"
+#include "scheduler/cache/api_objects.h"
 #include "scheduler/cache/policies.h"
 
 #include "lib/base/str.h"
@@ -9,7 +9,7 @@
 enum virtual_use virtual_use_of(const struct cluster *c, const struct cluster_pod *cp)
 {
     const struct pod *p = cp->pod;
-    const struct labels *of_namespace = objects_namespace_labels(c->objects, p->ns);
+    const struct labels *of_namespace = api_objects_namespace_labels(c->objects, p->ns);
     const char *wish = labels_get(&p->annotations, NAME_ANN_BURST);
     if (str_eq(wish, "eci_only") || str_eq(labels_get(&p->labels, NAME_LABEL_ECI), "true") ||
         (of_namespace != NULL && str_eq(labels_get(of_namespace, NAME_LABEL_ECI), "true")))

@@ -8,14 +8,14 @@
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
 #include "scheduler/cache/model.h"
-#include "scheduler/cache/objects.h"
+#include "scheduler/cache/api_objects.h"
 
 /* A claim without a volume counts for the driver that will make one, by its own name. */
 static bool attached_by_class(const struct cluster *c, const struct pvc *claim,
                               struct volumes_attached *out)
 {
     const struct storage_class *class =
-        objects_find_storage_class(c->objects, str_or_empty(claim->storage_class));
+        api_objects_find_storage_class(c->objects, str_or_empty(claim->storage_class));
     if (class == NULL || class->provisioner[0] == '\0')
         return false;
     const char *driver = volume_driver_of(class->provisioner);
@@ -33,11 +33,11 @@ bool volumes_attached_of(const struct cluster *c, const struct pod *p, const str
         *out = (struct volumes_attached){.driver = v->driver, .handle = v->id, .in_tree = true};
         return v->kind != POD_VOLUME_CSI && v->driver != NULL && v->id != NULL;
     }
-    const struct pvc *claim = objects_find_claim(c->objects, p, v);
+    const struct pvc *claim = api_objects_find_claim(c->objects, p, v);
     if (claim == NULL ||
         (v->kind == POD_VOLUME_EPHEMERAL && !str_eq(claim->object.owner_uid, p->uid)))
         return false;
-    const struct pv *volume = objects_find_pv(c->objects, claim->volume);
+    const struct pv *volume = api_objects_find_pv(c->objects, claim->volume);
     if (volume == NULL)
         return attached_by_class(c, claim, out);
     *out = (struct volumes_attached){
@@ -78,15 +78,15 @@ static int by_node(const void *a, const void *b)
                   (*(const struct volume_attachment *const *)b)->node);
 }
 
-static void refresh(struct volumes_index *x, const struct objects *o)
+static void refresh(struct volumes_index *x, const struct api_objects *o)
 {
     const char *key;
     void *value;
-    if (x->changes == o->changes[OBJECTS_VOLUME_ATTACHMENTS] + 1)
+    if (x->changes == o->changes[API_OBJECTS_VOLUME_ATTACHMENTS] + 1)
         return;
-    x->changes = o->changes[OBJECTS_VOLUME_ATTACHMENTS] + 1;
+    x->changes = o->changes[API_OBJECTS_VOLUME_ATTACHMENTS] + 1;
     x->by_node.len = 0;
-    for (size_t i = 0; map_next(&o->by_key[OBJECTS_VOLUME_ATTACHMENTS], &i, &key, &value);)
+    for (size_t i = 0; map_next(&o->by_key[API_OBJECTS_VOLUME_ATTACHMENTS], &i, &key, &value);)
         vec_push(&x->by_node, (const struct volume_attachment *)value);
     if (x->by_node.len > 1)
         qsort(x->by_node.items, x->by_node.len, sizeof *x->by_node.items, by_node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volumes_attached - which volumes are attached to a node, for its drivers' limits. Pure.
+ * volumes_attached - volumes attached to a node, for its drivers' limits. Pure.
  */
 #pragma once
 
@@ -16,11 +16,11 @@ struct volumes_index;
 /* A volume, as a driver knows it. */
 struct volumes_attached {
     const char *driver, *handle;
-    bool in_tree; /* by this driver only where there is CSI at all */
+    bool in_tree; /* by this driver only if CSI is in use */
     bool made_up; /* handle is the claim's key: there is no volume yet */
 };
 
-/* What a pod's volume is to the node that it is attached to; false: nothing that counts. */
+/* How a pod's volume is attached to its node; false: it does not count. */
 bool volumes_attached_of(const struct cluster *c, const struct pod *p, const struct pod_volume *v,
                          struct volumes_attached *out);
 /* By what is attached, made-up ones last. */

@@ -7,7 +7,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "scheduler/cache/model.h"
-#include "scheduler/cache/objects.h"
+#include "scheduler/cache/api_objects.h"
 
 struct users {
     char *claim;
@@ -53,12 +53,13 @@ void volumes_held_deinit(struct volumes_held *h)
     map_deinit(&h->users);
 }
 
-/* ---- who uses which claim ---- */
+/* ---- users of claims ---- */
 
-/* Only for a claim of one pod does it matter whether somebody uses it. One that is not known yet may turn out to be such. */
+/* Only ReadWriteOncePod claims need their users counted. An unknown claim may turn out to be
+ * one. */
 static bool matters(const struct cluster *c, const char *claim)
 {
-    const struct pvc *p = (const void *)objects_find(c->objects, OBJECTS_CLAIMS, claim);
+    const struct pvc *p = (const void *)api_objects_find(c->objects, API_OBJECTS_CLAIMS, claim);
     return p == NULL || (p->access_modes & ACCESS_READ_WRITE_ONCE_POD) != 0;
 }
 
@@ -166,9 +167,9 @@ void volumes_held_withdraw(struct cluster *c, struct cluster_pod *cp)
 uint64_t volumes_held_version(const struct cluster *c)
 {
     const uint64_t *g = c->objects->generation;
-    return c->volumes->version + g[OBJECTS_CLAIMS] + g[OBJECTS_VOLUMES] +
-           g[OBJECTS_STORAGE_CLASSES] + g[OBJECTS_CSI_NODES] + g[OBJECTS_CSI_DRIVERS] +
-           g[OBJECTS_CSI_CAPACITIES] + g[OBJECTS_VOLUME_ATTACHMENTS];
+    return c->volumes->version + g[API_OBJECTS_CLAIMS] + g[API_OBJECTS_VOLUMES] +
+           g[API_OBJECTS_STORAGE_CLASSES] + g[API_OBJECTS_CSI_NODES] + g[API_OBJECTS_CSI_DRIVERS] +
+           g[API_OBJECTS_CSI_CAPACITIES] + g[API_OBJECTS_VOLUME_ATTACHMENTS];
 }
 
 static uint64_t mix(uint64_t h, const char *text)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volumes_held - what placed pods have of the storage, beside what the API server says: which claims they use, and what an assumed pod was promised for claims that
- * waited for it. Pure.
+ * volumes_held - what placed pods use of the storage beyond the API objects: their claims, and what
+ * an assumed pod was promised for its waiting claims. Pure.
  *
- * A promise is a claim with its node, and the volume that it will be bound to or none (then one is made for it). It is given when a pod is assumed, so that the next pod
- * cannot be given the same volume, and a pod with the same claim goes where that claim goes. It ends when the pod is forgotten, or is seen bound: the shell posts a Binding
- * only after the watch has shown the claims as bound (volumes.h), so by then the objects say the same.
+ * A promise is a claim with its node, and the volume that it will be bound to or none (then one is
+ * provisioned). It is made when a pod is assumed, so that the next pod cannot get the same volume,
+ * and a pod with the same claim goes to the same node. It ends when the pod is forgotten, or is
+ * seen bound: the loop posts a Binding only after the watch has shown the claims as bound, so by
+ * then the objects agree.
  */
 #pragma once
 
@@ -38,7 +40,7 @@ struct volumes_promises {
 struct volumes_held {
     struct map by_claim;  /* "ns/name" -> struct volumes_promise */
     struct map by_volume; /* name -> struct volumes_promise */
-    struct map users;     /* "ns/name" -> how many placed pods use the claim */
+    struct map users;     /* "ns/name" -> number of placed pods that use the claim */
     uint64_t version;     /* changes with every change that may alter a verdict */
 };
 
@@ -46,21 +48,21 @@ void volumes_held_init(struct volumes_held *h);
 /* After the pods are gone. */
 void volumes_held_deinit(struct volumes_held *h);
 
-/* A pod with volumes is on a node from now on, or not any more. */
+/* A pod with volumes is placed on a node, or leaves it. */
 void volumes_held_use(struct cluster *c, const struct pod *p);
 void volumes_held_leave(struct cluster *c, const struct pod *p);
 bool volumes_held_is_used(const struct volumes_held *h, const char *claim);
-/* A claim that waited, and the volume that it gets; NULL: a new one. */
+/* A waiting claim, and the volume that it gets; NULL: a new one. */
 struct volumes_choice {
     const char *claim, *volume;
 };
-/* They are promised to the pod, which is assumed on the node. */
+/* Promises them to the pod, which is assumed on the node. */
 void volumes_held_give(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on,
                        const struct volumes_choice *choices, size_t len);
 
-/* The promise is void, or kept. Does nothing where there is none. */
+/* Ends the promise, if there is one: fulfilled or void. */
 void volumes_held_withdraw(struct cluster *c, struct cluster_pod *cp);
 
-/* Changes when anything may have changed that the volumes' plugins read beside nodes and pods. */
+/* Changes with anything that the volume plugins read besides nodes and pods. */
 uint64_t volumes_held_version(const struct cluster *c);
 uint64_t volumes_held_digest(const struct volumes_held *h);

@@ -2,12 +2,16 @@
 /*
  * The rules are those of kube-scheduler 1.36 (VolumeBinding, VolumeZone, NodeVolumeLimits):
  *
- * - A claim is bound when it names a volume and the volume controller has said that it is done. One that names a volume before that, or whose class binds
- *   at once, is the controller's business: the pod waits.
- * - A claim of a class that waits for its first consumer gets the volume that is reserved for it; else the smallest free one that it could get and that the node
- *   reaches; else a new one, if the class makes some, allows the node, and its driver does not say that there is no room. Claims are served in the order of their size, so
- *   that a small one does not take what only a large one needs; two claims never get the same volume.
- * - Once a node was chosen for a claim (the annotation, or a promise to another pod) it is that node or none, and a new volume.
+ * - A claim is bound when it names a volume and the volume controller has marked it complete. While
+ *   it names a volume before that, or its class binds at once, the controller is at work: the pod
+ *   waits.
+ * - A claim of a class that waits for its first consumer gets the volume that is reserved for it;
+ *   else the smallest free one that matches and that the node reaches; else a new one, if the class
+ *   provisions, allows the node, and its driver does not report a lack of capacity. Claims are
+ *   served smallest first, so that a small one does not take what only a large one needs; two
+ *   claims never get the same volume.
+ * - Once a node is chosen for a claim (the annotation, or a promise to another pod) only that node
+ *   and a new volume will do.
  */
 #include "scheduler/cache/volumes_view.h"
 
@@ -17,7 +21,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "scheduler/cache/model.h"
-#include "scheduler/cache/objects.h"
+#include "scheduler/cache/api_objects.h"
 #include "scheduler/cache/volumes_held.h"
 
 /* ---- one claim ---- */
@@ -71,7 +75,7 @@ static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const s
     size_t n = 0;
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(&c->objects->by_key[OBJECTS_VOLUMES], &i, &key, &value);) {
+    for (size_t i = 0; map_next(&c->objects->by_key[API_OBJECTS_VOLUMES], &i, &key, &value);) {
         const struct pv *v = value;
         if (!is_alike(v, w->claim) || map_get(&c->volumes->by_volume, key) != NULL)
             continue; /* what is promised, is to another claim */
@@ -87,22 +91,24 @@ static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const s
     return n;
 }
 
-/* Where the class' driver has room for a volume of this size, if it says so at all. */
-static void find_rooms(const struct cluster *c, struct volumes_wait *w, struct arena *a)
+/* Where the class' driver has capacity for a volume of this size, if it reports capacity at all. */
+static void find_capacities(const struct cluster *c, struct volumes_wait *w, struct arena *a)
 {
-    const struct csi_driver *driver = objects_find_csi_driver(c->objects, w->class->provisioner);
-    const struct map *all = &c->objects->by_key[OBJECTS_CSI_CAPACITIES];
+    const struct csi_driver *driver =
+        api_objects_find_csi_driver(c->objects, w->class->provisioner);
+    const struct map *all = &c->objects->by_key[API_OBJECTS_CSI_CAPACITIES];
     const char *key;
     void *value;
-    w->asks_for_room = driver != NULL && driver->storage_capacity && w->claim->request_bytes > 0;
-    if (!w->asks_for_room)
+    w->asks_for_capacity =
+        driver != NULL && driver->storage_capacity && w->claim->request_bytes > 0;
+    if (!w->asks_for_capacity)
         return;
-    w->rooms = arena_new(a, const struct csi_capacity *, map_count(all));
+    w->capacities = arena_new(a, const struct csi_capacity *, map_count(all));
     for (size_t i = 0; map_next(all, &i, &key, &value);) {
-        const struct csi_capacity *room = value;
-        int64_t bytes = room->maximum_bytes >= 0 ? room->maximum_bytes : room->capacity_bytes;
-        if (str_eq(room->storage_class, w->class->object.name) && bytes >= w->claim->request_bytes)
-            w->rooms[w->rooms_len++] = room;
+        const struct csi_capacity *cap = value;
+        int64_t bytes = cap->maximum_bytes >= 0 ? cap->maximum_bytes : cap->capacity_bytes;
+        if (str_eq(cap->storage_class, w->class->object.name) && bytes >= w->claim->request_bytes)
+            w->capacities[w->capacities_len++] = cap;
     }
 }
 
@@ -111,14 +117,14 @@ static void fill_wait(const struct cluster *c, struct volumes_wait *w, struct ar
     const struct volumes_promise *given = map_get(&c->volumes->by_claim, w->claim->object.key);
     w->provisions = w->class->provisioner[0] != '\0' && !storage_class_is_static(w->class);
     if (given != NULL && given->volume != NULL) {
-        const struct pv *volume = objects_find_pv(c->objects, given->volume);
+        const struct pv *volume = api_objects_find_pv(c->objects, given->volume);
         w->own = volume != NULL && is_alike(volume, w->claim) ? volume : NULL;
         w->only_own = true;
         return;
     }
     w->node = given != NULL ? given->node : w->claim->selected_node;
     if (w->provisions)
-        find_rooms(c, w, a);
+        find_capacities(c, w, a);
     if (w->node != NULL)
         return;
     w->fits_len = find_fits(c, w, NULL);
@@ -210,7 +216,7 @@ static const char *problem_of(const struct pod *p, const struct pod_volume *v,
 static const char *add_bound(const struct cluster *c, struct volumes_view *v,
                              const struct pvc *claim, struct arena *a)
 {
-    const struct pv *volume = objects_find_pv(c->objects, claim->volume);
+    const struct pv *volume = api_objects_find_pv(c->objects, claim->volume);
     if (volume == NULL)
         return arena_printf(a, "claim %s is bound to volume %s, which does not exist",
                             claim->object.key, claim->volume);
@@ -224,7 +230,7 @@ static const char *add_wait(const struct cluster *c, struct volumes_view *v,
 {
     const char *key = claim->object.key, *name = class_name(claim);
     const struct storage_class *class =
-        name[0] != '\0' ? objects_find_storage_class(c->objects, name) : NULL;
+        name[0] != '\0' ? api_objects_find_storage_class(c->objects, name) : NULL;
     if (claim->volume != NULL)
         return arena_printf(a, "claim %s is not bound yet to volume %s, which it asks for", key,
                             claim->volume);
@@ -242,11 +248,11 @@ static const char *add_wait(const struct cluster *c, struct volumes_view *v,
     return NULL;
 }
 
-/* The first problem stays; the rest of the pod is not looked at then. */
+/* The first problem stays; the rest of the pod is then skipped. */
 static const char *add_claim(const struct cluster *c, const struct pod *p,
                              const struct pod_volume *pv, struct volumes_view *v, struct arena *a)
 {
-    const struct pvc *claim = objects_find_claim(c->objects, p, pv);
+    const struct pvc *claim = api_objects_find_claim(c->objects, p, pv);
     const char *problem = problem_of(p, pv, claim, a);
     if (problem != NULL || is_known(v, claim))
         return problem;
@@ -372,12 +378,12 @@ static const struct pv *choose_volume(const struct volumes_view *v, size_t at, c
     return NULL;
 }
 
-static bool has_room(const struct volumes_wait *w, const struct node *n)
+static bool has_capacity(const struct volumes_wait *w, const struct node *n)
 {
-    for (size_t i = 0; i < w->rooms_len; i++)
-        if (selector_matches(&w->rooms[i]->nodes, &n->labels))
+    for (size_t i = 0; i < w->capacities_len; i++)
+        if (selector_matches(&w->capacities[i]->nodes, &n->labels))
             return true;
-    return !w->asks_for_room;
+    return !w->asks_for_capacity;
 }
 
 /* A volume that is made for the claim when the pod is there. */
@@ -392,8 +398,8 @@ static bool can_provision(const struct volumes_wait *w, const struct node *n, st
         !node_selector_matches(&w->class->topologies, &n->labels, n->name))
         return no(why, VOLUMES_NO_TOPOLOGY,
                   why == NULL ? NULL : arena_printf(a, "%s (claim %s)", class, key));
-    if (!has_room(w, n))
-        return no(why, VOLUMES_NO_ROOM,
+    if (!has_capacity(w, n))
+        return no(why, VOLUMES_NO_CAPACITY,
                   why == NULL ? NULL : arena_printf(a, "%s for claim %s", class, key));
     return true;
 }
@@ -448,14 +454,14 @@ void volumes_view_forget(struct cluster *c)
     c->volumes_cache->class = 0;
 }
 
-static uint64_t changes_of(const struct objects *o)
+static uint64_t changes_of(const struct api_objects *o)
 {
-    return o->changes[OBJECTS_CLAIMS] + o->changes[OBJECTS_VOLUMES] +
-           o->changes[OBJECTS_STORAGE_CLASSES] + o->changes[OBJECTS_CSI_DRIVERS] +
-           o->changes[OBJECTS_CSI_CAPACITIES];
+    return o->changes[API_OBJECTS_CLAIMS] + o->changes[API_OBJECTS_VOLUMES] +
+           o->changes[API_OBJECTS_STORAGE_CLASSES] + o->changes[API_OBJECTS_CSI_DRIVERS] +
+           o->changes[API_OBJECTS_CSI_CAPACITIES];
 }
 
-/* Pods of one class have the same claims (plugins/volumes.c), so they see the same. */
+/* Pods of one class have the same claims (scheduler/plugins/volumes.c), so they see the same. */
 const struct volumes_view *volumes_view_of(const struct cluster *c, const struct pod *p,
                                            uint64_t class)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volumes_view - the storage as one pod sees it: its claims with the volumes behind them, and those that wait for it with the volumes that they could get. Pure.
+ * volumes_view - the storage as one pod sees it: its claims with their volumes, and waiting claims
+ * with the volumes that they could get. Pure.
  *
- * What does not depend on a node is found out once, here; then each node is asked about with few steps.
+ * What does not depend on a node is computed once here; checking a node is then cheap.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 
 struct cluster;
 
-/* A label of a volume that the node's has to be among: zone or region. */
+/* A label of a volume that the node must match: zone or region. */
 struct volumes_zone {
     const char *key;
     const char **values;
@@ -31,29 +32,29 @@ struct volumes_bound {
     const struct pv *volume;
 };
 
-/* A claim that is bound when a node is known. */
+/* A claim that is bound once a node is chosen. */
 struct volumes_wait {
     const struct pvc *claim;
     const struct storage_class *class;
-    const char *node;       /* chosen for it already: this one or none; NULL: any */
-    const struct pv *own;   /* reserved for it: this one or a new one; NULL: none is */
-    bool only_own;          /* and never a new one: so it was promised */
-    const struct pv **fits; /* the smallest first, then by name */
+    const char *node;       /* already chosen for it: only this one; NULL: any */
+    const struct pv *own;   /* reserved for it: this one or a new one; NULL: none */
+    bool only_own;          /* promised: never a new one */
+    const struct pv **fits; /* smallest first, then by name */
     size_t fits_len;
     bool provisions;
-    bool asks_for_room; /* a new volume only where one of rooms is reached from */
-    const struct csi_capacity **rooms;
-    size_t rooms_len;
+    bool asks_for_capacity; /* a new volume only where one of capacities is accessible */
+    const struct csi_capacity **capacities;
+    size_t capacities_len;
     const struct pv *choice; /* volumes_view_choose's; NULL: a new one */
 };
 
 struct volumes_view {
-    const char *problem; /* no node will do, in a clause that names the claim; NULL: it depends */
+    const char *problem; /* no node will do: a clause that names the claim; NULL: it depends */
     struct volumes_bound *bound;
     size_t bound_len;
     struct volumes_zone *zones;
     size_t zones_len;
-    struct volumes_wait *waits; /* the smallest first */
+    struct volumes_wait *waits; /* smallest first */
     size_t waits_len;
     struct volumes_attached *attached;
     size_t attached_len;
@@ -61,14 +62,14 @@ struct volumes_view {
     size_t exclusive_len;
 };
 
-/* Why a node does not do. */
+/* Why a node does not fit. */
 enum volumes_no_kind {
-    VOLUMES_NO_CLAIM, /* whatever the node: what is wrong with the claim */
+    VOLUMES_NO_CLAIM, /* on every node: the problem of the claim */
     VOLUMES_NO_REACH,
     VOLUMES_NO_ZONE,
     VOLUMES_NO_NONE,
     VOLUMES_NO_TOPOLOGY,
-    VOLUMES_NO_ROOM,
+    VOLUMES_NO_CAPACITY,
     VOLUMES_NO_ELSEWHERE
 };
 struct volumes_no {
@@ -76,18 +77,19 @@ struct volumes_no {
     const char *what; /* in the arena */
 };
 
-/* Borrows from the cluster's objects: good until one of them changes. */
+/* Borrows from the cluster's objects: valid until one of them changes. */
 void volumes_view_make(const struct cluster *c, const struct pod *p, struct arena *a,
                        struct volumes_view *out);
-/* The same, remembered for the next node: pods with the same number of a class see the same. */
+/* The same, cached: pods with the same number of a class see the same. */
 const struct volumes_view *volumes_view_of(const struct cluster *c, const struct pod *p,
                                            uint64_t class);
-/* Whether bound volumes are reached from the node, and what waits can be had there: then each choice is set. why NULL: nobody wants to know. */
+/* Whether the node reaches the bound volumes, and the waiting claims can be satisfied there: then
+ * each choice is set. why NULL: no reason wanted. */
 bool volumes_view_choose(const struct volumes_view *v, const struct node *n, struct arena *a,
                          struct volumes_no *why);
-/* The numbers of classes begin anew. */
+/* Drops the cache: the numbers of classes start again. */
 void volumes_view_forget(struct cluster *c);
 struct volumes_cache *volumes_view_cache_new(void);
 void volumes_view_cache_free(struct volumes_cache *cache);
-/* The pod is being assumed there: its claims that waited get what is chosen for them. */
+/* The pod is being assumed there: promises what is chosen for its waiting claims. */
 void volumes_view_promise(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);

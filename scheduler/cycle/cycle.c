@@ -6,12 +6,12 @@
 #include "lib/base/str.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/gpu_prices.h"
-#include "scheduler/cycle/loans.h"
-#include "scheduler/cache/peers.h"
+#include "scheduler/cycle/cpu_lending.h"
+#include "scheduler/cache/topology_job.h"
 #include "scheduler/cycle/placing.h"
 #include "scheduler/cycle/placing_domains.h"
 #include "scheduler/cycle/virtual_explain.h"
-#include "scheduler/cycle/room.h"
+#include "scheduler/cycle/gang_preempt.h"
 
 /* What is wrong with the pod itself: no node and no event can help, only another pod. */
 static const char *own_problem(const struct cluster_pod *cp, struct arena *a)
@@ -34,7 +34,8 @@ static const char *for_member(const struct gang *g, const struct cluster_pod *me
                             : arena_printf(a, "%s: pod %s: %s", g->key, member->pod->name, why);
 }
 
-/* How many pods exist is worth telling again when it changes; for a large gang not each time, or n members would be told n times. */
+/* How many pods exist is worth telling again when it changes; for a large gang not each time, or n
+ * members would be told n times. */
 static uint64_t waiting_class(const struct gang *g, const char *sentence)
 {
     enum { STEPS = 32 };
@@ -139,7 +140,8 @@ static const char *explain(const struct placing *p, const struct gang *g, bool q
                : arena_printf(p->arena, "%s waits for the gangs of its group: %s", g->key, why);
 }
 
-/* As the real nodes are with all members placed: there is no more room on them than the first of those that burst found. */
+/* As the real nodes are with all members placed: there is no more room on them than the first of
+ * those that burst found. */
 static void note_bursts(const struct placing *p, struct cycle_result *out)
 {
     const struct plan *plan = p->plan;
@@ -160,15 +162,15 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
     out->verdict = CYCLE_PLACED;
     if (partly)
         refuse(out, CYCLE_PARTLY, explain(p, g, true), reasons_class(p->why), p->wakes);
-    room_withdraw(p, out);
+    gang_preempt_withdraw(p, out);
     out->others = arena_new(p->arena, struct gang *, p->gangs_len);
     for (size_t i = 0; i < p->gangs_len; i++)
         if (p->gangs[i].gang != g)
             out->others[out->others_len++] = p->gangs[i].gang;
     note_bursts(p, out);
     for (size_t i = 0; i < p->plan->steps.len; i++)
-        peers_show(p->plan->steps.items[i].pod);
-    loans_lend(&p->ask, p->plan, p->arena);
+        topology_job_show(p->plan->steps.items[i].pod);
+    cpu_lending_lend(&p->ask, p->plan, p->arena);
     plan_commit(p->plan);
 }
 
@@ -180,7 +182,7 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
     struct placing p;
     bool done = true;
     placing_init(&p, ask, plan, a, bundle, len);
-    bool quorum = placing_run(&p, !room_is_awaited(&p));
+    bool quorum = placing_run(&p, !gang_preempt_is_awaited(&p));
     if (quorum && plan->steps.len > 0 && has_waiting(g) && !last) {
         plan_rollback(plan, 0); /* those beyond the quorum are not kept from the next units */
         done = false;
@@ -189,9 +191,9 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
     } else {
         uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
         refuse(out, CYCLE_NO_ROOM, explain(&p, g, quorum), reasons_class(p.why), p.wakes | again);
-        p.ask.side =
-            p.side; /* a gang that is to stay on one kind of nodes is made room for there */
-        room_make(&p, out);
+        p.ask.pool =
+            p.pool; /* a gang that is to stay on one kind of nodes is made room for there */
+        gang_preempt_make(&p, out);
         done = last || out->awaits;
         if (!last) /* whatever ends the waiting, later units may be used then */
             out->wakes = EVENT_ALL;
@@ -200,7 +202,8 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
     return done;
 }
 
-/* Members whose policy says preemptPolicy: BeforeNextUnit look at their first unit alone, and who is in the way there goes; then at two units; and so on. All others are tried at once. */
+/* Members whose policy says preemptPolicy: BeforeNextUnit look at their first unit alone, and who
+ * is in the way there goes; then at two units; and so on. All others are tried at once. */
 static void try_step_by_step(const struct pipeline *ask, struct gang *g, struct gang *const *bundle,
                              size_t len, struct plan *plan, struct arena *a,
                              struct cycle_result *out)

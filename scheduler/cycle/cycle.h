@@ -2,10 +2,12 @@
 /*
  * cycle - one gang in, a committed plan or a sentence out. Pure.
  *
- * All-or-nothing: members are placed under the undo journal (placing.h); fewer than min-available placed (with those that already run) and everything is rolled back, so a
- * waiting gang holds nothing (I2). Members beyond the quorum are placed as far as they fit. Gangs that name each other are placed as one.
+ * All-or-nothing: members are placed under the undo journal (placing.h); fewer than min-available
+ * placed (with those that already run) and everything is rolled back, so a waiting gang holds
+ * nothing (I2). Members beyond the quorum are placed as far as they fit. Gangs that name each other
+ * are placed as one.
  *
- * Where there is no room the cycle also says who would have to go (room.h).
+ * Where there is no room the cycle also says who would have to go (gang_preempt.h).
  */
 #pragma once
 

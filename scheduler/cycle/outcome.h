@@ -12,7 +12,8 @@
 
 enum cycle_verdict {
     CYCLE_PLACED, /* everything that waits is placed */
-    CYCLE_PARTLY, /* the quorum is placed, some members beyond it wait: sentence and wakes are set */
+    /* the quorum is placed, some members beyond it wait: sentence and wakes are set */
+    CYCLE_PARTLY,
     CYCLE_WAITING, /* no quorum of pods exists: costs no placement */
     CYCLE_NO_ROOM,
     CYCLE_NOTHING, /* no member waits */
@@ -36,7 +37,7 @@ struct cycle_burst {
     const char *sentence;
 };
 
-/* CPUs that a placed pod has on loan and that are called back (loans.h). */
+/* CPUs that a placed pod has on loan and that are called back (cpu_lending.h). */
 struct cycle_recall {
     struct cluster_pod *pod;
     struct cpuset cpus;

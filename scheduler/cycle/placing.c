@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The order: members that fit on the fewest nodes first; of those the one with the largest dominant share (the largest part of the whole cluster's amount of any resource);
- * then by name. Who fits nowhere at the beginning comes last: either nothing helps, or it wants to be near another member.
+ * The order: members that fit on the fewest nodes first; of those the one with the largest dominant
+ * share (the largest part of the whole cluster's amount of any resource); then by name. Who fits
+ * nowhere at the beginning comes last: either nothing helps, or it wants to be near another member.
  *
- * Greedy placing finds no place for some gangs that would fit, so there are several ways, and the first that reaches the quorum is taken:
+ * Greedy placing finds no place for some gangs that would fit, so there are several ways, and the
+ * first that reaches the quorum is taken:
  *
  *     promised     members that have a nomination go there (after others were sent away for them)
  *     as one job   a gpu-topology job on the fewest nodes: placing_job.c
- *     as set       the cluster's own packing; the only one that does not stop early: it says for how many there is room
+ *     as set       the cluster's own packing; the only one that does not stop early: it says for
+ *                  how many there is room
  *     packed       where it leaves least of the scarcest resource: large pieces stay whole
  *     spread       where it leaves most
  *     backwards    the easiest first: a quorum may not need its hardest members
  *     in a domain  all in one zone, or on one host: placing_domains.c
  *
- * A gang whose pods have real nodes first (virtual_use.h) is tried in all these ways on real nodes alone, then on virtual nodes alone, and then on both; with --gang-burst=whole not on both,
- * with =member on both at once. One whose members are already on virtual nodes alone stays there if it can. Members beyond the quorum go wherever they fit, real nodes first.
+ * A gang whose pods have real nodes first (virtual_use.h) is tried in all these ways on real nodes
+ * alone, then on virtual nodes alone, and then on both; with --gang-burst=whole not on both, with
+ * =member on both at once. One whose members are already on virtual nodes alone stays there if it
+ * can. Members beyond the quorum go wherever they fit, real nodes first.
  *
- * All but one of them stop as soon as a gang cannot reach its quorum any more. Where all members ask for the same, and for nothing but room, it does not matter which goes where: the first
- * attempt is the answer. Such members also share the refusal: the second one is not asked for again.
+ * All but one of them stop as soon as a gang cannot reach its quorum any more. Where all members
+ * ask for the same, and for nothing but room, it does not matter which goes where: the first
+ * attempt is the answer. Such members also share the refusal: the second one is not asked for
+ * again.
  */
 #include "scheduler/cycle/placing.h"
 
@@ -26,7 +33,7 @@
 #include <string.h>
 
 #include "lib/base/num.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cycle/placing_domains.h"
 #include "scheduler/cycle/placing_job.h"
@@ -48,7 +55,7 @@ struct way {
 
 /* The kinds of nodes in the order in which they are tried. */
 struct sides {
-    enum cluster_side of[3];
+    enum cluster_pool of[3];
     size_t len;
 };
 
@@ -64,14 +71,15 @@ static int64_t share_of(int64_t want, int64_t total)
     return want / num_max(total / SHARE_ONE, 1);
 }
 
-static int64_t dominant_share(const struct amounts *want, const struct amounts *total)
+static int64_t dominant_share(const struct resource_vector *want,
+                              const struct resource_vector *total)
 {
     int64_t share = num_max(share_of(want->cpu_milli, total->cpu_milli),
                             share_of(want->memory_bytes, total->memory_bytes));
     share = num_max(share, share_of(want->ephemeral_bytes, total->ephemeral_bytes));
     for (uint32_t i = 0; i < want->extra_len; i++) {
         int64_t all = 0;
-        (void)amounts_get(total, want->extra[i].id, &all);
+        (void)resource_vector_get(total, want->extra[i].id, &all);
         share = num_max(share, share_of(want->extra[i].value, all));
     }
     return share;
@@ -103,23 +111,23 @@ static bool is_plain(const struct pod_class *k)
 
 static void rate_members(struct placing *p)
 {
-    struct amounts total = {0};
-    const struct table *t = p->cluster->table;
+    struct resource_vector total = {0};
+    const struct node_table *t = p->cluster->table;
     for (uint32_t i = 0; i < t->len; i++)
-        amounts_account(&total, &t->rows[i].node->allocatable, 1);
+        resource_vector_account(&total, &t->rows[i].node->allocatable, 1);
     uint64_t serial = 0;
     uint32_t nodes = 0;
     for (size_t i = 0; i < p->members_len; i++) {
         struct placing_member *m = &p->members[i];
-        const struct pod_class *k = classes_ask(&p->ask, m->pod);
+        const struct pod_class *k = equivalence_ask(&p->ask, m->pod);
         if (k->serial != serial) {
             serial = k->serial;
-            nodes = classes_count(k);
+            nodes = equivalence_count(k);
         }
         m->nodes = nodes;
         m->share = dominant_share(&m->pod->request, &total);
     }
-    amounts_deinit(&total);
+    resource_vector_deinit(&total);
 }
 
 static void order(struct placing *p)
@@ -129,7 +137,7 @@ static void order(struct placing *p)
     uint64_t serial = 0;
     bool equal = true, plain = true;
     for (size_t i = 0; i < p->members_len; i++) {
-        const struct pod_class *k = classes_ask(&p->ask, p->members[i].pod);
+        const struct pod_class *k = equivalence_ask(&p->ask, p->members[i].pod);
         equal &= serial == 0 || serial == k->serial;
         plain &= is_plain(k);
         serial = k->serial;
@@ -200,7 +208,7 @@ struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod)
 
 void placing_put(struct placing *p, struct placing_member *m)
 {
-    plan_place(p->plan, m->pod, p->choice->node, &p->choice->claim);
+    plan_place(p->plan, m->pod, p->choice->node, &p->choice->grant);
     m->placed = true;
     m->gang->placed++;
 }
@@ -217,22 +225,24 @@ static bool choose(struct placing *p, const struct way *w, struct cluster_pod *p
     return placing_domains_choose(&p->ask, pod, w->within, p->arena, p->choice);
 }
 
-/* Whether its kind was refused before, and nothing can have changed that: members only take room. */
+/* Whether its kind was refused before, and nothing can have changed that: members only take
+ * room. */
 static bool is_refused(struct placing *p, struct cluster_pod *pod)
 {
     if (p->refused.len == 0)
         return false;
-    uint64_t serial = classes_ask(&p->ask, pod)->serial;
+    uint64_t serial = equivalence_ask(&p->ask, pod)->serial;
     for (size_t i = 0; i < p->refused.len; i++)
         if (p->refused.items[i] == serial)
             return true;
     return false;
 }
 
-/* A nomination that is not needed gives room back: then later members may fit where earlier ones did not. */
+/* A nomination that is not needed gives room back: then later members may fit where earlier ones
+ * did not. */
 static void refuse(struct placing *p, struct placing_member *m, bool known)
 {
-    const struct pod_class *k = known ? NULL : classes_ask(&p->ask, m->pod);
+    const struct pod_class *k = known ? NULL : equivalence_ask(&p->ask, m->pod);
     if (k != NULL && (!is_plain(k) || p->promised))
         return;
     if (k != NULL)
@@ -278,14 +288,15 @@ bool placing_fill(struct placing *p, bool (*make)(void *arg, struct cluster_pod 
                 placing_put(p, m);
                 continue;
             }
-            g->left -= pass == FILL_PASSES || classes_ask(&p->ask, m->pod)->domains == NULL;
+            g->left -= pass == FILL_PASSES || equivalence_ask(&p->ask, m->pod)->domains == NULL;
             if (g->left < g->missing)
                 return false;
         }
     return placing_has_quorum(p);
 }
 
-/* Who has no place, and what could help any of them. Each kind is asked for once, as things are at the end. */
+/* Who has no place, and what could help any of them. Each kind is asked for once, as things are at
+ * the end. */
 static void explain(struct placing *p)
 {
     struct pipeline_choice *choice = p->choice;
@@ -303,7 +314,7 @@ static void explain(struct placing *p)
             placing_put(p, m);
             continue;
         }
-        vec_push(&p->refused, classes_ask(&p->ask, m->pod)->serial);
+        vec_push(&p->refused, equivalence_ask(&p->ask, m->pod)->serial);
         p->wakes |= p->choice->wakes;
         if (p->stuck == NULL) {
             p->stuck = m;
@@ -313,12 +324,13 @@ static void explain(struct placing *p)
     }
 }
 
-/* Beyond the quorum any kind of node is right: who was refused on one kind may be asked for again. */
+/* Beyond the quorum any kind of node is right: who was refused on one kind may be asked for
+ * again. */
 static void open_sides(struct placing *p)
 {
-    if (p->ask.side == CLUSTER_SIDE_BOTH || p->cluster->gang_burst == CLUSTER_BURST_WHOLE)
+    if (p->ask.pool == CLUSTER_POOL_ANY || p->cluster->gang_burst == CLUSTER_BURST_WHOLE)
         return;
-    p->ask.side = CLUSTER_SIDE_BOTH;
+    p->ask.pool = CLUSTER_POOL_ANY;
     p->refused.len = 0;
     for (size_t i = 0; i < p->members_len; i++)
         p->members[i].hopeless = false;
@@ -327,7 +339,7 @@ static void open_sides(struct placing *p)
 static bool attempt(struct placing *p, const struct way *w)
 {
     enum cluster_packing packing = p->ask.packing;
-    enum cluster_side side = p->ask.side;
+    enum cluster_pool pool = p->ask.pool;
     size_t mark = plan_mark(p->plan);
     enum pass last = PASS_PLACED;
     p->ask.packing = w->packing;
@@ -346,7 +358,7 @@ static bool attempt(struct placing *p, const struct way *w)
             p->gangs[i].room = p->gangs[i].placed;
     }
     p->ask.packing = packing;
-    p->ask.side = side;
+    p->ask.pool = pool;
     if (placing_has_quorum(p))
         return true;
     plan_rollback(p->plan, mark);
@@ -445,25 +457,26 @@ static struct sides sides_of(const struct placing *p)
         return s;
     s.len = 0;
     if (!is_on_virtual(p))
-        s.of[s.len++] = CLUSTER_SIDE_REAL;
-    s.of[s.len++] = CLUSTER_SIDE_VIRTUAL;
+        s.of[s.len++] = CLUSTER_POOL_REAL;
+    s.of[s.len++] = CLUSTER_POOL_VIRTUAL;
     if (p->cluster->gang_burst == CLUSTER_BURST_TOGETHER)
-        s.of[s.len++] = CLUSTER_SIDE_BOTH;
+        s.of[s.len++] = CLUSTER_POOL_ANY;
     return s;
 }
 
-/* What could help on either kind of nodes helps; what is said is of the first, which is asked last. true: it fits after all, since the question itself may place the last one. */
+/* What could help on either kind of nodes helps; what is said is of the first, which is asked last.
+ * true: it fits after all, since the question itself may place the last one. */
 static bool explain_whole(struct placing *p, const struct sides *s)
 {
     uint32_t wakes = 0;
     bool found = false;
     for (size_t i = s->len; i-- > 0 && !found;) {
-        p->side = p->ask.side = s->of[i];
+        p->pool = p->ask.pool = s->of[i];
         found = attempt(p, &(struct way){.packing = p->ask.packing});
         wakes |= p->wakes;
     }
     p->wakes = wakes;
-    p->ask.side = CLUSTER_SIDE_BOTH;
+    p->ask.pool = CLUSTER_POOL_ANY;
     return found;
 }
 
@@ -472,9 +485,9 @@ bool placing_run(struct placing *p, bool thorough)
     struct sides s = sides_of(p);
     bool found = false;
     for (size_t i = 0; i < s.len && !found; i++) {
-        p->side = p->ask.side = s.of[i];
-        found = try_ways(p, thorough, s.of[i] != CLUSTER_SIDE_BOTH);
-        p->ask.side = CLUSTER_SIDE_BOTH;
+        p->pool = p->ask.pool = s.of[i];
+        found = try_ways(p, thorough, s.of[i] != CLUSTER_POOL_ANY);
+        p->ask.pool = CLUSTER_POOL_ANY;
     }
-    return found || (p->side != CLUSTER_SIDE_BOTH && explain_whole(p, &s));
+    return found || (p->pool != CLUSTER_POOL_ANY && explain_whole(p, &s));
 }

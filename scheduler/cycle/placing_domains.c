@@ -7,28 +7,28 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/cycle/placing.h"
 
 /* ---- how many members a node has room for at most ---- */
 
-static int64_t extra_of(const struct amounts *a, uint32_t id)
+static int64_t extra_of(const struct resource_vector *a, uint32_t id)
 {
     int64_t value = 0;
-    (void)amounts_get(a, id, &value);
+    (void)resource_vector_get(a, id, &value);
     return value;
 }
 
-static struct amounts least_of(const struct placing *p)
+static struct resource_vector least_of(const struct placing *p)
 {
-    const struct amounts *first = &p->members[0].pod->request;
-    struct amounts least = *first;
-    least.extra = arena_new(p->arena, struct amounts_extra, first->extra_len);
+    const struct resource_vector *first = &p->members[0].pod->request;
+    struct resource_vector least = *first;
+    least.extra = arena_new(p->arena, struct resource_vector_extra, first->extra_len);
     least.extra_cap = 0;
     for (uint32_t k = 0; k < first->extra_len; k++)
         least.extra[k] = first->extra[k];
     for (size_t i = 1; i < p->members_len; i++) {
-        const struct amounts *r = &p->members[i].pod->request;
+        const struct resource_vector *r = &p->members[i].pod->request;
         least.cpu_milli = num_min(least.cpu_milli, r->cpu_milli);
         least.memory_bytes = num_min(least.memory_bytes, r->memory_bytes);
         least.ephemeral_bytes = num_min(least.ephemeral_bytes, r->ephemeral_bytes);
@@ -43,7 +43,7 @@ static int64_t times(int64_t room, int64_t free, int64_t want)
     return want > 0 ? num_min(room, num_max(free, 0) / want) : room;
 }
 
-static int64_t room_of(const struct table_row *row, const struct amounts *least)
+static int64_t room_of(const struct node_table_row *row, const struct resource_vector *least)
 {
     const struct cluster_node *n = row->node;
     int64_t room = row->free_pods;
@@ -68,8 +68,8 @@ static int64_t count_missing(const struct placing *p)
 
 bool placing_domains_could_fit(struct placing *p)
 {
-    const struct table *t = p->cluster->table;
-    struct amounts least = least_of(p);
+    const struct node_table *t = p->cluster->table;
+    struct resource_vector least = least_of(p);
     int64_t room = 0, missing = num_max(count_missing(p), 1);
     for (uint32_t i = 0; i < t->len && room < missing; i++)
         room += room_of(&t->rows[i], &least);
@@ -124,7 +124,7 @@ static struct topology *topology_of(struct placing_domains *d)
 static void list_domains(struct placing_domains *d)
 {
     const struct topology *t = topology_of(d);
-    const struct table *table = d->placing->cluster->table;
+    const struct node_table *table = d->placing->cluster->table;
     d->order = arena_new(d->placing->arena, struct domain_room, t->domains);
     d->order_len = d->at = 0;
     for (uint32_t i = 0; i < t->domains; i++)
@@ -168,7 +168,7 @@ bool placing_domains_choose(const struct pipeline *ask, struct cluster_pod *pod,
                             const struct placing_domain *within, struct arena *a,
                             struct pipeline_choice *out)
 {
-    const struct pod_class *k = classes_ask(ask, pod);
-    struct cluster_node *best = classes_best_of(ask->cluster, k, within->places, within->len);
+    const struct pod_class *k = equivalence_ask(ask, pod);
+    struct cluster_node *best = equivalence_best_of(ask->cluster, k, within->places, within->len);
     return best != NULL && pipeline_try(ask, pod, best, a, out);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * placing_domains - the domains of a topology (zones, hosts) in which a whole gang could have room, one after the other. Pure.
+ * placing_domains - the domains of a topology (zones, hosts) in which a whole gang could have room,
+ * one after the other. Pure.
  *
- * The first member of a gang that wants to be together goes where it is best for that member, and the others must follow: into a zone that may be too small. So the zones are tried one by one, the one with
- * the most room first.
+ * The first member of a gang that wants to be together goes where it is best for that member, and
+ * the others must follow: into a zone that may be too small. So the zones are tried one by one, the
+ * one with the most room first.
  */
 #pragma once
 
@@ -12,7 +14,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
-#include "scheduler/accounts/amounts.h"
+#include "scheduler/accounts/resource_vector.h"
 #include "scheduler/cache/cluster.h"
 #include "scheduler/framework/pipeline.h"
 
@@ -20,7 +22,7 @@ struct placing;
 
 enum { PLACING_KEYS = 4, PLACING_DOMAINS = 16 /* of each key */ };
 
-/* The places (table.h) of its nodes, in order. */
+/* The places (node_table.h) of its nodes, in order. */
 struct placing_domain {
     uint32_t *places;
     size_t len;
@@ -28,7 +30,7 @@ struct placing_domain {
 
 struct placing_domains {
     struct placing *placing;
-    struct amounts least; /* what every member asks for at least */
+    struct resource_vector least; /* what every member asks for at least */
     int64_t missing;
     const char *keys[PLACING_KEYS];
     size_t keys_len, key;
@@ -46,5 +48,6 @@ bool placing_domains_next(struct placing_domains *d, struct placing_domain *out)
 bool placing_domains_choose(const struct pipeline *ask, struct cluster_pod *pod,
                             const struct placing_domain *within, struct arena *a,
                             struct pipeline_choice *out);
-/* Whether the free room of all nodes together would do for the quorum, if each could be used to the full: false: no way of placing helps. */
+/* Whether the free room of all nodes together would do for the quorum, if each could be used to the
+ * full: false: no way of placing helps. */
 bool placing_domains_could_fit(struct placing *p);

@@ -5,7 +5,7 @@
 
 #include "lib/base/num.h"
 #include "lib/model/links.h"
-#include "scheduler/cache/peers.h"
+#include "scheduler/cache/topology_job.h"
 
 static int64_t count_of(uint64_t cards)
 {
@@ -26,7 +26,7 @@ static int64_t held_on(const struct placing *p, const struct cluster_node *node)
 }
 
 /* The weakest link and the sum of the cards that would be chosen. */
-static void rate_links(struct placing_job_node *n, const struct ledger *l, int64_t want)
+static void rate_links(struct placing_job_node *n, const struct gpu_accounts *l, int64_t want)
 {
     struct links links;
     links_of(&l->inventory, &links);
@@ -90,10 +90,10 @@ static void sort(struct placing_job_node *nodes, size_t n, int (*order)(const vo
 
 static void list_nodes(struct placing_job *j)
 {
-    const struct table *t = j->placing->cluster->table;
+    const struct node_table *t = j->placing->cluster->table;
     j->nodes = arena_new(j->placing->arena, struct placing_job_node, t->len);
     for (uint32_t i = 0; i < t->len; i++) {
-        uint64_t cards = ledger_free_cards(&t->rows[i].node->ledger);
+        uint64_t cards = gpu_accounts_free_cards(&t->rows[i].node->gpu_accounts);
         if (cards != 0)
             j->nodes[j->nodes_len++] = (struct placing_job_node){
                 .place = i, .free = cards, .held = held_on(j->placing, t->rows[i].node)};
@@ -103,7 +103,7 @@ static void list_nodes(struct placing_job *j)
 /* Those that have cards for all come first, the best of them in front. */
 static void list_singles(struct placing_job *j)
 {
-    const struct table *t = j->placing->cluster->table;
+    const struct node_table *t = j->placing->cluster->table;
     size_t n = 0;
     for (size_t i = 0; i < j->nodes_len; i++)
         if (count_of(j->nodes[i].free) >= j->want) {
@@ -114,7 +114,7 @@ static void list_singles(struct placing_job *j)
     sort(j->nodes, n, by_tightness);
     n = (size_t)num_min((int64_t)n, PLACING_JOB_NODES);
     for (size_t i = 0; i < n; i++)
-        rate_links(&j->nodes[i], &t->rows[j->nodes[i].place].node->ledger, j->want);
+        rate_links(&j->nodes[i], &t->rows[j->nodes[i].place].node->gpu_accounts, j->want);
     sort(j->nodes, n, by_links);
     j->singles_len = (size_t)num_min((int64_t)n, PLACING_JOB_TRIES);
 }
@@ -124,9 +124,9 @@ void placing_job_init(struct placing_job *j, struct placing *p)
     const struct cluster_pod *first = p->members_len > 0 ? p->members[0].pod : NULL;
     *j = (struct placing_job){.placing = p};
     for (size_t i = 0; i < p->members_len; i++) {
-        if (!peers_are(first, p->members[i].pod))
+        if (!topology_job_are(first, p->members[i].pod))
             return;
-        j->want = num_add_sat(j->want, p->members[i].pod->gpu.whole_cards);
+        j->want = num_add_sat(j->want, p->members[i].pod->gpu.total[GPU_REQUEST_CARDS]);
     }
     if (j->want == 0)
         return;

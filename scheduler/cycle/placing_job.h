@@ -2,8 +2,9 @@
 /*
  * placing_job - the nodes on which a gpu-topology job could be, the fewest first. Pure.
  *
- * One node that has cards for all members: where members already are, then where the best linked cards are, then where fewest stay over. If there is none, the two nodes with most free
- * cards, then three, and so on: where members ask for the same, no other nodes would be fewer.
+ * One node that has cards for all members: where members already are, then where the best linked
+ * cards are, then where fewest stay over. If there is none, the two nodes with most free cards,
+ * then three, and so on: where members ask for the same, no other nodes would be fewer.
  */
 #pragma once
 

@@ -9,11 +9,30 @@ void plan_begin(struct plan *p, struct cluster *c)
 }
 
 void plan_place(struct plan *p, struct cluster_pod *pod, struct cluster_node *node,
-                const struct claim *claim)
+                const struct grant *grant)
 {
     assert(!p->committed && pod->state == CLUSTER_PENDING);
-    p->events |= cluster_assume(p->cluster, pod, node, claim) | EVENT_POD_PLACED;
-    struct plan_step step = {.pod = pod, .node = node};
+    p->events |= cluster_assume(p->cluster, pod, node, grant) | EVENT_POD_PLACED;
+    struct plan_step step = {.kind = PLAN_PLACED, .pod = pod, .node = node};
+    vec_push(&p->steps, step);
+}
+
+size_t plan_evict(struct plan *p, struct cluster_pod *pod)
+{
+    struct plan_step step = {.kind = PLAN_EVICTED, .pod = pod, .node = pod->on};
+    assert(!p->committed && pod->on != NULL);
+    cluster_lift(p->cluster, pod);
+    vec_push(&p->steps, step);
+    return p->steps.len - 1;
+}
+
+void plan_restore(struct plan *p, size_t evicted)
+{
+    struct plan_step step = p->steps.items[evicted];
+    assert(!p->committed && step.kind == PLAN_EVICTED);
+    cluster_set_down(p->cluster, step.pod, step.node);
+    step.kind = PLAN_RESTORED;
+    step.evicted = evicted;
     vec_push(&p->steps, step);
 }
 
@@ -22,15 +41,36 @@ size_t plan_mark(const struct plan *p)
     return p->steps.len;
 }
 
+/* Where a pod was evicted and restored after the mark, both steps are undone by leaving it where it
+ * is: a search restores most of those that it evicts, and each move costs as much as a question. */
+static void undo(struct cluster *c, const struct plan_step *step, size_t mark)
+{
+    switch (step->kind) {
+    case PLAN_PLACED:
+        cluster_forget(c, step->pod);
+        break;
+    case PLAN_EVICTED:
+        if (step->pod->on == NULL)
+            cluster_set_down(c, step->pod, step->node);
+        break;
+    case PLAN_RESTORED:
+        if (step->evicted < mark)
+            cluster_lift(c, step->pod);
+        break;
+    }
+}
+
 void plan_rollback(struct plan *p, size_t mark)
 {
     assert(!p->committed && mark <= p->steps.len);
     while (p->steps.len > mark)
-        cluster_forget(p->cluster, p->steps.items[--p->steps.len].pod);
+        undo(p->cluster, &p->steps.items[--p->steps.len], mark);
 }
 
 void plan_commit(struct plan *p)
 {
+    for (size_t i = 0; i < p->steps.len; i++)
+        assert(p->steps.items[i].kind == PLAN_PLACED);
     p->committed = true;
 }
 

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * On one node: pods that are leaving anyway count as gone. If that is not enough, all pods of lower priority go as well; if the pod fits then, they are brought
- * back one by one as long as it still does: first those whose leaving would break a disruption budget, and of each kind the more important first (higher
- * priority, then longer running). Who could not be brought back is a victim.
+ * On one node: pods that are leaving anyway count as gone. If that is not enough, all pods of lower
+ * priority go as well; if the pod fits then, they are brought back one by one as long as it still
+ * does: first those whose leaving would break a disruption budget, and of each kind the more
+ * important first (higher priority, then longer running). Who could not be brought back is a
+ * victim.
  *
- * Of the nodes: nobody has to go (something is leaving already); then fewest broken budgets; then the lowest priority of the most important victim; then the least sum
- * of priorities; then fewest victims; then the earlier unit of the pod's policy, or real before virtual; then the one whose most important victims started last; then the first.
+ * Of the nodes: nobody has to go (something is leaving already); then fewest broken budgets; then
+ * the lowest priority of the most important victim; then the least sum of priorities; then fewest
+ * victims; then the earlier unit of the pod's policy, or real before virtual; then the one whose
+ * most important victims started last; then the first.
  *
- * A gang that would fall below its quorum by losing a victim is of no use without it: all of it goes, wherever it runs, and counts in the cost. Of equally important pods on a node
- * those of such a gang are brought back first.
+ * A gang that would fall below its quorum by losing a victim is of no use without it: all of it
+ * goes, wherever it runs, and counts in the cost. Of equally important pods on a node those of such
+ * a gang are brought back first.
  *
- * The search begins at a node that the pod's uid names, so that not always the same nodes are disturbed, and ends after PREEMPT_CANDIDATES nodes that would do.
+ * The search begins at a node that the pod's uid names, so that not always the same nodes are
+ * disturbed, and ends after PREEMPT_CANDIDATES nodes that would do.
  *
- * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain): nothing is lifted, so a decision among thousands of nodes takes microseconds. For all
- * others the model itself is changed and changed back, and the plugins are asked.
- *
- * What is to be known of a node's pods is kept in one piece, in the order of importance, until something about the node changes (struct preempt_list): to walk from pod to pod for
- * each candidate again would take most of the time.
+ * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain):
+ * nobody is moved, so a decision among thousands of nodes takes microseconds. For all others the
+ * pods are evicted in a plan, the plugins are asked, and the plan is rolled back.
  */
 #include "scheduler/cycle/preempt.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,40 +31,26 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/pdb.h"
-#include "scheduler/framework/classes.h"
-#include "scheduler/framework/pipeline.h"
 #include "scheduler/cache/virtual_use.h"
+#include "scheduler/cycle/node_victims.h"
+#include "scheduler/framework/equivalence.h"
 
 /* The cluster without some pods of one node. */
 struct trial {
     const struct pipeline *ask;
-    struct cluster *cluster;
+    struct plan *plan;
     struct cluster_pod *pod;
     struct cluster_node *node;
     struct arena *arena;
     bool plain;
-    struct amounts without; /* plain: what the lifted ones hold, of what the pod asks for */
-};
-
-struct entry {
-    struct cluster_pod *pod;
-    int64_t cpu_milli, memory_bytes, ephemeral_bytes;
-    int64_t started_ns; /* INT64_MAX: the kubelet has not begun */
-    int32_t priority;
-    bool leaving;
-};
-
-/* The pods of one node, the more important first. Not those that cannot be sent away: mirror pods are run by their kubelet whatever anybody says. */
-struct preempt_list {
-    uint64_t generation, changed; /* of the table's row when it was made */
-    size_t len, cap;
-    struct entry items[];
+    struct resource_vector without; /* plain: what the evicted hold, of what the pod asks for */
 };
 
 struct lower {
-    const struct entry *entry;
+    const struct node_victim *entry;
     bool violates; /* leaves a disruption budget broken */
-    bool lifted;
+    bool evicted;
+    size_t step; /* of the plan */
 };
 
 struct cost {
@@ -87,14 +76,9 @@ struct search {
     struct budget *budgets;
     size_t budgets_len;
     struct VEC(struct lower) lowers;
-    struct VEC(const struct entry *) leaving;
+    struct VEC(const struct node_victim *) leaving;
     struct VEC(struct cluster_pod *) broken; /* elsewhere: of no use without the victims */
 };
-
-bool preempt_is_leaving(const struct cluster_pod *cp)
-{
-    return cp->pod->terminating || cp->sent_away;
-}
 
 bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod)
 {
@@ -102,7 +86,7 @@ bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod)
         pod->nominated != NULL ? cluster_find_node(c, pod->nominated) : NULL;
     for (size_t i = 0; on != NULL && i < on->pods.len; i++) {
         const struct cluster_pod *other = on->pods.items[i];
-        if (preempt_is_leaving(other) && other->pod->priority < pod->pod->priority)
+        if (node_victims_is_leaving(other) && other->pod->priority < pod->pod->priority)
             return true;
     }
     return false;
@@ -122,57 +106,51 @@ static void add(int64_t *to, int64_t value, int sign)
     *to = sign > 0 ? num_add_sat(*to, value) : num_sub_sat(*to, value);
 }
 
-static void tally(struct trial *t, const struct entry *e, int sign)
+static void tally(struct resource_vector *without, const struct node_victim *e, int sign)
 {
-    add(&t->without.cpu_milli, e->cpu_milli, sign);
-    add(&t->without.memory_bytes, e->memory_bytes, sign);
-    add(&t->without.ephemeral_bytes, e->ephemeral_bytes, sign);
-    t->without.pods += sign;
-    for (uint32_t i = 0; i < t->without.extra_len; i++) {
+    add(&without->cpu_milli, e->cpu_milli, sign);
+    add(&without->memory_bytes, e->memory_bytes, sign);
+    add(&without->ephemeral_bytes, e->ephemeral_bytes, sign);
+    without->pods += sign;
+    for (uint32_t i = 0; i < without->extra_len; i++) {
         int64_t value = 0;
-        (void)amounts_get(&e->pod->request, t->without.extra[i].id, &value);
-        add(&t->without.extra[i].value, value, sign);
+        (void)resource_vector_get(&e->pod->request, without->extra[i].id, &value);
+        add(&without->extra[i].value, value, sign);
     }
 }
 
-static void lift(struct trial *t, const struct entry *e)
+/* Returns the step of the plan, if there is one. */
+static size_t evict(struct trial *t, const struct node_victim *e)
 {
-    if (t->plain)
-        tally(t, e, 1);
-    else
-        cluster_lift(t->cluster, e->pod);
+    if (!t->plain)
+        return plan_evict(t->plan, e->pod);
+    tally(&t->without, e, 1);
+    return 0;
 }
 
-static void set_down(struct trial *t, const struct entry *e)
-{
-    if (t->plain)
-        tally(t, e, -1);
-    else
-        cluster_set_down(t->cluster, e->pod, t->node);
-}
-
-static bool has_room(int64_t want, int64_t total, int64_t used, int64_t without)
+static bool has_capacity(int64_t want, int64_t total, int64_t used, int64_t without)
 {
     return want == 0 || want <= num_sub_sat(total, num_sub_sat(used, without));
 }
 
 static bool fits_plainly(const struct trial *t)
 {
-    const struct amounts *want = &t->pod->request, *total = &t->node->allocatable,
-                         *used = &t->node->used, *without = &t->without;
-    if (!has_room(1, total->pods, used->pods, without->pods) ||
-        !has_room(want->cpu_milli, total->cpu_milli, used->cpu_milli, without->cpu_milli) ||
-        !has_room(want->memory_bytes, total->memory_bytes, used->memory_bytes,
-                  without->memory_bytes) ||
-        !has_room(want->ephemeral_bytes, total->ephemeral_bytes, used->ephemeral_bytes,
-                  without->ephemeral_bytes))
+    const struct resource_vector *want = &t->pod->request, *total = &t->node->allocatable,
+                                 *used = &t->node->used, *without = &t->without;
+    if (!has_capacity(1, total->pods, used->pods, without->pods) ||
+        !has_capacity(want->cpu_milli, total->cpu_milli, used->cpu_milli, without->cpu_milli) ||
+        !has_capacity(want->memory_bytes, total->memory_bytes, used->memory_bytes,
+                      without->memory_bytes) ||
+        !has_capacity(want->ephemeral_bytes, total->ephemeral_bytes, used->ephemeral_bytes,
+                      without->ephemeral_bytes))
         return false;
     for (uint32_t i = 0; i < want->extra_len; i++) {
         int64_t offered = 0, taken = 0;
-        bool is_offered = amounts_get(total, want->extra[i].id, &offered);
-        (void)amounts_get(used, want->extra[i].id, &taken);
-        if (want->extra[i].value > 0 && (!is_offered || !has_room(want->extra[i].value, offered,
-                                                                  taken, without->extra[i].value)))
+        bool is_offered = resource_vector_get(total, want->extra[i].id, &offered);
+        (void)resource_vector_get(used, want->extra[i].id, &taken);
+        if (want->extra[i].value > 0 &&
+            (!is_offered ||
+             !has_capacity(want->extra[i].value, offered, taken, without->extra[i].value)))
             return false;
     }
     return true;
@@ -188,64 +166,13 @@ static bool fits(struct trial *t)
 
 /* ---- who may go ---- */
 
-/* More important first. A pod that the kubelet has not begun is less important than one that runs. */
-static int by_importance(const void *a, const void *b)
+/* A trial on the model would make the list anew under our feet: it is copied for that. */
+static const struct node_victims *list_for(struct search *s)
 {
-    const struct entry *x = a, *y = b;
-    if (x->priority != y->priority)
-        return x->priority > y->priority ? -1 : 1;
-    if (x->started_ns != y->started_ns)
-        return x->started_ns < y->started_ns ? -1 : 1;
-    return strcmp(x->pod->pod->key, y->pod->pod->key);
-}
-
-static struct preempt_list *list_of_size(struct preempt_list *old, size_t n)
-{
-    if (old != NULL && old->cap >= n)
-        return old;
-    free(old);
-    size_t cap = n + n / 2 + 4;
-    struct preempt_list *l = mem_array_(1, sizeof *l + cap * sizeof l->items[0]);
-    l->cap = cap;
-    return l;
-}
-
-/* Borrowed until something about the node changes. */
-static const struct preempt_list *list_of(const struct cluster *c, struct cluster_node *cn)
-{
-    const struct table_row *row = &c->table->rows[cn->place];
-    struct preempt_list *l = cn->preempt;
-    if (l != NULL && l->generation == c->table->generation && l->changed == row->changed)
-        return l;
-    l = cn->preempt = list_of_size(l, cn->pods.len);
-    l->generation = c->table->generation;
-    l->changed = row->changed;
-    l->len = 0;
-    for (size_t i = 0; i < cn->pods.len; i++) {
-        struct cluster_pod *cp = cn->pods.items[i];
-        if (cp->pod->unreadable != NULL || pod_is_mirror(cp->pod))
-            continue;
-        l->items[l->len++] =
-            (struct entry){.pod = cp,
-                           .cpu_milli = cp->request.cpu_milli,
-                           .memory_bytes = cp->request.memory_bytes,
-                           .ephemeral_bytes = cp->request.ephemeral_bytes,
-                           .started_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : INT64_MAX,
-                           .priority = cp->pod->priority,
-                           .leaving = preempt_is_leaving(cp)};
-    }
-    if (l->len > 1)
-        qsort(l->items, l->len, sizeof l->items[0], by_importance);
-    return l;
-}
-
-/* The list is in a node's own memory, which a trial on the model would make anew under our feet: it is copied for that. */
-static const struct preempt_list *list_for(struct search *s)
-{
-    const struct preempt_list *l = list_of(s->trial.cluster, s->trial.node);
+    const struct node_victims *l = node_victims_of(s->trial.ask, s->trial.node);
     if (s->trial.plain)
         return l;
-    struct preempt_list *copy =
+    struct node_victims *copy =
         arena_alloc(s->trial.arena, sizeof *l + l->len * sizeof l->items[0]);
     memcpy(copy, l, sizeof *l + l->len * sizeof l->items[0]);
     return copy;
@@ -253,10 +180,10 @@ static const struct preempt_list *list_for(struct search *s)
 
 static void gather(struct search *s)
 {
-    const struct preempt_list *l = list_for(s);
+    const struct node_victims *l = list_for(s);
     s->lowers.len = s->leaving.len = 0;
     for (size_t i = 0; i < l->len; i++) {
-        const struct entry *e = &l->items[i];
+        const struct node_victim *e = &l->items[i];
         if (e->leaving) {
             vec_push(&s->leaving, e);
         } else if (e->priority < s->below) {
@@ -276,11 +203,16 @@ static bool draw(struct search *s, const struct pod *p)
     return breaks;
 }
 
-/* Each pod draws on its budgets as it goes, the more important first: the last ones break it. */
-static void judge_budgets(struct search *s)
+static void refill(struct search *s)
 {
     for (size_t i = 0; i < s->budgets_len; i++)
         s->budgets[i].allowed = s->budgets[i].left;
+}
+
+/* Each pod draws on its budgets as it goes, the more important first: the last ones break it. */
+static void judge_budgets(struct search *s)
+{
+    refill(s);
     for (size_t k = 0; k < s->lowers.len; k++)
         s->lowers.items[k].violates = draw(s, s->lowers.items[k].entry->pod->pod);
 }
@@ -289,10 +221,10 @@ static void judge_budgets(struct search *s)
 
 static bool stands(const struct cluster_pod *cp)
 {
-    return cp->state == CLUSTER_FINISHED || (cp->on != NULL && !preempt_is_leaving(cp));
+    return cp->state == CLUSTER_FINISHED || (cp->on != NULL && !node_victims_is_leaving(cp));
 }
 
-/* Members that run or are done. Those that a trial has lifted are not among them. */
+/* Members that run or are done. Those that a trial has evicted are not among them. */
 static int64_t count_standing(const struct gang *g)
 {
     int64_t n = 0;
@@ -307,7 +239,8 @@ static const struct gang *gang_of(const struct lower *l)
     return g != NULL && g->form != GANG_NONE ? g : NULL;
 }
 
-/* Of equally important ones those first that their gang cannot do without. During the trial: all are lifted. */
+/* Of equally important ones those first that their gang cannot do without. During the trial: all
+ * are evicted. */
 static void prefer_whole_gangs(struct search *s)
 {
     size_t end = 0;
@@ -332,19 +265,20 @@ static void prefer_whole_gangs(struct search *s)
     }
 }
 
-/* After the trial. Members that are not less important than the pod stay: such a gang is not one that we would have placed. */
+/* After the trial. Members that are not less important than the pod stay: such a gang is not one
+ * that we would have placed. */
 static void add_rest_of(struct search *s, const struct gang *g)
 {
     int64_t standing = count_standing(g), lost = 0;
     for (size_t i = 0; i < s->lowers.len; i++)
-        lost += s->lowers.items[i].lifted && gang_of(&s->lowers.items[i]) == g;
+        lost += s->lowers.items[i].evicted && gang_of(&s->lowers.items[i]) == g;
     if (standing - lost >= g->min_available)
         return;
     for (size_t i = 0; i < g->members.len; i++) {
         struct cluster_pod *cp = g->members.items[i];
         bool chosen = false;
         for (size_t k = 0; k < s->lowers.len && !chosen; k++)
-            chosen = s->lowers.items[k].lifted && s->lowers.items[k].entry->pod == cp;
+            chosen = s->lowers.items[k].evicted && s->lowers.items[k].entry->pod == cp;
         if (!chosen && cp->on != NULL && stands(cp) && cp->pod->priority < s->below)
             vec_push(&s->broken, cp);
     }
@@ -361,9 +295,9 @@ static void find_broken(struct search *s)
     s->broken.len = 0;
     for (size_t i = 0; i < s->lowers.len; i++) {
         const struct gang *g = gang_of(&s->lowers.items[i]);
-        bool first = g != NULL && s->lowers.items[i].lifted;
+        bool first = g != NULL && s->lowers.items[i].evicted;
         for (size_t k = 0; k < i && first; k++)
-            first = !s->lowers.items[k].lifted || gang_of(&s->lowers.items[k]) != g;
+            first = !s->lowers.items[k].evicted || gang_of(&s->lowers.items[k]) != g;
         if (first)
             add_rest_of(s, g);
     }
@@ -374,12 +308,9 @@ static void find_broken(struct search *s)
 static int64_t count_broken_budgets(struct search *s)
 {
     int64_t n = 0;
-    if (s->budgets_len == 0 || s->broken.len == 0)
-        return 0;
-    for (size_t i = 0; i < s->budgets_len; i++)
-        s->budgets[i].allowed = s->budgets[i].left;
+    refill(s);
     for (size_t i = 0; i < s->lowers.len; i++)
-        if (s->lowers.items[i].lifted)
+        if (s->lowers.items[i].evicted)
             (void)draw(s, s->lowers.items[i].entry->pod->pod);
     for (size_t i = 0; i < s->broken.len; i++)
         n += draw(s, s->broken.items[i]->pod);
@@ -406,16 +337,16 @@ static struct cost cost_of(struct search *s)
                         .started_ns = INT64_MAX};
     for (size_t i = 0; i < s->lowers.len; i++) {
         const struct lower *l = &s->lowers.items[i];
-        if (!l->lifted)
+        if (!l->evicted)
             continue;
         cost.violations += l->violates;
         add_cost(&cost, l->entry->priority, l->entry->started_ns);
     }
     find_broken(s);
-    cost.violations += count_broken_budgets(s);
+    cost.violations += s->broken.len > 0 ? count_broken_budgets(s) : 0;
     for (size_t i = 0; i < s->broken.len; i++) {
         const struct pod *p = s->broken.items[i]->pod;
-        add_cost(&cost, p->priority, p->started_ns > 0 ? p->started_ns : INT64_MAX);
+        add_cost(&cost, p->priority, node_victims_began_ns(p));
     }
     return cost;
 }
@@ -437,24 +368,20 @@ static bool is_cheaper(const struct cost *a, const struct cost *b)
     return a->started_ns > b->started_ns;
 }
 
-static void lift_lowers(struct search *s)
-{
-    for (size_t i = 0; i < s->lowers.len; i++) {
-        lift(&s->trial, s->lowers.items[i].entry);
-        s->lowers.items[i].lifted = true;
-    }
-}
-
 static void bring_back_those(struct search *s, bool violating)
 {
+    struct trial *t = &s->trial;
     for (size_t i = 0; i < s->lowers.len; i++) {
         struct lower *l = &s->lowers.items[i];
         if (l->violates != violating)
             continue;
-        set_down(&s->trial, l->entry);
-        l->lifted = !fits(&s->trial);
-        if (l->lifted)
-            lift(&s->trial, l->entry);
+        if (t->plain)
+            tally(&t->without, l->entry, -1);
+        else
+            plan_restore(t->plan, l->step);
+        l->evicted = !fits(t);
+        if (l->evicted)
+            l->step = evict(t, l->entry);
     }
 }
 
@@ -468,10 +395,11 @@ static void bring_back(struct search *s)
     bring_back_those(s, false);
 }
 
-/* Whether the pod fits if those go that `lifted` names. The trial is over when this returns. */
+/* Whether the pod fits if those go that `evicted` names. The trial is over when this returns. */
 static bool try_node(struct search *s, struct cluster_node *node)
 {
     struct trial *t = &s->trial;
+    size_t mark = plan_mark(t->plan);
     t->node = node;
     if (node->unreadable > 0)
         return false; /* such a pod cannot be sent away: nobody knows what for */
@@ -480,20 +408,23 @@ static bool try_node(struct search *s, struct cluster_node *node)
     gather(s);
     if (s->lowers.len + s->leaving.len == 0)
         return false;
+    t->without =
+        (struct resource_vector){.extra = t->without.extra, .extra_len = t->without.extra_len};
+    for (uint32_t i = 0; i < t->without.extra_len; i++)
+        t->without.extra[i].value = 0;
     for (size_t i = 0; i < s->leaving.len; i++)
-        lift(t, s->leaving.items[i]);
+        (void)evict(t, s->leaving.items[i]);
     bool ok = s->leaving.len > 0 && fits(t);
     if (!ok) {
-        lift_lowers(s);
+        for (size_t i = 0; i < s->lowers.len; i++) {
+            s->lowers.items[i].step = evict(t, s->lowers.items[i].entry);
+            s->lowers.items[i].evicted = true;
+        }
         ok = s->lowers.len > 0 && fits(t);
         if (ok)
             bring_back(s);
     }
-    for (size_t i = s->lowers.len; i-- > 0;)
-        if (s->lowers.items[i].lifted)
-            set_down(t, s->lowers.items[i].entry);
-    for (size_t i = s->leaving.len; i-- > 0;)
-        set_down(t, s->leaving.items[i]);
+    plan_rollback(t->plan, mark);
     return ok;
 }
 
@@ -516,7 +447,7 @@ static void keep(const struct search *s, const struct cost *cost, struct preempt
         return;
     out->victims = arena_new(s->trial.arena, struct cluster_pod *, (size_t)cost->victims);
     for (size_t i = s->lowers.len; i-- > 0;)
-        if (s->lowers.items[i].lifted)
+        if (s->lowers.items[i].evicted)
             out->victims[out->victims_len++] = s->lowers.items[i].entry->pod;
     for (size_t i = 0; i < s->broken.len; i++)
         out->victims[out->victims_len++] = s->broken.items[i];
@@ -524,7 +455,7 @@ static void keep(const struct search *s, const struct cost *cost, struct preempt
 
 static void read_budgets(struct search *s, const struct preempt_scope *scope)
 {
-    const struct map *all = &s->trial.cluster->objects->by_key[OBJECTS_BUDGETS];
+    const struct map *all = &s->trial.ask->cluster->objects->by_key[API_OBJECTS_BUDGETS];
     const char *key;
     void *value;
     s->budgets = arena_new(s->trial.arena, struct budget, map_count(all));
@@ -532,8 +463,11 @@ static void read_budgets(struct search *s, const struct preempt_scope *scope)
         s->budgets[s->budgets_len++].pdb = value;
     for (size_t i = 0; i < s->budgets_len; i++)
         s->budgets[i].allowed = s->budgets[i].pdb->disruptions_allowed;
-    for (size_t i = 0; i < scope->taken_len; i++)
-        (void)draw(s, scope->taken[i]->pod);
+    for (size_t i = 0; i < scope->plan->steps.len; i++) {
+        const struct plan_step *step = &scope->plan->steps.items[i];
+        if (step->kind == PLAN_EVICTED && !node_victims_is_leaving(step->pod))
+            (void)draw(s, step->pod->pod);
+    }
     for (size_t i = 0; i < s->budgets_len; i++)
         s->budgets[i].left = s->budgets[i].allowed;
 }
@@ -541,13 +475,13 @@ static void read_budgets(struct search *s, const struct preempt_scope *scope)
 static void begin(struct search *s, const struct pipeline *ask, struct cluster_pod *pod,
                   const struct preempt_scope *scope, struct arena *a)
 {
-    const struct pod_class *class = classes_ask(ask, pod);
-    *s = (struct search){.trial = {.ask = ask, .cluster = ask->cluster, .pod = pod, .arena = a},
+    const struct pod_class *class = equivalence_ask(ask, pod);
+    *s = (struct search){.trial = {.ask = ask, .plan = scope->plan, .pod = pod, .arena = a},
                          .plain = is_plain(class),
                          .below = scope->below};
-    struct amounts *without = &s->trial.without;
+    struct resource_vector *without = &s->trial.without;
     without->extra_len = pod->request.extra_len;
-    without->extra = arena_new(a, struct amounts_extra, without->extra_len);
+    without->extra = arena_new(a, struct resource_vector_extra, without->extra_len);
     for (uint32_t i = 0; i < without->extra_len; i++)
         without->extra[i].id = pod->request.extra[i].id;
     read_budgets(s, scope);
@@ -563,12 +497,12 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
     begin(&s, ask, pod, scope, a);
     uint32_t len = ask->cluster->table->len, candidates = 0;
     uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
-    const struct pod_class *class = classes_ask(ask, pod);
+    const struct pod_class *class = equivalence_ask(ask, pod);
     for (uint32_t k = 0; k < len && candidates < scope->candidates; k++) {
         uint32_t place = (uint32_t)((first + k) % len);
         if (!s.plain)
-            class = classes_ask(ask, pod); /* a trial may have made it build itself again */
-        if (class->fixed_score[place] == TREE_NO)
+            class = equivalence_ask(ask, pod); /* a trial may have made it build itself again */
+        if (class->fixed_score[place] == SCORE_TREE_NO)
             continue; /* no pod's leaving changes the Node itself */
         if (scope->hopeless != NULL && scope->hopeless[place])
             continue;
@@ -594,6 +528,10 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
 void preempt_choose(const struct pipeline *ask, struct cluster_pod *pod, struct arena *a,
                     struct preempt_choice *out)
 {
-    struct preempt_scope alone = {.below = pod->pod->priority, .candidates = PREEMPT_CANDIDATES};
+    struct plan plan;
+    struct preempt_scope alone = {
+        .plan = &plan, .below = pod->pod->priority, .candidates = PREEMPT_CANDIDATES};
+    plan_begin(&plan, ask->cluster);
     preempt_choose_more(ask, pod, &alone, a, out);
+    plan_end(&plan);
 }

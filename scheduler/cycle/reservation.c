@@ -6,7 +6,7 @@
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/cycle/cycle.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cycle/reservation_plan.h"
@@ -40,7 +40,8 @@ void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *
 
 /* ---- who waits ---- */
 
-/* Room is what it lacks, not pods, nor anything of its own that no room can mend (then no event is awaited). */
+/* Room is what it lacks, not pods, nor anything of its own that no room can mend (then no event is
+ * awaited). */
 static bool lacks_room(const struct gang *g, const struct cycle_result *r)
 {
     return r->verdict == CYCLE_NO_ROOM && r->wakes != 0 && !gangs_is_lone(g) &&
@@ -49,12 +50,13 @@ static bool lacks_room(const struct gang *g, const struct cycle_result *r)
 
 void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses)
 {
-    g->lapses = lapses;
+    reservations_at(c, g)->lapses = lapses;
     if (since_ms > 0)
         reservations_start_aging(c, g, since_ms);
 }
 
-/* Whether somebody found no room for it before: whoever led then, or this scheduler before the gang was placed in vain. */
+/* Whether somebody found no room for it before: whoever led then, or this scheduler before the gang
+ * was placed in vain. */
 static bool was_refused(const struct gang *g)
 {
     for (size_t i = 0; i < g->members.len; i++) {
@@ -67,9 +69,10 @@ static bool was_refused(const struct gang *g)
 }
 
 /* One that had room kept in vain is the youngest, whatever happens to it meanwhile. */
-static int64_t waits_since_ms(const struct gang *g, int64_t now_ms)
+static int64_t waits_since_ms(const struct cluster *c, const struct gang *g, int64_t now_ms)
 {
-    int64_t since_ms = g->lapses == 0 && was_refused(g) ? gangs_quorum_since_ns(g) / NS_PER_MS : 0;
+    bool before = reservations_of(c, g)->lapses == 0 && was_refused(g);
+    int64_t since_ms = before ? gangs_quorum_since_ns(g) / NS_PER_MS : 0;
     return since_ms > 0 ? num_min(since_ms, now_ms) : now_ms;
 }
 
@@ -77,12 +80,13 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
                             int64_t now_ms)
 {
     if (!lacks_room(g, r)) {
-        if (r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY)
-            g->lapses = 0;
+        bool placed = r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY;
+        if (placed && reservations_of(c, g)->lapses > 0)
+            reservations_at(c, g)->lapses = 0;
         return reservations_end(c, g);
     }
-    if (g->aging_since_ms == 0 && c->reservations->options.after_ms > 0)
-        reservations_start_aging(c, g, waits_since_ms(g, now_ms));
+    if (reservations_of(c, g)->since_ms == 0 && c->reservations->options.after_ms > 0)
+        reservations_start_aging(c, g, waits_since_ms(c, g, now_ms));
     return 0;
 }
 
@@ -104,16 +108,17 @@ static void lapse(struct cluster *c, struct reservation *r, int64_t now_ms,
                   struct reservation_news *news)
 {
     for (size_t i = 0; i < r->gangs.len; i++) {
-        struct gang *g = r->gangs.items[i];
-        if (g->aging_since_ms != 0)
-            g->aging_since_ms = num_max(now_ms, 1);
-        g->lapses += g->lapses < INT32_MAX;
+        struct reservation_wait *w = reservations_at(c, r->gangs.items[i]);
+        if (w->since_ms != 0)
+            w->since_ms = num_max(now_ms, 1);
+        w->lapses += w->lapses < INT32_MAX;
     }
     news->events |= reservations_drop(c, r);
     news->lapsed++;
 }
 
-/* Whether the gangs are still those that are placed as one, all of them with their quorum of pods. */
+/* Whether the gangs are still those that are placed as one, all of them with their quorum of
+ * pods. */
 static bool same_gangs(const struct reservation *r, const struct together *t)
 {
     if (t->len != r->gangs.len || reservations_priority(t->gangs, t->len) != r->priority)
@@ -124,7 +129,8 @@ static bool same_gangs(const struct reservation *r, const struct together *t)
     return true;
 }
 
-/* Whether the members and nodes are still those of the plan: all wait, on nodes that take them when they are empty. */
+/* Whether the members and nodes are still those of the plan: all wait, on nodes that take them when
+ * they are empty. */
 static bool still_holds(const struct pipeline *ask, const struct reservation *r, struct arena *a)
 {
     struct cluster *c = ask->cluster;
@@ -138,13 +144,13 @@ static bool still_holds(const struct pipeline *ask, const struct reservation *r,
         const struct reservation_node *at = value;
         for (size_t k = 0; k < at->members.len; k++, members++) {
             struct cluster_pod *cp = cluster_find_pod(c, at->members.items[k]);
-            if (cp == NULL || cp->gang == NULL || cp->gang->kept != r ||
+            if (cp == NULL || cp->gang == NULL || reservations_of(c, cp->gang)->kept != r ||
                 !cluster_pod_is_schedulable(cp))
                 return false;
-            const struct pod_class *class = classes_ask(ask, cp);
+            const struct pod_class *class = equivalence_ask(ask, cp);
             const struct cluster_node *cn = cluster_find_node(c, name);
-            if (cn == NULL || cn->place == TABLE_NOWHERE ||
-                class->fixed_score[cn->place] == TREE_NO)
+            if (cn == NULL || cn->place == NODE_TABLE_NOWHERE ||
+                class->fixed_score[cn->place] == SCORE_TREE_NO)
                 return false;
         }
     }
@@ -153,45 +159,49 @@ static bool still_holds(const struct pipeline *ask, const struct reservation *r,
     return members == missing;
 }
 
-/* The pods in its way may end sooner than they say, so it is not put off for much longer than room would be kept; nor looked at again and again where everything takes days. */
+/* The pods in its way may end sooner than they say, so it is not put off for much longer than room
+ * would be kept; nor looked at again and again where everything takes days. */
 static int64_t put_off(const struct cluster *c, const struct gang *g, int64_t now_ms,
                        int64_t start_ms)
 {
-    int64_t for_ms = c->reservations->options.for_ms, age_ms = now_ms - g->aging_since_ms;
+    int64_t for_ms = c->reservations->options.for_ms,
+            age_ms = now_ms - reservations_of(c, g)->since_ms;
     int64_t away_ms = num_min(start_ms - for_ms - now_ms, num_max(for_ms, age_ms / 4));
     return now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
 }
 
 /* What holds for one holds for all that go with it. */
-static void set_all(const struct together *t, enum reservation_verdict verdict, int64_t again_ms)
+static void set_all(struct cluster *c, const struct together *t, enum reservation_verdict verdict,
+                    int64_t again_ms)
 {
     for (size_t i = 0; i < t->len; i++) {
-        t->gangs[i]->look_again_ms = again_ms;
-        if (t->gangs[i]->reservation != verdict)
-            reservations_set_verdict(t->gangs[i], verdict);
+        struct reservation_wait *w = reservations_at(c, t->gangs[i]);
+        w->look_again_ms = again_ms;
+        if (w->verdict != verdict)
+            reservations_set_verdict(c, t->gangs[i], verdict);
     }
 }
 
-static void try_gang(const struct pipeline *ask, struct gang *g, int64_t now_ms, int64_t until_ms,
-                     struct arena *a)
+static void keep_room(const struct pipeline *ask, struct gang *g, int64_t now_ms, int64_t until_ms,
+                      struct arena *a)
 {
     struct cluster *c = ask->cluster;
     struct together t;
     struct reservation_plan plan;
     int64_t again_ms = now_ms + RESERVATION_AGAIN_MS;
     if (!find_together(c, g, a, &t)) { /* it lacks pods: its next cycle says so */
-        g->look_again_ms = again_ms;
+        reservations_at(c, g)->look_again_ms = again_ms;
         return;
     }
     reservation_plan_make(ask, t.gangs, t.len, now_ms, a, &plan);
     if (!plan.fits) {
-        set_all(&t, RESERVATION_HOPELESS, again_ms);
+        set_all(c, &t, RESERVATION_HOPELESS, again_ms);
     } else if (plan.start_ms > until_ms) {
-        set_all(&t, RESERVATION_FAR, put_off(c, g, now_ms, plan.start_ms));
+        set_all(c, &t, RESERVATION_FAR, put_off(c, g, now_ms, plan.start_ms));
     } else {
         reservations_keep(c, g, t.gangs, t.len, plan.places, plan.len, now_ms, plan.start_ms,
                           until_ms);
-        set_all(&t, RESERVATION_KEPT, now_ms + RESERVATION_STEP_MS);
+        set_all(c, &t, RESERVATION_KEPT, now_ms + RESERVATION_STEP_MS);
     }
 }
 
@@ -208,17 +218,18 @@ static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena 
             lapse(c, r, now_ms, news);
             continue; /* another one is at i now */
         }
-        if (g->look_again_ms > now_ms || still_holds(ask, r, a)) {
+        if (reservations_of(c, g)->look_again_ms > now_ms || still_holds(ask, r, a)) {
             i++;
             continue;
         }
         news->events |= reservations_drop(c, r);
-        try_gang(ask, g, now_ms, until_ms, a);
+        keep_room(ask, g, now_ms, until_ms, a);
         return; /* one trial in a look */
     }
 }
 
-/* Whether there is one already of the gang's priority, or of the least important of those that go with it. */
+/* Whether there is one already of the gang's priority, or of the least important of those that go
+ * with it. */
 static bool has_level(const struct cluster *c, const struct gang *g)
 {
     int32_t priority = g->priority;
@@ -232,12 +243,13 @@ static bool has_level(const struct cluster *c, const struct gang *g)
     return false;
 }
 
-static bool goes_before(const struct gang *a, const struct gang *b)
+static bool goes_before(const struct cluster *c, const struct gang *a, const struct gang *b)
 {
+    int64_t a_ms = reservations_of(c, a)->since_ms, b_ms = reservations_of(c, b)->since_ms;
     if (a->priority != b->priority)
         return a->priority > b->priority;
-    if (a->aging_since_ms != b->aging_since_ms)
-        return a->aging_since_ms < b->aging_since_ms;
+    if (a_ms != b_ms)
+        return a_ms < b_ms;
     return strcmp(a->key, b->key) < 0;
 }
 
@@ -245,7 +257,8 @@ static bool goes_before(const struct gang *a, const struct gang *b)
 static int64_t age_needed(const struct cluster *c, const struct gang *g)
 {
     int64_t age_ms = c->reservations->options.after_ms;
-    for (int32_t i = 0; i < g->lapses && i < RESERVATION_DOUBLINGS; i++)
+    int32_t lapses = reservations_of(c, g)->lapses;
+    for (int32_t i = 0; i < lapses && i < RESERVATION_DOUBLINGS; i++)
         age_ms = num_add_sat(age_ms, age_ms);
     return age_ms;
 }
@@ -256,8 +269,9 @@ static struct gang *oldest(const struct cluster *c, int64_t now_ms)
     struct gang *first = NULL;
     for (size_t i = 0; i < all->aging.len; i++) {
         struct gang *g = all->aging.items[i];
-        if (now_ms - g->aging_since_ms >= age_needed(c, g) && g->look_again_ms <= now_ms &&
-            !has_level(c, g) && (first == NULL || goes_before(g, first)))
+        const struct reservation_wait *w = reservations_of(c, g);
+        if (now_ms - w->since_ms >= age_needed(c, g) && w->look_again_ms <= now_ms &&
+            !has_level(c, g) && (first == NULL || goes_before(c, g, first)))
             first = g;
     }
     return first;
@@ -271,9 +285,10 @@ int64_t reservation_next(const struct cluster *c)
         next_ms = num_min(next_ms, num_min(all->items.items[i]->until_ms, all->clock_ms));
     for (size_t i = 0; i < all->aging.len && all->items.len < RESERVATION_MAX; i++) {
         const struct gang *g = all->aging.items[i];
+        const struct reservation_wait *w = reservations_of(c, g);
         if (!has_level(c, g))
-            next_ms = num_min(next_ms, num_max(g->look_again_ms,
-                                               num_add_sat(g->aging_since_ms, age_needed(c, g))));
+            next_ms = num_min(
+                next_ms, num_max(w->look_again_ms, num_add_sat(w->since_ms, age_needed(c, g))));
     }
     return next_ms < INT64_MAX ? next_ms : -1;
 }
@@ -287,9 +302,9 @@ struct reservation_news reservation_look(const struct pipeline *ask, int64_t now
     check_kept(ask, now_ms, a, &news);
     struct gang *g = c->reservations->items.len < RESERVATION_MAX ? oldest(c, now_ms) : NULL;
     if (g != NULL) {
-        try_gang(ask, g, now_ms, num_add_sat(now_ms, c->reservations->options.for_ms), a);
+        keep_room(ask, g, now_ms, num_add_sat(now_ms, c->reservations->options.for_ms), a);
         news.looked = g;
-        news.made = g->reservation == RESERVATION_KEPT;
+        news.made = reservations_of(c, g)->verdict == RESERVATION_KEPT;
     }
     return news;
 }
@@ -298,8 +313,9 @@ struct reservation_news reservation_look(const struct pipeline *ask, int64_t now
 
 const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a)
 {
-    const struct reservation *r = g->kept;
-    switch (g->reservation) {
+    const struct reservation_wait *w = reservations_of(c, g);
+    const struct reservation *r = w->kept;
+    switch (w->verdict) {
     case RESERVATION_NONE:
         break;
     case RESERVATION_KEPT:

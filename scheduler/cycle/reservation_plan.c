@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How many pods have to go is searched by halves, down to 1 part in PARTS: one trial is as long as a cycle of the gang. So start_ms may be a little later than it must, never earlier.
+ * How many pods have to go is searched by halves, down to 1 part in PARTS: one trial is as long as
+ * a cycle of the gang. So start_ms may be a little later than it must, never earlier.
  */
 #include "scheduler/cycle/reservation_plan.h"
 
@@ -20,17 +21,17 @@ enum { PARTS = 64 };
 
 struct leaving {
     struct cluster_pod *pod;
-    struct cluster_node *node;
     int64_t end_ms;
 };
 
 struct search {
     struct cluster *cluster;
     struct arena *arena;
+    struct plan plan; /* its first steps evict as many of `pods` as are tried without */
     struct placing placing;
     size_t need;
     struct leaving *pods; /* those that end first, first */
-    size_t len, lifted;
+    size_t len;
 };
 
 static int by_end(const void *a, const void *b)
@@ -53,7 +54,7 @@ static bool is_one_of(const struct gang *g, struct gang *const *gangs, size_t le
 static void gather_pods(struct search *s, struct gang *const *gangs, size_t gangs_len,
                         int64_t now_ms)
 {
-    const struct table *t = s->cluster->table;
+    const struct node_table *t = s->cluster->table;
     size_t n = 0;
     for (uint32_t i = 0; i < t->len; i++)
         n += t->rows[i].node->pods.len;
@@ -65,32 +66,30 @@ static void gather_pods(struct search *s, struct gang *const *gangs, size_t gang
                                  ? INT64_MAX
                                  : expected_end_of(s->cluster, cp, now_ms);
             if (end_ms < INT64_MAX)
-                s->pods[s->len++] =
-                    (struct leaving){.pod = cp, .node = t->rows[i].node, .end_ms = end_ms};
+                s->pods[s->len++] = (struct leaving){.pod = cp, .end_ms = end_ms};
         }
     if (s->len > 1)
         qsort(s->pods, s->len, sizeof *s->pods, by_end);
 }
 
-static void lift_to(struct search *s, size_t n)
+static void evict_first(struct search *s, size_t n)
 {
-    for (; s->lifted < n; s->lifted++)
-        cluster_lift(s->cluster, s->pods[s->lifted].pod);
-    for (; s->lifted > n; s->lifted--)
-        cluster_set_down(s->cluster, s->pods[s->lifted - 1].pod, s->pods[s->lifted - 1].node);
+    if (plan_mark(&s->plan) > n)
+        plan_rollback(&s->plan, n);
+    for (size_t i = plan_mark(&s->plan); i < n; i++)
+        (void)plan_evict(&s->plan, s->pods[i].pod);
 }
 
 /* Whether the quorums fit now; then *out says where. */
 static bool try_members(struct search *s, struct reservation_plan *out)
 {
-    struct plan plan;
-    plan_begin(&plan, s->cluster);
-    s->placing.plan = &plan;
+    size_t mark = plan_mark(&s->plan);
     bool ok = placing_fill(&s->placing, NULL, NULL);
-    for (size_t i = 0; ok && i < plan.steps.len; i++)
-        out->places[i] = (struct reservation_place){.member = plan.steps.items[i].pod,
-                                                    .node = plan.steps.items[i].node};
-    plan_end(&plan);
+    for (size_t i = 0; ok && mark + i < s->plan.steps.len; i++) {
+        const struct plan_step *step = &s->plan.steps.items[mark + i];
+        out->places[i] = (struct reservation_place){.member = step->pod, .node = step->node};
+    }
+    plan_rollback(&s->plan, mark);
     return ok;
 }
 
@@ -100,7 +99,7 @@ static size_t fewest_to_go(struct search *s, struct reservation_plan *out)
     size_t low = 0, enough = s->len;
     while (enough - low > s->len / PARTS) {
         size_t half = low + (enough - low) / 2;
-        lift_to(s, half);
+        evict_first(s, half);
         if (try_members(s, out))
             enough = half;
         else
@@ -121,16 +120,17 @@ void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs
         return;
     out->places = arena_new(a, struct reservation_place, s.need);
     out->len = s.need;
-    table_refresh(c->table, &c->nodes);
+    node_table_refresh(c->table, &c->nodes);
     gather_pods(&s, gangs, len, now_ms);
-    lift_to(&s, s.len);
-    placing_init(&s.placing, ask, NULL, a, gangs,
-                 len); /* who is hardest to place when it is empty */
+    plan_begin(&s.plan, c);
+    evict_first(&s, s.len);
+    /* Who is hardest to place when it is empty. */
+    placing_init(&s.placing, ask, &s.plan, a, gangs, len);
     out->fits = try_members(&s, out);
     if (out->fits) {
         size_t gone = fewest_to_go(&s, out);
         out->start_ms = gone > 0 ? num_max(s.pods[gone - 1].end_ms, now_ms) : now_ms;
     }
     placing_deinit(&s.placing);
-    lift_to(&s, 0);
+    plan_end(&s.plan);
 }

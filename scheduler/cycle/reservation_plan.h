@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reservation_plan - when a gang, or several that are placed as one, could start, and where, if nobody got in its way any more. Pure.
+ * reservation_plan - when a gang, or several that are placed as one, could start, and where, if
+ * nobody got in its way any more. Pure.
  *
- * The placed pods are taken away in the order in which they are expected to end, as many as are needed for every quorum to fit; the cluster is as before when this returns. Pods that never
- * end by themselves (a DaemonSet's, static ones) stay.
+ * The placed pods are taken away in the order in which they are expected to end, as many as are
+ * needed for every quorum to fit; the cluster is as before when this returns. Pods that never end
+ * by themselves (a DaemonSet's, static ones) stay.
  */
 #pragma once
 

@@ -2,6 +2,7 @@
 #include "scheduler/cycle/virtual_explain.h"
 
 #include "scheduler/cache/virtual_use.h"
+#include "scheduler/cycle/plan.h"
 #include "scheduler/framework/pipeline.h"
 
 /* What the real nodes said; those that were left out are not among them. */
@@ -9,7 +10,7 @@ static void keep_real(struct reasons *t)
 {
     size_t kept = 0;
     for (size_t i = 0; i < t->len; i++) {
-        if (t->rows[i].reason.kind == REASON_SIDE_REAL)
+        if (t->rows[i].reason.kind == REASON_POOL_REAL)
             t->nodes -= t->rows[i].nodes;
         else
             t->rows[kept++] = t->rows[i];
@@ -25,13 +26,13 @@ const char *virtual_explain(const struct pipeline *ask, struct cluster_pod *cp,
         return NULL;
     struct pipeline_choice choice;
     struct pipeline real = *ask;
-    struct cluster_node *on = cp->on;
-    if (on != NULL) /* as if it were not there yet: it may be near itself, or in its own way */
-        cluster_lift(ask->cluster, cp);
-    real.side = CLUSTER_SIDE_REAL;
+    struct plan trial;
+    plan_begin(&trial, ask->cluster);
+    if (cp->on != NULL) /* as if it were not there yet: it may be near itself, or in its own way */
+        (void)plan_evict(&trial, cp);
+    real.pool = CLUSTER_POOL_REAL;
     pipeline_choose(&real, cp, a, &choice);
-    if (on != NULL)
-        cluster_set_down(ask->cluster, cp, on);
+    plan_end(&trial);
     if (choice.node != NULL) /* a gang that stays together */
         return arena_printf(a, "bursting to virtual node %s with its gang", node->name);
     keep_real(&choice.why);

@@ -7,20 +7,20 @@
 #include "lib/base/json.h"
 #include "lib/model/names.h"
 #include "scheduler/dump/dump_demand.h"
-#include "scheduler/dump/dump_kept.h"
+#include "scheduler/dump/dump_reservations.h"
 #include "scheduler/dump/dump_node.h"
 #include "scheduler/dump/dump_objects.h"
 #include "scheduler/dump/dump_parts.h"
 #include "scheduler/dump/dump_pod.h"
 
-/* ---- the claim that counts ---- */
+/* ---- the grant that counts ---- */
 
-static bool claims_equal(const struct claim *a, const struct claim *b)
+static bool grants_equal(const struct grant *a, const struct grant *b)
 {
     if (a->shares_len != b->shares_len || a->group_len != b->group_len)
         return false;
     for (size_t i = 0; i < a->shares_len; i++) {
-        const struct claim_share *x = &a->shares[i], *y = &b->shares[i];
+        const struct grant_share *x = &a->shares[i], *y = &b->shares[i];
         if (x->container != y->container || x->card != y->card || x->gib != y->gib ||
             x->percent != y->percent)
             return false;
@@ -31,33 +31,33 @@ static bool claims_equal(const struct claim *a, const struct claim *b)
     return true;
 }
 
-int dump_read_claim(const struct pod *p, struct arena *a, struct claim *out, struct error *err)
+int dump_read_grant(const struct pod *p, struct arena *a, struct grant *out, struct error *err)
 {
     const char *cpus = labels_get(&p->annotations, NAME_ANN_CPUSET);
-    return claim_decode(p, a, out, err) < 0 ? -1 : cpuclaim_decode(cpus, p, a, &out->cpus, err);
+    return grant_decode(p, a, out, err) < 0 ? -1 : cpu_grant_decode(cpus, p, a, &out->cpus, err);
 }
 
 static bool cards_hold(const struct cluster_pod *cp, struct arena *a)
 {
-    struct claim said = {0};
+    struct grant said = {0};
     struct error err = ERROR_INIT;
     if (!cp->gpu.any)
         return true;
-    bool trusted =
-        claim_decode(cp->pod, a, &said, &err) == 0 && ledger_request_is_met(&cp->gpu, &said, a);
-    return trusted == cp->claim_trusted && (!trusted || claims_equal(&said, &cp->claim));
+    bool trusted = grant_decode(cp->pod, a, &said, &err) == 0 &&
+                   grant_adds_up(&said, cp->pod, &cp->gpu, &err) == 0;
+    return trusted == cp->grant_trusted && (!trusted || grants_equal(&said, &cp->grant));
 }
 
 static bool cpus_hold(const struct cluster_pod *cp, struct arena *a)
 {
-    struct cpuclaim said = {0};
+    struct cpu_grant said = {0};
     if (cp->cpu == NULL)
         return true;
-    cluster_claim_cpus(cp->pod, a, &said);
-    return cpuclaim_equal(&said, &cp->claim.cpus);
+    cluster_grant_cpus(cp->pod, a, &said);
+    return cpu_grant_equal(&said, &cp->grant.cpus);
 }
 
-/* Whether somebody who reads the pod's annotations now comes to what is accounted. */
+/* Whether the pod's current annotations yield the accounted grant. */
 static bool annotations_hold(const struct cluster_pod *cp, struct arena *a)
 {
     return cards_hold(cp, a) && cpus_hold(cp, a);
@@ -69,21 +69,21 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* The pod's own without the result keys, and those of the claim that is accounted instead. */
+/* The pod's annotations without result keys, plus those of the accounted grant. */
 static struct labels replaced(const struct cluster_pod *cp, struct arena *a)
 {
     const struct labels *own = &cp->pod->annotations;
     struct labels claimed = {0};
-    if (!claim_is_empty(&cp->claim) || cp->claim.cpus.len > 0) {
-        int64_t dev_gib = cp->claim.shares_len > 0
-                              ? ledger_card_gib(&cp->on->ledger, cp->claim.shares[0].card)
-                              : 0;
-        claim_encode(&cp->claim, cp->pod, dev_gib, a, &claimed);
+    if (!grant_is_empty(&cp->grant) || cp->grant.cpus.len > 0) {
+        int64_t dev_gib = cp->grant.shares_len > 0 ? gpu_accounts_card_gib(&cp->on->gpu_accounts,
+                                                                           cp->grant.shares[0].card)
+                                                   : 0;
+        grant_encode(&cp->grant, cp->pod, dev_gib, a, &claimed);
     }
     const struct labels unit = policies_annotations(cp, a);
     struct labels out = {.items = arena_new(a, struct label, own->len + claimed.len + 1)};
     for (size_t i = 0; i < own->len; i++)
-        if (!claim_is_result_key(own->items[i].key))
+        if (!grant_is_result_key(own->items[i].key))
             out.items[out.len++] = own->items[i];
     for (size_t i = 0; i < claimed.len; i++)
         if (claimed.items[i].value[0] != '\0' && !str_eq(claimed.items[i].key, NAME_ANN_UNIT))
@@ -95,7 +95,7 @@ static struct labels replaced(const struct cluster_pod *cp, struct arena *a)
     return out;
 }
 
-/* That its gang had its quorum is in no annotation of most members. */
+/* Most members have no annotation for their gang's quorum. */
 static struct labels with_quorum(const struct cluster_pod *cp, const struct labels *given,
                                  struct arena *a)
 {
@@ -108,34 +108,36 @@ static struct labels with_quorum(const struct cluster_pod *cp, const struct labe
     return out;
 }
 
+/* The pod as the model knows it; what is new in it is in a. */
+static struct pod shown(const struct cluster_pod *cp, struct arena *a)
+{
+    struct pod p = *cp->pod;
+    p.nominated_node = cp->nominated;
+    if (cp->on != NULL && (cp->state == CLUSTER_ASSUMED || !annotations_hold(cp, a))) {
+        p.annotations = replaced(cp, a);
+        p.node = cp->on->name;
+    }
+    if (cp->in_quorum)
+        p.annotations = with_quorum(cp, &p.annotations, a);
+    return p;
+}
+
 static void print_pod(const struct cluster_pod *cp, struct arena *a, struct strbuf *out)
 {
     struct json_writer w;
-    struct labels instead, marked;
-    struct dump_pod_more more = {
-        .annotations = &cp->pod->annotations, .node = cp->pod->node, .nominated = cp->nominated};
     arena_reset(a);
-    bool assumed = cp->state == CLUSTER_ASSUMED;
-    if (cp->on != NULL && (assumed || !annotations_hold(cp, a))) {
-        instead = replaced(cp, a);
-        more.annotations = &instead;
-        more.node = cp->on->name;
-        more.assumed = assumed;
-    }
-    if (cp->in_quorum) {
-        marked = with_quorum(cp, more.annotations, a);
-        more.annotations = &marked;
-    }
+    struct pod p = shown(cp, a);
     json_writer_init(&w, out);
-    dump_pod_print(cp->pod, &more, &w);
+    dump_pod_print(&p, cp->state == CLUSTER_ASSUMED, &w);
 }
 
-void dump_one_pod(const struct cluster_pod *cp, struct strbuf *out)
+struct pod *dump_copy_pod(const struct cluster_pod *cp)
 {
     struct arena a;
     arena_init(&a, 0);
-    print_pod(cp, &a, out);
+    struct pod p = shown(cp, &a), *copy = pod_pack(&p);
     arena_deinit(&a);
+    return copy;
 }
 
 /* ---- the whole ---- */
@@ -189,7 +191,7 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
                                                          : CLUSTER_BURST_MEMBER_NAME);
     if (c->policies->entries.len > 0 && c->policies->now_ns > 0)
         dump_parts_time(&w, "policiesAt", c->policies->now_ns);
-    dump_kept_print(c, list, &w);
+    dump_reservations_print(c, list, &w);
     dump_demand_print(c->gpu_prices, &w);
     json_object_end(&w);
     strbuf_adds(out, ",\"items\":[");
@@ -213,7 +215,7 @@ static void print_nodes(const struct cluster *c, struct arena *list, struct strb
     for (size_t i = 0; i < n; i++) {
         const struct cluster_node *cn = e[i].value;
         struct json_writer w;
-        if (cn->node == NULL) /* only pods know it: they bring it back */
+        if (cn->node == NULL) /* known only from its pods, which restore it */
             continue;
         next_line(out, first);
         json_writer_init(&w, out);
@@ -225,15 +227,16 @@ static void print_objects(const struct cluster *c, struct arena *list, struct st
                           bool *first)
 {
     struct entry *e;
-    for (int kind = 0; kind < OBJECTS_KINDS; kind++) {
+    for (int kind = 0; kind < API_OBJECTS_KINDS; kind++) {
         size_t n = sorted(&c->objects->by_key[kind], list, &e);
         for (size_t i = 0; i < n; i++) {
             struct json_writer w;
-            if (kind == OBJECTS_POLICIES && ((const struct policy *)e[i].value)->invalid != NULL)
-                continue; /* in force for nobody, and nothing is known of it but that */
+            if (kind == API_OBJECTS_POLICIES &&
+                ((const struct policy *)e[i].value)->invalid != NULL)
+                continue; /* invalid: nothing else of it is known */
             next_line(out, first);
             json_writer_init(&w, out);
-            dump_objects_print((enum objects_kind)kind, e[i].value, &w);
+            dump_objects_print((enum api_objects_kind)kind, e[i].value, &w);
         }
     }
 }

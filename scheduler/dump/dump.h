@@ -2,18 +2,24 @@
 /*
  * dump - the cluster, as the scheduler sees it, as JSON. Pure.
  *
- * A Kubernetes List of the objects in the model, so that `kubectl get nodes,pods -A -o json` and a dump are the same thing to whoever reads them (cosched-replay, jq):
+ * A Kubernetes List of the objects in the model, so that readers (cosched-replay, jq) treat it like
+ * `kubectl get nodes,pods -A -o json`:
  *
- *     {"apiVersion":"v1","kind":"List","cosched":{"dump":1,"schedulerName":"ack-co-scheduler"},"items":[
- *     {"apiVersion":"v1","kind":"Node",...},
- *     {"apiVersion":"v1","kind":"Pod",...}]}
+ *     {"apiVersion":"v1","kind":"List","cosched":{"dump":1,"schedulerName":"ack-co-scheduler"},
+ *     "items":[{"apiVersion":"v1","kind":"Node",...}, {"apiVersion":"v1","kind":"Pod",...}]}
  *
- * One object in a line: nodes, namespaces and storage, PodGroups, pods, each by name: equal clusters give equal bytes (I4), whatever the way to them.
+ * One object per line: nodes, namespaces and storage, PodGroups, pods, each by name. Equal clusters
+ * give equal bytes (I4), whatever their history.
  *
- * "cosched" also has how long gangs have waited for room, and what is kept for them (dump_kept.h).
+ * "cosched" also has the settings that decide (print_head, read back by replay/replay_load_dump.c),
+ * how long gangs have waited for capacity and their reservations (dump_reservations.h, the same
+ * reader), and the demand for GPUs (dump_demand.h, with its reader). What a pod has of its own is
+ * written by dump_pod.c and read by replay/replay_load.c.
  *
- * Where the model knows more than the objects say: a pod that is assumed has its node, its claim, and "cosched":{"assumed":true}; a bound pod has the claim that is accounted, also where somebody
- * edited the annotation later; a pod that could not be read says so in "cosched":{"unreadable":"..."}. So loading a dump gives the same digest.
+ * Where the model knows more than the objects: an assumed pod has its node, its grant, and
+ * "cosched":{"assumed":true}; a bound pod has the accounted grant, even if its annotation was
+ * edited later; an unreadable pod has "cosched":{"unreadable":"..."}. So loading a dump gives the
+ * same digest.
  */
 #pragma once
 
@@ -24,7 +30,7 @@ enum { DUMP_VERSION = 1 };
 
 /* Appended to out. */
 void dump_cluster(const struct cluster *c, struct strbuf *out);
-/* One pod as it stands in the dump. */
-void dump_one_pod(const struct cluster_pod *cp, struct strbuf *out);
-/* What an assumed pod of a dump was given: cards and CPUs. */
-int dump_read_claim(const struct pod *p, struct arena *a, struct claim *out, struct error *err);
+/* A copy of the pod as in the dump, which the caller frees. */
+struct pod *dump_copy_pod(const struct cluster_pod *cp);
+/* The grant of an assumed pod of a dump: cards and CPUs. */
+int dump_read_grant(const struct pod *p, struct arena *a, struct grant *out, struct error *err);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/model/gpu_request.h"
 #include "scheduler/dump/dump_parts.h"
-#include "scheduler/accounts/ledger_request.h"
 
-/* Far above what fading leaves of any demand, far below where sums overflow. */
+/* Far above any decayed demand, far below overflow. */
 #define WEIGHT_MAX (INT64_C(1) << 58)
 #define SEEN_MAX (INT64_C(1) << 53)
 
@@ -77,7 +77,7 @@ static int read_sizes(json *list, struct demand *out, struct error *err)
         struct card_value_ask *a = &out->sizes[out->sizes_len];
         if (out->sizes_len == DEMAND_SIZES_MAX)
             return error_set(err, ERROR_TOO_LARGE, "sizes: more than %d", DEMAND_SIZES_MAX);
-        if (read_int(it.value, "gib", 1, LEDGER_MAX, &a->size, err) < 0 ||
+        if (read_int(it.value, "gib", 1, GPU_REQUEST_MAX, &a->size, err) < 0 ||
             read_int(it.value, "weight", 1, WEIGHT_MAX, &a->weight, err) < 0)
             return error_wrap(err, "sizes[%zu]", out->sizes_len);
         out->sizes_len++;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump_objects - one function for each kind of objects.h prints what follows its metadata. The rules are those of dump_pod.c.
+ * dump_objects - one function per kind of api_objects.h prints what follows its metadata. The rules
+ * are those of dump_pod.c.
  */
 #include "scheduler/dump/dump_objects.h"
 
@@ -212,7 +213,7 @@ static void put_budget(const struct object *o, struct json_writer *w)
     if (b->disrupted_len > 0) {
         dump_parts_object(w, "disruptedPods");
         for (size_t i = 0; i < b->disrupted_len; i++)
-            dump_parts_time(w, b->disrupted[i], 0); /* when is not in the model */
+            dump_parts_time(w, b->disrupted[i], 0); /* the model has no time */
         json_object_end(w);
     }
     json_object_end(w);
@@ -248,7 +249,7 @@ static void put_unit(const struct policy_unit *u, struct json_writer *w)
     json_object_end(w);
 }
 
-/* Of one that is in force. */
+/* Valid policies only. */
 static void put_policy(const struct object *o, struct json_writer *w)
 {
     const struct policy *p = (const struct policy *)o;
@@ -275,18 +276,18 @@ static void put_policy(const struct object *o, struct json_writer *w)
     json_object_end(w);
 }
 
-static void put_metadata(enum objects_kind kind, const struct object *o, struct json_writer *w)
+static void put_metadata(enum api_objects_kind kind, const struct object *o, struct json_writer *w)
 {
     dump_parts_object(w, "metadata");
     dump_parts_text(w, "namespace", o->ns);
     json_kv_str(w, "name", o->name);
     dump_parts_text(w, "uid", o->uid);
     dump_parts_text(w, "resourceVersion", o->resource_version);
-    if (kind == OBJECTS_POLICIES)
+    if (kind == API_OBJECTS_POLICIES)
         dump_parts_time(w, "creationTimestamp", ((const struct policy *)o)->created_ns);
     dump_parts_terminating(w, o->terminating);
     dump_parts_labels(w, "labels", &o->labels);
-    if (kind == OBJECTS_CLAIMS)
+    if (kind == API_OBJECTS_CLAIMS)
         put_claim_annotations((const struct pvc *)o, w);
     if (o->owner_uid != NULL) {
         dump_parts_array(w, "ownerReferences");
@@ -299,23 +300,25 @@ static void put_metadata(enum objects_kind kind, const struct object *o, struct 
     json_object_end(w);
 }
 
-void dump_objects_print(enum objects_kind kind, const struct object *o, struct json_writer *w)
+void dump_objects_print(enum api_objects_kind kind, const struct object *o, struct json_writer *w)
 {
     static const struct {
         const char *api, *name;
         void (*put)(const struct object *o, struct json_writer *w);
-    } kinds[OBJECTS_KINDS] = {
-        [OBJECTS_NAMESPACES] = {"v1", "Namespace", NULL},
-        [OBJECTS_CLAIMS] = {"v1", "PersistentVolumeClaim", put_claim},
-        [OBJECTS_VOLUMES] = {"v1", "PersistentVolume", put_volume},
-        [OBJECTS_STORAGE_CLASSES] = {"storage.k8s.io/v1", "StorageClass", put_storage_class},
-        [OBJECTS_CSI_NODES] = {"storage.k8s.io/v1", "CSINode", put_csi_node},
-        [OBJECTS_CSI_DRIVERS] = {"storage.k8s.io/v1", "CSIDriver", put_csi_driver},
-        [OBJECTS_CSI_CAPACITIES] = {"storage.k8s.io/v1", "CSIStorageCapacity", put_csi_capacity},
-        [OBJECTS_VOLUME_ATTACHMENTS] = {"storage.k8s.io/v1", "VolumeAttachment", put_attachment},
-        [OBJECTS_BUDGETS] = {"policy/v1", "PodDisruptionBudget", put_budget},
-        [OBJECTS_POLICIES] = {NAME_GROUP_POLICY "/v1alpha1", NAME_KIND_POLICY, put_policy},
-        [OBJECTS_DEVICE_CLASSES] = {"resource.k8s.io/v1", "DeviceClass", put_device_class},
+    } kinds[API_OBJECTS_KINDS] = {
+        [API_OBJECTS_NAMESPACES] = {"v1", "Namespace", NULL},
+        [API_OBJECTS_CLAIMS] = {"v1", "PersistentVolumeClaim", put_claim},
+        [API_OBJECTS_VOLUMES] = {"v1", "PersistentVolume", put_volume},
+        [API_OBJECTS_STORAGE_CLASSES] = {"storage.k8s.io/v1", "StorageClass", put_storage_class},
+        [API_OBJECTS_CSI_NODES] = {"storage.k8s.io/v1", "CSINode", put_csi_node},
+        [API_OBJECTS_CSI_DRIVERS] = {"storage.k8s.io/v1", "CSIDriver", put_csi_driver},
+        [API_OBJECTS_CSI_CAPACITIES] = {"storage.k8s.io/v1", "CSIStorageCapacity",
+                                        put_csi_capacity},
+        [API_OBJECTS_VOLUME_ATTACHMENTS] = {"storage.k8s.io/v1", "VolumeAttachment",
+                                            put_attachment},
+        [API_OBJECTS_BUDGETS] = {"policy/v1", "PodDisruptionBudget", put_budget},
+        [API_OBJECTS_POLICIES] = {NAME_GROUP_POLICY "/v1alpha1", NAME_KIND_POLICY, put_policy},
+        [API_OBJECTS_DEVICE_CLASSES] = {"resource.k8s.io/v1", "DeviceClass", put_device_class},
     };
     json_object_begin(w);
     json_kv_str(w, "apiVersion", kinds[kind].api);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump_objects - namespaces, storage, budgets and device classes as JSON, with the field names of Kubernetes. Pure.
+ * dump_objects - namespaces, storage, budgets and device classes as JSON, with the field names of
+ * Kubernetes. Pure.
  */
 #pragma once
 
 #include "lib/base/json.h"
-#include "scheduler/cache/objects.h"
+#include "scheduler/cache/api_objects.h"
 
-void dump_objects_print(enum objects_kind kind, const struct object *o, struct json_writer *w);
+void dump_objects_print(enum api_objects_kind kind, const struct object *o, struct json_writer *w);

@@ -2,7 +2,7 @@
 #include "scheduler/dump/dump_parts.h"
 
 #include "lib/base/rfc3339.h"
-#include "lib/model/claim.h"
+#include "lib/model/grant.h"
 #include "lib/model/names.h"
 
 void dump_parts_text(struct json_writer *w, const char *key, const char *text)
@@ -60,10 +60,10 @@ void dump_parts_labels(struct json_writer *w, const char *key, const struct labe
     json_object_end(w);
 }
 
-/* "" as the value of a result key means that it is not there. */
+/* "" as the value of a result key means absent. */
 static bool is_printed(const struct label *l)
 {
-    return pod_annotation_is_read(l->key) && (l->value[0] != '\0' || !claim_is_result_key(l->key));
+    return pod_annotation_is_read(l->key) && (l->value[0] != '\0' || !grant_is_result_key(l->key));
 }
 
 void dump_parts_annotations(struct json_writer *w, const struct labels *l)
@@ -80,7 +80,7 @@ void dump_parts_annotations(struct json_writer *w, const struct labels *l)
     json_object_end(w);
 }
 
-/* Straight into the text: a pod has a dozen of these. */
+/* Directly into the text: a pod has a dozen of these. */
 static void put_amount(struct json_writer *w, const char *name, int64_t amount,
                        void (*print)(int64_t amount, struct strbuf *out))
 {
@@ -186,7 +186,6 @@ void dump_parts_selector(struct json_writer *w, const char *key, const struct se
     json_object_end(w);
 }
 
-/* When it was asked to go is not in the model: only that it was. */
 void dump_parts_terminating(struct json_writer *w, bool terminating)
 {
     if (terminating)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump_parts - pieces of Kubernetes objects as JSON, shared by the dump_* files. Pure. What is empty or has Kubernetes' default is left out, unless the name says otherwise.
+ * dump_parts - pieces of Kubernetes objects as JSON, shared by the dump_* files. Pure. Empty fields
+ * and Kubernetes' defaults are left out, unless noted.
  */
 #pragma once
 
@@ -23,10 +24,11 @@ void dump_parts_strings(struct json_writer *w, const char *key, const char *cons
                         size_t len);
 /* RFC 3339, always printed. */
 void dump_parts_time(struct json_writer *w, const char *key, int64_t ns);
-/* When it was asked to go is not in the model: only that it was. */
+/* The model knows that deletion was requested, but not when. */
 void dump_parts_terminating(struct json_writer *w, bool terminating);
 void dump_parts_labels(struct json_writer *w, const char *key, const struct labels *l);
-/* Only those that the scheduler reads: others may hold anything (kubectl's last-applied-configuration has the whole manifest, environment and all). */
+/* Only those that the scheduler reads: others may hold anything (kubectl's
+ * last-applied-configuration has the whole manifest with its environment). */
 void dump_parts_annotations(struct json_writer *w, const struct labels *l);
 
 bool dump_parts_is_none(const struct resources *r);
@@ -37,7 +39,8 @@ void dump_parts_resources_even_none(struct json_writer *w, const char *key,
 void dump_parts_bytes(struct json_writer *w, const char *key, int64_t bytes);
 
 const char *dump_parts_effect(enum taint_effect e);
-/* A LabelSelector; nothing is printed for one that selects nothing, {} for one that selects everything. */
+/* A LabelSelector; nothing is printed for one that selects nothing, {} for one that selects
+ * everything. */
 void dump_parts_selector(struct json_writer *w, const char *key, const struct selector *s);
 void dump_parts_node_term(struct json_writer *w, const struct node_term *t);
 void dump_parts_node_selector(struct json_writer *w, const char *key,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump_pod - the way back from struct pod to JSON.
+ * dump_pod - from struct pod back to JSON.
  *
- * Whatever decode reads and a filter, a score or the accounting looks at is printed; nothing else is. A field that has Kubernetes' default is left out, amounts are exact
- * numbers, lists are in the model's order: the same pod always gives the same bytes, and what is printed decodes to the same pod. Where the model keeps only that something is there (gates, resource claims, a
- * rule that restarts all containers), a stand-in is printed that decodes to the same.
+ * Prints exactly what decode reads and a filter, a score or the accounting uses. Kubernetes'
+ * defaults are left out, amounts are exact, lists are in the model's order: the same pod always
+ * gives the same bytes, which decode to the same pod. Where the model keeps only that something
+ * exists (gates, resource claims, a rule that restarts all containers), a stand-in is printed that
+ * decodes to the same.
  *
- * Whoever adds a field to struct pod adds its line here: the pod with everything in test_dump.c then shows it.
+ * For a new field of struct pod add a line here, and to the pod with everything in test_dump.c.
  */
 #include "scheduler/dump/dump_pod.h"
 
@@ -40,7 +42,8 @@ static void put_node_affinity(struct json_writer *w, const struct pod *p)
 
 /* ---- affinity to pods, spread ---- */
 
-/* Namespaces and matchLabelKeys are in the effective term that the model has: it is printed as such. */
+/* The model has the effective term, which includes namespaces and matchLabelKeys: it is printed as
+ * such. */
 static void put_podterm(struct json_writer *w, const struct podterm *t)
 {
     json_object_begin(w);
@@ -308,8 +311,7 @@ static void put_owner(struct json_writer *w, const struct pod *p)
     json_array_end(w);
 }
 
-static void put_pod_metadata(struct json_writer *w, const struct pod *p,
-                             const struct labels *annotations)
+static void put_pod_metadata(struct json_writer *w, const struct pod *p)
 {
     dump_parts_object(w, "metadata");
     json_kv_str(w, "namespace", p->ns);
@@ -320,7 +322,7 @@ static void put_pod_metadata(struct json_writer *w, const struct pod *p,
         dump_parts_time(w, "creationTimestamp", p->created_ns);
     dump_parts_terminating(w, p->terminating);
     dump_parts_labels(w, "labels", &p->labels);
-    dump_parts_annotations(w, annotations);
+    dump_parts_annotations(w, &p->annotations);
     put_owner(w, p);
     json_object_end(w);
 }
@@ -334,10 +336,10 @@ static void put_named(struct json_writer *w, const char *key, const char *name)
     json_array_end(w);
 }
 
-static void put_pod_spec(struct json_writer *w, const struct pod *p, const char *node)
+static void put_pod_spec(struct json_writer *w, const struct pod *p)
 {
     dump_parts_object(w, "spec");
-    dump_parts_text(w, "nodeName", node);
+    dump_parts_text(w, "nodeName", p->node);
     json_kv_str(w, "schedulerName", p->scheduler);
     if (p->priority != 0)
         json_kv_int(w, "priority", p->priority);
@@ -345,7 +347,7 @@ static void put_pod_spec(struct json_writer *w, const struct pod *p, const char 
         json_kv_str(w, "preemptionPolicy", "Never");
     if (p->active_deadline_s > 0)
         json_kv_int(w, "activeDeadlineSeconds", p->active_deadline_s);
-    if (p->gated) /* which gates is not in the model */
+    if (p->gated) /* the model does not have the gates' names */
         put_named(w, "schedulingGates", "gate");
     if (p->resource_claims)
         put_named(w, "resourceClaims", "claim");
@@ -414,7 +416,7 @@ static void put_claimed(struct json_writer *w, const struct pod *p)
     json_object_end(w);
 }
 
-static void put_pod_status(struct json_writer *w, const struct pod *p, const char *nominated)
+static void put_pod_status(struct json_writer *w, const struct pod *p)
 {
     static const char *const phases[] = {[POD_PENDING] = "Pending",
                                          [POD_RUNNING] = "Running",
@@ -425,7 +427,7 @@ static void put_pod_status(struct json_writer *w, const struct pod *p, const cha
     json_kv_str(w, "phase", phases[p->phase]);
     if (p->started_ns > 0)
         dump_parts_time(w, "startTime", p->started_ns);
-    dump_parts_text(w, "nominatedNodeName", nominated);
+    dump_parts_text(w, "nominatedNodeName", p->nominated_node);
     put_claimed(w, p);
     put_conditions(w, p);
     if (p->sizes != NULL)
@@ -435,17 +437,17 @@ static void put_pod_status(struct json_writer *w, const struct pod *p, const cha
     json_object_end(w);
 }
 
-void dump_pod_print(const struct pod *p, const struct dump_pod_more *more, struct json_writer *w)
+void dump_pod_print(const struct pod *p, bool assumed, struct json_writer *w)
 {
     json_object_begin(w);
     json_kv_str(w, "apiVersion", "v1");
     json_kv_str(w, "kind", "Pod");
-    put_pod_metadata(w, p, more->annotations);
-    put_pod_spec(w, p, more->node);
-    put_pod_status(w, p, more->nominated);
-    if (more->assumed || p->unreadable != NULL) {
+    put_pod_metadata(w, p);
+    put_pod_spec(w, p);
+    put_pod_status(w, p);
+    if (assumed || p->unreadable != NULL) {
         dump_parts_object(w, "cosched");
-        dump_parts_true(w, "assumed", more->assumed);
+        dump_parts_true(w, "assumed", assumed);
         dump_parts_text(w, "unreadable", p->unreadable);
         json_object_end(w);
     }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * class_key - the text that makes pods equal: what the plugins read of a pod, each in its own part
- * (plugin.h, the verb key), and nothing else. Pure.
+ * class_key - the text that makes pods equal: exactly what the plugins read of a pod, one part per
+ * plugin (plugin.h, the verb key). Pure.
  *
- * Printed once for each pod, so it is quick rather than pretty: numbers in base 64, strings behind
- * their length. Each part begins with a letter of its plugin's own, so that no two different pods have
- * the same text.
+ * Printed once per pod, so it is built for speed: numbers in base 64, strings behind their length.
+ * Each part begins with a letter of its plugin, so that different pods have different texts.
  */
 #pragma once
 
 #include "lib/base/str.h"
 #include "scheduler/framework/plugin.h"
 
-/* The pod's whole text. Its traits in the index are made on the way; ask->class is not known yet. */
+/* The pod's whole text. Creates its traits in the pod counters; ask->class is not known yet. */
 void class_key_print(struct cluster *c, struct cluster_pod *cp, const struct plugin_ask *ask,
                      struct strbuf *out);
 

@@ -23,7 +23,8 @@ static struct domains_rule *rule_add(struct builder *b, enum domains_kind kind, 
     return &b->rules.items[b->rules.len - 1];
 }
 
-/* The rule of that kind over that key, made if need be: terms that differ only in whom they mean are one rule. */
+/* The rule of that kind over that key, created if need be: terms that differ only in the pods they
+ * select are one rule. */
 static struct domains_rule *rule_for(struct builder *b, enum domains_kind kind, const char *key)
 {
     for (size_t i = 0; i < b->rules.len; i++)
@@ -32,7 +33,7 @@ static struct domains_rule *rule_for(struct builder *b, enum domains_kind kind, 
     return rule_add(b, kind, key);
 }
 
-static void part_add(struct domains_rule *r, struct index_counter *counter, int32_t factor)
+static void part_add(struct domains_rule *r, struct pod_counters_counter *counter, int32_t factor)
 {
     struct domains_part part = {.counter = counter, .factor = factor};
     vec_push(&r->parts, part);
@@ -49,7 +50,7 @@ static void add_spread(struct builder *b)
         r->self = spread_selects_self(s, &b->pod->labels);
         r->honor_affinity = s->honor_affinity;
         r->honor_taints = s->honor_taints;
-        part_add(r, index_want_spread(b->cluster, s, b->pod->ns), 1);
+        part_add(r, pod_counters_want_spread(b->cluster, s, b->pod->ns), 1);
     }
 }
 
@@ -60,29 +61,31 @@ static void add_own_terms(struct builder *b)
         return;
     for (size_t i = 0; i < t->affinity_len; i++)
         part_add(rule_add(b, DOMAINS_AFFINITY, t->affinity[i].topology_key),
-                 index_want_matches(b->cluster, t->affinity, t->affinity_len), 1);
+                 pod_counters_want_matches(b->cluster, t->affinity, t->affinity_len), 1);
     for (size_t i = 0; i < t->anti_affinity_len; i++)
         part_add(rule_for(b, DOMAINS_ANTI, t->anti_affinity[i].topology_key),
-                 index_want_matches(b->cluster, &t->anti_affinity[i], 1), 1);
+                 pod_counters_want_matches(b->cluster, &t->anti_affinity[i], 1), 1);
     for (size_t i = 0; i < t->preferred_len; i++)
         part_add(rule_for(b, DOMAINS_PREFER, t->preferred[i].topology_key),
-                 index_want_matches(b->cluster, &t->preferred[i], 1), t->preferred[i].weight);
+                 pod_counters_want_matches(b->cluster, &t->preferred[i], 1),
+                 t->preferred[i].weight);
     for (size_t i = 0; i < t->preferred_anti_len; i++)
         part_add(rule_for(b, DOMAINS_PREFER, t->preferred_anti[i].topology_key),
-                 index_want_matches(b->cluster, &t->preferred_anti[i], 1),
+                 pod_counters_want_matches(b->cluster, &t->preferred_anti[i], 1),
                  -t->preferred_anti[i].weight);
 }
 
-/* Placed pods' terms that mean this pod. A required affinity of theirs is worth one point to this one, as in kube-scheduler. */
-static void add_others_terms(struct builder *b, const struct index_traits *t)
+/* Placed pods' terms that select this pod. Their required affinity gives this pod one point, as in
+ * kube-scheduler. */
+static void add_others_terms(struct builder *b, const struct pod_counters_traits *t)
 {
     for (size_t i = 0; t != NULL && i < t->against.len; i++) {
-        struct index_counter *k = t->against.items[i];
-        bool anti = k->role == INDEX_HOLDS_ANTI;
-        int32_t factor = k->role == INDEX_HOLDS_PREFERRED        ? k->terms[0].weight
-                         : k->role == INDEX_HOLDS_PREFERRED_ANTI ? -k->terms[0].weight
-                                                                 : 1;
-        index_use(k);
+        struct pod_counters_counter *k = t->against.items[i];
+        bool anti = k->role == POD_COUNTERS_HOLDS_ANTI;
+        int32_t factor = k->role == POD_COUNTERS_HOLDS_PREFERRED        ? k->terms[0].weight
+                         : k->role == POD_COUNTERS_HOLDS_PREFERRED_ANTI ? -k->terms[0].weight
+                                                                        : 1;
+        pod_counters_use(k);
         part_add(
             rule_for(b, anti ? DOMAINS_EXISTING_ANTI : DOMAINS_PREFER, k->terms[0].topology_key), k,
             factor);
@@ -91,7 +94,7 @@ static void add_others_terms(struct builder *b, const struct index_traits *t)
 
 static bool means_itself(const struct cluster *c, const struct pod *p)
 {
-    const struct labels *ns_labels = objects_namespace_labels(c->objects, p->ns);
+    const struct labels *ns_labels = api_objects_namespace_labels(c->objects, p->ns);
     for (size_t i = 0; p->terms != NULL && i < p->terms->affinity_len; i++)
         if (!podterm_matches(&p->terms->affinity[i], p->ns, ns_labels, &p->labels))
             return false;
@@ -103,7 +106,7 @@ struct domains *domains_new(struct cluster *c, struct cluster_pod *cp)
     struct builder b = {.cluster = c, .pod = cp->pod};
     add_spread(&b);
     add_own_terms(&b);
-    add_others_terms(&b, index_traits_of(c, cp));
+    add_others_terms(&b, pod_counters_traits_of(c, cp));
     if (b.rules.len == 0)
         return NULL;
     struct domains *d = mem_new(struct domains, 1);
@@ -136,7 +139,7 @@ void domains_free(struct domains *d)
     for (size_t i = 0; i < d->len; i++) {
         struct domains_rule *r = &d->rules[i];
         for (size_t k = 0; k < r->parts.len; k++)
-            index_drop(r->parts.items[k].counter);
+            pod_counters_drop(r->parts.items[k].counter);
         vec_deinit(&r->parts);
         rule_clear(r);
         free(r->key);
@@ -159,7 +162,7 @@ static void print_terms(const struct podterm *terms, size_t len, char which, str
 void domains_print_key(struct cluster *c, struct cluster_pod *cp, struct strbuf *out)
 {
     const struct pod *p = cp->pod;
-    const struct index_traits *traits = index_traits_of(c, cp);
+    const struct pod_counters_traits *traits = pod_counters_traits_of(c, cp);
     if (p->spread_len > 0)
         strbuf_adds(out, p->ns);
     for (size_t i = 0; i < p->spread_len; i++) {
@@ -192,7 +195,8 @@ static bool tolerates_all(const struct pod *p, const struct node *n)
     return true;
 }
 
-/* Whether the node's pods count, and with a spread whether it is (part of) a domain at all: it has all keys of such constraints, and the policies let it in. */
+/* Whether the node's pods count, and for spread whether the node is part of a domain: it has all
+ * keys of such constraints, and the policies include it. */
 static bool is_counted(const struct domains *d, const struct domains_rule *r,
                        const struct plugin_ask *ask, uint32_t place)
 {
@@ -209,11 +213,12 @@ static bool is_counted(const struct domains *d, const struct domains_rule *r,
            (!r->honor_taints || tolerates_all(ask->pod->pod, node->node));
 }
 
-static int32_t count_at(const struct domains_rule *r, uint32_t slot)
+static int32_t count_at(const struct domains_rule *r, uint32_t number)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < r->parts.len; i++)
-        sum += (int64_t)index_count(r->parts.items[i].counter, slot) * r->parts.items[i].factor;
+        sum += (int64_t)pod_counters_count(r->parts.items[i].counter, number) *
+               r->parts.items[i].factor;
     return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < -INT32_MAX ? -INT32_MAX : sum);
 }
 
@@ -260,12 +265,12 @@ static void put_in(struct domains_rule *r, uint32_t place, int32_t now)
 
 void domains_follow(struct domains *d, const struct plugin_ask *ask, uint32_t place)
 {
-    uint32_t slot = ask->cluster->table->rows[place].node->slot;
+    uint32_t number = ask->cluster->table->rows[place].node->id.number;
     for (size_t i = 0; i < d->len; i++) {
         struct domains_rule *r = &d->rules[i];
         if (!r->summed || r->seen[place] == DOMAINS_NOT_COUNTED)
             continue;
-        int32_t now = count_at(r, slot);
+        int32_t now = count_at(r, number);
         if (now == r->seen[place])
             continue;
         take_out(r, place);
@@ -290,7 +295,7 @@ void domains_node_changed(struct domains *d, const struct plugin_ask *ask, uint3
             continue;
         take_out(r, place);
         if (is_counted(d, r, ask, place))
-            put_in(r, place, count_at(r, ask->cluster->table->rows[place].node->slot));
+            put_in(r, place, count_at(r, ask->cluster->table->rows[place].node->id.number));
     }
 }
 
@@ -346,7 +351,7 @@ bool domains_settle(struct domains *d)
 
 static void rule_rebuild(struct domains *d, struct domains_rule *r, const struct plugin_ask *ask)
 {
-    const struct table *table = ask->cluster->table;
+    const struct node_table *table = ask->cluster->table;
     rule_clear(r);
     r->total = r->least = r->most = 0;
     r->present = 0;
@@ -361,7 +366,7 @@ static void rule_rebuild(struct domains *d, struct domains_rule *r, const struct
     for (uint32_t i = 0; i < table->len; i++) {
         r->seen[i] = DOMAINS_NOT_COUNTED;
         if (is_counted(d, r, ask, i))
-            put_in(r, i, count_at(r, table->rows[i].node->slot));
+            put_in(r, i, count_at(r, table->rows[i].node->id.number));
     }
 }
 
@@ -374,8 +379,8 @@ static int32_t wide_of(struct domains *d, struct topology *t)
     return (int32_t)d->wide_len++;
 }
 
-/* Groups are numbered in the order of places. */
-static void make_groups(struct domains *d, const struct table *table)
+/* Groups are numbered in the order of nodes. */
+static void make_groups(struct domains *d, const struct node_table *table)
 {
     struct map seen; /* domains of all wide keys, as text -> group + 1 */
     struct arena a;
@@ -409,7 +414,7 @@ static void make_groups(struct domains *d, const struct table *table)
 
 void domains_rebuild(struct domains *d, const struct plugin_ask *ask, struct topologies *all)
 {
-    const struct table *table = ask->cluster->table;
+    const struct node_table *table = ask->cluster->table;
     d->wide_len = 0;
     d->bytes = sizeof *d + d->len * sizeof *d->rules;
     for (size_t i = 0; i < d->len; i++) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the sums mean. One function says for each rule whether a domain is open; node by node, group by group, and for the reasons it is the same one.
+ * The verdicts from the sums. One function decides whether a rule's domain is open, for nodes,
+ * groups and reasons alike.
  *
- * Points: a soft spread gives all of them to the domain with the least pods and none to that with the most; by host, where it cannot know the others, half for the first
- * pod, a third for the second. Preferred terms give their weight for each pod, with less and less effect: 100 halves the distance to the end of the scale.
+ * Points: a soft spread gives the maximum to the domain with the fewest pods and 0 to that with the
+ * most; by host, where the others' counts are unknown, half for the first pod, a third for the
+ * second. Preferred terms add their weight for each pod, with diminishing effect: 100 halves the
+ * distance to the end of the scale.
  */
 #include "scheduler/framework/domains.h"
 
@@ -25,8 +28,9 @@ static bool is_open(const struct domains *d, const struct domains_rule *r, int32
     return true;
 }
 
-/* What a rule sees at a node. */
-static int64_t count_of(const struct domains_rule *r, int32_t domain, uint32_t place, uint32_t slot)
+/* The count that a rule sees at a node. */
+static int64_t count_of(const struct domains_rule *r, int32_t domain, uint32_t place,
+                        uint32_t number)
 {
     int64_t sum = 0;
     if (domain < 0)
@@ -36,7 +40,8 @@ static int64_t count_of(const struct domains_rule *r, int32_t domain, uint32_t p
     if (r->summed)
         return r->seen[place] == DOMAINS_NOT_COUNTED ? 0 : r->seen[place];
     for (size_t i = 0; i < r->parts.len; i++)
-        sum += (int64_t)index_count(r->parts.items[i].counter, slot) * r->parts.items[i].factor;
+        sum += (int64_t)pod_counters_count(r->parts.items[i].counter, number) *
+               r->parts.items[i].factor;
     return sum;
 }
 
@@ -74,7 +79,7 @@ static int32_t prefer_points(const struct points *p)
                      DOMAINS_PREFER_WEIGHT);
 }
 
-int32_t domains_rate(const struct domains *d, const struct table_row *row, uint32_t place)
+int32_t domains_rate(const struct domains *d, const struct node_table_row *row, uint32_t place)
 {
     struct points points = {0};
     for (size_t i = 0; i < d->len; i++) {
@@ -82,9 +87,9 @@ int32_t domains_rate(const struct domains *d, const struct table_row *row, uint3
         if (!r->local)
             continue;
         int32_t domain = r->topology->domain_of[place];
-        int64_t count = count_of(r, domain, place, row->node->slot);
+        int64_t count = count_of(r, domain, place, row->node->id.number);
         if (!is_open(d, r, domain, count))
-            return TREE_NO;
+            return SCORE_TREE_NO;
         add_points(r, domain, count, &points);
     }
     return soft_points(d, &points) + prefer_points(&points);
@@ -114,7 +119,7 @@ const struct domains_rule *domains_refusing(const struct domains *d,
         const struct domains_rule *r = &d->rules[i];
         int32_t domain = r->topology->domain_of[node->place];
         if ((kinds & (1u << r->kind)) != 0 &&
-            !is_open(d, r, domain, count_of(r, domain, (uint32_t)node->place, node->slot)))
+            !is_open(d, r, domain, count_of(r, domain, (uint32_t)node->place, node->id.number)))
             return r;
     }
     return NULL;
@@ -126,7 +131,7 @@ int32_t domains_points(const struct domains *d, const struct cluster_node *node,
     for (size_t i = 0; d != NULL && i < d->len; i++) {
         const struct domains_rule *r = &d->rules[i];
         int32_t domain = r->topology->domain_of[node->place];
-        int64_t count = count_of(r, domain, (uint32_t)node->place, node->slot);
+        int64_t count = count_of(r, domain, (uint32_t)node->place, node->id.number);
         add_points(r, domain, count, r->local ? &near : &wide);
     }
     if (d == NULL)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pipeline - asks the plugins of the table (plugins/all.c): the best node for one pod. Pure.
+ * pipeline - asks the plugins of the table (scheduler/plugins/all.c) for the best node for one pod.
+ * Pure.
  */
 #pragma once
 
@@ -11,25 +12,25 @@
 
 struct pipeline_choice {
     struct cluster_node *node; /* NULL: none fits */
-    struct claim claim;        /* in a */
+    struct grant grant;        /* in a */
     struct reasons why;        /* node NULL: the tally over all nodes */
     uint32_t wakes;            /* node NULL: events that may help */
 };
 
-/* All nodes, as the cluster is set. */
+/* All nodes, with the cluster's packing. */
 void pipeline_init(struct pipeline *p, struct cluster *c);
 void pipeline_deinit(struct pipeline *p);
 
 /* Highest score, ties by node name. */
 void pipeline_choose(const struct pipeline *p, struct cluster_pod *pod, struct arena *a,
                      struct pipeline_choice *out);
-/* The same by asking every plugin about every node: to check the former, and to measure it against. */
+/* The same by asking every plugin about every node: reference for tests and benchmarks. */
 void pipeline_scan(const struct pipeline *p, struct cluster_pod *pod, struct arena *a,
                    struct pipeline_choice *out);
 /* This node, if it fits: true, and *out is set. */
 bool pipeline_try(const struct pipeline *p, struct cluster_pod *pod, struct cluster_node *node,
                   struct arena *a, struct pipeline_choice *out);
-/* The question in the form in which plugins want it; good until the next change of the cluster. */
+/* The question in the plugins' form; valid until the next change of the cluster. */
 struct plugin_ask pipeline_ask(const struct pipeline *p, struct cluster_pod *pod);
 /* Of a node that fits. */
 int64_t pipeline_score(const struct plugin_ask *ask, const struct cluster_node *node);

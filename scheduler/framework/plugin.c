@@ -7,7 +7,7 @@ struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *
     return (struct plugin_ask){.cluster = p->cluster,
                                .pod = pod,
                                .class = class,
-                               .side = p->side,
+                               .pool = p->pool,
                                .packing =
                                    p->packing == CLUSTER_AS_SET ? p->cluster->packing : p->packing};
 }

@@ -14,7 +14,8 @@ void reasons_init(struct reasons *t)
     t->lacks_virtual = false;
 }
 
-/* Enough memory comes first; then, where percent is asked, the card with the most of that is the nearest. */
+/* Enough memory comes first; then, if a percentage is requested, the card with the most of it is
+ * nearest. */
 static int compare(const struct reason *a, const struct reason *b)
 {
     if (a->want_percent > 0 && a->free >= a->want && b->free >= b->want)
@@ -69,7 +70,7 @@ void reasons_copy(struct reasons *to, const struct reasons *from, struct arena *
     }
 }
 
-/* In a unit that a person can read: below 10 of a unit with one digit behind the point, truncated. */
+/* In a readable unit: below 10 with one decimal, truncated. */
 static void print_bytes(struct strbuf *b, int64_t bytes)
 {
     static const char *const units[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
@@ -104,7 +105,7 @@ static void print_resource(struct strbuf *b, const struct reason *r)
     AUTO_STRBUF want = {0};
     AUTO_STRBUF left = {0};
     for (int exact = 0; exact < 2;
-         exact++) { /* "asked: 1.5Gi, largest free: 1.5Gi" explains nothing */
+         exact++) { /* "asked: 1.5Gi, largest free: 1.5Gi" would not help */
         strbuf_reset(&want);
         strbuf_reset(&left);
         print_amount(&want, r->what, r->want, exact);
@@ -138,8 +139,8 @@ static void print_volume(struct strbuf *b, const struct reasons_row *row)
     case REASON_VOLUME_TOPOLOGY:
         strbuf_addf(b, "%s outside the topologies of storage class %s", be, r->what);
         break;
-    case REASON_VOLUME_ROOM:
-        strbuf_addf(b, "%s too little room in storage class %s", have, r->what);
+    case REASON_VOLUME_CAPACITY:
+        strbuf_addf(b, "%s too little capacity in storage class %s", have, r->what);
         break;
     case REASON_VOLUME_TAKEN:
         strbuf_addf(b, "%s the disk %s mounted by another pod", have, r->what);
@@ -257,10 +258,10 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_NOT_VIRTUAL:
         strbuf_addf(b, "%s not virtual and the pod asks for virtual nodes only", be);
         break;
-    case REASON_SIDE_REAL:
+    case REASON_POOL_REAL:
         strbuf_addf(b, "%s virtual and the gang is to stay on real nodes", be);
         break;
-    case REASON_SIDE_VIRTUAL:
+    case REASON_POOL_VIRTUAL:
         strbuf_addf(b, "%s not virtual and the gang is to stay on virtual nodes", be);
         break;
     case REASON_UNREADABLE:
@@ -300,7 +301,7 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
     case REASON_VOLUME_NONE:
     case REASON_VOLUME_ELSEWHERE:
     case REASON_VOLUME_TOPOLOGY:
-    case REASON_VOLUME_ROOM:
+    case REASON_VOLUME_CAPACITY:
     case REASON_VOLUME_TAKEN:
     case REASON_VOLUME_DRIVER:
     case REASON_VOLUME_LIMIT:
@@ -351,7 +352,7 @@ static void order(const struct reasons *t, size_t *at)
     }
 }
 
-/* What no node has anything to do with: the only reason beside that of nodes that are of the wrong kind for the pod anyway. */
+/* A reason that concerns the pod, not nodes: the only one besides nodes of the wrong kind. */
 static const char *of_pod(const struct reasons *t)
 {
     const char *what = NULL;

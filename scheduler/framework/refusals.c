@@ -28,7 +28,7 @@ void refusals_forget(struct refusals *r)
     r->generation = 0;
 }
 
-/* The row of that kind and name, made if need be; -1: there are too many. */
+/* The row of that kind and name, created if need be; -1: too many. */
 static int32_t row_of(struct refusals *r, const struct reason *why, uint32_t wakes)
 {
     for (int32_t i = 0; i < r->rows_len; i++)
@@ -57,7 +57,7 @@ static bool ask_node(struct refusals *r, const struct plugin_ask *ask, uint32_t 
 
 static bool ask_all(struct refusals *r, const struct plugin_ask *ask, struct arena *a)
 {
-    const struct table *t = ask->cluster->table;
+    const struct node_table *t = ask->cluster->table;
     if (r->nodes == NULL || r->len != t->len) {
         free(r->nodes);
         r->nodes = mem_new(struct refusals_node, t->len);
@@ -77,7 +77,7 @@ static bool ask_changed(struct refusals *r, const struct plugin_ask *ask, struct
 {
     uint32_t place;
     bool object;
-    while (table_next(ask->cluster->table, &r->seen, &place, &object))
+    while (node_table_next(ask->cluster->table, &r->seen, &place, &object))
         if (!ask_node(r, ask, place, a))
             return false;
     return true;
@@ -92,8 +92,9 @@ static struct reason reason_of(const struct refusals *r, const struct refusals_n
     return why;
 }
 
-/* As reasons_add would, in the order of places: of equally promising nodes the first by name stays. Rows are numbered alike, so nothing is searched. */
-static void sum_up(const struct refusals *r, const struct table *t, struct reasons *out)
+/* Like reasons_add in the order of nodes: of equally promising ones the first by name wins. Rows
+ * have the same numbers, so there is no search. */
+static void sum_up(const struct refusals *r, const struct node_table *t, struct reasons *out)
 {
     for (uint32_t i = 0; i < r->len; i++) {
         const struct refusals_node *n = &r->nodes[i];
@@ -111,9 +112,9 @@ static void sum_up(const struct refusals *r, const struct table *t, struct reaso
 bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
                     struct reasons *out, uint32_t *wakes)
 {
-    const struct table *t = ask->cluster->table;
-    bool known =
-        table_can_follow(t, r->generation, r->seen) ? ask_changed(r, ask, a) : ask_all(r, ask, a);
+    const struct node_table *t = ask->cluster->table;
+    bool known = node_table_can_follow(t, r->generation, r->seen) ? ask_changed(r, ask, a)
+                                                                  : ask_all(r, ask, a);
     if (!known) {
         refusals_forget(r);
         return false;
@@ -122,9 +123,9 @@ bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct are
     sum_up(r, t, &by_row);
     reasons_init(&sum);
     for (int32_t i = 0; i < r->rows_len; i++)
-        if (by_row.rows[i].nodes > 0) { /* nobody says the others any more */
+        if (by_row.rows[i].nodes > 0) { /* no node has the others any more */
             *wakes |= r->rows[i].wakes;
-            reasons_add_row(&sum, &by_row.rows[i]); /* two plugins may say the same */
+            reasons_add_row(&sum, &by_row.rows[i]); /* two plugins may give the same */
         }
     reasons_copy(out, &sum, a);
     return true;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * refusals - why no node fits a class, node by node, so that the next refusal asks only about the nodes that changed. Pure.
+ * refusals - why no node fits a class, node by node, so that the next refusal asks only about
+ * changed nodes. Pure.
  *
- * A full cluster refuses more often than it places, and changes all the time. What each node said is kept in a few bytes; the tally over all nodes is then one pass over
- * those. Only for classes without rules over domains (one pod elsewhere can change every node's answer), and while there are no more different reasons than a tally has rows;
- * else all nodes are asked, as the scan does.
+ * A full cluster refuses more often than it places, and changes all the time. Each node's reason is
+ * kept in a few bytes, and the tally is one pass over them. Only for classes without rules over
+ * domains (one pod elsewhere can change every node's answer), and while the reasons fit into a
+ * tally's rows; else all nodes are scanned.
  */
 #pragma once
 
@@ -29,7 +31,7 @@ struct refusals_row {
 
 struct refusals {
     uint64_t generation, seen;   /* of the table */
-    struct refusals_node *nodes; /* by place */
+    struct refusals_node *nodes; /* by node index */
     uint32_t len;
     struct refusals_row rows[REASONS_MAX];
     int32_t rows_len;
@@ -39,8 +41,9 @@ struct refusals {
 void refusals_init(struct refusals *r);
 void refusals_deinit(struct refusals *r);
 size_t refusals_bytes(const struct refusals *r);
-/* What was kept is not to be trusted any more. */
+/* Drops what is cached. */
 void refusals_forget(struct refusals *r);
-/* The tally of all nodes, none of which fits. false: it cannot be kept, or a node fits after all: the caller scans. wakes are added. */
+/* The tally of all nodes, none of which fits. false: it cannot be cached, or a node fits after all:
+ * the caller scans. Adds to wakes. */
 bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
                     struct reasons *out, uint32_t *wakes);

@@ -3,8 +3,8 @@
 
 #include "scheduler/framework/pipeline.h"
 
-/* virtual first: nodes of a kind that the pod does not go to are out of the question, whatever else there is to say of them. Then volumes: what is wrong with a claim is wrong on every node, and is what
- * the user wants to know. */
+/* virtual first: if a node is of the wrong kind for the pod, nothing else about it matters. Then
+ * volumes: a broken claim is broken on every node, and is what the user needs to know. */
 const struct plugin *const plugin_table[] = {
     &plugin_virtual,        &plugin_volumes,       &plugin_taints,
     &plugin_policy,         &plugin_policy_open,   &plugin_affinity,

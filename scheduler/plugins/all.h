@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * all - the plugins by name, for the table in all.c; and what one plugin asks of another. Pure.
+ * all - the plugins by name, for the table in all.c; and functions shared between plugins. Pure.
  */
 #pragma once
 
@@ -11,6 +11,6 @@ extern const struct plugin plugin_virtual, plugin_taints, plugin_affinity, plugi
     plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute, plugin_cpu,
     plugin_policy, plugin_policy_open;
 
-/* The cards that gpu would reserve, of one NUMA node alone. For cpu, which comes behind it. */
+/* The cards that gpu would reserve on one NUMA node alone. For cpu, which comes after it. */
 bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
-                          int32_t numa, struct arena *a, struct claim *claim);
+                          int32_t numa, struct arena *a, struct grant *grant);

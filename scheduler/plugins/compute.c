@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * compute - the compute class and the GPU series that a pod asks for by label. A node that carries the same label with another value does not take it; a node without
- * the label does, since only some nodes of a cluster are of a class.
+ * compute - the compute class and the GPU series that a pod requests by label. A node with another
+ * value of the label is refused; a node without the label is not, since only some nodes of a
+ * cluster have a class.
  */
 #include "lib/base/str.h"
 #include "lib/model/names.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * features - what a pod needs its node to declare (status.declaredFeatures). The kubelet of a node that does not would reject the pod.
+ * features - node features that a pod needs (status.declaredFeatures). The kubelet of a node
+ * without them would reject the pod.
  */
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"

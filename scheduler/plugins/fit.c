@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fit - room for the effective request: CPU, memory, ephemeral storage, pod places and every extended resource. A resource that the node does not list
- * is a "no" even where the kubelet would start the pod without it; where a DeviceClass offers it (dynamic resource allocation) the user is told that we do not serve that. A node with a
- * pod whose size nobody knows has no room. Room that is kept for a gang is none for others.
+ * fit - capacity for the effective request: CPU, memory, ephemeral storage, pod slots and every
+ * extended resource. A resource that the node does not list is a "no" even if the kubelet would
+ * start the pod without it; if a DeviceClass offers it (dynamic resource allocation) the reason
+ * says that we do not serve that. A node with a pod of unknown size has no capacity. Capacity
+ * reserved for a gang is not available to others.
  *
- * Score: half of it how full the node would be (emptiest first, or fullest first: plugin_ask.packing), half how evenly its CPU and its memory would be used.
- * A node whose kubelet has just sent such a pod back is the last resort.
- * Pod places count a little, so that pods that ask for nothing do not all go to one node. Evenness works against packing pods that ask for one resource only, so the
- * two orders in which a gang is tried that does not fit (CLUSTER_TIGHTEST_FIRST, CLUSTER_LOOSEST_FIRST) know nothing of it.
- * For pods that ask for cards, cards are what matters, and for pods that are pinned, CPUs: fit has no opinion about them but in these two orders (gpu, cpu).
+ * Score: half is how full the node would be (emptiest or fullest first: plugin_ask.packing), half
+ * how evenly its CPU and memory would be used. A node whose kubelet has just rejected such a pod is
+ * the last resort. Pod slots count a little, so that pods without requests do not all go to one
+ * node. Evenness works against packing pods that request only one resource, so the two orders for a
+ * gang that does not fit (CLUSTER_TIGHTEST_FIRST, CLUSTER_LOOSEST_FIRST) ignore it. Pods with cards
+ * are scored by gpu and pinned pods by cpu: fit scores them only in these two orders.
  */
 #include "lib/base/num.h"
 #include "lib/base/str.h"
@@ -16,7 +19,7 @@
 #include "scheduler/cache/nominations.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/cache/rejections.h"
-#include "scheduler/plugins/reservation_room.h"
+#include "scheduler/plugins/reservation_capacity.h"
 #include "scheduler/framework/class_key.h"
 
 enum { LAST_RESORT = -1000000 /* more than all plugins' scores together, far from overflow */ };
@@ -42,7 +45,7 @@ static bool not_offered(const struct plugin_ask *ask, const char *name, struct a
                         struct reason *why)
 {
     const struct device_class *class =
-        why != NULL ? objects_find_offer(ask->cluster->objects, name) : NULL;
+        why != NULL ? api_objects_find_offer(ask->cluster->objects, name) : NULL;
     if (class == NULL)
         return refuse(why, REASON_NOT_OFFERED, name, NULL);
     return refuse(why, REASON_DEVICE_CLASS,
@@ -57,27 +60,27 @@ static bool is_gpu(const char *resource)
            str_eq(resource, NAME_RES_GPU) || str_eq(resource, NAME_RES_NVIDIA_GPU);
 }
 
-/* What a node offers of its cards goes down with one that is sick: then that is what the user wants to know. */
+/* A sick card lowers what the node offers: then the reason names it. */
 static void name_sick_card(const struct cluster_pod *pod, const struct cluster_node *node,
                            struct reason *why)
 {
     const char *trouble =
-        ledger_trouble(&node->ledger, &pod->gpu, num_sub_sat(why->want, why->free));
+        gpu_accounts_trouble(&node->gpu_accounts, &pod->gpu, num_sub_sat(why->want, why->free));
     if (trouble != NULL)
         *why = (struct reason){.kind = REASON_CARD_SICK, .what = trouble};
 }
 
 static bool has_extra(const struct plugin_ask *ask, const struct cluster_node *node,
-                      const struct amounts *used, struct arena *a, struct reason *why)
+                      const struct resource_vector *used, struct arena *a, struct reason *why)
 {
-    const struct amounts *want = &ask->pod->request;
+    const struct resource_vector *want = &ask->pod->request;
     for (uint32_t i = 0; i < want->extra_len; i++) {
         int64_t offered = 0, taken = 0;
         if (want->extra[i].value == 0)
             continue;
-        if (!amounts_get(&node->allocatable, want->extra[i].id, &offered))
+        if (!resource_vector_get(&node->allocatable, want->extra[i].id, &offered))
             return not_offered(ask, want->extra[i].name, a, why);
-        (void)amounts_get(used, want->extra[i].id, &taken);
+        (void)resource_vector_get(used, want->extra[i].id, &taken);
         if (!lacks(want->extra[i].name, want->extra[i].value, offered, taken, why))
             continue;
         if (why != NULL && is_gpu(want->extra[i].name))
@@ -87,10 +90,10 @@ static bool has_extra(const struct plugin_ask *ask, const struct cluster_node *n
     return true;
 }
 
-static bool has_room(const struct plugin_ask *ask, const struct cluster_node *node,
-                     const struct amounts *used, struct arena *a, struct reason *why)
+static bool has_capacity(const struct plugin_ask *ask, const struct cluster_node *node,
+                         const struct resource_vector *used, struct arena *a, struct reason *why)
 {
-    const struct amounts *want = &ask->pod->request, *total = &node->allocatable;
+    const struct resource_vector *want = &ask->pod->request, *total = &node->allocatable;
     if (num_sub_sat(total->pods, used->pods) < 1)
         return refuse(why, REASON_PODS, NULL, NULL);
     if (lacks("cpu", want->cpu_milli, total->cpu_milli, used->cpu_milli, why) ||
@@ -111,19 +114,20 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     if (lacked != NULL)
         return refuse(why, REASON_REJECTED, lacked, NULL);
     if (node->nominated == 0)
-        return has_room(ask, node, &node->used, a, why) &&
-               reservation_room_allows(ask->cluster, ask->pod, node, why);
-    struct amounts used = {0};
-    amounts_account(&used, &node->used, 1);
+        return has_capacity(ask, node, &node->used, a, why) &&
+               reservation_capacity_allows(ask->cluster, ask->pod, node, why);
+    struct resource_vector used = {0};
+    resource_vector_account(&used, &node->used, 1);
     for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
-        amounts_account(&used, &other->request, 1);
-    bool room = has_room(ask, node, &used, a, why) &&
-                reservation_room_allows(ask->cluster, ask->pod, node, why);
-    amounts_deinit(&used);
-    return room;
+        resource_vector_account(&used, &other->request, 1);
+    bool fits = has_capacity(ask, node, &used, a, why) &&
+                reservation_capacity_allows(ask->cluster, ask->pod, node, why);
+    resource_vector_deinit(&used);
+    return fits;
 }
 
-/* How much of the total is left when this is taken as well, 0..PLUGIN_SCORE_MAX. In 24 bits, which is more than enough for points and much quicker. */
+/* The share of the total left after this request, 0..PLUGIN_SCORE_MAX. In 24 bits, which suffices
+ * and is much faster. */
 static int32_t share_left(int64_t want, int64_t total, int64_t left)
 {
     if (total <= 0 || want >= left)
@@ -134,26 +138,26 @@ static int32_t share_left(int64_t want, int64_t total, int64_t left)
     return (int32_t)(part * PLUGIN_SCORE_MAX / whole);
 }
 
-/* Of the resource that gets scarcest. */
-static int32_t least_left(const struct amounts *want, const struct table_row *row, int32_t cpu,
-                          int32_t memory)
+/* Of the scarcest resource. */
+static int32_t least_left(const struct resource_vector *want, const struct node_table_row *row,
+                          int32_t cpu, int32_t memory)
 {
     int32_t left = cpu < memory ? cpu : memory;
     for (uint32_t i = 0; i < want->extra_len; i++) {
         int64_t offered = 0, taken = 0;
-        (void)amounts_get(&row->node->allocatable, want->extra[i].id, &offered);
-        (void)amounts_get(&row->node->used, want->extra[i].id, &taken);
+        (void)resource_vector_get(&row->node->allocatable, want->extra[i].id, &offered);
+        (void)resource_vector_get(&row->node->used, want->extra[i].id, &taken);
         int32_t extra = share_left(want->extra[i].value, offered, num_sub_sat(offered, taken));
         left = extra < left ? extra : left;
     }
     return left;
 }
 
-static int32_t score_row(const struct plugin_ask *ask, const struct table_row *row)
+static int32_t score_row(const struct plugin_ask *ask, const struct node_table_row *row)
 {
     if (row->closer && rejections_avoid(ask->cluster, ask->pod, row->node))
         return LAST_RESORT;
-    const struct amounts *want = &ask->pod->request;
+    const struct resource_vector *want = &ask->pod->request;
     int32_t cpu = share_left(want->cpu_milli, row->cpu_milli, row->free_cpu_milli);
     int32_t memory = share_left(want->memory_bytes, row->memory_bytes, row->free_memory_bytes);
     if (ask->packing == CLUSTER_TIGHTEST_FIRST)
@@ -174,25 +178,25 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return score_row(ask, &ask->cluster->table->rows[node->place]);
 }
 
-static int32_t rate(const struct plugin_ask *ask, const struct table_row *row)
+static int32_t rate(const struct plugin_ask *ask, const struct node_table_row *row)
 {
-    const struct amounts *want = &ask->pod->request;
+    const struct resource_vector *want = &ask->pod->request;
     if (row->free_pods < 1 || want->cpu_milli > row->free_cpu_milli ||
         want->memory_bytes > row->free_memory_bytes ||
         want->ephemeral_bytes > row->free_ephemeral_bytes ||
         (want->extra_len > 0 && !has_extra(ask, row->node, &row->node->used, NULL, NULL)) ||
         (row->closer && !filter(ask, row->node, NULL, NULL)))
-        return TREE_NO;
+        return SCORE_TREE_NO;
     return score_row(ask, row);
 }
 
-/* Which classes of devices there are changes the words only. */
+/* DeviceClasses affect only the reason's text. */
 static uint64_t version(const struct cluster *c)
 {
-    return c->objects->generation[OBJECTS_DEVICE_CLASSES];
+    return c->objects->generation[API_OBJECTS_DEVICE_CLASSES];
 }
 
-static void key_of_request(struct strbuf *out, const struct amounts *r)
+static void key_of_request(struct strbuf *out, const struct resource_vector *r)
 {
     strbuf_addc(out, 'R');
     class_key_number(out, r->cpu_milli);
@@ -220,9 +224,11 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
         strbuf_addc(out, 'D');
         class_key_number(out, cp->pod->active_deadline_s);
     }
-    if (cp->gang != NULL && cp->gang->kept != NULL) {
-        strbuf_addc(out, 'K'); /* what is kept for them is not kept from them */
-        class_key_text(out, cp->gang->kept->gang->key);
+    const struct reservation *kept =
+        cp->gang != NULL ? reservations_of(ask->cluster, cp->gang)->kept : NULL;
+    if (kept != NULL) {
+        strbuf_addc(out, 'K'); /* a gang may use its own reservation */
+        class_key_text(out, kept->gang->key);
     }
 }
 

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu - shared and whole cards of one node. The ledger chooses; filter and reserve ask it the same question, so they cannot disagree. The score is what the place costs
- * (gpu_prices.h): about nodes that are filled first or last fit has no say for these pods.
+ * gpu - shared and whole cards of one node. The GPU accounts choose; filter and reserve ask them
+ * the same question, so they cannot disagree. The score is the cost of the placement
+ * (gpu_prices.h); fit does not score these pods.
  */
 #include "scheduler/cache/gpu_prices.h"
 #include "scheduler/cache/nominations.h"
-#include "scheduler/cache/peers.h"
+#include "scheduler/cache/topology_job.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"
 
-/* What is left for the pod when those that wait here before it have got their cards: the node's ledger itself, or one in *room. */
-static const struct ledger *ledger_for(const struct plugin_ask *ask,
-                                       const struct cluster_node *node, struct arena *a,
-                                       struct ledger *room)
+/* What is left for the pod after the cards of pods nominated here before it: the node's GPU
+ * accounts, or a copy in *trial. */
+static const struct gpu_accounts *accounts_for(const struct plugin_ask *ask,
+                                               const struct cluster_node *node, struct arena *a,
+                                               struct gpu_accounts *trial)
 {
     const struct cluster_pod *other;
-    const struct ledger *l = &node->ledger;
+    const struct gpu_accounts *l = &node->gpu_accounts;
     for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;) {
-        struct claim claim = {0};
-        struct ledger_why no;
+        struct grant grant = {0};
+        struct gpu_accounts_why no;
         if (!other->gpu.any)
             continue;
-        if (l != room)
-            ledger_try_on(l, a, room);
-        l = room;
-        bool known = ledger_choose(room, &other->gpu, a, &claim, &no);
-        ledger_account(room, &claim, known, &other->gpu, 1);
+        if (l != trial)
+            gpu_accounts_try_on(l, a, trial);
+        l = trial;
+        bool known = gpu_accounts_choose(trial, &other->gpu, a, &grant, &no);
+        gpu_accounts_account(trial, &grant, known, &other->gpu, 1);
     }
     return l;
 }
@@ -34,45 +36,45 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
                    struct reason *why)
 {
     const struct cluster_pod *pod = ask->pod;
-    struct ledger_why no;
-    struct ledger room;
+    struct gpu_accounts_why no;
+    struct gpu_accounts trial;
     if (!pod->gpu.any)
         return true;
-    const struct ledger *l = ledger_for(ask, node, a, &room);
-    if (ledger_choose(l, &pod->gpu, a, NULL, &no))
+    const struct gpu_accounts *l = accounts_for(ask, node, a, &trial);
+    if (gpu_accounts_choose(l, &pod->gpu, a, NULL, &no))
         return true;
     if (why == NULL)
         return false;
-    const char *trouble = ledger_trouble(l, &pod->gpu, 0);
-    if (trouble != NULL && no.no != LEDGER_UNPLACED) {
+    const char *trouble = gpu_accounts_trouble(l, &pod->gpu, 0);
+    if (trouble != NULL && no.no != GPU_ACCOUNTS_UNPLACED) {
         *why = (struct reason){.kind = REASON_CARD_SICK, .what = trouble};
         return false;
     }
     switch (no.no) {
-    case LEDGER_FITS:
-    case LEDGER_NO_INVENTORY:
+    case GPU_ACCOUNTS_FITS:
+    case GPU_ACCOUNTS_NO_INVENTORY:
         *why = (struct reason){.kind = REASON_NO_INVENTORY, .what = l->problem};
         break;
-    case LEDGER_WRONG_MODE:
+    case GPU_ACCOUNTS_WRONG_MODE:
         *why = (struct reason){.kind = REASON_GPU_MODE, .what = gpu_mode_name(l->inventory.mode)};
         break;
-    case LEDGER_SWITCHING:
+    case GPU_ACCOUNTS_SWITCHING:
         *why = (struct reason){.kind = REASON_GPU_SWITCHING,
                                .what = gpu_mode_name(l->inventory.switching_to)};
         break;
-    case LEDGER_UNPLACED:
+    case GPU_ACCOUNTS_UNPLACED:
         *why = (struct reason){.kind = REASON_GPU_UNPLACED};
         break;
-    case LEDGER_NO_CARD:
+    case GPU_ACCOUNTS_NO_CARD:
         *why = (struct reason){.kind = REASON_CARD,
-                               .what = pod->gpu.shape,
+                               .what = pod->gpu_shape,
                                .want = no.want,
                                .free = no.largest_gib,
                                .want_percent = no.want_percent,
                                .free_percent = no.largest_percent,
                                .card = no.largest_card};
         break;
-    case LEDGER_TOO_FEW_CARDS:
+    case GPU_ACCOUNTS_TOO_FEW_CARDS:
         *why = (struct reason){.kind = REASON_CARDS, .want = no.want, .free = no.free_cards};
         break;
     }
@@ -80,27 +82,27 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 }
 
 static bool reserve(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
-                    struct claim *claim)
+                    struct grant *grant)
 {
-    struct ledger_why no;
-    struct ledger room;
-    struct ledger_peers peers;
+    struct gpu_accounts_why no;
+    struct gpu_accounts trial;
+    struct gpu_accounts_peers topology_job;
     if (!ask->pod->gpu.any)
         return true;
-    peers_of(ask->pod, node, &peers);
-    return ledger_choose_with(ledger_for(ask, node, a, &room), &ask->pod->gpu, &peers, a, claim,
-                              &no);
+    topology_job_of(ask->pod, node, &topology_job);
+    return gpu_accounts_choose_with(accounts_for(ask, node, a, &trial), &ask->pod->gpu,
+                                    &topology_job, a, grant, &no);
 }
 
 bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
-                          int32_t numa, struct arena *a, struct claim *claim)
+                          int32_t numa, struct arena *a, struct grant *grant)
 {
-    struct ledger_why no;
-    struct ledger room, only;
-    struct ledger_peers peers;
-    peers_of(ask->pod, node, &peers);
-    ledger_try_on_numa(ledger_for(ask, node, a, &room), numa, a, &only);
-    return ledger_choose_with(&only, &ask->pod->gpu, &peers, a, claim, &no);
+    struct gpu_accounts_why no;
+    struct gpu_accounts trial, only;
+    struct gpu_accounts_peers topology_job;
+    topology_job_of(ask->pod, node, &topology_job);
+    gpu_accounts_try_on_numa(accounts_for(ask, node, a, &trial), numa, a, &only);
+    return gpu_accounts_choose_with(&only, &ask->pod->gpu, &topology_job, a, grant, &no);
 }
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
@@ -121,18 +123,18 @@ static bool applies(const struct cluster_pod *pod)
 
 static void key(const struct plugin_ask *ask, struct strbuf *out)
 {
-    const struct ledger_request *r = &ask->pod->gpu;
+    const struct gpu_request *r = &ask->pod->gpu;
     if (!r->any)
         return;
     strbuf_addc(out, 'G');
-    class_key_number(out, r->hold_gib);
-    class_key_number(out, r->hold_percent);
-    class_key_number(out, r->whole_cards);
+    class_key_number(out, r->total[GPU_REQUEST_MEM]);
+    class_key_number(out, r->total[GPU_REQUEST_CORE]);
+    class_key_number(out, r->total[GPU_REQUEST_CARDS]);
     class_key_number(out, r->spread_over);
     class_key_number(out, r->one_card);
-    for (size_t i = 0; r->shared && i < r->pod->containers_len; i++) {
-        class_key_number(out, ledger_request_gib(&r->pod->containers[i]));
-        class_key_number(out, ledger_request_percent(&r->pod->containers[i]));
+    for (size_t i = 0; i < r->shares_len; i++) {
+        class_key_number(out, r->shares[i].gib);
+        class_key_number(out, r->shares[i].percent);
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * images - a node that has the pod's images already starts it sooner. Points for the bytes that need not be pulled, from 23 MiB (nobody waits for less) to 1,000 MiB for
- * each image, the range that kube-scheduler uses; but of this node alone: how many others have the image changes nothing.
+ * images - a node that already has the pod's images starts it sooner. Points for the bytes that
+ * need not be pulled, from 23 MiB to 1,000 MiB per image, the range of kube-scheduler; but for this
+ * node alone, regardless of how many others have the image.
  */
 #include "lib/base/num.h"
 #include "scheduler/plugins/all.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * interpod - affinity and anti-affinity between pods: this pod's wishes, and those of placed pods against it. The counting is in domains.h; here are the words.
+ * interpod - affinity and anti-affinity between pods: of this pod, and of placed pods against it.
+ * Counting is in domains.h; this file has the messages.
  */
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/domains.h"
 #include "scheduler/plugins/all.h"
 
-static enum reason_kind words(const struct domains_rule *r, bool has_label)
+static enum reason_kind reason_of(const struct domains_rule *r, bool has_label)
 {
     switch (r->kind) {
     case DOMAINS_AFFINITY:
@@ -26,7 +27,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
                          1u << DOMAINS_AFFINITY | 1u << DOMAINS_ANTI | 1u << DOMAINS_EXISTING_ANTI);
     if (no == NULL || why == NULL)
         return no == NULL;
-    *why = (struct reason){.kind = words(no, no->topology->domain_of[node->place] >= 0),
+    *why = (struct reason){.kind = reason_of(no, no->topology->domain_of[node->place] >= 0),
                            .what = arena_strdup(a, no->key)};
     return false;
 }

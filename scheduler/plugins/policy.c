@@ -2,11 +2,13 @@
 /*
  * policy - pods that a ResourcePolicy selects go to its units only, in their order (policies.h).
  *
- * Two plugins of one room. The first knows nodes that are in no unit at all, and orders the others: the first open unit that has a node decides about it, and earlier units score above all
- * others together, so the next one is used only where no node of the earlier fits, by the same filters.
+ * There are two plugins. The first refuses nodes in no unit, and orders the others: a node belongs
+ * to its first open unit, and earlier units score above all other points together, so a later unit
+ * is used only where no node of an earlier one fits.
  *
- * The second refuses nodes whose units are closed. What closes and opens units is held anywhere; it is in the pod's class (the plugin policy's key), not in what is remembered of a node. It is one of
- * those that ask about what is held all the same: so that whoever makes room knows that a pod's leaving may open a unit.
+ * The second refuses nodes whose units are closed. Pods anywhere can close and open units; that is
+ * in the pod's class (the plugin policy's key), not in a node's cached verdict. It still counts as
+ * PLUGIN_HELD, so that preemption knows that removing a pod may open a unit.
  */
 #include "scheduler/plugins/all.h"
 #include "scheduler/cache/policies.h"
@@ -14,13 +16,13 @@
 
 static bool applies(const struct cluster_pod *pod)
 {
-    return pod->seat.group != NULL;
+    return pod->membership.group != NULL;
 }
 
-/* Units that it is about at all: the others are not looked at in this step. */
+/* The units considered in this step. */
 static uint64_t possible(const struct cluster_pod *cp)
 {
-    uint8_t first = cp->seat.view.first;
+    uint8_t first = cp->membership.view.first;
     return first == 0 || first >= POLICY_UNITS_MAX ? UINT64_MAX : ((uint64_t)1 << first) - 1;
 }
 
@@ -29,11 +31,11 @@ static bool refuse(const struct cluster_pod *cp, const struct cluster_node *node
 {
     if (why == NULL)
         return false;
-    if (cp->seat.lacks != NULL)
+    if (cp->membership.lacks != NULL)
         *why = (struct reason){
             .kind = REASON_CLAIM,
             .what = arena_printf(a, "the pod has no label %s, by which ResourcePolicy %s counts",
-                                 cp->seat.lacks, policies_of(cp)->object.name)};
+                                 cp->membership.lacks, policies_of(cp)->object.name)};
     else
         *why = (struct reason){.kind = REASON_UNIT, .what = policies_why_not(cp, node, a)};
     return false;
@@ -43,8 +45,8 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
                    struct reason *why)
 {
     const struct cluster_pod *cp = ask->pod;
-    return cp->seat.group == NULL ||
-           (cp->seat.lacks == NULL && policies_unit_on(cp, possible(cp), node) >= 0) ||
+    return cp->membership.group == NULL ||
+           (cp->membership.lacks == NULL && policies_unit_on(cp, possible(cp), node) >= 0) ||
            refuse(cp, node, a, why);
 }
 
@@ -52,13 +54,13 @@ static bool filter_open(const struct plugin_ask *ask, const struct cluster_node 
                         struct arena *a, struct reason *why)
 {
     const struct cluster_pod *cp = ask->pod;
-    return cp->seat.group == NULL || policies_unit_on(cp, cp->seat.view.open, node) >= 0 ||
-           refuse(cp, node, a, why);
+    return cp->membership.group == NULL ||
+           policies_unit_on(cp, cp->membership.view.open, node) >= 0 || refuse(cp, node, a, why);
 }
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    int32_t unit = policies_unit_on(ask->pod, ask->pod->seat.view.open, node);
+    int32_t unit = policies_unit_on(ask->pod, ask->pod->membership.view.open, node);
     return unit == POLICIES_NO_UNIT ? 0 : POLICY_UNITS_MAX - unit;
 }
 
@@ -82,6 +84,6 @@ const struct plugin plugin_policy_open = {
     .name = "policy-open",
     .wakes = EVENT_NODE_LABELS | EVENT_POD_GONE | EVENT_POLICY | EVENT_UNIT,
     .depends = PLUGIN_HELD,
-    .entangles = true, /* a member that fills a unit may open the next one to the others */
+    .entangles = true, /* a member that fills a unit may open the next for others */
     .applies = applies,
     .filter = filter_open};

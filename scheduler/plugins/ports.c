@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ports - host ports. Two pods cannot have the same port and protocol on one address of a node; 0.0.0.0 (also: no address given) is every address. Containers and sidecars
- * count: an ordinary init container is gone by the time that the others run, as kube-scheduler has it.
+ * ports - host ports. Two pods cannot have the same port and protocol on one address of a node;
+ * 0.0.0.0 (or no address) is every address. Containers and sidecars count; ordinary init
+ * containers, which end before the others run, do not, as in kube-scheduler.
  */
 #include "lib/base/str.h"
 #include "scheduler/cache/nominations.h"
@@ -47,7 +48,7 @@ static bool is_taken(const struct plugin_ask *ask, const struct container_port *
     return false;
 }
 
-/* The first port of the list of containers that somebody on the node has. */
+/* The first port of the list of containers that is in use on the node. */
 static const struct container_port *first_taken(const struct plugin_ask *ask,
                                                 const struct container *c, size_t len,
                                                 bool sidecars_only, const struct cluster_node *node)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spread - topologySpreadConstraints. The counting is in domains.h; here are the words.
+ * spread - topologySpreadConstraints. Counting is in domains.h; this file has the messages.
  */
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/domains.h"
 #include "scheduler/plugins/all.h"
 
@@ -20,7 +20,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return false;
 }
 
-/* Weighted already: the class adds it to its own. */
+/* Already weighted: the class adds it to its own. */
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
     return domains_points(ask->class->domains, node, false) / plugin_spread.weight;

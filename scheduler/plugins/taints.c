@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * taints - cordoned nodes and NoSchedule/NoExecute taints that the pod does not tolerate; PreferNoSchedule ones cost points.
+ * taints - cordoned nodes and NoSchedule/NoExecute taints that the pod does not tolerate;
+ * PreferNoSchedule ones cost points.
  */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
@@ -19,7 +20,7 @@ static const struct taint *first_against(const struct plugin_ask *ask,
     const struct pod *p = ask->pod->pod;
     const struct node *n = node->node;
     const struct taint *t = node_untolerated(n, p);
-    while (t != NULL && virtual_tolerates(ask, node, t)) { /* on with the taints behind it */
+    while (t != NULL && virtual_tolerates(ask, node, t)) { /* try the taints after it */
         struct node rest = *n;
         rest.taints_len = n->taints_len - (size_t)(t - n->taints) - 1;
         rest.taints = &n->taints[t - n->taints + 1];

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Not set: never on a virtual node, even if the pod tolerates everything, unless it asks for one itself: by nodeSelector or required node affinity, which name the label of virtual nodes or that
- * very node. eci: real nodes score above every virtual one, so that a virtual one wins only where no real node passes the filters. eci_only, or the label alibabacloud.com/eci at the pod or its
- * namespace: virtual nodes only.
+ * Not set: never on a virtual node, even if the pod tolerates everything, unless it asks for one by
+ * nodeSelector or required node affinity (the label of virtual nodes, or the node's name). eci:
+ * real nodes score above every virtual one, so that a virtual one wins only where no real node
+ * passes the filters. eci_only, or the label alibabacloud.com/eci on the pod or its namespace:
+ * virtual nodes only.
  *
- * Which of the two kinds a gang's members may use is part of the question where the gang is to stay together (ask->side); only pods with real nodes first care.
+ * If a gang must stay together, the pool (ask->pool) decides which kind its members may use; it
+ * affects only pods that prefer real nodes.
  *
- * Preemption: a pod that can burst does, and nobody is sent away for it: victims are looked for only where no node fits, virtual ones included, but those last. What is owned is used first, but not by
- * ending the work of others while elastic room is to be had.
+ * Preemption: a pod that may use virtual nodes does not preempt while one of them fits. Real nodes
+ * are preferred, but not at the cost of running pods while virtual capacity is available.
  */
 #include "scheduler/plugins/virtual.h"
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/virtual_use.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/class_key.h"
 #include "scheduler/plugins/all.h"
 
 bool virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
                        const struct taint *t)
 {
-    return node->is_virtual && ask->class->burst != VIRTUAL_USE_NEVER &&
+    return node->is_virtual && ask->class->virtual_use != VIRTUAL_USE_NEVER &&
            virtuals_cover(&ask->cluster->virtuals, t);
 }
 
@@ -77,15 +80,15 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
                    struct reason *why)
 {
     (void)a;
-    enum cluster_side side = ask->side;
-    switch (ask->class->burst) {
+    enum cluster_pool pool = ask->pool;
+    switch (ask->class->virtual_use) {
     case VIRTUAL_USE_NEVER:
         return !node->is_virtual || asks_for(ask, node) || refuse(why, REASON_VIRTUAL);
     case VIRTUAL_USE_LAST:
-        if (side == CLUSTER_SIDE_REAL && node->is_virtual)
-            return refuse(why, REASON_SIDE_REAL);
-        if (side == CLUSTER_SIDE_VIRTUAL && !node->is_virtual)
-            return refuse(why, REASON_SIDE_VIRTUAL);
+        if (pool == CLUSTER_POOL_REAL && node->is_virtual)
+            return refuse(why, REASON_POOL_REAL);
+        if (pool == CLUSTER_POOL_VIRTUAL && !node->is_virtual)
+            return refuse(why, REASON_POOL_VIRTUAL);
         return true;
     case VIRTUAL_USE_ONLY:
         return node->is_virtual || refuse(why, REASON_NOT_VIRTUAL);
@@ -97,7 +100,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    if (ask->class->burst == VIRTUAL_USE_BY_POLICY)
+    if (ask->class->virtual_use == VIRTUAL_USE_BY_POLICY)
         return 0;
     return node->is_virtual ? 0 : PLUGIN_SCORE_MAX;
 }
@@ -107,10 +110,10 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     enum virtual_use use = virtual_use_of(ask->cluster, ask->pod);
     strbuf_addc(out, 'B');
     class_key_number(out, use);
-    class_key_number(out, use == VIRTUAL_USE_LAST ? ask->side : CLUSTER_SIDE_BOTH);
+    class_key_number(out, use == VIRTUAL_USE_LAST ? ask->pool : CLUSTER_POOL_ANY);
 }
 
-const struct plugin plugin_virtual = {.name = "burst", /* what users see */
+const struct plugin plugin_virtual = {.name = "burst", /* visible to users */
                                       .key = key,
                                       .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY,
                                       .depends = PLUGIN_NODE,

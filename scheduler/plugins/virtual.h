@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * virtual - what taints needs to know of virtual nodes. Pure.
+ * virtual - what the plugin taints needs to know about virtual nodes. Pure.
  */
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include "scheduler/framework/plugin.h"
 
-/* The provider's taint of a virtual node, and no other, is tolerated for pods that may use it. */
+/* Whether the taint is the provider's taint of a virtual node that the pod may use; only that is
+ * tolerated. */
 bool virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
                        const struct taint *t);

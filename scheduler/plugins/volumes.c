@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volumes - claims and the volumes behind them: whether a pod's storage is there, can be reached from the node, or can be made for it there (volumes_view.h). What is chosen
- * for claims that waited is promised when the pod is assumed (volumes_held.h), by the same function, so there is nothing to reserve here.
+ * volumes - claims and the volumes behind them: whether a pod's storage exists, and can be reached
+ * from or created for the node (volumes_view.h). Volumes chosen for waiting claims are promised
+ * when the pod is assumed (volumes_held.h), by the same function, so reserve has nothing to do.
  */
 #include "scheduler/plugins/all.h"
 #include "scheduler/cache/volumes_held.h"
 #include "scheduler/cache/volumes_view.h"
 #include "scheduler/framework/class_key.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 
 static bool applies(const struct cluster_pod *pod)
 {
@@ -26,7 +27,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
         [VOLUMES_NO_ZONE] = REASON_VOLUME_ZONE,
         [VOLUMES_NO_NONE] = REASON_VOLUME_NONE,
         [VOLUMES_NO_TOPOLOGY] = REASON_VOLUME_TOPOLOGY,
-        [VOLUMES_NO_ROOM] = REASON_VOLUME_ROOM,
+        [VOLUMES_NO_CAPACITY] = REASON_VOLUME_CAPACITY,
         [VOLUMES_NO_ELSEWHERE] = REASON_VOLUME_ELSEWHERE,
     };
     const struct pod *p = ask->pod->pod;
@@ -40,7 +41,8 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return false;
 }
 
-/* What volumes are to other pods is in their names; a claim that was made for a pod is that pod's alone. Inline CSI volumes say nothing about nodes. */
+/* Names identify volumes shared with other pods; a claim created for a pod belongs to that pod
+ * alone. Inline CSI volumes do not depend on nodes. */
 static void key(const struct plugin_ask *ask, struct strbuf *out)
 {
     const struct pod *p = ask->pod->pod;
@@ -61,7 +63,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     }
 }
 
-/* Forgetting an assumed pod gives a promised volume back, and is an EVENT_VOLUME. */
+/* Forgetting an assumed pod returns a promised volume, and is an EVENT_VOLUME. */
 const struct plugin plugin_volumes = {.name = "volumes",
                                       .key = key,
                                       .wakes = EVENT_VOLUME | EVENT_NODE_LABELS,

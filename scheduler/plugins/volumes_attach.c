@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * volumes_attach - volumes that pods compete for: a node takes only so many of a CSI driver, some disks may be mounted by one pod of a node, and a
- * ReadWriteOncePod claim by one pod of the cluster.
+ * volumes_attach - volumes that pods compete for: a node has a limit per CSI driver, some disks may
+ * be mounted by one pod of a node, and a ReadWriteOncePod claim by one pod of the cluster.
  *
- * A node's volumes of a driver are those of its pods and those that are attached (a VolumeAttachment stays for a while when the pod is gone); each counts once, by its
- * handle. A claim without a volume counts for the driver that will make one. As kube-scheduler 1.36 counts; CSIDriver.preventPodSchedulingIfMissing included,
- * which the API server drops while its feature gate is off.
+ * A node's volumes of a driver are those of its pods and the attached ones (a VolumeAttachment
+ * outlives the pod for a while); each counts once, by its handle. A claim without a volume counts
+ * for the driver that will provision it. As in kube-scheduler 1.36, including
+ * CSIDriver.preventPodSchedulingIfMissing, which the API server drops while its feature gate is
+ * off.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/base/vec.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/cache/volumes_attached.h"
 #include "scheduler/cache/volumes_held.h"
@@ -43,7 +45,7 @@ static bool claims_are_free(const struct plugin_ask *ask, const struct volumes_v
     return true;
 }
 
-/* The kinds of which pod_volume_conflicts ever says yes. */
+/* The kinds for which pod_volume_conflicts can be true. */
 static bool may_conflict(const struct pod_volume *v)
 {
     return v->kind == POD_VOLUME_GCE_PD || v->kind == POD_VOLUME_AWS_EBS ||
@@ -76,7 +78,7 @@ static bool drivers_are_there(const struct cluster *c, const struct volumes_view
 {
     for (size_t i = 0; i < view->attached_len; i++) {
         const struct volumes_attached *t = &view->attached[i];
-        const struct csi_driver *driver = objects_find_csi_driver(c->objects, t->driver);
+        const struct csi_driver *driver = api_objects_find_csi_driver(c->objects, t->driver);
         if ((csi == NULL && t->in_tree) || driver == NULL || !driver->needed_on_node)
             continue;
         if (csi == NULL || csi_node_find(csi, t->driver) == NULL)
@@ -85,7 +87,7 @@ static bool drivers_are_there(const struct cluster *c, const struct volumes_view
     return true;
 }
 
-/* Volumes of one driver; each once after unite. */
+/* Volumes of one driver; unique after unite. */
 struct handles {
     const char *driver;
     struct VEC(struct volumes_attached) all;
@@ -103,7 +105,7 @@ static void add_pods(const struct cluster *c, const struct cluster_node *node, s
     }
 }
 
-/* Of in-tree volumes the attachments do not say what they are. */
+/* Attachments do not identify in-tree volumes. */
 static void add_attachments(const struct cluster *c, const struct cluster_node *node,
                             struct handles *h)
 {
@@ -111,7 +113,7 @@ static void add_attachments(const struct cluster *c, const struct cluster_node *
     const struct volume_attachment *const *all = volumes_attached_to(c, node->name, &len);
     for (size_t i = 0; i < len; i++) {
         const struct pv *v = str_eq(all[i]->attacher, h->driver)
-                                 ? objects_find_pv(c->objects, all[i]->volume)
+                                 ? api_objects_find_pv(c->objects, all[i]->volume)
                                  : NULL;
         if (v == NULL || v->in_tree || v->handle == NULL)
             continue;
@@ -131,7 +133,8 @@ static void unite(struct handles *h)
     h->all.len = n;
 }
 
-/* Volumes of the driver that come with the pod: those that no pod there has. One that is only attached counts twice, as it does for kube-scheduler. */
+/* Volumes of the driver that the pod adds: those that no pod there has. One that is only attached
+ * counts twice, as in kube-scheduler. */
 static int64_t count_new(const struct volumes_view *view, const struct handles *h)
 {
     int64_t n = 0;
@@ -191,7 +194,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
         return true;
     const struct volumes_view *view =
         volumes_view_of(ask->cluster, ask->pod->pod, ask->class->serial);
-    const struct csi_node *csi = objects_find_csi_node(ask->cluster->objects, node->name);
+    const struct csi_node *csi = api_objects_find_csi_node(ask->cluster->objects, node->name);
     if (!claims_are_free(ask, view, a, why) || !disks_are_free(ask->pod->pod, node, a, why) ||
         !drivers_are_there(ask->cluster, view, csi, a, why))
         return false;

@@ -3,12 +3,10 @@
  * cosched-replay: the scheduler's core on a file instead of a cluster.
  *
  *     dump, kubectl's List, YAML ─┐
- *     openb CSVs ─────────────────┼─► cluster ─► queue ─► cycle ─► plan ─► placements, reasons ─► text or JSON
- *     --add job.yaml ─────────────┘
- *     --gang-trace jobs.csv ─► the same core in simulated time, beside two others (replay_trace.h) ─► waiting times
+ *     --add job.yaml ─────────────┴─► cluster ─► queue ─► cycle ─► plan ─► placements, reasons
  *
- * No clock, no threads, no network: the same input gives the same bytes on standard output (I4). Timings, which never are the same, go to standard error, and so do
- * warnings.
+ * No clock, no threads, no network: the same input gives the same bytes on standard output (I4).
+ * Timings, which never are the same, go to standard error, and so do warnings.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,11 +21,8 @@
 #include "scheduler/replay/replay_add.h"
 #include "scheduler/replay/replay_explain.h"
 #include "scheduler/replay/replay_load.h"
-#include "scheduler/replay/replay_openb.h"
 #include "scheduler/replay/replay_report.h"
 #include "scheduler/replay/replay_run.h"
-#include "scheduler/replay/replay_trace.h"
-#include "scheduler/reserving.h"
 
 enum { EXIT_WAITING = 1, EXIT_USAGE = 2, FILES_MAX = 64, OUTPUT_TEXT = 0, OUTPUT_JSON = 1 };
 
@@ -39,17 +34,11 @@ struct replay_options {
     bool preempt;
     int scoring;
     int64_t max_input;
-    const char *openb;
-    const char *openb_nodes, *openb_pods;
-    const char *data;
     const char *explain;
     int output;
     bool summary;
     bool timings;
     const char *save;
-    const char *gang_trace;
-    int64_t trace_nodes, trace_cards, trace_timeout_s;
-    bool trace_deadlines;
 };
 
 static const struct option_row rows[] = {
@@ -83,17 +72,16 @@ static const struct option_row rows[] = {
      .kind = OPTION_BOOL,
      .offset = offsetof(struct replay_options, preempt),
      .fallback = "true",
-     .help = "Pods that are less important leave for those that find no room. Without it everybody "
-             "stays, and the sentence of the waiting pod says who would have to go."},
+     .help = "Pods that fit nowhere preempt less important ones. Without it everybody stays, "
+             "and the waiting pod's reason says who would have to leave."},
     {.name = "scoring",
      .kind = OPTION_CHOICE,
      .offset = offsetof(struct replay_options, scoring),
      .fallback = "dump",
      .choices = "dump|" CLUSTER_EMPTIEST_NAME "|" CLUSTER_FULLEST_NAME,
      .meta = "HOW",
-     .help =
-         "Which of the nodes with room are filled first. What the dump says, else " CLUSTER_EMPTIEST_NAME
-         "."},
+     .help = "Which of the nodes that fit are filled first. What the dump says, "
+             "else " CLUSTER_EMPTIEST_NAME "."},
     {.name = "max-input",
      .kind = OPTION_SIZE,
      .offset = offsetof(struct replay_options, max_input),
@@ -102,67 +90,6 @@ static const struct option_row rows[] = {
      .max = INT64_C(1) << 40,
      .meta = "SIZE",
      .help = "Larger files are refused."},
-    {.section = "TRACES"},
-    {.name = "openb",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct replay_options, openb),
-     .meta = "NAME",
-     .help = "The openb trace of that name: DATA/openb/openb_pod_list_NAME.csv on the nodes of "
-             "DATA/openb/openb_node_list_gpu_node.csv. NAME is default, gpushare40, multigpu30..."},
-    {.name = "openb-nodes",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct replay_options, openb_nodes),
-     .meta = "FILE",
-     .help = "Nodes as CSV: sn,cpu_milli,memory_mib,gpu,model."},
-    {.name = "openb-pods",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct replay_options, openb_pods),
-     .meta = "FILE",
-     .help =
-         "Pods as CSV: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec][,creation_time]."},
-    {.name = "data",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct replay_options, data),
-     .fallback = "../shared/data",
-     .meta = "DATA",
-     .help = "Where --openb looks."},
-    {.name = "gang-trace",
-     .kind = OPTION_STRING,
-     .offset = offsetof(struct replay_options, gang_trace),
-     .meta = "FILE",
-     .help =
-         "Jobs as CSV: job_id,num_gpu,submit_time,duration (milliseconds), each a gang of pods with "
-         "one card, replayed in simulated time: how long they wait, here and with strict FIFO and "
-         "with a scheduler that keeps cards for incomplete gangs until a timeout."},
-    {.name = "trace-nodes",
-     .kind = OPTION_INT,
-     .offset = offsetof(struct replay_options, trace_nodes),
-     .fallback = "16",
-     .min = 1,
-     .max = REPLAY_TRACE_NODES_MAX,
-     .meta = "N",
-     .help = "Nodes for --gang-trace."},
-    {.name = "trace-cards",
-     .kind = OPTION_INT,
-     .offset = offsetof(struct replay_options, trace_cards),
-     .fallback = "8",
-     .min = 1,
-     .max = REPLAY_TRACE_CARDS_MAX,
-     .meta = "N",
-     .help = "Cards of each of them."},
-    {.name = "trace-timeout",
-     .kind = OPTION_INT,
-     .offset = offsetof(struct replay_options, trace_timeout_s),
-     .fallback = "60",
-     .min = 1,
-     .max = 86400,
-     .meta = "SECONDS",
-     .help =
-         "After which the scheduler to compare with gives the cards of an incomplete gang back."},
-    {.name = "trace-deadlines",
-     .kind = OPTION_BOOL,
-     .offset = offsetof(struct replay_options, trace_deadlines),
-     .help = "The pods of the trace have their run time as activeDeadlineSeconds."},
     {.section = "OUTPUT"},
     {.name = "explain",
      .kind = OPTION_STRING,
@@ -208,24 +135,19 @@ static const struct option_program program = {
     .trailer = "EXIT STATUS\n"
                "    0   all pods in question were placed\n"
                "    1   some wait\n"
-               "    2   wrong usage, or an input that is of no use\n\n"
+               "    2   wrong usage, or unusable input\n\n"
                "EXAMPLES\n"
                "    Would this job fit, and where?\n"
                "        cosched-replay cluster.json --add job.yaml\n"
                "    Why does this pod wait?\n"
                "        cosched-replay cluster.json --explain team/train-0\n"
                "    Straight from the scheduler:\n"
-               "        curl -s http://SCHEDULER:8080/debug/cluster | cosched-replay -\n"
-               "    A trace:\n"
-               "        cosched-replay --openb default --summary --timings\n"
-               "    How long gangs wait:\n"
-               "        cosched-replay --gang-trace ../shared/data/gang/muri_trace1.csv\n",
+               "        curl -s http://SCHEDULER:8080/debug/cluster | cosched-replay -\n",
     .max_operands = FILES_MAX,
 };
 
 struct replay {
     struct replay_options options;
-    struct reserving_options reserving;
     struct cluster cluster;
     struct replay_run run;
     struct replay_load load;
@@ -241,32 +163,6 @@ static void warn(void *arg, const char *text)
 }
 
 /* ---- input ---- */
-
-static int load_openb(struct replay *r, struct error *err)
-{
-    const struct replay_options *o = &r->options;
-    AUTO_STRBUF nodes = {0};
-    AUTO_STRBUF pods = {0};
-    if (o->openb_nodes != NULL)
-        strbuf_adds(&nodes, o->openb_nodes);
-    else if (o->openb != NULL)
-        strbuf_addf(&nodes, "%s/openb/openb_node_list_gpu_node.csv", o->data);
-    if (o->openb_pods != NULL)
-        strbuf_adds(&pods, o->openb_pods);
-    else if (o->openb != NULL)
-        strbuf_addf(&pods, "%s/openb/openb_pod_list_%s.csv", o->data, o->openb);
-    if ((nodes.len > 0 && replay_openb_nodes(&r->load, strbuf_str(&nodes), err) < 0) ||
-        (pods.len > 0 && replay_openb_pods(&r->load, strbuf_str(&pods), err) < 0)) {
-        if (err->code == ERROR_NOT_FOUND && o->openb != NULL)
-            return error_set(
-                err, ERROR_NOT_FOUND,
-                "%s; the traces are openb_*.csv of cluster-trace-gpu-v2023 in the repository "
-                "alibaba/clusterdata: put them into DIR/openb and say --data DIR",
-                err->text);
-        return -1;
-    }
-    return 0;
-}
 
 static int load_added(struct replay *r, struct error *err)
 {
@@ -288,8 +184,6 @@ static int load_all(struct replay *r, const struct options_operands *files, stru
     for (size_t i = 0; i < files->len; i++)
         if (replay_load_file(&r->load, files->items[i], err) < 0)
             return -1;
-    if (load_openb(r, err) < 0)
-        return -1;
     replay_load_finish(&r->load);
     if (r->load.objects == 0)
         return error_set(err, ERROR_INVALID, "the input has no object that plays a part%s%s",
@@ -311,7 +205,7 @@ static void after(void *arg, struct gang *g)
     replay_explain_placed(&r->explain, &r->run.pipeline, g);
 }
 
-static void makes_room(void *arg, struct gang *g, const struct cycle_result *result)
+static void will_evict(void *arg, struct gang *g, const struct cycle_result *result)
 {
     struct replay *r = arg;
     replay_explain_makes_room(&r->explain, &r->run.pipeline, g, result);
@@ -326,7 +220,7 @@ static int prepare_explain(struct replay *r, struct error *err)
         strchr(pod, '/') != NULL ? pod : arena_printf(&r->load.arena, "%s/%s", r->options.ns, pod);
     replay_explain_init(&r->explain, key);
     r->run.after = after;
-    r->run.makes_room = makes_room;
+    r->run.will_evict = will_evict;
     r->run.arg = r;
     if (!replay_explain_prepare(&r->explain, &r->run.pipeline, &r->run.hooks))
         return error_set(err, ERROR_NOT_FOUND,
@@ -401,52 +295,13 @@ static int run(struct replay *r, const struct options_operands *files, int *stat
     return report(r, status, err);
 }
 
-/* ---- a trace of gangs ---- */
-
-static int run_trace(struct replay *r, struct error *err)
-{
-    const struct replay_options *o = &r->options;
-    const struct reserving_options *keep = &r->reserving;
-    struct replay_trace t = {.options = {.nodes = o->trace_nodes,
-                                         .cards = o->trace_cards,
-                                         .timeout_ms = o->trace_timeout_s * 1000,
-                                         .tells_time = o->trace_deadlines,
-                                         .reservation = {.after_ms = keep->after_s * 1000,
-                                                         .for_ms = keep->for_s * 1000,
-                                                         .assume_ms = keep->assume_s * 1000}}};
-    AUTO_STRBUF out = {0};
-    int64_t began_us = clock_mono_us();
-    int rc = replay_trace_read(&t, &r->load, o->gang_trace, err);
-    if (rc < 0 && err->code == ERROR_NOT_FOUND)
-        rc = error_set(err, ERROR_NOT_FOUND,
-                       "%s; such a trace is simulator/trace-data/trace1_pr.csv in the repository "
-                       "Rivendile/Muri",
-                       err->text);
-    if (rc == 0)
-        rc = replay_trace_run(&t, err);
-    if (rc == 0) {
-        if (o->output == OUTPUT_JSON)
-            replay_trace_print_json(&t, &out);
-        else
-            replay_trace_print(&t, &out);
-        rc = write_file("-", &out, err);
-    }
-    if (rc == 0 && o->timings)
-        (void)fprintf(stderr, "%s: %zu jobs, %lld cycles in %lld ms\n", program.name, t.len,
-                      (long long)t.cycles, (long long)(clock_mono_us() - began_us) / 1000);
-    replay_trace_deinit(&t);
-    return rc;
-}
-
 static int replay(struct replay *r, const struct options_operands *files)
 {
     const struct replay_options *o = &r->options;
     struct error err = ERROR_INIT;
     int status = EXIT_USAGE;
-    if (files->len == 0 && o->openb == NULL && o->openb_nodes == NULL && o->gang_trace == NULL) {
-        (void)fprintf(stderr,
-                      "%s: nothing to read: name a FILE, -, --openb or --gang-trace (try --help)\n",
-                      program.name);
+    if (files->len == 0) {
+        (void)fprintf(stderr, "%s: nothing to read: name a FILE or - (try --help)\n", program.name);
         return EXIT_USAGE;
     }
     cluster_init(&r->cluster, o->scheduler != NULL ? o->scheduler : NAME_SCHEDULER);
@@ -457,15 +312,12 @@ static int replay(struct replay *r, const struct options_operands *files)
     r->load.ns = o->ns;
     r->load.named = o->scheduler != NULL;
     r->load.any_scheduler = o->any_scheduler;
-    r->run.preempts = o->preempt;
+    r->run.attempt.all_stay = !o->preempt;
     r->load.scored = o->scoring > 0;
     if (o->scoring > 0)
         r->cluster.packing = o->scoring == 1 ? CLUSTER_EMPTIEST_FIRST : CLUSTER_FULLEST_FIRST;
-    r->load.max_bytes = (size_t)o->max_input;
-    int rc = o->gang_trace != NULL ? run_trace(r, &err) : run(r, files, &status, &err);
-    if (o->gang_trace != NULL)
-        status = EXIT_SUCCESS;
-    if (rc < 0) {
+    r->load.documents.max_bytes = (size_t)o->max_input;
+    if (run(r, files, &status, &err) < 0) {
         (void)fprintf(stderr, "%s: %s\n", program.name, err.text);
         status = EXIT_USAGE;
     }
@@ -478,17 +330,31 @@ static int replay(struct replay *r, const struct options_operands *files)
     return status;
 }
 
+/* Options of earlier versions. */
+static bool is_for_traces(int argc, char **argv)
+{
+    static const char *const gone[] = {"--openb", "--data", "--gang-", "--trace-", "--backfill-"};
+    for (int i = 1; i < argc && !str_eq(argv[i], "--"); i++)
+        for (size_t k = 0; k < sizeof gone / sizeof *gone; k++)
+            if (str_starts(argv[i], gone[k]))
+                return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static struct replay r;
     struct error err = ERROR_INIT;
     struct options_operands files = {0};
-    const struct option_table tables[] = {
-        {rows, &r.options}, {reserving_option_rows, &r.reserving}, {NULL, NULL}};
+    const struct option_table tables[] = {{rows, &r.options}, {NULL, NULL}};
     switch (options_parse(&program, tables, argc, argv, &files, &err)) {
     case OPTIONS_EXIT:
         return EXIT_SUCCESS;
     case OPTIONS_ERROR:
+        if (is_for_traces(argc, argv))
+            error_set(&err, ERROR_UNSUPPORTED,
+                      "traces are read by test/bench/bench_simulate in the sources of cosched now: "
+                      "make bench-simulate, docs/benchmarks.md");
         (void)fprintf(stderr, "%s: %s (try --help)\n", program.name, err.text);
         return EXIT_USAGE;
     case OPTIONS_RUN:

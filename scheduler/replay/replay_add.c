@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * replay_add - what the controllers would do with a manifest, as far as it decides where its pods go: how many there are, their labels, and what the API server fills in.
+ * replay_add - what the controllers would do with a manifest, as far as it decides where its pods
+ * go: how many there are, their labels, and what the API server fills in.
  *
- * Names are NAME-0, NAME-1... also where a controller would take random ones: the same manifest gives the same bytes (I4).
+ * Names are NAME-0, NAME-1... also where a controller would take random ones: the same manifest
+ * gives the same bytes (I4).
  *
- * Objects that a pod needs (a PodGroup, a claim, a PriorityClass) may stand after it in the file, so pods are made when all files were read.
+ * Objects that a pod needs (a PodGroup, a grant, a PriorityClass) may stand after it in the file,
+ * so pods are made when all files were read.
  */
 #include "scheduler/replay/replay_add.h"
 
@@ -55,20 +58,16 @@ static void note_scheduler(struct replay_add *a, const struct pod *p, json *spec
     a->load->warn(a->load->arg, strbuf_str(&b));
 }
 
-static void put_pod(struct replay_add *a, struct jsonnode *root, const char *where, bool first)
+static void put_pod(struct replay_add *a, json *j, const char *where, bool first)
 {
     struct replay_load *l = a->load;
-    AUTO_STRBUF text = {0};
-    AUTO_JSON *doc = NULL;
     struct pod *p;
     struct error err = ERROR_INIT;
-    jsonnode_print(root, &text);
-    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
-        decode_pod(json_root(doc), &p, &err) < 0) {
+    if (decode_pod(j, &p, &err) < 0) {
         fail(a, where, "%s", err.text);
         return;
     }
-    json *spec = json_get(json_root(doc), "spec");
+    json *spec = json_get(j, "spec");
     if (p->containers_len == 0 || p->node != NULL || cluster_find_pod(l->cluster, p->key) != NULL) {
         fail(a, where, "pod %s: %s", p->key,
              p->containers_len == 0 ? "spec.containers: missing"
@@ -103,7 +102,8 @@ static void set_label(struct jsontree *t, struct jsonnode *metadata, const char 
     jsonnode_set_str(t, jsonnode_need_object(t, metadata, "labels"), key, value);
 }
 
-/* What selectors may ask for: matchLabelKeys: [pod-template-hash] is the usual way to spread one version of a Deployment. */
+/* What selectors may ask for: matchLabelKeys: [pod-template-hash] is the usual way to spread one
+ * version of a Deployment. */
 static void controller_labels(struct jsontree *t, struct jsonnode *metadata, const struct maker *m,
                               const char *pod, const char *hash, int64_t i)
 {
@@ -122,13 +122,14 @@ static void controller_labels(struct jsontree *t, struct jsonnode *metadata, con
     }
 }
 
-/* A StatefulSet's claims are made by its controller under these names; a volume of the pod then names its claim. */
+/* A StatefulSet's claims are made by its controller under these names; a volume of the pod then
+ * names its claim. */
 static void claim_volumes(struct jsontree *t, struct jsonnode *spec, json *templates,
                           const char *pod)
 {
     for (struct json_iter it = json_iter(templates); json_next(&it);) {
         const char *name = json_get_str(json_get(it.value, "metadata"), "name");
-        AUTO_STRBUF claim = {0};
+        AUTO_STRBUF grant = {0};
         struct jsonnode *volumes = jsonnode_get(spec, "volumes");
         if (name == NULL)
             continue;
@@ -136,11 +137,11 @@ static void claim_volumes(struct jsontree *t, struct jsonnode *spec, json *templ
             volumes = jsonnode_array(t);
             jsonnode_set(t, spec, "volumes", volumes);
         }
-        strbuf_addf(&claim, "%s-%s", name, pod);
+        strbuf_addf(&grant, "%s-%s", name, pod);
         struct jsonnode *volume = jsonnode_object(t);
         jsonnode_set_str(t, volume, "name", name);
         jsonnode_set_str(t, jsonnode_need_object(t, volume, "persistentVolumeClaim"), "claimName",
-                         strbuf_str(&claim));
+                         strbuf_str(&grant));
         jsonnode_append(volumes, volume);
     }
 }
@@ -169,7 +170,7 @@ static void make_pods(struct replay_add *a, const struct maker *m, json *templat
         jsonnode_set_str(t, metadata, "namespace", m->ns);
         controller_labels(t, metadata, m, strbuf_str(&name), hash, i);
         claim_volumes(t, jsonnode_need_object(t, root, "spec"), claims, strbuf_str(&name));
-        put_pod(a, root, where, i == 0);
+        put_pod(a, jsonnode_view(t, root), where, i == 0);
     }
 }
 
@@ -244,7 +245,7 @@ static void from_pod(struct replay_add *a, const struct maker *m, json *j, const
     struct jsonnode *metadata = jsonnode_need_object(t, root, "metadata");
     jsonnode_set_str(t, metadata, "namespace", m->ns);
     jsonnode_set_str(t, metadata, "name", m->name);
-    put_pod(a, root, where, true);
+    put_pod(a, jsonnode_view(t, root), where, true);
 }
 
 /* ---- one object ---- */
@@ -308,20 +309,12 @@ static void expand(struct replay_add *a, json *j, const char *kind, const char *
 static void take_one(struct replay_add *a, json *j, const char *where)
 {
     const char *kind = json_get_str(j, "kind");
-    struct arena *arena = &a->load->arena;
     if (kind == NULL) {
         fail(a, where, "kind: missing: not a Kubernetes object");
     } else if (is_other_kind(kind)) {
         fail(a, where, "kind %s: its pods are not made here", kind);
     } else if (makes_pods(kind) || has_roles(json_get(j, "spec"))) {
-        AUTO_STRBUF text = {0};
-        struct json_writer w;
-        json_writer_init(&w, &text);
-        json_put_value(&w, j);
-        struct replay_add_later later = {.text = arena_strndup(arena, text.ptr, text.len),
-                                         .len = text.len,
-                                         .where = arena_strdup(arena, where)};
-        vec_push(&a->later, later);
+        vec_push(&a->later, ((struct replay_add_later){j, arena_strdup(&a->load->arena, where)}));
     } else {
         size_t refused = a->load->refused;
         replay_load_object(a->load, j, where);
@@ -348,20 +341,15 @@ static void take_document(void *arg, json *root, const char *where)
 static void expand_later(struct replay_add *a)
 {
     for (size_t i = 0; i < a->later.len && !a->failed; i++) {
-        const struct replay_add_later *l = &a->later.items[i];
-        AUTO_JSON *doc = NULL;
-        struct error err = ERROR_INIT;
-        if (json_parse(&doc, l->text, l->len, &err) < 0)
-            fail(a, l->where, "%s", err.text);
-        else
-            expand(a, json_root(doc), json_get_str(json_root(doc), "kind"), l->where);
+        const struct replay_add_later *later = &a->later.items[i];
+        expand(a, later->maker, json_get_str(later->maker, "kind"), later->where);
     }
     a->later.len = 0;
 }
 
 int replay_add_file(struct replay_add *a, const char *path, struct error *err)
 {
-    if (replay_load_documents(path, a->load->max_bytes, take_document, a, err) < 0)
+    if (replay_documents_read(&a->load->documents, path, take_document, a, err) < 0)
         return -1;
     if (a->failed)
         *err = a->err;

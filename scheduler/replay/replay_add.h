@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * replay_add - "would this job fit?": objects that do not exist yet, and the pods that their controllers would make.
+ * replay_add - "would this job fit?": objects that do not exist yet, and the pods that their
+ * controllers would make.
  */
 #pragma once
 
@@ -12,8 +13,7 @@
 enum { REPLAY_ADD_MAX = 100000 }; /* pods of one --add */
 
 struct replay_add_later {
-    const char *text;
-    size_t len;
+    json *maker; /* in its document */
     const char *where;
 };
 
@@ -28,9 +28,10 @@ struct replay_add {
 
 void replay_add_init(struct replay_add *a, struct replay_load *l);
 void replay_add_deinit(struct replay_add *a);
-/* Pods, and kinds with a pod template: Deployment, ReplicaSet, StatefulSet, ReplicationController, Job, and the *ReplicaSpecs of TFJob and its like. Other
- * kinds that the scheduler knows (PodGroup, PersistentVolumeClaim, PriorityClass...) are taken as they are. The pods are ours whatever their schedulerName, and the youngest. -1: nothing may
- * be concluded from the rest. */
+/* Pods, and kinds with a pod template: Deployment, ReplicaSet, StatefulSet, ReplicationController,
+ * Job, and the *ReplicaSpecs of TFJob and its like. Other kinds that the scheduler knows (PodGroup,
+ * PersistentVolumeClaim, PriorityClass...) are taken as they are. The pods are ours whatever their
+ * schedulerName, and the youngest. -1: nothing may be concluded from the rest. */
 int replay_add_file(struct replay_add *a, const char *path, struct error *err);
 /* After the last file: makes the pods. -1 also when there are none. */
 int replay_add_finish(struct replay_add *a, struct error *err);

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/json.h"
 #include "lib/base/str.h"
-#include "lib/kube/decode.h"
+#include "scheduler/cache/volumes_held.h"
 #include "scheduler/dump/dump.h"
 #include "scheduler/framework/pipeline.h"
 #include "scheduler/cycle/plan.h"
@@ -59,8 +58,9 @@ static void add_plain(struct strbuf *b, const char *text, const char *node)
     }
 }
 
-/* "0/1 nodes fit: 1 has too little cpu (asked: 5, largest free: 1 on n1)" → "has too little cpu (asked: 5, free: 1)": the tally of one node. What is wrong with the pod
- * itself has no count: "0/1 nodes fit: claim d/c does not exist". */
+/* "0/1 nodes fit: 1 has too little cpu (asked: 5, largest free: 1 on n1)" → "has too little cpu
+ * (asked: 5, free: 1)": the tally of one node. What is wrong with the pod itself has no count: "0/1
+ * nodes fit: grant d/c does not exist". */
 static const char *sentence(const struct reason *why, const char *node, struct arena *a)
 {
     struct reasons tally;
@@ -100,35 +100,14 @@ static void ask_all(struct replay_explain *e, const struct pipeline *p, struct c
     e->done = true;
 }
 
-/* The pod as it is, with or without its node. */
-static struct pod *copy_of(const struct cluster_pod *cp, bool bound)
-{
-    AUTO_STRBUF text = {0};
-    AUTO_JSON *doc = NULL;
-    struct error err = ERROR_INIT;
-    struct pod *p = NULL;
-    dump_one_pod(cp, &text);
-    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
-        decode_pod(json_root(doc), &p, &err) < 0)
-        return NULL;
-    if (!bound)
-        p->node = NULL;
-    return p;
-}
-
 /* Takes the pod off its node, asks, and puts it back. */
 static void ask_without(struct replay_explain *e, const struct pipeline *ask,
-                        struct cluster_pod *cp, const struct cluster_hooks *hooks)
+                        const struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
     struct cluster *c = ask->cluster;
-    struct pod *loose = copy_of(cp, false), *bound = copy_of(cp, true);
+    struct pod *loose = dump_copy_pod(cp), *bound = dump_copy_pod(cp);
     const struct cluster_node *on = cp->on;
-    if (loose == NULL || bound == NULL || on->node == NULL) {
-        pod_free(loose);
-        pod_free(bound);
-        ask_all(e, ask, cp, on);
-        return;
-    }
+    loose->node = NULL;
     (void)cluster_remove_pod(c, e->key, NULL, hooks);
     (void)cluster_put_pod(c, loose, hooks);
     ask_all(e, ask, cluster_find_pod(c, e->key), on);
@@ -150,7 +129,10 @@ bool replay_explain_prepare(struct replay_explain *e, const struct pipeline *ask
         e->note =
             arena_printf(&e->arena, "it is bound to %s; this is as if it were not", cp->on->name);
         e->bound = true;
-        ask_without(e, ask, cp, hooks);
+        if (cp->on->node == NULL) /* it would vanish with its last pod */
+            ask_all(e, ask, cp, cp->on);
+        else
+            ask_without(e, ask, cp, hooks);
     } else if (cp->state == CLUSTER_PENDING && cp->gang == NULL) {
         e->note = arena_printf(&e->arena,
                                "its spec.schedulerName is %s, so it is not placed here (see "
@@ -197,24 +179,25 @@ void replay_explain_placed(struct replay_explain *e, const struct pipeline *ask,
     if (e->done || cp == NULL || cp->gang != g || cp->state != CLUSTER_ASSUMED)
         return;
     struct cluster_node *on = cp->on;
-    struct arena a; /* the claim goes with the assumption */
+    struct arena a;
+    size_t len = cp->volumes != NULL ? cp->volumes->len : 0;
     arena_init(&a, 0);
-    struct claim claim = cp->claim;
-    claim.shares = arena_new(&a, struct claim_share, claim.shares_len);
-    claim.group = arena_new(&a, int32_t, claim.group_len);
-    claim.visible = arena_new(&a, int32_t, claim.visible_len);
-    for (size_t i = 0; i < claim.shares_len; i++)
-        claim.shares[i] = cp->claim.shares[i];
-    for (size_t i = 0; i < claim.group_len; i++)
-        claim.group[i] = cp->claim.group[i];
-    for (size_t i = 0; i < claim.visible_len; i++)
-        claim.visible[i] = cp->claim.visible[i];
-    cpuclaim_copy(&claim.cpus, &cp->claim.cpus, &a);
-    cluster_forget(c, cp);
+    struct volumes_choice *choices = arena_new(&a, struct volumes_choice, len);
+    for (size_t i = 0; i < len; i++)
+        choices[i] = (struct volumes_choice){
+            arena_strdup(&a, cp->volumes->items[i]->claim),
+            cp->volumes->items[i]->volume ? arena_strdup(&a, cp->volumes->items[i]->volume) : NULL};
+    /* As if it were not there yet: it may be near itself, or its claims may bind it to its node. */
+    struct plan trial;
+    plan_begin(&trial, c);
+    (void)plan_evict(&trial, cp);
+    volumes_held_withdraw(c, cp);
     if (g->members.len > 1)
         e->note = "the other members of its gang are in place";
     ask_all(e, ask, cp, on);
-    cluster_assume(c, cp, on, &claim);
+    plan_end(&trial);
+    if (len > 0)
+        volumes_held_give(c, cp, on, choices, len);
     arena_deinit(&a);
 }
 
@@ -238,7 +221,7 @@ static void place_others(const struct pipeline *ask, const struct gang *g,
         struct pipeline_choice *choice = arena_new(a, struct pipeline_choice, 1);
         pipeline_choose(ask, members[i], a, choice);
         if (choice->node != NULL)
-            plan_place(plan, members[i], choice->node, &choice->claim);
+            plan_place(plan, members[i], choice->node, &choice->grant);
     }
 }
 

@@ -2,8 +2,8 @@
 /*
  * replay_explain - for one pod, every node: why not, or with which score.
  *
- * Asked where the decision fell: with everything placed that the scheduler had placed then, the pod itself not counted. For a member of a gang the others of it are placed, as far as they
- * fit.
+ * Asked where the decision fell: with everything placed that the scheduler had placed then, the pod
+ * itself not counted. For a member of a gang the others of it are placed, as far as they fit.
  */
 #pragma once
 
@@ -35,10 +35,12 @@ struct replay_explain {
 
 void replay_explain_init(struct replay_explain *e, const char *key);
 void replay_explain_deinit(struct replay_explain *e);
-/* Before the run. A pod that is bound, or another scheduler's, is asked about here. false: there is no such pod. */
+/* Before the run. A pod that is bound, or another scheduler's, is asked about here. false: there is
+ * no such pod. */
 bool replay_explain_prepare(struct replay_explain *e, const struct pipeline *ask,
                             const struct cluster_hooks *hooks);
-/* After a cycle that found room for g only by pods that leave: nothing has been done about it yet. */
+/* After a cycle that found room for g only by pods that leave: nothing has been done about it
+ * yet. */
 void replay_explain_makes_room(struct replay_explain *e, const struct pipeline *ask,
                                const struct gang *g, const struct cycle_result *result);
 /* After a cycle that placed members of g. */

@@ -1,36 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * replay_load - what a file may hold: a dump (dump.h), a List as kubectl prints it, a PodList as the API server does, single objects, and in YAML several documents of these.
+ * replay_load - what a file may hold: a dump (dump.h), a List as kubectl prints it, a PodList as
+ * the API server does, single objects, and in YAML several documents of these.
  *
- * Objects go through the same decoders as the watches' do. Where an object was written by hand and never saw an API server, what that would have filled in is filled in here: namespace, requests from
- * limits, allocatable from capacity, priority.
+ * Objects go through the same decoders as the watches' do. Where an object was written by hand and
+ * never saw an API server, what that would have filled in is filled in here: namespace, requests
+ * from limits, allocatable from capacity, priority.
  */
 #include "scheduler/replay/replay_load.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "lib/base/cleanup.h"
 #include "lib/base/jsontree.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "lib/base/yaml.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
 #include "scheduler/dump/dump.h"
-#include "scheduler/dump/dump_demand.h"
 #include "scheduler/cache/nominations.h"
-#include "scheduler/replay/replay_load_head.h"
-#include "scheduler/replay/replay_load_kept.h"
+#include "scheduler/replay/replay_load_dump.h"
 #include "scheduler/cache/gangs.h"
 
 void replay_load_init(struct replay_load *l, struct cluster *c, const struct cluster_hooks *hooks)
 {
     *l = (struct replay_load){
-        .cluster = c, .hooks = hooks, .ns = "default", .max_bytes = (size_t)1 << 30};
+        .cluster = c, .hooks = hooks, .ns = "default", .documents.max_bytes = (size_t)1 << 30};
     arena_init(&l->arena, 0);
     map_init(&l->skipped);
     map_init(&l->priority);
@@ -40,9 +34,10 @@ void replay_load_init(struct replay_load *l, struct cluster *c, const struct clu
 void replay_load_deinit(struct replay_load *l)
 {
     for (size_t i = 0; i < l->assumed.len; i++)
-        pod_free(l->assumed.items[i].pod);
+        pod_free(l->assumed.items[i]);
     vec_deinit(&l->assumed);
-    vec_deinit(&l->kept);
+    vec_deinit(&l->rest);
+    replay_documents_deinit(&l->documents);
     map_deinit(&l->skipped);
     map_deinit(&l->priority);
     map_deinit(&l->unknown);
@@ -54,93 +49,6 @@ static void warn(struct replay_load *l, const char *where, const char *text)
     AUTO_STRBUF b = {0};
     strbuf_addf(&b, "%s: %s", where, text);
     l->warn(l->arg, strbuf_str(&b));
-}
-
-/* ---- files ---- */
-
-static int read_all(int fd, size_t max_bytes, struct strbuf *out, struct error *err)
-{
-    for (;;) {
-        strbuf_reserve(out, 64 * 1024);
-        ssize_t n = read(fd, out->ptr + out->len, out->cap - out->len - JSON_PADDING - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_errno(err, errno, "read");
-        if (n == 0)
-            return 0;
-        out->len += (size_t)n;
-        out->ptr[out->len] = '\0';
-        if (out->len > max_bytes)
-            return error_set(err, ERROR_TOO_LARGE, "larger than %zu bytes (--max-input)",
-                             max_bytes);
-    }
-}
-
-static int read_file(const char *path, size_t max_bytes, struct strbuf *out, struct error *err)
-{
-    if (str_eq(path, "-"))
-        return read_all(STDIN_FILENO, max_bytes, out, err);
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return error_errno(err, errno, "open");
-    if (S_ISDIR(st.st_mode))
-        return error_set(err, ERROR_INVALID, "is a directory");
-    if (st.st_size > 0 && (uint64_t)st.st_size <= max_bytes)
-        strbuf_reserve(out, (size_t)st.st_size + 64 * 1024 + 1);
-    return read_all(fd, max_bytes, out, err);
-}
-
-static bool looks_like_json(const char *path, const char *text)
-{
-    if (str_ends(path, ".yaml") || str_ends(path, ".yml"))
-        return false;
-    text += strspn(text, " \t\r\n");
-    return str_ends(path, ".json") || *text == '{' || *text == '[';
-}
-
-static int yaml_documents(const char *path, const struct strbuf *text, size_t max_bytes,
-                          void (*fn)(void *arg, json *root, const char *where), void *arg,
-                          struct error *err)
-{
-    AUTO_STRBUF lines = {0};
-    size_t n = 0;
-    if (yaml_to_json(strbuf_str(text), text->len, max_bytes, &lines, err) < 0)
-        return -1;
-    for (const char *at = strbuf_str(&lines), *end; (end = strchr(at, '\n')) != NULL;
-         at = end + 1) {
-        AUTO_JSON *doc = NULL;
-        AUTO_STRBUF where = {0};
-        if (json_parse(&doc, at, (size_t)(end - at), err) < 0)
-            return -1;
-        n++;
-        strbuf_adds(&where, path);
-        if (n > 1 || end[1] != '\0')
-            strbuf_addf(&where, ": document %zu", n);
-        fn(arg, json_root(doc), strbuf_str(&where));
-    }
-    return n > 0 ? 0 : error_set(err, ERROR_INVALID, "is empty");
-}
-
-int replay_load_documents(const char *path, size_t max_bytes,
-                          void (*fn)(void *arg, json *root, const char *where), void *arg,
-                          struct error *err)
-{
-    AUTO_STRBUF text = {0};
-    const char *name = str_eq(path, "-") ? "standard input" : path;
-    if (read_file(path, max_bytes, &text, err) < 0)
-        return error_wrap(err, "%s", name);
-    if (!looks_like_json(path, strbuf_str(&text)))
-        return yaml_documents(name, &text, max_bytes, fn, arg, err) < 0
-                   ? error_wrap(err, "%s", name)
-                   : 0;
-    AUTO_JSON *doc = NULL;
-    strbuf_reserve(&text, JSON_PADDING);
-    if (json_parse_insitu(&doc, text.ptr, text.len, err) < 0)
-        return error_wrap(err, "%s", name);
-    fn(arg, json_root(doc), name);
-    return 0;
 }
 
 /* ---- what the API server would have filled in ---- */
@@ -223,57 +131,46 @@ void replay_load_refuse(struct replay_load *l, const char *where, const struct e
     warn(l, where, err->text);
 }
 
-static void take_node(struct replay_load *l, json *j, const char *where)
+static int take_node(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     struct node *n;
-    struct error err = ERROR_INIT;
-    if (decode_node(j, &n, &err) < 0) {
-        replay_load_refuse(l, where, &err);
-        return;
-    }
+    (void)where;
+    if (decode_node(j, &n, err) < 0)
+        return -1;
     if (n->allocatable.has == 0 && n->allocatable.extra_len == 0)
         n->allocatable = n->capacity;
-    l->objects++;
     (void)cluster_put_node(l->cluster, n);
+    return 0;
 }
 
-static struct pod *decode_any_pod(struct replay_load *l, json *j, const char *where)
+struct pod *replay_load_pod(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     struct pod *p;
-    struct error err = ERROR_INIT, worse = ERROR_INIT;
+    struct error worse = ERROR_INIT;
     const char *unreadable = json_get_str(json_get(j, "cosched"), "unreadable");
-    if (unreadable == NULL && decode_pod(j, &p, &err) == 0)
-        return p;
-    if (unreadable != NULL)
-        error_set(&err, ERROR_INVALID, "%s", unreadable);
-    else
-        replay_load_refuse(l, where, &err);
-    if (decode_pod_remains(j, &err, &p, &worse) == 0)
-        return p;
-    if (unreadable != NULL)
-        replay_load_refuse(l, where, &worse);
-    return NULL;
-}
-
-struct pod *replay_load_pod(struct replay_load *l, json *j, const char *where)
-{
-    struct pod *p = decode_any_pod(l, j, where);
-    if (p != NULL)
+    if (unreadable == NULL && decode_pod(j, &p, err) == 0) {
         replay_load_defaults(l, p, json_get(j, "spec"));
-    return p;
+        return p;
+    }
+    if (unreadable != NULL)
+        error_set(err, ERROR_INVALID, "%s", unreadable);
+    bool remains = decode_pod_remains(j, err, &p, &worse) == 0;
+    if (remains && unreadable == NULL)
+        replay_load_refuse(l, where, err);
+    if (!remains && unreadable != NULL)
+        *err = worse;
+    return remains ? p : NULL;
 }
 
-static void take_pod(struct replay_load *l, json *j, const char *where)
+static int take_pod(struct replay_load *l, json *j, const char *where, struct error *err)
 {
-    struct pod *p = replay_load_pod(l, j, where);
+    struct pod *p = replay_load_pod(l, j, where, err);
     if (p == NULL)
-        return;
-    l->objects++;
+        return -1;
     l->latest_ns = num_max(l->latest_ns, p->created_ns);
     if (json_get_bool(json_get(j, "cosched"), "assumed", false) && p->node != NULL) {
-        struct replay_load_assumed later = {.pod = p, .node = p->node};
-        vec_push(&l->assumed, later);
-        return;
+        vec_push(&l->assumed, p);
+        return 0;
     }
     if (l->any_scheduler && p->node == NULL)
         p->scheduler = l->cluster->scheduler_name;
@@ -284,87 +181,78 @@ static void take_pod(struct replay_load *l, json *j, const char *where)
     if (cp != NULL && cp->state == CLUSTER_PENDING) /* the one thing that remains do not have */
         (void)nominations_set(l->cluster, cp,
                               json_get_str(json_get(j, "status"), "nominatedNodeName"));
+    return 0;
 }
 
-static void take_group(struct replay_load *l, json *j, const char *where)
+static int take_group(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     struct pod_group *g;
-    struct error err = ERROR_INIT;
-    if (decode_pod_group(j, &g, &err) < 0) {
-        replay_load_refuse(l, where, &err);
-        return;
-    }
-    l->objects++;
+    (void)where;
+    if (decode_pod_group(j, &g, err) < 0)
+        return -1;
     (void)gangs_put_group(l->cluster, g, l->hooks);
+    return 0;
 }
 
-static void take_priority_class(struct replay_load *l, json *j, const char *where)
+static int take_priority_class(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     int64_t value = 0;
     const char *name = json_get_str(json_get(j, "metadata"), "name");
-    if (name == NULL || !json_get_int(j, "value", &value) || value < INT32_MIN ||
-        value > INT32_MAX) {
-        struct error err = ERROR_INIT;
-        error_set(&err, ERROR_INVALID, "PriorityClass %s: value: must be an integer of 32 bits",
-                  str_or_empty(name));
-        replay_load_refuse(l, where, &err);
-        return;
-    }
+    (void)where;
+    if (name == NULL || !json_get_int(j, "value", &value) || value < INT32_MIN || value > INT32_MAX)
+        return error_set(err, ERROR_INVALID,
+                         "PriorityClass %s: value: must be an integer of 32 bits",
+                         str_or_empty(name));
     int32_t *kept = arena_new(&l->arena, int32_t, 1);
     *kept = (int32_t)value;
-    l->objects++;
     (void)map_put(&l->priority, arena_strdup(&l->arena, name), kept);
     if (json_get_bool(j, "globalDefault", false))
         l->default_priority = *kept;
+    return 0;
 }
 
-/* ---- namespaces, storage, budgets ---- */
-
-#define TAKE(kind_, type, decode, in)                                           \
-    static void take_##kind_(struct replay_load *l, json *j, const char *where) \
-    {                                                                           \
-        type *o;                                                                \
-        struct error err = ERROR_INIT;                                          \
-        if (decode(j, &o, &err) < 0) {                                          \
-            replay_load_refuse(l, where, &err);                                 \
-            return;                                                             \
-        }                                                                       \
-        l->objects++;                                                           \
-        (void)objects_put(l->cluster->objects, in, (struct object *)o);         \
-    }
-TAKE(namespace, struct object, decode_namespace, OBJECTS_NAMESPACES)
-TAKE(claim, struct pvc, decode_pvc, OBJECTS_CLAIMS)
-TAKE(volume, struct pv, decode_pv, OBJECTS_VOLUMES)
-TAKE(storage_class, struct storage_class, decode_storage_class, OBJECTS_STORAGE_CLASSES)
-TAKE(csi_node, struct csi_node, decode_csi_node, OBJECTS_CSI_NODES)
-TAKE(csi_driver, struct csi_driver, decode_csi_driver, OBJECTS_CSI_DRIVERS)
-TAKE(csi_capacity, struct csi_capacity, decode_csi_capacity, OBJECTS_CSI_CAPACITIES)
-TAKE(attachment, struct volume_attachment, decode_volume_attachment, OBJECTS_VOLUME_ATTACHMENTS)
-TAKE(budget, struct pdb, decode_pdb, OBJECTS_BUDGETS)
-TAKE(device_class, struct device_class, decode_device_class, OBJECTS_DEVICE_CLASSES)
-
 /* One that is not in force is told, as the scheduler does with an event. */
-static void take_policy(struct replay_load *l, json *j, const char *where)
+static int take_policy(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     struct policy *p;
-    struct error err = ERROR_INIT;
-    if (decode_resource_policy(j, &p, &err) < 0) {
-        replay_load_refuse(l, where, &err);
-        return;
-    }
+    if (decode_resource_policy(j, &p, err) < 0)
+        return -1;
     if (p->invalid != NULL) {
-        error_set(&err, ERROR_INVALID, "resourcepolicy %s: %s", p->object.key, p->invalid);
-        replay_load_refuse(l, where, &err);
+        error_set(err, ERROR_INVALID, "resourcepolicy %s: %s", p->object.key, p->invalid);
+        replay_load_refuse(l, where, err);
     } else if (p->warning != NULL) {
         warn(l, where, p->warning);
     }
-    l->objects++;
     (void)policies_put(l->cluster, p);
+    return 0;
 }
+
+/* Namespaces, storage, budgets. */
+#define TAKE(kind_, type, decode, in)                                                             \
+    static int take_##kind_(struct replay_load *l, json *j, const char *where, struct error *err) \
+    {                                                                                             \
+        type *o;                                                                                  \
+        (void)where;                                                                              \
+        if (decode(j, &o, err) < 0)                                                               \
+            return -1;                                                                            \
+        (void)api_objects_put(l->cluster->objects, in, (struct object *)o);                       \
+        return 0;                                                                                 \
+    }
+TAKE(namespace, struct object, decode_namespace, API_OBJECTS_NAMESPACES)
+TAKE(claim, struct pvc, decode_pvc, API_OBJECTS_CLAIMS)
+TAKE(volume, struct pv, decode_pv, API_OBJECTS_VOLUMES)
+TAKE(storage_class, struct storage_class, decode_storage_class, API_OBJECTS_STORAGE_CLASSES)
+TAKE(csi_node, struct csi_node, decode_csi_node, API_OBJECTS_CSI_NODES)
+TAKE(csi_driver, struct csi_driver, decode_csi_driver, API_OBJECTS_CSI_DRIVERS)
+TAKE(csi_capacity, struct csi_capacity, decode_csi_capacity, API_OBJECTS_CSI_CAPACITIES)
+TAKE(attachment, struct volume_attachment, decode_volume_attachment, API_OBJECTS_VOLUME_ATTACHMENTS)
+TAKE(budget, struct pdb, decode_pdb, API_OBJECTS_BUDGETS)
+TAKE(device_class, struct device_class, decode_device_class, API_OBJECTS_DEVICE_CLASSES)
 
 static const struct kind {
     const char *name;
-    void (*take)(struct replay_load *l, json *j, const char *where);
+    /* -1: refused, and err says why. */
+    int (*take)(struct replay_load *l, json *j, const char *where, struct error *err);
     bool namespaced;
 } kinds[] = {
     {"Node", take_node, false},
@@ -402,19 +290,16 @@ static void skip(struct replay_load *l, const char *kind)
     ++*n;
 }
 
-/* A copy with what its list says of all its items, and a namespace. */
-static int complete(const struct replay_load *l, json *j, const char *api, bool namespaced,
-                    struct json_doc **out, struct error *err)
+/* With what its list says of all its items, and a namespace. */
+static json *complete(const struct replay_load *l, json *j, const char *api, bool namespaced,
+                      struct jsontree *t)
 {
-    AUTO_JSONTREE *t = jsontree_new();
-    AUTO_STRBUF text = {0};
     struct jsonnode *root = jsonnode_copy(t, j);
     if (jsonnode_get_str(root, "apiVersion") == NULL && api != NULL)
         jsonnode_set_str(t, root, "apiVersion", api);
     if (namespaced)
         jsonnode_set_str(t, jsonnode_need_object(t, root, "metadata"), "namespace", l->ns);
-    jsonnode_print(root, &text);
-    return json_parse(out, strbuf_str(&text), text.len, err);
+    return jsonnode_view(t, root);
 }
 
 static void take_one(struct replay_load *l, json *j, const char *api, const char *kind_name,
@@ -422,7 +307,6 @@ static void take_one(struct replay_load *l, json *j, const char *api, const char
 {
     const struct kind *kind = kind_named(kind_name);
     struct error err = ERROR_INIT;
-    AUTO_JSON *doc = NULL;
     if (kind == NULL) {
         skip(l, kind_name);
         return;
@@ -430,59 +314,11 @@ static void take_one(struct replay_load *l, json *j, const char *api, const char
     const char *ns = json_get_str(json_get(j, "metadata"), "namespace");
     bool homeless = kind->namespaced && (ns == NULL || ns[0] == '\0') && json_is_object(j);
     bool group = kind->take == take_group && json_get_str(j, "apiVersion") == NULL;
-    if (homeless || group) {
-        if (complete(l, j, api, homeless, &doc, &err) < 0) {
-            replay_load_refuse(l, where, &err);
-            return;
-        }
-        j = json_root(doc);
-    }
-    kind->take(l, j, where);
-}
-
-/* What is kept for gangs, and what GPU pods asked for, is read when the pods are there. */
-static void put_by(struct replay_load *l, json *own, const char *where)
-{
-    AUTO_JSONTREE *t = jsontree_new();
-    AUTO_STRBUF text = {0};
-    jsonnode_print(jsonnode_copy(t, own), &text);
-    struct replay_load_kept later = {.text = arena_strdup(&l->arena, strbuf_str(&text)),
-                                     .where = arena_strdup(&l->arena, where)};
-    vec_push(&l->kept, later);
-}
-
-/* It has counted the pods of the dump, which were counted anew while they were read. */
-static void read_demand(struct replay_load *l, json *j, const char *where)
-{
-    struct gpu_prices *g = l->cluster->gpu_prices;
-    struct demand said;
-    struct error err = ERROR_INIT;
-    if (j != NULL && dump_demand_read(j, g, &said, &err) < 0)
+    AUTO_JSONTREE *t = homeless || group ? jsontree_new() : NULL;
+    if (kind->take(l, t != NULL ? complete(l, j, api, homeless, t) : j, where, &err) < 0)
         replay_load_refuse(l, where, &err);
-    else if (j != NULL)
-        g->demand = said;
-}
-
-static void read_kept(struct replay_load *l, const struct replay_load_kept *k)
-{
-    AUTO_JSON *doc = NULL;
-    struct error err = ERROR_INIT;
-    if (json_parse(&doc, k->text, strlen(k->text), &err) < 0)
-        replay_load_refuse(l, k->where, &err);
-    if (doc == NULL)
-        return;
-    read_demand(l, json_get(json_root(doc), "gpuDemand"), k->where);
-    replay_load_kept_read(l, json_root(doc), k->where);
-}
-
-static bool read_head(struct replay_load *l, json *list, const char *where)
-{
-    json *own = json_get(list, "cosched");
-    if (!replay_load_head_read(l, own, where))
-        return false;
-    if (replay_load_kept_is_in(own) || json_get(own, "gpuDemand") != NULL)
-        put_by(l, own, where);
-    return true;
+    else
+        l->objects++;
 }
 
 static void take_list(struct replay_load *l, json *list, const char *kind, const char *where)
@@ -491,8 +327,11 @@ static void take_list(struct replay_load *l, json *list, const char *kind, const
     size_t n = strlen(kind) - strlen("List"), i = 0;
     if (n < sizeof of)
         memcpy(of, kind, n);
-    if (!read_head(l, list, where))
+    json *own = json_get(list, "cosched");
+    if (!replay_load_dump_read_head(l, own, where))
         return;
+    if (own != NULL)
+        vec_push(&l->rest, ((struct replay_load_rest){own, arena_strdup(&l->arena, where)}));
     json *items = json_get(list, "items");
     if (!json_is_array(items) && !json_is_null(items)) {
         struct error err = ERROR_INIT;
@@ -501,10 +340,10 @@ static void take_list(struct replay_load *l, json *list, const char *kind, const
     }
     for (struct json_iter it = json_iter(items); json_next(&it); i++) {
         AUTO_STRBUF place = {0};
-        const char *own = json_get_str(it.value, "kind");
+        const char *named = json_get_str(it.value, "kind");
         strbuf_addf(&place, "%s: items[%zu]", where, i);
-        if (own != NULL || of[0] != '\0')
-            take_one(l, it.value, json_get_str(list, "apiVersion"), own != NULL ? own : of,
+        if (named != NULL || of[0] != '\0')
+            take_one(l, it.value, json_get_str(list, "apiVersion"), named != NULL ? named : of,
                      strbuf_str(&place));
         else
             replay_load_object(l, it.value, strbuf_str(&place)); /* says what is wrong with it */
@@ -535,7 +374,7 @@ static void take_document(void *arg, json *root, const char *where)
 
 int replay_load_file(struct replay_load *l, const char *path, struct error *err)
 {
-    return replay_load_documents(path, l->max_bytes, take_document, l, err);
+    return replay_documents_read(&l->documents, path, take_document, l, err);
 }
 
 /* ---- the end ---- */
@@ -557,44 +396,39 @@ static struct cluster_node *node_for(struct replay_load *l, const char *name, bo
     return cluster_find_node(l->cluster, name);
 }
 
-static void assume(struct replay_load *l, struct pod *p, const char *node)
+static void assume(struct replay_load *l, struct pod *p)
 {
     struct arena a;
-    struct claim claim = {0};
+    struct grant grant = {0};
     struct error err = ERROR_INIT;
-    AUTO_STRBUF key = {0};
     bool made;
     arena_init(&a, 0);
-    strbuf_adds(&key, p->key);
-    if (dump_read_claim(p, &a, &claim, &err) < 0) {
-        replay_load_refuse(l, strbuf_str(&key), &err);
-        (void)cluster_put_pod(l->cluster, p, l->hooks); /* bound, with cards that nobody knows */
-    } else {
+    const char *key = arena_strdup(&a, p->key), *node = arena_strdup(&a, p->node);
+    bool read = dump_read_grant(p, &a, &grant, &err) == 0;
+    if (read)
         p->node = NULL;
-        (void)cluster_put_pod(l->cluster, p, l->hooks);
-        struct cluster_pod *cp = cluster_find_pod(l->cluster, strbuf_str(&key));
-        if (cp != NULL && cp->state == CLUSTER_PENDING) {
-            struct cluster_node *cn = node_for(l, node, &made);
-            cluster_assume(l->cluster, cp, cn, &claim);
-            policies_restore(l->cluster, cp);
-            if (made)
-                (void)cluster_remove_node(l->cluster, node);
-        }
+    else /* bound, with cards that nobody knows */
+        replay_load_refuse(l, key, &err);
+    (void)cluster_put_pod(l->cluster, p, l->hooks);
+    struct cluster_pod *cp = read ? cluster_find_pod(l->cluster, key) : NULL;
+    if (cp != NULL && cp->state == CLUSTER_PENDING) {
+        struct cluster_node *cn = node_for(l, node, &made);
+        cluster_assume(l->cluster, cp, cn, &grant);
+        policies_restore(l->cluster, cp);
+        if (made)
+            (void)cluster_remove_node(l->cluster, node);
     }
     arena_deinit(&a);
 }
 
 void replay_load_finish(struct replay_load *l)
 {
-    for (size_t i = 0; i < l->assumed.len; i++) {
-        struct pod *p = l->assumed.items[i].pod;
-        l->assumed.items[i].pod = NULL;
-        assume(l, p, arena_strdup(&l->arena, l->assumed.items[i].node));
-    }
+    for (size_t i = 0; i < l->assumed.len; i++)
+        assume(l, l->assumed.items[i]);
     l->assumed.len = 0;
-    for (size_t i = 0; i < l->kept.len; i++)
-        read_kept(l, &l->kept.items[i]);
-    l->kept.len = 0;
+    for (size_t i = 0; i < l->rest.len; i++)
+        replay_load_dump_read_rest(l, l->rest.items[i].own, l->rest.items[i].where);
+    l->rest.len = 0;
 }
 
 const char *replay_load_skipped(struct replay_load *l)

@@ -5,24 +5,15 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/vec.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/gangs.h"
 
-static bool is_meant(const struct replay_report *r, const struct cluster_pod *cp)
-{
-    return r->only == NULL || map_get(r->only, cp->pod->key) != NULL;
-}
-
-static bool is_named(const struct replay_report *r, const char *key)
+static bool is_meant(const struct replay_report *r, const char *key)
 {
     return r->only == NULL || map_get(r->only, key) != NULL;
-}
-
-static bool is_for_meant(const struct replay_report *r, const struct replay_run_away *away)
-{
-    return is_named(r, away->for_pod);
 }
 
 struct replay_report_count replay_report_count(const struct replay_report *r)
@@ -30,13 +21,13 @@ struct replay_report_count replay_report_count(const struct replay_report *r)
     struct replay_report_count n = {0};
     struct replay_run_list waiting = {0};
     for (size_t i = 0; i < r->run->placed.len; i++)
-        *(is_meant(r, r->run->placed.items[i]) ? &n.placed : &n.other_placed) += 1;
+        *(is_meant(r, r->run->placed.items[i]->pod->key) ? &n.placed : &n.other_placed) += 1;
     replay_run_waiting(r->run, &waiting);
     for (size_t i = 0; i < waiting.len; i++)
-        *(is_meant(r, waiting.items[i]) ? &n.waiting : &n.other_waiting) += 1;
+        *(is_meant(r, waiting.items[i]->pod->key) ? &n.waiting : &n.other_waiting) += 1;
     vec_deinit(&waiting);
     for (size_t i = 0; i < r->run->away.len; i++)
-        n.away += is_for_meant(r, &r->run->away.items[i]);
+        n.away += is_meant(r, r->run->away.items[i].for_pod);
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&r->run->cluster->pods, &i, &key, &value);) {
@@ -87,11 +78,11 @@ static void count_used(const struct cluster *c, struct used_list *l)
         add_used(l, "cpu", cn->used.cpu_milli, cn->allocatable.cpu_milli);
         add_used(l, "memory", cn->used.memory_bytes, cn->allocatable.memory_bytes);
         for (uint32_t k = 0; k < cn->allocatable.extra_len; k++) {
-            const struct amounts_extra *e = &cn->allocatable.extra[k];
+            const struct resource_vector_extra *e = &cn->allocatable.extra[k];
             int64_t used = 0;
             if (e->value <= 0 || str_eq(e->name, NAME_RES_GPU_COUNT)) /* that one nobody asks for */
                 continue;
-            (void)amounts_get(&cn->used, e->id, &used);
+            (void)resource_vector_get(&cn->used, e->id, &used);
             add_used(l, e->name, used, e->value);
         }
     }
@@ -111,13 +102,13 @@ static int64_t permille(int64_t used, int64_t total)
 
 /* ---- cards ---- */
 
-static void print_cards(const struct claim *c, struct strbuf *out)
+static void print_cards(const struct grant *c, struct strbuf *out)
 {
     size_t start = out->len;
     for (size_t i = 0; i < c->group_len; i++)
         strbuf_addf(out, "%sGPU%d", i > 0 ? "," : "", (int)c->group[i]);
     for (int32_t card = 0; c->shares_len > 0 && card < GPU_CARDS_MAX; card++) {
-        int64_t gib = claim_card_gib(c, card), percent = 0;
+        int64_t gib = grant_card_gib(c, card), percent = 0;
         for (size_t i = 0; i < c->shares_len; i++)
             percent += c->shares[i].card == card ? c->shares[i].percent : 0;
         if (gib == 0 && percent == 0)
@@ -131,7 +122,7 @@ static void print_cards(const struct claim *c, struct strbuf *out)
         strbuf_addc(out, '-');
 }
 
-static void put_cards(const struct claim *c, struct json_writer *w)
+static void put_cards(const struct grant *c, struct json_writer *w)
 {
     json_key(w, "cards");
     json_array_begin(w);
@@ -163,12 +154,12 @@ static const char *container_name(const struct pod *p, uint32_t i)
 /* "numa 0: 0-3"; where several containers have some: "c0 numa 0: 0-3; c1 numa 0: 4". */
 static void print_cpus(const struct cluster_pod *cp, struct strbuf *out)
 {
-    const struct cpuclaim *c = &cp->claim.cpus;
+    const struct cpu_grant *c = &cp->grant.cpus;
     bool several = c->len > 0 && c->parts[0].container != c->parts[c->len - 1].container;
     if (c->len == 0)
         strbuf_addc(out, '-');
     for (size_t i = 0; i < c->len; i++) {
-        const struct cpuclaim_part *part = &c->parts[i];
+        const struct cpu_grant_part *part = &c->parts[i];
         bool next = i == 0 || c->parts[i - 1].container != part->container;
         strbuf_adds(out, i == 0 ? "" : next ? "; " : ", ");
         if (several && next)
@@ -188,7 +179,7 @@ static void put_set(struct json_writer *w, const struct cpuset *cpus)
 /* Only of pods that have some: others never ask. */
 static void put_cpus(const struct cluster_pod *cp, struct json_writer *w)
 {
-    const struct cpuclaim *c = &cp->claim.cpus;
+    const struct cpu_grant *c = &cp->grant.cpus;
     if (c->len == 0)
         return;
     json_key(w, "cpus");
@@ -205,168 +196,127 @@ static void put_cpus(const struct cluster_pod *cp, struct json_writer *w)
 
 /* ---- text ---- */
 
-/* Columns of text, two blanks between them; the last one is not padded. */
+/* Rows of text, two blanks between the columns; the last one is not padded. */
+enum { COLUMNS_MAX = 4 };
 struct columns {
     size_t columns;
     struct VEC(char *) cells;
 };
 
-static void cell(struct columns *t, const char *text)
+/* The first row says how many columns there are; cells that are NULL are left out. */
+static void row(struct columns *t, const char *const cells[COLUMNS_MAX])
 {
-    AUTO_STRBUF b = {0};
-    strbuf_adds(&b, text);
-    vec_push(&t->cells, strbuf_take(&b));
+    bool first = t->columns == 0;
+    for (size_t i = 0; i < COLUMNS_MAX; i++)
+        if (cells[i] != NULL) {
+            vec_push(&t->cells, mem_strdup(cells[i]));
+            t->columns += first;
+        }
 }
+#define ROW(t, ...) row((t), (const char *const[COLUMNS_MAX]){__VA_ARGS__})
 
+/* Nothing when there is only a heading. */
 static void print_columns(struct columns *t, struct strbuf *out)
 {
-    size_t width[4] = {0};
+    size_t width[COLUMNS_MAX] = {0};
+    bool any = t->cells.len > t->columns;
     for (size_t i = 0; i < t->cells.len; i++) {
         size_t *w = &width[i % t->columns], n = strlen(t->cells.items[i]);
         *w = n > *w ? n : *w;
     }
     for (size_t i = 0; i < t->cells.len; i++) {
-        bool last = i % t->columns == t->columns - 1;
-        if (last)
+        size_t column = i % t->columns;
+        if (any && column + 1 < t->columns)
+            strbuf_addf(out, "%-*s  ", (int)width[column], t->cells.items[i]);
+        else if (any)
             strbuf_addf(out, "%s\n", t->cells.items[i]);
-        else
-            strbuf_addf(out, "%-*s  ", (int)width[i % t->columns], t->cells.items[i]);
         free(t->cells.items[i]);
     }
+    if (any)
+        strbuf_addc(out, '\n');
     vec_deinit(&t->cells);
 }
 
 static void text_placed(const struct replay_report *r, struct strbuf *out)
 {
-    bool any = false, pinned = false;
-    for (size_t i = 0; i < r->run->placed.len; i++)
-        pinned |=
-            is_meant(r, r->run->placed.items[i]) && r->run->placed.items[i]->claim.cpus.len > 0;
-    struct columns t = {.columns = pinned ? 4 : 3};
-    cell(&t, "POD");
-    cell(&t, "NODE");
-    cell(&t, "CARDS");
-    if (pinned)
-        cell(&t, "CPUS");
+    struct columns t = {0};
+    bool pinned = false;
+    for (size_t i = 0; i < r->run->placed.len; i++) {
+        const struct cluster_pod *cp = r->run->placed.items[i];
+        pinned |= is_meant(r, cp->pod->key) && cp->grant.cpus.len > 0;
+    }
+    ROW(&t, "POD", "NODE", "CARDS", pinned ? "CPUS" : NULL);
     for (size_t i = 0; i < r->run->placed.len; i++) {
         const struct cluster_pod *cp = r->run->placed.items[i];
         AUTO_STRBUF cards = {0}, cpus = {0};
-        if (!is_meant(r, cp))
+        if (!is_meant(r, cp->pod->key))
             continue;
-        print_cards(&cp->claim, &cards);
+        print_cards(&cp->grant, &cards);
         print_cpus(cp, &cpus);
-        cell(&t, cp->pod->key);
-        cell(&t, cp->on->name);
-        cell(&t, strbuf_str(&cards));
-        if (pinned)
-            cell(&t, strbuf_str(&cpus));
-        any = true;
+        ROW(&t, cp->pod->key, cp->on->name, strbuf_str(&cards), pinned ? strbuf_str(&cpus) : NULL);
     }
-    AUTO_STRBUF text = {0};
-    print_columns(&t, &text);
-    if (any)
-        strbuf_addf(out, "%s\n", strbuf_str(&text));
+    print_columns(&t, out);
 }
 
 static void text_away(const struct replay_report *r, struct strbuf *out)
 {
-    struct columns t = {.columns = 3};
-    bool any = false;
-    cell(&t, "LEAVES");
-    cell(&t, "FROM");
-    cell(&t, "FOR");
+    struct columns t = {0};
+    ROW(&t, "LEAVES", "FROM", "FOR");
     for (size_t i = 0; i < r->run->away.len; i++) {
-        const struct replay_run_away *away = &r->run->away.items[i];
-        if (!is_for_meant(r, away))
-            continue;
-        cell(&t, away->pod);
-        cell(&t, away->node);
-        cell(&t, away->for_pod);
-        any = true;
+        const struct replay_run_change *away = &r->run->away.items[i];
+        if (is_meant(r, away->for_pod))
+            ROW(&t, away->pod, away->node, away->for_pod);
     }
-    AUTO_STRBUF text = {0};
-    print_columns(&t, &text);
-    if (any)
-        strbuf_addf(out, "%s\n", strbuf_str(&text));
+    print_columns(&t, out);
 }
 
 static void text_loans(const struct replay_report *r, struct strbuf *out)
 {
-    struct columns t = {.columns = 4};
-    bool any = false;
-    cell(&t, "GIVES BACK");
-    cell(&t, "ON");
-    cell(&t, "CPUS");
-    cell(&t, "FOR");
-    for (size_t i = 0; i < r->run->loans.len; i++) {
-        const struct replay_run_loan *loan = &r->run->loans.items[i];
+    struct columns t = {0};
+    ROW(&t, "GIVES BACK", "ON", "CPUS", "FOR");
+    for (size_t i = 0; i < r->run->cpu_lending.len; i++) {
+        const struct replay_run_change *loan = &r->run->cpu_lending.items[i];
         AUTO_STRBUF cpus = {0};
-        if (!is_named(r, loan->for_pod))
-            continue;
         cpuset_print(&loan->cpus, &cpus);
-        cell(&t, loan->pod);
-        cell(&t, loan->node);
-        cell(&t, strbuf_str(&cpus));
-        cell(&t, loan->for_pod);
-        any = true;
+        if (is_meant(r, loan->for_pod))
+            ROW(&t, loan->pod, loan->node, strbuf_str(&cpus), loan->for_pod);
     }
-    AUTO_STRBUF text = {0};
-    print_columns(&t, &text);
-    if (any)
-        strbuf_addf(out, "%s\n", strbuf_str(&text));
+    print_columns(&t, out);
 }
 
 /* Members of one gang wait for one reason: one line. */
 static void text_waiting(const struct replay_report *r, struct strbuf *out)
 {
-    struct columns t = {.columns = 2};
+    struct columns t = {0};
     struct replay_run_list waiting = {0};
     struct map told;
-    bool any = false;
     map_init(&told);
-    cell(&t, "WAITING");
-    cell(&t, "WHY");
+    ROW(&t, "WAITING", "WHY");
     replay_run_waiting(r->run, &waiting);
     for (size_t i = 0; i < waiting.len; i++) {
         struct cluster_pod *cp = waiting.items[i];
         AUTO_STRBUF who = {0};
-        if (!is_meant(r, cp))
-            continue;
-        any = true;
-        if (gangs_is_lone(cp->gang) || cp->pod->gated) {
-            cell(&t, cp->pod->key);
-            cell(&t, replay_run_why(cp));
-            continue;
-        }
-        if (map_put(&told, cp->gang->key, cp->gang) != NULL)
+        bool alone = gangs_is_lone(cp->gang) || cp->pod->gated;
+        if (!is_meant(r, cp->pod->key) ||
+            (!alone && map_put(&told, cp->gang->key, cp->gang) != NULL))
             continue;
         size_t n = 0;
         for (size_t k = i; k < waiting.len; k++)
-            n += waiting.items[k]->gang == cp->gang && is_meant(r, waiting.items[k]) &&
-                 !waiting.items[k]->pod->gated;
+            n += waiting.items[k]->gang == cp->gang && !waiting.items[k]->pod->gated &&
+                 is_meant(r, waiting.items[k]->pod->key);
         strbuf_addf(&who, "%s (%zu pod%s)", cp->gang->key, n, n == 1 ? "" : "s");
-        cell(&t, strbuf_str(&who));
-        cell(&t, replay_run_why(cp));
+        ROW(&t, alone ? cp->pod->key : strbuf_str(&who), replay_run_why(r->run, cp));
     }
-    AUTO_STRBUF text = {0};
-    print_columns(&t, &text);
-    if (any)
-        strbuf_addf(out, "%s\n", strbuf_str(&text));
+    print_columns(&t, out);
     map_deinit(&told);
     vec_deinit(&waiting);
 }
 
 static void text_explain(const struct replay_explain *e, struct strbuf *out)
 {
-    struct columns t = {.columns = 3};
+    struct columns t = {0};
     strbuf_addf(out, "%s%s%s\n", e->key, e->note != NULL ? ": " : "", str_or_empty(e->note));
-    if (e->nodes.len == 0) {
-        strbuf_adds(out, "no nodes\n\n");
-        return;
-    }
-    cell(&t, "NODE");
-    cell(&t, "SCORE");
-    cell(&t, "WHY");
+    ROW(&t, "NODE", "SCORE", "WHY");
     for (size_t i = 0; i < e->nodes.len; i++) {
         const struct replay_explain_node *n = &e->nodes.items[i];
         char score[32] = "-";
@@ -378,12 +328,11 @@ static void text_explain(const struct replay_explain *e, struct strbuf *out)
             strbuf_addf(&why, " [%s]", n->plugin);
         if (n->chosen)
             strbuf_adds(&why, e->bound ? "; bound here" : "; chosen");
-        cell(&t, n->name);
-        cell(&t, score);
-        cell(&t, strbuf_str(&why));
+        ROW(&t, n->name, score, strbuf_str(&why));
     }
     print_columns(&t, out);
-    strbuf_addc(out, '\n');
+    if (e->nodes.len == 0)
+        strbuf_adds(out, "no nodes\n\n");
 }
 
 static void text_count(const struct replay_report *r, struct strbuf *out)
@@ -443,48 +392,36 @@ static void json_placed(const struct replay_report *r, struct json_writer *w)
     json_array_begin(w);
     for (size_t i = 0; i < r->run->placed.len; i++) {
         const struct cluster_pod *cp = r->run->placed.items[i];
-        if (!is_meant(r, cp))
+        if (!is_meant(r, cp->pod->key))
             continue;
         json_object_begin(w);
         json_kv_str(w, "pod", cp->pod->key);
         json_kv_str(w, "node", cp->on->name);
-        put_cards(&cp->claim, w);
+        put_cards(&cp->grant, w);
         put_cpus(cp, w);
         json_object_end(w);
     }
     json_array_end(w);
 }
 
-static void json_away(const struct replay_report *r, struct json_writer *w)
+/* Nothing where nobody had to. */
+static void json_changes(const struct replay_report *r, const struct replay_run_changes *list,
+                         const char *key, struct json_writer *w)
 {
-    json_key(w, "leaves");
+    if (list->len == 0)
+        return;
+    json_key(w, key);
     json_array_begin(w);
-    for (size_t i = 0; i < r->run->away.len; i++) {
-        const struct replay_run_away *away = &r->run->away.items[i];
-        if (!is_for_meant(r, away))
+    for (size_t i = 0; i < list->len; i++) {
+        const struct replay_run_change *one = &list->items[i];
+        if (!is_meant(r, one->for_pod))
             continue;
         json_object_begin(w);
-        json_kv_str(w, "pod", away->pod);
-        json_kv_str(w, "node", away->node);
-        json_kv_str(w, "for", away->for_pod);
-        json_object_end(w);
-    }
-    json_array_end(w);
-}
-
-static void json_loans(const struct replay_report *r, struct json_writer *w)
-{
-    json_key(w, "givesBack");
-    json_array_begin(w);
-    for (size_t i = 0; i < r->run->loans.len; i++) {
-        const struct replay_run_loan *loan = &r->run->loans.items[i];
-        if (!is_named(r, loan->for_pod))
-            continue;
-        json_object_begin(w);
-        json_kv_str(w, "pod", loan->pod);
-        json_kv_str(w, "node", loan->node);
-        put_set(w, &loan->cpus);
-        json_kv_str(w, "for", loan->for_pod);
+        json_kv_str(w, "pod", one->pod);
+        json_kv_str(w, "node", one->node);
+        if (list == &r->run->cpu_lending)
+            put_set(w, &one->cpus);
+        json_kv_str(w, "for", one->for_pod);
         json_object_end(w);
     }
     json_array_end(w);
@@ -498,17 +435,17 @@ static void json_waiting(const struct replay_report *r, struct json_writer *w)
     json_array_begin(w);
     for (size_t i = 0; i < waiting.len; i++) {
         const struct cluster_pod *cp = waiting.items[i];
-        if (!is_meant(r, cp))
+        if (!is_meant(r, cp->pod->key))
             continue;
         json_object_begin(w);
         json_kv_str(w, "pod", cp->pod->key);
         if (!gangs_is_lone(cp->gang))
             json_kv_str(w, "gang", cp->gang->key + strlen("gang "));
         json_kv_str(w, "reason",
-                    cp->pod->gated           ? "SchedulingGated"
-                    : cp->gang->why.for_gang ? "WaitingForGang"
-                                             : "Unschedulable");
-        json_kv_str(w, "why", replay_run_why(cp));
+                    cp->pod->gated                                  ? "SchedulingGated"
+                    : queue_why(&r->run->queue, cp->gang)->for_gang ? "WaitingForGang"
+                                                                    : "Unschedulable");
+        json_kv_str(w, "why", replay_run_why(r->run, cp));
         json_object_end(w);
     }
     json_array_end(w);
@@ -582,10 +519,8 @@ void replay_report_json(const struct replay_report *r, struct strbuf *out)
         json_explain(r->explain, &w);
     if (!r->summary) {
         json_placed(r, &w);
-        if (r->run->away.len > 0)
-            json_away(r, &w);
-        if (r->run->loans.len > 0)
-            json_loans(r, &w);
+        json_changes(r, &r->run->away, "leaves", &w);
+        json_changes(r, &r->run->cpu_lending, "givesBack", &w);
         json_waiting(r, &w);
     }
     json_summary(r, &w);

@@ -1,26 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_bind - how fast pods are bound on a real API server, which takes a few hundred binds a second on two cores: how much of that is left?
+ * bench_bind - how fast pods are bound on a real API server, which takes a few hundred binds a
+ * second on two cores: how much of that is left?
  *
- * 1,000 nodes that are only API objects; 5,000 pods that wait; then one of three programs starts, in turns, all rounds in one run on one cluster:
+ * 1,000 nodes that are only API objects; 5,000 pods that wait; then one of three programs starts,
+ * in turns, all rounds in one run on one cluster:
  *
- *     poster   binds each pod to the next node without a thought: this program again, with the scheduler's own watch on pods, connections and
- *              number of workers. What it reaches is what the API server can do.
+ *     poster   binds each pod to the next node without a thought: this program again, with the
+ *              scheduler's own watch on pods, connections and number of workers. What it reaches is
+ *              what the API server can do.
  *     kube     kube-scheduler v1.36, its limits on requests lifted
  *     ours     cosched-scheduler with its default options
  *
- * The rate is from the first to the last bind that a watch of ours shows, so how long a program takes to start does not count. A short round before the
- * first warms the API server up.
+ * The rate is from the first to the last bind that a watch of ours shows, so how long a program
+ * takes to start does not count. A short round before the first warms the API server up.
  *
- * The rounds of one program differ by a third. The poster's own CPU time of a bind, which is always the same work, moves with the API server's, so we take it that the machine
- * changes its speed; one trial each of compacting and defragmenting etcd and of deleting the Events did not bring the speed back (a restart of the API server was not tried). So only
- * neighbours are compared: the poster runs before and after every round, and a round's bar is what lies between its two, by the place in the round; the two
- * schedulers change places from round to round. What is judged is the median of the rounds' ratios, where they agree.
+ * The rounds of one program differ by a third. The poster's own CPU time of a bind, which is always
+ * the same work, moves with the API server's, so we take it that the machine changes its speed; one
+ * trial each of compacting and defragmenting etcd and of deleting the Events did not bring the
+ * speed back (a restart of the API server was not tried). So only neighbours are compared: the
+ * poster runs before and after every round, and a round's bar is what lies between its two, by the
+ * place in the round; the two schedulers change places from round to round. What is judged is the
+ * median of the rounds' ratios, where they agree.
  *
- * Then, idle, single pods for each of the three in turns of 20, the other two stopped meanwhile: from the event that shows the pod to the one that shows its
- * node. The poster's is the floor, which is the API server's own time for a Binding and two watch events; above_floor is what a scheduler adds to it.
+ * Then, idle, single pods for each of the three in turns of 20, the other two stopped meanwhile:
+ * from the event that shows the pod to the one that shows its node. The poster's is the floor,
+ * which is the API server's own time for a Binding and two watch events; above_floor is what a
+ * scheduler adds to it.
  *
- *     make bench-bind [ARGS='--nodes 100 --pods 500 --rounds 1 --singles 20']       or COSCHED_NODES=100 and so on
+ *     make bench-bind [ARGS='--nodes 100 --pods 500 --rounds 1 --singles 20']
+ *     or COSCHED_NODES=100 and so on
  */
 #include <pthread.h>
 
@@ -52,9 +61,9 @@ static struct {
 
 static const char *self;
 
-/* ---- the poster ------------------------------------------------------------------------------- */
+/* ---- the poster ---- */
 
-struct poster {
+struct post_pipeline {
     struct mailbox *pods, *results;
     struct binder *binder;
     struct map posted; /* by uid */
@@ -62,7 +71,7 @@ struct poster {
     int64_t next;
 };
 
-static void poster_take(struct poster *p, const struct pod *pod)
+static void poster_take(struct post_pipeline *p, const struct pod *pod)
 {
     if (!str_eq(pod->scheduler, schedulers[POSTER]) || str_or_empty(pod->node)[0] ||
         map_get(&p->posted, pod->uid) != NULL)
@@ -76,10 +85,10 @@ static void poster_take(struct poster *p, const struct pod *pod)
 
 static void poster_letter(void *arg, void *msg)
 {
-    struct reflector_letter *letter = msg;
-    for (size_t i = 0; letter->event != REFLECTOR_DELETE && i < letter->len; i++)
-        poster_take(arg, letter->objects[i]);
-    reflector_letter_free(letter);
+    struct reflector_message *message = msg;
+    for (size_t i = 0; message->event != REFLECTOR_DELETE && i < message->len; i++)
+        poster_take(arg, message->objects[i]);
+    reflector_message_free(message);
 }
 
 static void poster_result(void *arg, void *msg)
@@ -88,10 +97,10 @@ static void poster_result(void *arg, void *msg)
     binder_result_free(msg);
 }
 
-static bool poster_post(void *arg, struct reflector_letter *letter)
+static bool poster_post(void *arg, struct reflector_message *message)
 {
-    struct poster *p = arg;
-    return mailbox_post(p->pods, letter);
+    struct post_pipeline *p = arg;
+    return mailbox_post(p->pods, message);
 }
 
 static void stop_loop(void *arg, int signo)
@@ -104,13 +113,13 @@ static int be_poster(void)
 {
     struct error err = ERROR_INIT;
     struct loop *loop = NULL;
-    struct poster p = {0};
+    struct post_pipeline p = {0};
     struct reflector *reflector = NULL;
     map_init(&p.posted);
     arena_init(&p.uids, 65536);
     loop_block_signals();
     if (loop_new(&loop, &err) < 0 ||
-        mailbox_new(&p.pods, loop, 4096, poster_letter, reflector_letter_free, &p, &err) < 0 ||
+        mailbox_new(&p.pods, loop, 4096, poster_letter, reflector_message_free, &p, &err) < 0 ||
         mailbox_new(&p.results, loop, 4096, poster_result, binder_result_free, &p, &err) < 0 ||
         loop_on_signal(loop, SIGTERM, stop_loop, loop, &err) < 0)
         die(err.text);
@@ -131,7 +140,7 @@ static int be_poster(void)
     return 0;
 }
 
-/* ---- the observer ----------------------------------------------------------------------------- */
+/* ---- the observer ---- */
 
 static struct {
     pthread_mutex_t lock;
@@ -161,17 +170,17 @@ static void note_pod(const struct pod *pod, int64_t now_us)
     watched.last_us = now_us;
 }
 
-static bool observe(void *arg, struct reflector_letter *letter)
+static bool observe(void *arg, struct reflector_message *message)
 {
     (void)arg;
     int64_t now_us = clock_mono_us();
     pthread_mutex_lock(&watched.lock);
-    watched.listed |= letter->event == REFLECTOR_RESET;
-    for (size_t i = 0; letter->event != REFLECTOR_DELETE && i < letter->len; i++)
-        note_pod(letter->objects[i], now_us);
+    watched.listed |= message->event == REFLECTOR_RESET;
+    for (size_t i = 0; message->event != REFLECTOR_DELETE && i < message->len; i++)
+        note_pod(message->objects[i], now_us);
     pthread_cond_broadcast(&watched.changed);
     pthread_mutex_unlock(&watched.lock);
-    reflector_letter_free(letter);
+    reflector_message_free(message);
     return true;
 }
 
@@ -209,7 +218,7 @@ static void wait_for(const int64_t *value, int64_t want, const char *what)
     die("no progress in a minute");
 }
 
-/* ---- pods and events -------------------------------------------------------------------------- */
+/* ---- pods and events ---- */
 
 static void print_pod(struct strbuf *out, const char *name, const char *scheduler)
 {
@@ -290,7 +299,7 @@ static int64_t count_events(void)
            (strstr(strbuf_str(&body), "\"involvedObject\"") != NULL);
 }
 
-/* ---- the three -------------------------------------------------------------------------------- */
+/* ---- the three ---- */
 
 static pid_t start_kind(int kind)
 {
@@ -348,7 +357,7 @@ static int64_t run_kind(int kind, const char *what, int64_t pods)
     return rate;
 }
 
-/* ---- rounds and their ratios ------------------------------------------------------------------ */
+/* ---- rounds and their ratios ---- */
 
 struct pair {
     int64_t value, bar; /* of the same round */
@@ -405,7 +414,7 @@ static void run_rounds(void)
     print_pairs("bind_ours_to_kube", to_kube, n, 200);
 }
 
-/* ---- single pods on an idle cluster ----------------------------------------------------------- */
+/* ---- single pods on an idle cluster ---- */
 
 static int64_t run_single(int kind, int64_t number)
 {
@@ -439,7 +448,8 @@ static void go_on_and_down(void)
     real_down();
 }
 
-/* What the API server's own clock says of Bindings: their number, and their time in microseconds. */
+/* What the API server's own clock says of Bindings: their number, and their time in
+ * microseconds. */
 static void read_handler(int64_t *count, int64_t *sum_us)
 {
     AUTO_STRBUF body = {0};
@@ -515,7 +525,7 @@ static void run_singles(void)
                  num_max(p50[KUBE] - p50[POSTER], 1), 0);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static void run_all(void)
 {

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_cpuset - the choice of CPUs, on the machines in ../shared/data/cpu-topology (hwloc XML; or what COSCHED_CPU_TOPOLOGY names) and on some that hwloc makes up: the files there were written with one
- * NUMA node over both sockets, so the same machines are made up with one for each socket, and one with eight.
+ * bench_cpuset - the choice of CPUs, on the machines in ../shared/data/cpu-topology (hwloc XML; or
+ * what COSCHED_CPU_TOPOLOGY names) and on some that hwloc makes up: the files there were written
+ * with one NUMA node over both sockets, so the same machines are made up with one for each socket,
+ * and one with eight.
  *
- * For every machine, 500 random occupancies and every pod size from 1 to what is free: a pod is on no more NUMA nodes than need be, never has half a core where whole ones are free in that NUMA
- * node, and gets exactly what it asked for. On small machines every subset is tried, and none is better by the order of cpus.h. What was checked is printed for each machine. What is timed is the whole plan for a pod on one node, from the books to the claim (cpu_book_choose): CPU time of this thread, the best of a few
- * times (of more where that is beyond the goal), and of all occupancies and sizes the slowest. Ends with status 1 when a promise is broken or a plan takes more than 50 us.
+ * For every machine, 500 random occupancies and every pod size from 1 to what is free: a pod is on
+ * no more NUMA nodes than need be, never has half a core where whole ones are free in that NUMA
+ * node, and gets exactly what it asked for. On small machines every subset is tried, and none is
+ * better by the order of cpus.h. What was checked is printed for each machine. What is timed is the
+ * whole plan for a pod on one node, from the books to the grant (cpu_accounts_choose): CPU time of
+ * this thread, the best of a few times (of more where that is beyond the goal), and of all
+ * occupancies and sizes the slowest. Ends with status 1 when a promise is broken or a plan takes
+ * more than 50 us.
  *
  *     bench_cpuset [sizes] [OCCUPANCIES]        sizes: nothing is timed
  */
@@ -18,7 +25,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/topology.h"
-#include "scheduler/accounts/cpu_book.h"
+#include "scheduler/accounts/cpu_accounts.h"
 #include "test/bench/result.h"
 
 enum { GOAL_NS = 50000, ROUNDS = 3, ROUNDS_MAX = 30, SIZES_TIMED = 24 };
@@ -55,7 +62,7 @@ struct tally {
 
 struct bench {
     const char *name;
-    struct cpu_book book;
+    struct cpu_accounts book;
     struct container container;
     struct pod pod;
     uint32_t cpus;
@@ -99,11 +106,11 @@ static uint32_t fewest_nodes(const struct cpus_layout *l, const struct cpuset *o
 
 /* NULL: all is well. */
 static const char *broken_promise(struct bench *b, const struct cpuset *open,
-                                  const struct cpuclaim *c)
+                                  const struct cpu_grant *c)
 {
     const struct cpus_layout *l = &b->book.shape->layout;
     struct cpuset got;
-    cpuclaim_of(c, 0, &got);
+    cpu_grant_of(c, 0, &got);
     if (cpuset_count(&got) != b->cpus || !cpuset_is_subset(&got, open))
         return "not what was asked for";
     bool whole = false;
@@ -123,15 +130,15 @@ static const char *broken_promise(struct bench *b, const struct cpuset *open,
                                                       : NULL;
 }
 
-static bool choose(struct bench *b, struct cpuclaim *out)
+static bool choose(struct bench *b, struct cpu_grant *out)
 {
     arena_reset(&b->arena);
-    return cpu_book_choose(&b->book, &b->pod, &b->request, NULL, &b->arena, out);
+    return cpu_accounts_choose(&b->book, &b->pod, &b->request, NULL, &b->arena, out);
 }
 
 static void check(struct bench *b, const struct cpuset *open)
 {
-    struct cpuclaim got;
+    struct cpu_grant got;
     b->request.cpus = b->cpus;
     const char *problem =
         choose(b, &got) ? broken_promise(b, open, &got) : "nothing, and there is room";
@@ -146,9 +153,10 @@ static void check(struct bench *b, const struct cpuset *open)
 
 static void measure(struct bench *b)
 {
-    struct cpuclaim got;
+    struct cpu_grant got;
     int64_t best = INT64_MAX;
-    /* What else the machine does only ever adds to it: a time that is too long is taken again before it is believed. */
+    /* What else the machine does only ever adds to it: a time that is too long is taken again
+     * before it is believed. */
     for (int r = 0; r < ROUNDS || (best > GOAL_NS && r < ROUNDS_MAX); r++) {
         int64_t began = cpu_ns();
         (void)choose(b, &got);
@@ -159,11 +167,11 @@ static void measure(struct bench *b)
 
 static void occupy(struct bench *b, int64_t number)
 {
-    struct cpu_book *book = &b->book;
+    struct cpu_accounts *book = &b->book;
     const struct cpu_shape *shape = book->shape;
     uint64_t fill = number == 0 ? 0 : below(100);
     bool by_core = below(2) == 0;
-    cpu_book_set_shape(book, shape);
+    cpu_accounts_set_shape(book, shape);
     for (size_t i = 0; i < shape->layout.cores_len; i++) {
         bool core = below(100) < fill;
         for (int cpu = -1; (cpu = cpuset_next(&shape->layout.cores[i], cpu)) >= 0;)
@@ -227,13 +235,13 @@ static int run_machine(const char *source, const char *name, int64_t occupancies
         fprintf(stderr, "bench_cpuset: %s: %s\n", source,
                 b.book.shape != NULL ? b.book.shape->problem : err.text);
     }
-    cpu_book_deinit(&b.book);
+    cpu_accounts_deinit(&b.book);
     cpu_shapes_deinit(&shapes);
     arena_deinit(&b.arena);
     return ok ? 0 : -1;
 }
 
-/* ---- small machines: every subset ------------------------------------------------------------- */
+/* ---- small machines: every subset ---- */
 
 enum { SMALL_MAX = 12 };
 

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_decide - decisions per second in process, on one thread: where does this pod go, and assume it there.
+ * bench_decide - decisions per second in process, on one thread: where does this pod go, and assume
+ * it there.
  *
- * A cluster of 1,000, 5,000 and 15,000 nodes is filled to one half with running pods; then new pods are decided one after the other, for each of the cases of issue 4. The pods
- * are decoded before the clock starts; what a decision costs from there on is in the figure, the class of a pod that was never seen before included. After a
- * repeat everything is forgotten again (not timed), so that all repeats begin with the same cluster; the median of the repeats is printed.
+ * A cluster of 1,000, 5,000 and 15,000 nodes is filled to one half with running pods; then new pods
+ * are decided one after the other, for each of the cases of issue 4. The pods are decoded before
+ * the clock starts; what a decision costs from there on is in the figure, the class of a pod that
+ * was never seen before included. After a repeat everything is forgotten again (not timed), so that
+ * all repeats begin with the same cluster; the median of the repeats is printed.
  *
- * The baseline is the same decision by the full scan that asks every plugin about every node, measured in the same run between the repeats (on fewer pods: it is slow). For
- * preemption it is that scan and then the same search on the model itself: on each of as many candidates the less important pods are lifted and brought back one by one, and all
- * plugins are asked after each. Both must find as many victims.
+ * The baseline is the same decision by the full scan that asks every plugin about every node,
+ * measured in the same run between the repeats (on fewer pods: it is slow). For preemption it is
+ * that scan and then the same search on the model itself: on each of as many candidates the less
+ * important pods are lifted and brought back one by one, and all plugins are asked after each. Both
+ * must find as many victims.
  *
- * The goals are for 5,000 nodes; that 15,000 reach half of what 5,000 did is a line of its own. What kube-scheduler's own CI asks for in the like (pods/s of a whole system, API server
- * and all) is printed beside for orientation: it is not the same work.
+ * The goals are for 5,000 nodes; that 15,000 reach half of what 5,000 did is a line of its own.
+ * What kube-scheduler's own CI asks for in the like (pods/s of a whole system, API server and all)
+ * is printed beside for orientation: it is not the same work.
  *
  *     bench_decide [CASE [REPEATS [DECISIONS]]]
  */
@@ -27,7 +33,7 @@
 #include "lib/base/vec.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/pipeline.h"
 #include "scheduler/cycle/preempt.h"
 #include "test/bench/result.h"
@@ -205,13 +211,13 @@ static int64_t decide(struct bench *b, size_t n, bool by_scan)
                     reasons_sentence(&choice->why, &b->arena));
             exit(1);
         }
-        cluster_assume(&b->cluster, b->pods.items[i], choice->node, &choice->claim);
+        cluster_assume(&b->cluster, b->pods.items[i], choice->node, &choice->grant);
         arena_reset(&b->arena);
     }
     int64_t took = result_cpu_us() - began;
     for (size_t i = 0; i < n; i++) {
         cluster_forget(&b->cluster, b->pods.items[i]);
-        b->pods.items[i]->class_serial = 0; /* the next repeat has never seen it */
+        b->pods.items[i]->version++; /* the next repeat has never seen it */
     }
     free(choice);
     return took;
@@ -223,7 +229,8 @@ static bool fits(struct bench *b, struct cluster_pod *pod, const struct cluster_
     return plugin_refusing(&ask, node, &b->arena, NULL) == NULL;
 }
 
-/* How many have to go from this node; 0: it does not help, or nobody has to. All pods of the bench are equally unimportant. */
+/* How many have to go from this node; 0: it does not help, or nobody has to. All pods of the bench
+ * are equally unimportant. */
 static size_t count_on(struct bench *b, struct cluster_pod *pod, struct cluster_node *node)
 {
     size_t n = node->pods.len, victims = 0;
@@ -271,7 +278,8 @@ static size_t choose_victims(struct bench *b, struct cluster_pod *pod,
     return choice->node == NULL && victims.node != NULL ? victims.victims_len : 0;
 }
 
-/* Who has to go for this pod, which no node has room for. Nobody is sent away: every decision finds the same cluster. */
+/* Who has to go for this pod, which no node has room for. Nobody is sent away: every decision finds
+ * the same cluster. */
 static int64_t decide_victims(struct bench *b, size_t n, bool by_scan)
 {
     struct pipeline_choice *choice = malloc(sizeof *choice);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_decode - a list of 5,000 pods, from bytes to struct pod, against yyjson's bare parse of the same bytes in the same run.
+ * bench_decode - a list of 5,000 pods, from bytes to struct pod, against yyjson's bare parse of the
+ * same bytes in the same run.
  *
- * The pods are made here, the same on every machine: like those of a training cluster, about 3.8 KB each with their managedFields. The two are
- * measured in turns, so that a noisy neighbour hits both, and the median of each is taken. Ours parses in place, as the reflector does with its
- * reply buffer; the copy that puts the bytes back for the next round is not timed. Releasing the parse is timed on both sides, the pods stay. Peak memory
- * is that of a child that does one decode of one copy of the list, nothing else.
+ * The pods are made here, the same on every machine: like those of a training cluster, about 3.8 KB
+ * each with their managedFields. The two are measured in turns, so that a noisy neighbour hits
+ * both, and the median of each is taken. Ours parses in place, as the reflector does with its reply
+ * buffer; the copy that puts the bytes back for the next round is not timed. Releasing the parse is
+ * timed on both sides, the pods stay. Peak memory is that of a child that does one decode of one
+ * copy of the list, nothing else.
  *
  *     bench_decode [PODS [ROUNDS]]
  */

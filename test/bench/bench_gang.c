@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_gang - (a) of issue 5: how long it takes from a gang's last pod to its plan, in process, on one thread.
+ * bench_gang - (a) of issue 5: how long it takes from a gang's last pod to its plan, in process, on
+ * one thread.
  *
- * 5,000 nodes are filled to one half with running pods; 1,000 pods of one gang exist but for the last. Then the clock starts: the last pod comes (decoded before), the cycle runs, the plan is
- * committed. After a repeat everything is forgotten (not timed), and the pods are as new as in the first one; the median of the repeats is printed, in CPU time of this thread.
+ * 5,000 nodes are filled to one half with running pods; 1,000 pods of one gang exist but for the
+ * last. Then the clock starts: the last pod comes (decoded before), the cycle runs, the plan is
+ * committed. After a repeat everything is forgotten (not timed), and the pods are as new as in the
+ * first one; the median of the repeats is printed, in CPU time of this thread.
  *
- * The baseline, in the same run, places the same pods one by one by a scan that asks every plugin about every node: what a scheduler does that does not know that pods are equal. It is
- * measured on some of them and scaled up.
+ * The baseline, in the same run, places the same pods one by one by a scan that asks every plugin
+ * about every node: what a scheduler does that does not know that pods are equal. It is measured on
+ * some of them and scaled up.
  *
- * (c) is the case `trace`: the job trace ../shared/data/gang/muri_trace1.csv (or what COSCHED_GANG_TRACE names) in simulated time on 128 cards, with strict FIFO and a scheduler that
- * reserves and waits in the same run (replay_trace.h). No clock of this machine plays a part: the figures are the same everywhere.
+ * (c) is the case `trace`: the job trace ../shared/data/gang/muri_trace1.csv (or what
+ * COSCHED_GANG_TRACE names) in simulated time on 128 cards, with strict FIFO and a scheduler that
+ * reserves and waits in the same run (gang_trace.h). No clock of this machine plays a part: the
+ * figures are the same everywhere.
  *
- * (b) and (d) are the cases `local` and `real`: whole programs on a cluster, see gang_local.h and gang_real.h.
+ * (b) and (d) are the cases `local` and `real`: whole programs on a cluster, see gang_local.h and
+ * gang_real.h.
  *
  *     make bench-gang [ARGS='CASE [REPEATS]']
  */
@@ -30,7 +37,7 @@
 #include "scheduler/cycle/cycle.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/framework/pipeline.h"
-#include "scheduler/replay/replay_trace.h"
+#include "test/bench/simulate/gang_trace.h"
 #include "scheduler/cycle/reservation.h"
 #include "test/bench/gang_local.h"
 #include "test/bench/gang_real.h"
@@ -64,7 +71,8 @@ static unsigned shapes(unsigned i)
     return 1000 + i % 100 * 10;
 }
 
-/* The last one is too large for any node: everything is placed in vain, in every way that is worth a try. */
+/* The last one is too large for any node: everything is placed in vain, in every way that is worth
+ * a try. */
 static unsigned too_large(unsigned i)
 {
     return i == MEMBERS - 1 ? 33000 : 4000;
@@ -177,7 +185,7 @@ static int64_t plan_gang(const struct pipeline *p, const struct bench_case *k, s
     for (size_t i = 0; i < plan.steps.len; i++)
         cluster_forget(c, plan.steps.items[i].pod);
     for (size_t i = 0; i < g->members.len; i++)
-        g->members.items[i]->class_serial = 0; /* as new */
+        g->members.items[i]->version++; /* as new */
     plan_end(&plan);
     (void)cluster_remove_pod(c, key, NULL, NULL);
     return took;
@@ -199,7 +207,7 @@ static int64_t scan_members(const struct pipeline *p, const struct bench_case *k
         struct cluster_pod *cp = cluster_find_pod(c, key);
         pipeline_scan(p, cp, a, choice);
         if (choice->node != NULL)
-            plan_place(&plan, cp, choice->node, &choice->claim);
+            plan_place(&plan, cp, choice->node, &choice->grant);
     }
     int64_t took = result_cpu_us() - began;
     plan_end(&plan);
@@ -248,11 +256,11 @@ static void warn(void *arg, const char *text)
     fprintf(stderr, "bench_gang: %s\n", text);
 }
 
-static void print_trace(const struct replay_trace *t)
+static void print_trace(const struct gang_trace *t)
 {
     enum { MEAN_GOAL_PERCENT = 70 };
     AUTO_STRBUF table = {0};
-    replay_trace_print(t, &table);
+    gang_trace_print(t, &table);
     printf("%s", strbuf_str(&table));
     double goal_ms = (double)t->fifo.mean_ms * MEAN_GOAL_PERCENT / 100;
     result_print(&(struct result){.name = "gang-trace-mean-wait",
@@ -274,31 +282,24 @@ static void measure_trace(void)
 {
     const char *path = getenv("COSCHED_GANG_TRACE");
     struct error err = ERROR_INIT;
-    struct cluster c;
-    struct replay_load l;
-    struct replay_trace t = {
+    struct gang_trace t = {
         .options = {.nodes = 16,
                     .cards = 8,
                     .timeout_ms = 60000,
                     .reservation = {.after_ms = RESERVATION_AFTER_S * INT64_C(1000),
                                     .for_ms = RESERVATION_FOR_S * INT64_C(1000),
                                     .assume_ms = RESERVATION_ASSUME_S * INT64_C(1000)}}};
-    cluster_init(&c, NAME_SCHEDULER);
-    replay_load_init(&l, &c, NULL);
-    l.warn = warn;
-    if (replay_trace_read(&t, &l, path != NULL ? path : "../shared/data/gang/muri_trace1.csv",
-                          &err) < 0)
+    if (gang_trace_read(&t, path != NULL ? path : "../shared/data/gang/muri_trace1.csv",
+                        (struct csv_warn){warn, NULL}, &err) < 0)
         printf(
             "SKIPPED name=gang-trace why=\"%s; such a trace is simulator/trace-data/trace1_pr.csv "
             "in the repository Rivendile/Muri\"\n",
             err.text);
-    else if (replay_trace_run(&t, &err) < 0)
+    else if (gang_trace_run(&t, &err) < 0)
         result_fail("trace", err.text);
     else
         print_trace(&t);
-    replay_trace_deinit(&t);
-    replay_load_deinit(&l);
-    cluster_deinit(&c);
+    gang_trace_deinit(&t);
 }
 
 /* Programs on a cluster. */

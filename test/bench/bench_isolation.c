@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_isolation - what libcosched-gpu.so costs: an allocation with its free, a launch that is not throttled (with a limit of time, and
- * without one), and the start of a program that has nothing to do with CUDA. Each beside the same without the library, in turns, CPU
- * time; medians of ROUNDS. The fake driver is the baseline: a real one takes longer.
+ * bench_isolation - what libcosched-gpu.so costs: an allocation with its free, a launch that is not
+ * throttled (with a limit of time, and without one), and the start of a program that has nothing to
+ * do with CUDA. Each beside the same without the library, in turns, CPU time; medians of ROUNDS.
+ * The fake driver is the baseline: a real one takes longer.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -8,8 +8,9 @@
  * Each bind is two changes: the binding, and the hollow node that makes the pod Running. So each
  * watcher is to get two events per pod, and at the end all have been counted: nothing may be lost.
  *
- * The baseline of the same run is what the server does when it has nothing to do: bare GETs of /healthz by the same client. All of it is done --rounds
- * times, each with a fresh server; the figures are medians. A request that fails ends the benchmark; a goal that is missed does not.
+ * The baseline of the same run is what the server does when it has nothing to do: bare GETs of
+ * /healthz by the same client. All of it is done --rounds times, each with a fresh server; the
+ * figures are medians. A request that fails ends the benchmark; a goal that is missed does not.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -24,7 +25,7 @@ enum { WATCHERS = 4, LOAD_MS = 60000, BINDS = 10000, EVENTS = 40000 };
 
 static struct local server;
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 static void print_pod(struct strbuf *out, int64_t i)
 {
@@ -58,7 +59,7 @@ static char *get(const char *target)
     return strbuf_take(&text);
 }
 
-/* ---- watchers --------------------------------------------------------------------------------- */
+/* ---- watchers ---- */
 
 struct watching {
     int fds[WATCHERS];
@@ -127,7 +128,7 @@ static void *follow(void *arg)
     return NULL;
 }
 
-/* ---- the runs --------------------------------------------------------------------------------- */
+/* ---- the runs ---- */
 
 enum figure { BARE, LOAD, BIND, EVENT, STOP, FIGURES };
 static int64_t figures[FIGURES][ROUNDS_MAX];

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_openb - how much of the cards of a cluster can be used, by the placement policy: the experiment of the paper on FGD (ATC'23), in process.
+ * bench_openb - how much of the cards of a cluster can be used, by the placement policy: the
+ * experiment of the paper on FGD (ATC'23), in process.
  *
- * GPU nodes only. Pods sorted by name and shuffled by the seeds 42 to 51; then uniform samples with replacement until 130 % of the capacity has been asked for. One at a time;
- * who does not fit is dropped; nobody leaves. The figure is the mean of the allocated part of the cards while the part that was asked for rounds to 100 % (and to 130 %).
+ * GPU nodes only. Pods sorted by name and shuffled by the seeds 42 to 51; then uniform samples with
+ * replacement until 130 % of the capacity has been asked for. One at a time; who does not fit is
+ * dropped; nobody leaves. The figure is the mean of the allocated part of the cards while the part
+ * that was asked for rounds to 100 % (and to 130 %).
  *
- * In the same run: random, best-fit, FGD (which knows the most frequent shapes, 95 % of the trace), ours (which knows the trace's demand too), and ours when it begins with
- * nothing and learns from the arrivals. The harness proves itself: best-fit and FGD must come to the published means.
+ * In the same run: random, best-fit, FGD (which knows the most frequent shapes, 95 % of the trace),
+ * ours (which knows the trace's demand too), and ours when it begins with nothing and learns from
+ * the arrivals. The harness proves itself: best-fit and FGD must come to the published means.
  *
- * Third, the default trace with departures: each pod leaves after the time that the trace recorded for it, and pods come whenever the load that was offered (those refused counted
- * until they would have left) is below 95 %: the same arrivals at the same times for every policy.
+ * Third, the default trace with departures: each pod leaves after the time that the trace recorded
+ * for it, and pods come whenever the load that was offered (those refused counted until they would
+ * have left) is below 95 %: the same arrivals at the same times for every policy.
  *
  * Nothing is measured but one CPU time, so the figures are the same everywhere.
  *
@@ -260,16 +265,12 @@ static void warn(void *arg, const char *text)
 static void measure_file(const char *data, const char *name)
 {
     struct error err = ERROR_INIT;
-    struct cluster c;
-    struct replay_load l;
     struct openb_trace t = {0};
     AUTO_STRBUF nodes = {0}, pods = {0};
     strbuf_addf(&nodes, "%s/openb/openb_node_list_gpu_node.csv", data);
     strbuf_addf(&pods, "%s/openb/openb_pod_list_%s.csv", data, name);
-    cluster_init(&c, NAME_SCHEDULER);
-    replay_load_init(&l, &c, NULL);
-    l.warn = warn;
-    bool read = openb_read(&t, &l, strbuf_str(&nodes), strbuf_str(&pods), &err) == 0;
+    bool read = openb_read(&t, strbuf_str(&nodes), strbuf_str(&pods), (struct csv_warn){warn, NULL},
+                           &err) == 0;
     if (read)
         measure(&t, name);
     if (read && str_eq(name, "default"))
@@ -281,8 +282,6 @@ static void measure_file(const char *data, const char *name)
     else if (!read)
         result_fail(name, err.text);
     openb_free(&t);
-    replay_load_deinit(&l);
-    cluster_deinit(&c);
 }
 
 int main(int argc, char **argv)

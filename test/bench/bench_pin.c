@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_pin - what pinning brings to a container that waits for work: how late it wakes up beside a noisy neighbour, with CPUs of its own and without.
+ * bench_pin - what pinning brings to a container that waits for work: how late it wakes up beside a
+ * noisy neighbour, with CPUs of its own and without.
  *
- * The sleeper asks to be woken every millisecond and notes how late it was. The neighbour is as many threads as there are CPUs, which compute without a pause. The two are in two cgroups
- * that are made as the kubelet makes those of two pods, and it is the device plugin's own code that writes their CPUs:
+ * The sleeper asks to be woken every millisecond and notes how late it was. The neighbour is as
+ * many threads as there are CPUs, which compute without a pause. The two are in two cgroups that
+ * are made as the kubelet makes those of two pods, and it is the device plugin's own code that
+ * writes their CPUs:
  *
  *   free     both may use all CPUs, as in a cluster without pinning
- *   pinned   the sleeper has one CPU, and the neighbour the others (as with --shared-pool, or when both are pinned)
+ *   pinned   the sleeper has one CPU, and the neighbour the others (as with --shared-pool, or when
+ *            both are pinned)
  *   beside   the sleeper has one CPU, and the neighbour, which is not pinned, may use it as well
  *
- * Rounds of the three follow each other, so that whatever else the machine does is shared by all. What is compared is the 99th percentile and the longest; the figures are this
- * machine's, whatever they are, and nothing here is a goal. Needs root and the kernel's cpuset groups (v1 or v2); ends with status 1 without them.
+ * Rounds of the three follow each other, so that whatever else the machine does is shared by all.
+ * What is compared is the 99th percentile and the longest; the figures are this machine's, whatever
+ * they are, and nothing here is a goal. Needs root and the kernel's cpuset groups (v1 or v2); ends
+ * with status 1 without them.
  *
  *     bench_pin [ROUNDS [MILLISECONDS]]
  */

@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_plugin - what the device plugin costs a node: memory, CPU when nothing happens, and how long the kubelet waits for it.
+ * bench_plugin - what the device plugin costs a node: memory, CPU when nothing happens, and how
+ * long the kubelet waits for it.
  *
- * The plugin is the real program, with 8 cards of 80 GiB (640 ids), cosched-local as its API server over TLS, the kubelet's twin of the unit tests, and twenty
- * pods of which one waits for its ids. The floor is an empty server of gRPC core (test/fake/grpc_empty): the same transport, the same threads, replies of the
- * same sizes to the same requests. The sequence is a kubelet's: GetPreferredAllocation, then Allocate, on one connection; rounds of both servers alternate, and
+ * The plugin is the real program, with 8 cards of 80 GiB (640 ids), cosched-local as its API server
+ * over TLS, the kubelet's twin of the unit tests, and twenty pods of which one waits for its ids.
+ * The floor is an empty server of gRPC core (test/fake/grpc_empty): the same transport, the same
+ * threads, replies of the same sizes to the same requests. The sequence is a kubelet's:
+ * GetPreferredAllocation, then Allocate, on one connection; rounds of both servers alternate, and
  * the figures are medians of the rounds.
  *
- *   1. A minute in which the kubelet and the API server are connected and nothing happens: CPU of all threads, memory at its end. It begins when the plugin
- *      has let go of what only its start has needed (lib/base/slim).
- *   2. The rounds. Private memory after a tenth of them against that at their end shows growth. (The total also moves with code that comes back when it is used, such
- *      as the TLS library's when a watch brings a bookmark.)
+ *   1. A minute in which the kubelet and the API server are connected and nothing happens: CPU of
+ *      all threads, memory at its end. It begins when the plugin has let go of what only its start
+ *      has needed (lib/base/slim).
+ *   2. The rounds. Private memory after a tenth of them against that at their end shows growth.
+ *      (The total also moves with code that comes back when it is used, such as the TLS library's
+ *      when a watch brings a bookmark.)
  *   3. The kubelet restarts: from there to the list of all ids.
  *
- * Memory is what /proc/PID/smaps_rollup says: total is Rss; private is what no other process has mapped, too. A library's code counts as private when nobody
- * else runs it, and here the benchmark itself runs the same libraries, so private is close to what the process has written.
+ * Memory is what /proc/PID/smaps_rollup says: total is Rss; private is what no other process has
+ * mapped, too. A library's code counts as private when nobody else runs it, and here the benchmark
+ * itself runs the same libraries, so private is close to what the process has written.
  *
  *     make bench-plugin [ARGS='--allocates 1000 --rounds 1 --idle 5s']
  */
 #include <dirent.h>
 
 #include "device-plugin/kubelet/rpc.h"
-#include "lib/base/slim.h"
+#include "lib/base/rss_trim.h"
 #include "device-plugin/kubelet/wire.h"
 #include "lib/base/arena.h"
 #include "lib/base/options.h"
@@ -41,7 +47,7 @@ enum {
     POD_GIB = 4,
     WARM = 500, /* calls before the first that counts */
     CALL_MS = 5000,
-    SETTLE_MS = SLIM_FIRST_MS + 5000,
+    SETTLE_MS = RSS_TRIM_FIRST_MS + 5000,
     RESTARTS = 5,
     GOAL_RSS_KIB = 12 * 1024,
     GOAL_MORE_KIB = 3 * 1024,
@@ -108,7 +114,8 @@ static struct memory memory_of(pid_t pid)
                                process_number_after(t, "\nPrivate_Dirty:")};
 }
 
-/* CPU of its threads. Finer than the ticks of process_cpu_us: a minute of idling is about one tick. */
+/* CPU of its threads. Finer than the ticks of process_cpu_us: a minute of idling is about one
+ * tick. */
 static int64_t cpu_us_of(pid_t pid)
 {
     char path[64];
@@ -260,7 +267,8 @@ static int64_t call(struct rpc_channel *c, const char *method, const struct strb
     return clock_mono_us() - began_us;
 }
 
-/* The two requests, made once: the ids that are free do not change, since the kubelet here gives none away. */
+/* The two requests, made once: the ids that are free do not change, since the kubelet here gives
+ * none away. */
 struct requests {
     struct strbuf preferred, allocate;
     size_t preferred_reply, allocate_reply; /* bytes */

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_scale - the scheduler on a large cluster: 10,000 hollow nodes of cosched-local, 100,000 pods that are created over plain HTTP while it binds them.
- * Client, server and scheduler share the machine's cores.
+ * bench_scale - the scheduler on a large cluster: 10,000 hollow nodes of cosched-local, 100,000
+ * pods that are created over plain HTTP while it binds them. Client, server and scheduler share the
+ * machine's cores.
  *
  *   create to bound   from the first request to create a pod until all are bound
- *   CPU of each pod   the scheduler's user and system time for that, by the pod: the figure that says what the scheduler itself costs
+ *   CPU of each pod   the scheduler's user and system time for that, by the pod: the figure that
+ *                     says what the scheduler itself costs
  *   memory            of the scheduler when all are bound, and its peak
- *   restart           from the start of the program until it has bound a pod that waited, with everything else in place; against this program listing
- *                     pods and nodes in pages of the same size and parsing each page (in turns, medians)
+ *   restart           from the start of the program until it has bound a pod that waited, with
+ *                     everything else in place; against this program listing pods and nodes in
+ *                     pages of the same size and parsing each page (in turns, medians)
  *
- * The scheduler runs without a lease in all of this: a new leader would wait out the old one's lease, which is no work. On a machine that others use, figures of
- * time are printed and not judged; memory is.
+ * The scheduler runs without a lease in all of this: a new leader would wait out the old one's
+ * lease, which is no work. On a machine that others use, figures of time are printed and not
+ * judged; memory is.
  *
  * At the end all pods are listed: each must have a node. --rounds is the number of restarts.
  *
@@ -33,7 +37,7 @@ static void print_pod(struct strbuf *out, int64_t i)
     load_print_pod(out, NAME_SCHEDULER, i);
 }
 
-/* ---- the programs ----------------------------------------------------------------------------- */
+/* ---- the programs ---- */
 
 static void start_scheduler(void)
 {
@@ -78,7 +82,7 @@ static void wait_bound(int64_t want)
     }
 }
 
-/* ---- the runs --------------------------------------------------------------------------------- */
+/* ---- the runs ---- */
 
 static void run_load(void)
 {
@@ -108,7 +112,8 @@ static void run_load(void)
     print_result("scale_rss", rss, "MiB", 0, -RSS_MIB);
 }
 
-/* All pages of a collection, parsed; counts the strings `word` before that, so that the bytes are touched as in any check. */
+/* All pages of a collection, parsed; counts the strings `word` before that, so that the bytes are
+ * touched as in any check. */
 static int64_t list_all(const char *resource, const char *word)
 {
     AUTO_STRBUF reply = {0}, target = {0};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_topology - the choice of cards by their links, on the machines in ../shared/data/gpu-topology (or what COSCHED_GPU_TOPOLOGY names).
+ * bench_topology - the choice of cards by their links, on the machines in
+ * ../shared/data/gpu-topology (or what COSCHED_GPU_TOPOLOGY names).
  *
- * For every machine, every request size and 500 random occupancies: the set that links_choose gives is the optimum that trying every set gives, and no choice takes more than 20 us. What
- * is timed begins with the matrix as text, as the scheduler has it; it is CPU time of this thread, the best of ten times. Ends with status 1 when a choice differs or takes
- * longer.
+ * For every machine, every request size and 500 random occupancies: the set that links_choose gives
+ * is the optimum that trying every set gives, and no choice takes more than 20 us. What is timed
+ * begins with the matrix as text, as the scheduler has it; it is CPU time of this thread, the best
+ * of ten times. Ends with status 1 when a choice differs or takes longer.
  *
  *     bench_topology [OCCUPANCIES]
  */
@@ -58,7 +60,8 @@ static void check(const char *name, const struct gpu_inventory *inv, const struc
     }
 }
 
-/* The slowest single choice; of each the best of a few times, so that what interrupts us does not count. */
+/* The slowest single choice; of each the best of a few times, so that what interrupts us does not
+ * count. */
 static void measure(const struct gpu_inventory *inv, const struct links_ask *asks, size_t n,
                     struct tally *t)
 {

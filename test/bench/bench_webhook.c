@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_webhook - what an admission costs: the real program, with cosched-local as its API server, asked over TLS on connections that are kept, as an API server
- * does; a review of 6 KB about a GPU pod that is given our scheduler's name.
+ * bench_webhook - what an admission costs: the real program, with cosched-local as its API server,
+ * asked over TLS on connections that are kept, as an API server does; a review of 6 KB about a GPU
+ * pod that is given our scheduler's name.
  *
- * The floor is a server of the same TLS stack (lib/base/httpd, as many threads) that reads the same body and answers with the same bytes, made beforehand: what is
- * above it is ours. Beside it, when Go is there, a webhook of net/http and encoding/json that only decodes the review and makes the same patch. wrk asks from the
- * other core; many short rounds of all servers alternate in one run. The figures are medians of the rounds, and a ratio is the median of the rounds' ratios: what
- * else the machine does in a round, it does to both. (How wrk's connections fall on the server's two threads is new in each round and worth a third of the CPU time.)
- * CPU time is that of all threads of the server.
+ * The floor is a server of the same TLS stack (lib/base/httpd, as many threads) that reads the same
+ * body and answers with the same bytes, made beforehand: what is above it is ours. Beside it, when
+ * Go is there, a webhook of net/http and encoding/json that only decodes the review and makes the
+ * same patch. wrk asks from the other core; many short rounds of all servers alternate in one run.
+ * The figures are medians of the rounds, and a ratio is the median of the rounds' ratios: what else
+ * the machine does in a round, it does to both. (How wrk's connections fall on the server's two
+ * threads is new in each round and worth a third of the CPU time.) CPU time is that of all threads
+ * of the server.
  *
  *     make bench-webhook [ARGS='--seconds 2 --rounds 1']
  */
@@ -16,15 +20,16 @@
 #include "lib/base/file.h"
 #include "lib/base/httpd.h"
 #include "lib/base/options.h"
-#include "lib/base/slim.h"
+#include "lib/base/rss_trim.h"
 #include "lib/model/names.h"
 #include "test/bench/local.h"
 #include "webhook/certs.h"
 #include "webhook/review.h"
 
 enum { CONNECTIONS = 8, REVIEW_BYTES = 6 * 1024, SERVER_THREADS = 2, RSS_GOAL_MIB = 10 };
-/* Then the webhook has let go of what only its start has needed; memory is read after each round, under load. */
-enum { SETTLE_MS = SLIM_FIRST_MS + 2000 };
+/* Then the webhook has let go of what only its start has needed; memory is read after each round,
+ * under load. */
+enum { SETTLE_MS = RSS_TRIM_FIRST_MS + 2000 };
 
 static struct settings {
     int64_t seconds, rounds;
@@ -64,7 +69,7 @@ static const struct option_row rows[] = {
      .help = "The floor's port."},
     {0}};
 
-/* ---- the floor -------------------------------------------------------------------------------- */
+/* ---- the floor ---- */
 
 static struct strbuf constant_reply;
 
@@ -116,7 +121,7 @@ static int serve_constant(void)
     return 0;
 }
 
-/* ---- what is asked ---------------------------------------------------------------------------- */
+/* ---- what is asked ---- */
 
 static char folder[64];
 
@@ -210,7 +215,7 @@ static void make_files(void)
     printf("a review of %zu bytes, a reply of %zu\n", review.len, reply.len);
 }
 
-/* ---- the servers ------------------------------------------------------------------------------ */
+/* ---- the servers ---- */
 
 struct figures {
     int64_t per_second, p50_us, p99_us, cpu_ns;
@@ -294,7 +299,7 @@ static bool start_go(struct contender *c)
     return true;
 }
 
-/* ---- measuring -------------------------------------------------------------------------------- */
+/* ---- measuring ---- */
 
 static void load(struct contender *c, int64_t seconds, struct figures *out)
 {

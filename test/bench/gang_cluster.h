@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gang_cluster - gangs of eight on a cluster that runs, as a watch shows them. Shared by (b) and (d) of bench_gang.
+ * gang_cluster - gangs of eight on a cluster that runs, as a watch shows them. Shared by (b) and
+ * (d) of bench_gang.
  *
- * All times are of events on one watch on pods: a gang begins when its last pod is shown, is under way from the first pod that is shown with a node, and is whole
- * when all have one. So what a request to create takes, and how long our own client waits for a core, is in no figure.
+ * All times are of events on one watch on pods: a gang begins when its last pod is shown, is under
+ * way from the first pod that is shown with a node, and is whole when all have one. So what a
+ * request to create takes, and how long our own client waits for a core, is in no figure.
  */
 #pragma once
 
@@ -46,7 +48,7 @@ struct gang_load {
     int64_t gangs;
 };
 
-/* ---- the watch -------------------------------------------------------------------------------- */
+/* ---- the watch ---- */
 
 static inline void gang_note(const struct pod *pod, bool gone, int64_t now_us)
 {
@@ -81,16 +83,16 @@ static inline void gang_note(const struct pod *pod, bool gone, int64_t now_us)
     }
 }
 
-static inline bool gang_observe(void *arg, struct reflector_letter *letter)
+static inline bool gang_observe(void *arg, struct reflector_message *message)
 {
     (void)arg;
     int64_t now_us = clock_mono_us();
     pthread_mutex_lock(&gang_watch.lock);
-    for (size_t i = 0; i < letter->len; i++)
-        gang_note(letter->objects[i], letter->event == REFLECTOR_DELETE, now_us);
+    for (size_t i = 0; i < message->len; i++)
+        gang_note(message->objects[i], message->event == REFLECTOR_DELETE, now_us);
     pthread_cond_broadcast(&gang_watch.changed);
     pthread_mutex_unlock(&gang_watch.lock);
-    reflector_letter_free(letter);
+    reflector_message_free(message);
     return true;
 }
 
@@ -114,7 +116,7 @@ static inline void gang_wait(const int64_t *value, int64_t want, const char *wha
         die("no progress in a minute");
 }
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ---- */
 
 static inline void gang_print_pod(struct strbuf *out, const struct gang_load *l, int64_t gang,
                                   int64_t member)
@@ -235,7 +237,7 @@ static inline void gang_end(struct reflector *observer)
     }
 }
 
-/* ---- figures ---------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 enum gang_figure {
     GANG_ALL_MS,  /* first request to create until all are whole */

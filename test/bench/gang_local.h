@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gang_local - (b) of bench_gang: 1,000 gangs of 8 on 1,000 hollow nodes of cosched-local, over plain HTTP, while they are being created. The baseline is the same 8,000
- * pods without gangs, in turns in the same run: eight pods that have the same number are counted like a gang.
+ * gang_local - (b) of bench_gang: 1,000 gangs of 8 on 1,000 hollow nodes of cosched-local, over
+ * plain HTTP, while they are being created. The baseline is the same 8,000 pods without gangs, in
+ * turns in the same run: eight pods that have the same number are counted like a gang.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * load - what bench_local and bench_scale both do to a server: a large number of pods of a usual size, sent over plain HTTP on LOAD_CONNECTIONS
- * connections, one request at a time on each, without curl; and a plain GET.
+ * load - what bench_local and bench_scale both do to a server: a large number of pods of a usual
+ * size, sent over plain HTTP on LOAD_CONNECTIONS connections, one request at a time on each,
+ * without curl; and a plain GET.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local - what benchmarks on cosched-local share: the server as a child, and plain HTTP to it without a library between.
+ * local - what benchmarks on cosched-local share: the server as a child, and plain HTTP to it
+ * without a library between.
  */
 #pragma once
 
@@ -18,7 +19,8 @@ struct local {
     char kubeconfig[512];
 };
 
-/* With so many hollow nodes; it listens when this returns. encrypted: with TLS and a token, as programs reach an API server; the other functions here cannot. */
+/* With so many hollow nodes; it listens when this returns. encrypted: with TLS and a token, as
+ * programs reach an API server; the other functions here cannot. */
 static inline void local_start_as(struct local *l, int64_t hollow, bool encrypted)
 {
     int out[2];

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * openb_run - a cluster of the openb trace, and the policies that place its pods: random, best-fit, FGD, and ours (scheduler/accounts/prices.h, the code of the product itself).
+ * openb_run - a cluster of the openb trace, and the policies that place its pods: random, best-fit,
+ * FGD, and ours (scheduler/accounts/prices.h, the code of the product itself).
  *
- * All policies have the same frame: the nodes that fit get a score, the highest wins, of equal ones the first in a node order that the seed shuffles. Scores are remembered for each
- * shape and asked again about nodes that changed, which changes no result; FGD would take minutes without.
+ * All policies have the same frame: the nodes that fit get a score, the highest wins, of equal ones
+ * the first in a node order that the seed shuffles. Scores are remembered for each shape and asked
+ * again about nodes that changed, which changes no result; FGD would take minutes without.
  */
 #pragma once
 
@@ -343,7 +345,8 @@ static inline void openb_account(struct openb_run *r, struct openb_state *n, int
     r->idle.cpu_milli -= cpu;
 }
 
-/* The node's place in the order, or -1: no node fits. *card of a share, or, for whole cards, which ones as bits. */
+/* The node's place in the order, or -1: no node fits. *card of a share, or, for whole cards, which
+ * ones as bits. */
 static inline int32_t openb_place(struct openb_run *r, uint32_t shape, int32_t *card)
 {
     const struct openb_shape *s = &r->trace->shapes.items[shape];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * openb_trace - the openb files as arrays, and the order in which their pods arrive: sorted by name, shuffled by a seed, then samples with replacement. The generator is our own, so that the
+ * openb_trace - the openb files as arrays, and the order in which their pods arrive: sorted by
+ * name, shuffled by a seed, then samples with replacement. The generator is our own, so that the
  * same seed is the same order everywhere.
  */
 #pragma once
@@ -15,7 +16,7 @@
 #include "lib/base/vec.h"
 #include "lib/model/names.h"
 #include "scheduler/accounts/demand.h"
-#include "scheduler/replay/replay_csv.h"
+#include "test/bench/simulate/csv.h"
 
 enum { OPENB_CARD = DEMAND_CARD, OPENB_CARDS_MAX = 8, OPENB_SHAPES_MAX = 4096 };
 
@@ -64,14 +65,14 @@ static inline uint32_t openb_model(struct openb_trace *t, const char *name, size
     return t->models_len++;
 }
 
-static inline int openb_take_node(struct replay_csv *c, struct error *err)
+static inline int openb_take_node(struct csv *c, struct error *err)
 {
     struct openb_trace *t = c->arg;
     struct openb_node n = {0};
-    const char *model = str_or_empty(replay_csv_cell(c, "model"));
-    if (replay_csv_number(c, "cpu_milli", INT32_MAX, &n.cpu, err) < 0 ||
-        replay_csv_number(c, "memory_mib", INT32_MAX, &n.mib, err) < 0 ||
-        replay_csv_number(c, "gpu", OPENB_CARDS_MAX, &n.cards, err) < 0)
+    const char *model = str_or_empty(csv_cell(c, "model"));
+    if (csv_number(c, "cpu_milli", INT32_MAX, &n.cpu, err) < 0 ||
+        csv_number(c, "memory_mib", INT32_MAX, &n.mib, err) < 0 ||
+        csv_number(c, "gpu", OPENB_CARDS_MAX, &n.cards, err) < 0)
         return -1;
     if (n.cards == 0)
         return 0;
@@ -96,26 +97,26 @@ static inline uint32_t openb_shape_of(struct openb_trace *t, const struct openb_
     return (uint32_t)i;
 }
 
-static inline int openb_take_pod(struct replay_csv *c, struct error *err)
+static inline int openb_take_pod(struct csv *c, struct error *err)
 {
     struct openb_trace *t = c->arg;
     struct openb_shape s = {0};
     struct openb_pod p = {0};
     int64_t created = 0, deleted = 0;
-    if (replay_csv_number(c, "cpu_milli", INT32_MAX, &s.cpu, err) < 0 ||
-        replay_csv_number(c, "memory_mib", INT32_MAX, &s.mib, err) < 0 ||
-        replay_csv_number(c, "num_gpu", OPENB_CARDS_MAX, &s.cards, err) < 0 ||
-        replay_csv_number(c, "gpu_milli", OPENB_CARD, &s.milli, err) < 0)
+    if (csv_number(c, "cpu_milli", INT32_MAX, &s.cpu, err) < 0 ||
+        csv_number(c, "memory_mib", INT32_MAX, &s.mib, err) < 0 ||
+        csv_number(c, "num_gpu", OPENB_CARDS_MAX, &s.cards, err) < 0 ||
+        csv_number(c, "gpu_milli", OPENB_CARD, &s.milli, err) < 0)
         return -1;
-    if (replay_csv_cell(c, "deletion_time") != NULL &&
-        (replay_csv_number(c, "creation_time", INT32_MAX, &created, err) < 0 ||
-         replay_csv_number(c, "deletion_time", INT32_MAX, &deleted, err) < 0))
+    if (csv_cell(c, "deletion_time") != NULL &&
+        (csv_number(c, "creation_time", INT32_MAX, &created, err) < 0 ||
+         csv_number(c, "deletion_time", INT32_MAX, &deleted, err) < 0))
         return -1;
     if (t->shapes.len == OPENB_SHAPES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "more than %d different shapes", OPENB_SHAPES_MAX);
     if (s.cards == 0 || s.milli == 0)
         s.cards = s.milli = 0;
-    const char *at = s.cards > 0 ? replay_csv_cell(c, "gpu_spec") : NULL;
+    const char *at = s.cards > 0 ? csv_cell(c, "gpu_spec") : NULL;
     while (at != NULL && at[0] != '\0') {
         size_t n = strcspn(at, "|");
         s.models |= UINT64_C(1) << openb_model(t, at, n);
@@ -123,7 +124,7 @@ static inline int openb_take_pod(struct replay_csv *c, struct error *err)
     }
     p.shape = openb_shape_of(t, &s);
     p.lasts_s = num_max(deleted - created, 1);
-    (void)str_format(p.name, sizeof p.name, "%.63s", str_or_empty(replay_csv_cell(c, "name")));
+    (void)str_format(p.name, sizeof p.name, "%.63s", str_or_empty(csv_cell(c, "name")));
     vec_push(&t->pods, p);
     return 0;
 }
@@ -135,14 +136,14 @@ static inline int openb_by_name(const void *a, const void *b)
 }
 
 /* -1: ERROR_NOT_FOUND where a file is missing. */
-static inline int openb_read(struct openb_trace *t, struct replay_load *l, const char *nodes,
-                             const char *pods, struct error *err)
+static inline int openb_read(struct openb_trace *t, const char *nodes, const char *pods,
+                             struct csv_warn warn, struct error *err)
 {
     static const char *const of_node[] = {"sn", "cpu_milli", "memory_mib", "gpu", "model", NULL};
     static const char *const of_pod[] = {"name",    "cpu_milli", "memory_mib",
                                          "num_gpu", "gpu_milli", NULL};
-    if (replay_csv_read(l, nodes, of_node, openb_take_node, t, err) < 0 ||
-        replay_csv_read(l, pods, of_pod, openb_take_pod, t, err) < 0)
+    if (csv_read(nodes, of_node, openb_take_node, t, warn, err) < 0 ||
+        csv_read(pods, of_pod, openb_take_pod, t, warn, err) < 0)
         return -1;
     if (t->nodes.len == 0 || t->pods.len == 0)
         return error_set(err, ERROR_INVALID, "%s: no GPU nodes, or no pods", pods);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * process - what benchmarks of whole programs share: children that are started, watched by their /proc and always ended.
+ * process - what benchmarks of whole programs share: children that are started, watched by their
+ * /proc and always ended.
  *
- * A header of static functions, since each file in this folder is a program of its own. Whatever goes wrong ends the benchmark, and its children first.
+ * A header of static functions, since each file in this folder is a program of its own. Whatever
+ * goes wrong ends the benchmark, and its children first.
  */
 #pragma once
 
@@ -208,7 +210,8 @@ static inline int64_t process_memory_mib(pid_t pid, const char *word)
     return process_number_after(strbuf_str(&text), word) / 1024;
 }
 
-/* A field of the first line of /proc/stat, all cores together: 1 user, 4 idle, 5 waiting for disks, 8 stolen by the host. */
+/* A field of the first line of /proc/stat, all cores together: 1 user, 4 idle, 5 waiting for disks,
+ * 8 stolen by the host. */
 static inline int64_t process_ticks(int field)
 {
     AUTO_STRBUF text = {0};
@@ -221,7 +224,8 @@ static inline int64_t process_ticks(int field)
     return at ? process_number_after(at, NULL) : 0;
 }
 
-/* Says how busy the machine is before the first figure: now, not in the minute before. true: too busy for figures that depend on who else runs. */
+/* Says how busy the machine is before the first figure: now, not in the minute before. true: too
+ * busy for figures that depend on who else runs. */
 static inline bool process_is_noisy(void)
 {
     enum { LOOK_MS = 1000, BUSY_PERCENT = 25 };

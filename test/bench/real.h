@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * real - what benchmarks on a real API server share: the cluster, kube-scheduler and our scheduler on it, a watch on all pods, and what the API server itself spends.
+ * real - what benchmarks on a real API server share: the cluster, kube-scheduler and our scheduler
+ * on it, a watch on all pods, and what the API server itself spends.
  */
 #pragma once
 
@@ -50,7 +51,8 @@ static inline void real_load_config(const char *path)
         die(err.text);
 }
 
-/* Until *value, which lock guards and changed tells of, reaches what is wanted. false, with a line about it: it did not move for a minute, or the benchmark was interrupted. */
+/* Until *value, which lock guards and changed tells of, reaches what is wanted. false, with a line
+ * about it: it did not move for a minute, or the benchmark was interrupted. */
 static inline bool real_wait(pthread_mutex_t *lock, pthread_cond_t *changed, const int64_t *value,
                              int64_t want, const char *what)
 {
@@ -152,7 +154,7 @@ static inline pid_t real_start_ours(void)
                          real.log_fd, real.log_fd);
 }
 
-/* ---- a watch on pods -------------------------------------------------------------------------- */
+/* ---- a watch on pods ---- */
 
 static inline int real_decode_pod(json *j, void **out, struct error *err)
 {
@@ -169,7 +171,7 @@ static inline void real_free_pod(void *pod)
 
 /* As the scheduler's intake does. */
 static inline void real_watch_pods(struct reflector **out,
-                                   bool (*deliver)(void *, struct reflector_letter *), void *arg)
+                                   bool (*deliver)(void *, struct reflector_message *), void *arg)
 {
     struct error err = ERROR_INIT;
     struct reflector_config c = {.kind = &kube_pods,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * result - what all benchmarks share: medians, the thread's own CPU time, and the one form of a RESULT line:
+ * result - what all benchmarks share: medians, the thread's own CPU time, and the one form of a
+ * RESULT line:
  *
- *     RESULT name=<what> value=<number> unit=<unit> baseline=<number> ratio=<number> goal=<number> met=yes|no|- [more=<…>]...
+ *     RESULT name=<what> value=<number> unit=<unit> baseline=<number> ratio=<number> goal=<number>
+ *     met=yes|no|- [more=<…>]...
  *
- * baseline and ratio are 0 where there is nothing to compare with; met is '-' where there is no goal, or none that can be judged now.
+ * baseline and ratio are 0 where there is nothing to compare with; met is '-' where there is no
+ * goal, or none that can be judged now.
  */
 #pragma once
 
@@ -76,7 +79,8 @@ static inline int64_t quantile(int64_t *values, int64_t n, int64_t percent)
     return n > 0 ? values[i < n ? i : n - 1] : 0;
 }
 
-/* CPU time of this thread: on a quiet machine the same as the wall's, on a busy one the figure that still means something. */
+/* CPU time of this thread: on a quiet machine the same as the wall's, on a busy one the figure that
+ * still means something. */
 static inline int64_t result_cpu_us(void)
 {
     struct timespec t;

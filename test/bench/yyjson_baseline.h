@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * yyjson_baseline - what yyjson alone needs for the same bytes. The only test file that knows yyjson: a baseline through our own lib/base/json would
- * measure us against ourselves.
+ * yyjson_baseline - what yyjson alone needs for the same bytes. The only test file that knows
+ * yyjson: a baseline through our own lib/base/json would measure us against ourselves.
  */
 #pragma once
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuda_cards FILE MIB [CONTEXT]: makes simulated cards for the fake CUDA driver (test/fake/cuda), of that size each; a context takes so many MiB.
- * cuda_cards FILE busy: says for each group how much of card 0's time its kernels took, in nanoseconds, after the time now: `now`, `group busy`.
- * cuda_cards FILE: says for each group that used one what the driver counts on card 0: `group used peak`, in bytes.
+ * cuda_cards FILE MIB [CONTEXT]: makes simulated cards for the fake CUDA driver (test/fake/cuda),
+ * of that size each; a context takes so many MiB. cuda_cards FILE busy: says for each group how
+ * much of card 0's time its kernels took, in nanoseconds, after the time now: `now`, `group busy`.
+ * cuda_cards FILE: says for each group that used one what the driver counts on card 0: `group used
+ * peak`, in bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grpc_empty - the least that a device plugin on gRPC core can be: our transport with its threads, and as many bytes in answer
- * to a method as it was told. bench_plugin measures the real one against it. A program of its own, so that it loads
- * gRPC's libraries and no others.
+ * grpc_empty - the least that a device plugin on gRPC core can be: our transport with its threads,
+ * and as many bytes in answer to a method as it was told. bench_plugin measures the real one
+ * against it. A program of its own, so that it loads gRPC's libraries and no others.
  *
  *     grpc_empty SOCKET METHOD BYTES METHOD BYTES      until SIGTERM
  */

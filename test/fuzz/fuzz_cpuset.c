@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as a CPU list: what is read, printed and read again is the same set, and the walk over it
- * meets as many CPUs as are counted.
+ * Any bytes as a CPU list: what is read, printed and read again is the same set, and the walk over
+ * it meets as many CPUs as are counted.
  */
 #include "lib/model/cpuset.h"
 #include "test/fuzz/fuzz_kit.h"

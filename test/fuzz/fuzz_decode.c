@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Anything that parses, as a pod, a node, a PodGroup, a claim and every other kind, and once more as each item of a list. What decodes is used: every string is read, the scheduler's
- * questions are asked.
+ * Anything that parses, as a pod, a node, a PodGroup, a claim and every other kind, and once more
+ * as each item of a list. What decodes is used: every string is read, the scheduler's questions are
+ * asked.
  */
 #include "lib/base/json.h"
 #include "lib/kube/decode.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as a node's GPU inventory: what is decoded, encoded and decoded again is encoded as the same text.
+ * Any bytes as a node's GPU inventory: what is decoded, encoded and decoded again is encoded as the
+ * same text.
  */
 #include "lib/model/gpu.h"
 #include "test/fuzz/fuzz_kit.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as a limits file and as a region, both of which a hostile container can write for itself. What is read of limits is printed
- * and read as the same; a region that opens is one whose every row can be used. And as the kernel's files that tell which container a process is in, and
+ * Any bytes as a limits file and as a region, both of which a hostile container can write for
+ * itself. What is read of limits is printed and read as the same; a region that opens is one whose
+ * every row can be used. And as the kernel's files that tell which container a process is in, and
  * which memory is a card's.
  */
 #include "device-plugin/isolation/budget.h"

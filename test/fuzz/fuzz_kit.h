@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fuzz_kit - what the fuzz targets share: their entry, a condition that must hold, and the input as a text.
+ * fuzz_kit - what the fuzz targets share: their entry, a condition that must hold, and the input as
+ * a text.
  */
 #pragma once
 
@@ -18,7 +19,8 @@ static inline void must(bool holds)
         abort();
 }
 
-/* The bytes and a NUL, in memory that is exactly as long, so that an overrun is seen. To be freed. */
+/* The bytes and a NUL, in memory that is exactly as long, so that an overrun is seen. To be
+ * freed. */
 static inline char *text_of(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An object and a patch, one per line, through each of the four patches, in two kinds: whatever comes, what is left is a tree that prints
- * as JSON which parses again; a refusal has an HTTP status; a merge patch twice is the same as once.
+ * An object and a patch, one per line, through each of the four patches, in two kinds: whatever
+ * comes, what is left is a tree that prints as JSON which parses again; a refusal has an HTTP
+ * status; a merge patch twice is the same as once.
  */
 #include "test/fuzz/fuzz_kit.h"
 #include "test/local/patch/patch.h"

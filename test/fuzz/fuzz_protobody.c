@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Bytes in the place of a protobuf body: whatever comes, either there is a reason, or the text is one JSON object with apiVersion and
- * kind; and the same bytes give the same text.
+ * Bytes in the place of a protobuf body: whatever comes, either there is a reason, or the text is
+ * one JSON object with apiVersion and kind; and the same bytes give the same text.
  */
 #include "lib/base/json.h"
 #include "test/fuzz/fuzz_kit.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as a quantity. What is read must hold together: up and down differ by at most one, milli are
- * a thousand units, the sign mirrors the roundings, and what is printed is read as the same amount.
+ * Any bytes as a quantity. What is read must hold together: up and down differ by at most one,
+ * milli are a thousand units, the sign mirrors the roundings, and what is printed is read as the
+ * same amount.
  */
 #include "lib/base/num.h"
 #include "lib/model/quantity.h"

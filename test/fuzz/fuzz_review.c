@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as the body of a review: the answer is JSON, its status is 200 or 400, and the same pod in two namespaces
- * with different labels never crashes the rules. What is answered with a patch is answered again: see test_review for
- * the patch applied.
+ * Any bytes as the body of a review: the answer is JSON, its status is 200 or 400, and the same pod
+ * in two namespaces with different labels never crashes the rules. What is answered with a patch is
+ * answered again: see test_review for the patch applied.
  */
 #include "lib/base/json.h"
 #include "lib/model/names.h"

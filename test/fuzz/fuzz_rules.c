@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Objects made of the contract's own words: each byte chooses a kind, a key, a value or how deep to go, so that every input reaches the rules instead of the parser.
- * The answer must be JSON with bounded, printable sentences; a patch must apply; and the answer to the patched pod must change nothing (I6).
+ * Objects made of the contract's own words: each byte chooses a kind, a key, a value or how deep to
+ * go, so that every input reaches the rules instead of the parser. The answer must be JSON with
+ * bounded, printable sentences; a patch must apply; and the answer to the patched pod must change
+ * nothing (I6).
  */
 #include "lib/base/json.h"
 #include "lib/kube/decode.h"
@@ -227,7 +229,8 @@ static void ask(const struct review_config *config, unsigned kind, const char *o
     webhook_kit_answer(config, strbuf_str(&body), a, reply, o);
 }
 
-/* A label that is no string: no API server has such an object, and none of its changes can be judged. */
+/* A label that is no string: no API server has such an object, and none of its changes can be
+ * judged. */
 static bool is_untyped(json *status)
 {
     return strstr(json_get_str(status, "message"), "is not a string") != NULL;

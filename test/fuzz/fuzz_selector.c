@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as a query, a label selector and a node selector; each that is read is tried on a few label
- * sets. A selector that was refused must select nothing that it did not say.
+ * Any bytes as a query, a label selector and a node selector; each that is read is tried on a few
+ * label sets. A selector that was refused must select nothing that it did not say.
  */
 #include "lib/base/json.h"
 #include "lib/model/selector.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The first two bytes say how to cut the rest into pieces; however it is cut, the same lines come out, in the same order, and none is longer
- * than the bound.
+ * The first two bytes say how to cut the rest into pieces; however it is cut, the same lines come
+ * out, in the same order, and none is longer than the bound.
  */
 #include "lib/base/json.h"
 #include "lib/kube/watchline.h"

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podresources_list - what a kubelet's pod resources service says at this moment, for the suites: they speak no gRPC.
+ * podresources_list - what a kubelet's pod resources service says at this moment, for the suites:
+ * they speak no gRPC.
  *
  *     podresources_list SOCKET     once
- *     podresources_list -          for each line of standard input, which is a socket, until it ends
+ *     podresources_list -          for each line of standard input, which is a socket, until it
+ *                                  ends
  *
- * One line of JSON: {"ns/pod": {"container": {"aliyun.com/gpu-mem": ["GPU-a-_-0", …]}}}, resources that are ours; with `-` a line "error: …" where there was none.
- * Ordinary init containers are not in it: the kubelet does not list them.
+ * One line of JSON: {"ns/pod": {"container": {"aliyun.com/gpu-mem": ["GPU-a-_-0", …]}}}, resources
+ * that are ours; with `-` a line "error: …" where there was none. Ordinary init containers are not
+ * in it: the kubelet does not list them.
  */
 #include <limits.h>
 #include <stdio.h>

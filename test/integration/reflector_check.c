@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reflector_check - is a reflector's copy of the pods what the API server has? Driven by a script that kills, stops and compacts.
+ * reflector_check - is a reflector's copy of the pods what the API server has? Driven by a script
+ * that kills, stops and compacts.
  *
- *     reflector_check --kubeconfig FILE [--watch-idle 5s] ...     (every option of the Kubernetes API section)
+ *     reflector_check --kubeconfig FILE [--watch-idle 5s] ...     (every option of the Kubernetes
+ *                                                                 API section)
  *
  * Commands on standard input, one answer line each:
- *     compare [MS]   lists the pods afresh, in pages, and compares them with the copy, object by object; again until they are equal or MS
- *                    (10000) have passed:  "equal pods=12 lists=3 ms=140"  or  "different: pod ns/a: uid: ..."
- *     stats          "stats lists=3 watches=9 events=100 bookmarks=2 gone=1 failures=5 undecodable=0 rss_kib=9000"
+ *     compare [MS]   lists the pods afresh, in pages, and compares them with the copy, object by
+ *                    object; again until they are equal or MS
+ *                    (10000) have passed:  "equal pods=12 lists=3 ms=140" or "different: pod ns/a:
+ *                                          uid: ..."
+ *     stats          "stats lists=3 watches=9 events=100 bookmarks=2 gone=1 failures=5
+ *                    undecodable=0 rss_kib=9000"
  *     quit           stops the reflector: "stopped ms=12"
  * The end of input is quit. Exits 0 unless it could not start.
  */
@@ -54,7 +59,7 @@ static void empty(struct map *m)
     }
 }
 
-static bool deliver(void *arg, struct reflector_letter *l)
+static bool deliver(void *arg, struct reflector_message *l)
 {
     (void)arg;
     pthread_mutex_lock(&lock);
@@ -70,7 +75,7 @@ static bool deliver(void *arg, struct reflector_letter *l)
         pod_free(map_put(&copy, p->key, p));
     }
     pthread_mutex_unlock(&lock);
-    reflector_letter_free(l);
+    reflector_message_free(l);
     return true;
 }
 

@@ -23,13 +23,13 @@ from churn import container, holds
 from harness import MERGE, Failed, case, check, check_equal
 from suite_faults import TROUBLE, is_live, key_of
 from suite_nodes import MEM, T4, gpu_node
-from suite_pinning import APPLIED, TOPOLOGY, expand
+from suite_pinning import APPLIED, TOPOLOGY, expand, round_by_round
 
 GANG = "pod-group.scheduling.sigs.k8s.io/"
 SPEC = "scheduling.alibabacloud.com/numa-topology-spec"
-NODES = [{"name": "cc-threads", "topology": "pack:2 [numa] l3:2 core:4 pu:2(indexes=core:pu)"},
+NODES = [{"name": "cc-threads", "topology": f"pack:2 [numa] l3:2 core:4 pu:2({round_by_round(16)})"},
          {"name": "cc-cores", "topology": "pack:2 [numa] l3:2 core:4 pu:1", "pluginArgs": ["--reserved-cpus=0"]},
-         {**gpu_node("cc-cards", "share", T4, 2), "cpu": "16", "topology": "pack:2 [numa] l3:1 core:4 pu:2(indexes=core:pu)"}]
+         {**gpu_node("cc-cards", "share", T4, 2), "cpu": "16", "topology": f"pack:2 [numa] l3:1 core:4 pu:2({round_by_round(8)})"}]
 FORGED, BROKEN = json.dumps({"c0": {"0": {"elems": {"1": {}, "2": {}}}}}), "{"
 EDITED = set()  # uids of pods whose annotations are not ours alone any more
 

@@ -232,7 +232,7 @@ def contexts_are_charged(suite):
     nodes = Library(suite, "context-1", "cgpu", f"--cuda-library={BUILD}/lib/libcuda.so.1", context=312)
     suite.scheduler()
     nodes.offers("context-1", mem=15, count=1)
-    wait_until(lambda: 'msg="what a context takes of a card" card=0 mib=312' in nodes.plugin_log("context-1"), "it is known")
+    wait_until(lambda: 'msg="the memory of a CUDA context" card=0 mib=312' in nodes.plugin_log("context-1"), "it is known")
     memory_pod(c, ns, "charged", 2, "context-1")
     pod = wait_pod(c, ns, "charged")
     with open(f"{nodes.place}/shares/{pod['metadata']['uid']}.0/limits", encoding="ascii") as f:

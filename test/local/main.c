@@ -154,7 +154,7 @@ static const struct option_program nodes_program = {
     .description = "Each node that is not virtual runs the real cosched-device-plugin.",
 };
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ---- */
 
 /* What everyone may ask without a token. */
 static bool is_public(const char *path)
@@ -205,7 +205,7 @@ static int on_node_fault(void *arg, const struct faults_node *what, struct error
     return nodes_host_fault(l->nodes_host, what, err);
 }
 
-/* ---- stopping --------------------------------------------------------------------------------- */
+/* ---- stopping ---- */
 
 static void end(void *arg)
 {
@@ -258,7 +258,7 @@ static void on_nodes_stopped(void *arg)
     end(l);
 }
 
-/* ---- starting --------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 /* A program that lies beside this one. */
 static char *sibling(const char *name)
@@ -507,7 +507,7 @@ static int serve(int argc, char **argv)
     return l.exit_code;
 }
 
-/* ---- nodes alone ------------------------------------------------------------------------------ */
+/* ---- nodes alone ---- */
 
 struct alone {
     struct local_options options;
@@ -579,7 +579,8 @@ static int nodes_alone(int argc, char **argv)
 int main(int argc, char **argv)
 {
     loop_block_signals();
-    /* Memory of large replies comes back soon: giving it to the kernel between costs page faults. */
+    /* Memory of large replies comes back soon: giving it to the kernel between costs page
+     * faults. */
     mallopt(M_TRIM_THRESHOLD, 128 * 1024 * 1024);
     mallopt(M_MMAP_THRESHOLD, 64 * 1024 * 1024);
     if (argc > 1 && str_eq(argv[1], "nodes")) {

@@ -5,7 +5,8 @@
 
 #include "lib/base/metrics.h"
 
-/* A sanitizer has an allocator of its own and counts by this function; without one there is none. */
+/* A sanitizer has an allocator of its own and counts by this function; without one there is
+ * none. */
 extern size_t
 __sanitizer_get_current_allocated_bytes(void) /* NOLINT(bugprone-reserved-identifier,cert-*) */
     __attribute__((weak));

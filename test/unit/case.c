@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `make unit T=queue CASE=name` runs the cases whose name has "name": cmocka has a filter, but no way
- * to set it from outside. Linked into every test program by -u case_choose (Makefile). */
+ * `make unit T=queue CASE=name` runs the cases whose name has "name": cmocka has a filter, but no
+ * way to set it from outside. Linked into every test program by -u case_choose (Makefile). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

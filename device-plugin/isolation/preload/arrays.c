@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* arrays - memory with a shape, and such with smaller copies of itself. Charged by their elements: the driver tells no more. */
+/* arrays - arrays and mipmapped arrays. Charged by their elements: the driver reports no more. */
 #include "device-plugin/isolation/preload/charge.h"
 
 int cuArrayCreate_v2(CUarray *out, const CUarrayDescriptor *d)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* charge - see the header. */
 #include "device-plugin/isolation/preload/charge.h"
 
 #define MIN_PITCH 512u
 
-/* Flags of arrays: depth counts layers, or faces; and those without memory of their own: somebody maps cuMemCreate's into them. */
+/* Flags of arrays: depth counts layers, or faces; and arrays without memory of their own, into
+ * which cuMemCreate's is mapped. */
 enum { ARRAY_LAYERED = 0x01, ARRAY_CUBEMAP = 0x04, ARRAY_SPARSE = 0x40, ARRAY_DEFERRED = 0x80 };
 
 CUcontext charge_context(const struct hooks_cuda *real, int card)
@@ -71,7 +71,7 @@ uint64_t charge_rows(uint64_t width, uint64_t height)
     return multiply(row / MIN_PITCH * MIN_PITCH, height);
 }
 
-/* Bytes of one element, at most: the formats by their numbers in CUDA's headers. */
+/* Upper bound for the bytes of one element: formats by their numbers in CUDA's headers. */
 static uint64_t element_bytes(int format, unsigned channels)
 {
     uint64_t n = at_least_one(channels);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * context - a context takes device memory for itself (the limits file says how much, from the driver's own figures), and whatever was allocated
- * in it ends with it. A device's primary context is counted by the driver: it ends when its last holder lets go, or by a reset.
+ * context - a context takes device memory for itself (the limits file says how much, from the
+ * driver's own figures), and its end frees what was allocated in it. The driver counts references
+ * to a device's primary context: it ends with the last release, or by a reset.
  */
 #include "device-plugin/isolation/preload/charge.h"
 
@@ -74,8 +75,8 @@ int cuCtxCreate_v4(CUcontext *out, void *params, unsigned flags, CUdevice device
     CREATE(cuCtxCreate_v4, out, params, flags, device);
 }
 
-/* As soon as the driver has ended it another thread may be given a context of the same address: what ends with this one is kept
- * under a name that nobody else has before the driver is asked. */
+/* Once the driver has destroyed it, another thread may get a context of the same address. So before
+ * the call, what ends with this one moves to a unique name. */
 static CUresult destroy(CUresult (*call)(CUcontext), CUcontext context)
 {
     char name;
@@ -106,7 +107,7 @@ int cuCtxDestroy_v2(CUcontext context)
     return destroy(real != NULL ? real->cuCtxDestroy_v2 : NULL, context);
 }
 
-/* Who attaches to a context holds it; it ends when the last holder detaches. */
+/* Attaching to a context adds a reference; it ends when the last one is detached. */
 int cuCtxAttach(CUcontext *out, unsigned flags)
 {
     const struct hooks_cuda *real = hooks_cuda();
@@ -134,7 +135,8 @@ int cuCtxDetach(CUcontext context)
     return result;
 }
 
-/* ---- the primary context: threads that take it and let it go do so one after the other, or one would end what another began ---- */
+/* ---- the primary context: retains and releases are serialized, or one thread would end what
+ * another began ---- */
 
 int cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 {
@@ -157,8 +159,8 @@ int cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
     return result;
 }
 
-/* After it was let go: if it is no more, neither is what was in it. */
-static void look_after(const struct hooks_cuda *real, CUdevice device, int card, bool reset)
+/* After a release: if the context has ended, so has what was in it. */
+static void end_if_inactive(const struct hooks_cuda *real, CUdevice device, int card, bool reset)
 {
     unsigned flags;
     int active = 0;
@@ -185,7 +187,7 @@ static CUresult let_go(const struct hooks_cuda *real, CUresult (*call)(CUdevice)
     share_contexts_begin();
     CHARGE_DRIVER(call(device));
     if (result == CUDA_SUCCESS)
-        look_after(real, device, card, reset);
+        end_if_inactive(real, device, card, reset);
     share_contexts_end();
     return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuda - the part of the CUDA driver's interface that we stand in front of: our own transcription of names, numbers and
- * layouts. The names with _v2 and so on are what the driver really exports.
+ * cuda - the part of the CUDA driver's interface that we hook: our own transcription of names,
+ * numbers and layouts. The names with _v2 and so on are what the driver exports.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 typedef int CUresult;
 typedef int CUdevice;
 typedef uint64_t CUdeviceptr;
-typedef unsigned CUdeviceptr_v1; /* of before CUDA 3.2 */
+typedef unsigned CUdeviceptr_v1; /* before CUDA 3.2 */
 typedef uint64_t CUhandle;       /* CUmemGenericAllocationHandle */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;

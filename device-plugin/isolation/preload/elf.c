@@ -2,9 +2,9 @@
 /*
  * elf - the dynamic symbol table of a loaded object, by its hash table.
  *
- * dl_iterate_phdr gives each object's load address and program headers; the dynamic section among them gives symbols, names and
- * the hash table (GNU's, or the older one). glibc has added the load address to the pointers in there, other loaders have
- * not: a pointer below it is taken as an offset.
+ * dl_iterate_phdr gives each object's load address and program headers; the dynamic section among
+ * them gives symbols, names and the hash table (GNU's, or the older one). glibc adds the load
+ * address to the pointers there, other loaders do not: a pointer below it is taken as an offset.
  */
 #include "device-plugin/isolation/preload/elf.h"
 
@@ -103,7 +103,7 @@ static int is_ours(const struct dl_phdr_info *o)
     return 0;
 }
 
-static int look(struct dl_phdr_info *o, size_t size, void *arg)
+static int match_symbol(struct dl_phdr_info *o, size_t size, void *arg)
 {
     struct query *q = arg;
     struct table t = {0};
@@ -124,7 +124,7 @@ static int look(struct dl_phdr_info *o, size_t size, void *arg)
 void *elf_find(const char *object, const char *name)
 {
     struct query q = {.object = object, .name = name};
-    (void)dl_iterate_phdr(look, &q);
+    (void)dl_iterate_phdr(match_symbol, &q);
     return q.found;
 }
 
@@ -135,7 +135,7 @@ struct path {
     int found;
 };
 
-static int look_for_path(struct dl_phdr_info *o, size_t size, void *arg)
+static int match_path(struct dl_phdr_info *o, size_t size, void *arg)
 {
     struct path *p = arg;
     (void)size;
@@ -151,7 +151,7 @@ static int look_for_path(struct dl_phdr_info *o, size_t size, void *arg)
 int elf_path(const char *object, char *out, unsigned long size)
 {
     struct path p = {object, out, size, 0};
-    (void)dl_iterate_phdr(look_for_path, &p);
+    (void)dl_iterate_phdr(match_path, &p);
     return p.found;
 }
 
@@ -161,7 +161,7 @@ struct folder {
     int found;
 };
 
-static int look_for_us(struct dl_phdr_info *o, size_t size, void *arg)
+static int match_self(struct dl_phdr_info *o, size_t size, void *arg)
 {
     struct folder *f = arg;
     (void)size;
@@ -180,6 +180,6 @@ static int look_for_us(struct dl_phdr_info *o, size_t size, void *arg)
 int elf_folder(char *out, unsigned long size)
 {
     struct folder f = {out, size, 0};
-    (void)dl_iterate_phdr(look_for_us, &f);
+    (void)dl_iterate_phdr(match_self, &f);
     return f.found;
 }

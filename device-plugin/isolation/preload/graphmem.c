@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* graphmem - see the header. */
 #include "device-plugin/isolation/preload/graphmem.h"
 
 #include <string.h>
@@ -10,7 +9,8 @@
 
 enum { DEPTH_MAX = 8, BATCH = 64 };
 
-/* Most programs have none: then a launch asks no further. Of a child of fork it may be true for nothing. */
+/* Most programs have none: then a launch checks no further. May be stale (true) in a child of
+ * fork. */
 static atomic_bool used;
 
 /* ---- what a graph needs ---- */
@@ -35,8 +35,8 @@ static void add(const struct hooks_cuda *real, CUgraphNode node, struct graphmem
 
 static void walk(const struct hooks_cuda *real, CUgraph graph, int depth, struct graphmem *out);
 
-static void look_at(const struct hooks_cuda *real, CUgraphNode node, int depth,
-                    struct graphmem *out)
+static void add_node(const struct hooks_cuda *real, CUgraphNode node, int depth,
+                     struct graphmem *out)
 {
     CUgraph child;
     int type;
@@ -54,13 +54,13 @@ static void walk(const struct hooks_cuda *real, CUgraph graph, int depth, struct
     size_t len = 0;
     if (depth > DEPTH_MAX || real->cuGraphGetNodes(graph, NULL, &len) != CUDA_SUCCESS || len == 0)
         return;
-    CUgraphNode few[BATCH], *nodes = len <= BATCH ? few : share_room(len * sizeof *nodes);
-    size_t room = len;
+    CUgraphNode few[BATCH], *nodes = len <= BATCH ? few : share_map(len * sizeof *nodes);
+    size_t cap = len;
     if (nodes != NULL && real->cuGraphGetNodes(graph, nodes, &len) == CUDA_SUCCESS)
-        for (size_t i = 0; i < len && i < room; i++)
-            look_at(real, nodes[i], depth, out);
+        for (size_t i = 0; i < len && i < cap; i++)
+            add_node(real, nodes[i], depth, out);
     if (nodes != few)
-        share_room_end(nodes, room * sizeof *nodes);
+        share_unmap(nodes, cap * sizeof *nodes);
 }
 
 void graphmem_of(const struct hooks_cuda *real, CUgraph graph, struct graphmem *out)
@@ -71,7 +71,7 @@ void graphmem_of(const struct hooks_cuda *real, CUgraph graph, struct graphmem *
         walk(real, graph, 0, out);
 }
 
-/* ---- in the books: one entry for each card ---- */
+/* ---- in the records: one entry for each card ---- */
 
 static uint64_t key_of(CUgraphExec exec, int card)
 {
@@ -140,7 +140,7 @@ CUresult graphmem_begin(struct graphmem *g)
         const struct share_pool *p = share_pool_graphs(card, g->cards[card].device);
         if (p != NULL && pools_grow(p, g->cards[card].bytes, &g->cards[card].taken))
             continue;
-        settle(g, card, false); /* what was taken of those before */
+        settle(g, card, false); /* what was taken of earlier cards */
         share_pools_end();
         return share_denied(card);
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * graphmem - memory that graphs allocate by themselves, in nodes (cuGraphAddMemAllocNode, or stream-ordered allocation that was captured).
- * The driver takes it from a pool of the device when the graph is uploaded or launched first: both take their bytes before it is asked, like an
- * allocation. A graph can be instantiated whatever room there is, unless it is uploaded in the same call.
+ * graphmem - memory that graphs allocate in nodes (cuGraphAddMemAllocNode, or captured
+ * stream-ordered allocation). The driver takes it from a pool of the device when the graph is first
+ * uploaded or launched: both take their bytes beforehand, like an allocation. Instantiating a graph
+ * needs no memory, unless it is uploaded in the same call.
  */
 #pragma once
 
@@ -17,12 +18,13 @@ struct graphmem {
     } cards[LIMITS_CARDS];
 };
 
-/* What the nodes of a graph allocate, and of those inside it. */
+/* What the nodes of a graph and its child graphs allocate. */
 void graphmem_of(const struct hooks_cuda *real, CUgraph graph, struct graphmem *out);
-/* The same for one that was instantiated: kept, found and forgotten. */
+/* For an instantiated graph: keep, find and forget. */
 void graphmem_keep(CUgraphExec exec, const struct graphmem *g);
 void graphmem_find(CUgraphExec exec, struct graphmem *out);
 void graphmem_forget(CUgraphExec exec);
-/* Around the driver's call. begin: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY and end is not called. */
+/* Around the driver's call. begin: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY and end is not
+ * called. */
 CUresult graphmem_begin(struct graphmem *g);
 void graphmem_end(struct graphmem *g, CUresult result);

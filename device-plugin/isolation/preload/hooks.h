@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hooks - the one list of functions that we stand in front of. From it come their prototypes, the pointers to the real
- * ones, and the table by which dlsym and cuGetProcAddress find them.
+ * hooks - the list of hooked functions: source of their prototypes, the pointers to the real ones,
+ * and the table for dlsym and cuGetProcAddress.
  *
  *     X(exported name, name for cuGetProcAddress, first CUDA version with this form, arguments)
  *
- * Later forms of a function come after earlier ones: drivers keep the first ones for programs of before CUDA 3.2, and the runtime asks
- * for some by their first version. _ptsz is the form for programs whose default stream is one per thread.
+ * Later forms of a function come after earlier ones: drivers keep the first ones for programs from
+ * before CUDA 3.2, and the runtime requests some by their first version. _ptsz is the form for
+ * per-thread default streams.
  */
 #pragma once
 
@@ -92,7 +93,7 @@
     X(nvmlDeviceGetMemoryInfo,        NULL, 0, (nvmlDevice device, nvmlMemory *out)) \
     X(nvmlDeviceGetMemoryInfo_v2,     NULL, 0, (nvmlDevice device, nvmlMemory_v2 *out))
 
-/* Not hooked: what we ask ourselves. */
+/* Not hooked: functions that we call ourselves. */
 #define HOOKS_ASK_CUDA(X) \
     X(cuCtxGetDevice,                 NULL, 0, (CUdevice *device)) \
     X(cuCtxGetCurrent,                NULL, 0, (CUcontext *out)) \
@@ -122,7 +123,7 @@
 HOOKS_CUDA(HOOKS_PROTOTYPE)
 HOOKS_NVML(HOOKS_PROTOTYPE)
 
-/* The real ones; NULL where the driver has none. */
+/* The real functions; NULL if the driver lacks them. */
 #define HOOKS_POINTER(name, base, since, args) int(*name) args;
 struct hooks_cuda {
     HOOKS_CUDA(HOOKS_POINTER)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * info - what programs are told about memory: the container's share as if it were the card.
+ * info - memory queries: programs see the container's share as if it were the card.
  */
 #include "device-plugin/isolation/preload/hooks.h"
 #include "device-plugin/isolation/preload/share.h"

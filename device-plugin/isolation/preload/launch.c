@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * launch - kernels wait until the container has device time for them (budget.c). A graph counts as the kernels in it, which are
- * counted when it is made. Cards without a limit of time cost one look at the limits.
+ * launch - kernels wait until the container has device time for them (budget.c). A graph counts as
+ * the kernels in it, which are counted when it is made. Cards without a time limit cost one check.
  */
 #include "device-plugin/isolation/preload/graphmem.h"
 #include "device-plugin/isolation/preload/hooks.h"
@@ -82,7 +82,7 @@ int cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **par
     LAUNCH(cuLaunchKernelEx_ptsz, config, f, params, extra);
 }
 
-/* Programs that were built long ago. */
+/* For programs built long ago. */
 
 int cuLaunch(CUfunction f)
 {
@@ -99,7 +99,8 @@ int cuLaunchGridAsync(CUfunction f, int width, int height, CUstream stream)
     LAUNCH(cuLaunchGridAsync, f, width, height, stream);
 }
 
-/* One kernel on each of several cards. All are charged to the card that is current; what each really used, the measurements tell. */
+/* One kernel on each of several cards. All are charged to the current card; measurements correct
+ * that. */
 int cuLaunchCooperativeKernelMultiDevice(void *list, unsigned n, unsigned flags)
 {
     LAUNCHES(cuLaunchCooperativeKernelMultiDevice, n, list, n, flags);
@@ -121,7 +122,7 @@ static uint64_t kernels_of(const struct hooks_cuda *real, CUgraphNode node, int 
     return 0;
 }
 
-/* Kernels in the graph, those of graphs inside it included. */
+/* Kernels in the graph and its child graphs. */
 static uint64_t kernels_in(const struct hooks_cuda *real, CUgraph graph, int depth)
 {
     size_t len = 0;
@@ -129,15 +130,15 @@ static uint64_t kernels_in(const struct hooks_cuda *real, CUgraph graph, int dep
     if (depth > DEPTH_MAX || real->cuGraphGetNodes == NULL || real->cuGraphNodeGetType == NULL ||
         real->cuGraphGetNodes(graph, NULL, &len) != CUDA_SUCCESS)
         return 1;
-    CUgraphNode few[BATCH], *nodes = len <= BATCH ? few : share_room(len * sizeof *nodes);
-    size_t room = len;
+    CUgraphNode few[BATCH], *nodes = len <= BATCH ? few : share_map(len * sizeof *nodes);
+    size_t cap = len;
     if (nodes == NULL || (len > 0 && real->cuGraphGetNodes(graph, nodes, &len) != CUDA_SUCCESS))
-        kernels = room; /* nobody says what they are: each may be one */
+        kernels = cap; /* their kinds are unknown: each may be one */
     else
-        for (size_t i = 0; i < len && i < room; i++)
+        for (size_t i = 0; i < len && i < cap; i++)
             kernels += kernels_of(real, nodes[i], depth);
     if (nodes != few)
-        share_room_end(nodes, room * sizeof *nodes);
+        share_unmap(nodes, cap * sizeof *nodes);
     return kernels;
 }
 
@@ -155,7 +156,7 @@ static CUresult made(const struct hooks_cuda *real, CUresult result, const CUgra
     return result;
 }
 
-/* upload: its memory is wanted now. */
+/* upload: its memory is needed now. */
 #define INSTANTIATE(name, upload, ...)                     \
     do {                                                   \
         const struct hooks_cuda *real = hooks_cuda();      \
@@ -219,7 +220,7 @@ int cuGraphExecDestroy(CUgraphExec exec)
     return real->cuGraphExecDestroy(exec);
 }
 
-/* What its nodes allocate is taken first. */
+/* Takes the memory of its nodes first. */
 static CUresult with_memory(CUresult (*call)(CUgraphExec, CUstream), CUgraphExec exec,
                             CUstream stream)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * legacy - the first forms of calls, of before CUDA 3.2, with sizes and addresses of 32 bits. Drivers still have them, so they
- * count like those that came after.
+ * legacy - the first forms of calls, from before CUDA 3.2, with 32-bit sizes and addresses. Drivers
+ * still have them, so they count like their successors.
  */
 #include "device-plugin/isolation/preload/charge.h"
 
@@ -10,7 +10,7 @@ static int card_now(void)
     return share_depth > 0 ? SHARE_FREE_CARD : share_card_current();
 }
 
-/* A size of 32 bits that stands for one that may be larger. */
+/* A size clamped to 32 bits. */
 static unsigned at_most(uint64_t bytes)
 {
     return bytes > UINT32_MAX ? UINT32_MAX : (unsigned)bytes;
@@ -103,7 +103,7 @@ int cuMemFree(CUdeviceptr_v1 at)
     return charge_freed(result, &item);
 }
 
-/* What both kinds of array have in common after the driver's answer. */
+/* The common part of both kinds of array after the driver's call. */
 static CUresult array_made(const struct hooks_cuda *real, CUresult result, const CUarray *out,
                            uint64_t bytes, int card)
 {

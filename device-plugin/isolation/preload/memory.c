@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memory - allocations. Each is the same three steps: take its bytes from the container's share, call the driver, and write down
- * what was got under the handle that will be freed; if the driver refuses, give the bytes back. What is freed is out of the books
- * before the driver is called, because at that moment another thread may be given the same address, and its bytes go back
- * after the driver has let go of them.
+ * memory - allocations, by the steps of charge.h. An item leaves the records before the driver
+ * frees it, because another thread may get the same address at once; its bytes are returned after
+ * the driver has freed them.
  *
- * Memory that another process exported and this one imports was charged there; handles to it are not in our books.
+ * Memory imported from another process was charged there; handles to it are not recorded.
  */
 #include "device-plugin/isolation/preload/charge.h"
 #include "device-plugin/isolation/preload/hooks.h"
@@ -47,8 +46,8 @@ int cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned flags)
     return result;
 }
 
-/* Rows are as long as the driver makes them. 512 bytes is what cards of today round to; one that rounds to more has taken
- * the difference already when we learn of it. */
+/* The driver decides the pitch. Current cards round to 512 bytes; one that rounds to more has
+ * already taken the difference when we learn of it. */
 int cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
                        unsigned element)
 {

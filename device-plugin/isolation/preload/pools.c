@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pools - stream-ordered allocation. What counts is what a pool has reserved on the card, not what is handed out of it: freed memory
- * stays with the pool until it is trimmed.
+ * pools - stream-ordered allocation. A pool is charged for what it has reserved on the card, not
+ * for what is allocated from it: freed memory stays in the pool until it is trimmed.
  *
- * A pool grows in steps that only the driver knows, so before it is asked we take the most that it may grow by (a step of 32 MiB, or
- * of 2 MiB where 32 do not fit), and afterwards give back what its own figure says it did not need. Should it have grown by more, and
- * there is no room for that, it has to give the memory back.
+ * A pool grows in steps that only the driver knows. So before the call we take the most that it may
+ * grow by (a step of 32 MiB, or of 2 MiB if 32 do not fit), and afterwards return what the pool did
+ * not need by its own figure. If it has grown by more than the limit allows, the memory is freed
+ * again.
  *
- * A pool is of the card that it was made for, and a stream of the card of its context: neither need be the current one.
+ * A pool belongs to the card that it was made for, and a stream to the card of its context: neither
+ * need be the current one.
  */
 #include "device-plugin/isolation/preload/charge.h"
 #include "device-plugin/isolation/preload/pools.h"
@@ -32,7 +34,7 @@ static bool take_growth(const struct share_pool *p, uint64_t size, uint64_t *tak
         if (share_take(p->card, *taken) == CUDA_SUCCESS)
             return true;
     }
-    /* Full, but what it needs may be lying in the pool already: then it must not grow at all. */
+    /* Full, but the pool may already have what it needs: then it must not grow at all. */
     *taken = 0;
     return used <= reserved && reserved - used >= round_up(size, 2 * MIB);
 }
@@ -69,7 +71,7 @@ static bool is_of(const struct hooks_cuda *real, CUmemoryPool pool, CUdevice dev
            real->cuDeviceGetMemPool(&its, device) == CUDA_SUCCESS && its == pool;
 }
 
-/* One that a program made is known since then; of the others it is a device's own, or one of another process. */
+/* Pools made by the program are known; any other is a device's own, or another process'. */
 static int card_of_pool(const struct hooks_cuda *real, CUmemoryPool pool)
 {
     int devices = 0;
@@ -87,7 +89,7 @@ static int card_of_pool(const struct hooks_cuda *real, CUmemoryPool pool)
     return share_card_current();
 }
 
-/* The handles 0, 1 and 2 are the streams that every context has. */
+/* The handles 0, 1 and 2 are the built-in streams of every context. */
 static bool device_of_stream(const struct hooks_cuda *real, CUstream stream, CUdevice *device)
 {
     CUcontext its = NULL;
@@ -102,7 +104,8 @@ static bool device_of_stream(const struct hooks_cuda *real, CUstream stream, CUd
     return known;
 }
 
-/* What is put on a stream that is being captured goes into a graph: nothing is allocated before that runs (graphmem.c). */
+/* Calls on a stream that is being captured go into a graph: nothing is allocated before that runs
+ * (graphmem.c). */
 static bool is_captured(const struct hooks_cuda *real, CUstream stream, bool ptsz)
 {
     int status = 0;
@@ -114,7 +117,7 @@ static bool is_captured(const struct hooks_cuda *real, CUstream stream, bool pts
 
 /* ---- taking ---- */
 
-/* The driver's function for this way of calling; pool NULL: of the stream's device. */
+/* The driver's function for this kind of call; pool NULL: that of the stream's device. */
 struct way {
     CUmemoryPool pool;
     CUstream stream;
@@ -157,15 +160,15 @@ static CUresult from_pool(const struct hooks_cuda *real, const struct way *w, CU
     share_pools_begin();
     struct share_pool *p = share_pool(pool, card);
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    bool room = p != NULL && pools_grow(p, size, &taken);
-    if (room) {
+    bool within = p != NULL && pools_grow(p, size, &taken);
+    if (within) {
         result = ask_driver(real, w, out, size);
-        room = pools_settle(p, taken, result == CUDA_SUCCESS);
-        if (!room && result == CUDA_SUCCESS)
+        within = pools_settle(p, taken, result == CUDA_SUCCESS);
+        if (!within && result == CUDA_SUCCESS)
             back(real, w, p, *out);
     }
     share_pools_end();
-    return room ? result : share_denied(card);
+    return within ? result : share_denied(card);
 }
 
 /* From the pool of the stream's device. */
@@ -219,7 +222,7 @@ int cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool poo
                      card_of_pool(real, pool), out, size);
 }
 
-/* Plain memory may be freed like this too; memory of a pool goes back to the pool, which keeps it. */
+/* Plain memory may be freed like this too; memory of a pool returns to the pool, which keeps it. */
 static CUresult free_async(CUresult (*call)(CUdeviceptr, CUstream), CUdeviceptr at, CUstream stream)
 {
     struct share_item item;
@@ -262,8 +265,7 @@ int cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
     share_pools_begin();
     struct share_pool *p = share_pool(*out, card);
     if (p != NULL)
-        *p = (struct share_pool){.pool = *out,
-                                 .card = card}; /* its address may have been another's */
+        *p = (struct share_pool){.pool = *out, .card = card}; /* its address may be a reused one */
     share_pools_end();
     return result;
 }
@@ -284,7 +286,7 @@ int cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
     return result;
 }
 
-/* A pool that still has memory out lives on until that is freed: then its charge stays. */
+/* A pool with outstanding allocations lives on until they are freed: then its charge stays. */
 int cuMemPoolDestroy(CUmemoryPool pool)
 {
     const struct hooks_cuda *real = hooks_cuda();

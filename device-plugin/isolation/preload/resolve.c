@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * resolve - how programs come to our functions instead of the driver's, on every path there is:
+ * resolve - how programs reach our functions instead of the driver's, on every path:
  *
  *   linked with libcuda      our symbols are found first: we were loaded first
- *   dlopen and dlsym         we are dlsym, for names that begin with cu or nvml and are in our list
- *   cuGetProcAddress         is in the list itself (the CUDA runtime asks it for everything)
+ *   dlopen and dlsym         we replace dlsym, for names in our list that begin with cu or nvml
+ *   cuGetProcAddress         is in the list itself (the CUDA runtime uses it for everything)
  *
- * In each the real one is asked first and decides whether there is such a function at all; only then ours takes its place.
+ * In each the real one is asked first and decides whether there is such a function at all; only
+ * then ours replaces it.
  *
- * dlsym for all other names jumps to the real one as if we were not there: RTLD_NEXT and RTLD_DEFAULT mean "seen from the caller", and
- * the C library finds the caller by the return address. C cannot promise such a jump, so it is written in assembly.
+ * dlsym for all other names jumps to the real one: RTLD_NEXT and RTLD_DEFAULT mean "seen from the
+ * caller", and the C library finds the caller by the return address. C cannot express such a jump,
+ * so it is written in assembly.
  */
 #include "device-plugin/isolation/preload/elf.h"
 #include "device-plugin/isolation/preload/hooks.h"
@@ -22,7 +24,7 @@ struct row {
     const char *name, *base;
     int since;
     void (*hook)(void);
-    size_t at; /* of the pointer in its struct */
+    size_t at; /* offset of the pointer in its struct */
 };
 
 #define ROW_CUDA(name, base, since, args) \
@@ -48,8 +50,8 @@ static atomic_bool cuda_ready, nvml_ready;
 
 /* ---- the real ones ---- */
 
-/* A program may load the driver, let go of it and load it again, elsewhere: what we remember of it would then lead nowhere. So it
- * stays from now on. */
+/* A program may unload the driver and load it again elsewhere, which would leave our pointers
+ * dangling. So it stays loaded from now on. */
 static void keep_loaded(const char *path)
 {
     void *(*open_object)(const char *, int) =
@@ -58,7 +60,7 @@ static void keep_loaded(const char *path)
         (void)open_object(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Threads may do this at the same time: they write the same values. */
+/* Threads may do this concurrently: they write the same values. */
 static bool fill(const char *object, const struct row *rows, size_t len, void *table)
 {
     char path[PATH_BYTES];
@@ -100,8 +102,8 @@ static bool is_ptsz(const char *name)
     return n > 5 && strcmp(name + n - 5, "_ptsz") == 0;
 }
 
-/* Ours for what the driver found. The driver's answer is one of the functions that it exports, and then it says itself which
- * form it is; should it be another, the name and the version do. */
+/* Our function for the driver's answer. If the driver exports the answer under a name, that decides
+ * the form; otherwise symbol and version do. */
 static void *ours_for(const void *found, const char *symbol, int version, uint64_t flags)
 {
     const struct row *best = NULL;
@@ -165,7 +167,7 @@ __attribute__((visibility("hidden"))) void *resolve_dlvsym(void *handle, const c
 __attribute__((visibility("hidden"))) extern void *resolve_real_dlsym, *resolve_real_dlvsym;
 void *resolve_real_dlsym, *resolve_real_dlvsym;
 
-/* What resolve_<name> returns for "there is none, and all is said". */
+/* What resolve_<name> returns for a final NULL. */
 #define NOTHING ((void *)1)
 
 static const char *name_of_driver(const struct row *r)
@@ -200,16 +202,16 @@ static void *find_real(void **at, const char *name)
     return real;
 }
 
-/* Among all loaded objects a name of the list is found in ours even if there is no driver: a program that looks for CUDA like this
- * must not find any. */
+/* A search through all loaded objects finds a name of the list in ours even without a driver: such
+ * a program must not find CUDA. */
 static bool is_only_ours(const void *found, const struct row *r)
 {
     char path[PATH_BYTES];
     return found == (void *)(uintptr_t)r->hook && !elf_path(name_of_driver(r), path, sizeof path);
 }
 
-/* Our function for the name; NULL: go on to the real dlsym, which is known now. Where there is none the real one says so, with its
- * message for dlerror. */
+/* Our function for the name; NULL: go on to the real dlsym, which is known now, and sets dlerror if
+ * there is none. */
 void *resolve_dlsym(void *handle, const char *name)
 {
     dlsym_function real = (dlsym_function)(uintptr_t)find_real(&resolve_real_dlsym, "dlsym");
@@ -236,8 +238,8 @@ void *resolve_dlvsym(void *handle, const char *name, const char *version)
     return NOTHING;
 }
 
-/* name: keeps the arguments, asks resolve_<name>; its answer is the result (1 stands for NULL), or else the real one is jumped to with the arguments and the
- * return address as they came. */
+/* name: saves the arguments and calls resolve_<name>; its answer is the result (1 stands for NULL),
+ * or else jumps to the real one with the original arguments and return address. */
 #if defined(__x86_64__)
 #define JUMP(name)                                                       \
     __asm__(".pushsection .text\n"                                       \

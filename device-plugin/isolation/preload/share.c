@@ -2,12 +2,13 @@
 /*
  * share - see the header.
  *
- * Everything that is of this process lies in memory that the kernel clears in a child of fork (MADV_WIPEONFORK): the child finds a
- * state that has not begun, whatever other threads of its parent were doing at that moment, and no code has to run in between.
- * Where the kernel is too old for that the process id is compared instead.
+ * The state of this process lies in memory that the kernel clears in a child of fork
+ * (MADV_WIPEONFORK): the child finds an unstarted state, whatever other threads of its parent were
+ * doing, without any code in between. On older kernels the process id is compared instead.
  *
- * A container whose limits file is there but whose region cannot be used has no way to know what is in use: it gets no
- * memory of limited cards at all. Without a limits file nothing is limited, and the library is not there.
+ * If the limits file exists but the region is unusable, what is in use is unknown: the container
+ * gets no memory of limited cards. Without a limits file nothing is limited, and the library is not
+ * loaded.
  */
 #include "device-plugin/isolation/preload/share.h"
 
@@ -27,7 +28,7 @@ enum { PATH_BYTES = 512, DEVICES = 64, POOLS = 256, ITEMS_FIRST = 1024 };
 struct state {
     atomic_int begun; /* 0 not, 1 under way, 2 done */
     atomic_int lock, pools_lock, contexts_lock;
-    atomic_int pools_len; /* rows of pools that were ever used */
+    atomic_int pools_len; /* high-water mark of pools */
     pid_t pid;            /* only where the kernel does not wipe */
     bool attached;
     struct limits limits;
@@ -248,9 +249,9 @@ uint64_t share_used(int card)
     return region_used(&s->file.region, (uint32_t)card);
 }
 
-/* ---- the books ---- */
+/* ---- records ---- */
 
-static size_t place(const struct state *s, uint8_t kind, uint64_t key)
+static size_t bucket(const struct state *s, uint8_t kind, uint64_t key)
 {
     uint64_t h = (key ^ kind) * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(h >> 32) & (s->items_cap - 1);
@@ -258,7 +259,7 @@ static size_t place(const struct state *s, uint8_t kind, uint64_t key)
 
 static struct share_item *find(const struct state *s, enum share_kind kind, uint64_t key)
 {
-    for (size_t i = s->items_cap > 0 ? place(s, (uint8_t)kind, key) : 0; s->items_cap > 0;
+    for (size_t i = s->items_cap > 0 ? bucket(s, (uint8_t)kind, key) : 0; s->items_cap > 0;
          i = (i + 1) & (s->items_cap - 1)) {
         struct share_item *at = &s->items[i];
         if (at->kind == SHARE_NONE)
@@ -271,14 +272,14 @@ static struct share_item *find(const struct state *s, enum share_kind kind, uint
 
 static void insert(struct state *s, const struct share_item *item)
 {
-    size_t i = place(s, item->kind, item->key);
+    size_t i = bucket(s, item->kind, item->key);
     while (s->items[i].kind != SHARE_NONE)
         i = (i + 1) & (s->items_cap - 1);
     s->items[i] = *item;
     s->items_len++;
 }
 
-/* Twice the room, or the same without the places of those that are gone. */
+/* Doubles the table, or only removes the tombstones. */
 static bool grow(struct state *s)
 {
     struct share_item *old = s->items;
@@ -286,16 +287,16 @@ static bool grow(struct state *s)
     for (size_t i = 0; i < cap; i++)
         live += old[i].kind != SHARE_NONE && old[i].kind != SHARE_GONE;
     size_t fresh = cap == 0 ? ITEMS_FIRST : live * 2 >= cap / 2 ? cap * 2 : cap;
-    void *room = share_room(fresh * sizeof *old);
-    if (room == NULL)
+    void *memory = share_map(fresh * sizeof *old);
+    if (memory == NULL)
         return false;
-    s->items = room;
+    s->items = memory;
     s->items_cap = fresh;
     s->items_len = 0;
     for (size_t i = 0; i < cap; i++)
         if (old[i].kind != SHARE_NONE && old[i].kind != SHARE_GONE)
             insert(s, &old[i]);
-    share_room_end(old, cap * sizeof *old);
+    share_unmap(old, cap * sizeof *old);
     return true;
 }
 
@@ -410,16 +411,16 @@ void share_contexts_end(void)
     unspin(&state()->contexts_lock);
 }
 
-void *share_room(size_t bytes)
+void *share_map(size_t bytes)
 {
-    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return room != MAP_FAILED ? room : NULL;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
 }
 
-void share_room_end(void *room, size_t bytes)
+void share_unmap(void *memory, size_t bytes)
 {
-    if (room != NULL)
-        munmap(room, bytes);
+    if (memory != NULL)
+        munmap(memory, bytes);
 }
 
 /* ---- pools ---- */

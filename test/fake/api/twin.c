@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * twin - one thread accepts, one serves each connection, one lock guards what they share. Everything that changes is an event in a log with
- * its version, as in etcd: a watch is a place in the log, a compaction raises its floor.
+ * twin - one thread accepts, one serves each connection, one lock guards what they share.
+ * Everything that changes is an event in a log with its version, as in etcd: a watch is a place in
+ * the log, a compaction raises its floor.
  */
 #include "test/fake/api/twin.h"
 

@@ -2,9 +2,10 @@
 /*
  * twin - a small API server for unit tests, on 127.0.0.1, that misbehaves on demand.
  *
- * It keeps pods (a list in pages, a watch with bookmarks and resume, a compaction floor) and Leases (GET, POST, PUT with resourceVersion), takes
- * Events, and answers anything else from a script. Faults are queued: the next request of their class meets the first one. A
- * running watch is broken by twin_break.
+ * It keeps pods (a list in pages, a watch with bookmarks and resume, a compaction floor) and Leases
+ * (GET, POST, PUT with resourceVersion), takes Events, and answers anything else from a script.
+ * Faults are queued: the next request of their class meets the first one. A running watch is broken
+ * by twin_break.
  */
 #pragma once
 
@@ -44,7 +45,8 @@ const char *twin_fault_name(enum twin_fault f);
 struct twin_tls { /* PEM, made by twin_tls_new */
     char *ca, *other_ca, *server_cert, *server_key, *client_cert, *client_key;
 };
-/* A CA, a server certificate for the DNS name "twin.test" (and 127.0.0.1 if with_ip), a client certificate, and a CA that signed none of them. */
+/* A CA, a server certificate for the DNS name "twin.test" (and 127.0.0.1 if with_ip), a client
+ * certificate, and a CA that signed none of them. */
 struct twin_tls *twin_tls_new(bool with_ip);
 void twin_tls_free(struct twin_tls *tls);
 /* "KEY: <base64 of pem>, " for a kubeconfig. */
@@ -77,23 +79,28 @@ struct twin_pod {
 size_t twin_pods(struct twin *t, struct twin_pod **out);
 
 void twin_fault(struct twin *t, enum twin_class class, enum twin_fault fault);
-/* A running watch (or the next, if none runs) meets it as soon as it has said what there is to say. Returns how many run; TWIN_NONE only asks. */
+/* A running watch (or the next, if none runs) meets it as soon as it has said what there is to say.
+ * Returns how many run; TWIN_NONE only asks. */
 size_t twin_break(struct twin *t, enum twin_fault fault);
 size_t twin_faults_left(struct twin *t);
 /* Watches that met a twin_break so far. */
 size_t twin_broken(struct twin *t);
 
-/* The next request that is neither pods' list or watch nor a Lease is answered so. headers: "A: b\r\n" or "". */
+/* The next request that is neither pods' list or watch nor a Lease is answered so. headers: "A:
+ * b\r\n" or "". */
 void twin_script(struct twin *t, int status, const char *headers, const char *body);
-/* The same for the next one whose path contains `part`: for a test whose requests are under way together. */
+/* The same for the next one whose path contains `part`: for a test whose requests are under way
+ * together. */
 void twin_script_for(struct twin *t, const char *part, int status, const char *headers,
                      const char *body);
-/* The same, but with these bytes, in two pieces when cut is within them; then the connection is closed, or kept. */
+/* The same, but with these bytes, in two pieces when cut is within them; then the connection is
+ * closed, or kept. */
 void twin_script_raw(struct twin *t, const char *bytes, size_t cut, bool close);
 size_t twin_requests(struct twin *t, enum twin_class class);
 /* Connections accepted so far. */
 size_t twin_connections(struct twin *t);
-/* Head and body of the n-th last request of any class (0: the last) appended to out; false when there are fewer (the last 64 are kept). */
+/* Head and body of the n-th last request of any class (0: the last) appended to out; false when
+ * there are fewer (the last 64 are kept). */
 bool twin_request(struct twin *t, size_t n, struct strbuf *out);
 /* spec.holderIdentity of the only Lease, "" when released or none. */
 void twin_lease_holder(struct twin *t, char *out, size_t size);

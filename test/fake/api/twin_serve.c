@@ -286,7 +286,8 @@ static enum served break_watch(struct exchange *x, enum twin_fault fault)
     return SERVED_GOOD;
 }
 
-/* Under the lock: the next line to say for a watch that has said everything up to *version. NULL: nothing. */
+/* Under the lock: the next line to say for a watch that has said everything up to *version. NULL:
+ * nothing. */
 static char *next_line(struct twin *t, int64_t *version, uint64_t *bookmarks)
 {
     for (size_t i = 0; i < t->log.len; i++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* twin_state - what the twin's two files share: twin.c changes it for the tests, twin_serve.c shows it to clients. */
+/* twin_state - what the twin's two files share: twin.c changes it for the tests, twin_serve.c shows
+ * it to clients. */
 #pragma once
 
 #include <pthread.h>

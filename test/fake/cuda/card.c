@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * card - see the header. Like a real driver it learns of a death from the kernel: each process holds a lock on one byte of the file,
- * which ends with its mapping. What the dead had is taken back before anything is counted that could be held against the living.
+ * card - see the header. Like a real driver it learns of a death from the kernel: each process
+ * holds a lock on one byte of the file, which ends with its mapping. What the dead had is taken
+ * back before anything is counted that could be held against the living.
  */
 #include "test/fake/cuda/card.h"
 

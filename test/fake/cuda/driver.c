@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A libcuda.so.1 for machines without a GPU, on the simulated cards of card.h. The file that COSCHED_FAKE_CUDA names holds them
- * (card_create makes it), COSCHED_FAKE_CUDA_GROUP is the group of this process. What it does is what the driver does as far as
- * memory and time are concerned: allocations of a context end with it, physical memory with its last reference, pools keep what was
- * freed until they are trimmed, a child of fork cannot use what its parent began.
+ * A libcuda.so.1 for machines without a GPU, on the simulated cards of card.h. The file that
+ * COSCHED_FAKE_CUDA names holds them (card_create makes it), COSCHED_FAKE_CUDA_GROUP is the group
+ * of this process. What it does is what the driver does as far as memory and time are concerned:
+ * allocations of a context end with it, physical memory with its last reference, pools keep what
+ * was freed until they are trimmed, a child of fork cannot use what its parent began.
  *
- * Card i has the uuid that the fake NVML gives it by default; COSCHED_FAKE_CUDA_UUID is another for card 0. COSCHED_FAKE_CUDA_VERSION is
- * the version that it gives, as 12090. Kernels are called `busy_<nanoseconds>` and take that long.
+ * Card i has the uuid that the fake NVML gives it by default; COSCHED_FAKE_CUDA_UUID is another for
+ * card 0. COSCHED_FAKE_CUDA_VERSION is the version that it gives, as 12090. Kernels are called
+ * `busy_<nanoseconds>` and take that long.
  */
 #include "test/fake/cuda/driver.h"
 

@@ -52,7 +52,8 @@ struct driver_block *driver_find(enum driver_kind kind, uint64_t key);
 void driver_drop(struct driver_block *b);
 /* Has the pool so much more reserved, or can it get it? */
 bool driver_grow(CUmemoryPool pool, uint64_t size);
-/* Nothing is left in the device's pools and graphs; destroy: pools that programs made are no more. */
+/* Nothing is left in the device's pools and graphs; destroy: pools that programs made are no
+ * more. */
 void driver_reset_pools(int device, bool destroy);
 void driver_reset_graphs(int device);
 /* All blocks of the context go, and its own cost. */
@@ -70,7 +71,8 @@ CUcontext driver_stream_context(CUstream stream);
 /* A function that is exported by another name as well. */
 #define DRIVER_SAME(name, of, args) EXPORT CUresult name args __attribute__((alias(#of)))
 
-/* The functions that cuGetProcAddress knows: a base name, since when, the name with which it is exported. */
+/* The functions that cuGetProcAddress knows: a base name, since when, the name with which it is
+ * exported. */
 struct driver_entry {
     const char *base;
     int since;

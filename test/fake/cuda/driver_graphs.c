@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* driver_graphs - kernels, streams and graphs of the fake driver, with capture of streams and memory that graphs allocate. */
+/* driver_graphs - kernels, streams and graphs of the fake driver, with capture of streams and
+ * memory that graphs allocate. */
 #include "test/fake/cuda/driver.h"
 
 #include <stdio.h>

@@ -293,7 +293,8 @@ EXPORT CUresult cuMemRetainAllocationHandle(CUhandle *out, void *at)
 
 /* ---- arrays ---- */
 
-/* In the smallest unit of their formats; arrays that are mapped into have no memory of their own. */
+/* In the smallest unit of their formats; arrays that are mapped into have no memory of their
+ * own. */
 static uint64_t element(int format, unsigned channels)
 {
     if (format >= 0x91 && format <= 0x9e)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * driver_names - what cuGetProcAddress of the fake driver knows: a row for each function that it exports. Declared here without
- * their arguments, because only the addresses are wanted.
+ * driver_names - what cuGetProcAddress of the fake driver knows: a row for each function that it
+ * exports. Declared here without their arguments, because only the addresses are wanted.
  */
 #include "test/fake/cuda/driver.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * driver_old - the first forms of calls, of before CUDA 3.2, with sizes and addresses of 32 bits: drivers still export them. And those of
- * contexts that were replaced since.
+ * driver_old - the first forms of calls, of before CUDA 3.2, with sizes and addresses of 32 bits:
+ * drivers still export them. And those of contexts that were replaced since.
  */
 #include "test/fake/cuda/driver.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * driver_rest - what programs and the CUDA runtime also ask of a driver, as far as memory and time are concerned: events, memory of
- * the host, which is of no card, and copies, which have nothing to copy.
+ * driver_rest - what programs and the CUDA runtime also ask of a driver, as far as memory and time
+ * are concerned: events, memory of the host, which is of no card, and copies, which have nothing to
+ * copy.
  */
 #include "test/fake/cuda/driver.h"
 
@@ -130,8 +131,9 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t n,
     return cuMemcpyAsync(to, (CUdeviceptr)(uintptr_t)from, n, stream);
 }
 
-/* Tables of functions that are nowhere described, by which NVIDIA's libcudart also knows a driver that is NVIDIA's: this one has none, and
- * there it ends. Without the function itself libcudart takes the driver for too old and asks for nothing. */
+/* Tables of functions that are nowhere described, by which NVIDIA's libcudart also knows a driver
+ * that is NVIDIA's: this one has none, and there it ends. Without the function itself libcudart
+ * takes the driver for too old and asks for nothing. */
 EXPORT CUresult cuGetExportTable(const void **out, const CUuuid *id)
 {
     (void)id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * driver_shared - memory of one process that others use: handles of IPC (64 bytes that say where it is), and physical memory as a file
- * descriptor. The driver counts it where it was made.
+ * driver_shared - memory of one process that others use: handles of IPC (64 bytes that say where it
+ * is), and physical memory as a file descriptor. The driver counts it where it was made.
  */
 #include "test/fake/cuda/driver.h"
 

@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that uses CUDA and does what it is told: one command on each line of the standard input, one line of answer to each.
- * It knows nothing of the library that is preloaded into it.
+ * A program that uses CUDA and does what it is told: one command on each line of the standard
+ * input, one line of answer to each. It knows nothing of the library that is preloaded into it.
  *
- *   path link|dlsym|dlvsym|default|next|proc|proc2|ptsz   how it finds the driver's functions from now on
+ *   path link|dlsym|dlvsym|default|next|proc|proc2|ptsz   how it finds the driver's functions from
+ *                                                         now on
  *   init | ctx CARD | ctxdestroy | primary CARD | release CARD | reset CARD
- *   alloc KIND BYTES      plain managed pitch async pool create map array array3d mipmap layers graph (a node of one), upload (one that is uploaded), ownpool (made for it), pool0 and
- *                         stream0 (of card 0, whatever is current), old oldpitch oldarray oldarray3d (the first forms); answers the code and its
- *                         number
+ *   alloc KIND BYTES      plain managed pitch async pool create map array array3d mipmap layers
+ *                         graph (a node of one), upload (one that is uploaded), ownpool (made for
+ *                         it), pool0 and stream0 (of card 0, whatever is current), old oldpitch
+ *                         oldarray oldarray3d (the first forms); answers the code and its number
  *   free NUMBER           answers the code
  *   info | total CARD     bytes
- *   launch NS TIMES | ex NS TIMES | coop NS TIMES | old NS TIMES | multi NS TIMES (two kernels each) | graph NS NODES TIMES | mixed NS NODES TIMES (every
- *   second node does nothing) | sync
+ *   launch NS TIMES | ex NS TIMES | coop NS TIMES | old NS TIMES | multi NS TIMES (two kernels
+ *   each) | graph NS NODES TIMES | mixed NS NODES TIMES (every second node does nothing) | sync
  *   trim                  all pools of card 0
- *   oldrelease CARD | oldreset CARD | oldctx CARD | olddestroy | attach | detach     the first forms for contexts
+ *   oldrelease CARD | oldreset CARD | oldctx CARD | olddestroy | attach | detach     the first
+ *                                                                                    forms for
+ *                                                                                    contexts
  *   oldinfo | oldtotal CARD                                          and for sizes
- *   share NUMBER PATH | open PATH | close    writes a handle of IPC for others; uses one, and lets go of it
+ *   share NUMBER PATH | open PATH | close    writes a handle of IPC for others; uses one, and lets
+ *                                            go of it
  *   export NUMBER | import PID FD | drop     the same for physical memory, by a file descriptor
  *   thread KIND BYTES     alloc by another thread
- *   threads COUNT TIMES SEED     that many threads take and let go the primary context, allocate and free at random, in contexts of their own
+ *   threads COUNT TIMES SEED     that many threads take and let go the primary context, allocate
+ *                                and free at random, in contexts of their own
  *                         too; answers how many were refused
  *   bench alloc|launch TIMES     nanoseconds of CPU time for each
  *   random BYTES SECONDS SEED    allocates and frees at random; answers how often it got memory
  *   fork                  the rest is done by a child; this process waits for it
  *   exec | die            becomes another program, which sleeps; is killed
  *   nvml CARD             what NVML says of its memory: free and total
- *   next                  is dlsym(RTLD_NEXT, "getpid") the C library's, and an unknown name an error?
+ *   next                  is dlsym(RTLD_NEXT, "getpid") the C library's, and an unknown name an
+ *                         error?
  */
 #include "test/fake/cuda/worker.h"
 

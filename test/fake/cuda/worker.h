@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* worker - what the files of the test program share: the driver's functions as it found them, and what it allocated. */
+/* worker - what the files of the test program share: the driver's functions as it found them, and
+ * what it allocated. */
 #pragma once
 
 #include "device-plugin/isolation/preload/cuda.h"
 
-/* The functions by the names that programs know them by; the exported name is made from the suffix. */
+/* The functions by the names that programs know them by; the exported name is made from the
+ * suffix. */
 #define FUNCTIONS(X)                                                                               \
     X(cuInit, "", (unsigned))                                                                      \
     X(cuCtxCreate, "_v2", (CUcontext *, unsigned, CUdevice))                                       \

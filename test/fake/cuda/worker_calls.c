@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* worker_calls - how the test program finds the driver's functions, and allocates with each of them. */
+/* worker_calls - how the test program finds the driver's functions, and allocates with each of
+ * them. */
 #include "test/fake/cuda/worker.h"
 
 #include <dlfcn.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kubelet - the kubelet's side of the device plugin protocol, for tests: Registration and the pod resources service on
- * real sockets in a directory, and a client of whatever registers there.
+ * kubelet - the kubelet's side of the device plugin protocol, for tests: Registration and the pod
+ * resources service on real sockets in a directory, and a client of whatever registers there.
  *
- * Like the real one it deletes every socket in its directory when it starts, dials back inside Register, never redials a
- * stream that has ended, serves one admission at a time, and lists the pod under admission with a container that holds
- * nothing yet. Unlike the real one it may be told to misbehave. All functions are the test's thread's.
+ * Like the real one it deletes every socket in its directory when it starts, dials back inside
+ * Register, never redials a stream that has ended, serves one admission at a time, and lists the
+ * pod under admission with a container that holds nothing yet. Unlike the real one it may be told
+ * to misbehave. All functions are the test's thread's.
  */
 #pragma once
 
@@ -34,18 +35,21 @@ struct kubelet_answer {
     size_t envs_len;
 };
 
-/* dir is the kubelet's root; device-plugins/ and pod-resources/ are made in it. Not running yet. rpc_init comes first. */
+/* dir is the kubelet's root; device-plugins/ and pod-resources/ are made in it. Not running yet.
+ * rpc_init comes first. */
 struct kubelet *kubelet_new(const char *dir);
 void kubelet_free(struct kubelet *k);
 const char *kubelet_plugin_dir(const struct kubelet *k);
 const char *kubelet_pod_resources(const struct kubelet *k);
 
 void kubelet_start(struct kubelet *k);
-/* Like a process that ends: connections are gone, kubelet.sock stays behind as a file that nobody serves. */
+/* Like a process that ends: connections are gone, kubelet.sock stays behind as a file that nobody
+ * serves. */
 void kubelet_stop(struct kubelet *k);
 /* The next n calls of Register are answered with an error. */
 void kubelet_refuse_registrations(struct kubelet *k, int n);
-/* The next n calls of Register are carried out, and answered with an error once the devices are listed. */
+/* The next n calls of Register are carried out, and answered with an error once the devices are
+ * listed. */
 void kubelet_lose_answers(struct kubelet *k, int n);
 /* The next n calls of List are refused, as the kubelet's rate limit does. */
 void kubelet_limit_lists(struct kubelet *k, int n);

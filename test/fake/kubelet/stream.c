@@ -92,7 +92,8 @@ struct stream *stream_open(const char *socket, const char *method,
     AUTO_STRBUF target;
     strbuf_init(&target);
     strbuf_addf(&target, "unix:%s", socket);
-    /* With retries (gRPC's default) a stream that is cancelled while its server goes away may never end: seen with 1.51. */
+    /* With retries (gRPC's default) a stream that is cancelled while its server goes away may never
+     * end: seen with 1.51. */
     char pool[] = GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, retries[] = GRPC_ARG_ENABLE_RETRIES;
     grpc_arg all[] = {{.type = GRPC_ARG_INTEGER, .key = pool, .value.integer = 1},
                       {.type = GRPC_ARG_INTEGER, .key = retries, .value.integer = 0}};

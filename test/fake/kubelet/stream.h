@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stream - the client's end of a server stream, which the product itself never needs. A thread of its own. */
+/* stream - the client's end of a server stream, which the product itself never needs. A thread of
+ * its own. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A libnvidia-ml.so.1 for machines without a GPU: the functions that device-plugin/backend_nvml asks for, under the names
- * that the real library exports. It is driven by the file that COSCHED_FAKE_NVML names, read again by nvmlInit_v2 and
- * nvmlDeviceGetCount_v2 (so at the start of every scan). Without the variable there are two cards like a Tesla T4, 16,160
- * MiB each.
+ * A libnvidia-ml.so.1 for machines without a GPU: the functions that device-plugin/backend_nvml
+ * asks for, under the names that the real library exports. It is driven by the file that
+ * COSCHED_FAKE_NVML names, read again by nvmlInit_v2 and nvmlDeviceGetCount_v2 (so at the start of
+ * every scan). Without the variable there are two cards like a Tesla T4, 16,160 MiB each.
  *
  *   # a comment
  *   driver=535.104.05
@@ -11,7 +11,8 @@
  *   card.1.uuid=GPU-...        also name, mib, pci (00000000:3B:00.0), mig (1: on)
  *   card.1.lost=1              every call on this card answers "GPU is lost" (15)
  *   card.1.fail=999            every call on this card answers with this code
- *   card.1.ecc=2               uncorrected memory errors (without the line the card does not count them)
+ *   card.1.ecc=2               uncorrected memory errors (without the line the card does not count
+ *                              them)
  *   card.1.remap=1             waits for a reset (2: has no spare rows left)
  *   card.1.switched=12         so many NVLinks to a switch
  *   card.1.deaf=1              does not report errors
@@ -19,13 +20,19 @@
  *   fail.nvmlInit_v2=9         this function answers with this code
  *   hang=nvmlDeviceGetCount_v2 this function does not return until the line is gone from the file
  *   hang=nvmlDeviceGetName 1   the same, when it is asked for this card
- *   process.0=1234 2048        process 1234 uses 2,048 MiB of card 0; may be repeated ("graphics.0=..." for the other list)
- *   busy.0=1234 37 5000000     process 1234 kept card 0 busy for 37 % of the time until this stamp (microseconds)
- *   cuda=FILE                  processes, their memory and how busy they are come from these simulated cards (test/fake/cuda) as well
- *   reset=1                    the cards were reset so often: until nvmlInit_v2 is called again all answer "GPU is lost"
- *   event.1=xid 1 79           the first event: card 1 reports XID 79; "event.2=ecc 0": a double bit error
+ *   process.0=1234 2048        process 1234 uses 2,048 MiB of card 0; may be repeated
+ *                              ("graphics.0=..." for the other list)
+ *   busy.0=1234 37 5000000     process 1234 kept card 0 busy for 37 % of the time until this stamp
+ *                              (microseconds)
+ *   cuda=FILE                  processes, their memory and how busy they are come from these
+ *                              simulated cards (test/fake/cuda) as well
+ *   reset=1                    the cards were reset so often: until nvmlInit_v2 is called again all
+ *                              answer "GPU is lost"
+ *   event.1=xid 1 79           the first event: card 1 reports XID 79; "event.2=ecc 0": a double
+ *                              bit error
  *
- * Events are numbered from 1; each is delivered once, to event sets that were made before it was in the file.
+ * Events are numbered from 1; each is delivered once, to event sets that were made before it was in
+ * the file.
  *
  * A line that is none of these ends the process: a test with a typing error must not pass.
  */

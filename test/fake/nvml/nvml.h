@@ -34,5 +34,6 @@ int nvml_enter(const char *function, const struct nvmlDevice *d);
 void nvml_time_forget(void);
 /* Is it a line about how busy processes are? */
 int nvml_time_line(const char *line);
-/* Appends the processes of the simulated cards; returns how many there are then, also if there is no room for them. */
+/* Appends the processes of the simulated cards; returns how many there are then, also if there is
+ * no room for them. */
 unsigned nvml_time_processes(unsigned card, unsigned n, unsigned room, struct nvmlProcess *out);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How busy processes keep the cards of the fake NVML: as its file says, or as the simulated cards of the fake CUDA driver count it. Like the
- * real library it takes a sample now and then, and tells whole percents of the time between two samples.
+ * How busy processes keep the cards of the fake NVML: as its file says, or as the simulated cards
+ * of the fake CUDA driver count it. Like the real library it takes a sample now and then, and tells
+ * whole percents of the time between two samples.
  */
 #include "test/fake/nvml/nvml.h"
 

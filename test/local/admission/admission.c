@@ -20,7 +20,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/vec.h"
-#include "test/local/admission/admission_inside.h"
+#include "test/local/admission/admission_internal.h"
 #include "test/local/patch/patch.h"
 #include "test/local/kinds/typed.h"
 #include "test/local/store/uid.h"
@@ -56,7 +56,7 @@ struct admission {
 
 static void next(struct run *r);
 
-/* ---- a run ------------------------------------------------------------------------------------ */
+/* ---- a run ---- */
 
 static void run_free(struct run *r)
 {
@@ -201,7 +201,7 @@ static void answered(struct admission_call *call)
     admission_call_free(call);
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 static void make_uid(char out[UID_SIZE])
 {
@@ -359,7 +359,7 @@ static void next(struct run *r)
         finish(r, NULL);
 }
 
-/* ---- from outside ----------------------------------------------------------------------------- */
+/* ---- from outside ---- */
 
 int admission_check(struct admission *a, const struct admission_request *r, struct jsontree *object,
                     struct error *err)
@@ -433,7 +433,7 @@ void admission_run(struct admission *a, const struct admission_request *r, struc
     next(run);
 }
 
-/* ---- services --------------------------------------------------------------------------------- */
+/* ---- services ---- */
 
 static int add_service(struct admission *a, const char *text, struct error *err)
 {
@@ -473,7 +473,7 @@ int admission_add_services(struct admission *a, const char *list, struct error *
     return 0;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ---- */
 
 int admission_new(struct admission **out, struct loop *l, struct store *s, struct error *err)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * admission_builtin - what kube-apiserver does to objects by itself: NamespaceLifecycle,
- * ServiceAccount (that it exists; there are no tokens to mount) and Priority. What needs only the pod
- * (its account's name, tolerations for sick nodes) is among its defaults, kinds_pod.c. Applied twice
- * nothing changes the second time.
+ * ServiceAccount (that it exists; there are no tokens to mount) and Priority. What needs only the
+ * pod (its account's name, tolerations for sick nodes) is among its defaults, kinds_pod.c. Applied
+ * twice nothing changes the second time.
  *
  * A service account that does not exist is refused, as the real server does, except "default": here
  * a pod may be created in the same breath as its namespace, where a real client would have to wait
  * for the controller.
  */
-#include "test/local/admission/admission_inside.h"
+#include "test/local/admission/admission_internal.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ const char *admission_name(const struct admission_request *r, const struct jsonn
     return str_or_empty(name);
 }
 
-/* ---- namespaces ------------------------------------------------------------------------------- */
+/* ---- namespaces ---- */
 
 static bool is_terminating(const struct object *ns)
 {
@@ -104,7 +104,7 @@ static int check_namespace(struct admission_builtin *b, const struct admission_r
     return 0;
 }
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ---- */
 
 static int check_service_account(struct admission_builtin *b, const struct admission_request *r,
                                  const struct jsonnode *pod, const struct jsonnode *spec,
@@ -120,7 +120,7 @@ static int check_service_account(struct admission_builtin *b, const struct admis
                             str_or_empty(r->ns), name, name);
 }
 
-/* ---- priority --------------------------------------------------------------------------------- */
+/* ---- priority ---- */
 
 static bool read_class(void *arg, struct object *o)
 {

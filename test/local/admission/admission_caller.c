@@ -7,7 +7,7 @@
  * A worker keeps the connections it has made, one for each webhook server that it met lately, so
  * that most calls need no handshake.
  */
-#include "test/local/admission/admission_inside.h"
+#include "test/local/admission/admission_internal.h"
 
 #include <pthread.h>
 #include <stdlib.h>

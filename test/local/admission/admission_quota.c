@@ -13,7 +13,7 @@
  * Others (requests.cpu, ...), and quotas with scopes, are not enforced; a line in the log says so.
  * status.hard and status.used are written in the round of the loop after a change.
  */
-#include "test/local/admission/admission_inside.h"
+#include "test/local/admission/admission_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void count(struct place *p, const struct object *o, int64_t by)
         p->active_pods += by;
 }
 
-/* ---- names of spec.hard ----------------------------------------------------------------------- */
+/* ---- names of spec.hard ---- */
 
 struct resource {
     const struct kind *kind;
@@ -130,7 +130,7 @@ static bool has_scopes(json *spec)
     return json_len(json_get(spec, "scopes")) > 0 || json_len(json_get(spec, "scopeSelector")) > 0;
 }
 
-/* ---- the check -------------------------------------------------------------------------------- */
+/* ---- the check ---- */
 
 struct check {
     struct admission_quota *q;
@@ -232,7 +232,7 @@ int admission_quota_check(struct admission_quota *q, const struct admission_requ
     return c.refused ? -1 : 0;
 }
 
-/* ---- status ----------------------------------------------------------------------------------- */
+/* ---- status ---- */
 
 static void write_status(struct admission_quota *q, const struct place *p, struct object *o)
 {

@@ -2,7 +2,7 @@
 /*
  * admission_review - the AdmissionReview that a webhook gets, and what it answers. Pure.
  */
-#include "test/local/admission/admission_inside.h"
+#include "test/local/admission/admission_internal.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * matchPolicy means nothing here (each kind has one version). matchConditions are CEL, which is not
  * spoken here: they count as true.
  */
-#include "test/local/admission/admission_inside.h"
+#include "test/local/admission/admission_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +155,7 @@ struct admission_hooks *admission_webhooks_get(struct admission_webhooks *w)
     return w->now;
 }
 
-/* ---- matching --------------------------------------------------------------------------------- */
+/* ---- matching ---- */
 
 static bool has_word(json *list, const char *word)
 {
@@ -230,7 +230,7 @@ bool admission_hook_matches(const struct admission_hook *h, struct store *s,
            (old && selector_matches(&h->objects, old));
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ---- */
 
 static void changed(void *arg, const struct store_event *e)
 {

@@ -19,7 +19,7 @@ enum { FLUSH_EARLY = 1024 * 1024 };
 
 const char *call_method(const struct call *c)
 {
-    return c->buf.ptr + c->parse.method;
+    return c->buf.ptr + c->parse.message.method;
 }
 
 const char *call_path(const struct call *c)
@@ -34,22 +34,22 @@ const char *call_query(const struct call *c, const char *name)
 
 const char *call_header(const struct call *c, const char *name)
 {
-    return server_parse_header(&c->parse, c->buf.ptr, name);
+    return http_parse_header(&c->parse.message, c->buf.ptr, name);
 }
 
 const char *call_body(const struct call *c, size_t *n)
 {
     if (n)
-        *n = c->parse.body_len;
-    return c->buf.ptr + c->parse.body_at;
+        *n = c->parse.message.body_len;
+    return c->buf.ptr + c->parse.message.body_at;
 }
 
 char *call_body_insitu(struct call *c, size_t *n)
 {
     strbuf_reserve(&c->buf, JSON_PADDING);
     if (n)
-        *n = c->parse.body_len;
-    return c->buf.ptr + c->parse.body_at;
+        *n = c->parse.message.body_len;
+    return c->buf.ptr + c->parse.message.body_at;
 }
 
 bool call_authenticated(const struct call *c)
@@ -172,9 +172,9 @@ void call_reply(struct call *c, int status, const char *content_type, const char
     strbuf_reserve(&head, 256 + (body->len < 4096 ? body->len : 0));
     print_head(&head, status, content_type);
     strbuf_addf(&head, "Content-Length: %zu\r\n%s%s\r\n", body->len, str_or_empty(extra_headers),
-                !c->parse.keep_alive ? "Connection: close\r\n"
-                : c->parse.http10    ? "Connection: keep-alive\r\n"
-                                     : "");
+                !c->parse.message.keep_alive ? "Connection: close\r\n"
+                : c->parse.message.http10    ? "Connection: keep-alive\r\n"
+                                             : "");
     if (strcmp(call_method(c), "HEAD") == 0) {
         strbuf_deinit(body);
     } else if (body->len < 4096) { /* one piece is cheaper than two */
@@ -183,7 +183,7 @@ void call_reply(struct call *c, int status, const char *content_type, const char
     }
     server_out_take(&conn->out, &head);
     server_out_take(&conn->out, body);
-    if (!c->parse.keep_alive)
+    if (!c->parse.message.keep_alive)
         conn->closing = true;
     detach(c);
 }
@@ -243,8 +243,8 @@ void call_stream_begin(struct call *c, int status, const char *content_type,
         return;
     struct strbuf head = {0};
     print_head(&head, status, content_type);
-    if (c->parse.http10) {
-        c->parse.keep_alive = false;
+    if (c->parse.message.http10) {
+        c->parse.message.keep_alive = false;
         strbuf_adds(&head, "Connection: close\r\n\r\n");
     } else {
         strbuf_adds(&head, "Transfer-Encoding: chunked\r\n\r\n");
@@ -263,7 +263,7 @@ void call_stream_write(struct call *c, struct shared_bytes *b)
     struct conn *conn = c->conn;
     if (!conn || conn->dead || b->len == 0)
         return;
-    server_out_share(&conn->out, b, !c->parse.http10);
+    server_out_share(&conn->out, b, !c->parse.message.http10);
     if (c->last)
         shared_bytes_unref(c->last);
     c->last = shared_bytes_ref(b);
@@ -290,9 +290,9 @@ void call_stream_end(struct call *c)
         return;
     }
     c->server->stats.open_streams--;
-    if (!c->parse.http10)
+    if (!c->parse.message.http10)
         server_out_text(&conn->out, "0\r\n\r\n");
-    if (!c->parse.keep_alive)
+    if (!c->parse.message.keep_alive)
         conn->closing = true;
     detach(c);
 }

@@ -2,9 +2,10 @@
 /*
  * api - see api.h. From a request to a verb:
  *
- *   api_handle ─► discovery_handle ─► read_path ─► collection: GET api_list, api_watch; POST api_write; DELETE api_delete_many
- *                                              ├─► object:     GET api_get; PUT, PATCH api_write; DELETE api_delete_one
- *                                              └─► subresource: status as the object; api_pods.c, api_scale.c
+ *   api_handle ─► discovery_handle ─► read_path
+ *       ├─► collection:  GET api_list, api_watch; POST api_write; DELETE api_delete_many
+ *       ├─► object:      GET api_get; PUT, PATCH api_write; DELETE api_delete_one
+ *       └─► subresource: status as the object; api_pods.c, api_scale.c
  *
  * Everything but a write that meets a webhook is answered before api_handle returns.
  */
@@ -18,7 +19,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 #include "test/local/kinds/discovery.h"
 #include "test/local/kinds/table.h"
 
@@ -43,7 +44,7 @@ void api_free(struct api *a)
     free(a);
 }
 
-/* ---- errors and replies ----------------------------------------------------------------------- */
+/* ---- errors and replies ---- */
 
 static enum error_code code_of(int status)
 {
@@ -167,9 +168,10 @@ void api_reply_object(struct api *a, struct call *c, int status, const char *war
     call_reply(c, status, "application/json", warnings, &body);
 }
 
-/* ---- what is asked ---------------------------------------------------------------------------- */
+/* ---- what is asked ---- */
 
-/* One of Accept's choices, n bytes: 1 taken, 0 not ours, -1 ours but for what it asks the server to make of it. */
+/* One of Accept's choices, n bytes: 1 taken, 0 not ours, -1 ours but for what it asks the server to
+ * make of it. */
 static int read_choice(const char *text, size_t n, bool full, enum api_form *out)
 {
     static const char plain[] = "application/json";
@@ -224,7 +226,7 @@ int api_form_of(const struct call *c, enum api_form *out, struct error *err)
                     "application/json;stream=watch");
 }
 
-/* ---- the path --------------------------------------------------------------------------------- */
+/* ---- the path ---- */
 
 enum { MAX_PARTS = 10 };
 

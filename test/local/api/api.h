@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api - the Kubernetes API of cosched-local: a request in, a verb on the store, the reply a real API server gives. Loop thread only; no sockets here.
+ * api - the Kubernetes API of cosched-local: a request in, a verb on the store, the reply a real
+ * API server gives. Loop thread only; no sockets here.
  *
  *   api.c          path, media types, bodies, replies
  *   api_list.c     get, list: pages and versions
@@ -14,7 +15,8 @@
  *   api_status.c   Status objects: reason, message, details, code
  *   api_meta.c     generateName, uid, creationTimestamp, generation, deletionTimestamp, finalizers
  *
- * Left out: webhooks for deletions, bindings and evictions; replies in protobuf (clients take JSON as well, or get 406); managedFields of updates.
+ * Left out: webhooks for deletions, bindings and evictions; replies in protobuf (clients take JSON
+ * as well, or get 406); managedFields of updates.
  */
 #pragma once
 
@@ -37,17 +39,20 @@ struct api_config {
     int64_t (*now_ns)(void);
 };
 struct api *api_new(const struct api_config *c);
-/* The admission is freed first (requests may be waiting for it), and the server is still there (watches are ended). */
+/* The admission is freed first (requests may be waiting for it), and the server is still there
+ * (watches are ended). */
 void api_free(struct api *a);
 /* Any path: discovery, health, objects. Answers now or later. */
 void api_handle(struct api *a, struct call *c);
 /* Watches end (a restart). */
 void api_close_watches(struct api *a);
 
-/* The same rules for those inside (controllers, tests): defaults, validation, metadata; no webhooks. Errors carry http_status and the sentence. */
+/* The same rules for those inside (controllers, tests): defaults, validation, metadata; no
+ * webhooks. Errors carry http_status and the sentence. */
 int api_create(struct api *a, const struct kind *k, const char *ns, struct jsontree *object,
                struct object **out, struct error *err);
-/* Reads the newest version, lets fn change it, writes it back; sub "status" or NULL. fn returns false: nothing to change. */
+/* Reads the newest version, lets fn change it, writes it back; sub "status" or NULL. fn returns
+ * false: nothing to change. */
 int api_modify(struct api *a, const struct kind *k, const char *ns, const char *name,
                const char *sub, bool (*fn)(void *arg, struct jsontree *t, struct jsonnode *object),
                void *arg, struct error *err);

@@ -4,16 +4,18 @@
  *
  *   api_body, api_patch_body   Content-Type: JSON, YAML or protobuf; bounds; the syntax
  *   api_check_kind             apiVersion and kind are those of the path
- *   api_decode                 types (typed.c); with fieldValidation=Strict what they do not know is an error, otherwise a warning
+ *   api_decode                 types (typed.c); with fieldValidation=Strict what they do not know
+ *                              is an error, otherwise a warning
  *
- * Bounds come first, on the text: how deep it nests, and how many members one object or list has. Whoever looks for one member among the others (jsontree
- * does, and so do merges) takes a time that grows with the square of that number.
+ * Bounds come first, on the text: how deep it nests, and how many members one object or list has.
+ * Whoever looks for one member among the others (jsontree does, and so do merges) takes a time that
+ * grows with the square of that number.
  */
 #include <string.h>
 #include <strings.h>
 
 #include "lib/base/yaml.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 #include "test/local/kinds/protobody.h"
 
 enum { YAML_MAX_BYTES = 16 * 1024 * 1024, MEMBERS_MAX = 10000 };

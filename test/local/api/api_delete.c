@@ -4,25 +4,36 @@
  *
  * What becomes of an object (api_delete_object):
  *
- *   finalizers, or foregroundDeletion or orphan by propagation   deletionTimestamp is set; it goes when an update takes the last finalizer off (api_write.c)
- *   a namespace                                                   Terminating; it goes when its spec.finalizers are empty (/finalize)
- *   a pod that is bound and not finished, with a grace period     deletionTimestamp in the future; its kubelet deletes it again with grace 0
- *   a pod that has such a grace already                           stays as it is; only a shorter grace that is asked for brings the end nearer
- *   any other pod                                                 deletionTimestamp is set and it goes: watches see MODIFIED, then DELETED (tried)
+ *   finalizers, or foregroundDeletion or orphan by propagation   deletionTimestamp is set; it goes
+ *                                                                when an update takes the last
+ *                                                                finalizer off (api_write.c)
+ *   a namespace                                                   Terminating; it goes when its
+ *                                                                 spec.finalizers are empty
+ *                                                                 (/finalize)
+ *   a pod that is bound and not finished, with a grace period     deletionTimestamp in the future;
+ *                                                                 its kubelet deletes it again with
+ *                                                                 grace 0
+ *   a pod that has such a grace already                           stays as it is; only a shorter
+ *                                                                 grace that is asked for brings
+ *                                                                 the end nearer
+ *   any other pod                                                 deletionTimestamp is set and it
+ *                                                                 goes: watches see MODIFIED, then
+ *                                                                 DELETED (tried)
  *   anything else                                                 it goes
  *
- * Whoever depends on the object is the garbage collector's business (controllers.h), which knows the finalizers foregroundDeletion and orphan.
+ * Whoever depends on the object is the garbage collector's business (controllers.h), which knows
+ * the finalizers foregroundDeletion and orphan.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 
 static const char FOREGROUND[] = "foregroundDeletion";
 static const char ORPHAN[] = "orphan";
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static int read_policy(const char *policy, const char *orphan, struct api_delete_options *d,
                        struct error *err)
@@ -71,7 +82,8 @@ int api_delete_options(struct jsonnode *o, struct api_delete_options *d, struct 
         jsonnode_is_bool(orphan) ? jsonnode_bool(orphan, false) ? "true" : "false" : NULL, d, err);
 }
 
-/* A body takes the place of the query, as in the API server. The strings belong to the tree or the call. */
+/* A body takes the place of the query, as in the API server. The strings belong to the tree or the
+ * call. */
 static int read_options(struct call *c, struct api_delete_options *d, struct jsontree **body,
                         struct error *err)
 {
@@ -101,7 +113,7 @@ static int read_options(struct call *c, struct api_delete_options *d, struct jso
     return api_delete_options(o, d, err);
 }
 
-/* ---- one object ------------------------------------------------------------------------------- */
+/* ---- one object ---- */
 
 int api_check_preconditions(const struct object *o, const struct api_delete_options *d,
                             struct error *err)
@@ -177,8 +189,9 @@ static void mark(struct api *a, struct jsontree *t, const struct kind *k, int64_
 }
 
 /*
- * A pod that is being deleted, and has been given a grace: only a shorter one that is asked for changes anything. It is counted from when the
- * first was; what would be over already is over now, and yet left to the kubelet unless 0 was asked for. false: nothing changes.
+ * A pod that is being deleted, and has been given a grace: only a shorter one that is asked for
+ * changes anything. It is counted from when the first was; what would be over already is over now,
+ * and yet left to the kubelet unless 0 was asked for. false: nothing changes.
  */
 static bool hurry(struct api *a, struct jsontree *t, const struct api_delete_options *d,
                   int64_t had, int64_t *grace)
@@ -289,7 +302,7 @@ int api_delete(struct api *a, const struct kind *k, const char *ns, const char *
     return rc;
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------ */
+/* ---- verbs ---- */
 
 void api_delete_one(struct api *a, struct call *c, const struct api_target *t)
 {
@@ -350,7 +363,8 @@ void api_delete_many(struct api *a, struct call *c, const struct api_target *t)
         AUTO_STRBUF shown;
         strbuf_init(&shown);
         struct object *o = all.items[i];
-        /* What is gone or new under this name meanwhile (a listener's work) is not what was listed. */
+        /* What is gone or new under this name meanwhile (a listener's work) is not what was
+         * listed. */
         if (store_get(a->store, t->kind, o->ns, o->name) == o)
             rc = api_delete_object(a, o, &d, &shown, &err);
     }

@@ -2,8 +2,10 @@
 /*
  * api_list - get and list.
  *
- * A list is of one version. The store only has the newest, but it remembers what its last changes replaced, and a list at an older version (the later pages of
- * a long list, resourceVersionMatch=Exact) is the newest one with those changes taken back: api_collect. What the store has forgotten is 410.
+ * A list is of one version. The store only has the newest, but it remembers what its last changes
+ * replaced, and a list at an older version (the later pages of a long list,
+ * resourceVersionMatch=Exact) is the newest one with those changes taken back: api_collect. What
+ * the store has forgotten is 410.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +13,10 @@
 #include "lib/base/base64.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 #include "test/local/kinds/table.h"
 
-/* ---- at a version ----------------------------------------------------------------------------- */
+/* ---- at a version ---- */
 
 struct collecting {
     const char *ns;
@@ -101,7 +103,7 @@ void api_objects_deinit(struct api_objects *o)
     vec_deinit(o);
 }
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 struct listing {
     uint64_t version; /* 0: the newest */
@@ -154,8 +156,8 @@ static int json_of_token(const char *token, struct json_doc **doc, struct error 
 }
 
 /*
- * {"v":"meta.k8s.io/v1","rv":420,"start":"default/c1"}, in base64 without padding. A version of -1: what is there now, for who was told that
- * the version of the first page is forgotten.
+ * {"v":"meta.k8s.io/v1","rv":420,"start":"default/c1"}, in base64 without padding. A version of -1:
+ * what is there now, for who was told that the version of the first page is forgotten.
  */
 static int read_token(const char *token, const char *ns, struct listing *l, struct error *err)
 {
@@ -209,7 +211,8 @@ static int read_options(const struct call *c, const struct api_target *t, struct
         return read_token(o.token, t->ns, l, err);
     if (api_version_of(o.version, "invalid resource version: ", 400, &l->version, err) < 0)
         return -1;
-    /* From version 0 a real server answers out of its cache, which knows no pages; events are not in it. */
+    /* From version 0 a real server answers out of its cache, which knows no pages; events are not
+     * in it. */
     if (str_eq(o.version, "0") && t->kind != &kind_events)
         l->limit = 0;
     /* A limit with a version and no match means Exact, an old rule. */
@@ -218,7 +221,7 @@ static int read_options(const struct call *c, const struct api_target *t, struct
     return 0;
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing ---- */
 
 /* In a list, built-in kinds say neither apiVersion nor kind: the list's kind says it. */
 static void print_item(const struct object *o, const char *about, size_t n, struct strbuf *out)
@@ -283,7 +286,7 @@ void api_print_list(struct api *a, enum api_form form, const struct kind *k,
     }
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------ */
+/* ---- verbs ---- */
 
 void api_get(struct api *a, struct call *c, const struct api_target *t)
 {

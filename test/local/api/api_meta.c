@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_meta - what the server itself writes into an object, and what a client cannot change: names, uid, times, generation, status and its subresource, finalizers.
+ * api_meta - what the server itself writes into an object, and what a client cannot change: names,
+ * uid, times, generation, status and its subresource, finalizers.
  *
- * managedFields of updates are not kept (patch_apply.c keeps those of appliers): nothing here reads them, and they would be half of every object.
+ * managedFields of updates are not kept (patch_apply.c keeps those of appliers): nothing here reads
+ * them, and they would be half of every object.
  */
 #include <string.h>
 #include <sys/random.h>
 
 #include "lib/base/clock.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 #include "test/local/kinds/kinds_check.h"
 #include "test/local/kinds/kinds_row.h"
 
@@ -35,19 +37,20 @@ void api_uid(struct api *a, char out[UID_SIZE])
 /* Kubernetes' alphabet: no vowels, no 0, 1 and 3, so that no words come out. */
 static void generate_name(struct api *a, const char *base, char out[256])
 {
-    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    static const char messages[] = "bcdfghjklmnpqrstvwxz2456789";
     char tail[6] = {0};
     for (int i = 0; i < 5; i++) {
         unsigned char b;
         do {
             b = random_byte(a);
         } while (b >= 256 / 27 * 27);
-        tail[i] = letters[b % 27];
+        tail[i] = messages[b % 27];
     }
     (void)str_format(out, 256, "%.*s%s", 58, base, tail);
 }
 
-/* Printing a time costs as much as the rest of a small write, and most writes fall into the same second. */
+/* Printing a time costs as much as the rest of a small write, and most writes fall into the same
+ * second. */
 void api_now(struct api *a, int64_t plus_s, char out[32])
 {
     int64_t second = a->config.now_ns() / 1000000000 + plus_s;
@@ -157,7 +160,8 @@ int api_meta_validate(struct jsonnode *object, const struct kind *k, struct erro
     return kinds_check_done(&c, object, err);
 }
 
-/* Called before admission and again after it: a webhook may have replaced the object, and does not see what the server writes last. */
+/* Called before admission and again after it: a webhook may have replaced the object, and does not
+ * see what the server writes last. */
 void api_meta_create(struct api *a, struct api_request *r)
 {
     static const char *const gone[] = {"resourceVersion", "deletionTimestamp",

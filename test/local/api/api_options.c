@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_options - what a query asks for beside the path: numbers and truths as Go reads them, dryRun, fieldManager, the options of lists and watches.
+ * api_options - what a query asks for beside the path: numbers and truths as Go reads them, dryRun,
+ * fieldManager, the options of lists and watches.
  */
 #include <string.h>
 #include <strings.h>
 
 #include "lib/base/json.h"
 #include "lib/base/num.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 
 int api_dry_run(const struct call *c, const char *options, bool *out, struct error *err)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_patch - PATCH: its media type, its options, the patch done to a tree, and the object that comes of it.
+ * api_patch - PATCH: its media type, its options, the patch done to a tree, and the object that
+ * comes of it.
  */
 #include <string.h>
 #include <strings.h>
 
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 #include "test/local/patch/patch.h"
 
 int api_patch_type_of(const struct call *c, const struct kind *k, enum api_patch_type *out,

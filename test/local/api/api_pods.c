@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_pods - what only pods have: binding, eviction, and the streams of a kubelet that there is none of.
+ * api_pods - what only pods have: binding, eviction, and the streams of a kubelet that there is
+ * none of.
  *
- * A binding is the one write that must be exactly like the real one, because the scheduler's safety stands on it: node, annotations, labels and PodScheduled=True appear in one
- * version, and a pod that is bound, deleting or gated, or is not the pod that was meant (uid, resourceVersion), is refused. A node that does not exist is accepted.
+ * A binding is the one write that must be exactly like the real one, because the scheduler's safety
+ * stands on it: node, annotations, labels and PodScheduled=True appear in one version, and a pod
+ * that is bound, deleting or gated, or is not the pod that was meant (uid, resourceVersion), is
+ * refused. A node that does not exist is accepted.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/vec.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 
-/* ---- binding ---------------------------------------------------------------------------------- */
+/* ---- binding ---- */
 
 static int bind_conflict(struct error *err, const char *name, const char *fmt, const char *more)
 {
@@ -159,7 +162,7 @@ void api_pods_bind(struct api *a, struct call *c, const struct api_target *t)
         api_reply_error(c, &err, NULL, NULL);
 }
 
-/* ---- eviction --------------------------------------------------------------------------------- */
+/* ---- eviction ---- */
 
 struct budgets {
     struct object *pod;
@@ -369,7 +372,7 @@ static void eviction(struct api *a, struct call *c, const struct api_target *t)
         reply_created(c);
 }
 
-/* ---- the kubelet's streams -------------------------------------------------------------------- */
+/* ---- the kubelet's streams ---- */
 
 static void not_simulated(struct api *a, struct call *c, const struct api_target *t,
                           const char *what)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_scale - /scale of what has replicas: a Scale of autoscaling/v1 is made from the object, and a changed one goes back as its spec.replicas.
+ * api_scale - /scale of what has replicas: a Scale of autoscaling/v1 is made from the object, and a
+ * changed one goes back as its spec.replicas.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 
-/* matchLabels and matchExpressions in the form of a query, in the order of the keys: "a=b,e in (x,y)". */
+/* matchLabels and matchExpressions in the form of a query, in the order of the keys: "a=b,e in
+ * (x,y)". */
 struct clause {
     const char *key;
     struct strbuf text;

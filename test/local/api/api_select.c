@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_select - labelSelector and fieldSelector of a request. A field selector becomes requirements on the fields that the store keeps with each object, so that both are matched alike.
+ * api_select - labelSelector and fieldSelector of a request. A field selector becomes requirements
+ * on the fields that the store keeps with each object, so that both are matched alike.
  */
 #include <string.h>
 
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 
 static bool is_known(const struct kind *k, const char *field)
 {

@@ -2,16 +2,17 @@
 /*
  * api_status - Status objects, as the API server forms them.
  *
- * The sentence carries it all: `pods "x" not found`, `Pod "x" is invalid: spec.containers: Required value`, `Operation cannot be fulfilled on pods "x": ...`.
- * Who made the error wrote the whole sentence, and the machine-readable part (reason, details, causes) is read from it here, so that the two cannot
- * disagree and an error needs no more room than a line.
+ * The sentence carries it all: `pods "x" not found`, `Pod "x" is invalid: spec.containers: Required
+ * value`, `Operation cannot be fulfilled on pods "x": ...`. Who made the error wrote the whole
+ * sentence, and the machine-readable part (reason, details, causes) is read from it here, so that
+ * the two cannot disagree and an error needs no more room than a line.
  */
 #include "test/local/api/api.h"
 
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 
 static int status_of(const struct error *err)
 {
@@ -140,7 +141,8 @@ static const char *cause_reason(const char *message)
     return "FieldValueInvalid";
 }
 
-/* Where the next `field.path: Kind of value` begins in "one, two]": behind a ", " after which a known kind follows a path. */
+/* Where the next `field.path: Kind of value` begins in "one, two]": behind a ", " after which a
+ * known kind follows a path. */
 static const char *next_cause(const char *text)
 {
     for (const char *p = text; (p = strstr(p, ", ")); p++) {
@@ -319,7 +321,8 @@ void api_status_print(const struct error *err, const struct kind *k, const char 
                     str_or_empty(name));
     strbuf_adds(&message, err->text);
     put_details(&details, status, strbuf_str(&message));
-    /* Where the API server itself looked at the path and the headers only, details are there and empty. */
+    /* Where the API server itself looked at the path and the headers only, details are there and
+     * empty. */
     bool empty = details.len <= 2;
     bool shown = status == 405 || str_starts(err->text, "the server ") ||
                  str_starts(err->text, "415: ") || str_starts(err->text, "406: ");

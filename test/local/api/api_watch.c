@@ -2,7 +2,8 @@
 /*
  * api_watch - watches: replay, then live.
  *
- *   api_watch ──► begin: what is there (ADDED), or what happened since (store_replay; too old: an ERROR event with 410 under status 200)
+ *   api_watch ──► begin: what is there (ADDED), or what happened since (store_replay; too old:
+ *                   │    an ERROR event with 410 under status 200)
  *                   │
  *                   ▼
  *                 live ──on_event──► a line per change that the selectors see
@@ -10,11 +11,12 @@
  *                   ▼
  *                 end: timeoutSeconds, api_close_watches; or gone: on_close
  *
- * A change reaches a watch with selectors as what it means there: an object that begins to match is ADDED, one that ceases to is DELETED (its
- * state of before, with the version of the change).
+ * A change reaches a watch with selectors as what it means there: an object that begins to match is
+ * ADDED, one that ceases to is DELETED (its state of before, with the version of the change).
  *
- * A line is encoded once per change and form, and shared by all watches that send it: with four watchers and plain JSON an event costs one copy of its
- * text. The store calls one listener per kind that is watched.
+ * A line is encoded once per change and form, and shared by all watches that send it: with four
+ * watchers and plain JSON an event costs one copy of its text. The store calls one listener per
+ * kind that is watched.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/vec.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 #include "test/local/kinds/table.h"
 
 enum { BOOKMARK_MS = 60 * 1000, BOOKMARK_BEFORE_END_MS = 2000, DEFAULT_TIMEOUT_S = 1800 };
@@ -62,9 +64,10 @@ struct api_watches {
     struct VEC(struct watch_room *) rooms;
 };
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ---- */
 
-/* The lines of one change, made when somebody wants them. Tables without their columns can be shared, those with them not. */
+/* The lines of one change, made when somebody wants them. Tables without their columns can be
+ * shared, those with them not. */
 struct lines {
     const struct store_event *event;
     struct shared_bytes *made[LINE_TYPES][API_PARTIAL + 1];
@@ -86,7 +89,8 @@ static void print_line(struct api *a, enum line_type type, enum api_form form, b
     strbuf_adds(out, "}\n");
 }
 
-/* The object as it was, numbered as the change that it left by. A copy of its own: few watches have selectors, fewer objects leave them. */
+/* The object as it was, numbered as the change that it left by. A copy of its own: few watches have
+ * selectors, fewer objects leave them. */
 static struct object *as_left(const struct store_event *e)
 {
     struct jsontree *t = NULL;
@@ -127,7 +131,8 @@ static struct shared_bytes *line_of(struct api *a, struct lines *l, enum line_ty
     strbuf_init(&text);
     print_line(a, type, form, first, o, &text);
     struct shared_bytes *b = shared_bytes_new(&text);
-    /* An event is either a deletion for all or a change that some see as a leave: one DELETED line. */
+    /* An event is either a deletion for all or a change that some see as a leave: one DELETED
+     * line. */
     if (!first)
         l->made[type][form] = shared_bytes_ref(b);
     return b;
@@ -207,7 +212,8 @@ static void send_existing(struct watch *w)
     api_objects_deinit(&all);
 }
 
-/* Everything up to the store's version has been sent. In a table it is a row, as an object would be. */
+/* Everything up to the store's version has been sent. In a table it is a row, as an object would
+ * be. */
 static void send_bookmark(struct watch *w, bool initial_end)
 {
     const struct kind *k = w->room->kind;
@@ -233,7 +239,7 @@ static void send_bookmark(struct watch *w, bool initial_end)
     write_text(w, &text);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 static struct watch_room *room_of(struct api *a, const struct kind *k)
 {
@@ -305,7 +311,7 @@ static void on_timer(void *arg)
     set_timer(w);
 }
 
-/* ---- beginning -------------------------------------------------------------------------------- */
+/* ---- beginning ---- */
 
 struct options {
     uint64_t since;

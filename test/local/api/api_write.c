@@ -2,25 +2,28 @@
 /*
  * api_write - create, update and patch: one pipeline.
  *
- *   api_write ─► start ─► from_body (POST, PUT) ──┬─► admit ─► admission_run ─► on_admitted ─► finish ─► store, reply
- *                  ▲      api_request_patch ──────┘                                               │
- *                  └── the object changed meanwhile, and the client did not say which version it meant ◄┘   (API_TRIES)
+ *   api_write ─► start ─► from_body (POST, PUT) ──┬─► admit ─► admission_run ─► on_admitted
+ *                  ▲      api_request_patch ──────┘                                │
+ *                  │                                       store, reply ◄── finish ◄┘
+ *                  └── the object changed meanwhile, and the client named no version ┘ (API_TRIES)
  *
- * Between admit and on_admitted webhooks may be asked, so the rest of the world goes on: what was read before is checked by its version when it is stored.
+ * Between admit and on_admitted webhooks may be asked, so the rest of the world goes on: what was
+ * read before is checked by its version when it is stored.
  *
- * A webhook sees a new object as in a real cluster: without uid, creation time and generated name, which are the server's last words.
+ * A webhook sees a new object as in a real cluster: without uid, creation time and generated name,
+ * which are the server's last words.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "test/local/api/api_inside.h"
+#include "test/local/api/api_internal.h"
 
 enum { NAME_TRIES = 8 };
 
 static void start(struct api_request *r);
 
-/* ---- a request -------------------------------------------------------------------------------- */
+/* ---- a request ---- */
 
 static const char *moved(const char *p, const struct api_target *from, struct api_target *to)
 {
@@ -100,7 +103,7 @@ static bool is_new(const struct api_request *r)
     return r->what == API_CREATE || r->creates;
 }
 
-/* ---- what the client sent --------------------------------------------------------------------- */
+/* ---- what the client sent ---- */
 
 int api_check_name(const char *name, const char *wanted, struct error *err)
 {
@@ -217,7 +220,7 @@ static int from_body(struct api_request *r, struct error *err)
     return 0;
 }
 
-/* ---- the end of the pipeline ------------------------------------------------------------------ */
+/* ---- the end of the pipeline ---- */
 
 static int validate(const struct kind *k, const char *sub, struct jsonnode *root,
                     const struct object *old, struct error *err)
@@ -444,7 +447,7 @@ void api_write(struct api *a, struct call *c, const struct api_target *t, enum a
         start(r);
 }
 
-/* ---- for those inside ------------------------------------------------------------------------- */
+/* ---- for those inside ---- */
 
 int api_create(struct api *a, const struct kind *k, const char *ns, struct jsontree *object,
                struct object **out, struct error *err)

@@ -19,7 +19,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 enum {
     ROUND = 256,            /* syncs in one round of the loop */
@@ -28,7 +28,7 @@ enum {
     BACKOFF_MAX_MS = 15000,
 };
 
-/* ---- the queue -------------------------------------------------------------------------------- */
+/* ---- the queue ---- */
 
 static bool before(const struct heap_node *a, const struct heap_node *b)
 {
@@ -179,7 +179,7 @@ static void wake_refused(struct controllers *c, const char *ns)
     }
 }
 
-/* ---- changes ---------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 static controllers_sync sync_of(const struct kind *k)
 {
@@ -242,7 +242,7 @@ static bool found(void *arg, struct object *o)
     return true;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ---- */
 
 int controllers_start(struct controllers **out, struct loop *l, struct api *a, struct store *s,
                       struct error *err)

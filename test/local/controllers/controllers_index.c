@@ -4,7 +4,7 @@
  * controller ever looks through all pods. An object without ownerReferences costs one search for
  * that word and nothing else: a hundred thousand pods that were loaded directly stay out of it.
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * controllers_tools - events, statuses, conditions and pods: what every controller does.
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ int64_t controllers_scaled(const struct jsonnode *v, int64_t total, bool up, int
     return (product + (up ? 99 : 0)) / 100;
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 struct sent {
     char *key;
@@ -155,7 +155,7 @@ void controllers_event(struct controllers *c, const struct object *o, const char
     strbuf_deinit(&b);
 }
 
-/* ---- status ----------------------------------------------------------------------------------- */
+/* ---- status ---- */
 
 static bool replace_status(void *arg, struct jsontree *t, struct jsonnode *object)
 {
@@ -237,7 +237,7 @@ bool controllers_set_condition_text(struct jsontree *t, struct jsonnode *list, c
     return true;
 }
 
-/* ---- metadata ----------------------------------------------------------------------------------- */
+/* ---- metadata ---- */
 
 /* Where the metadata of an object ends; the whole text when that is not clear. */
 static size_t metadata_end(const struct object *o)
@@ -271,7 +271,7 @@ bool controllers_mentions(const struct object *o, const char *word)
     return memmem(o->text, metadata_end(o), word, strlen(word)) != NULL;
 }
 
-/* ---- finalizers ------------------------------------------------------------------------------- */
+/* ---- finalizers ---- */
 
 static bool drop_finalizer(void *arg, struct jsontree *t, struct jsonnode *object)
 {
@@ -300,7 +300,7 @@ int controllers_remove_finalizer(struct controllers *c, const struct kind *k, co
     return -1;
 }
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ---- */
 
 struct jsonnode *controllers_owned_by(struct jsontree *t, const struct object *o)
 {

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #define DEPLOYMENT_REVISION "deployment.kubernetes.io/revision"
 #define DEPLOYMENT_COMPONENT "deployment-controller"

@@ -125,7 +125,7 @@ static int64_t highest_revision(const struct deployment *d, const struct deploym
     return highest;
 }
 
-/* ---- changing one ----------------------------------------------------------------------------- */
+/* ---- changing one ---- */
 
 struct edit {
     const struct deployment *d;
@@ -224,11 +224,11 @@ int deployment_set_revise(struct deployment *d, struct error *err)
                       &revision, err);
 }
 
-/* ---- making one ------------------------------------------------------------------------------- */
+/* ---- making one ---- */
 
 static void hash_template(const struct deployment *d, int64_t collisions, char out[16])
 {
-    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    static const char messages[] = "bcdfghjklmnpqrstvwxz2456789";
     struct strbuf text = {0};
     jsonnode_print(jsonnode_get(d->spec, "template"), &text);
     strbuf_addf(&text, "%lld", (long long)collisions);
@@ -236,7 +236,7 @@ static void hash_template(const struct deployment *d, int64_t collisions, char o
     strbuf_deinit(&text);
     size_t n = 0;
     for (; n < 10; n++, h /= 27)
-        out[n] = letters[h % 27];
+        out[n] = messages[h % 27];
     out[n] = '\0';
 }
 
@@ -299,7 +299,7 @@ int deployment_set_create(struct deployment *d, int64_t replicas, struct error *
     }
 }
 
-/* ---- forgetting ------------------------------------------------------------------------------- */
+/* ---- forgetting ---- */
 
 static int by_revision(const void *a, const void *b)
 {

@@ -9,7 +9,7 @@
  *
  * A child that is created after its owner is gone is collected as well.
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <string.h>
 
@@ -87,7 +87,7 @@ void gc_changed(struct controllers *c, const struct store_event *e,
         controllers_add(c, gc_sync, o->kind, o->ns, o->name, 0);
 }
 
-/* ---- references ------------------------------------------------------------------------------- */
+/* ---- references ---- */
 
 struct uids VEC(const char *);
 
@@ -124,7 +124,7 @@ static int is_fine(const struct error *e, struct error *err)
     return -1;
 }
 
-/* ---- owners that wait ------------------------------------------------------------------------- */
+/* ---- owners that wait ---- */
 
 /* Children of the owner, as kind, namespace and name. */
 struct ref {
@@ -186,7 +186,7 @@ static int wait_for_children(struct controllers *c, const struct object *o, stru
     return controllers_remove_finalizer(c, o->kind, o->ns, o->name, FOREGROUND, err);
 }
 
-/* ---- one object ------------------------------------------------------------------------------- */
+/* ---- one object ---- */
 
 static int collect(struct controllers *c, const struct object *o,
                    const struct controllers_child *child, struct error *err)

@@ -14,7 +14,7 @@
  * Left out: podFailurePolicy, successPolicy, backoffLimitPerIndex, podReplacementPolicy Failed
  * (all replaced as TerminatingOrFailed).
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static bool set(struct job *j, const char *type, bool status, const char *reason
                                      "lastProbeTime");
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static int job_read(struct job *j, struct error *err)
 {
@@ -114,7 +114,7 @@ static void look_at_pods(struct job *j)
     vec_deinit(&all);
 }
 
-/* ---- counting --------------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 static void count_one(struct job *j, const struct controllers_child *pod)
 {
@@ -183,7 +183,7 @@ static int write_status(struct job *j, struct error *err)
     return controllers_set_status(j->c, j->o, s, err);
 }
 
-/* ---- deciding --------------------------------------------------------------------------------- */
+/* ---- deciding ---- */
 
 static int64_t started_ns(const struct job *j)
 {
@@ -281,7 +281,7 @@ static void suspend_or_resume(struct job *j)
     }
 }
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ---- */
 
 static int delete_pods(struct job *j, int64_t n, struct error *err)
 {
@@ -378,7 +378,7 @@ static int manage(struct job *j, struct error *err)
     return create_pods(j, want - active, err);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static int expire(struct job *j, struct error *err)
 {

@@ -6,7 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 enum { DONE = 1, TAKEN = 2 };
 

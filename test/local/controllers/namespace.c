@@ -6,7 +6,7 @@
  *   Active ── api_delete ──► Terminating: everything in it is deleted, again and again, until
  *                            nothing is left ──► spec.finalizers emptied, which is its end
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ int namespace_bootstrap(struct controllers *c, struct error *err)
     return 0;
 }
 
-/* ---- emptying --------------------------------------------------------------------------------- */
+/* ---- emptying ---- */
 
 struct content VEC(struct object *);
 

@@ -7,7 +7,7 @@
  * what their ReplicaSets want; a pod without a ReplicaSet counts as one (the real controller
  * refuses such budgets unless minAvailable is a number).
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ void pdb_changed(struct controllers *c, const struct store_event *e)
     }
 }
 
-/* ---- counting --------------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 struct tally {
     struct controllers *c;

@@ -9,7 +9,7 @@
  * The real one leaves 40 s for a node to come back; a local cluster is looked at by someone who
  * waits.
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <string.h>
 
@@ -54,7 +54,7 @@ void podgc_changed(struct controllers *c, const struct store_event *e)
         controllers_add(c, podgc_sync, &kind_pods, o->ns, o->name, 0);
 }
 
-/* ---- a node that is gone ---------------------------------------------------------------------- */
+/* ---- a node that is gone ---- */
 
 struct search {
     struct controllers *c;
@@ -80,7 +80,7 @@ int podgc_node_sync(struct controllers *c, const struct controllers_work *w, int
     return 0;
 }
 
-/* ---- one pod ---------------------------------------------------------------------------------- */
+/* ---- one pod ---- */
 
 static bool job_is_gone(const struct controllers *c, const struct object *pod, json *meta)
 {

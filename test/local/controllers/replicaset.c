@@ -6,7 +6,7 @@
  *
  * Left out: adopting pods that match the selector and have no owner.
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <string.h>
 

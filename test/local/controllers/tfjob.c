@@ -12,7 +12,7 @@
  * Left out: the Services that the operator makes for each pod, runPolicy's backoffLimit, deadline
  * and suspend, dynamic workers.
  */
-#include "test/local/controllers/controllers_inside.h"
+#include "test/local/controllers/controllers_internal.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static void set(struct tfjob *j, const char *type, bool status, const char *reas
     controllers_set_condition(j->t, j->conditions, type, status, reason, message, "lastUpdateTime");
 }
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ---- */
 
 static int64_t port_of(const struct tfjob *j, size_t type)
 {
@@ -243,7 +243,7 @@ static int manage(struct tfjob *j, struct error *err)
     return 0;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static bool has_failed(const struct tfjob *j, size_t *type)
 {

@@ -35,7 +35,7 @@
  *
  *   faults_handle ──► admin: POST, GET, DELETE
  *        └──► weigh the rules ──► nothing: handle()
- *                   └──► delay? hold ──on_due──► drop │ reply │ handle() (its reply lost, if so asked)
+ *                   └──► delay? hold ──on_due──► drop │ reply │ handle() (its reply lost, if asked)
  */
 #include "test/local/faults/faults.h"
 
@@ -45,7 +45,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "test/local/faults/faults_inside.h"
+#include "test/local/faults/faults_internal.h"
 
 enum { RULES_MAX = 256 };
 
@@ -146,7 +146,7 @@ int faults_add(struct faults *f, json *j, int64_t *id, struct error *err)
     return rc;
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 static bool is_watch(const struct call *c)
 {
@@ -287,7 +287,7 @@ static void weigh(struct faults *f, struct call *c)
             remove_rule(f, i);
 }
 
-/* ---- the admin endpoint ----------------------------------------------------------------------- */
+/* ---- the admin endpoint ---- */
 
 static void list(const struct faults *f, struct call *c)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * faults - trouble on demand, by the admin endpoint /cosched/faults (JSON) and by a script file with
- * times: drop or delay connections, cut watches (in the middle of a line), 410, 409 on every nth
- * bind, 429 with Retry-After, 500, lose the reply of a request that was carried out, partition a
- * node, restart the kubelet, restart the API server with state kept, fail a card, delete and
+ * faults - trouble on demand, by the admin endpoint /cosched/faults (JSON) and by a script file
+ * with times: drop or delay connections, cut watches (in the middle of a line), 410, 409 on every
+ * nth bind, 429 with Retry-After, 500, lose the reply of a request that was carried out, partition
+ * a node, restart the kubelet, restart the API server with state kept, fail a card, delete and
  * re-create pods. The language is described in faults.c.
  */
 #pragma once

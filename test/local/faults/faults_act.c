@@ -12,7 +12,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/options.h"
-#include "test/local/faults/faults_inside.h"
+#include "test/local/faults/faults_internal.h"
 
 enum { REOPEN_MS = 100, SCRIPT_LINES = 100000 };
 
@@ -90,7 +90,7 @@ int faults_act(struct faults *f, const struct fault *fault, struct error *err)
     }
 }
 
-/* ---- the script ------------------------------------------------------------------------------- */
+/* ---- the script ---- */
 
 static void on_script(void *arg)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "test/local/faults/faults_inside.h"
+#include "test/local/faults/faults_internal.h"
 
 const char *const faults_names[FAULT_KINDS] = {
     [FAULT_DELAY] = "delay",

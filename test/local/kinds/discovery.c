@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * discovery - what a client asks before it asks for anything: versions, groups, the kinds of each. All of it is printed from the table of kinds.
+ * discovery - what a client asks before it asks for anything: versions, groups, the kinds of each.
+ * All of it is printed from the table of kinds.
  *
- * Two forms of the same: one document per group and version, which every client knows and Debian 12's kubectl asks for one after the other; and all in one (APIGroupDiscoveryList),
- * which newer ones prefer and name in their Accept header.
+ * Two forms of the same: one document per group and version, which every client knows and Debian
+ * 12's kubectl asks for one after the other; and all in one (APIGroupDiscoveryList), which newer
+ * ones prefer and name in their Accept header.
  *
  * OpenAPI is in discovery_openapi.c.
  */
 #include "test/local/kinds/discovery.h"
 
 #include "lib/base/json.h"
-#include "test/local/kinds/discovery_inside.h"
+#include "test/local/kinds/discovery_internal.h"
 #include "test/local/kinds/kinds.h"
 
 static const char *const change_verbs[] = {"get", "patch", "update", NULL};
@@ -45,7 +47,7 @@ static void each_sub(const struct kind *k,
         fn(arg, k, &status);
 }
 
-/* ---- one document per group and version ---------------------------------------------------------- */
+/* ---- one document per group and version ---- */
 
 static void put_sub_resource(void *arg, const struct kind *k, const struct kind_sub *s)
 {
@@ -149,7 +151,7 @@ static void print_core_versions(struct strbuf *out)
     json_object_end(&w);
 }
 
-/* ---- all in one ---------------------------------------------------------------------------------- */
+/* ---- all in one ---- */
 
 static void put_response_kind(struct json_writer *w, const char *group, const char *version,
                               const char *kind)
@@ -244,7 +246,7 @@ static void reply_aggregated(struct call *c, bool core, struct strbuf *body)
                "Vary: Accept\r\n", body);
 }
 
-/* ---- version, health ----------------------------------------------------------------------------- */
+/* ---- version, health ---- */
 
 #if defined(__x86_64__)
 #define MACHINE "amd64"
@@ -260,30 +262,14 @@ static const char version_text[] =
     "\"gitTreeState\":\"clean\",\"buildDate\":\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\","
     "\"compiler\":\"c\",\"platform\":\"linux/" MACHINE "\"}";
 
-static void reply_health(struct call *c, const char *which, struct strbuf *body)
-{
-    if (call_query(c, "verbose"))
-        strbuf_addf(body, "[+]ping ok\n%s check passed\n", which);
-    else
-        strbuf_adds(body, "ok");
-    call_reply(c, 200, "text/plain; charset=utf-8", NULL, body);
-}
-
-/* Debian 12's kubectl asks for protobuf, and for nothing else. */
+/* Debian 12's kubectl asks for protobuf, and for nothing else; newer ones do not ask. */
 static void reply_open_api_v2(struct call *c, struct strbuf *body)
 {
-    const char *accept = call_header(c, "Accept");
-    if (accept && strstr(accept, "proto-openapi.spec.v2")) {
-        discovery_openapi_protobuf(body);
-        call_reply(c, 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", NULL,
-                   body);
-        return;
-    }
     discovery_openapi_v2(body);
-    reply(c, body);
+    call_reply(c, 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", NULL, body);
 }
 
-/* ---- which path is which ------------------------------------------------------------------------- */
+/* ---- which path is which ---- */
 
 /* Where the kinds of "api/v1" or "apis/G/V" begin in the table; false: there is no such version. */
 static bool find_version(const char *path, size_t *first)
@@ -310,46 +296,18 @@ static const struct kind *find_group(const char *group)
     return NULL;
 }
 
-static void print_root(struct strbuf *out)
-{
-    static const char *const others[] = {"/healthz",    "/livez",  "/openapi/v2",
-                                         "/openapi/v3", "/readyz", "/version"};
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "paths");
-    json_array_begin(&w);
-    json_put_str(&w, "/api");
-    json_put_str(&w, "/apis");
-    AUTO_STRBUF path = {0};
-    for (size_t i = 0; kinds_all[i]; i++) {
-        if (!discovery_begins_version(i))
-            continue;
-        strbuf_reset(&path);
-        strbuf_addc(&path, '/');
-        discovery_add_prefix(&path, kinds_all[i]);
-        json_put_str(&w, strbuf_str(&path));
-    }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        json_put_str(&w, others[i]);
-    json_array_end(&w);
-    json_object_end(&w);
-}
-
 /* false: not a path of ours, and nothing was answered. */
 static bool answer(struct call *c, const char *path)
 {
     static const char group_prefix[] = "/apis/", open_api_prefix[] = "/openapi/v3/";
     AUTO_STRBUF body = {0};
     size_t first;
-    if (str_eq(path, "/")) {
-        print_root(&body);
-        reply(c, &body);
-    } else if (str_eq(path, "/version")) {
+    if (str_eq(path, "/version")) {
         strbuf_adds(&body, version_text);
         reply(c, &body);
     } else if (str_eq(path, "/healthz") || str_eq(path, "/livez") || str_eq(path, "/readyz")) {
-        reply_health(c, path + 1, &body);
+        strbuf_adds(&body, "ok");
+        call_reply(c, 200, "text/plain; charset=utf-8", NULL, &body);
     } else if (str_eq(path, "/api") || str_eq(path, "/apis")) {
         bool core = str_eq(path, "/api");
         if (wants_aggregated(c)) {

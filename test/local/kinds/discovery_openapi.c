@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * discovery_openapi - OpenAPI, kept to what makes kubectl accept manifests and send them with --dry-run=server.
+ * discovery_openapi - OpenAPI, kept to what makes kubectl accept manifests and send them with
+ * --dry-run=server.
  *
- * For each kind that can be patched: its path with PATCH, the kind's name, and the parameters `dryRun` and `fieldValidation`. By these a kubectl learns that the server knows
- * a trial from a change, and that it validates. Kubectls up to 1.26 look into v2, which they ask for as protobuf only (gnostic's openapi.v2.Document); newer ones look into v3, one
- * document per group and version. There are no schemas: an old kubectl finds nothing to check a manifest against and leaves it to the server, `kubectl explain` says that it has none.
+ * For each kind that can be patched: its path with PATCH, the kind's name, and the parameters
+ * `dryRun` and `fieldValidation`. By these a kubectl learns that the server knows a trial from a
+ * change, and that it validates. Kubectls up to 1.26 look into v2, which they ask for as protobuf
+ * only (gnostic's openapi.v2.Document); newer ones look into v3, one document per group and
+ * version. There are no schemas: an old kubectl finds nothing to check a manifest against and
+ * leaves it to the server, `kubectl explain` says that it has none.
  */
 #include "lib/base/json.h"
-#include "test/local/kinds/discovery_inside.h"
+#include "test/local/kinds/discovery_internal.h"
 
 static const char title[] = "cosched-local", version[] = "v1";
 static const char name_of_kind[] = "x-kubernetes-group-version-kind";
@@ -34,7 +38,7 @@ static void put_name(struct json_writer *w, const struct kind *k)
     json_object_end(w);
 }
 
-/* ---- as JSON ------------------------------------------------------------------------------------- */
+/* ---- v3, as JSON ---- */
 
 static void put_info(struct json_writer *w)
 {
@@ -45,23 +49,19 @@ static void put_info(struct json_writer *w)
     json_object_end(w);
 }
 
-/* v3 says a parameter's type in a schema, v2 says it beside the name. */
-static void put_parameter(struct json_writer *w, const char *name, bool v3)
+static void put_parameter(struct json_writer *w, const char *name)
 {
     json_object_begin(w);
     json_kv_str(w, "name", name);
     json_kv_str(w, "in", "query");
-    if (v3) {
-        json_key(w, "schema");
-        json_object_begin(w);
-    }
+    json_key(w, "schema");
+    json_object_begin(w);
     json_kv_str(w, "type", "string");
-    if (v3)
-        json_object_end(w);
+    json_object_end(w);
     json_object_end(w);
 }
 
-static void put_path(struct json_writer *w, const struct kind *k, bool v3)
+static void put_path(struct json_writer *w, const struct kind *k)
 {
     AUTO_STRBUF path = {0};
     add_path(&path, k);
@@ -72,7 +72,7 @@ static void put_path(struct json_writer *w, const struct kind *k, bool v3)
     json_key(w, "parameters");
     json_array_begin(w);
     for (const char *const *p = patch_parameters; *p; p++)
-        put_parameter(w, *p, v3);
+        put_parameter(w, *p);
     json_array_end(w);
     json_key(w, "responses");
     json_put_raw(w, "{}", 2);
@@ -80,24 +80,6 @@ static void put_path(struct json_writer *w, const struct kind *k, bool v3)
     put_name(w, k);
     json_object_end(w);
     json_object_end(w);
-}
-
-void discovery_openapi_v2(struct strbuf *out)
-{
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_kv_str(&w, "swagger", "2.0");
-    put_info(&w);
-    json_key(&w, "paths");
-    json_object_begin(&w);
-    for (size_t i = 0; kinds_all[i]; i++)
-        if (is_listed(kinds_all[i]))
-            put_path(&w, kinds_all[i], false);
-    json_object_end(&w);
-    json_key(&w, "definitions");
-    json_put_raw(&w, "{}", 2);
-    json_object_end(&w);
 }
 
 void discovery_openapi_index(struct strbuf *out)
@@ -135,14 +117,14 @@ void discovery_openapi_version(size_t first, struct strbuf *out)
     json_object_begin(&w);
     for (size_t i = first; discovery_same_version(kinds_all[first], kinds_all[i]); i++)
         if (is_listed(kinds_all[i]))
-            put_path(&w, kinds_all[i], true);
+            put_path(&w, kinds_all[i]);
     json_object_end(&w);
     json_key(&w, "components");
     json_put_raw(&w, "{\"schemas\":{}}", 14);
     json_object_end(&w);
 }
 
-/* ---- v2 as protobuf ------------------------------------------------------------------------------ */
+/* ---- v2 as protobuf ---- */
 
 /* Numbers of the fields that we fill, by message. All of them are texts or messages. */
 enum { DOCUMENT_SWAGGER = 1, DOCUMENT_INFO = 2, DOCUMENT_PATHS = 8 };
@@ -222,7 +204,7 @@ static void put_path_item(struct strbuf *paths, const struct kind *k)
     put_message(paths, PATHS_PATH, &named);
 }
 
-void discovery_openapi_protobuf(struct strbuf *out)
+void discovery_openapi_v2(struct strbuf *out)
 {
     AUTO_STRBUF info = {0}, paths = {0};
     put_text(out, DOCUMENT_SWAGGER, "2.0");

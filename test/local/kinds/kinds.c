@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds - the list of all rows, and how a row is found. The rows themselves lie in kinds_core.c (the core group), kinds_apps.c (apps, batch), kinds_cluster.c (the other groups of
- * Kubernetes) and kinds_custom.c (CRDs); what the rows point to in kinds_pod.c, kinds_work.c, kinds_plain.c (defaults and rules) and kinds_print*.c (cells of tables).
+ * kinds - the list of all rows, and how a row is found. The rows themselves lie in kinds_core.c
+ * (the core group), kinds_apps.c (apps, batch), kinds_cluster.c (the other groups of Kubernetes)
+ * and kinds_custom.c (CRDs); what the rows point to in kinds_pod.c, kinds_work.c, kinds_plain.c
+ * (defaults and rules) and kinds_print*.c (cells of tables).
  *
- * The order is the order of discovery, which kubectl takes as preference: `kubectl get events` means the core group's. A search walks the list; the kinds that a busy cluster asks for
- * most come first in their group, and forty comparisons of a first letter cost less than parsing the request did.
+ * The order is the order of discovery, which kubectl takes as preference: `kubectl get events`
+ * means the core group's. A search walks the list; the kinds that a busy cluster asks for most come
+ * first in their group, and forty comparisons of a first letter cost less than parsing the request
+ * did.
  */
 #include "test/local/kinds/kinds.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds - what cosched-local stores: one row per kind. Everything that differs between kinds is in its row; the rest of the server knows no kind by name.
+ * kinds - what cosched-local stores: one row per kind. Everything that differs between kinds is in
+ * its row; the rest of the server knows no kind by name.
  */
 #pragma once
 
@@ -21,14 +22,16 @@ struct kind_column {
     const char *format; /* "", "name" */
     const char *description;
     bool wide;
-    /* Appends one JSON value. now_ns for ages. NULL: `path` is printed (dots, "<none>" when absent). */
+    /* Appends one JSON value. now_ns for ages. NULL: `path` is printed (dots, "<none>" when
+     * absent). */
     void (*print)(json *object, int64_t now_ns, struct json_writer *w);
     const char *path;
     /* JSON that is printed when the path is absent or empty; NULL: by type, "<none>", 0, false. */
     const char *absent;
 };
 
-/* A subresource beyond /status and /scale, for discovery: {"binding", "", "v1", "Binding", verbs}. group NULL: the kind's own group and version, which discovery then leaves out. */
+/* A subresource beyond /status and /scale, for discovery: {"binding", "", "v1", "Binding", verbs}.
+ * group NULL: the kind's own group and version, which discovery then leaves out. */
 struct kind_sub {
     const char *name;
     const char *group, *version;
@@ -45,19 +48,22 @@ struct kind {
     const char *const *short_names; /* NULL-terminated, or NULL */
     const char *const *categories;  /* "all" */
     bool namespaced;
-    bool
-        has_status; /* /status is a subresource; plain updates leave status alone and the other way round */
+    /* /status is a subresource; plain updates leave status alone and the other way round */
+    bool has_status;
     bool has_scale;
     bool has_generation;               /* metadata.generation counts changes of spec */
     bool custom;                       /* a CRD: strategic merge patch is 415 */
     bool has_grace;                    /* pods: a deletion may wait for the kubelet */
     const struct kind_column *columns; /* ended by name NULL; "Name" first, "Age" last are usual */
-    /* Fields for fieldSelector beyond metadata.name and metadata.namespace, NULL-terminated: "spec.nodeName". Others are a 400. */
+    /* Fields for fieldSelector beyond metadata.name and metadata.namespace, NULL-terminated:
+     * "spec.nodeName". Others are a 400. */
     const char *const *fields;
-    /* Kubernetes' defaults, on create (and on update, where the field is absent). May be NULL. Called when metadata.name and metadata.uid are known: a Job's selector and a
-     * namespace's label are made from them. Calling it again changes nothing. */
+    /* Kubernetes' defaults, on create (and on update, where the field is absent). May be NULL.
+     * Called when metadata.name and metadata.uid are known: a Job's selector and a namespace's
+     * label are made from them. Calling it again changes nothing. */
     void (*fill_defaults)(struct jsontree *t, struct jsonnode *object);
-    /* ERROR_INVALID with the real server's sentence: `spec.containers: Required value`; several are `[one, two]`, as the real server joins them. May be NULL. */
+    /* ERROR_INVALID with the real server's sentence: `spec.containers: Required value`; several are
+     * `[one, two]`, as the real server joins them. May be NULL. */
     int (*validate)(struct jsonnode *object, struct error *err);
     int (*validate_update)(struct jsonnode *old, struct jsonnode *updated, struct error *err);
     /* Of an update of /status; NULL: none. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_amount - amounts of resources in objects: read, compared, written as Kubernetes writes them back.
+ * kinds_amount - amounts of resources in objects: read, compared, written as Kubernetes writes them
+ * back.
  */
 #pragma once
 
@@ -10,7 +11,8 @@
 #include "lib/base/str.h"
 #include "test/local/kinds/kinds_check.h"
 
-/* A number or a text as Kubernetes writes it after reading it: "0.5" is "500m", "1024Mi" is "1Gi", "1000" is "1k"; false: not an amount. */
+/* A number or a text as Kubernetes writes it after reading it: "0.5" is "500m", "1024Mi" is "1Gi",
+ * "1000" is "1k"; false: not an amount. */
 bool kinds_amount_canonical(struct jsonnode *amount, struct strbuf *out);
 /* Brings every amount of the list into that form; what is none stays for the rules to find. */
 void kinds_amount_canonicalize(struct jsontree *t, struct jsonnode *list);

@@ -4,19 +4,12 @@
  */
 #include "test/local/kinds/kinds_row.h"
 
-#define COLUMNS_OF_TEMPLATE                                                                    \
-    COLUMN_WIDE_FN("Containers", "string", "names of the containers", kinds_print_containers), \
-        COLUMN_WIDE_FN("Images", "string", "images of the containers", kinds_print_images)
-#define COLUMN_SELECTOR COLUMN_WIDE_FN("Selector", "string", "spec.selector", kinds_print_selector)
-
 static const struct kind_column deployment_columns[] = {
     COLUMN_NAME,
     COLUMN_FN("Ready", "string", "ready replicas, of all", kinds_print_ready_of_replicas),
     COLUMN_COUNT("Up-to-date", "status.updatedReplicas"),
     COLUMN_COUNT("Available", "status.availableReplicas"),
     COLUMN_AGE,
-    COLUMNS_OF_TEMPLATE,
-    COLUMN_SELECTOR,
     COLUMN_END};
 const struct kind kind_deployments = {
     KIND_IN("apps", "v1", "Deployment", "deployments", "deployment"),
@@ -34,12 +27,10 @@ const struct kind kind_deployments = {
 
 static const struct kind_column replicaset_columns[] = {
     COLUMN_NAME,
-    COLUMN_FN("Desired", "integer", "spec.replicas", kinds_print_replicas),
+    COLUMN_PATH("Desired", "integer", "spec.replicas"),
     COLUMN_PATH("Current", "integer", "status.replicas"),
     COLUMN_PATH("Ready", "integer", "status.readyReplicas"),
     COLUMN_AGE,
-    COLUMNS_OF_TEMPLATE,
-    COLUMN_SELECTOR,
     COLUMN_END};
 const struct kind kind_replicasets = {
     KIND_IN("apps", "v1", "ReplicaSet", "replicasets", "replicaset"),
@@ -56,18 +47,6 @@ const struct kind kind_replicasets = {
     .validate_update = kinds_work_validate_update,
 };
 
-static const struct kind_column daemonset_columns[] = {
-    COLUMN_NAME,
-    COLUMN_PATH("Desired", "integer", "status.desiredNumberScheduled"),
-    COLUMN_PATH("Current", "integer", "status.currentNumberScheduled"),
-    COLUMN_PATH("Ready", "integer", "status.numberReady"),
-    COLUMN_PATH("Up-to-date", "integer", "status.updatedNumberScheduled"),
-    COLUMN_PATH("Available", "integer", "status.numberAvailable"),
-    COLUMN_FN("Node Selector", "string", "nodes that it runs on", kinds_print_node_selector),
-    COLUMN_AGE,
-    COLUMNS_OF_TEMPLATE,
-    COLUMN_SELECTOR,
-    COLUMN_END};
 const struct kind kind_daemon_sets = {
     KIND_IN("apps", "v1", "DaemonSet", "daemonsets", "daemonset"),
     .short_names = WORDS("ds"),
@@ -75,16 +54,11 @@ const struct kind kind_daemon_sets = {
     .namespaced = true,
     .has_status = true,
     .has_generation = true,
-    .columns = daemonset_columns,
     .fill_defaults = kinds_work_daemonset_defaults,
     .validate = kinds_work_validate,
     .validate_update = kinds_work_validate_update,
 };
 
-static const struct kind_column statefulset_columns[] = {
-    COLUMN_NAME,
-    COLUMN_FN("Ready", "string", "ready replicas, of all", kinds_print_ready_of_replicas),
-    COLUMN_AGE, COLUMNS_OF_TEMPLATE, COLUMN_END};
 const struct kind kind_stateful_sets = {
     KIND_IN("apps", "v1", "StatefulSet", "statefulsets", "statefulset"),
     .short_names = WORDS("sts"),
@@ -93,19 +67,14 @@ const struct kind kind_stateful_sets = {
     .has_status = true,
     .has_scale = true,
     .has_generation = true,
-    .columns = statefulset_columns,
     .fill_defaults = kinds_work_statefulset_defaults,
     .validate = kinds_work_validate,
     .validate_update = kinds_work_validate_update,
 };
 
-static const struct kind_column revision_columns[] = {
-    COLUMN_NAME, COLUMN_FN("Controller", "string", "its owner", kinds_print_controller),
-    COLUMN_COUNT("Revision", "revision"), COLUMN_AGE, COLUMN_END};
 const struct kind kind_controller_revisions = {
     KIND_IN("apps", "v1", "ControllerRevision", "controllerrevisions", "controllerrevision"),
     .namespaced = true,
-    .columns = revision_columns,
     .validate = kinds_plain_validate,
 };
 
@@ -116,8 +85,6 @@ static const struct kind_column job_columns[] = {
               kinds_print_job_completions),
     COLUMN_FN("Duration", "string", "from its start to its end or now", kinds_print_job_duration),
     COLUMN_AGE,
-    COLUMNS_OF_TEMPLATE,
-    COLUMN_SELECTOR,
     COLUMN_END};
 const struct kind kind_jobs = {
     KIND_IN("batch", "v1", "Job", "jobs", "job"),
@@ -133,18 +100,6 @@ const struct kind kind_jobs = {
     .validate_update = kinds_work_job_validate_update,
 };
 
-static const struct kind_column cronjob_columns[] = {
-    COLUMN_NAME,
-    COLUMN_PATH("Schedule", "string", "spec.schedule"),
-    COLUMN_PATH("Timezone", "string", "spec.timeZone"),
-    COLUMN_FN("Suspend", "boolean", "spec.suspend", kinds_print_cron_suspend),
-    COLUMN_FN("Active", "integer", "how many jobs run", kinds_print_cron_active),
-    COLUMN_FN("Last Schedule", "string", "time since the last job was made", kinds_print_cron_last),
-    COLUMN_AGE,
-    COLUMN_WIDE_FN("Containers", "string", "names of the containers", kinds_print_cron_containers),
-    COLUMN_WIDE_FN("Images", "string", "images of the containers", kinds_print_cron_images),
-    COLUMN_WIDE_FN("Selector", "string", "of the jobs' pods", kinds_print_cron_selector),
-    COLUMN_END};
 const struct kind kind_cron_jobs = {
     KIND_IN("batch", "v1", "CronJob", "cronjobs", "cronjob"),
     .short_names = WORDS("cj"),
@@ -152,7 +107,6 @@ const struct kind kind_cron_jobs = {
     .namespaced = true,
     .has_status = true,
     .has_generation = true,
-    .columns = cronjob_columns,
     .fill_defaults = kinds_work_cronjob_defaults,
     .validate = kinds_plain_validate,
 };

@@ -26,7 +26,7 @@ static const char value_rule[] =
     "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
     "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/* ---- findings ----------------------------------------------------------------------------------- */
+/* ---- findings ---- */
 
 int kinds_check_done(struct kinds_check *c, struct jsonnode *object, struct error *err)
 {
@@ -145,7 +145,7 @@ void kinds_check_undecodable(struct kinds_check *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static bool lower_or_digit(char ch)
 {
@@ -389,7 +389,7 @@ void kinds_check_metadata(struct kinds_check *c, struct jsonnode *object, enum k
     check_finalizers(c, jsonnode_get(meta, "finalizers"), k && k->custom);
 }
 
-/* ---- selectors ---------------------------------------------------------------------------------- */
+/* ---- selectors ---- */
 
 void kinds_check_selector(struct kinds_check *c, const char *at, struct jsonnode *selector)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_check - rules of objects, in the sentences of Kubernetes: each finding is `path: what is wrong`, several are `[one, two]`, and clients and tests read them, so the words are
- * the real server's.
+ * kinds_check - rules of objects, in the sentences of Kubernetes: each finding is `path: what is
+ * wrong`, several are `[one, two]`, and clients and tests read them, so the words are the real
+ * server's.
  *
- * A value that Kubernetes cannot even decode (a list where text belongs, "4x" as an amount) is another matter there, a 400 instead of a 422, and goes first: kinds_check_undecodable.
+ * A value that Kubernetes cannot even decode (a list where text belongs, "4x" as an amount) is
+ * another matter there, a 400 instead of a 422, and goes first: kinds_check_undecodable.
  */
 #pragma once
 

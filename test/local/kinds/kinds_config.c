@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_config - defaults and rules of what configures the API server itself: webhooks, roles, definitions of kinds.
+ * kinds_config - defaults and rules of what configures the API server itself: webhooks, roles,
+ * definitions of kinds.
  */
 #include "test/local/kinds/kinds_check.h"
 #include "test/local/kinds/kinds_fill.h"

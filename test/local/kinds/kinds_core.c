@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_core - rows of the core group, v1. Names, short names, verbs, columns and selectable fields are those of Kubernetes 1.36.
+ * kinds_core - rows of the core group, v1. Names, short names, verbs and selectable fields are
+ * those of Kubernetes 1.36; so are the columns of what people look at here, the others have fewer.
  */
 #include "test/local/kinds/kinds_row.h"
 
@@ -98,17 +99,7 @@ static const struct kind_column event_columns[] = {
     COLUMN_TEXT("Type", "type"),
     COLUMN_TEXT("Reason", "reason"),
     COLUMN_FN("Object", "string", "what it is about", kinds_print_event_object),
-    COLUMN_WIDE_FN("Subobject", "string", "which part of the object", kinds_print_event_field),
-    COLUMN_WIDE_FN("Source", "string", "who reports it", kinds_print_event_source),
     COLUMN_FN("Message", "string", "message", kinds_print_event_message),
-    COLUMN_WIDE_FN("First Seen", "string", "time since it happened first", kinds_print_event_first),
-    COLUMN_WIDE_FN("Count", "string", "how often it happened", kinds_print_event_count),
-    {.name = "Name",
-     .type = "string",
-     .format = "name",
-     .description = "metadata.name",
-     .wide = true,
-     .path = "metadata.name"},
     COLUMN_END};
 const struct kind kind_events = {
     KIND_CORE("Event", "events", "event"),
@@ -123,7 +114,8 @@ const struct kind kind_events = {
     .fill_defaults = kinds_plain_event_defaults,
     .validate = kinds_plain_event_validate,
 };
-/* The same columns for events.k8s.io: there the object is called `regarding`, the message `note`. */
+/* The same columns for events.k8s.io: there the object is called `regarding`, the message
+ * `note`. */
 const struct kind kind_events_new = {
     KIND_IN("events.k8s.io", "v1", "Event", "events", "event"),
     .put_creates = true,
@@ -142,25 +134,17 @@ const struct kind kind_bindings = {
     .verbs = verbs_create,
 };
 
-static const struct kind_column data_columns[] = {
-    COLUMN_NAME, COLUMN_FN("Data", "string", "how many keys", kinds_print_data_count), COLUMN_AGE,
-    COLUMN_END};
 const struct kind kind_config_maps = {
     KIND_CORE("ConfigMap", "configmaps", "configmap"),
     .short_names = WORDS("cm"),
     .namespaced = true,
-    .columns = data_columns,
     .validate = kinds_plain_config_map_validate,
     .validate_update = kinds_plain_data_validate_update,
 };
 
-static const struct kind_column secret_columns[] = {
-    COLUMN_NAME, COLUMN_TEXT("Type", "type"),
-    COLUMN_FN("Data", "string", "how many keys", kinds_print_data_count), COLUMN_AGE, COLUMN_END};
 const struct kind kind_secrets = {
     KIND_CORE("Secret", "secrets", "secret"),
     .namespaced = true,
-    .columns = secret_columns,
     .fields = WORDS("type"),
     .fill_defaults = kinds_plain_secret_defaults,
     .validate = kinds_plain_secret_validate,
@@ -168,15 +152,8 @@ const struct kind kind_secrets = {
 };
 
 static const struct kind_column service_columns[] = {
-    COLUMN_NAME,
-    COLUMN_PATH("Type", "string", "spec.type"),
-    COLUMN_PATH("Cluster-IP", "string", "spec.clusterIP"),
-    COLUMN_FN("External-IP", "string", "where it is reached from outside",
-              kinds_print_service_external),
-    COLUMN_FN("Port(s)", "string", "spec.ports", kinds_print_service_ports),
-    COLUMN_AGE,
-    COLUMN_WIDE_FN("Selector", "string", "spec.selector", kinds_print_plain_selector),
-    COLUMN_END};
+    COLUMN_NAME, COLUMN_PATH("Type", "string", "spec.type"),
+    COLUMN_PATH("Cluster-IP", "string", "spec.clusterIP"), COLUMN_AGE, COLUMN_END};
 const struct kind kind_services = {
     KIND_CORE("Service", "services", "service"),
     .put_creates = true,
@@ -190,19 +167,14 @@ const struct kind kind_services = {
     .validate = kinds_plain_service_validate,
 };
 
-static const struct kind_column endpoints_columns[] = {
-    COLUMN_NAME, COLUMN_FN("Endpoints", "string", "addresses and ports", kinds_print_endpoints),
-    COLUMN_AGE, COLUMN_END};
 const struct kind kind_endpoints = {
     KIND_CORE("Endpoints", "endpoints", "endpoints"),
     .put_creates = true,
     .short_names = WORDS("ep"),
     .namespaced = true,
-    .columns = endpoints_columns,
     .validate = kinds_plain_validate,
 };
 
-static const struct kind_column plain_columns[] = {COLUMN_NAME, COLUMN_AGE, COLUMN_END};
 static const struct kind_sub account_subs[] = {
     {"token", "authentication.k8s.io", "v1", "TokenRequest", verbs_create},
     {NULL, NULL, NULL, NULL, NULL}};
@@ -210,7 +182,6 @@ const struct kind kind_service_accounts = {
     KIND_CORE("ServiceAccount", "serviceaccounts", "serviceaccount"),
     .short_names = WORDS("sa"),
     .namespaced = true,
-    .columns = plain_columns,
     .validate = kinds_plain_validate,
     .subs = account_subs,
 };
@@ -218,20 +189,10 @@ const struct kind kind_service_accounts = {
 static const struct kind_column volume_columns[] = {
     COLUMN_NAME,
     COLUMN_TEXT("Capacity", "spec.capacity.storage"),
-    COLUMN_FN("Access Modes", "string", "spec.accessModes", kinds_print_volume_modes),
-    COLUMN_TEXT("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
-    COLUMN_FN("Status", "string", "status.phase", kinds_print_volume_phase),
-    COLUMN_FN("Claim", "string", "spec.claimRef", kinds_print_volume_claim),
-    COLUMN_FN("StorageClass", "string", "spec.storageClassName", kinds_print_storage_class_name),
-    {.name = "VolumeAttributesClass",
-     .type = "string",
-     .format = "",
-     .description = "spec.volumeAttributesClassName",
-     .path = "spec.volumeAttributesClassName",
-     .absent = "\"<unset>\""},
-    COLUMN_TEXT("Reason", "status.reason"),
+    COLUMN_TEXT("Status", "status.phase"),
+    COLUMN_TEXT("Claim", "spec.claimRef.name"),
+    COLUMN_TEXT("StorageClass", "spec.storageClassName"),
     COLUMN_AGE,
-    COLUMN_WIDE_PATH("VolumeMode", "string", "spec.volumeMode"),
     COLUMN_END};
 const struct kind kind_persistent_volumes = {
     KIND_CORE("PersistentVolume", "persistentvolumes", "persistentvolume"),
@@ -244,19 +205,11 @@ const struct kind kind_persistent_volumes = {
 
 static const struct kind_column claim_columns[] = {
     COLUMN_NAME,
-    COLUMN_FN("Status", "string", "status.phase", kinds_print_volume_phase),
+    COLUMN_TEXT("Status", "status.phase"),
     COLUMN_TEXT("Volume", "spec.volumeName"),
     COLUMN_TEXT("Capacity", "status.capacity.storage"),
-    COLUMN_FN("Access Modes", "string", "status.accessModes", kinds_print_claim_modes),
-    COLUMN_FN("StorageClass", "string", "spec.storageClassName", kinds_print_storage_class_name),
-    {.name = "VolumeAttributesClass",
-     .type = "string",
-     .format = "",
-     .description = "spec.volumeAttributesClassName",
-     .path = "spec.volumeAttributesClassName",
-     .absent = "\"<unset>\""},
+    COLUMN_TEXT("StorageClass", "spec.storageClassName"),
     COLUMN_AGE,
-    COLUMN_WIDE_PATH("VolumeMode", "string", "spec.volumeMode"),
     COLUMN_END};
 const struct kind kind_persistent_volume_claims = {
     KIND_CORE("PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim"),
@@ -284,26 +237,14 @@ const struct kind kind_resource_quotas = {
     .validate = kinds_plain_quota_validate,
 };
 
-static const struct kind_column dated_columns[] = {COLUMN_NAME, COLUMN_CREATED, COLUMN_END};
 const struct kind kind_limit_ranges = {
     KIND_CORE("LimitRange", "limitranges", "limitrange"),
     .put_creates = true,
     .short_names = WORDS("limits"),
     .namespaced = true,
-    .columns = dated_columns,
     .validate = kinds_plain_validate,
 };
 
-static const struct kind_column controller_columns[] = {
-    COLUMN_NAME,
-    COLUMN_FN("Desired", "integer", "spec.replicas", kinds_print_replicas),
-    COLUMN_PATH("Current", "integer", "status.replicas"),
-    COLUMN_PATH("Ready", "integer", "status.readyReplicas"),
-    COLUMN_AGE,
-    COLUMN_WIDE_FN("Containers", "string", "names of the containers", kinds_print_containers),
-    COLUMN_WIDE_FN("Images", "string", "images of the containers", kinds_print_images),
-    COLUMN_WIDE_FN("Selector", "string", "spec.selector", kinds_print_plain_selector),
-    COLUMN_END};
 const struct kind kind_replication_controllers = {
     KIND_CORE("ReplicationController", "replicationcontrollers", "replicationcontroller"),
     .orphans = true,
@@ -313,20 +254,13 @@ const struct kind kind_replication_controllers = {
     .has_status = true,
     .has_scale = true,
     .has_generation = true,
-    .columns = controller_columns,
     .fields = WORDS("status.replicas"),
     .fill_defaults = kinds_work_controller_defaults,
     .validate = kinds_plain_validate,
 };
 
-static const struct kind_column template_columns[] = {
-    COLUMN_NAME,
-    COLUMN_FN("Containers", "string", "names of the containers", kinds_print_containers),
-    COLUMN_FN("Images", "string", "images of the containers", kinds_print_images),
-    COLUMN_FN("Pod Labels", "string", "labels of the pods", kinds_print_pod_labels), COLUMN_END};
 const struct kind kind_pod_templates = {
     KIND_CORE("PodTemplate", "podtemplates", "podtemplate"),
     .namespaced = true,
-    .columns = template_columns,
     .validate = kinds_plain_validate,
 };

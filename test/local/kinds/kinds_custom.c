@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_custom - rows of the CRDs that our programs and the documents' manifests use. Their columns are those that our own CRD manifests name.
+ * kinds_custom - rows of the CRDs that our programs and the documents' manifests use. Their columns
+ * are those that our own CRD manifests name.
  */
 #include "test/local/kinds/kinds_row.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_fill - the small tools that defaults are written with: a member is set when it is absent or null (or, for texts, empty), which is what Kubernetes' decoder takes for absent.
+ * kinds_fill - the small tools that defaults are written with: a member is set when it is absent or
+ * null (or, for texts, empty), which is what Kubernetes' decoder takes for absent.
  */
 #pragma once
 

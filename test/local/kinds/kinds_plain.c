@@ -106,7 +106,7 @@ int kinds_plain_role_validate(struct jsonnode *object, struct error *err)
     return kinds_check_done(&c, object, err);
 }
 
-/* ---- nodes and namespaces ----------------------------------------------------------------------- */
+/* ---- nodes and namespaces ---- */
 
 /* Unless the kubelet keeps something back, all there is can be given to pods. */
 void kinds_plain_node_defaults(struct jsontree *t, struct jsonnode *object)
@@ -232,7 +232,7 @@ int kinds_plain_namespace_validate(struct jsonnode *object, struct error *err)
     return kinds_check_done(&c, object, err);
 }
 
-/* ---- services, secrets, storage ----------------------------------------------------------------- */
+/* ---- services, secrets, storage ---- */
 
 /* No addresses are given out here: a service without one is headless, and says so. */
 void kinds_plain_service_defaults(struct jsontree *t, struct jsonnode *object)
@@ -351,7 +351,7 @@ void kinds_plain_storage_class_defaults(struct jsontree *t, struct jsonnode *obj
     kinds_fill_str(t, object, "volumeBindingMode", "Immediate");
 }
 
-/* ---- events, quotas, budgets, priorities, leases ------------------------------------------------- */
+/* ---- events, quotas, budgets, priorities, leases ---- */
 
 void kinds_plain_event_defaults(struct jsontree *t, struct jsonnode *object)
 {

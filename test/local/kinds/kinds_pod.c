@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_pod - what pods have beyond a PodSpec: defaults that templates do not get, what the real server's admission plugins always add (tolerations for sick nodes, the service account's
- * name), their first status, and the rule that a pod's spec is frozen but for a few fields.
+ * kinds_pod - what pods have beyond a PodSpec: defaults that templates do not get, what the real
+ * server's admission plugins always add (tolerations for sick nodes, the service account's name),
+ * their first status, and the rule that a pod's spec is frozen but for a few fields.
  *
  * Left out: the volume with the service account's token. Nothing here would mount it.
  */
@@ -10,7 +11,7 @@
 #include "test/local/kinds/kinds_row.h"
 #include "test/local/kinds/kinds_spec.h"
 
-/* ---- defaults ----------------------------------------------------------------------------------- */
+/* ---- defaults ---- */
 
 /* A limit without a request is the request. */
 static void requests_from_limits(struct jsontree *t, struct jsonnode *container)
@@ -138,7 +139,7 @@ void kinds_pod_fill_conditions(struct jsontree *t, struct jsonnode *object)
                 jsonnode_set(t, it.value, times[i], jsonnode_null(t));
 }
 
-/* ---- rules -------------------------------------------------------------------------------------- */
+/* ---- rules ---- */
 
 int kinds_pod_validate(struct jsonnode *object, struct error *err)
 {

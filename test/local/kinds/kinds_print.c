@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_print - cells that are more than a field: ages, nodes, events, and whatever has a pod template. The words are those that `kubectl get` shows for a real cluster; where a
- * value is missing they differ from column to column ("<none>", "<unknown>", nothing), and scripts read them, so each is what the real server sends.
+ * kinds_print - cells that are more than a field: ages, nodes, events, what makes pods, quotas. The
+ * words are those that `kubectl get` shows for a real cluster; where a value is missing they differ
+ * from column to column ("<none>", "<unknown>", nothing), and scripts read them, so each is what
+ * the real server sends.
  */
 #include "test/local/kinds/kinds_print.h"
 
@@ -34,9 +36,10 @@ static void add_listed(struct strbuf *b, const char *separator, const char *s)
     strbuf_adds(b, s);
 }
 
-/* ---- times ------------------------------------------------------------------------------------ */
+/* ---- times ---- */
 
-/* One unit while it says enough, two where the second one still matters: each row is a span in which the form stays the same. */
+/* One unit while it says enough, two where the second one still matters: each row is a span in
+ * which the form stays the same. */
 static const struct span {
     int64_t until_s; /* exclusive */
     int64_t unit_s;
@@ -123,7 +126,7 @@ void kinds_print_age(json *o, int64_t now_ns, struct json_writer *w)
     put_since(kinds_print_at(o, "metadata.creationTimestamp"), now_ns, w);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ---- */
 
 static json *condition(json *object, const char *type)
 {
@@ -209,7 +212,7 @@ void kinds_print_node_external_ip(json *o, int64_t now_ns, struct json_writer *w
     put_address(o, "ExternalIP", w);
 }
 
-/* ---- events: the core group's and events.k8s.io's names for the same things ------------------------ */
+/* ---- events: the core group's and events.k8s.io's names for the same things ---- */
 
 static json *either(json *o, const char *core, const char *renamed)
 {
@@ -221,13 +224,6 @@ static void add_first_seen(json *o, int64_t now_ns, struct strbuf *b)
 {
     const char *first = json_str(either(o, "firstTimestamp", "deprecatedFirstTimestamp"));
     kinds_print_since(first ? first : json_get_str(o, "eventTime"), now_ns, b);
-}
-
-void kinds_print_event_first(json *o, int64_t now_ns, struct json_writer *w)
-{
-    AUTO_STRBUF b = {0};
-    add_first_seen(o, now_ns, &b);
-    put(w, &b);
 }
 
 void kinds_print_event_last(json *o, int64_t now_ns, struct json_writer *w)
@@ -243,17 +239,6 @@ void kinds_print_event_last(json *o, int64_t now_ns, struct json_writer *w)
     put(w, &b);
 }
 
-void kinds_print_event_count(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    int64_t n = 0;
-    if (json_is_object(json_get(o, "series")))
-        n = int_at(o, "series.count");
-    else if (!json_int(either(o, "count", "deprecatedCount"), &n) || n == 0)
-        n = 1;
-    json_put_int(w, n);
-}
-
 void kinds_print_event_object(json *o, int64_t now_ns, struct json_writer *w)
 {
     (void)now_ns;
@@ -264,30 +249,6 @@ void kinds_print_event_object(json *o, int64_t now_ns, struct json_writer *w)
     const char *name = json_get_str(about, "name");
     if (name && *name)
         strbuf_addf(&b, "/%s", name);
-    put(w, &b);
-}
-
-void kinds_print_event_field(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    json *about = either(o, "involvedObject", "regarding");
-    json_put_str(w, str_or_empty(json_get_str(about, "fieldPath")));
-}
-
-void kinds_print_event_source(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    json *source = either(o, "source", "deprecatedSource");
-    const char *who = json_get_str(source, "component");
-    const char *where = json_get_str(source, "host");
-    if (!who || !*who)
-        who = json_str(either(o, "reportingComponent", "reportingController"));
-    if (!where || !*where)
-        where = json_get_str(o, "reportingInstance");
-    AUTO_STRBUF b = {0};
-    strbuf_adds(&b, str_or_empty(who));
-    if (where && *where)
-        strbuf_addf(&b, ", %s", where);
     put(w, &b);
 }
 
@@ -303,167 +264,7 @@ void kinds_print_event_message(json *o, int64_t now_ns, struct json_writer *w)
     json_put_str_n(w, s, n);
 }
 
-/* ---- templates and selectors ------------------------------------------------------------------- */
-
-static void put_of_containers(json *template, const char *what, struct json_writer *w)
-{
-    AUTO_STRBUF b = {0};
-    json *containers = kinds_print_at(template, "spec.containers");
-    for (struct json_iter it = json_iter(containers); json_next(&it);)
-        add_listed(&b, ",", str_or_empty(json_get_str(it.value, what)));
-    put(w, &b);
-}
-
-/* PodTemplate has its template at the root, the others in spec. */
-static json *template_of(json *o)
-{
-    json *in_spec = kinds_print_at(o, "spec.template");
-    return in_spec ? in_spec : json_get(o, "template");
-}
-
-void kinds_print_containers(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_of_containers(template_of(o), "name", w);
-}
-
-void kinds_print_images(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_of_containers(template_of(o), "image", w);
-}
-
-void kinds_print_cron_containers(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_of_containers(kinds_print_at(o, "spec.jobTemplate.spec.template"), "name", w);
-}
-
-void kinds_print_cron_images(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_of_containers(kinds_print_at(o, "spec.jobTemplate.spec.template"), "image", w);
-}
-
-/* One requirement of a selector; they are shown in order of key, and of a key in the order given. */
-struct piece {
-    const char *key;
-    size_t order;
-    char *text;
-};
-struct pieces VEC(struct piece);
-
-static void add_piece(struct pieces *out, const char *key, struct strbuf *text)
-{
-    vec_push(out, ((struct piece){key, out->len, strbuf_take(text)}));
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct piece *x = a, *y = b;
-    int order = strcmp(x->key, y->key);
-    return order ? order : x->order < y->order ? -1 : 1;
-}
-
-static void put_pieces(struct pieces *pieces, struct json_writer *w)
-{
-    AUTO_STRBUF b = {0};
-    if (pieces->len > 0)
-        qsort(pieces->items, pieces->len, sizeof *pieces->items, by_key);
-    for (size_t i = 0; i < pieces->len; i++) {
-        add_listed(&b, ",", pieces->items[i].text);
-        free(pieces->items[i].text);
-    }
-    put_or_none(w, &b);
-    vec_deinit(pieces);
-}
-
-static void add_pairs(json *labels, struct pieces *out)
-{
-    for (struct json_iter it = json_iter(labels); json_next(&it) && it.key;) {
-        struct strbuf b = {0};
-        strbuf_addf(&b, "%s=%s", it.key, str_or_empty(json_str(it.value)));
-        add_piece(out, it.key, &b);
-    }
-}
-
-static void add_expressions(json *expressions, struct pieces *out)
-{
-    for (struct json_iter it = json_iter(expressions); json_next(&it);) {
-        const char *op = str_or_empty(json_get_str(it.value, "operator"));
-        const char *key = str_or_empty(json_get_str(it.value, "key"));
-        struct strbuf b = {0};
-        if (str_eq(op, "DoesNotExist"))
-            strbuf_addc(&b, '!');
-        strbuf_adds(&b, key);
-        if (str_eq(op, "In") || str_eq(op, "NotIn")) {
-            strbuf_adds(&b, str_eq(op, "In") ? " in (" : " notin (");
-            struct words values = {0};
-            for (struct json_iter v = json_iter(json_get(it.value, "values")); json_next(&v);)
-                vec_push(&values, str_or_empty(json_str(v.value)));
-            if (values.len > 0)
-                qsort(values.items, values.len, sizeof *values.items, compare_strings);
-            for (size_t i = 0; i < values.len; i++)
-                strbuf_addf(&b, "%s%s", i ? "," : "", values.items[i]);
-            strbuf_addc(&b, ')');
-            vec_deinit(&values);
-        }
-        add_piece(out, key, &b);
-    }
-}
-
-static void put_selector(json *selector, struct json_writer *w)
-{
-    struct pieces pieces = {0};
-    add_pairs(json_get(selector, "matchLabels"), &pieces);
-    add_expressions(json_get(selector, "matchExpressions"), &pieces);
-    put_pieces(&pieces, w);
-}
-
-static void put_labels(json *labels, struct json_writer *w)
-{
-    struct pieces pieces = {0};
-    add_pairs(labels, &pieces);
-    put_pieces(&pieces, w);
-}
-
-void kinds_print_selector(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_selector(kinds_print_at(o, "spec.selector"), w);
-}
-
-void kinds_print_cron_selector(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_selector(kinds_print_at(o, "spec.jobTemplate.spec.selector"), w);
-}
-
-void kinds_print_plain_selector(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_labels(kinds_print_at(o, "spec.selector"), w);
-}
-
-void kinds_print_node_selector(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_labels(kinds_print_at(o, "spec.template.spec.nodeSelector"), w);
-}
-
-void kinds_print_pod_labels(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    put_labels(kinds_print_at(template_of(o), "metadata.labels"), w);
-}
-
-/* ---- what makes pods ---------------------------------------------------------------------------- */
-
-void kinds_print_replicas(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    json_put_int(w, int_at(o, "spec.replicas"));
-}
+/* ---- what makes pods ---- */
 
 void kinds_print_ready_of_replicas(json *o, int64_t now_ns, struct json_writer *w)
 {
@@ -519,25 +320,46 @@ void kinds_print_job_duration(json *o, int64_t now_ns, struct json_writer *w)
     put(w, &b);
 }
 
-/* A word here, not a boolean. */
-void kinds_print_cron_suspend(json *o, int64_t now_ns, struct json_writer *w)
+void kinds_print_tfjob_state(json *o, int64_t now_ns, struct json_writer *w)
 {
     (void)now_ns;
-    json *v = kinds_print_at(o, "spec.suspend");
-    json_put_str(w, !json_is_bool(v) ? "<unset>" : json_bool(v, false) ? "True" : "False");
+    const char *newest = NULL;
+    for (struct json_iter it = json_iter(kinds_print_at(o, "status.conditions")); json_next(&it);)
+        newest = json_get_str(it.value, "type");
+    json_put_str(w, str_or_empty(newest));
 }
 
-void kinds_print_cron_active(json *o, int64_t now_ns, struct json_writer *w)
+/* ---- quotas ---- */
+
+/* "count/pods: 1/4, cpu: 2/8" of the amounts whose names begin with "limits.", or of the others. */
+static void put_quota(json *o, bool limits, struct json_writer *w)
+{
+    json *hard = kinds_print_at(o, "status.hard");
+    json *used = kinds_print_at(o, "status.used");
+    struct words names = {0};
+    for (struct json_iter it = json_iter(hard); json_next(&it);)
+        if (it.key && str_starts(it.key, "limits.") == limits)
+            vec_push(&names, it.key);
+    if (names.len > 0)
+        qsort(names.items, names.len, sizeof *names.items, compare_strings);
+    AUTO_STRBUF b = {0};
+    for (size_t i = 0; i < names.len; i++) {
+        const char *now = json_get_str(used, names.items[i]);
+        strbuf_addf(&b, "%s%s: %s/%s", i ? ", " : "", names.items[i], now ? now : "0",
+                    str_or_empty(json_get_str(hard, names.items[i])));
+    }
+    vec_deinit(&names);
+    put(w, &b);
+}
+
+void kinds_print_quota_requests(json *o, int64_t now_ns, struct json_writer *w)
 {
     (void)now_ns;
-    json_put_int(w, (int64_t)json_len(kinds_print_at(o, "status.active")));
+    put_quota(o, false, w);
 }
 
-void kinds_print_cron_last(json *o, int64_t now_ns, struct json_writer *w)
+void kinds_print_quota_limits(json *o, int64_t now_ns, struct json_writer *w)
 {
-    json *last = kinds_print_at(o, "status.lastScheduleTime");
-    if (json_str(last))
-        put_since(last, now_ns, w);
-    else
-        json_put_str(w, "<none>");
+    (void)now_ns;
+    put_quota(o, true, w);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_print - the cells of `kubectl get`, one function per column that is more than a field. Pure: the time is a parameter.
+ * kinds_print - the cells of `kubectl get`, one function per column that is more than a field.
+ * Pure: the time is a parameter.
  */
 #pragma once
 
@@ -9,11 +10,13 @@
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 
-/* How Kubernetes writes a duration for people: 5s 119s 2m 3m5s 10m 3h 7h59m 8h 47h 2d 7d23h 8d 2y 3y20d; "<invalid>" before the past second. */
+/* How Kubernetes writes a duration for people: 5s 119s 2m 3m5s 10m 3h 7h59m 8h 47h 2d 7d23h 8d 2y
+ * 3y20d; "<invalid>" before the past second. */
 void kinds_print_duration(int64_t ns, struct strbuf *out);
 /* Time from `stamp` (RFC 3339) to now; "<unknown>" for NULL and nonsense. */
 void kinds_print_since(const char *stamp, int64_t now_ns, struct strbuf *out);
-/* The value at a path of names with dots; NULL when it is not there. A name that holds dots cannot be reached. */
+/* The value at a path of names with dots; NULL when it is not there. A name that holds dots cannot
+ * be reached. */
 json *kinds_print_at(json *object, const char *path);
 
 typedef void kinds_print_fn(json *object, int64_t now_ns, struct json_writer *w);
@@ -22,26 +25,10 @@ kinds_print_fn kinds_print_age;
 /* Pods: kinds_print_pod.c */
 kinds_print_fn kinds_print_pod_ready, kinds_print_pod_status, kinds_print_pod_restarts,
     kinds_print_pod_gates;
-/* Nodes, events, and whatever has a template and a selector: kinds_print.c */
+/* The others: kinds_print.c */
 kinds_print_fn kinds_print_node_status, kinds_print_node_roles, kinds_print_node_internal_ip,
     kinds_print_node_external_ip;
-kinds_print_fn kinds_print_event_last, kinds_print_event_first, kinds_print_event_object,
-    kinds_print_event_field, kinds_print_event_source, kinds_print_event_message,
-    kinds_print_event_count;
-kinds_print_fn kinds_print_containers, kinds_print_images, kinds_print_selector,
-    kinds_print_plain_selector, kinds_print_node_selector, kinds_print_pod_labels,
-    kinds_print_ready_of_replicas, kinds_print_replicas, kinds_print_job_status,
-    kinds_print_job_completions, kinds_print_job_duration, kinds_print_cron_active,
-    kinds_print_cron_suspend, kinds_print_cron_last, kinds_print_cron_containers,
-    kinds_print_cron_images, kinds_print_cron_selector;
-/* The rest: kinds_print_more.c */
-kinds_print_fn kinds_print_data_count, kinds_print_service_external, kinds_print_service_ports,
-    kinds_print_endpoints, kinds_print_volume_modes, kinds_print_volume_phase,
-    kinds_print_volume_claim, kinds_print_claim_modes, kinds_print_storage_class_name,
-    kinds_print_quota_requests, kinds_print_quota_limits, kinds_print_pdb_min, kinds_print_pdb_max,
-    kinds_print_webhook_count, kinds_print_validation_count, kinds_print_param_kind,
-    kinds_print_param_ref, kinds_print_role_ref, kinds_print_role_users, kinds_print_role_groups,
-    kinds_print_role_accounts, kinds_print_driver_count, kinds_print_expansion,
-    kinds_print_driver_modes, kinds_print_slice_ports, kinds_print_slice_endpoints,
-    kinds_print_controller, kinds_print_tfjob_state, kinds_print_claim_state,
-    kinds_print_storage_class_title;
+kinds_print_fn kinds_print_event_last, kinds_print_event_object, kinds_print_event_message;
+kinds_print_fn kinds_print_ready_of_replicas, kinds_print_job_status, kinds_print_job_completions,
+    kinds_print_job_duration, kinds_print_tfjob_state;
+kinds_print_fn kinds_print_quota_requests, kinds_print_quota_limits;

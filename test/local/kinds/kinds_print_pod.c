@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_print_pod - READY, STATUS and RESTARTS of a pod. They are read from the same walk over the container statuses, so it is done once per cell into struct summary: a word that says
- * what keeps the pod from running, worst first, and the counts beside it.
+ * kinds_print_pod - READY, STATUS and RESTARTS of a pod. They are read from the same walk over the
+ * container statuses, so it is done once per cell into struct summary: a word that says what keeps
+ * the pod from running, worst first, and the counts beside it.
  *
  *     status.reason or phase  ->  Init:...  while an init container is not done      (look_at_init)
- *                             ->  a container's waiting or terminated reason         (look_at_containers)
+ *                             ->  a container's waiting or terminated reason (look_at_containers)
  *                             ->  Terminating  when it is being deleted and not over (pod_word)
  */
 #include "test/local/kinds/kinds_print.h"
@@ -17,7 +18,8 @@ struct summary {
     int64_t restarts;
     int64_t restarted_ns; /* when a container ended last; -1: none did */
     bool initializing;
-    /* The same two for sidecars alone: ordinary init containers' restarts are forgotten once they are done. */
+    /* The same two for sidecars alone: ordinary init containers' restarts are forgotten once they
+     * are done. */
     int64_t sidecar_restarts;
     int64_t sidecar_restarted_ns;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_row - the words that the tables of kinds are written in, and the rows that have no name in kinds.h. Only the kinds_*.c files include it.
+ * kinds_row - the words that the tables of kinds are written in, and the rows that have no name in
+ * kinds.h. Only the kinds_*.c files and table.c include it.
  */
 #pragma once
 
@@ -40,7 +41,6 @@
     }
 #define COLUMN_AGE \
     COLUMN_FN("Age", "string", "time since metadata.creationTimestamp", kinds_print_age)
-#define COLUMN_CREATED COLUMN_PATH("Created At", "date", "metadata.creationTimestamp")
 /* A number in a column of text, a text that may be empty, a boolean. */
 #define COLUMN_COUNT(title, at)                                                       \
     {                                                                                 \

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_spec - the defaults of a PodSpec, as the real server fills them in when it decodes one, in pods and in templates alike. What only pods get (requests from limits, tolerations,
- * service links) is in kinds_pod.c; the rules are in kinds_spec_check.c.
+ * kinds_spec - the defaults of a PodSpec, as the real server fills them in when it decodes one, in
+ * pods and in templates alike. What only pods get (requests from limits, tolerations, service
+ * links) is in kinds_pod.c; the rules are in kinds_spec_check.c.
  */
 #include "test/local/kinds/kinds_spec.h"
 

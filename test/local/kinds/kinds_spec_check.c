@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_spec_check - the rules of a PodSpec that our programs, tests and demos can meet, in the order in which the real server reports them. Fields that nobody here uses (volume sources,
+ * kinds_spec_check - the rules of a PodSpec that our programs, tests and demos can meet, in the
+ * order in which the real server reports them. Fields that nobody here uses (volume sources,
  * security contexts, probes' ports) are stored as they come.
  *
- * A list is walked by its iterator, and names that must differ are kept in a map: an element by its number costs the way to it (jsontree), and a pod of 4,000 containers that were
- * compared each with each stood in the way of everyone for minutes.
+ * A list is walked by its iterator, and names that must differ are kept in a map: an element by its
+ * number costs the way to it (jsontree), and a pod of 4,000 containers that were compared each with
+ * each stood in the way of everyone for minutes.
  */
 #include "test/local/kinds/kinds_spec.h"
 
@@ -16,7 +18,7 @@
 enum { AT = 256 };
 #define HERE(buf, ...) (str_format((buf), sizeof(buf), __VA_ARGS__), (buf))
 
-/* ---- resources ---------------------------------------------------------------------------------- */
+/* ---- resources ---- */
 
 static void check_resource_name(struct kinds_check *c, const char *at, const char *name)
 {
@@ -102,7 +104,7 @@ static void check_resources(struct kinds_check *c, const char *at, struct jsonno
         kinds_check_forbidden(c, at, "HugePages require cpu or memory");
 }
 
-/* ---- containers --------------------------------------------------------------------------------- */
+/* ---- containers ---- */
 
 static void check_port_number(struct kinds_check *c, const char *at, struct jsonnode *port,
                               bool needed)
@@ -228,7 +230,7 @@ static void check_containers(struct kinds_check *c, const char *at, struct jsonn
     }
 }
 
-/* ---- where it may run --------------------------------------------------------------------------- */
+/* ---- where it may run ---- */
 
 static void check_toleration(struct kinds_check *c, const char *at, struct jsonnode *t)
 {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_work - what makes pods from a template: Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job, CronJob.
+ * kinds_work - what makes pods from a template: Deployment, ReplicaSet, StatefulSet, DaemonSet,
+ * ReplicationController, Job, CronJob.
  *
- * A Job selects its pods by its own uid: the server writes selector and labels, so two jobs of one name, one after the other, never mistake each other's pods.
+ * A Job selects its pods by its own uid: the server writes selector and labels, so two jobs of one
+ * name, one after the other, never mistake each other's pods.
  */
 #include "test/local/kinds/kinds_check.h"
 #include "test/local/kinds/kinds_fill.h"
 #include "test/local/kinds/kinds_row.h"
 #include "test/local/kinds/kinds_spec.h"
 
-/* ---- defaults ----------------------------------------------------------------------------------- */
+/* ---- defaults ---- */
 
 static struct jsonnode *spec_with_template(struct jsontree *t, struct jsonnode *object)
 {
@@ -151,7 +153,8 @@ void kinds_work_job_defaults(struct jsontree *t, struct jsonnode *object)
     if (!spec)
         return;
     job_spec_defaults(t, spec);
-    /* Neither given: one pod. Only parallelism given: a work queue, which knows no number of completions. */
+    /* Neither given: one pod. Only parallelism given: a work queue, which knows no number of
+     * completions. */
     if (kinds_fill_absent(jsonnode_get(spec, "completions")) &&
         kinds_fill_absent(jsonnode_get(spec, "parallelism")))
         jsonnode_set_int(t, spec, "completions", 1);
@@ -185,7 +188,7 @@ void kinds_work_cronjob_defaults(struct jsontree *t, struct jsonnode *object)
     job_spec_defaults(t, jsonnode_path(spec, "jobTemplate", "spec", NULL));
 }
 
-/* ---- rules -------------------------------------------------------------------------------------- */
+/* ---- rules ---- */
 
 static const char mismatch[] = "`selector` does not match template `labels`";
 

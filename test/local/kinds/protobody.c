@@ -2,15 +2,18 @@
 /*
  * protobody - the envelope, and a walk along the tables.
  *
- *   "k8s\0" then Unknown{ 1 typeMeta{ 1 apiVersion, 2 kind }, 2 raw } with the object's message in raw
+ *   "k8s\0" then Unknown{ 1 typeMeta{ 1 apiVersion, 2 kind }, 2 raw } with the object's message in
+ *   raw
  *
- * A message is read twice: scan() checks each of its fields and notes where those that the table knows begin and end; then
- * the table is gone through in its order, and each field is read where it lies. Go writes fields in the order of their
- * numbers, so the second reading is one pass as well; whoever mixes them only makes us read a stretch more than once.
+ * A message is read twice: scan() checks each of its fields and notes where those that the table
+ * knows begin and end; then the table is gone through in its order, and each field is read where it
+ * lies. Go writes fields in the order of their numbers, so the second reading is one pass as well;
+ * whoever mixes them only makes us read a stretch more than once.
  *
- * What is read is never trusted: every length is checked against what is left, the nesting is that of the tables (which
- * have no circle), and the JSON has a bound. Of a field that comes twice the last counts, and of a message the parts are
- * merged: laid one behind the other they are the merged message.
+ * What is read is never trusted: every length is checked against what is left, the nesting is that
+ * of the tables (which have no circle), and the JSON has a bound. Of a field that comes twice the
+ * last counts, and of a message the parts are merged: laid one behind the other they are the merged
+ * message.
  */
 #include "test/local/kinds/protobody.h"
 
@@ -23,14 +26,15 @@
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "test/local/kinds/protobody_inside.h"
+#include "test/local/kinds/protobody_internal.h"
 #include "test/local/kinds/protobody_wire.h"
 
 static const char magic[4] = {'k', '8', 's', '\0'};
 
-/* ---- messages of fixed form ------------------------------------------------------------------- */
+/* ---- messages of fixed form ---- */
 
-/* A Time of no bytes is Go's zero time, which is null. The years are those that RFC 3339 can say. */
+/* A Time of no bytes is Go's zero time, which is null. The years are those that RFC 3339 can
+ * say. */
 static int write_time(struct json_writer *w, const char *key, size_t key_len,
                       struct protobody_span m, bool micro, struct error *err)
 {
@@ -105,7 +109,7 @@ static void put_base64(struct json_writer *w, struct protobody_span s)
     json_put_str_n(w, strbuf_str(&text), text.len);
 }
 
-/* ---- maps ------------------------------------------------------------------------------------- */
+/* ---- maps ---- */
 
 struct entry {
     struct protobody_span key, value;
@@ -176,9 +180,10 @@ static int write_map(struct json_writer *w, const struct protobody_field *f,
     return rc;
 }
 
-/* ---- messages by their tables ----------------------------------------------------------------- */
+/* ---- messages by their tables ---- */
 
-/* Where a field of the table lies in its message: from its first occurrence to the end of its last. */
+/* Where a field of the table lies in its message: from its first occurrence to the end of its
+ * last. */
 struct place {
     const char *from, *to;
     size_t count;
@@ -245,7 +250,8 @@ static int next_of(struct protobody_span *s, uint32_t number, struct protobody_p
     return 0;
 }
 
-/* The last value of a field; of a message all of them, merged. merged: keeps the bytes if there are several. */
+/* The last value of a field; of a message all of them, merged. merged: keeps the bytes if there are
+ * several. */
 static int read_whole(const struct protobody_field *f, struct protobody_span range, size_t count,
                       struct strbuf *merged, struct protobody_piece *out, struct error *err)
 {
@@ -404,7 +410,7 @@ static int write_members(struct json_writer *w, const struct protobody_field *ta
     return 0;
 }
 
-/* ---- the envelope ----------------------------------------------------------------------------- */
+/* ---- the envelope ---- */
 
 static bool span_is(struct protobody_span s, const char *text)
 {

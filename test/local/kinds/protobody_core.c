@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * protobody_core - objects of the core group that are not pods, and the metadata that every object has.
+ * protobody_core - objects of the core group that are not pods, and the metadata that every object
+ * has.
  */
-#include "test/local/kinds/protobody_inside.h"
+#include "test/local/kinds/protobody_internal.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /*
  * protobody_pod - pods: containers, affinity, security, and their status.
  */
-#include "test/local/kinds/protobody_inside.h"
+#include "test/local/kinds/protobody_internal.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /*
  * protobody_types - which kinds there are, and those of the groups other than core.
  */
-#include "test/local/kinds/protobody_inside.h"
+#include "test/local/kinds/protobody_internal.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * protobody_volumes - volumes of pods, with the claims and selectors they hold. All of them: a source without a table would vanish silently.
+ * protobody_volumes - volumes of pods, with the claims and selectors they hold. All of them: a
+ * source without a table would vanish silently.
  */
-#include "test/local/kinds/protobody_inside.h"
+#include "test/local/kinds/protobody_internal.h"
 
 #include <stddef.h>
 

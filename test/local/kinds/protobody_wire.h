@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * protobody_wire - fields of a protobuf message, one after the other, each checked against what is left of its message. Pure.
+ * protobody_wire - fields of a protobuf message, one after the other, each checked against what is
+ * left of its message. Pure.
  */
 #pragma once
 
@@ -32,11 +33,12 @@ struct protobody_piece {
 };
 
 int protobody_wire_varint(struct protobody_span *s, uint64_t *out, struct error *err);
-/* The next field, whole; s is behind it. A group (an old form, which nothing in Kubernetes uses) is read over, with the groups in it. */
+/* The next field, whole; s is behind it. A group (an old form, which nothing in Kubernetes uses) is
+ * read over, with the groups in it. */
 int protobody_wire_piece(struct protobody_span *s, struct protobody_piece *out, struct error *err);
 
 enum { PROTOBODY_FEW = 4 };
-/* A message of at most PROTOBODY_FEW fields, numbered from 1: out[N] is the last one with number N, or zero and empty.
- * wires: their wire types, one digit each; another one is an error. */
+/* A message of at most PROTOBODY_FEW fields, numbered from 1: out[N] is the last one with number N,
+ * or zero and empty. wires: their wire types, one digit each; another one is an error. */
 int protobody_wire_few(struct protobody_span m, const char *wires,
                        struct protobody_piece out[PROTOBODY_FEW + 1], struct error *err);

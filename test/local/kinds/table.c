@@ -1,35 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * table - lists as kubectl wants to print them. The server makes the cells, so that kubectl needs to know no kind; a row carries the object's metadata beside them, for names, labels
- * (-L) and sorting.
+ * table - lists as kubectl wants to print them. The server makes the cells, so that kubectl needs
+ * to know no kind; a row carries the object's metadata beside them, for names, labels (-L) and
+ * sorting.
  *
- * The metadata is cut out of the object's text, not written anew: a table of 10,000 pods costs one parse per pod and one copy of what is asked for.
+ * The metadata is cut out of the object's text, not written anew: a table of 10,000 pods costs one
+ * parse per pod and one copy of what is asked for.
  */
 #include "test/local/kinds/table.h"
 
 #include "lib/base/json.h"
-#include "test/local/kinds/kinds_print.h"
+#include "test/local/kinds/kinds_row.h"
 
-/* What a custom resource without columns of its own shows, and any kind without them. */
-static void print_created(json *o, int64_t now_ns, struct json_writer *w)
-{
-    (void)now_ns;
-    json_put_value(w, kinds_print_at(o, "metadata.creationTimestamp"));
-}
-
-static const struct kind_column plain_columns[] = {
-    {.name = "Name",
-     .type = "string",
-     .format = "name",
-     .description = "metadata.name",
-     .path = "metadata.name"},
-    {.name = "Created At",
-     .type = "date",
-     .format = "",
-     .description = "metadata.creationTimestamp",
-     .print = print_created},
-    {.name = NULL},
-};
+/* Of kinds that nobody looks at here. */
+static const struct kind_column plain_columns[] = {COLUMN_NAME, COLUMN_AGE, COLUMN_END};
 
 static const struct kind_column *columns_of(const struct kind *k)
 {
@@ -90,7 +74,8 @@ static void print_row(const struct kind *k, struct object *o, bool include_objec
                       struct json_writer *w)
 {
     AUTO_JSON *doc = NULL;
-    /* The store holds only what was parsed once, so this cannot fail; if it did, the row says so instead of lying. */
+    /* The store holds only what was parsed once, so this cannot fail; if it did, the row says so
+     * instead of lying. */
     json *root = json_parse(&doc, o->text, o->text_len, NULL) == 0 ? json_root(doc) : NULL;
     json_object_begin(w);
     json_key(w, "cells");

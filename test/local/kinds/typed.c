@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * typed - see typed.h. The types are the tables that protobody reads protobuf by: they have every member of a message with its name in JSON,
- * its type, and whether a zero is written.
+ * typed - see typed.h. The types are the tables that protobody reads protobuf by: they have every
+ * member of a message with its name in JSON, its type, and whether a zero is written.
  *
  *   object ──► members in the order of the text: no such field ──► noted, goes
  *                                                 null, or a zero that Go would not print ──► goes
  *                                                 by its type: value, list, map, object again
  *
- * The tables have no circle, so recursion ends. Go's sentence names the innermost struct and the path of keys to the member, without the places in
- * lists; the notes have the places.
+ * The tables have no circle, so recursion ends. Go's sentence names the innermost struct and the
+ * path of keys to the member, without the places in lists; the notes have the places.
  */
 #include "test/local/kinds/typed.h"
 
@@ -22,7 +22,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "test/local/kinds/kinds_amount.h"
-#include "test/local/kinds/protobody_inside.h"
+#include "test/local/kinds/protobody_internal.h"
 
 struct typing {
     struct jsontree *t;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * admit - the kubelet's own check that a pod fits, which it makes after the devices were allocated. Pure.
+ * admit - the kubelet's own check that a pod fits, which it makes after the devices were allocated.
+ * Pure.
  */
 #pragma once
 

@@ -18,7 +18,7 @@ enum { MAILBOX = 4096 };
 
 enum verb { RESET, PUT, GONE, RESTART, CUT };
 
-struct letter {
+struct message {
     enum verb verb;
     struct simnode *node;
     struct podview **views;
@@ -46,7 +46,7 @@ struct crew {
 
 static void letter_free(void *msg)
 {
-    struct letter *l = msg;
+    struct message *l = msg;
     for (size_t i = 0; i < l->len; i++)
         podview_free(l->views[i]);
     free(l->views);
@@ -56,7 +56,7 @@ static void letter_free(void *msg)
 
 /* ---- the crew's thread ---- */
 
-static void reset_all(struct crew *c, struct letter *l)
+static void reset_all(struct crew *c, struct message *l)
 {
     for (size_t i = 0; i < l->len; i++) {
         struct seat *s = map_get(&c->by_name, l->views[i]->model->node);
@@ -75,7 +75,7 @@ static void reset_all(struct crew *c, struct letter *l)
 static void on_letter(void *arg, void *msg)
 {
     struct crew *c = arg;
-    struct letter *l = msg;
+    struct message *l = msg;
     switch (l->verb) {
     case RESET:
         reset_all(c, l);
@@ -209,9 +209,9 @@ void crew_free(struct crew *c)
     free(c);
 }
 
-static bool post(struct crew *c, enum verb verb, struct simnode *n, struct letter with)
+static bool post(struct crew *c, enum verb verb, struct simnode *n, struct message with)
 {
-    struct letter *l = mem_new(struct letter, 1);
+    struct message *l = mem_new(struct message, 1);
     *l = with;
     l->verb = verb;
     l->node = n;
@@ -220,27 +220,27 @@ static bool post(struct crew *c, enum verb verb, struct simnode *n, struct lette
 
 bool crew_reset(struct crew *c, struct podview **views, size_t len)
 {
-    return post(c, RESET, NULL, (struct letter){.views = views, .len = len});
+    return post(c, RESET, NULL, (struct message){.views = views, .len = len});
 }
 
 bool crew_put(struct crew *c, struct simnode *n, struct podview *v)
 {
     struct podview **one = mem_new(struct podview *, 1);
     one[0] = v;
-    return post(c, PUT, n, (struct letter){.views = one, .len = 1});
+    return post(c, PUT, n, (struct message){.views = one, .len = 1});
 }
 
 bool crew_gone(struct crew *c, struct simnode *n, const char *uid)
 {
-    return post(c, GONE, n, (struct letter){.uid = mem_strdup(uid)});
+    return post(c, GONE, n, (struct message){.uid = mem_strdup(uid)});
 }
 
 bool crew_restart_kubelet(struct crew *c, struct simnode *n)
 {
-    return post(c, RESTART, n, (struct letter){0});
+    return post(c, RESTART, n, (struct message){0});
 }
 
 bool crew_cut(struct crew *c, struct simnode *n, bool cut)
 {
-    return post(c, CUT, n, (struct letter){.on = cut});
+    return post(c, CUT, n, (struct message){.on = cut});
 }

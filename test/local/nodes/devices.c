@@ -3,7 +3,7 @@
  * devices - who has registered, who holds what.
  *
  *   a resource:
- *     Register ─► dial back (GetDevicePluginOptions) ─► ListAndWatch is opened ─► first list:
+ *     Register ─► conn back (GetDevicePluginOptions) ─► ListAndWatch is opened ─► first list:
  *     connected ─► stream ends: not connected: nothing allocatable, the capacity stays for five
  *     minutes and is 0 then; the stream is never opened again but by another Register
  *
@@ -23,7 +23,7 @@
 #include "lib/base/log.h"
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
-#include "test/local/nodes/devices_inside.h"
+#include "test/local/nodes/devices_internal.h"
 
 enum { STOPPED_GRACE_MS = 5 * 60 * 1000, DIAL_MS = 5000 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * devices_allocate - admission's part of the device manager, in the kubelet's order: init containers
- * first, then the others; for each container its resources in no particular order; for each resource
- * ids of the pod's own init containers again, then those that the plugin prefers, then any; then
- * Allocate. The first failure ends it, and the pod with it.
+ * devices_allocate - admission's part of the device manager, in the kubelet's order: init
+ * containers first, then the others; for each container its resources in no particular order; for
+ * each resource ids of the pod's own init containers again, then those that the plugin prefers,
+ * then any; then Allocate. The first failure ends it, and the pod with it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
 #include "test/local/nodes/devices.h"
-#include "test/local/nodes/devices_inside.h"
+#include "test/local/nodes/devices_internal.h"
 
 /* Ids of ordinary init containers, which those after them use again. */
 struct reuse {
@@ -88,7 +88,8 @@ static bool has_id(const struct kwire_ids *ids, const char *id)
     return false;
 }
 
-/* What an init container took may be taken again after it; what another container took of that may not. */
+/* What an init container took may be taken again after it; what another container took of that may
+ * not. */
 static void note_reuse(struct admission_step *s, const struct podview_container *c,
                        const char *resource, const struct kwire_ids *taken)
 {

@@ -7,8 +7,8 @@
  *            "DeviceIDs":{"0":["GPU-a"]},"AllocResp":"<base64 of ContainerAllocateResponse>"}],
  *            "RegisteredDevices":{"nvidia.com/gpu":["GPU-a","GPU-b"]}},"Checksum":1}
  *
- * The numbers are NUMA nodes, -1 for none. The checksum is ours: the kubelet's is made from Go's way
- * of printing its structs.
+ * The numbers are NUMA nodes, -1 for none. The checksum is ours: the kubelet's is made from Go's
+ * way of printing its structs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "lib/base/json.h"
 #include "lib/base/log.h"
 #include "test/local/server/kubeconfig.h"
-#include "test/local/nodes/devices_inside.h"
+#include "test/local/nodes/devices_internal.h"
 #include "test/local/nodes/podfiles.h"
 
 enum { CHECKPOINT_MAX = 64 * 1024 * 1024 };

@@ -188,7 +188,7 @@ static int make_node(struct hollow *h, const struct hollow_config *c, int64_t i,
     return store_create(h->store, &kind_nodes, strbuf_str(text), text->len, NULL, err);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ---- */
 
 static void put_condition(struct json_writer *w, const char *type, const char *now)
 {

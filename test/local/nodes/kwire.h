@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kwire - the kubelet's side of the device plugin messages as bytes; device-plugin/wire is the
- * other side. Everything decoded is copied into the arena and bounded.
+ * kwire - the kubelet's side of the device plugin messages as bytes; device-plugin/kubelet/wire is
+ * the other side. Everything decoded is copied into the arena and bounded.
  */
 #pragma once
 
@@ -57,8 +57,9 @@ int kwire_decode_preferred(const void *bytes, size_t n, struct arena *a, struct 
 void kwire_encode_allocate(const struct kwire_ids *ids, struct strbuf *out);
 int kwire_decode_allocate(const void *bytes, size_t n, struct arena *a, struct kwire_answer *out,
                           struct error *err);
-/* What is in an answer's bytes beside the environment, a line for each: "mount HOST CONTAINER ro|rw", "device HOST CONTAINER PERMISSIONS", "cdi NAME". Lines that out has
- * already are not added. */
+/* What is in an answer's bytes beside the environment, a line for each: "mount HOST CONTAINER
+ * ro|rw", "device HOST CONTAINER PERMISSIONS", "cdi NAME". Lines that out has already are not
+ * added. */
 void kwire_print_rest(const struct kwire_answer *answer, struct strbuf *out);
 /* The same from what the checkpoint kept: one container's response. */
 int kwire_decode_answer(const void *bytes, size_t n, struct arena *a, struct kwire_answer *out,

@@ -67,7 +67,7 @@ static struct place *place_of(const struct nodes *n, const struct podview *v)
     return v->model->node != NULL ? map_get(&n->by_name, v->model->node) : NULL;
 }
 
-static bool deliver_reset(struct nodes *n, struct reflector_letter *l)
+static bool deliver_reset(struct nodes *n, struct reflector_message *l)
 {
     bool open = true;
     for (size_t c = 0; c < n->crews.len; c++) {
@@ -85,7 +85,7 @@ static bool deliver_reset(struct nodes *n, struct reflector_letter *l)
     return open;
 }
 
-static bool deliver(void *arg, struct reflector_letter *l)
+static bool deliver(void *arg, struct reflector_message *l)
 {
     struct nodes *n = arg;
     bool open = true;
@@ -105,7 +105,7 @@ static bool deliver(void *arg, struct reflector_letter *l)
                 open = crew_gone(n->crews.items[i], NULL, v->model->uid) && open;
         }
     }
-    reflector_letter_free(l);
+    reflector_message_free(l);
     return open;
 }
 

@@ -13,8 +13,8 @@
  *     "topology": "pack:2 [numa] l3:4 core:8 pu:1",
  *                                 hwloc's synthetic form, or the name of an hwloc XML file (it ends
  *                                 in .xml, beside the node file); gives cpu when that is absent
- *     "address": "192.0.2.7",     by default the next of 192.0.2.1 to 192.0.2.254, then of the other
- *                                 two ranges for documentation, then of 100.64.0.0/10
+ *     "address": "192.0.2.7",     by default the next of 192.0.2.1 to 192.0.2.254, then of the
+ *                                 other two ranges for documentation, then of 100.64.0.0/10
  *     "gpus": {"model": "Tesla T4", "mib": 15360, "count": 4, "numa": 0},
  *                                 or an array of such, for nodes with different cards
  *     "links": "NV2",             between every two cards; or the whole matrix

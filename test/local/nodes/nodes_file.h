@@ -22,7 +22,8 @@ enum {
 };
 
 enum nodes_file_role {
-    NODES_FILE_KUBELET, /* a twin of the kubelet; a device plugin where there are cards or a topology */
+    /* a twin of the kubelet; a device plugin where there are cards or a topology */
+    NODES_FILE_KUBELET,
     NODES_FILE_VIRTUAL, /* as virtual-kubelet's nodes: no kubelet, label and taint */
     NODES_FILE_HOLLOW,  /* only an API object; its pods run by themselves */
 };

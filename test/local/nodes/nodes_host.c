@@ -2,8 +2,9 @@
 /*
  * nodes_host - see nodes_host.h.
  *
- *   nodes_host_start ──► thread: nodes_start ──► "started" ──► orders, one by one ──► nodes_stop ──►
- *   "stopped"; what is said to the loop goes through a mailbox.
+ *   nodes_host_start ──► thread: nodes_start ──► "started" ──► orders, one by one ──► nodes_stop
+ *
+ * What is said to the loop ("started", "stopped") goes through a mailbox.
  */
 #include "test/local/nodes/nodes_host.h"
 
@@ -18,7 +19,7 @@ struct order {
     struct faults_node what; /* node is its own copy */
 };
 
-struct letter {
+struct message {
     bool stopped;
     bool failed;
     struct error err;
@@ -38,7 +39,7 @@ struct nodes_host {
 
 static void post(struct nodes_host *h, bool stopped, const struct error *err)
 {
-    struct letter *l = mem_new(struct letter, 1);
+    struct message *l = mem_new(struct message, 1);
     l->stopped = stopped;
     l->failed = err != NULL;
     if (err)
@@ -49,7 +50,7 @@ static void post(struct nodes_host *h, bool stopped, const struct error *err)
 static void deliver(void *arg, void *msg)
 {
     struct nodes_host *h = arg;
-    struct letter *l = msg;
+    struct message *l = msg;
     if (l->stopped)
         h->events.stopped(h->events.arg);
     else

@@ -89,8 +89,9 @@ static int fill_cgroup(const struct podfiles *f, const char *path, struct error 
     return 0;
 }
 
-/* A cgroup is there with all its files or not at all: a node agent that hears of it may write to it at once, and what we wrote after that would be mixed with it. So it is made elsewhere and
- * moved to its place. */
+/* A cgroup is there with all its files or not at all: a node agent that hears of it may write to it
+ * at once, and what we wrote after that would be mixed with it. So it is made elsewhere and moved
+ * to its place. */
 static int make_cgroup(const struct podfiles *f, const char *path, struct error *err)
 {
     char made[PODFILES_PATH], above[PODFILES_PATH];

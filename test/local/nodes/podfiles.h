@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podfiles - what a simulated node leaves on disk: each container's environment and a directory tree
- * in the form of cgroups; and the few file operations that the node's other files need.
+ * podfiles - what a simulated node leaves on disk: each container's environment and a directory
+ * tree in the form of cgroups; and the few file operations that the node's other files need.
  *
  *   NODE/kubelet/{device-plugins,pod-resources}/     sockets, checkpoint
  *   NODE/state/                                      the device plugin's
  *   NODE/cards.json, NODE/device-plugin.log
  *   NODE/pods/UID/CONTAINER/env                      KEY=VALUE lines from Allocate
- *   NODE/pods/UID/CONTAINER/devices                  mounts, device files and CDI names from Allocate
- *   NODE/cgroup/cpuset/kubepods/[besteffort|burstable]/podUID/CONTAINERID/{cpuset.cpus,cpuset.mems,tasks}
+ *   NODE/pods/UID/CONTAINER/devices                  mounts, device files and CDI names from
+ *                                                    Allocate
+ *   NODE/cgroup/cpuset/kubepods/[besteffort|burstable]/podUID/CONTAINERID/
+ *       {cpuset.cpus,cpuset.mems,tasks}
  */
 #pragma once
 

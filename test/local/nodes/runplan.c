@@ -106,7 +106,8 @@ static bool step(const struct word *words, size_t n, struct runplan *out, bool *
     return false;
 }
 
-/* Words of the command at *s; *s is moved behind it and its separator. Quotes are taken off the ends of words only. */
+/* Words of the command at *s; *s is moved behind it and its separator. Quotes are taken off the
+ * ends of words only. */
 static size_t next_command(const char **s, struct word *words, bool *only_if_ok)
 {
     size_t n = 0;

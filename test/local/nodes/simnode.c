@@ -3,7 +3,7 @@
  * simnode - one node's parts and their order:
  *
  *   simnode_begin ─► register the Node (again until it works) ─► kubelet: checkpoint, sockets
- *                 ─► cosched-device-plugin as a child; when it dies, again after 0.2 s, 0.4 s, … 10 s
+ *                 ─► cosched-device-plugin as a child; after it ends, again in 0.2 s, … 10 s
  *
  *   simnode_restart_kubelet: sockets gone, streams closed, everything but the checkpoint forgotten;
  *   sockets again; pods that arrive within the next 850 ms wait that long, as a real kubelet sees
@@ -25,7 +25,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
-#include "test/local/nodes/simnode_inside.h"
+#include "test/local/nodes/simnode_internal.h"
 
 enum {
     BACKOFF_FIRST_MS = 200,
@@ -150,8 +150,9 @@ static const char *cpu_topology(const struct nodes_spec *s, struct arena *a)
                         s->topology);
 }
 
-/* Where a plugin looks for what its machine has, and writes what it shall have: of the node, in its directory. This machine may have CDI specs, an MPS daemon, a kernel module or
- * an installed library of its own, which know nothing of simulated cards. */
+/* Where a plugin looks for what its machine has, and writes what it shall have: of the node, in its
+ * directory. This machine may have CDI specs, an MPS daemon, a kernel module or an installed
+ * library of its own, which know nothing of simulated cards. */
 static const struct {
     const char *option, *name;
 } machine_places[] = {{"cgroup-root", "cgroup"},

@@ -26,7 +26,8 @@ struct simnode_config {
     const char *directory; /* its parent */
     const char *plugin_binary;
     const char *kubeconfig_path; /* of the plugin, or NULL */
-    /* Device amounts have changed: simnode_on_devices is to be called on the crew's thread. Any thread. */
+    /* Device amounts have changed: simnode_on_devices is to be called on the crew's thread. Any
+     * thread. */
     void (*poke)(void *arg, struct simnode *n);
     void *arg;
 };
@@ -51,7 +52,8 @@ void simnode_on_devices(struct simnode *n);
 
 void simnode_restart_kubelet(struct simnode *n);
 void simnode_cut(struct simnode *n, bool cut);
-/* Any thread. ERROR_NOT_FOUND: the node has no such card, or no kubelet that would see it fall ill. */
+/* Any thread. ERROR_NOT_FOUND: the node has no such card, or no kubelet that would see it fall
+ * ill. */
 int simnode_check_card(const struct simnode *n, int card, struct error *err);
 /* Any thread, one at a time. */
 int simnode_fail_card(struct simnode *n, int card, bool sick, struct error *err);

@@ -8,7 +8,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "test/local/nodes/nodeobj.h"
-#include "test/local/nodes/simnode_inside.h"
+#include "test/local/nodes/simnode_internal.h"
 
 enum { RETRY_MS = 500, LEASE_MS = 10 * 1000, STATUS_MS = 60 * 1000 };
 

@@ -21,7 +21,7 @@
 #include "lib/base/num.h"
 #include "test/local/nodes/admit.h"
 #include "test/local/nodes/nodeobj.h"
-#include "test/local/nodes/simnode_inside.h"
+#include "test/local/nodes/simnode_internal.h"
 
 enum { CREATE_MS = 100, GRACE_MAX_MS = 1000, RETRY_MS = 1000, ATTEMPT_MIN_MS = 5 };
 static const int64_t ms_ns = 1000 * 1000;

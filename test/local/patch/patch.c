@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * patch - JSON patch (RFC 6902) and merge patch (RFC 7386); patch_strategic.c and patch_apply.c have the other two.
+ * patch - JSON patch (RFC 6902) and merge patch (RFC 7386); patch_strategic.c and patch_apply.c
+ * have the other two.
  *
- * Where the API server differs from the RFC this follows the API server (tried): `replace` of a member that is not there
- * adds it, `copy` from a member that is not there copies null, a value that is not there is null, an index may count from the end, ~2 stands
- * for itself, and what stands before a path's first slash counts for nothing.
+ * Where the API server differs from the RFC this follows the API server (tried): `replace` of a
+ * member that is not there adds it, `copy` from a member that is not there copies null, a value
+ * that is not there is null, an index may count from the end, ~2 stands for itself, and what stands
+ * before a path's first slash counts for nothing.
  *
- * A patch of a hundred bytes can double a document a hundred times by copying it into itself: what is copied is counted, and bounded as
- * the API server bounds it, like the number of operations.
+ * A patch of a hundred bytes can double a document a hundred times by copying it into itself: what
+ * is copied is counted, and bounded as the API server bounds it, like the number of operations.
  */
 #include "test/local/patch/patch.h"
 

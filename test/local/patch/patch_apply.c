@@ -2,18 +2,23 @@
 /*
  * patch_apply - server-side apply for simple cases.
  *
- * What a manager applied is remembered in metadata.managedFields, in the form the API server uses (FieldsV1):
+ * What a manager applied is remembered in metadata.managedFields, in the form the API server uses
+ * (FieldsV1):
  *
- *     {"f:spec": {"f:replicas": {}, "f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:image": {}}}}}
+ *     {"f:spec": {"f:replicas": {}, "f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:image":
+ *     {}}}}}
  *
  * Here such a set is a tree of jsonnodes. An apply is then four walks over trees of the same form:
  *
  *     fields_of      the set of what the patch names
- *     find_conflicts what it names and another manager has applied with another value: 409, or with force that manager's set loses it
+ *     find_conflicts what it names and another manager has applied with another value: 409, or with
+ *     force that manager's set loses it
  *     merge          the patch into the object; lists by their keys
- *     prune          what this manager's last set has, the new one has not, and no other manager has: removed
+ *     prune          what this manager's last set has, the new one has not, and no other manager
+ *                    has: removed
  *
- * Only appliers are remembered: an update or another patch leaves the sets alone, so it neither takes a field over nor conflicts.
+ * Only appliers are remembered: an update or another patch leaves the sets alone, so it neither
+ * takes a field over nor conflicts.
  */
 #include "test/local/patch/patch.h"
 
@@ -103,7 +108,8 @@ static int fields_of(struct applying *a, struct jsonnode *value, const char *par
     return 0;
 }
 
-/* What a member of a set stands for, in a value of the object. list and type say how elements are found. */
+/* What a member of a set stands for, in a value of the object. list and type say how elements are
+ * found. */
 static struct jsonnode *resolve(struct jsonnode *value, const char *name,
                                 const struct patch_type *type, size_t *at)
 {
@@ -238,7 +244,8 @@ static void merge(struct applying *a, struct jsonnode *live, struct jsonnode *pa
     }
 }
 
-/* Removes what `old` has and `fresh` and the others have not. others: the other managers' sets at this place. */
+/* Removes what `old` has and `fresh` and the others have not. others: the other managers' sets at
+ * this place. */
 static void prune(struct applying *a, struct jsonnode *old, struct jsonnode *fresh,
                   struct jsonnode *const *others, size_t n, struct jsonnode *live, struct step at,
                   int depth)

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* The text of an element's key; NULL: it has none. A second key that is absent counts as its usual value. */
+/* The text of an element's key; NULL: it has none. A second key that is absent counts as its usual
+ * value. */
 static const char *key_text(struct patch_index *x, struct jsonnode *element)
 {
     const struct patch_type *type = x->type;

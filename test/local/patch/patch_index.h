@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * patch_index - the elements of a list by the text of their keys: what a merge looks up once for each of its own. Pure.
+ * patch_index - the elements of a list by the text of their keys: what a merge looks up once for
+ * each of its own. Pure.
  */
 #pragma once
 
@@ -27,7 +28,8 @@ void patch_index_init(struct patch_index *x, const struct patch_type *type, enum
                       struct jsonnode *list);
 void patch_index_deinit(struct patch_index *x);
 void patch_index_add(struct patch_index *x, struct jsonnode *element);
-/* The first element with the same key as `like`, or NULL; *place (may be NULL) is its place, SIZE_MAX if there is none. */
+/* The first element with the same key as `like`, or NULL; *place (may be NULL) is its place,
+ * SIZE_MAX if there is none. */
 struct jsonnode *patch_index_get(struct patch_index *x, struct jsonnode *like, size_t *place);
 /* Takes away every element of that key. */
 void patch_index_drop(struct patch_index *x, struct jsonnode *like);

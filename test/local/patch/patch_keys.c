@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * patch_keys - the merge keys, as the tags on Kubernetes' Go types give them (patchStrategy and patchMergeKey for strategic merge,
- * listType and listMapKey for apply).
+ * patch_keys - the merge keys, as the tags on Kubernetes' Go types give them (patchStrategy and
+ * patchMergeKey for strategic merge, listType and listMapKey for apply).
  *
- * A row is found by the field's name and, where the name alone is ambiguous, by the field around it: a container's ports
- * have other keys than a service's. Names of maps with free keys (labels, data) cannot collide, because their values are
- * no lists.
+ * A row is found by the field's name and, where the name alone is ambiguous, by the field around
+ * it: a container's ports have other keys than a service's. Names of maps with free keys (labels,
+ * data) cannot collide, because their values are no lists.
  */
 #include "test/local/patch/patch_keys.h"
 

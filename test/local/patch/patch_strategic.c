@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * patch_strategic - Kubernetes' own merge: like RFC 7386 for objects, but lists of objects merge element by element by a key, and directives
- * in the patch say what a merge cannot:
+ * patch_strategic - Kubernetes' own merge: like RFC 7386 for objects, but lists of objects merge
+ * element by element by a key, and directives in the patch say what a merge cannot:
  *
- *     "$patch": "delete"                       of a list's element: it goes; of an object: it becomes empty
- *     "$patch": "replace"                      of an object: the rest of the patch takes its place; as an element of a list: the other
- *                                              elements take the list's place
+ *     "$patch": "delete"                       of a list's element: it goes; of an object: it
+ *                                              becomes empty
+ *     "$patch": "replace"                      of an object: the rest of the patch takes its place;
+ *                                              as an element of a list: the other elements take the
+ *                                              list's place
  *     "$deleteFromPrimitiveList/finalizers"    values that go
- *     "$setElementOrder/containers"            the order of the list afterwards; the patch's own elements are in it, in that order
- *     "$retainKeys"                            the only keys that stay (a union: one volume source, one strategy)
+ *     "$setElementOrder/containers"            the order of the list afterwards; the patch's own
+ *                                              elements are in it, in that order
+ *     "$retainKeys"                            the only keys that stay (a union: one volume source,
+ *                                              one strategy)
  *
- * An object with "$patch" where nothing was becomes an empty one, and a list where none was is taken as it is (tried).
+ * An object with "$patch" where nothing was becomes an empty one, and a list where none was is
+ * taken as it is (tried).
  *
- * The patch is copied into the tree first; its nodes then move to where they belong. Recursion follows the patch, whose depth is bounded. Elements are
- * found by the text of their key, in a map: lists may be long, and each with each would take minutes.
+ * The patch is copied into the tree first; its nodes then move to where they belong. Recursion
+ * follows the patch, whose depth is bounded. Elements are found by the text of their key, in a map:
+ * lists may be long, and each with each would take minutes.
  */
 #include "test/local/patch/patch.h"
 
@@ -52,7 +58,8 @@ static void clear_object(struct jsonnode *object)
     }
 }
 
-/* What is put where nothing was carries no directives and no nulls; what has "$patch" is empty, or as an element no element. */
+/* What is put where nothing was carries no directives and no nulls; what has "$patch" is empty, or
+ * as an element no element. */
 static int strip(struct merging *m, struct jsonnode *n, int depth)
 {
     if (depth > JSON_MAX_DEPTH)
@@ -81,8 +88,8 @@ static int strip(struct merging *m, struct jsonnode *n, int depth)
 }
 
 /*
- * What the order names comes in that order; what only the live list had keeps its place relative to those: each such element goes
- * before the first named one that it was before.
+ * What the order names comes in that order; what only the live list had keeps its place relative to
+ * those: each such element goes before the first named one that it was before.
  */
 static void set_order(struct jsonnode *list, struct jsonnode *before, const struct patch_type *type,
                       struct jsonnode *order)
@@ -326,7 +333,8 @@ static int merge_member(struct merging *m, struct jsonnode *live, const char *pa
     bool merges = type->list != PATCH_ATOMIC;
     if (order && merges && check_order(m, type, patch, order) < 0)
         return -1;
-    /* Without an order of its own the patch's elements come in their order, new ones before what only the live list has. */
+    /* Without an order of its own the patch's elements come in their order, new ones before what
+     * only the live list has. */
     if (!order && jsonnode_is_array(patch) && merges)
         order = jsonnode_clone(m->t, patch);
     struct jsonnode *before =

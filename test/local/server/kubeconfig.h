@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kubeconfig - the state directory: certificates, token and kubeconfig of a cluster on this machine,
- * and small files in general.
+ * kubeconfig - the state directory: certificates, token and kubeconfig of a cluster on this
+ * machine, and small files in general.
  *
  *     ca.crt ca.key server.crt server.key token    made once, kept for the next start
  *     kubeconfig                                   written at each start (the port may differ)

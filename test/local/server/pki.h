@@ -13,8 +13,8 @@ struct pki {
     char *cert_pem, *key_pem;  /* of the server, signed by it */
 };
 
-/* Valid for a year from now (and the hour before). names: DNS names or IP addresses, NULL-terminated,
- * the first one being the subject. P-256. */
+/* Valid for a year from now (and the hour before). names: DNS names or IP addresses,
+ * NULL-terminated, the first one being the subject. P-256. */
 int pki_make(struct pki *out, const char *const *names, struct error *err);
 void pki_deinit(struct pki *p); /* keys are wiped */
 /* 32 random bytes in hex. */

@@ -75,7 +75,7 @@ void server_mark(struct conn *c)
     server_wake(c->server);
 }
 
-/* ---- sending ---------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static ssize_t send_plain(struct conn *c)
 {
@@ -120,7 +120,7 @@ void server_flush(struct conn *c)
     c->blocked = false;
 }
 
-/* ---- the end of a connection ------------------------------------------------------------------ */
+/* ---- the end of a connection ---- */
 
 void server_leave(struct call *call)
 {
@@ -221,7 +221,7 @@ static void settle(struct conn *c)
         bury(c);
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------ */
+/* ---- rounds ---- */
 
 static void on_event(void *arg, uint32_t events)
 {
@@ -320,7 +320,7 @@ static void on_sweep(void *arg)
     loop_timer_set(s->loop, &s->sweep, sweep_ms(s), on_sweep, s);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ---- */
 
 void server_welcome(struct server *s, int fd)
 {
@@ -414,7 +414,7 @@ void server_stop(struct server *s)
         return;
     server_listen(s, false, NULL);
     for (struct conn *c = s->conns; c; c = c->next)
-        if (c->call && c->call->stream && !c->dead && !c->call->parse.http10)
+        if (c->call && c->call->stream && !c->dead && !c->call->parse.message.http10)
             server_out_text(&c->out, "0\r\n\r\n");
     drain(s);
     for (struct conn *c = s->conns, *next; c; c = next) {

@@ -6,11 +6,11 @@
  * Built to be no bottleneck: replies and watch lines are gathered and written with one system call
  * per connection and round of the loop.
  *
- * Bounds: see server_parse.h for a request's head. Connections beyond max_connections wait in the
+ * Bounds: see http_parse.h for a request's head. Connections beyond max_connections wait in the
  * backlog, so that nobody may keep one without using it: a request that drips for longer than
- * patience_ms is 408, a peer that says nothing at all for so long, or takes nothing of what it asked
- * for, is reset, and a connection that is idle for five times as long is closed. SIGPIPE is ignored
- * from server_start on.
+ * patience_ms is 408, a peer that says nothing at all for so long, or takes nothing of what it
+ * asked for, is reset, and a connection that is idle for five times as long is closed. SIGPIPE is
+ * ignored from server_start on.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ static void begin_line(struct conn *c)
     const char *line = last ? last->bytes : fallback;
     size_t half = last ? last->len / 2 : sizeof fallback - 1;
     struct strbuf text = {0};
-    if (!c->call->parse.http10)
+    if (!c->call->parse.message.http10)
         strbuf_addf(&text, "%zx\r\n", half * 2 + 1);
     strbuf_add(&text, line, half);
     server_out_take(&c->out, &text);
@@ -33,10 +33,10 @@ void server_close_streams(struct server *s, bool mid_line)
             continue;
         if (mid_line)
             begin_line(c);
-        else if (!c->call->parse.http10)
+        else if (!c->call->parse.message.http10)
             server_out_text(&c->out, "0\r\n\r\n");
         struct call *call = c->call;
-        if (mid_line || !call->parse.keep_alive)
+        if (mid_line || !call->parse.message.keep_alive)
             c->closing = true;
         c->call = NULL;
         server_leave(call);

@@ -2,8 +2,10 @@
 /*
  * server_in - see server_in.h.
  *
- * Memory follows what a peer has sent, not what it promises: a body is read in pieces of at most a megabyte, and a peer that sends faster than it is answered, or takes no
- * answers, is not read from. A call owns the buffer that it came in; what came behind it, the next request's beginning, moves to a new one.
+ * Memory follows what a peer has sent, not what it promises: a body is read in pieces of at most a
+ * megabyte, and a peer that sends faster than it is answered, or takes no answers, is not read
+ * from. A call owns the buffer that it came in; what came behind it, the next request's beginning,
+ * moves to a new one.
  */
 #include "test/local/server/server_in.h"
 
@@ -55,7 +57,7 @@ static struct call *new_call(struct conn *c)
     call->parse = c->parse;
     call->buf = c->in;
     strbuf_init(&c->in);
-    size_t used = c->parse.at, end = c->parse.body_at + c->parse.body_len;
+    size_t used = c->parse.message.at, end = c->parse.message.body_at + c->parse.message.body_len;
     if (call->buf.len > used)
         strbuf_add(&c->in, call->buf.ptr + used, call->buf.len - used);
     strbuf_reserve(&call->buf, 1);
@@ -101,25 +103,26 @@ void server_in_process(struct conn *c)
     struct server *s = c->server;
     c->busy = true;
     while (!c->call && !c->dead && !c->closing && c->out.unsent <= SERVER_IN_HIGH_WATER) {
-        if (c->in.len == 0 && c->parse.phase == SERVER_HEAD) {
+        if (c->in.len == 0 && c->parse.message.phase == HTTP_PARSE_FIRST_LINE) {
             c->since_ms = 0;
             c->idle_ms = c->used ? loop_now_ms(s->loop) : c->idle_ms;
             break;
         }
-        enum server_progress got = server_parse(&c->parse, &c->in, s->config.max_body_bytes);
-        if (got == SERVER_COMPLETE) {
+        enum http_parse_progress got = server_parse(&c->parse, &c->in, s->config.max_body_bytes);
+        if (got == HTTP_PARSE_COMPLETE) {
             c->since_ms = 0;
             c->used = true;
             s->config.handle(s->config.arg, new_call(c));
             continue;
         }
-        if (got == SERVER_REFUSED) {
-            server_in_refuse(c, c->parse.status, c->parse.why);
+        if (got == HTTP_PARSE_REFUSED) {
+            server_in_refuse(c, c->parse.message.refusal, c->parse.message.why);
             break;
         }
         if (c->since_ms == 0)
             c->since_ms = loop_now_ms(s->loop);
-        if (c->parse.expects_continue && c->parse.phase != SERVER_HEAD && !c->continued) {
+        if (c->parse.message.expects_continue && c->parse.message.phase > HTTP_PARSE_HEADERS &&
+            !c->continued) {
             c->continued = true;
             server_out_text(&c->out, "HTTP/1.1 100 Continue\r\n\r\n");
         }
@@ -139,8 +142,8 @@ void server_in_process(struct conn *c)
 /* How much to read at once: a body whose length is known, or a usual piece. */
 static size_t read_size(const struct conn *c)
 {
-    if (c->parse.phase == SERVER_LENGTH) {
-        size_t whole = c->parse.body_at + c->parse.left;
+    if (c->parse.message.phase == HTTP_PARSE_LENGTH) {
+        size_t whole = c->parse.message.body_at + c->parse.message.left;
         if (whole > c->in.len && whole - c->in.len > READ_SIZE)
             return whole - c->in.len;
     }

@@ -22,5 +22,6 @@ struct expiry;
 /* Objects that are in the store already have the whole time before them. */
 struct expiry *expiry_start(const struct expiry_config *c);
 void expiry_stop(struct expiry *e); /* NULL is fine */
-/* Deletes what is due, oldest first, at most so many that the loop has its turn; the timer calls it. */
+/* Deletes what is due, oldest first, at most so many that the loop has its turn; the timer calls
+ * it. */
 void expiry_run(struct expiry *e);

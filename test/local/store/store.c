@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "test/local/store/store_inside.h"
+#include "test/local/store/store_internal.h"
 #include "test/local/store/store_object.h"
 
 struct object *object_ref(struct object *o)
@@ -33,7 +33,7 @@ void object_unref(struct object *o)
         free(o);
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------ */
+/* ---- kinds ---- */
 
 static struct store_table *find_table(const struct store *s, const struct kind *k, size_t *slot)
 {
@@ -62,7 +62,7 @@ struct store_table *store_table(struct store *s, const struct kind *k)
     return t;
 }
 
-/* ---- the past --------------------------------------------------------------------------------- */
+/* ---- the past ---- */
 
 static struct store_event *past_at(const struct store_past *p, size_t i)
 {
@@ -137,7 +137,7 @@ void store_compact(struct store *s)
     }
 }
 
-/* ---- telling ---------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 void store_listen(struct store *s, struct store_listener *l)
 {
@@ -201,7 +201,7 @@ static void tell(struct store *s, struct store_event e)
     s->telling = false;
 }
 
-/* ---- changing --------------------------------------------------------------------------------- */
+/* ---- changing ---- */
 
 /* What was handed out before is no longer promised. */
 static void begin_change(struct store *s)
@@ -335,7 +335,7 @@ int store_delete(struct store *s, const struct kind *k, const char *ns, const ch
     return 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct object *store_get(const struct store *s, const struct kind *k, const char *ns,
                          const char *name)
@@ -389,7 +389,7 @@ void store_each(struct store *s, const struct kind *k, const char *ns, const cha
     strbuf_deinit(&prefix);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ---- */
 
 struct store *store_new(size_t history)
 {

@@ -30,8 +30,8 @@ struct object {
     const char *text; /* compact JSON, apiVersion and kind first; NUL-terminated */
     size_t text_len;
     struct labels labels;
-    struct labels
-        fields; /* the kind's fields ("" where absent), metadata.name and metadata.namespace */
+    /* the kind's fields ("" where absent), metadata.name and metadata.namespace */
+    struct labels fields;
 };
 struct object *object_ref(struct object *o);
 void object_unref(struct object *o); /* NULL is fine */

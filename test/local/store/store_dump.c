@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "test/local/store/store_inside.h"
+#include "test/local/store/store_internal.h"
 #include "test/local/store/store_object.h"
 
 static bool print(void *arg, struct object *o)

@@ -18,7 +18,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 
-/* ---- where the version stands ----------------------------------------------------------------- */
+/* ---- where the version stands ---- */
 
 static size_t skip_blank(const char *t, size_t n, size_t i)
 {
@@ -112,7 +112,7 @@ static int find_version(struct store_draft *d, struct error *err)
     return 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 int store_draft_read(struct store_draft *d, const struct kind *k, const char *text, size_t n,
                      struct error *err)
@@ -207,7 +207,7 @@ static const char *field_value(json *root, const char *path, size_t *len)
     return text;
 }
 
-/* ---- making ----------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static void sort_labels(struct labels *l)
 {

@@ -32,8 +32,8 @@ int store_draft_make(const struct store_draft *d, const struct kind *k, uint64_t
 bool store_draft_equals(const struct store_draft *d, const struct object *o);
 /* "ns/name" or "name". */
 void store_draft_key(const struct store_draft *d, struct strbuf *out);
-/* Where the value of a member of the object in `text` stands: [*from, *to). false: there is none. The
- * text was accepted by the parser before. */
+/* Where the value of a member of the object in `text` stands: [*from, *to). false: there is none.
+ * The text was accepted by the parser before. */
 bool store_object_span(const char *text, size_t n, const char *key, size_t *from, size_t *to);
 /* The version that the text names, 0 if none. */
 uint64_t store_draft_version(const struct store_draft *d);

@@ -15,8 +15,9 @@ struct inventory_ids cards_ids(struct arena *a, const char *words);
 /* The ids in one line. */
 char *cards_print(struct arena *a, const struct inventory_ids *ids);
 
-/* containers: JSON of each, "c0=gpu-mem:3,gpu-core.percentage:30 c1=gpu-mem:2"; "init:" before a name makes it an init
- * container, "side:" a sidecar. annotations: JSON members. Fails the test when it cannot be decoded. */
+/* containers: JSON of each, "c0=gpu-mem:3,gpu-core.percentage:30 c1=gpu-mem:2"; "init:" before a
+ * name makes it an init container, "side:" a sidecar. annotations: JSON members. Fails the test
+ * when it cannot be decoded. */
 struct pod *cards_pod(const char *name, const char *containers, const char *annotations);
 /* The node with these labels and allocatable amounts, as JSON members. */
 struct node *cards_node(const char *labels, const char *allocatable);

@@ -42,13 +42,13 @@ static void on_starting(void *arg, const char *ns, const char *name, const struc
     f->starting++;
 }
 
-static void on_record(void *arg, const struct pod *pod, const struct claim *claim,
+static void on_record(void *arg, const struct pod *pod, const struct grant *grant,
                       const struct gpu_inventory *inv)
 {
     struct plugin_fixture *f = arg;
     AUTO_STRBUF patch;
     strbuf_init(&patch);
-    publish_claim_patch(pod, claim, inv, &patch);
+    publish_grant_patch(pod, grant, inv, &patch);
     (void)str_format(f->record, sizeof f->record, "%s", strbuf_str(&patch));
     f->records++;
 }
@@ -107,8 +107,10 @@ void plugin_start(struct plugin_fixture *f)
                                   .refused = on_refused,
                                   .unheld = on_unheld,
                                   .changed = on_changed,
+                                  .pods = &f->pods,
                                   .checkpoint = checkpoint,
                                   .arg = f};
+    podcache_init(&f->pods);
     if (service_new(&f->service, kubelet_pod_resources(f->kubelet), &hooks, &err) < 0)
         fail_msg("%s", err.text);
     f->config.service = f->service;
@@ -121,6 +123,7 @@ void plugin_stop(struct plugin_fixture *f)
 {
     agent_free(f->agent);
     service_free(f->service);
+    podcache_deinit(&f->pods);
     f->agent = NULL;
     f->service = NULL;
 }
@@ -187,7 +190,7 @@ void plugin_node(struct plugin_fixture *f, const char *labels, const char *alloc
 void plugin_arrive(struct plugin_fixture *f, const char *name, const char *containers,
                    const char *annotations)
 {
-    service_put_pod(f->service, cards_pod(name, containers, annotations));
+    podcache_put(&f->pods, cards_pod(name, containers, annotations));
     kubelet_add_pod(f->kubelet, "default", name, one);
 }
 

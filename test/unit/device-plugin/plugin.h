@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plugin - the plugin from the cards to the container, without an API server: agent, register and service against the
- * kubelet twin, over real sockets in a directory of its own. The test's thread is the loop.
+ * plugin - the plugin from the cards to the container, without an API server: agent, register and
+ * service against the kubelet twin, over real sockets in a directory of its own. The test's thread
+ * is the loop.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "device-plugin/agent.h"
+#include "device-plugin/node/podcache.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "test/fake/kubelet/kubelet.h"
@@ -21,7 +23,7 @@
 #define GPU "aliyun.com/gpu"
 #define NVIDIA "nvidia.com/gpu"
 #define MODE(m) "\"ack.node.gpu.schedule\":\"" m "\""
-#define CLAIM(x)                                       \
+#define GRANT(x)                                       \
     "\"scheduler.framework.gpushare.allocation\":\"" x \
     "\",\"scheduler.framework.gpushare.assigned\":\"false\""
 
@@ -31,6 +33,7 @@ struct plugin_fixture {
     struct gpu_inventory cards;
     struct kubelet *kubelet;
     struct loop *loop;
+    struct podcache pods;
     struct service *service;
     struct agent *agent;
     struct agent_config config;
@@ -40,7 +43,7 @@ struct plugin_fixture {
     char reason[64], message[512];
     bool ready;
     _Atomic int gets, starting, refused, records, changes, unheld;
-    char record[1024]; /* the last patch with a claim */
+    char record[1024]; /* the last patch with a grant */
     char refusal[ERROR_TEXT_SIZE];
     /* The API server's word on pods that the watch has not brought. */
     const char *remote_name, *remote_containers, *remote_annotations;
@@ -61,7 +64,8 @@ void plugin_arrive(struct plugin_fixture *f, const char *name, const char *conta
 /* What the API server says of a pod that the watch has not brought. */
 void plugin_remote(struct plugin_fixture *f, const char *name, const char *containers,
                    const char *annotations);
-/* Admission without the kubelet's books: they never show what ordinary init containers hold. Its card, or the refusal. */
+/* Admission without the kubelet's books: they never show what ordinary init containers hold. Its
+ * card, or the refusal. */
 const char *plugin_allocate(struct plugin_fixture *f, const char *resource, size_t count,
                             struct kubelet_answer *env, struct error *err);
 

@@ -174,7 +174,7 @@ static void the_mode_is_remembered(void **state)
         loop_once(f->loop, 20);
     expect_true("until it can be", state_says(f, "\"mode\":\"cgpu\""));
 
-    plugin_arrive(f, "a", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     expect_int("a pod", 0, kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 3, &env, &err));
     plugin_node(f, MODE("topology"), "");
     plugin_node(f, "", "");
@@ -202,7 +202,7 @@ static void modes_change(void **state)
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "shares", MEM, 30, 30);
     expect_list(f, "the mode that was left shows 0", NVIDIA, 0, 0);
-    plugin_arrive(f, "a", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     expect_int("a pod", 0, kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 3, &env, &err));
     plugin_node(f, MODE("topology"), "");
     expect_str("an Event says that the switch waits", "GpuModeSwitch", f->reason);
@@ -210,7 +210,7 @@ static void modes_change(void **state)
     expect_int("nothing new yet", 0, kubelet_registrations(f->kubelet, GPU));
     expect_true("the inventory says so",
                 strstr(f->inventory, "\"switchingTo\":\"topology\"") != NULL);
-    plugin_arrive(f, "b", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    plugin_arrive(f, "b", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     struct kubelet_ids ids = {.len = 3};
     for (int i = 0; i < 3; i++)
         (void)str_format(ids.items[i], KUBELET_ID, "GPU-b-_-%d", 5 + i);

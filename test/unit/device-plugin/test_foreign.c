@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods that did not come through the scheduler, pods that nobody knows, and what is remembered when the API server is away. */
+/* Pods that did not come through the scheduler, pods that nobody knows, and what is remembered when
+ * the API server is away. */
 #include "device-plugin/kubelet/service.h"
-#include "device-plugin/kubelet/tend.h"
+#include "device-plugin/kubelet/reconciler.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 
 static const char *const one[] = {"c0", NULL};
 
-/* The claim that was recorded last, or "(none)". */
+/* The grant that was recorded last, or "(none)". */
 static const char *recorded(struct plugin_fixture *f)
 {
     static char text[256];
@@ -28,7 +29,7 @@ static const char *recorded(struct plugin_fixture *f)
     return text;
 }
 
-static void a_pod_without_a_claim_gets_one_here(void **state)
+static void a_pod_without_a_grant_gets_one_here(void **state)
 {
     struct plugin_fixture *f = *state;
     struct kubelet_answer env;
@@ -36,8 +37,8 @@ static void a_pod_without_a_claim_gets_one_here(void **state)
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
     /* Promised, and not admitted yet: 10 GiB of card 0. */
-    service_put_pod(f->service,
-                    cards_pod("coming", "c0=gpu-mem:10", CLAIM("{\\\"0\\\":{\\\"0\\\":10}}")));
+    podcache_put(&f->pods,
+                 cards_pod("coming", "c0=gpu-mem:10", GRANT("{\\\"0\\\":{\\\"0\\\":10}}")));
     plugin_arrive(f, "a", "c0=gpu-mem:6", "");
     expect_int("admitted", 0, kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 6, &env, &err));
     expect_str("no error", "", err.text);
@@ -53,12 +54,12 @@ static void a_pod_without_a_claim_gets_one_here(void **state)
     expect_str("binpack: the card with 5 GiB left", "GPU-a",
                plugin_allocate(f, MEM, 5, &env, &err));
     kubelet_remove_pod(f->kubelet, "default", "b");
-    service_delete_pod(f->service, "default/b");
+    podcache_remove(&f->pods, "default/b");
     plugin_node(f, MODE("cgpu") ",\"ack.node.gpu.placement\":\"spread\"", "");
     plugin_arrive(f, "s", "c0=gpu-mem:5", "");
     expect_str("spread: the emptier one", "GPU-b", plugin_allocate(f, MEM, 5, &env, &err));
     kubelet_remove_pod(f->kubelet, "default", "s");
-    service_delete_pod(f->service, "default/s");
+    podcache_remove(&f->pods, "default/s");
 
     plugin_arrive(f, "large", "c0=gpu-mem:10", "");
     int refused = f->refused;
@@ -110,7 +111,7 @@ static void the_api_server_is_away(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "seen", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"1\\\":8}}"));
+    plugin_arrive(f, "seen", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"1\\\":8}}"));
     kubelet_remove_pod(f->kubelet, "default", "seen"); /* it will come */
     f->remote_error = ERROR_UNAVAILABLE;
 
@@ -134,27 +135,27 @@ static void the_api_server_is_away(void **state)
     /* It is back: the scheduler had chosen another card for the unseen pod. */
     f->remote_error = ERROR_NONE;
     struct pod *all[] = {
-        cards_pod("seen", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"1\\\":8}}")),
-        cards_pod("unseen", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"1\\\":8}}")),
+        cards_pod("seen", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"1\\\":8}}")),
+        cards_pod("unseen", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"1\\\":8}}")),
     };
-    service_reset_pods(f->service, all, 2);
+    podcache_reset(&f->pods, all, 2);
     expect_int("compared", 0, service_reconcile(f->service, 1000, &err));
     expect_int("one claim is corrected", 1, f->records);
     expect_str("it says both first", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
     expect_int("the annotation has not come back", 0, service_reconcile(f->service, 1000, &err));
     expect_str("nothing is taken back", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
-    service_put_pod(f->service, cards_pod("unseen", "c0=gpu-mem:8",
-                                          CLAIM("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
+    podcache_put(&f->pods, cards_pod("unseen", "c0=gpu-mem:8",
+                                     GRANT("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
     expect_int("it has", 0, service_reconcile(f->service, 1000, &err));
     expect_str("the promise is taken back", "{\"0\":{\"0\":8}}", recorded(f));
-    service_put_pod(f->service,
-                    cards_pod("unseen", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8}}")));
+    podcache_put(&f->pods, cards_pod("unseen", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"0\\\":8}}")));
     expect_int("all is said", 0, service_reconcile(f->service, 1000, &err));
     expect_int("then there is nothing to do", 1, service_reconcile(f->service, 1000, &err));
     expect_done();
 }
 
-/* Two pods hold each other's cards. Corrected one after the other, each in one write, the second card would look empty between the writes, with a pod on it. */
+/* Two pods hold each other's cards. Corrected one after the other, each in one write, the second
+ * card would look empty between the writes, with a pod on it. */
 static void two_that_were_swapped_are_widened_before_either_is_narrowed(void **state)
 {
     struct plugin_fixture *f = *state;
@@ -169,20 +170,20 @@ static void two_that_were_swapped_are_widened_before_either_is_narrowed(void **s
         kubelet_hold(f->kubelet, "default", i == 0 ? "p" : "q", "c0", MEM, &ids);
     }
     struct pod *all[] = {
-        cards_pod("p", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8}}")),
-        cards_pod("q", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"1\\\":8}}")),
+        cards_pod("p", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"0\\\":8}}")),
+        cards_pod("q", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"1\\\":8}}")),
     };
-    service_reset_pods(f->service, all, 2);
+    podcache_reset(&f->pods, all, 2);
     expect_int("compared", 0, service_reconcile(f->service, 1000, &err));
     expect_int("both are widened", 2, f->records);
     expect_str("to both cards", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
-    service_put_pod(f->service,
-                    cards_pod("p", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
+    podcache_put(&f->pods,
+                 cards_pod("p", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
     expect_int("one of them has come back", 0, service_reconcile(f->service, 1000, &err));
     expect_int("the other is written again", 3, f->records);
     expect_str("and nobody is narrowed", "{\"0\":{\"0\":8,\"1\":8}}", recorded(f));
-    service_put_pod(f->service,
-                    cards_pod("q", "c0=gpu-mem:8", CLAIM("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
+    podcache_put(&f->pods,
+                 cards_pod("q", "c0=gpu-mem:8", GRANT("{\\\"0\\\":{\\\"0\\\":8,\\\"1\\\":8}}")));
     kubelet_add_pod(f->kubelet, "default", "r", one);
     (void)str_format(ids.items[0], KUBELET_ID, "GPU-a-_-9");
     ids.len = 1;
@@ -190,7 +191,7 @@ static void two_that_were_swapped_are_widened_before_either_is_narrowed(void **s
     expect_int("both have, but one is there whom nobody knows", 0,
                service_reconcile(f->service, 1000, &err));
     expect_int("its annotation may speak of another card: nobody is narrowed", 3, f->records);
-    service_put_pod(f->service, cards_pod("r", "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"0\\\":1}}")));
+    podcache_put(&f->pods, cards_pod("r", "c0=gpu-mem:1", GRANT("{\\\"0\\\":{\\\"0\\\":1}}")));
     expect_int("it is known, and as promised", 0, service_reconcile(f->service, 1000, &err));
     expect_int("both are narrowed", 5, f->records);
     expect_true("each to one card", strstr(f->record, "8,") == NULL);
@@ -205,7 +206,7 @@ static void an_init_container_is_verified_by_the_checkpoint(void **state)
     char path[256];
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "a", "init:i=gpu-mem:1 c0=cpu:1", CLAIM("{\\\"1\\\":{\\\"1\\\":1}}"));
+    plugin_arrive(f, "a", "init:i=gpu-mem:1 c0=cpu:1", GRANT("{\\\"1\\\":{\\\"1\\\":1}}"));
     struct pod *p = cards_pod("a", "init:i=gpu-mem:1 c0=cpu:1", "");
     (void)str_format(path, sizeof path, "%s/kubelet_internal_checkpoint",
                      kubelet_plugin_dir(f->kubelet));
@@ -220,11 +221,12 @@ static void an_init_container_is_verified_by_the_checkpoint(void **state)
     (void)str_format(ids.items[0], KUBELET_ID, "GPU-b-_-4");
     expect_int("it may start", 0, kubelet_pre_start(f->kubelet, MEM, &ids, &err));
     expect_int("and its pod is told to be in use", 1, f->starting);
-    /* After a restart of ours: which of its init containers have their ids is in the checkpoint, too. */
+    /* After a restart of ours: which of its init containers have their ids is in the checkpoint,
+     * too. */
     struct pod *all[] = {
-        cards_pod("a", "init:i=gpu-mem:1 c0=cpu:1", CLAIM("{\\\"1\\\":{\\\"1\\\":1}}")),
-        cards_pod("b", "init:i=gpu-mem:1 c0=cpu:1", CLAIM("{\\\"1\\\":{\\\"0\\\":1}}"))};
-    service_reset_pods(f->service, all, 2);
+        cards_pod("a", "init:i=gpu-mem:1 c0=cpu:1", GRANT("{\\\"1\\\":{\\\"1\\\":1}}")),
+        cards_pod("b", "init:i=gpu-mem:1 c0=cpu:1", GRANT("{\\\"1\\\":{\\\"0\\\":1}}"))};
+    podcache_reset(&f->pods, all, 2);
     expect_int("read", 0, service_reconcile(f->service, 1000, &err));
     kubelet_add_pod(f->kubelet, "default", "b", one);
     struct kubelet_answer env;
@@ -235,24 +237,24 @@ static void an_init_container_is_verified_by_the_checkpoint(void **state)
     expect_done();
 }
 
-static void new_tend(struct plugin_fixture *f, struct tend **t)
+static void new_tend(struct plugin_fixture *f, struct reconciler **t)
 {
     struct error err = ERROR_INIT;
-    if (tend_new(t, f->loop, f->service, f->state_dir, &err) < 0)
+    if (reconciler_new(t, f->loop, f->service, &f->pods, f->state_dir, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 static void save_now(struct plugin_fixture *f)
 {
-    struct tend *t;
+    struct reconciler *t;
     new_tend(f, &t);
-    tend_free(t);
+    reconciler_free(t);
 }
 
 static void write_file(const struct plugin_fixture *f, const char *text)
 {
     char path[160];
-    (void)str_format(path, sizeof path, "%s/" TEND_FILE, f->state_dir);
+    (void)str_format(path, sizeof path, "%s/" RECONCILER_FILE, f->state_dir);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     (void)fputs(text, file);
@@ -266,10 +268,9 @@ static void pods_are_remembered(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("core_mem"), "");
     expect_list(f, "list", MEM, 30, 30);
-    service_put_pod(f->service,
-                    cards_pod("seen", "init:i=gpu-mem:1 side:s=gpu-mem:1 c0=gpu-mem:8",
-                              CLAIM("{\\\"0\\\":{\\\"1\\\":8},\\\"2\\\":{\\\"1\\\":1}}")));
-    service_put_pod(f->service, cards_pod("other", "c0=cpu:1", ""));
+    podcache_put(&f->pods, cards_pod("seen", "init:i=gpu-mem:1 side:s=gpu-mem:1 c0=gpu-mem:8",
+                                     GRANT("{\\\"0\\\":{\\\"1\\\":8},\\\"2\\\":{\\\"1\\\":1}}")));
+    podcache_put(&f->pods, cards_pod("other", "c0=cpu:1", ""));
     plugin_arrive(f, "foreign", "c0=gpu-mem:12", "");
     expect_int("a pod gets its claim here", 0,
                kubelet_admit(f->kubelet, "default", "foreign", "c0", MEM, 12, &env, &err));
@@ -278,7 +279,7 @@ static void pods_are_remembered(void **state)
     plugin_stop(f);
     plugin_start(f);
     f->remote_error = ERROR_UNAVAILABLE;
-    struct tend *t;
+    struct reconciler *t;
     new_tend(f, &t);
     plugin_node(f, MODE("core_mem"), "");
     expect_list(f, "list", MEM, 30, 30);
@@ -294,7 +295,7 @@ static void pods_are_remembered(void **state)
     kubelet_add_pod(f->kubelet, "default", "unseen", one);
     expect_true("no room is given away that was promised before",
                 strstr(plugin_allocate(f, MEM, 7, &env, &err), "no card has 7 GiB free") != NULL);
-    tend_free(t);
+    reconciler_free(t);
     expect_done();
 }
 
@@ -308,20 +309,20 @@ static void a_bad_state_file_stops_nothing(void **state)
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct tend *t;
+        struct reconciler *t;
         char name[8] = {'p', (char)('0' + i), '\0'};
         write_file(f, rows[i]);
         new_tend(f, &t);
-        plugin_arrive(f, name, "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"1\\\":1}}"));
+        plugin_arrive(f, name, "c0=gpu-mem:1", GRANT("{\\\"0\\\":{\\\"1\\\":1}}"));
         expect_int(rows[i], 0,
                    kubelet_admit(f->kubelet, "default", name, "c0", MEM, 1, &env, &err));
-        tend_free(t);
+        reconciler_free(t);
     }
     AUTO_STRBUF path;
     strbuf_init(&path);
-    strbuf_addf(&path, "%s/" TEND_FILE ".new", f->state_dir);
+    strbuf_addf(&path, "%s/" RECONCILER_FILE ".new", f->state_dir);
     assert_int_equal(0, mkdir(strbuf_str(&path), 0700)); /* nothing can be written there */
-    plugin_arrive(f, "last", "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"1\\\":1}}"));
+    plugin_arrive(f, "last", "c0=gpu-mem:1", GRANT("{\\\"0\\\":{\\\"1\\\":1}}"));
     save_now(f);
     expect_int("nor does one that cannot be written", 0,
                kubelet_admit(f->kubelet, "default", "last", "c0", MEM, 1, &env, &err));
@@ -337,11 +338,11 @@ static void every_change_is_told(void **state)
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
     f->changes = 0;
-    service_put_pod(f->service, cards_pod("a", "c0=gpu-mem:1", ""));
+    podcache_put(&f->pods, cards_pod("a", "c0=gpu-mem:1", ""));
     expect_int("a pod has come", 1, f->changes);
-    service_delete_pod(f->service, "default/a");
+    podcache_remove(&f->pods, "default/a");
     expect_int("it has gone", 2, f->changes);
-    service_reset_pods(f->service, NULL, 0);
+    podcache_reset(&f->pods, NULL, 0);
     expect_int("all were listed", 3, f->changes);
     expect_true("and are to be compared", service_owes(f->service));
     expect_int("compared", 0, service_reconcile(f->service, 1000, &err));
@@ -362,38 +363,38 @@ static bool remembers(const struct plugin_fixture *f, const char *name)
 {
     char path[160], key[64];
     AUTO_STRBUF text = {0};
-    (void)str_format(path, sizeof path, "%s/" TEND_FILE, f->state_dir);
+    (void)str_format(path, sizeof path, "%s/" RECONCILER_FILE, f->state_dir);
     (void)str_format(key, sizeof key, "\"name\":\"%s\"", name);
-    return file_read(path, TEND_BYTES_MAX, &text, NULL) == 0 &&
+    return file_read(path, RECONCILER_BYTES_MAX, &text, NULL) == 0 &&
            strstr(strbuf_str(&text), key) != NULL;
 }
 
 static void a_poke_is_enough(void **state)
 {
     struct plugin_fixture *f = *state;
-    struct tend *t;
+    struct reconciler *t;
     enum { LIMIT_MS = 20000 };
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
     new_tend(f, &t);
     for (int i = 0; i < 3; i++) {
         char name[8] = {'p', (char)('0' + i), '\0'};
-        service_put_pod(f->service, cards_pod(name, "c0=gpu-mem:1", ""));
-        tend_poke(t);
-        tend_poke(t); /* several become one */
+        podcache_put(&f->pods, cards_pod(name, "c0=gpu-mem:1", ""));
+        reconciler_poke(t);
+        reconciler_poke(t); /* several become one */
         for (int64_t end_ms = clock_mono_ms() + LIMIT_MS;
              !remembers(f, name) && clock_mono_ms() < end_ms;)
             loop_once(f->loop, 100);
         expect_true(name, remembers(f, name));
     }
-    tend_free(t);
+    reconciler_free(t);
     expect_done();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_pod_without_a_claim_gets_one_here, plugin_setup,
+        cmocka_unit_test_setup_teardown(a_pod_without_a_grant_gets_one_here, plugin_setup,
                                         plugin_teardown),
         cmocka_unit_test_setup_teardown(both_resources_end_on_one_card, plugin_setup,
                                         plugin_teardown),

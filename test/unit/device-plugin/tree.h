@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tree - a directory that stands for /sys/fs/cgroup: what a test puts there is what the program finds, and what it writes is compared byte for byte.
+ * tree - a directory that stands for /sys/fs/cgroup: what a test puts there is what the program
+ * finds, and what it writes is compared byte for byte.
  */
 #pragma once
 

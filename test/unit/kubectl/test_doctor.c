@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * doctor finds each fault that is planted into a healthy cluster (doctor.json), that fault alone, and nothing in the healthy one.
+ * doctor finds each fault that is planted into a healthy cluster (doctor.json), that fault alone,
+ * and nothing in the healthy one.
  */
 #include "kubectl/doctor.h"
 
@@ -212,11 +213,11 @@ static const struct {
     {"a kubelet that pins by itself", "kubelets", "\"none\"", "\"static\"",
      "node shared: the kubelet's cpuManagerPolicy is static", 1},
     {"a claim on a card that does not exist", "\"name\": \"two\"", "\\\"1\\\":8", "\\\"7\\\":8",
-     "pod d/two on node shared: its claim does not hold:", 1},
+     "pod d/two on node shared: its grant is not valid:", 1},
     {"a claim that is less than the request", "\"name\": \"two\"", "\\\"1\\\":8", "\\\"1\\\":7",
-     "pod d/two on node shared: its claim does not hold:", 1},
+     "pod d/two on node shared: its grant is not valid:", 1},
     {"a pod without a claim", "\"name\": \"two\"", "scheduler.framework.gpushare.allocation",
-     "other", "pod d/two on node shared: asks for 8 GiB and has no claim", 1},
+     "other", "pod d/two on node shared: asks for 8 GiB and has no grant", 1},
     {"two pods on a card that is too small for both", "\"name\": \"two\"", "\\\"1\\\":8",
      "\\\"0\\\":8", "node shared: GPU0 is promised beyond its size: 16 of 15 GiB", 1},
     {"a claim on a node that is gone", "\"name\": \"two\"", "\"nodeName\": \"shared\"",

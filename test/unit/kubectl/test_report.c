@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is printed for a cluster, as text: one cluster, and what each command says of it. The walk-throughs of the documents are test/integration/suite_inspect.py.
+ * What is printed for a cluster, as text: one cluster, and what each command says of it. The
+ * walk-throughs of the documents are test/integration/suite_inspect.py.
  */
 #include "kubectl/report.h"
 
@@ -63,7 +64,7 @@ static void put_pod(const char *name, const char *limits, const char *node, cons
         fail_msg("%s: %s", strbuf_str(&b), err.text);
 }
 
-#define CLAIM(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
+#define GRANT(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
 
 static int setup(void **state)
 {
@@ -83,7 +84,7 @@ static int setup(void **state)
     put_node("bad", "{", "");
     put_node("none", NULL, "");
     put_pod("a", "'aliyun.com/gpu-mem':'6','aliyun.com/gpu-core.percentage':'40'", "two",
-            CLAIM("{\\\"0\\\":{\\\"0\\\":6}}") ",\"gpushare.alibabacloud.com/core-percentage\":\"{"
+            GRANT("{\\\"0\\\":{\\\"0\\\":6}}") ",\"gpushare.alibabacloud.com/core-percentage\":\"{"
                                                "\\\"0\\\":{\\\"0\\\":40}}\"");
     put_pod("b", "'aliyun.com/gpu-mem':'4'", "old", "");
     put_pod("c", "'aliyun.com/gpu':'1'", "links", "\"topology.kubernetes.io/gpu-group\":\"1\"");
@@ -145,10 +146,10 @@ static void details(void **state)
                                          "a     d          6 (40%)          0\n"
                                          "Allocated : 6 (20%)\nTotal :     30\n") != NULL);
     put_pod("e", "'aliyun.com/gpu-mem':'1'", "two",
-            CLAIM("{\\\"0\\\":{\\\"0\\\":1}}") ",\"cosched.io/gpu-used\":\"{\\\"mib\\\":1025,"
+            GRANT("{\\\"0\\\":{\\\"0\\\":1}}") ",\"cosched.io/gpu-used\":\"{\\\"mib\\\":1025,"
                                                "\\\"processes\\\":2}\"");
     put_pod("f", "'aliyun.com/gpu-mem':'1'", "two",
-            CLAIM("{\\\"0\\\":{\\\"0\\\":1}}") ",\"cosched.io/gpu-used\":\"{\\\"mib\\\":1024,"
+            GRANT("{\\\"0\\\":{\\\"0\\\":1}}") ",\"cosched.io/gpu-used\":\"{\\\"mib\\\":1024,"
                                                "\\\"processes\\\":1}\"");
     view_build(&view, nodes, nodes_len, pods, pods_len, &arena);
     strbuf_reset(&out);
@@ -212,7 +213,7 @@ static void reasons(void **state)
                                    "links  all   1 of 2 cards free\n") != NULL);
     expect_str("it has a card", "d/a is on node two: 6 GiB of GPU0\n", why("a"));
     expect_str("it has a whole card", "d/c is on node links: GPU1\n", why("c"));
-    expect_str("nobody knows", "d/b is on node old, and no claim says which card it has\n",
+    expect_str("nobody knows", "d/b is on node old, and no grant says which card it has\n",
                why("b"));
     expect_str("it wants none", "d/y asks for no card\n", why("y"));
     expect_done();

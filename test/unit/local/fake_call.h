@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fake_call - requests without a server: call.h over plain memory, for tests of the API. It takes the place of call.c, so one file of a test program
- * includes it, and that program starts no server.
+ * fake_call - requests without a server: call.h over plain memory, for tests of the API. It takes
+ * the place of call.c, so one file of a test program includes it, and that program starts no
+ * server.
  *
  * What was answered is collected: one text for a reply, all lines of a stream.
  */

@@ -25,7 +25,8 @@ static inline void on_close(void *arg)
     s->streams.len = 0;
 }
 
-/* /echo says what it understood; /hold is answered by the test; /stream; /beginning: a stream that has not begun; /big; /drop; /lose. */
+/* /echo says what it understood; /hold is answered by the test; /stream; /beginning: a stream that
+ * has not begun; /big; /drop; /lose. */
 static inline void handle(void *arg, struct call *c)
 {
     struct site *s = arg;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fixture - pods, nodes and PodGroups for the scheduler's tests, made the way real ones are: as JSON, through decode. What a row does not name has a sane default.
+ * fixture - pods, nodes and PodGroups for the scheduler's tests, made the way real ones are: as
+ * JSON, through decode. What a row does not name has a sane default.
  */
 #pragma once
 
@@ -74,11 +75,13 @@ struct node *fixture_make_node(const struct fixture_node *f);
 struct pod_group *fixture_make_group(const char *name, int32_t min, enum pod_group_api api);
 struct pod_group *fixture_make_group_with(const char *name, int32_t min, enum pod_group_api api,
                                           const char *const *annotations);
-/* cosched.io/cpu-topology of a machine: so many NUMA nodes, L3 groups in each, cores in each group, threads, numbered as on bare metal. reserved may be NULL. */
+/* cosched.io/cpu-topology of a machine: so many NUMA nodes, L3 groups in each, cores in each group,
+ * threads, numbered as on bare metal. reserved may be NULL. */
 const char *fixture_topology(struct arena *a, unsigned numa, unsigned l3, unsigned cores,
                              unsigned threads, const char *reserved);
 #define POD(...) fixture_make_pod(&(struct fixture_pod){__VA_ARGS__})
 #define NODE(...) fixture_make_node(&(struct fixture_node){__VA_ARGS__})
 
-/* An inventory annotation: "cgpu", "15,15*,15" (GiB of each card; a star: sick). Cards are numbered from 0. */
+/* An inventory annotation: "cgpu", "15,15*,15" (GiB of each card; a star: sick). Cards are numbered
+ * from 0. */
 const char *fixture_inventory(struct arena *a, const char *mode, const char *cards);

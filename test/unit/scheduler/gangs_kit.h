@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gangs_kit - for the tests of gangs.c: a cluster model that counts what the queue is told, and why a gang waits.
+ * gangs_kit - for the tests of gangs.c: a cluster model that counts what the queue is told, and why
+ * a gang waits.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * model_kit - one cluster model and what the tests of the pure core do with it: pods are put in, a pod is given a node, a gang is tried. For one file per program, as expect.h is:
- * each test has the cluster c and the arena to itself, and a row that wants them empty calls fresh.
+ * model_kit - one cluster model and what the tests of the pure core do with it: pods are put in, a
+ * pod is given a node, a gang is tried. For one file per program, as expect.h is: each test has the
+ * cluster c and the arena to itself, and a row that wants them empty calls fresh.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "lib/model/names.h"
 #include "scheduler/cache/cluster.h"
 #include "scheduler/cycle/cycle.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/pipeline.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
@@ -78,7 +79,7 @@ static inline void put_budget(const char *name, const char *app, int allowed)
     if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
         decode_pdb(json_root(doc), &b, &err) < 0)
         fail_msg("%s", err.text);
-    (void)objects_put(c.objects, OBJECTS_BUDGETS, &b->object);
+    (void)api_objects_put(c.objects, API_OBJECTS_BUDGETS, &b->object);
 }
 
 /* The nodes that no plugin refuses, in the order of the table: "a1 b1". */

@@ -107,7 +107,7 @@ bool oracle_spread(const struct cluster *c, const struct pod *p, const struct cl
 
 static bool means(const struct cluster *c, const struct podterm *t, const struct pod *p)
 {
-    return podterm_matches(t, p->ns, objects_namespace_labels(c->objects, p->ns), &p->labels);
+    return podterm_matches(t, p->ns, api_objects_namespace_labels(c->objects, p->ns), &p->labels);
 }
 
 static bool means_all(const struct cluster *c, const struct podterms *t, const struct pod *p)
@@ -118,7 +118,8 @@ static bool means_all(const struct cluster *c, const struct podterms *t, const s
     return t->affinity_len > 0;
 }
 
-/* How many pods in the domain of `value` (NULL: in any) does the affinity, or the one anti-affinity term, mean. */
+/* How many pods in the domain of `value` (NULL: in any) does the affinity, or the one anti-affinity
+ * term, mean. */
 static int near(const struct cluster *c, const struct podterms *all, const struct podterm *t,
                 const char *value)
 {
@@ -182,7 +183,7 @@ bool oracle_interpod(const struct cluster *c, const struct pod *p, const struct 
 
 /* ---- the index ---- */
 
-static int holds(const struct podterm *terms, size_t len, const struct index_counter *k)
+static int holds(const struct podterm *terms, size_t len, const struct pod_counters_counter *k)
 {
     int count = 0;
     if (len == 0)
@@ -201,24 +202,25 @@ static int holds(const struct podterm *terms, size_t len, const struct index_cou
     return count;
 }
 
-static int counted(const struct cluster *c, const struct index_counter *k, const struct pod *p)
+static int counted(const struct cluster *c, const struct pod_counters_counter *k,
+                   const struct pod *p)
 {
     const struct podterms none = {0}, *t = p->terms != NULL ? p->terms : &none;
     switch (k->role) {
-    case INDEX_MATCHES:
+    case POD_COUNTERS_MATCHES:
         for (size_t i = 0; i < k->terms_len; i++)
             if (!means(c, &k->terms[i], p))
                 return 0;
         return 1;
-    case INDEX_SPREADS:
+    case POD_COUNTERS_SPREADS:
         return !p->terminating && str_eq(p->ns, k->ns) && spread_counts(&k->spread, &p->labels);
-    case INDEX_HOLDS_ANTI:
+    case POD_COUNTERS_HOLDS_ANTI:
         return holds(t->anti_affinity, t->anti_affinity_len, k);
-    case INDEX_HOLDS_AFFINITY:
+    case POD_COUNTERS_HOLDS_AFFINITY:
         return holds(t->affinity, t->affinity_len, k);
-    case INDEX_HOLDS_PREFERRED:
+    case POD_COUNTERS_HOLDS_PREFERRED:
         return holds(t->preferred, t->preferred_len, k);
-    case INDEX_HOLDS_PREFERRED_ANTI:
+    case POD_COUNTERS_HOLDS_PREFERRED_ANTI:
         return holds(t->preferred_anti, t->preferred_anti_len, k);
     }
     return 0;
@@ -235,7 +237,7 @@ bool oracle_index(const struct cluster *c)
             int expected = 0;
             for (size_t p = 0; p < cn->pods.len; p++)
                 expected += counted(c, counter, cn->pods.items[p]->pod);
-            int got = index_count(counter, cn->slot);
+            int got = pod_counters_count(counter, cn->id.number);
             if (got == expected)
                 continue;
             fprintf(stderr, "counter %s on %s: expected %d, got %d\n", text, cn->name, expected,

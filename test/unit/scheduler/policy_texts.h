@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_texts - nodes, policies and pods of policy_cases.json as the API server would show them: JSON texts, in a.
+ * policy_texts - nodes, policies and pods of policy_cases.json as the API server would show them:
+ * JSON texts, in a.
  */
 #pragma once
 

@@ -45,16 +45,16 @@ static void (*free_of(enum intake_kind kind))(void *object)
 void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
                   void *const *objects)
 {
-    struct reflector_letter *letter = mem_new(struct reflector_letter, 1);
+    struct reflector_message *message = mem_new(struct reflector_message, 1);
     in->sources[kind] = (struct intake_source){.intake = in, .kind = kind};
-    *letter = (struct reflector_letter){.event = event,
-                                        .objects = mem_new(void *, n),
-                                        .len = n,
-                                        .arg = &in->sources[kind],
-                                        .free_object = free_of(kind)};
+    *message = (struct reflector_message){.event = event,
+                                          .objects = mem_new(void *, n),
+                                          .len = n,
+                                          .arg = &in->sources[kind],
+                                          .free_object = free_of(kind)};
     for (size_t i = 0; i < n; i++)
-        letter->objects[i] = objects[i];
-    intake_letter(in, letter);
+        message->objects[i] = objects[i];
+    intake_letter(in, message);
 }
 
 int shell_count(struct twin *t, const char *method, const char *part)

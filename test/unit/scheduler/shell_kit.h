@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * shell_kit - what the tests of the scheduler's shell share: letters as a reflector would send them, and questions about what the API server's twin was asked.
+ * shell_kit - what the tests of the scheduler's shell share: letters as a reflector would send
+ * them, and questions about what the API server's twin was asked.
  */
 #pragma once
 
@@ -21,7 +22,8 @@ void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event
 #define RESET_EMPTY(in, kind) shell_letter(in, kind, REFLECTOR_RESET, 0, NULL)
 #define SEND(in, kind, event, object) shell_letter(in, kind, event, 1, (void *[]){object})
 
-/* How many of the requests that are kept (the last 64) begin with `method` and contain `part` (NULL: anything). */
+/* How many of the requests that are kept (the last 64) begin with `method` and contain `part`
+ * (NULL: anything). */
 int shell_count(struct twin *t, const char *method, const char *part);
 /* Until there are n of them; fails the test when they do not come. */
 void shell_await(struct twin *t, const char *method, const char *part, int n);

@@ -22,17 +22,17 @@ DECODER(volume_attachment, struct volume_attachment)
 
 static const struct {
     const char *kind;
-    enum objects_kind store;
-    enum intake_kind letter;
+    enum api_objects_kind store;
+    enum intake_kind message;
     int (*decode)(json *j, void **out, struct error *err);
 } kinds[] = {
-    {"PersistentVolumeClaim", OBJECTS_CLAIMS, INTAKE_CLAIMS, any_pvc},
-    {"PersistentVolume", OBJECTS_VOLUMES, INTAKE_VOLUMES, any_pv},
-    {"StorageClass", OBJECTS_STORAGE_CLASSES, INTAKE_STORAGE_CLASSES, any_storage_class},
-    {"CSINode", OBJECTS_CSI_NODES, INTAKE_CSI_NODES, any_csi_node},
-    {"CSIDriver", OBJECTS_CSI_DRIVERS, INTAKE_CSI_DRIVERS, any_csi_driver},
-    {"CSIStorageCapacity", OBJECTS_CSI_CAPACITIES, INTAKE_CSI_CAPACITIES, any_csi_capacity},
-    {"VolumeAttachment", OBJECTS_VOLUME_ATTACHMENTS, INTAKE_VOLUME_ATTACHMENTS,
+    {"PersistentVolumeClaim", API_OBJECTS_CLAIMS, INTAKE_CLAIMS, any_pvc},
+    {"PersistentVolume", API_OBJECTS_VOLUMES, INTAKE_VOLUMES, any_pv},
+    {"StorageClass", API_OBJECTS_STORAGE_CLASSES, INTAKE_STORAGE_CLASSES, any_storage_class},
+    {"CSINode", API_OBJECTS_CSI_NODES, INTAKE_CSI_NODES, any_csi_node},
+    {"CSIDriver", API_OBJECTS_CSI_DRIVERS, INTAKE_CSI_DRIVERS, any_csi_driver},
+    {"CSIStorageCapacity", API_OBJECTS_CSI_CAPACITIES, INTAKE_CSI_CAPACITIES, any_csi_capacity},
+    {"VolumeAttachment", API_OBJECTS_VOLUME_ATTACHMENTS, INTAKE_VOLUME_ATTACHMENTS,
      any_volume_attachment},
 };
 
@@ -52,7 +52,7 @@ static void *make(const char *text, size_t *at)
     return NULL;
 }
 
-struct object *storage_kit_make(const char *text, enum objects_kind *kind)
+struct object *storage_kit_make(const char *text, enum api_objects_kind *kind)
 {
     size_t at;
     struct object *o = make(text, &at);
@@ -62,14 +62,14 @@ struct object *storage_kit_make(const char *text, enum objects_kind *kind)
 
 void storage_kit_put(struct cluster *c, const char *text)
 {
-    enum objects_kind kind;
+    enum api_objects_kind kind;
     struct object *o = storage_kit_make(text, &kind);
-    (void)objects_put(c->objects, kind, o);
+    (void)api_objects_put(c->objects, kind, o);
 }
 
 void storage_kit_send(struct intake *in, const char *text)
 {
     size_t at;
     void *o = make(text, &at);
-    shell_letter(in, kinds[at].letter, REFLECTOR_PUT, 1, &o);
+    shell_letter(in, kinds[at].message, REFLECTOR_PUT, 1, &o);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * storage_kit - claims, volumes and what belongs to them for the scheduler's tests: JSON with ' for ", through decode, as from the API server.
+ * storage_kit - claims, volumes and what belongs to them for the scheduler's tests: JSON with ' for
+ * ", through decode, as from the API server.
  */
 #pragma once
 
@@ -8,12 +9,13 @@
 #include "scheduler/intake.h"
 
 /* What kind it is says its "kind". */
-struct object *storage_kit_make(const char *text, enum objects_kind *kind);
+struct object *storage_kit_make(const char *text, enum api_objects_kind *kind);
 void storage_kit_put(struct cluster *c, const char *text);
 /* The same as a letter of a watch. */
 void storage_kit_send(struct intake *in, const char *text);
 
-/* All are in namespace d and have the uid "u-<name>". `more` is members of spec, "" or ",'a':'b'". */
+/* All are in namespace d and have the uid "u-<name>". `more` is members of spec, "" or
+ * ",'a':'b'". */
 #define KIT_META(name) "'metadata':{'name':'" name "','namespace':'d','uid':'u-" name "'"
 #define CLAIM(name, more)                                  \
     "{'kind':'PersistentVolumeClaim'," KIT_META(           \

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Gangs whose members have CPUs of their own: all of them or none, with what is on loan, and with cards.
+ * Gangs whose members have CPUs of their own: all of them or none, with what is on loan, and with
+ * cards.
  */
 #include "lib/model/names.h"
 #include "scheduler/cycle/cycle.h"
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cycle/loans.h"
+#include "scheduler/cycle/cpu_lending.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
 #include "scheduler/framework/pipeline.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 
 #define PIN "cpuset-scheduler", "true"
 #define BURST PIN, "cpu-policy", "static-burst"
@@ -77,7 +78,7 @@ static const char *shown(const char *key)
     AUTO_STRBUF b = {0};
     if (cp->on == NULL)
         return NULL;
-    cpuclaim_of(&cp->claim.cpus, 0, &all);
+    cpu_grant_of(&cp->grant.cpus, 0, &all);
     strbuf_addf(&b, "%s:", cp->on->name);
     cpuset_print(&all, &b);
     return arena_strdup(&specs, strbuf_str(&b));
@@ -134,12 +135,13 @@ static void put_borrower(const char *text)
         hooks);
 }
 
-/* The borrower has two of its own and six on loan. What each member finds alone is not what they need together. */
+/* The borrower has two of its own and six on loan. What each member finds alone is not what they
+ * need together. */
 static void loans_are_called_back_for_all_members_at_once(void **state)
 {
     (void)state;
     AUTO_STRBUF text = {0};
-    struct cpuclaim left;
+    struct cpu_grant left;
     put_node("n", NULL);
     put_borrower(ALL_8);
     put_member("a", "2", 3);
@@ -155,10 +157,10 @@ static void loans_are_called_back_for_all_members_at_once(void **state)
     expect_int("both are nominated", 2, (int64_t)r.nominations_len);
     cpuset_print(&r.recalls[0].cpus, &text);
     expect_str("all that they need", "2-7", strbuf_str(&text));
-    cluster_claim_call_back(r.recalls[0].pod, &r.recalls[0].cpus);
-    loans_left(r.recalls[0].pod, &arena, &left);
+    cluster_grant_call_back(r.recalls[0].pod, &r.recalls[0].cpus);
+    cpu_lending_left(r.recalls[0].pod, &arena, &left);
     strbuf_reset(&text);
-    cpuclaim_encode(&left, r.recalls[0].pod->pod, &text);
+    cpu_grant_encode(&left, r.recalls[0].pod->pod, &text);
     put_borrower(arena_strdup(&specs, strbuf_str(&text)));
     expect_int("given back", CYCLE_PLACED, run().verdict);
     expect_str("a", "n:2-4", shown("d/a"));
@@ -211,7 +213,8 @@ static void nobody_gives_back_for_another_loan(void **state)
     expect_done();
 }
 
-/* Two that borrow, on one L3 group: the loan of the first is not in the way of the second, and what is left at the end is lent to the first. */
+/* Two that borrow, on one L3 group: the loan of the first is not in the way of the second, and what
+ * is left at the end is lent to the first. */
 static void members_that_borrow(void **state)
 {
     (void)state;
@@ -234,7 +237,7 @@ static void members_that_borrow(void **state)
         expect_int(rows[i].row, CYCLE_PLACED, run().verdict);
         expect_str(rows[i].row, rows[i].a, shown("d/a"));
         expect_str(rows[i].row, rows[i].b, shown("d/b"));
-        const struct cpu_book *book = &cluster_find_node(&cluster, "n")->cpus;
+        const struct cpu_accounts *book = &cluster_find_node(&cluster, "n")->cpus;
         expect_int("their own", 2 * rows[i].cpus, cpuset_count(&book->owned));
         expect_int("on loan", 8 - 2 * rows[i].cpus, cpuset_count(&book->lent));
         cluster_remove_pod(&cluster, "d/a", NULL, hooks);
@@ -251,7 +254,8 @@ static void members_that_borrow(void **state)
 #define INSISTS(policy) \
     "cpuset-scheduler", "required", NAME_ANN_NUMA_SPEC, "{\"numaTopologyPolicy\":\"" policy "\"}"
 
-/* Two NUMA nodes of four CPUs, a card on each; three CPUs of NUMA node 0 are taken, and its card, which has more room, is taken first. */
+/* Two NUMA nodes of four CPUs, a card on each; three CPUs of NUMA node 0 are taken, and its card,
+ * which has more room, is taken first. */
 static void cards_where_the_cpus_are(void **state)
 {
     (void)state;
@@ -304,7 +308,7 @@ static void cards_where_the_cpus_are(void **state)
                         hooks);
         expect_int(rows[i].row, CYCLE_PLACED, run().verdict);
         expect_str(rows[i].row, rows[i].on, shown("d/a"));
-        const struct claim *c = &cluster_find_pod(&cluster, "d/a")->claim;
+        const struct grant *c = &cluster_find_pod(&cluster, "d/a")->grant;
         assert_int_equal(c->shares_len, 1);
         expect_int(rows[i].row, rows[i].card, c->shares[0].card);
         expect_int(rows[i].row, rows[i].gib, c->shares[0].gib);
@@ -313,7 +317,8 @@ static void cards_where_the_cpus_are(void **state)
     expect_done();
 }
 
-/* The same with two cards that nobody uses: there is nothing to be said for the one that is taken first. */
+/* The same with two cards that nobody uses: there is nothing to be said for the one that is taken
+ * first. */
 static void a_card_like_the_other(void **state)
 {
     (void)state;
@@ -363,7 +368,7 @@ static void a_card_like_the_other(void **state)
             hooks);
         expect_int(rows[i].row, CYCLE_PLACED, run().verdict);
         expect_str(rows[i].row, rows[i].on, shown("d/a"));
-        const struct claim *c = &cluster_find_pod(&cluster, "d/a")->claim;
+        const struct grant *c = &cluster_find_pod(&cluster, "d/a")->grant;
         assert_int_equal(c->shares_len + c->group_len, 1);
         expect_int(rows[i].row, rows[i].card, whole ? c->group[0] : c->shares[0].card);
         cluster_remove_pod(&cluster, "d/a", NULL, hooks);
@@ -371,7 +376,8 @@ static void a_card_like_the_other(void **state)
     expect_done();
 }
 
-/* Between nodes: the one where both are on one NUMA node, though the other is as tight and comes first. */
+/* Between nodes: the one where both are on one NUMA node, though the other is as tight and comes
+ * first. */
 static void the_node_with_both_on_one_numa_node(void **state)
 {
     (void)state;

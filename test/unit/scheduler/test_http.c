@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * http: the whole way of a request, from the socket to the loop and back, and what happens when the loop or the reader is not there.
+ * http: the whole way of a request, from the socket to the loop and back, and what happens when the
+ * loop or the reader is not there.
  */
 #include "test/unit/lib/base/expect.h"
 

@@ -15,6 +15,7 @@
 static struct loop *loop;
 static struct cluster c;
 static struct queue q;
+static struct pod_trace trace;
 static struct intake in;
 static int changes;
 
@@ -30,8 +31,10 @@ static int setup(void **state)
     struct error err = ERROR_INIT;
     changes = 0;
     cluster_init(&c, NAME_SCHEDULER);
-    queue_init(&q);
-    if (loop_new(&loop, &err) < 0 || intake_init(&in, loop, &c, &q, changed, NULL, &err) < 0)
+    queue_init(&q, &c);
+    pod_trace_init(&trace);
+    if (loop_new(&loop, &err) < 0 ||
+        intake_init(&in, loop, &c, &q, &trace, changed, NULL, &err) < 0)
         fail_msg("%s", err.text);
     return 0;
 }
@@ -42,6 +45,7 @@ static int teardown(void **state)
     intake_deinit(&in);
     loop_free(loop);
     queue_deinit(&q);
+    pod_trace_deinit(&trace);
     cluster_deinit(&c);
     return 0;
 }
@@ -76,12 +80,12 @@ static void a_version_that_is_not_kept_is_not_looked_at_again(void **state)
     SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1"));
     SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p"));
     struct cluster_pod *p = cluster_find_pod(&c, "d/p");
-    int64_t seen_us = p->seen_us;
+    int64_t seen_us = pod_trace_seen_us(&trace, p);
     expect_true("seen", seen_us > 0);
-    (void)cluster_assume(&c, p, cluster_find_node(&c, "n1"), &(struct claim){0});
+    (void)cluster_assume(&c, p, cluster_find_node(&c, "n1"), &(struct grant){0});
     SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .unreadable = true));
     expect_true("what is assumed stays", p->pod->unreadable == NULL);
-    expect_int("and was seen when it was", seen_us, p->seen_us);
+    expect_int("and was seen when it was", seen_us, pod_trace_seen_us(&trace, p));
     expect_done();
 }
 
@@ -127,7 +131,7 @@ static void a_list_drops_what_is_not_in_it(void **state)
     expect_true("gone", cluster_find_pod(&c, "d/a") == NULL);
     expect_true("stays", cluster_find_pod(&c, "d/b") != NULL);
     expect_int("its room is free", 0, (int64_t)cluster_find_node(&c, "n1")->pods.len);
-    expect_int("and whoever waits for room hears of it", GANG_ACTIVE, parked->state);
+    expect_int("and whoever waits for room hears of it", GANG_ACTIVE, queue_state(&q, parked));
 
     RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
     expect_true("a node that is gone but has a pod is a name only",
@@ -147,7 +151,7 @@ static void a_pod_made_again_between_two_lists_is_another_pod(void **state)
     (void)state;
     RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
     RESET(&in, INTAKE_PODS, POD(.name = "a", .uid = "old"));
-    struct claim none = {0};
+    struct grant none = {0};
     cluster_assume(&c, cluster_find_pod(&c, "d/a"), cluster_find_node(&c, "n1"), &none);
     RESET(&in, INTAKE_PODS, POD(.name = "a", .uid = "new"));
     expect_int("nothing was assumed for the new one", CLUSTER_PENDING,
@@ -165,7 +169,7 @@ static void an_assumption_outlives_a_list_that_does_not_know_yet(void **state)
     (void)state;
     RESET(&in, INTAKE_NODES, NODE(.name = "n1"));
     RESET(&in, INTAKE_PODS, POD(.name = "a"));
-    struct claim none = {0};
+    struct grant none = {0};
     cluster_assume(&c, cluster_find_pod(&c, "d/a"), cluster_find_node(&c, "n1"), &none);
     RESET(&in, INTAKE_PODS, POD(.name = "a"));
     expect_int("still assumed", CLUSTER_ASSUMED, cluster_find_pod(&c, "d/a")->state);
@@ -178,10 +182,10 @@ static void the_first_sight_of_a_pod_is_kept(void **state)
 {
     (void)state;
     SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "a"));
-    int64_t seen_us = cluster_find_pod(&c, "d/a")->seen_us;
+    int64_t seen_us = pod_trace_seen_us(&trace, cluster_find_pod(&c, "d/a"));
     expect_true("noted", seen_us > 0);
     SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "a", .priority = 5));
-    expect_int("and kept", seen_us, cluster_find_pod(&c, "d/a")->seen_us);
+    expect_int("and kept", seen_us, pod_trace_seen_us(&trace, cluster_find_pod(&c, "d/a")));
     expect_done();
 }
 
@@ -226,7 +230,7 @@ static struct object *namespace_of(const char *text)
     return o;
 }
 
-static struct object *claim_of(const char *text)
+static struct object *grant_of(const char *text)
 {
     struct pvc *o = NULL;
     AUTO_JSON *doc = decode_kit_parse(text);
@@ -245,21 +249,22 @@ static void small_objects_go_to_their_stores(void **state)
     queue_wait(&q, parked, EVENT_VOLUME);
     RESET(&in, INTAKE_NAMESPACES, namespace_of("{'metadata':{'name':'a','labels':{'x':'1'}}}"),
           namespace_of("{'metadata':{'name':'b'}}"));
-    expect_str("a namespace", "1", labels_get(objects_namespace_labels(c.objects, "a"), "x"));
-    expect_int("which helps nobody who waits for a volume", GANG_PARKED, parked->state);
+    expect_str("a namespace", "1", labels_get(api_objects_namespace_labels(c.objects, "a"), "x"));
+    expect_int("which helps nobody who waits for a volume", GANG_PARKED, queue_state(&q, parked));
     SEND(&in, INTAKE_CLAIMS, REFLECTOR_PUT,
-         claim_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
-    expect_true("a claim", objects_find_pvc(c.objects, "d", "c") != NULL);
-    expect_int("which does", GANG_ACTIVE, parked->state);
+         grant_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
+    expect_true("a claim", api_objects_find_pvc(c.objects, "d", "c") != NULL);
+    expect_int("which does", GANG_ACTIVE, queue_state(&q, parked));
     RESET(&in, INTAKE_NAMESPACES, namespace_of("{'metadata':{'name':'b'}}"));
-    expect_true("a list drops what is not in it", objects_namespace_labels(c.objects, "a") == NULL);
-    expect_true("and nothing of other kinds", objects_find_pvc(c.objects, "d", "c") != NULL);
+    expect_true("a list drops what is not in it",
+                api_objects_namespace_labels(c.objects, "a") == NULL);
+    expect_true("and nothing of other kinds", api_objects_find_pvc(c.objects, "d", "c") != NULL);
     SEND(&in, INTAKE_CLAIMS, REFLECTOR_DELETE,
-         claim_of("{'metadata':{'name':'c','namespace':'d','uid':'older'}}"));
-    expect_true("a late DELETE", objects_find_pvc(c.objects, "d", "c") != NULL);
+         grant_of("{'metadata':{'name':'c','namespace':'d','uid':'older'}}"));
+    expect_true("a late DELETE", api_objects_find_pvc(c.objects, "d", "c") != NULL);
     SEND(&in, INTAKE_CLAIMS, REFLECTOR_DELETE,
-         claim_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
-    expect_true("gone", objects_find_pvc(c.objects, "d", "c") == NULL);
+         grant_of("{'metadata':{'name':'c','namespace':'d','uid':'u'}}"));
+    expect_true("gone", api_objects_find_pvc(c.objects, "d", "c") == NULL);
     expect_done();
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ResourcePolicies on the pure core, in simulated time: the table in policy_cases.json, whose head says what a case may hold. The integration suite runs the rows marked "live" from the same file on both
- * clusters.
+ * ResourcePolicies on the pure core, in simulated time: the table in policy_cases.json, whose head
+ * says what a case may hold. The integration suite runs the rows marked "live" from the same file
+ * on both clusters.
  *
- * Nothing is woken but by the events that the model names and by the times that policies_due_ns gives, so a wake that is missing fails a row. After each step everything that was placed is seen bound as
- * the watch would show it; the model is built anew from nodes, policies and pods, in another order, and must come to the same digest (restart, I1); and no unit has more pods than its max unless
- * it had before.
+ * Nothing is woken but by the events that the model names and by the times that policies_due_ns
+ * gives, so a wake that is missing fails a row. After each step everything that was placed is seen
+ * bound as the watch would show it; the model is built anew from nodes, policies and pods, in
+ * another order, and must come to the same digest (restart, I1); and no unit has more pods than its
+ * max unless it had before.
  */
 #include <string.h>
 
@@ -16,11 +19,12 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/dump/dump.h"
+#include "scheduler/dump/dump_pod.h"
 #include "scheduler/cache/policies.h"
 #include "scheduler/replay/replay_run.h"
-#include "scheduler/framework/policies_lines.h"
+#include "scheduler/cycle/policies_lines.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/policy_texts.h"
 
@@ -97,6 +101,16 @@ static uint32_t take_pod(struct world *w, struct cluster *c, const char *text, b
 
 /* ---- what must always hold ---- */
 
+/* As the API server has it. */
+static void print_pod(const struct cluster_pod *cp, struct strbuf *out)
+{
+    struct json_writer w;
+    struct pod *p = dump_copy_pod(cp);
+    json_writer_init(&w, out);
+    dump_pod_print(p, false, &w);
+    pod_free(p);
+}
+
 /* The watch shows what was bound, with what the Binding wrote. */
 static void confirm(struct world *w)
 {
@@ -108,7 +122,7 @@ static void confirm(struct world *w)
         AUTO_STRBUF text = {0};
         if (cp->state != CLUSTER_ASSUMED)
             continue;
-        dump_one_pod(cp, &text);
+        print_pod(cp, &text);
         vec_push(&texts, mem_strdup(strbuf_str(&text)));
     }
     for (size_t i = 0; i < texts.len; i++) {
@@ -118,7 +132,8 @@ static void confirm(struct world *w)
     vec_deinit(&texts);
 }
 
-/* From what the API server has: pods before nodes before policies, the other way round than here. */
+/* From what the API server has: pods before nodes before policies, the other way round than
+ * here. */
 static void restart(struct world *w, struct cluster *to)
 {
     const char *key;
@@ -127,7 +142,7 @@ static void restart(struct world *w, struct cluster *to)
     for (size_t i = 0; map_next(&w->cluster->pods, &i, &key, &value);) {
         AUTO_STRBUF text = {0};
         const struct cluster_pod *cp = value;
-        dump_one_pod(cp, &text);
+        print_pod(cp, &text);
         (void)take_pod(w, to, strbuf_str(&text), cp->pod->terminating, NULL);
     }
     for (size_t i = 0; map_next(&w->nodes, &i, &key, &value);)
@@ -153,7 +168,8 @@ static void check_restart(struct world *w)
     cluster_deinit(&again);
 }
 
-/* How many count beyond the max of any unit; what was there before a policy may be more than it allows. */
+/* How many count beyond the max of any unit; what was there before a policy may be more than it
+ * allows. */
 static int64_t count_beyond(const struct cluster *c)
 {
     int64_t beyond = 0;
@@ -168,9 +184,9 @@ static int64_t count_beyond(const struct cluster *c)
             void *at;
             for (size_t k = 0; map_next(&c->pods, &k, &pod, &at);) {
                 const struct cluster_pod *cp = at;
-                n += cp->seat.group == g && policies_unit_of(cp) == (int32_t)u &&
+                n += cp->membership.group == g && policies_unit_of(cp) == (int32_t)u &&
                      !(cp->pod->terminating && p->ignore_terminating) &&
-                     !(cp->seat.previous && p->ignore_previous &&
+                     !(cp->membership.previous && p->ignore_previous &&
                        cp->pod->created_ns <= p->created_ns);
             }
             if (p->units[u].max >= 0)
@@ -226,7 +242,7 @@ static void do_terminate(struct world *w, json *list)
         AUTO_STRBUF text = {0};
         struct cluster_pod *cp = find(w, json_str(it.value));
         assert_non_null(cp);
-        dump_one_pod(cp, &text);
+        print_pod(cp, &text);
         wake(w, take_pod(w, w->cluster, strbuf_str(&text), true, &w->run.hooks));
     }
 }
@@ -331,7 +347,7 @@ static void check_why(struct world *w, json *why)
     for (struct json_iter it = json_iter(why); json_next(&it);) {
         const struct cluster_pod *cp = find(w, arena_strndup(&w->arena, it.key, it.key_len));
         assert_non_null(cp);
-        const char *is = replay_run_why(cp);
+        const char *is = replay_run_why(&w->run, cp);
         if (strstr(is, json_str(it.value)) == NULL)
             fail_msg("%s: expected '%s' in '%s'", where(w, "why"), json_str(it.value), is);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The invariants I1 to I4 over random stories. Each run has another seed, printed; COSCHED_SEED repeats one, COSCHED_OPS makes it longer.
+ * The invariants I1 to I4 over random stories. Each run has another seed, printed; COSCHED_SEED
+ * repeats one, COSCHED_OPS makes it longer.
  */
 #include "test/unit/lib/base/expect.h"
 
@@ -32,8 +33,9 @@ static int64_t ops(void)
 
 enum { LIFE = 2500, LIVES = 4, LOAN_LIVES = 40 };
 
-/* A story in which nothing happens proves nothing. The sums are over so many lives with all nodes; of 949 lives the least four in a row had 291 placed, 39 confirmed, and 67 times
- * room made for somebody. */
+/* A story in which nothing happens proves nothing. The sums are over so many lives with all nodes;
+ * of 949 lives the least four in a row had 291 placed, 39 confirmed, and 67 times room made for
+ * somebody. */
 static void check_eventful(uint64_t lives, const struct world *sum)
 {
     if (lives < LIVES)

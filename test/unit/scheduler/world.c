@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/unit/scheduler/world_inside.h"
+#include "test/unit/scheduler/world_internal.h"
 
 #include <string.h>
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 
 uint64_t world_random(struct world *w, uint64_t n)
 {
@@ -58,14 +58,15 @@ void world_init(struct world *w, uint64_t seed)
     w->said = "nothing yet";
     cluster_init(&w->cluster, NAME_SCHEDULER);
     pipeline_init(&w->pipeline, &w->cluster);
-    /* In some lives classes are forgotten all the time, in some the log is too short to follow, in some nodes are filled up. */
+    /* In some lives classes are forgotten all the time, in some the log is too short to follow, in
+     * some nodes are filled up. */
     if (seed % 4 == 1)
         w->pipeline.classes->budget = 4096;
     if (seed % 4 == 2)
         w->cluster.table->log_len = 8;
     if (seed % 8 >= 4)
         w->cluster.packing = CLUSTER_FULLEST_FIRST;
-    queue_init(&w->queue);
+    queue_init(&w->queue, &w->cluster);
     arena_init(&w->arena, 0);
     arena_init(&w->specs, 0);
     for (size_t i = 0; i < WORLD_PODS; i++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * world - a random cluster for property tests: nodes come, change and go, pods too, some are bound by others, with claims that are right, wrong or hostile; gangs
- * are tried and what was assumed is confirmed, refused or bound elsewhere. The same seed gives the same story.
+ * world - a random cluster for property tests: nodes come, change and go, pods too, some are bound
+ * by others, with grants that are right, wrong or hostile; gangs are tried and what was assumed is
+ * confirmed, refused or bound elsewhere. The same seed gives the same story.
  */
 #pragma once
 
@@ -59,7 +60,8 @@ struct cluster_hooks world_hooks(struct world *w);
 void world_put_node(struct world *w, uint64_t i);
 void world_fill_pod(struct world *w, uint64_t i);
 void world_put_pod(struct world *w, uint64_t i);
-/* Tries the next gang in the queue as the program does; false when none is due. Aborts on a broken invariant, with a sentence. */
+/* Tries the next gang in the queue as the program does; false when none is due. Aborts on a broken
+ * invariant, with a sentence. */
 bool world_try(struct world *w);
 /* Everything that must hold between two operations. */
 void world_check(const struct world *w);

@@ -2,7 +2,7 @@
 /*
  * What happens to the world: objects come, change and go, and others bind pods too.
  */
-#include "test/unit/scheduler/world_inside.h"
+#include "test/unit/scheduler/world_internal.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void bind_by_others(struct world *w, struct world_slot *s)
                      (unsigned long long)world_random(w, w->nodes + 1));
     s->f.node = s->node;
     s->f.gated = false;
-    world_fill_claim(w, s);
+    world_fill_grant(w, s);
     w->foreign++;
 }
 
@@ -58,11 +58,11 @@ void world_remove_pod(struct world *w, struct world_slot *s)
     (void)cluster_remove_pod(&w->cluster, key, "another-uid", &hooks);
 }
 
-/* The watch says what the binder did: nodeName and claim in one event. */
+/* The watch says what the binder did: nodeName and grant in one event. */
 static void confirm(struct world *w, struct world_slot *s, const struct cluster_pod *cp)
 {
     struct labels written;
-    claim_encode(&cp->claim, cp->pod, 15, &w->arena, &written);
+    grant_encode(&cp->grant, cp->pod, 15, &w->arena, &written);
     (void)str_format(s->node, sizeof s->node, "%s", cp->on->name);
     s->f.node = s->node;
     size_t n = s->requests;
@@ -70,7 +70,7 @@ static void confirm(struct world *w, struct world_slot *s, const struct cluster_
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].key);
         s->annotations[n++] = arena_strdup(&w->specs, written.items[i].value);
     }
-    if (cp->claim.cpus.len > 0 &&
+    if (cp->grant.cpus.len > 0 &&
         world_chance(w, w->pinned ? 95 : 70)) { /* the node agent was quick */
         s->annotations[n++] = NAME_ANN_CPUSET_APPLIED;
         s->annotations[n++] = arena_strdup(&w->specs, labels_get(&written, NAME_ANN_CPUSET));
@@ -116,14 +116,15 @@ void world_update_pod(struct world *w, uint64_t i)
             w->said = "assumed pod confirmed";
             uint64_t before = cluster_digest(&w->cluster);
             struct cluster_node *on = cp->on;
-            uint64_t used = amounts_digest(&on->used), cards = ledger_digest(&on->ledger),
-                     cpus = cpu_book_digest(&on->cpus);
+            uint64_t used = resource_vector_digest(&on->used),
+                     cards = gpu_accounts_digest(&on->gpu_accounts),
+                     cpus = cpu_accounts_digest(&on->cpus);
             confirm(w, s, cp);
             world_put_pod(w, i);
             MUST(w, cp->state == CLUSTER_BOUND && cp->on == on, "%s", key);
-            MUST(w, amounts_digest(&on->used) == used, "%s", key);
-            MUST(w, ledger_digest(&on->ledger) == cards || on->node == NULL, "%s", key);
-            MUST(w, cpu_book_digest(&on->cpus) == cpus, "%s", key);
+            MUST(w, resource_vector_digest(&on->used) == used, "%s", key);
+            MUST(w, gpu_accounts_digest(&on->gpu_accounts) == cards || on->node == NULL, "%s", key);
+            MUST(w, cpu_accounts_digest(&on->cpus) == cpus, "%s", key);
             MUST(w, cluster_digest(&w->cluster) != before, "%s", key);
             return;
         }
@@ -194,7 +195,7 @@ void world_put_namespace(struct world *w)
          json_parse(&doc, text, strlen(text), &err) == 0 &&
              decode_namespace(json_root(doc), &o, &err) == 0,
          "%s", err.text);
-    world_spread_events(w, objects_put(w->cluster.objects, OBJECTS_NAMESPACES, o));
+    world_spread_events(w, api_objects_put(w->cluster.objects, API_OBJECTS_NAMESPACES, o));
 }
 
 void world_put_group(struct world *w)

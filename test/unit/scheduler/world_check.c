@@ -1,52 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What must hold of the world between two operations: everything that is kept incrementally equals a recount.
+ * What must hold of the world between two operations: everything that is kept incrementally equals
+ * a recount.
  */
-#include "test/unit/scheduler/world_inside.h"
+#include "test/unit/scheduler/world_internal.h"
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "test/unit/scheduler/oracle.h"
 
 static void check_node(const struct world *w, const struct cluster_node *cn)
 {
-    struct amounts used = {0};
-    struct ledger ledger;
-    ledger_init(&ledger);
-    ledger_set_inventory(
-        &ledger, cn->node ? labels_get(&cn->node->annotations, NAME_ANN_GPU_INVENTORY) : NULL,
+    struct resource_vector used = {0};
+    struct gpu_accounts gpu_accounts;
+    gpu_accounts_init(&gpu_accounts);
+    gpu_accounts_set_inventory(
+        &gpu_accounts, cn->node ? labels_get(&cn->node->annotations, NAME_ANN_GPU_INVENTORY) : NULL,
         NULL);
-    struct cpu_book cpus = {0};
-    cpu_book_set_shape(&cpus, cn->cpus.shape);
+    struct cpu_accounts cpus = {0};
+    cpu_accounts_set_shape(&cpus, cn->cpus.shape);
     int64_t cpu = 0, gib = 0, percent = 0, cards = 0;
     for (size_t i = 0; i < cn->pods.len; i++) {
         const struct cluster_pod *cp = cn->pods.items[i];
         MUST(w, cp->on == cn && cp->on_place == i, "%s on %s", cp->pod->key, cn->name);
         MUST(w, cp->state == CLUSTER_ASSUMED || cp->state == CLUSTER_BOUND, "%s", cp->pod->key);
-        amounts_account(&used, &cp->request, 1);
-        ledger_account(&ledger, &cp->claim, cp->claim_trusted, &cp->gpu, 1);
-        cpu_book_account(&cpus, &cp->claim.cpus, cp->cpu, 1);
+        resource_vector_account(&used, &cp->request, 1);
+        gpu_accounts_account(&gpu_accounts, &cp->grant, cp->grant_trusted, &cp->gpu, 1);
+        cpu_accounts_account(&cpus, &cp->grant.cpus, cp->cpu, 1);
         cpu = num_add_sat(cpu, cp->request.cpu_milli);
-        gib += cp->gpu.hold_gib;
-        percent += cp->gpu.hold_percent;
-        cards += cp->gpu.hold_cards;
+        gib += cp->gpu.total[GPU_REQUEST_MEM];
+        percent += cp->gpu.total[GPU_REQUEST_CORE];
+        cards += cp->gpu.total[GPU_REQUEST_CARDS];
     }
     MUST(w, cn->node != NULL || cn->pods.len > 0, "%s is kept for nothing", cn->name);
     MUST(w, cpu == cn->used.cpu_milli, "%s: %lld and %lld", cn->name, (long long)cpu,
          (long long)cn->used.cpu_milli);
-    MUST(w, amounts_digest(&used) == amounts_digest(&cn->used), "used of %s", cn->name);
+    MUST(w, resource_vector_digest(&used) == resource_vector_digest(&cn->used), "used of %s",
+         cn->name);
     MUST(w, used.extra_len == cn->used.extra_len, "names of %s", cn->name);
-    MUST(w, ledger_digest(&ledger) == ledger_digest(&cn->ledger), "cards of %s", cn->name);
-    MUST(w, cpu_book_digest(&cpus) == cpu_book_digest(&cn->cpus), "CPUs of %s", cn->name);
+    MUST(w, gpu_accounts_digest(&gpu_accounts) == gpu_accounts_digest(&cn->gpu_accounts),
+         "cards of %s", cn->name);
+    MUST(w, cpu_accounts_digest(&cpus) == cpu_accounts_digest(&cn->cpus), "CPUs of %s", cn->name);
     MUST(w, cpuset_equal(&cpus.owned, &cn->cpus.owned) && cpuset_equal(&cpus.lent, &cn->cpus.lent),
          "CPUs of %s", cn->name);
-    cpu_book_deinit(&cpus);
+    cpu_accounts_deinit(&cpus);
     /* Nobody rides free: what the pods ask for is on cards, or held on all of them. */
-    const struct ledger *l = &cn->ledger;
+    const struct gpu_accounts *l = &cn->gpu_accounts;
     for (size_t i = 0; i < l->inventory.cards_len; i++) {
-        const struct ledger_card *card = &l->cards[i];
+        const struct gpu_accounts_card *card = &l->cards[i];
         MUST(w, card->used_gib >= 0 && card->used_percent >= 0 && card->whole_holders >= 0,
              "card %zu of %s", i, cn->name);
         gib -= card->used_gib;
@@ -56,8 +59,8 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
     MUST(w, gib == l->unplaced_gib && percent == l->unplaced_percent && cards == l->unplaced_cards,
          "%s: %lld GiB, %lld %%, %lld cards are nowhere", cn->name, (long long)gib,
          (long long)percent, (long long)cards);
-    amounts_deinit(&used);
-    ledger_deinit(&ledger);
+    resource_vector_deinit(&used);
+    gpu_accounts_deinit(&gpu_accounts);
 }
 
 void world_check(const struct world *w)
@@ -82,7 +85,8 @@ void world_check(const struct world *w)
         ours += cp->gang != NULL;
     }
     /* Labels of namespaces are looked at when the next pod asks. */
-    MUST(w, c->index->namespaces != c->objects->generation[OBJECTS_NAMESPACES] || oracle_index(c),
+    MUST(w,
+         c->index->namespaces != c->objects->generation[API_OBJECTS_NAMESPACES] || oracle_index(c),
          "the index");
     world_check_policies(w);
     MUST(w, w->pipeline.classes->disagreed == 0, "a class and the plugins disagreed");
@@ -95,7 +99,8 @@ void world_check(const struct world *w)
             MUST(w, g->members.items[k]->gang == g, "%s", key);
             waiting |= cluster_pod_is_schedulable(g->members.items[k]);
         }
-        MUST(w, !waiting || g->state != GANG_IDLE, "%s waits and is in no queue", key);
+        MUST(w, !waiting || queue_state(&w->queue, g) != GANG_IDLE, "%s waits and is in no queue",
+             key);
         members += g->members.len;
     }
     MUST(w, members == ours, "%zu and %zu", members, ours);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What nodes and pods of the world are made of: few names and few values, so that they meet; some of it wrong or hostile.
+ * What nodes and pods of the world are made of: few names and few values, so that they meet; some
+ * of it wrong or hostile.
  */
-#include "test/unit/scheduler/world_inside.h"
+#include "test/unit/scheduler/world_internal.h"
 
 #include <string.h>
 
@@ -81,7 +82,7 @@ void world_put_node(struct world *w, uint64_t i)
 static int64_t hostile(struct world *w)
 {
     static const int64_t amounts[] = {INT64_MAX, INT64_MAX - 1, INT64_C(1) << 62, INT64_C(1) << 33,
-                                      LEDGER_MAX};
+                                      GPU_REQUEST_MAX};
     return amounts[world_random(w, 5)];
 }
 
@@ -321,8 +322,9 @@ void world_fill_pod(struct world *w, uint64_t i)
     }
 }
 
-/* A claim as somebody else may have written it: right on some card, right in sum only, wrong, or no claim at all. */
-void world_fill_claim(struct world *w, struct world_slot *s)
+/* A grant as somebody else may have written it: right on some card, right in sum only, wrong, or no
+ * grant at all. */
+void world_fill_grant(struct world *w, struct world_slot *s)
 {
     uint64_t card = world_random(w, 5);
     int64_t gib = num_min(s->f.c[0].gib, 1000);

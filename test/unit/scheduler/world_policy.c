@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ResourcePolicies in the world: they come, change and go under waiting, assumed and bound pods. What is counted incrementally equals a recount, and nobody is promised a place beyond a max.
+ * ResourcePolicies in the world: they come, change and go under waiting, assumed and bound pods.
+ * What is counted incrementally equals a recount, and nobody is promised a place beyond a max.
  */
-#include "test/unit/scheduler/world_inside.h"
+#include "test/unit/scheduler/world_internal.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/framework/policies_lines.h"
+#include "scheduler/cycle/policies_lines.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -91,7 +92,8 @@ void world_put_policy(struct world *w)
     world_spread_events(w, policies_put(&w->cluster, p));
 }
 
-/* What a status says is asked of placed pods as if they were not there: all is as it was afterwards, and nobody is woken. */
+/* What a status says is asked of placed pods as if they were not there: all is as it was
+ * afterwards, and nobody is woken. */
 static void ask_for_statuses(struct world *w)
 {
     struct cluster *c = &w->cluster;
@@ -101,7 +103,7 @@ static void ask_for_statuses(struct world *w)
     const char *key;
     void *value;
     arena_init(&a, 0);
-    for (size_t i = 0; map_next(&c->objects->by_key[OBJECTS_POLICIES], &i, &key, &value);) {
+    for (size_t i = 0; map_next(&c->objects->by_key[API_OBJECTS_POLICIES], &i, &key, &value);) {
         struct policies_line *lines;
         int64_t waiting;
         (void)policies_lines(&w->pipeline, value, &a, &lines, &waiting);
@@ -138,9 +140,9 @@ static int64_t count(const struct cluster *c, const struct policies_group *g, in
     *cpu_milli = 0;
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
         const struct cluster_pod *cp = value;
-        if (cp->seat.group != g || policies_unit_of(cp) != unit ||
+        if (cp->membership.group != g || policies_unit_of(cp) != unit ||
             cp->pod->terminating != leaving ||
-            (cp->seat.previous && g->of->policy->ignore_previous &&
+            (cp->membership.previous && g->of->policy->ignore_previous &&
              cp->pod->created_ns <= g->of->policy->created_ns))
             continue;
         n++;
@@ -156,7 +158,7 @@ static void check_group(const struct world *w, const struct policies_group *g)
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);)
-        pods += ((const struct cluster_pod *)value)->seat.group == g;
+        pods += ((const struct cluster_pod *)value)->membership.group == g;
     MUST(w, pods == g->pods && pods > 0, "%s has %zu pods, not %zu", g->key, pods, g->pods);
     for (size_t u = 0; u < p->units_len; u++)
         for (int leaving = 0; leaving < 2; leaving++) {
@@ -181,12 +183,12 @@ void world_check_policies(const struct world *w)
         const struct policy *first = NULL;
         const char *name;
         void *at;
-        for (size_t k = 0; map_next(&c->objects->by_key[OBJECTS_POLICIES], &k, &name, &at);)
+        for (size_t k = 0; map_next(&c->objects->by_key[API_OBJECTS_POLICIES], &k, &name, &at);)
             if (policy_selects(at, cp->pod) && (first == NULL || policy_order(at, first) < 0))
                 first = at;
         MUST(w, policies_of(cp) == first, "%s follows the wrong policy", key);
-        MUST(w, cp->seat.first == 0, "%s is still kept from later units", key);
-        MUST(w, cp->on != NULL || !cp->seat.held, "%s counts and is nowhere", key);
+        MUST(w, cp->membership.first == 0, "%s is still kept from later units", key);
+        MUST(w, cp->on != NULL || !cp->membership.held, "%s counts and is nowhere", key);
     }
 }
 
@@ -201,8 +203,8 @@ void world_check_seat(const struct world *w, const struct cluster_pod *cp)
     MUST(w, unit >= 0 && (size_t)unit < p->units_len, "%s is in no unit", cp->pod->key);
     const struct policy_unit *u = &p->units[unit];
     MUST(w, policy_unit_has_node(u, &cp->on->node->labels, cp->on->is_virtual), "%s", cp->pod->key);
-    int64_t n = count(&w->cluster, cp->seat.group, unit, false, &cpu);
-    int64_t leaving = count(&w->cluster, cp->seat.group, unit, true, &leaving_cpu);
+    int64_t n = count(&w->cluster, cp->membership.group, unit, false, &cpu);
+    int64_t leaving = count(&w->cluster, cp->membership.group, unit, true, &leaving_cpu);
     if (!p->ignore_terminating) {
         n += leaving;
         cpu = num_add_sat(cpu, leaving_cpu);

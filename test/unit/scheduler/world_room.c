@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What must hold when a cycle says who has to go: the victims are allowed, and they are enough for all that was promised.
+ * What must hold when a cycle says who has to go: the victims are allowed, and they are enough for
+ * all that was promised.
  */
-#include "test/unit/scheduler/world_inside.h"
+#include "test/unit/scheduler/world_internal.h"
 
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cycle/loans.h"
+#include "scheduler/cycle/cpu_lending.h"
 #include "scheduler/framework/pipeline.h"
 #include "scheduler/cycle/plan.h"
+#include "scheduler/cycle/node_victims.h"
 #include "scheduler/cycle/preempt.h"
 
-/* Each is placed, none is leaving, all are less important than every pod that was promised room, each is named once. */
+/* Each is placed, none is leaving, all are less important than every pod that was promised room,
+ * each is named once. */
 static void check_victims(const struct world *w, const struct gang *g, const struct cycle_result *r)
 {
     MUST(w, r->victims_len == 0 || (r->awaits && r->nominations_len > 0), "%s", g->key);
     for (size_t i = 0; i < r->victims_len; i++) {
         const struct cluster_pod *v = r->victims[i].pod;
-        MUST(w, v->on != NULL && !preempt_is_leaving(v), "%s: %s", g->key, v->pod->key);
+        MUST(w, v->on != NULL && !node_victims_is_leaving(v), "%s: %s", g->key, v->pod->key);
         for (size_t k = 0; k < r->nominations_len; k++)
             MUST(w,
                  r->nominations[k].node == NULL ||
@@ -26,8 +29,6 @@ static void check_victims(const struct world *w, const struct gang *g, const str
             MUST(w, r->victims[k].pod != v, "%s: %s twice", g->key, v->pod->key);
     }
 }
-
-struct lifted VEC(struct plan_step);
 
 static size_t count_promised(const struct cycle_result *r)
 {
@@ -46,58 +47,55 @@ static bool is_promised(const struct cycle_result *r, const struct cluster_node 
 }
 
 /* Those that are leaving: all, or from the nodes where room was promised. */
-static void lift_leaving(struct world *w, const struct cycle_result *r, bool all,
-                         struct lifted *lifted)
+static void evict_leaving(const struct cycle_result *r, bool all, struct plan *plan)
 {
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&plan->cluster->pods, &i, &key, &value);) {
         struct cluster_pod *cp = value;
-        struct plan_step from = {.pod = cp, .node = cp->on};
-        if (cp->on == NULL || cp->on->node == NULL || !preempt_is_leaving(cp) ||
-            !(all || is_promised(r, cp->on)))
-            continue;
-        vec_push(lifted, from);
-        cluster_lift(&w->cluster, cp);
+        if (cp->on != NULL && cp->on->node != NULL && node_victims_is_leaving(cp) &&
+            (all || is_promised(r, cp->on)))
+            (void)plan_evict(plan, cp);
     }
 }
 
-/* How many of the gang fit where they were promised room; -1: not all that were promised some do. */
-static int32_t place_promised(struct world *w, const struct gang *g, const struct cycle_result *r)
+/* How many of the gang fit where they were promised room; -1: not all that were promised some
+ * do. */
+static int32_t place_promised(struct world *w, const struct gang *g, const struct cycle_result *r,
+                              struct plan *plan)
 {
     int32_t n = 0;
-    struct plan plan;
-    plan_begin(&plan, &w->cluster);
     for (size_t i = 0; i < r->nominations_len; i++) {
         const struct cycle_nomination *to = &r->nominations[i];
         struct pipeline_choice choice;
         if (to->node == NULL)
             continue;
-        if (!pipeline_try(&w->pipeline, to->pod, to->node, &w->arena, &choice)) {
-            n = -1;
-            break;
-        }
-        plan_place(&plan, to->pod, to->node, &choice.claim);
+        if (!pipeline_try(&w->pipeline, to->pod, to->node, &w->arena, &choice))
+            return -1;
+        plan_place(plan, to->pod, to->node, &choice.grant);
         n += to->pod->gang == g;
     }
-    plan_end(&plan);
     return n;
 }
 
-static int32_t place_without_leaving(struct world *w, const struct gang *g,
-                                     const struct cycle_result *r, bool all)
+enum without { WITHOUT_NOBODY, WITHOUT_LEAVING_THERE, WITHOUT_LEAVING };
+
+static int32_t place_without(struct world *w, const struct gang *g, const struct cycle_result *r,
+                             enum without without)
 {
-    struct lifted lifted = {0};
-    lift_leaving(w, r, all, &lifted);
-    int32_t promised = place_promised(w, g, r);
-    for (size_t i = lifted.len; i-- > 0;)
-        cluster_set_down(&w->cluster, lifted.items[i].pod, lifted.items[i].node);
-    vec_deinit(&lifted);
+    struct plan plan;
+    plan_begin(&plan, &w->cluster);
+    if (without != WITHOUT_NOBODY)
+        evict_leaving(r, without == WITHOUT_LEAVING, &plan);
+    int32_t promised = place_promised(w, g, r, &plan);
+    plan_end(&plan);
     return promised;
 }
 
-/* Who waits on the same node has a right to what comes free, as far as it goes; and who wants to be apart from pods of the other sort may find that a borrower is of another sort without its loan.
- * Who may share CPUs where none is free takes some that came free for another member. They call back more, later. */
+/* Who waits on the same node has a right to what comes free, as far as it goes; and who wants to be
+ * apart from pods of the other sort may find that a borrower is of another sort without its loan.
+ * Who may share CPUs where none is free takes some that came free for another member. They call
+ * back more, later. */
 static bool is_firm(const struct cycle_result *r)
 {
     for (size_t i = 0; i < r->nominations_len; i++)
@@ -110,32 +108,34 @@ static bool is_firm(const struct cycle_result *r)
     return true;
 }
 
-/* Only CPUs on loan are called back, and the node agent does as it is told: first the annotation gets smaller, which changes nothing; then it is confirmed, and they are free. */
+/* Only CPUs on loan are called back, and the node agent does as it is told: first the annotation
+ * gets smaller, which changes nothing; then it is confirmed, and they are free. */
 static void check_recalls(struct world *w, const struct cycle_result *r)
 {
     for (size_t i = 0; i < r->recalls_len; i++) {
         struct cluster_pod *cp = r->recalls[i].pod;
         struct cpuset owned, lent;
-        struct cpuclaim left;
+        struct cpu_grant left;
         AUTO_STRBUF text = {0};
-        cpu_book_split(cp->on->cpus.shape, &cp->claim.cpus, cp->cpu, &owned, &lent);
+        cpu_accounts_split(cp->on->cpus.shape, &cp->grant.cpus, cp->cpu, &owned, &lent);
         MUST(w, cpuset_is_subset(&r->recalls[i].cpus, &lent), "%s", cp->pod->key);
-        cluster_claim_call_back(cp, &r->recalls[i].cpus);
-        loans_left(cp, &w->arena, &left);
-        MUST(w, cpuclaim_is_within(&left, &cp->claim.cpus), "%s", cp->pod->key);
-        cpuclaim_encode(&left, cp->pod, &text);
-        uint64_t before = cpu_book_digest(&cp->on->cpus);
+        cluster_grant_call_back(cp, &r->recalls[i].cpus);
+        cpu_lending_left(cp, &w->arena, &left);
+        MUST(w, cpu_grant_is_within(&left, &cp->grant.cpus), "%s", cp->pod->key);
+        cpu_grant_encode(&left, cp->pod, &text);
+        uint64_t before = cpu_accounts_digest(&cp->on->cpus);
         world_give_back(w, cp, strbuf_str(&text), false);
-        MUST(w, cpu_book_digest(&cp->on->cpus) == before, "%s", cp->pod->key);
+        MUST(w, cpu_accounts_digest(&cp->on->cpus) == before, "%s", cp->pod->key);
         world_give_back(w, cp, strbuf_str(&text), true);
-        MUST(w, cpuclaim_equal(&left, &cp->claim.cpus), "%s", cp->pod->key);
+        MUST(w, cpu_grant_equal(&left, &cp->grant.cpus), "%s", cp->pod->key);
         MUST(w, cp->giving == NULL, "%s", cp->pod->key);
         w->recalled++;
     }
 }
 
-/* A gang is promised its places for when all that are leaving are gone; a lone pod for when they are gone from its node, as kube-scheduler does it: who is leaving elsewhere may still
- * be the one that it has to be near. */
+/* A gang is promised its places for when all that are leaving are gone; a lone pod for when they
+ * are gone from its node, as kube-scheduler does it: who is leaving elsewhere may still be the one
+ * that it has to be near. */
 void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r)
 {
     check_victims(w, g, r);
@@ -143,7 +143,7 @@ void world_check_room(struct world *w, const struct gang *g, const struct cycle_
         MUST(w, r->awaits && r->victims_len == 0 && count_promised(r) > 0, "%s", g->key);
         bool firm = is_firm(r);
         check_recalls(w, r);
-        int32_t placed = firm ? place_promised(w, g, r) : 0;
+        int32_t placed = firm ? place_without(w, g, r, WITHOUT_NOBODY) : 0;
         MUST(w, !firm || (placed > 0 && placed >= gangs_count_missing(g)), "%s: %d", g->key,
              (int)placed);
         w->recalled_for_gangs += count_promised(r) > 1;
@@ -154,9 +154,9 @@ void world_check_room(struct world *w, const struct gang *g, const struct cycle_
     uint64_t before = cluster_digest(&w->cluster);
     for (size_t i = 0; i < r->victims_len; i++)
         cluster_send_away(&w->cluster, r->victims[i].pod, true);
-    int32_t promised = place_without_leaving(w, g, r, true);
+    int32_t promised = place_without(w, g, r, WITHOUT_LEAVING);
     if (promised < 0 && count_promised(r) == 1)
-        promised = place_without_leaving(w, g, r, false);
+        promised = place_without(w, g, r, WITHOUT_LEAVING_THERE);
     for (size_t i = 0; i < r->victims_len; i++)
         cluster_send_away(&w->cluster, r->victims[i].pod, false);
     MUST(w, promised >= 0, "%s: %s on %s", g->key, r->nominations[0].pod->pod->key,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is tried in the world, and what must hold of each attempt: I1, I2, I3 and I7; the class and the scan say the same; who sleeps could not go.
+ * What is tried in the world, and what must hold of each attempt: I1, I2, I3 and I7; the class and
+ * the scan say the same; who sleeps could not go.
  */
-#include "test/unit/scheduler/world_inside.h"
+#include "test/unit/scheduler/world_internal.h"
 
 #include <string.h>
 
@@ -22,16 +23,16 @@ static void within(const struct world *w, const char *what, int64_t asked, int64
 /* CPUs that are the pod's own are nobody else's, and as many as it asked for. */
 static void check_cpus(const struct world *w, const struct cluster_pod *p)
 {
-    const struct cpu_book *b = &p->on->cpus;
+    const struct cpu_accounts *b = &p->on->cpus;
     if (p->cpu == NULL)
         return;
     MUST(w, b->shape != NULL && b->shape->problem == NULL, "%s", p->pod->key);
     struct cpuset owned, lent, all;
-    cpu_book_split(b->shape, &p->claim.cpus, p->cpu, &owned, &lent);
+    cpu_accounts_split(b->shape, &p->grant.cpus, p->cpu, &owned, &lent);
     MUST(w, cpuset_count(&owned) == p->cpu->cpus, "%s", p->pod->key);
     MUST(w, p->cpu->burst || cpuset_is_empty(&lent), "%s", p->pod->key);
     for (uint32_t i = 0; i < p->cpu->each_len; i++) {
-        cpuclaim_of(&p->claim.cpus, i, &all);
+        cpu_grant_of(&p->grant.cpus, i, &all);
         uint32_t n = cpuset_count(&all);
         MUST(w, n == p->cpu->each[i] || (p->cpu->burst && n > p->cpu->each[i]), "%s", p->pod->key);
         MUST(w, cpuset_is_subset(&all, &b->shape->layout.usable), "%s", p->pod->key);
@@ -64,8 +65,8 @@ static void check_promise(const struct world *w, const struct plan_step *step)
     within(w, "pods", 1, n->used.pods, n->allocatable.pods);
     for (uint32_t i = 0; i < p->request.extra_len; i++) {
         int64_t used = 0, total = -1;
-        (void)amounts_get(&n->used, p->request.extra[i].id, &used);
-        (void)amounts_get(&n->allocatable, p->request.extra[i].id, &total);
+        (void)resource_vector_get(&n->used, p->request.extra[i].id, &used);
+        (void)resource_vector_get(&n->allocatable, p->request.extra[i].id, &total);
         within(w, p->request.extra[i].name, p->request.extra[i].value, used, total);
     }
     check_cpus(w, p);
@@ -73,14 +74,14 @@ static void check_promise(const struct world *w, const struct plan_step *step)
     if (!p->gpu.any)
         return;
     struct error err = ERROR_INIT;
-    const struct ledger *l = &n->ledger;
-    MUST(w, l->known && claim_check(&p->claim, p->pod, &l->inventory, &err) == 0, "%s: %s",
+    const struct gpu_accounts *l = &n->gpu_accounts;
+    MUST(w, l->known && grant_check(&p->grant, p->pod, &l->inventory, &err) == 0, "%s: %s",
          p->pod->key, err.text);
     for (size_t i = 0; i < l->inventory.cards_len; i++) {
         const struct gpu_card *card = &l->inventory.cards[i];
-        int64_t mine = claim_card_gib(&p->claim, card->index);
-        for (size_t k = 0; k < p->claim.group_len; k++)
-            if (p->claim.group[k] == card->index) {
+        int64_t mine = grant_card_gib(&p->grant, card->index);
+        for (size_t k = 0; k < p->grant.group_len; k++)
+            if (p->grant.group[k] == card->index) {
                 MUST(w, card->health == GPU_HEALTH_OK, "card %zu", i);
                 MUST(w, l->cards[i].whole_holders == 1 && l->cards[i].used_gib == 0, "card %zu", i);
                 MUST(w, l->unplaced_cards == 0 && l->unplaced_gib == 0, "card %zu", i);
@@ -90,11 +91,12 @@ static void check_promise(const struct world *w, const struct plan_step *step)
         MUST(w, card->health == GPU_HEALTH_OK && l->cards[i].whole_holders == 0, "card %zu", i);
         MUST(w, l->unplaced_cards == 0, "card %zu", i);
         within(w, "card GiB", mine, l->cards[i].used_gib + l->unplaced_gib, gpu_card_gib(card));
-        /* What other pods hold beyond a card's size (edited claims) is no fault of a share that asks for none of it. */
+        /* What other pods hold beyond a card's size (edited grants) is no fault of a share that
+         * asks for none of it. */
         int64_t mine_percent = 0;
-        for (size_t k = 0; k < p->claim.shares_len; k++)
-            if (p->claim.shares[k].card == card->index)
-                mine_percent += p->claim.shares[k].percent;
+        for (size_t k = 0; k < p->grant.shares_len; k++)
+            if (p->grant.shares[k].card == card->index)
+                mine_percent += p->grant.shares[k].percent;
         within(w, "card percent", mine_percent, l->cards[i].used_percent + l->unplaced_percent,
                100);
     }
@@ -145,7 +147,7 @@ bool world_try(struct world *w)
     cycle_run(&w->pipeline, g, &plan, &w->arena, &r);
     take_verdict(w, g, &plan, &r, before);
     plan_end(&plan);
-    g->why.for_gang = r.verdict == CYCLE_WAITING;
+    queue_set_why(&w->queue, g, r.sentence, r.class, r.verdict == CYCLE_WAITING);
     if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
         queue_succeeded(&w->queue, g);
     else if (r.verdict == CYCLE_WAITING)
@@ -156,7 +158,8 @@ bool world_try(struct world *w)
     return true;
 }
 
-/* What the class remembers and what a scan over all nodes finds are the same, in the refusal's words too. */
+/* What the class remembers and what a scan over all nodes finds are the same, in the refusal's
+ * words too. */
 static void choose(struct world *w, struct cluster_pod *cp, struct pipeline_choice *out)
 {
     struct pipeline_choice scanned;
@@ -174,7 +177,8 @@ static void choose(struct world *w, struct cluster_pod *cp, struct pipeline_choi
     MUST(w, str_eq(said, found), "%s: the class says '%s', a scan '%s'", cp->pod->key, said, found);
 }
 
-/* Whatever the filters allow, reserve gives; and what is tried leaves no trace (I3). */
+/* Whatever the filters allow, reserve gives; and what is tried leaves no trace (I3): placed,
+ * evicted, and undone in part or as a whole. */
 void world_try_and_undo(struct world *w)
 {
     const char *key;
@@ -186,16 +190,20 @@ void world_try_and_undo(struct world *w)
     plan_begin(&plan, &w->cluster);
     for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
         struct cluster_pod *cp = value;
-        if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL ||
-            (cp->cpu != NULL && cp->cpu->illegal != NULL) || !world_chance(w, 50))
-            continue;
-        struct pipeline_choice choice;
-        choose(w, cp, &choice);
         size_t mark = plan_mark(&plan);
         uint64_t here = cluster_digest(&w->cluster);
-        if (choice.node == NULL)
-            continue;
-        plan_place(&plan, cp, choice.node, &choice.claim);
+        if (cp->on != NULL && world_chance(w, 20)) {
+            (void)plan_evict(&plan, cp);
+        } else {
+            if (!cluster_pod_is_schedulable(cp) || cp->gpu.illegal != NULL ||
+                (cp->cpu != NULL && cp->cpu->illegal != NULL) || !world_chance(w, 50))
+                continue;
+            struct pipeline_choice choice;
+            choose(w, cp, &choice);
+            if (choice.node == NULL)
+                continue;
+            plan_place(&plan, cp, choice.node, &choice.grant);
+        }
         MUST(w, cluster_digest(&w->cluster) != here, "%s", key);
         if (world_chance(w, 30)) {
             plan_rollback(&plan, mark);
@@ -232,23 +240,24 @@ void world_filter_means_reserve(struct world *w)
             }
             for (const struct plugin *const *p = plugin_table; cn->node != NULL && *p; p++) {
                 struct reason why = {0};
-                struct claim claim = {0};
+                struct grant grant = {0};
                 bool yes = (*p)->filter == NULL || (*p)->filter(&ask, cn, &w->arena, &why);
                 bool quiet = (*p)->filter == NULL || (*p)->filter(&ask, cn, &w->arena, NULL);
                 MUST(w, yes == quiet, "%s: %s on %s", (*p)->name, key, name);
-                bool given = (*p)->reserve == NULL || (*p)->reserve(&ask, cn, &w->arena, &claim);
+                bool given = (*p)->reserve == NULL || (*p)->reserve(&ask, cn, &w->arena, &grant);
                 MUST(w, !yes || given, "I3: %s: %s on %s", (*p)->name, key, name);
                 MUST(w,
                      !yes || *p != &plugin_gpu ||
-                         ledger_request_is_met(&cp->gpu, &claim, &w->arena),
+                         grant_adds_up(&grant, cp->pod, &cp->gpu, NULL) == 0,
                      "%s on %s", key, name);
             }
         }
     }
 }
 
-/* One thing to place. With several, placing is greedy: another pod that takes room can send the first one elsewhere, so that the second fits
- * after all; no event can tell that before it was tried. */
+/* One thing to place. With several, placing is greedy: another pod that takes room can send the
+ * first one elsewhere, so that the second fits after all; no event can tell that before it was
+ * tried. */
 static bool is_simple(const struct gang *g)
 {
     size_t waiting = 0, shares = 0;
@@ -257,8 +266,7 @@ static bool is_simple(const struct gang *g)
         if (!cluster_pod_is_schedulable(cp))
             continue;
         waiting++;
-        for (size_t k = 0; k < cp->pod->containers_len; k++)
-            shares += ledger_request_gib(&cp->pod->containers[k]) > 0;
+        shares += cp->gpu.one_card ? 1 : cp->gpu.shares_len;
     }
     return waiting == 1 && shares <= 1;
 }
@@ -276,9 +284,10 @@ void world_sleepers_cannot_go(struct world *w)
 {
     w->said = "sleeping gangs looked at";
     for (size_t i = 0; i < w->queue.parked.len; i++) {
-        struct gang *g = w->queue.parked.items[i];
+        const struct queue_entry *e = w->queue.parked.items[i];
+        struct gang *g = e->gang;
         const char *why;
-        if (g->why.for_gang && has_waiting(g))
+        if (e->why.for_gang && has_waiting(g))
             MUST(w, !gangs_has_quorum(&w->cluster, g, &w->arena, &why),
                  "%s was not told that it has its quorum", g->key);
         if (!is_simple(g) || g->list.len > 1)
@@ -288,7 +297,7 @@ void world_sleepers_cannot_go(struct world *w)
         arena_reset(&w->arena);
         plan_begin(&plan, &w->cluster);
         cycle_run(&w->pipeline, g, &plan, &w->arena, &r);
-        MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)g->wake);
+        MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)e->wake);
         plan_end(&plan);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keeper_api - a small API server for test_keeper.c: one Secret and one configuration of two webhooks, with conflicts, and another replica that is quicker.
+ * keeper_api - a small API server for test_cert_rotator.c: one Secret and one configuration of two
+ * webhooks, with conflicts, and another replica that is quicker.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 #include "lib/kube/api.h"
 #include "lib/kube/config.h"
 #include "test/unit/lib/base/expect.h"
-#include "webhook/vault.h"
+#include "webhook/cert_store.h"
 
 struct api {
     struct httpd *httpd;
@@ -25,8 +26,9 @@ struct api {
     char *bundles[2]; /* caBundle of the two webhooks, base64 */
     int config_version;
     int conflicts; /* answer so many writes with 409 first */
-    /* another replica, which is quicker: puts this in the Secret and publishes it, when the configuration is read next */
-    const struct vault_content *quicker;
+    /* another replica, which is quicker: puts this in the Secret and publishes it, when the
+     * configuration is read next */
+    const struct cert_store_content *quicker;
     int undone; /* writes of caBundle that took the quicker one's CA out again */
 };
 
@@ -86,7 +88,7 @@ static void put_base64(struct json_writer *w, const char *key, const char *value
     json_kv_str(w, key, strbuf_str(&text));
 }
 
-static void put_secret(struct api *api, const struct vault_content *c)
+static void put_secret(struct api *api, const struct cert_store_content *c)
 {
     struct json_writer w;
     strbuf_reset(&api->secret);

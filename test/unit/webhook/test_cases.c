@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The table of all rules (cases.json) on the pure path, from the bytes of a review to those of the answer. The integration suite runs the same table over HTTPS and
- * through kubectl. Each patch is applied, and the answer to its result must be empty (I6).
+ * The table of all rules (cases.json) on the pure path, from the bytes of a review to those of the
+ * answer. The integration suite runs the same table over HTTPS and through kubectl. Each patch is
+ * applied, and the answer to its result must be empty (I6).
  */
 #include "webhook/review.h"
 
@@ -10,7 +11,7 @@
 #include "lib/base/file.h"
 #include "lib/model/names.h"
 #include "test/unit/webhook/webhook_kit.h"
-#include "webhook/world.h"
+#include "webhook/informer_cache.h"
 
 #define CASES "test/unit/webhook/cases.json"
 
@@ -22,7 +23,7 @@ static const struct rules_crd crds[] = {{.group = "kubeflow.org",
 /* The world of the table is all there is. */
 static void enter(void *arg, const char *ns, struct rules_context *out)
 {
-    world_enter(arg, ns, out);
+    informer_cache_enter(arg, ns, out);
     out->groups_known = RULES_ALL;
     out->policies_known = RULES_ALL;
 }
@@ -43,7 +44,7 @@ static void print_in(json *v, const char *ns, struct strbuf *out)
     }
 }
 
-static void put_object(struct world *world, json *object, const char *ns, const char *name,
+static void put_object(struct informer_cache *world, json *object, const char *ns, const char *name,
                        json *labels)
 {
     AUTO_STRBUF text = {0};
@@ -64,10 +65,10 @@ static void put_object(struct world *world, json *object, const char *ns, const 
     json_put_value(&w, json_get(object, "spec"));
     json_object_end(&w);
     assert_int_equal(0, json_parse(&doc, text.ptr, text.len, NULL));
-    assert_true(world_put(world, json_root(doc)));
+    assert_true(informer_cache_put(world, json_root(doc)));
 }
 
-static void fill_world(struct world *world, json *table)
+static void fill_world(struct informer_cache *world, json *table)
 {
     for (struct json_iter ns = json_iter(json_get(table, "namespaces")); json_next(&ns);) {
         put_object(world, NULL, NULL, ns.key, ns.value);
@@ -179,18 +180,18 @@ static void every_rule_has_its_sentence(void **state)
     if (file_read(CASES, 1 << 20, &text, &err) < 0 ||
         json_parse(&doc, text.ptr, text.len, &err) < 0)
         fail_msg("%s", err.text);
-    struct world *world = world_new();
+    struct informer_cache *world = informer_cache_new();
     fill_world(world, json_root(doc));
     struct review_config config = {
         .rules = {.scheduler = NAME_SCHEDULER, .own_ns = "own", .crds = crds, .crds_len = 1},
         .enter = enter,
-        .leave = world_leave,
+        .leave = informer_cache_leave,
         .arg = world};
     json *cases = json_get(json_root(doc), "cases");
     expect_true("at least 150 cases", json_len(cases) >= 150);
     for (struct json_iter it = json_iter(cases); json_next(&it);)
         run_case(&config, it.value);
-    world_stop(world);
+    informer_cache_stop(world);
     expect_done();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The mistakes that the five documents warn of, each made in the document's own manifest by one edit: every one is refused or warned of. (The manifests as they are
- * pass without a word: test_check.c.)
+ * The mistakes that the five documents warn of, each made in the document's own manifest by one
+ * edit: every one is refused or warned of. (The manifests as they are pass without a word:
+ * test_check.c.)
  */
 #include "webhook/check.h"
 

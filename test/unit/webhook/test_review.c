@@ -159,7 +159,8 @@ static void a_refusal_carries_its_sentence_and_no_patch(void **state)
     expect_done();
 }
 
-/* Asks about a pod and applies the answer. The patch in *patch ("" for none), the new pod in *after. */
+/* Asks about a pod and applies the answer. The patch in *patch ("" for none), the new pod in
+ * *after. */
 static void round_trip(const char *row, const char *pod, struct strbuf *patch, struct strbuf *after)
 {
     struct arena arena;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The server over real TLS on loopback; lib/kube/http is the client, verifying as it does with an API server. */
+/* The server over real TLS on loopback; lib/kube/http is the client, verifying as it does with an
+ * API server. */
 #include "webhook/server.h"
 
 #include "test/unit/lib/base/expect.h"
@@ -131,9 +132,14 @@ static void requests_get_the_right_answer(void **state)
     struct site *s = *state;
     AUTO_STRBUF review;
     AUTO_STRBUF huge;
+    AUTO_STRBUF long_review; /* the server reads it in many steps: longer than a microsecond */
     strbuf_init(&review);
     strbuf_init(&huge);
+    strbuf_init(&long_review);
     webhook_kit_review(&review, GPU_POD, "default", "CREATE");
+    strbuf_adds(&long_review, review.ptr);
+    while (long_review.len < 16 * 1024)
+        strbuf_addc(&long_review, ' ');
     for (int i = 0; i < 16 * 1024 + 1; i++)
         strbuf_addc(&huge, ' ');
     const struct {
@@ -148,13 +154,13 @@ static void requests_get_the_right_answer(void **state)
         {"the other path has no patch", "POST", "/validate?timeout=1m30s", "application/json",
          review.ptr, 200, "\"allowed\":true}}"},
         {"a deadline that is over", "POST", "/mutate?timeout=0ms1us", "application/json",
-         review.ptr, 504, "longer on its way than its timeout"},
+         long_review.ptr, 504, "longer on its way than its timeout"},
         {"a deadline that is none", "POST", "/mutate?timeout=soon", "application/json", review.ptr,
          400, "timeout: must be a time such as 5s"},
         {"a deadline with a fraction", "POST", "/validate?timeout=1.5s", "application/json",
          review.ptr, 200, "\"allowed\":true}}"},
         {"a fraction that is over", "POST", "/mutate?timeout=0.000001s", "application/json",
-         review.ptr, 504, "longer on its way than its timeout"},
+         long_review.ptr, 504, "longer on its way than its timeout"},
         {"a fraction of nothing", "POST", "/mutate?timeout=.5s", "application/json", review.ptr,
          400, "timeout: must be a time such as 5s"},
         {"a deadline before now", "POST", "/mutate?timeout=-5s", "application/json", review.ptr,

@@ -46,7 +46,8 @@ int webhook_kit_patch_of(const char *reply, struct strbuf *out, struct error *er
                                                     : error_set(err, ERROR_INVALID, "not base64");
 }
 
-/* Does the last token of the pointer equal key? `at` is what the pointer has after the parent's path. */
+/* Does the last token of the pointer equal key? `at` is what the pointer has after the parent's
+ * path. */
 static bool is_token(const char *token, const char *key)
 {
     for (; *token != '\0' && *key != '\0'; token++, key++) {
@@ -125,7 +126,8 @@ static void unescape(const char *token, char out[256])
     out[n] = '\0';
 }
 
-/* Members that an "add" brings to this object. What later operations add to them is found on the way. */
+/* Members that an "add" brings to this object. What later operations add to them is found on the
+ * way. */
 static void put_new(struct walk *k, json *object)
 {
     for (struct json_iter it = json_iter(k->ops); json_next(&it);) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Both backends: NVML through the real loading path with the fake library, and the simulated one from files. */
+/* Both backends: NVML through the real loading path with the fake library, and the simulated one
+ * from files. */
 #include "device-plugin/cards/backend.h"
 
 #include "test/unit/lib/base/expect.h"
@@ -390,7 +391,7 @@ static void simulated(void **state)
 /* ---- the thread ---- */
 
 struct inbox {
-    int letters, failed, fatal, events;
+    int messages, failed, fatal, events;
     size_t cards;
     char pod[64];
     char error[ERROR_TEXT_SIZE];
@@ -400,7 +401,7 @@ static void deliver(void *arg, void *msg)
 {
     struct inbox *in = arg;
     struct scan_letter *l = msg;
-    in->letters++;
+    in->messages++;
     in->failed += l->kind == SCAN_FAILED;
     in->fatal += l->kind == SCAN_FATAL;
     in->events += l->kind == SCAN_EVENT;
@@ -442,7 +443,7 @@ static void scanning(void **state)
     write_file(cgroup, path, strlen(path));
     script("count=2\nprocess.1=77 10\nprocess.1=78 10\n");
     assert_int_equal(0, scan_start(&s, &c, &err));
-    drive(l, &in.letters, 2);
+    drive(l, &in.messages, 2);
     expect_int("two cards", 2, (int64_t)in.cards);
     expect_str("a process is known by its pod", "1f2e3d4c-5b6a-7988-a7b6-c5d4e3f2a1b0", in.pod);
     unlink(cgroup);
@@ -469,13 +470,14 @@ static void scanning(void **state)
          clock_mono_ms() < end;)
         loop_once(l, 20);
     expect_int("or that it hangs on none", BACKEND_NO_CARD, card);
-    int before = in.letters;
+    int before = in.messages;
     for (int i = 0; i < 5; i++)
         loop_once(l, 20);
-    expect_true("a driver that hangs stops the letters, not the loop", in.letters <= before + 4);
+    expect_true("a driver that hangs stops the letters, not the loop", in.messages <= before + 4);
     expect_int("and does not let the thread end", false, scan_stop(s, 50));
     script("count=1\n");
-    /* Left behind on purpose above; once the driver answers it ends after all, and can be waited for. */
+    /* Left behind on purpose above; once the driver answers it ends after all, and can be waited
+     * for. */
     expect_int("once it answers, it ends", true, scan_stop(s, 10000));
     mailbox_free(mb);
 
@@ -484,7 +486,7 @@ static void scanning(void **state)
     assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_letter_free, &in, &err));
     c.mailbox = mb;
     assert_int_equal(0, scan_start(&s, &c, &err));
-    drive(l, &in.letters, 1);
+    drive(l, &in.messages, 1);
     expect_int("a backend that cannot be opened is fatal", 1, in.fatal);
     expect_true("with a sentence", in.error[0] != '\0');
     expect_int("and its thread has ended", true, scan_stop(s, 10000));

@@ -209,7 +209,8 @@ static void version_1_with_cgroupfs(void **state)
     expect_done();
 }
 
-/* What a container has made below its own: on v1 the kernel takes no CPU from a group while one below it has it. */
+/* What a container has made below its own: on v1 the kernel takes no CPU from a group while one
+ * below it has it. */
 static void groups_within_a_container(void **state)
 {
     (void)state;

@@ -6,7 +6,7 @@ static void a_container_is_pinned_as_it_appears(void **state)
 {
     (void)state;
     start();
-    put("p", UID, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
     expect_int("answered, though nothing runs yet", 1, f.answers);
     expect_str("in the form of the claim", "{\"a\":{\"0\":{\"elems\":{\"1\":{}}}}}", f.answer);
     box(POD, "0-3\n");
@@ -29,19 +29,18 @@ static void each_container_has_its_own(void **state)
     box(POD "/" ID(1), "0-3\n");
     box(POD "/" ID(2), "0-3\n");
     box(POD "/" ID(3), "0-3\n");
-    put("p", UID, ASKS CLAIM(TWO), "");
+    put("p", UID, ASKS GRANT(TWO), "");
     expect_str("not known yet: those of the pod", "1-2", cpus(POD "/" ID(1)));
-    put("p", UID, ASKS CLAIM(TWO), STATUS("b", ID(2)));
+    put("p", UID, ASKS GRANT(TWO), STATUS("b", ID(2)));
     expect_str("b is known", "2", cpus(POD "/" ID(2)));
     expect_str("the other is not", "1-2", cpus(POD "/" ID(1)));
-    put("p", UID, ASKS CLAIM(TWO), STATUS("a", ID(1)));
+    put("p", UID, ASKS GRANT(TWO), STATUS("a", ID(1)));
     expect_str("a is known", "1", cpus(POD "/" ID(1)));
     struct pod *p =
-        make("p", UID, ASKS CLAIM(TWO),
+        make("p", UID, ASKS GRANT(TWO),
              ",\"status\":{\"initContainerStatuses\":[{\"name\":\"i\",\"containerID\":\"x://" ID(
                  3) "\",\"state\":{\"running\":{}}}]}");
-    pinner_pod_put(f.pinner, p);
-    pod_free(p);
+    podcache_put(&f.pods, p);
     expect_str("an init container that was given none has all", "0-3", cpus(POD "/" ID(3)));
     expect_done();
 }
@@ -52,20 +51,20 @@ static void loans_and_edits(void **state)
     start();
     box(POD, "0-3\n");
     box(POD "/" ID(1), "0-3\n");
-    put("p", UID, ASKS CLAIM("{\\\"a\\\":{\\\"0\\\":" CPU(ON(0) "," ON(1)) "}}"), "");
+    put("p", UID, ASKS GRANT("{\\\"a\\\":{\\\"0\\\":" CPU(ON(0) "," ON(1)) "}}"), "");
     expect_str("two CPUs", "0-1", cpus(POD "/" ID(1)));
-    put("p", UID, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
     expect_str("one is called back", "1", cpus(POD "/" ID(1)));
     expect_str("and confirmed", "{\"a\":{\"0\":{\"elems\":{\"1\":{}}}}}", f.answer);
     expect_int("no Event", 0, f.events);
-    put("p", UID, ASKS CLAIM("{\\\"a\\\":{\\\"0\\\":" CPU(ON(0) "," ON(1)) "}}"), "");
+    put("p", UID, ASKS GRANT("{\\\"a\\\":{\\\"0\\\":" CPU(ON(0) "," ON(1)) "}}"), "");
     expect_str("more again is not the scheduler's doing", "1", cpus(POD "/" ID(1)));
     expect_str("reason", "CpusetRefused", f.reason);
     expect_str("pod", "ns/p/1111", f.pod);
-    put("p", UID, ASKS CLAIM("{\\\"a\\\":{\\\"1\\\":" CPU(ON(3)) "}}"), "");
+    put("p", UID, ASKS GRANT("{\\\"a\\\":{\\\"1\\\":" CPU(ON(3)) "}}"), "");
     expect_str("nor elsewhere", "1", cpus(POD "/" ID(1)));
     int events = f.events;
-    put("p", UID, ASKS CLAIM("{\\\"a\\\":{\\\"1\\\":" CPU(ON(3)) "}}"), "");
+    put("p", UID, ASKS GRANT("{\\\"a\\\":{\\\"1\\\":" CPU(ON(3)) "}}"), "");
     expect_int("said once", events, f.events);
     put("p", UID, ASKS "\"x\":\"y\"", "");
     expect_str("without the annotation: what the pod has", "0-3", cpus(POD "/" ID(1)));
@@ -87,32 +86,29 @@ static void a_restarted_pinner(void **state)
     box(POD2 "/" ID(2), "0-3\n");
     start();
     /* p was edited while nobody looked, onto the CPU of q, which stands behind it in the list. */
-    pods[0] = make("p", UID, ASKS CLAIM("{\\\"a\\\":{\\\"1\\\":" CPU(ON(2)) "}}"), "");
+    pods[0] = make("p", UID, ASKS GRANT("{\\\"a\\\":{\\\"1\\\":" CPU(ON(2)) "}}"), "");
     pods[1] = make(
         "q", UID2,
-        ASKS CLAIM("{\\\"a\\\":{\\\"1\\\":" CPU(
+        ASKS GRANT("{\\\"a\\\":{\\\"1\\\":" CPU(
             ON(2)) "}}") ","
                          "\"cosched.io/cpuset-applied\":\"{\\\"a\\\":{\\\"1\\\":" CPU(ON(2)) "}}\"",
         "");
-    pinner_pods_reset(f.pinner, pods, 2);
+    podcache_reset(&f.pods, pods, 2);
     expect_str("who had it has it", "2", cpus(POD2 "/" ID(2)));
     expect_str("the other is left alone", "0-3\n", cpus(POD "/" ID(1)));
     expect_str("with a sentence",
                "annotation cpuset is not applied: CPUs 2 are bound to another pod", f.message);
     expect_int("nothing new to answer", 0, f.answers);
-    pinner_pod_delete(f.pinner, "ns/q");
+    podcache_remove(&f.pods, "ns/q");
     wait_cpus("once the other is gone", POD "/" ID(1), "2");
-    pod_free(pods[0]);
     pods[0] = make(
         "p", UID,
-        ASKS CLAIM(ONE) ","
+        ASKS GRANT(ONE) ","
                         "\"cosched.io/cpuset-applied\":\"{\\\"a\\\":{\\\"1\\\":" CPU(ON(2)) "}}\"",
         "");
-    pinner_pods_reset(f.pinner, pods, 1);
+    podcache_reset(&f.pods, pods, 1);
     expect_str("what was confirmed counts", "2", cpus(POD "/" ID(1)));
     expect_str("said", "CpusetRefused", f.reason);
-    pod_free(pods[0]);
-    pod_free(pods[1]);
     expect_done();
 }
 
@@ -122,15 +118,15 @@ static void pods_that_are_left_alone(void **state)
     static const struct {
         const char *row, *annotations, *message;
     } rows[] = {
-        {"one that does not ask", CLAIM(ONE), ""},
-        {"false means nothing", "\"cpuset-scheduler\":\"false\"," CLAIM(ONE), ""},
+        {"one that does not ask", GRANT(ONE), ""},
+        {"false means nothing", "\"cpuset-scheduler\":\"false\"," GRANT(ONE), ""},
         {"one that was given nothing", "\"cpuset-scheduler\":\"true\"", ""},
-        {"an empty claim", ASKS CLAIM(""), ""},
-        {"a CPU that the node does not have", ASKS CLAIM("{\\\"a\\\":{\\\"0\\\":" CPU(ON(9)) "}}"),
+        {"an empty claim", ASKS GRANT(""), ""},
+        {"a CPU that the node does not have", ASKS GRANT("{\\\"a\\\":{\\\"0\\\":" CPU(ON(9)) "}}"),
          "annotation cpuset is not applied: the node has no CPU 9"},
         {"a container that the pod does not have",
-         ASKS CLAIM("{\\\"z\\\":{\\\"0\\\":" CPU(ON(1)) "}}"), NULL},
-        {"no JSON", ASKS CLAIM("1"), NULL},
+         ASKS GRANT("{\\\"z\\\":{\\\"0\\\":" CPU(ON(1)) "}}"), NULL},
+        {"no JSON", ASKS GRANT("1"), NULL},
     };
     start();
     box(POD, "0-3\n");
@@ -144,7 +140,7 @@ static void pods_that_are_left_alone(void **state)
         if (rows[i].message != NULL)
             expect_str(rows[i].row, rows[i].message, f.message);
         expect_int("nothing to answer", 0, f.answers);
-        pinner_pod_delete(f.pinner, "ns/p");
+        podcache_remove(&f.pods, "ns/p");
     }
     expect_done();
 }
@@ -157,10 +153,10 @@ static void shared_cpus(void **state)
     box(POD "/" ID(1), "0-3\n");
     box(POD2, "0-3\n");
     box(POD2 "/" ID(2), "0-3\n");
-    put("p", UID, ASKS CLAIM(ONE), "");
-    put("q", UID2, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
+    put("q", UID2, ASKS GRANT(ONE), "");
     expect_str("not twice", "0-3\n", cpus(POD2 "/" ID(2)));
-    put("q", UID2, ASKS CLAIM(ONE) ",\"cosched.io/cpuset-shared\":\"true\"", "");
+    put("q", UID2, ASKS GRANT(ONE) ",\"cosched.io/cpuset-shared\":\"true\"", "");
     expect_str("unless it is content to share", "1", cpus(POD2 "/" ID(2)));
     expect_done();
 }
@@ -172,7 +168,7 @@ static void the_static_policy(void **state)
     box(POD, "0-3\n");
     box(POD "/" ID(1), "0-3\n");
     start();
-    put("p", UID, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
     expect_str("nothing is done", "0-3\n", cpus(POD "/" ID(1)));
     expect_str("no more are sent here", "the kubelet's cpuManagerPolicy is static",
                pinner_closed(f.pinner));
@@ -193,7 +189,7 @@ static void the_first_pod_after_a_rest(void **state)
     start();
     put("q", UID2, "", "");
     tree_put(&f.tree, "", "state", "{\"policyName\":\"static\"}");
-    put("p", UID, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
     expect_str("what has changed during the rest is seen before", "0-3\n", cpus(POD "/" ID(1)));
     expect_str("and told", "CpusetRefused", f.reason);
     tree_put(&f.tree, "", "state", "{\"policyName\":\"none\"}");
@@ -212,14 +208,14 @@ static void memory_and_the_shared_pool(void **state)
     start();
     put("q", UID2, "", "");
     expect_str("nobody is pinned: all", "0-3\n", cpus(POD2 "/" ID(2)));
-    put("p", UID, ASKS CLAIM("{\\\"a\\\":{\\\"1\\\":" CPU(ON(2) "," ON(3)) "}}"), "");
+    put("p", UID, ASKS GRANT("{\\\"a\\\":{\\\"1\\\":" CPU(ON(2) "," ON(3)) "}}"), "");
     expect_str("pinned", "2-3", cpus(POD "/" ID(1)));
     expect_str("with its memory", "1", tree_get(&f.tree, "cpuset/" POD "/" ID(1), "cpuset.mems"));
     wait_cpus("others keep off", POD2 "/" ID(2), "0-1");
     expect_str("memory of others is theirs", "0\n",
                tree_get(&f.tree, "cpuset/" POD2 "/" ID(2), "cpuset.mems"));
-    put("p", UID, ASKS CLAIM(TWO), "");
-    pinner_pod_delete(f.pinner, "ns/p");
+    put("p", UID, ASKS GRANT(TWO), "");
+    podcache_remove(&f.pods, "ns/p");
     wait_cpus("once it is gone they have all", POD2 "/" ID(2), "0-3");
     expect_done();
 }
@@ -250,9 +246,9 @@ static void cpus_go_offline_and_come_back(void **state)
     box(POD "/" ID(1), "0-3\n");
     start();
     machine("0-3", "");
-    char claim[256];
-    assert_true(str_format(claim, sizeof claim, ASKS "\"cpuset\":\"%s\"", both));
-    put("p", UID, claim, "");
+    char grant[256];
+    assert_true(str_format(grant, sizeof grant, ASKS "\"cpuset\":\"%s\"", both));
+    put("p", UID, grant, "");
     expect_str("both", "1-2", cpus(POD "/" ID(1)));
     machine("0-1,3", "2");
     expect_str("one is offline", "1", cpus(POD "/" ID(1)));
@@ -279,11 +275,11 @@ static void static_pods_are_in_the_shared_pool(void **state)
     box(POD, "0-3\n");
     box(POD "/" ID(1), "0-3\n");
     start();
-    put("p", UID, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
     put("proxy", UID2, MIRROR(HASH), "");
     wait_cpus("under the hash of its file", "kubepods/pod" HASH "/" ID(3), "0,2-3");
     put("liar", "33333333-0000-4000-8000-000000000000", MIRROR(UID), "");
-    put("thief", "44444444-0000-4000-8000-000000000000", ASKS CLAIM(ONE) "," MIRROR(HASH), "");
+    put("thief", "44444444-0000-4000-8000-000000000000", ASKS GRANT(ONE) "," MIRROR(HASH), "");
     loop_once(f.loop, 200);
     expect_str("nobody else's group is his who says so", "1", cpus(POD "/" ID(1)));
     expect_str("nor for being pinned", "0,2-3", cpus("kubepods/pod" HASH "/" ID(3)));
@@ -299,7 +295,7 @@ static void a_node_without_cgroups(void **state)
                            "%s: neither cgroup.controllers (v2) nor cpuset (v1) is there", path));
     f.config.cgroup_mount = path;
     start();
-    put("p", UID, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
     expect_str("the pod is told", "CpusetFailed", f.reason);
     expect_str("why", why, f.message);
     expect_str("and the scheduler can be", why, pinner_closed(f.pinner));
@@ -338,14 +334,14 @@ static void mounts_tell_which_container_it_is(void **state)
     process(POD "/" ID(1), "11\n12\n", MOUNT(UID, "a"));
     process(POD "/" ID(3), "13\n", "157 1 0:61 / / rw - overlay overlay rw\n");
     process(POD "/" ID(4), "14\n", MOUNT(UID, "i"));
-    put("p", UID, ASKS CLAIM(TWO), "");
+    put("p", UID, ASKS GRANT(TWO), "");
     expect_str("no status is needed", "1", cpus(POD "/" ID(1)));
     expect_str("no process yet: those of the pod", "1-2", cpus(POD "/" ID(2)));
     expect_str("the sandbox too", "1-2", cpus(POD "/" ID(3)));
     expect_str("an init container that was given none", "0-3\n", cpus(POD "/" ID(4)));
     process(POD "/" ID(2), "15\n", MOUNT(UID, "b"));
     wait_cpus("soon after its process is there", POD "/" ID(2), "2");
-    put("p", UID, ASKS CLAIM(TWO), STATUS("a", ID(2)));
+    put("p", UID, ASKS GRANT(TWO), STATUS("a", ID(2)));
     expect_str("where they differ the status counts", "1", cpus(POD "/" ID(2)));
     expect_int("no Event", 0, f.events);
     expect_done();
@@ -354,16 +350,15 @@ static void mounts_tell_which_container_it_is(void **state)
 static void a_list_without_pods_that_were_there(void **state)
 {
     (void)state;
-    struct pod *next = make("next", "33333333-0000-4000-8000-000000000000", ASKS CLAIM(TWO), "");
+    struct pod *next = make("next", "33333333-0000-4000-8000-000000000000", ASKS GRANT(TWO), "");
     f.config.shared_pool = true; /* each that is gone is a reason to look at all others again */
     start();
-    put("p", UID, ASKS CLAIM(ONE), "");
-    put("q", UID2, ASKS CLAIM("{\\\"b\\\":{\\\"1\\\":" CPU(ON(2)) "}}"), "");
+    put("p", UID, ASKS GRANT(ONE), "");
+    put("q", UID2, ASKS GRANT("{\\\"b\\\":{\\\"1\\\":" CPU(ON(2)) "}}"), "");
     f.answers = 0;
-    pinner_pods_reset(f.pinner, &next, 1);
+    podcache_reset(&f.pods, &next, 1);
     expect_int("all of them are gone", 0, f.events);
     expect_int("the next has their CPUs", 1, f.answers);
-    pod_free(next);
     expect_done();
 }
 
@@ -375,7 +370,7 @@ static void a_container_without_cpus_of_its_own(void **state)
     box(POD, "0-3\n");
     box(POD "/" ID(1), "0-3\n");
     box(POD "/" ID(2), "0-3\n");
-    put("p", UID, ASKS CLAIM(ONE), STATUS("b", ID(2)));
+    put("p", UID, ASKS GRANT(ONE), STATUS("b", ID(2)));
     expect_str("keeps off the CPUs of its own pod as well", "0,2-3", cpus(POD "/" ID(2)));
     AUTO_STRBUF text;
     strbuf_init(&text);
@@ -396,7 +391,7 @@ static struct pod *sized(int cpu)
     strbuf_addf(
         &text,
         "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"" UID
-        "\",\"annotations\":{" ASKS CLAIM(
+        "\",\"annotations\":{" ASKS GRANT(
             ONE) "}},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":{\"cpu\":\"%d\"}}}]}}",
         cpu);
     assert_int_equal(0, json_parse(&doc, strbuf_str(&text), text.len, NULL));
@@ -437,15 +432,14 @@ static void a_resize_that_happened_anyway(void **state)
         struct pod *p = sized(rows[i].cpu);
         if (rows[i].restarted) {
             wait_remembered(rows[i - 1].cpu);
-            pinner_stop(f.pinner);
+            stop();
             metrics_reset();
             start();
-            pinner_pods_reset(f.pinner, &p, 1);
+            podcache_reset(&f.pods, &p, 1);
         } else {
-            pinner_pods_reset(f.pinner, &p, 1);
-            pinner_pod_put(f.pinner, p);
+            podcache_reset(&f.pods, &p, 1);
+            podcache_put(&f.pods, sized(rows[i].cpu));
         }
-        pod_free(p);
         expect_str(rows[i].row, "1", cpus(POD "/" ID(1)));
         expect_int(rows[i].row, rows[i].events, f.events);
     }
@@ -464,7 +458,7 @@ static void a_group_that_does_not_obey(void **state)
     tree_put(&f.tree, POD "/" ID(1), "cpuset.cpus", "\n");
     tree_put(&f.tree, POD "/" ID(1), "cpuset.cpus.effective", "0\n");
     start();
-    put("p", UID, ASKS CLAIM(ONE), "");
+    put("p", UID, ASKS GRANT(ONE), "");
     expect_str("an Event", "CpusetFailed", f.reason);
     expect_str("says what the kernel gives",
                "container ?: " POD "/" ID(1) ": the groups above leave it 0", f.message);
@@ -488,7 +482,7 @@ static void metrics_of_containers(void **state)
     tree_dir(&f.tree, "cpuacct/" POD "/" ID(1));
     tree_put(&f.tree, "cpuacct/" POD "/" ID(1), "cpuacct.usage", "9000\n");
     start();
-    put("p", UID, ASKS CLAIM(ONE), STATUS("a", ID(1)));
+    put("p", UID, ASKS GRANT(ONE), STATUS("a", ID(1)));
     metrics_render(&text);
     static const char *const lines[] = {
         "cosched_device_plugin_pinned_cpus{namespace=\"ns\",pod=\"p\",container=\"a\"} 1\n",

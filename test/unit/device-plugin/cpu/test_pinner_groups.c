@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every layout of cgroups: what is written where, byte for byte, and that nothing else in the tree is touched. */
+/* Every layout of cgroups: what is written where, byte for byte, and that nothing else in the tree
+ * is touched. */
 #include "test/unit/device-plugin/pinner_kit.h"
 
 #define UID_ "11111111_0000_4000_8000_000000000000"
@@ -130,7 +131,8 @@ static void write_tree(const struct expected *x)
     }
 }
 
-/* As the kubelet and the runtime leave it. v2: nobody has enabled the controller, so its files are not there. */
+/* As the kubelet and the runtime leave it. v2: nobody has enabled the controller, so its files are
+ * not there. */
 static void fill(const struct layout *l, struct expected *x, char box[512])
 {
     const char *top = l->v2 ? "" : "/cpuset";
@@ -192,7 +194,7 @@ static void every_layout(void **state)
         write_tree(&x);
         start();
         f.answer[0] = '-';
-        put("p", UID, ASKS CLAIM("{\\\"a\\\":{\\\"1\\\":" CPU(ON(2) "," ON(3)) "}}"), "");
+        put("p", UID, ASKS GRANT("{\\\"a\\\":{\\\"1\\\":" CPU(ON(2) "," ON(3)) "}}"), "");
         if (l->v2)
             enabled(l, &x, box_path);
         wait_answer(l->row, "{\"a\":{\"1\":{\"elems\":{\"2\":{},\"3\":{}}}}}");

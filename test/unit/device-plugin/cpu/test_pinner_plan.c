@@ -32,10 +32,10 @@ static int teardown(void **state)
 }
 
 /* "a0:1,2 b1:4": containers with their NUMA node and CPUs. */
-static struct cpuclaim claim(const char *text)
+static struct cpu_grant grant(const char *text)
 {
     AUTO_STRBUF out;
-    struct cpuclaim c = {0};
+    struct cpu_grant c = {0};
     struct error err = ERROR_INIT;
     char last = '\0';
     strbuf_init(&out);
@@ -53,7 +53,7 @@ static struct cpuclaim claim(const char *text)
         at += n + (at[n] == ' ');
     }
     strbuf_adds(&out, last ? "}}" : "}");
-    if (text[0] != '\0' && cpuclaim_decode(strbuf_str(&out), pod, &arena, &c, &err) < 0)
+    if (text[0] != '\0' && cpu_grant_decode(strbuf_str(&out), pod, &arena, &c, &err) < 0)
         fail_msg("%s: %s", strbuf_str(&out), err.text);
     return c;
 }
@@ -61,7 +61,7 @@ static struct cpuclaim claim(const char *text)
 static void verdicts(void **state)
 {
     (void)state;
-#define BEYOND "it goes beyond the CPUs that were given to the pod first; somebody has edited it"
+#define BEYOND "it exceeds the CPUs that were first granted to the pod; somebody has edited it"
     static const struct {
         const char *row, *asked, *held;
         bool released;
@@ -97,7 +97,7 @@ static void verdicts(void **state)
          "CPUs 4 are bound to another pod"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct cpuclaim asked = claim(rows[i].asked), held = claim(rows[i].held);
+        struct cpu_grant asked = grant(rows[i].asked), held = grant(rows[i].held);
         struct cpuset taken;
         AUTO_STRBUF why;
         strbuf_init(&why);
@@ -141,7 +141,7 @@ static void cpus_of_a_container(void **state)
         {"one container on two NUMA nodes", "a0:1 a1:4", 0, "1,4", -1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct cpuclaim held = claim(rows[i].held);
+        struct cpu_grant held = grant(rows[i].held);
         struct cpuset out;
         AUTO_STRBUF text;
         strbuf_init(&text);

@@ -18,6 +18,7 @@
 struct fixture {
     struct loop *loop;
     struct processors_options options;
+    struct podcache pods;
     struct processors *processors;
     char dir[SCRATCH_PATH], config[SCRATCH_PATH + 32];
     int published;
@@ -61,6 +62,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     processors_stop(f->processors);
+    podcache_deinit(&f->pods);
     loop_free(f->loop);
     metrics_reset();
     (void)unlink(f->config);
@@ -71,13 +73,13 @@ static int teardown(void **state)
 
 static int start(struct fixture *f, const char *sysfs, struct error *err)
 {
-    struct processors_config c = {.loop = f->loop,
-                                  .options = &f->options,
+    podcache_init(&f->pods); /* a new process: nobody has subscribed */
+    struct processors_config c = {.options = &f->options,
                                   .kubelet_dir = f->dir,
                                   .sysfs = sysfs,
                                   .look_ms = 5,
                                   .publish = on_publish,
-                                  .arg = f};
+                                  .pinner = {.loop = f->loop, .pods = &f->pods, .arg = f}};
     return processors_start(&f->processors, &c, err);
 }
 

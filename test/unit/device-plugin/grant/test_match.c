@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who waits, which ids, and what the container gets: match and response together, as one admission sees them. */
+/* Who waits, which ids, and what the container gets: match and response together, as one admission
+ * sees them. */
 #include "device-plugin/grant/match.h"
 #include "device-plugin/grant/response.h"
 
@@ -8,7 +9,7 @@
 #include "lib/base/str.h"
 #include "test/unit/device-plugin/cards.h"
 
-#define CLAIM(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
+#define GRANT(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
 #define CORE(x) "\"gpushare.alibabacloud.com/core-percentage\":\"" x "\""
 #define GROUP(x, y)                                                                              \
     "\"topology.kubernetes.io/gpu-group\":\"" x "\",\"topology.kubernetes.io/gpu-visible\":\"" y \
@@ -50,8 +51,8 @@ static void restart(struct fixture *f)
     f->pods_len = f->listing.len = 0;
 }
 
-/* A listed pod. held: "c0=GPU-a:0-2": what its containers hold of r; ordinary init containers are not listed, but "given=1"
- * of them have their ids. */
+/* A listed pod. held: "c0=GPU-a:0-2": what its containers hold of r; ordinary init containers are
+ * not listed, but "given=1" of them have their ids. */
 static void list(struct fixture *f, const char *name, const char *containers,
                  const char *annotations, enum mode_resource r, const char *held)
 {
@@ -229,56 +230,56 @@ static const struct {
     const char *env; /* NULL: Allocate is not reached */
 } admissions[] = {
     {"the claimed card, not the first one", GPU_MODE_CGPU, MODE_GPU_MEM, "c0=gpu-mem:3",
-     CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-a:0-14 GPU-b:0-14", "", 3,
+     GRANT("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-a:0-14 GPU-b:0-14", "", 3,
      "GPU-b-_-0 GPU-b-_-1 GPU-b-_-2",
      "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=3 "
      "ALIYUN_COM_GPU_MEM_DEV=15 "},
     {"mode share says that nothing is enforced", GPU_MODE_SHARE, MODE_GPU_MEM, "c0=gpu-mem:1",
-     CLAIM("{\\\"0\\\":{\\\"2\\\":1}}"), 0, "GPU-c:23", "", 1, "GPU-c-_-23",
+     GRANT("{\\\"0\\\":{\\\"2\\\":1}}"), 0, "GPU-c:23", "", 1, "GPU-c-_-23",
      "NVIDIA_VISIBLE_DEVICES=GPU-c ALIYUN_COM_GPU_MEM_IDX=2 ALIYUN_COM_GPU_MEM_POD=1 ALIYUN_COM_GPU_MEM_CONTAINER=1 "
      "ALIYUN_COM_GPU_MEM_DEV=24 CGPU_DISABLE=true "},
     {"the second of two containers, each on its own card", GPU_MODE_CGPU, MODE_GPU_MEM,
-     "c0=gpu-mem:2 c1=gpu-mem:4", CLAIM("{\\\"0\\\":{\\\"0\\\":2},\\\"1\\\":{\\\"1\\\":4}}"), 1,
+     "c0=gpu-mem:2 c1=gpu-mem:4", GRANT("{\\\"0\\\":{\\\"0\\\":2},\\\"1\\\":{\\\"1\\\":4}}"), 1,
      "GPU-a:0-14 GPU-b:3-14", "", 4, "GPU-b-_-3 GPU-b-_-4 GPU-b-_-5 GPU-b-_-6",
      "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=6 ALIYUN_COM_GPU_MEM_CONTAINER=4 "
      "ALIYUN_COM_GPU_MEM_DEV=15 "},
     {"memory and compute: the answer for either tells both", GPU_MODE_CORE_MEM, MODE_GPU_CORE,
      "c0=gpu-mem:3,gpu-core.percentage:10",
-     CLAIM("{\\\"0\\\":{\\\"1\\\":3}}") "," CORE("{\\\"0\\\":{\\\"1\\\":10}}"), 0,
+     GRANT("{\\\"0\\\":{\\\"1\\\":3}}") "," CORE("{\\\"0\\\":{\\\"1\\\":10}}"), 0,
      "GPU-a:0-99 GPU-b:90-99", "", 10,
      "GPU-b-_-90 GPU-b-_-91 GPU-b-_-92 GPU-b-_-93 GPU-b-_-94 GPU-b-_-95 GPU-b-_-96 GPU-b-_-97 GPU-b-_-98 GPU-b-_-99",
      "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=3 "
      "ALIYUN_COM_GPU_MEM_DEV=15 COSCHED_GPU_CORE_PERCENTAGE=10 "},
     {"too few ids left on the claimed card: refused, never moved", GPU_MODE_CGPU, MODE_GPU_MEM,
-     "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-a:0-14 GPU-b:13-14", "", 3,
+     "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-a:0-14 GPU-b:13-14", "", 3,
      "pod default/p: card 1 was chosen for it, but the kubelet has 1 ids of aliyun.com/gpu-mem too few there",
      NULL},
     {"no claim", GPU_MODE_CGPU, MODE_GPU_MEM, "c0=gpu-mem:3", "", 0, "GPU-a:0-14", "", 3,
-     "pod default/p asks for aliyun.com/gpu-mem but carries no claim on a card: it was not bound by cosched's scheduler (its "
+     "pod default/p asks for aliyun.com/gpu-mem but has no grant for a card: it was not bound by cosched's scheduler (its "
      "schedulerName is 'ack-co-scheduler')",
      NULL},
     {"fewer ids than asked for", GPU_MODE_CGPU, MODE_GPU_MEM, "c0=gpu-mem:3",
-     CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-b:0-1", "", 3,
+     GRANT("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-b:0-1", "", 3,
      "3 ids of aliyun.com/gpu-mem are asked for and only 2 are available", NULL},
     {"an init container goes where the pod goes, with the ids it asks for", GPU_MODE_CGPU,
-     MODE_GPU_MEM, "init:i=gpu-mem:2 c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 1,
+     MODE_GPU_MEM, "init:i=gpu-mem:2 c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"), 1,
      "GPU-a:0-14 GPU-b:0-14", "", 2, "GPU-b-_-0 GPU-b-_-1",
      "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=2 "
      "ALIYUN_COM_GPU_MEM_DEV=15 "},
     {"an init container's answer tells both amounts, whichever resource is asked for",
      GPU_MODE_CORE_MEM, MODE_GPU_CORE,
      "init:i=gpu-mem:2,gpu-core.percentage:5 c0=gpu-mem:3,gpu-core.percentage:10",
-     CLAIM("{\\\"0\\\":{\\\"1\\\":3}}") "," CORE("{\\\"0\\\":{\\\"1\\\":10}}"), 1, "GPU-b:0-99", "",
+     GRANT("{\\\"0\\\":{\\\"1\\\":3}}") "," CORE("{\\\"0\\\":{\\\"1\\\":10}}"), 1, "GPU-b:0-99", "",
      5, "GPU-b-_-0 GPU-b-_-1 GPU-b-_-2 GPU-b-_-3 GPU-b-_-4",
      "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=2 "
      "ALIYUN_COM_GPU_MEM_DEV=15 COSCHED_GPU_CORE_PERCENTAGE=5 "},
     {"a sidecar has a share of its own, perhaps on another card", GPU_MODE_CGPU, MODE_GPU_MEM,
-     "side:s=gpu-mem:1 c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2},\\\"1\\\":{\\\"2\\\":1}}"), 1,
+     "side:s=gpu-mem:1 c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2},\\\"1\\\":{\\\"2\\\":1}}"), 1,
      "GPU-a:0-14 GPU-c:4-14", "", 1, "GPU-c-_-4",
      "NVIDIA_VISIBLE_DEVICES=GPU-c ALIYUN_COM_GPU_MEM_IDX=2 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=1 "
      "ALIYUN_COM_GPU_MEM_DEV=24 "},
     {"what the kubelet insists on comes first", GPU_MODE_CGPU, MODE_GPU_MEM, "c0=gpu-mem:3",
-     CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-b:0-14", "GPU-b:7-8", 3,
+     GRANT("{\\\"0\\\":{\\\"1\\\":3}}"), 0, "GPU-b:0-14", "GPU-b:7-8", 3,
      "GPU-b-_-7 GPU-b-_-8 GPU-b-_-0",
      "NVIDIA_VISIBLE_DEVICES=GPU-b ALIYUN_COM_GPU_MEM_IDX=1 ALIYUN_COM_GPU_MEM_POD=3 ALIYUN_COM_GPU_MEM_CONTAINER=3 "
      "ALIYUN_COM_GPU_MEM_DEV=15 "},
@@ -367,22 +368,22 @@ static void refused(void **state)
         enum mode_resource r;
         const char *containers, *annotations, *ids, *error; /* error NULL: granted */
     } rows[] = {
-        {"ids on another card", MODE_GPU_MEM, "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"),
+        {"ids on another card", MODE_GPU_MEM, "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"),
          "GPU-a:0-1",
          "pod default/p: the kubelet took more of aliyun.com/gpu-mem on card 0 than the scheduler chose there"},
-        {"one id on another card", MODE_GPU_MEM, "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"),
+        {"one id on another card", MODE_GPU_MEM, "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"),
          "GPU-b:0 GPU-a:0",
          "pod default/p: the kubelet took more of aliyun.com/gpu-mem on card 0 than the scheduler chose there"},
-        {"the right ids", MODE_GPU_MEM, "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"),
+        {"the right ids", MODE_GPU_MEM, "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"),
          "GPU-b:0 GPU-b:14", NULL},
-        {"an id of nobody", MODE_GPU_MEM, "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"),
+        {"an id of nobody", MODE_GPU_MEM, "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"),
          "GPU-b:0 GPU-z:0", "'GPU-z-_-0' is not an id of aliyun.com/gpu-mem on this node"},
         {"a whole card outside the group", MODE_GPU, "c0=gpu:1", GROUP("2", "2"), "GPU-a",
          "pod default/p: the kubelet took more of aliyun.com/gpu on card 0 than the scheduler chose there"},
         {"two equal shares of two cards", MODE_GPU_MEM, "c0=gpu-mem:4",
-         CLAIM("{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}"), "GPU-a:0-1 GPU-b:0-1", NULL},
+         GRANT("{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}"), "GPU-a:0-1 GPU-b:0-1", NULL},
         {"spread unequally", MODE_GPU_MEM, "c0=gpu-mem:4",
-         CLAIM("{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}"), "GPU-a:0-2 GPU-b:0",
+         GRANT("{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}"), "GPU-a:0-2 GPU-b:0",
          "pod default/p: the kubelet took more of aliyun.com/gpu-mem on card 0 than the scheduler chose there"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -400,10 +401,10 @@ static void refused(void **state)
         const char *row, *containers, *annotations;
     } bad[] = {
         {"a claim on a card that does not exist", "c0=gpu-mem:2",
-         CLAIM("{\\\"0\\\":{\\\"7\\\":2}}")},
-        {"a claim that is not JSON", "c0=gpu-mem:2", CLAIM("{{")},
-        {"a claim of less than the request", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":1}}")},
-        {"a claim of more than the request", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}")},
+         GRANT("{\\\"0\\\":{\\\"7\\\":2}}")},
+        {"a claim that is not JSON", "c0=gpu-mem:2", GRANT("{{")},
+        {"a claim of less than the request", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":1}}")},
+        {"a claim of more than the request", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":3}}")},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pod *p = cards_pod("p", bad[i].containers, bad[i].annotations);
@@ -413,7 +414,7 @@ static void refused(void **state)
         struct error err = ERROR_INIT;
         expect_int(bad[i].row, -1,
                    match_grant(&f->inv, MODE_GPU_MEM, &s, &ids, &f->a, &grant, &err));
-        expect_true(bad[i].row, str_starts(err.text, "pod default/p: claim: "));
+        expect_true(bad[i].row, str_starts(err.text, "pod default/p: grant: "));
         pod_free(p);
     }
     expect_done();

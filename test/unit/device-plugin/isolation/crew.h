@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * crew - a container of the isolation tests: a folder with the library, a limits file and a region, and workers
- * (test/fake/cuda/worker.c) that have the library preloaded and use simulated cards.
+ * crew - a container of the isolation tests: a folder with the library, a limits file and a region,
+ * and workers (test/fake/cuda/worker.c) that have the library preloaded and use simulated cards.
  */
 #pragma once
 

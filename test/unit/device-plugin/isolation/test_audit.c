@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What got past the library: the driver's list of processes against the slots of the pod's regions, and the driver's memory against the limits; and
- * device time: from the driver's measurements into the regions, and what is said where there are none.
+ * What got past the library: the driver's list of processes against the slots of the pod's regions,
+ * and the driver's memory against the limits; and device time: from the driver's measurements into
+ * the regions, and what is said where there are none.
  */
 #include "device-plugin/monitor/monitor.h"
 
@@ -15,7 +16,7 @@
 #include "lib/base/metrics.h"
 #include "test/unit/device-plugin/cards.h"
 
-#define CLAIM(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
+#define GRANT(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
 
 static int events, evictions;
 static char reason[64], message[512];
@@ -30,34 +31,27 @@ static void on_event(void *arg, bool warning, const char *why, const char *text)
     (void)arg, (void)warning, (void)why, (void)text;
 }
 
-static void on_pod_event(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                         const char *why, const char *text)
+static void on_pod_event(void *arg, const struct pod *pod, bool warning, const char *why,
+                         const char *text)
 {
-    (void)arg, (void)ns, (void)name, (void)uid, (void)warning;
+    (void)arg, (void)pod, (void)warning;
     events++;
     (void)str_format(reason, sizeof reason, "%s", why);
     (void)str_format(message, sizeof message, "%s", text);
 }
 
-static void on_pod_used(void *arg, const char *ns, const char *name, const char *uid,
-                        const struct gpuuse *use)
+static void on_pod_used(void *arg, const struct pod *pod, const struct gpuuse *use)
 {
-    (void)arg, (void)ns, (void)name, (void)uid, (void)use;
+    (void)arg, (void)pod, (void)use;
 }
 
-static void on_evict(void *arg, const char *ns, const char *name, const char *uid)
+static void on_evict(void *arg, const struct pod *pod)
 {
     (void)arg;
-    expect_str("namespace", "default", ns);
-    expect_str("name", "trainer", name);
-    expect_str("uid", "uid-trainer", uid);
+    expect_str("namespace", "default", pod->ns);
+    expect_str("name", "trainer", pod->name);
+    expect_str("uid", "uid-trainer", pod->uid);
     evictions++;
-}
-
-static enum gpu_mode on_mode(void *arg)
-{
-    (void)arg;
-    return GPU_MODE_CGPU;
 }
 
 static void ignore(void *arg, const char *line, size_t n)
@@ -71,9 +65,16 @@ struct fixture {
     struct backend_card conditions[GPU_CARDS_MAX];
     struct monitor *monitor;
     struct loop *loop;
-    struct pod *pod;
+    struct podcache pods;
     char base[SCRATCH_PATH], region[CREW_PATH];
 };
+
+static struct pod *trainer(const char *unreadable)
+{
+    struct pod *p = cards_pod("trainer", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
+    p->unreadable = unreadable;
+    return p;
+}
 
 static void begin(struct fixture *f, bool evict)
 {
@@ -96,13 +97,15 @@ static void begin(struct fixture *f, bool evict)
                                               .event = on_event,
                                               .pod_event = on_pod_event,
                                               .pod_used = on_pod_used,
-                                              .mode = on_mode,
                                               .evict = evict ? on_evict : NULL,
+                                              .pods = &f->pods,
                                               .shares = f->base}};
+    podcache_init(&f->pods);
     f->monitor = monitor_new(&config);
+    monitor_mode(f->monitor, GPU_MODE_CGPU, true);
     shares_metrics_init(f->base);
-    f->pod = cards_pod("trainer", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
-    monitor_pods_reset(f->monitor, &f->pod, 1);
+    struct pod *pod = trainer(NULL);
+    podcache_reset(&f->pods, &pod, 1);
 }
 
 static void end(struct fixture *f)
@@ -111,7 +114,7 @@ static void end(struct fixture *f)
     metrics_reset();
     monitor_free(f->monitor);
     loop_free(f->loop);
-    pod_free(f->pod);
+    podcache_deinit(&f->pods);
     log_set_sink(NULL, NULL);
     arena_deinit(&f->a);
     (void)str_format(command, sizeof command, "rm -r '%s'", f->base);
@@ -143,7 +146,7 @@ static struct usage_process process(int64_t pid, int64_t mib, const char *folder
     return p;
 }
 
-static void letters(struct fixture *f, int times, struct usage_process *list, size_t len)
+static void messages(struct fixture *f, int times, struct usage_process *list, size_t len)
 {
     struct scan_letter l = {.kind = SCAN_CARDS,
                             .sight = {.inventory = f->cards, .cards = f->conditions},
@@ -158,7 +161,7 @@ static void looks(struct fixture *f, int times, size_t processes)
     struct usage_process list[8];
     for (size_t i = 0; i < processes; i++)
         list[i] = process(100 + (int64_t)i, 500, "");
-    letters(f, times, list, processes);
+    messages(f, times, list, processes);
 }
 
 static bool metric(const char *line)
@@ -202,17 +205,16 @@ static void loose_processes(void **state)
     looks(&f, 3, 4);
     expect_int("and again after it was well", 2, events);
     expect_int("nobody is evicted unless asked for", 0, evictions);
-    f.pod->unreadable = "a field of tomorrow";
-    monitor_pod_put(f.monitor, f.pod);
+    struct pod *unreadable = trainer("a field of tomorrow");
+    podcache_put(&f.pods, trainer("a field of tomorrow"));
     expect_true("a version that cannot be read changes nothing",
                 metric("pod_loose_processes{namespace=\"default\",pod=\"trainer\"} 2\n"));
-    monitor_pods_reset(f.monitor, &f.pod, 1);
+    podcache_reset(&f.pods, &unreadable, 1);
     looks(&f, 1, 4);
     expect_true("nor in a list of all",
                 metric("pod_loose_processes{namespace=\"default\",pod=\"trainer\"} 2\n"));
-    monitor_pods_reset(f.monitor, NULL, 0);
+    podcache_reset(&f.pods, NULL, 0);
     expect_true("one that is not there any more is forgotten", !metric("pod_loose_processes{"));
-    f.pod->unreadable = NULL;
     regionfile_detach(&one);
     regionfile_detach(&two);
     end(&f);
@@ -246,11 +248,11 @@ static void memory_beyond_the_limit(void **state)
         give_folder(&f, "uid-trainer.0", 100, rows[i].context_mib);
         assert_int_equal(0, regionfile_attach(&one, f.region));
         struct usage_process p = process(100, rows[i].mib, rows[i].folder);
-        letters(&f, 1, NULL, 0);
+        messages(&f, 1, NULL, 0);
         events = evictions = 0;
-        letters(&f, 2, &p, 1);
+        messages(&f, 2, &p, 1);
         expect_int(rows[i].row, 0, events + evictions);
-        letters(&f, 1, &p, 1);
+        messages(&f, 1, &p, 1);
         expect_int(rows[i].row, rows[i].over, events);
         expect_int(rows[i].row, rows[i].over, evictions);
         if (rows[i].over) {
@@ -265,9 +267,9 @@ static void memory_beyond_the_limit(void **state)
                              "pod_over_mib{namespace=\"default\",pod=\"trainer\"} %lld\n",
                              (long long)rows[i].mib - 3072);
             expect_true("counted", metric(line));
-            letters(&f, 2, &p, 1);
+            messages(&f, 2, &p, 1);
             expect_int("the eviction is under way", 1, evictions);
-            letters(&f, 1, &p, 1);
+            messages(&f, 1, &p, 1);
             expect_int("it is still there", 2, evictions);
             expect_int("said once", 1, events);
         }
@@ -276,7 +278,8 @@ static void memory_beyond_the_limit(void **state)
     end(&f);
 }
 
-/* A process can have a folder of any name mounted where ours is; that of a container whose pod was not known has no uid in it. */
+/* A process can have a folder of any name mounted where ours is; that of a container whose pod was
+ * not known has no uid in it. */
 static void another_pods_folder(void **state)
 {
     struct fixture f;
@@ -289,21 +292,21 @@ static void another_pods_folder(void **state)
     struct usage_process list[] = {process(100, 3000, "unknown-0123.0"),
                                    process(200, 9000, "unknown-0123.0")};
     (void)str_format(list[1].uid, sizeof list[1].uid, "uid-intruder");
-    letters(&f, 5, list, 2);
+    messages(&f, 5, list, 2);
     expect_int("what another pod says is not its doing", 0, events + evictions);
     list[0].mib = 3072 + 213;
-    letters(&f, 3, list, 1);
+    messages(&f, 3, list, 1);
     expect_int("its own memory is", 1, evictions);
     list[0] = process(100, 500, "");
-    letters(&f, 1, NULL, 0);
+    messages(&f, 1, NULL, 0);
     events = 0;
-    letters(&f, 3, list, 1);
+    messages(&f, 3, list, 1);
     expect_int("one that has not mounted it is not judged by it", 0, events);
     list[0] = process(100, 500, "unknown-0123.0");
     list[1] = process(101, 500, "unknown-0123.0");
-    letters(&f, 1, NULL, 0);
+    messages(&f, 1, NULL, 0);
     events = 0;
-    letters(&f, 3, list, 2);
+    messages(&f, 3, list, 2);
     expect_true("and so are its processes", strstr(message, "1 of its 2 processes") != NULL);
     regionfile_detach(&one);
     end(&f);
@@ -333,7 +336,7 @@ static void time_is_measured(void **state)
     char second[CREW_PATH];
     (void)state;
     begin(&f, false);
-    letters(&f, 1, NULL, 0); /* the cards are known */
+    messages(&f, 1, NULL, 0); /* the cards are known */
     give_folder(&f, "uid-trainer.0", 30, 0);
     (void)str_format(second, sizeof second, "%s/uid-trainer.1/region", f.base);
     struct scan_busy busy[] = {{process(100, -1, "uid-trainer.0"), 5000},
@@ -384,20 +387,20 @@ static void time_is_not_measured(void **state)
     give_folder(&f, "uid-trainer.0", 30, 0);
     assert_int_equal(0, regionfile_attach(&one, f.region));
     struct region_card *c = region_card(&one.region, 0);
-    letters(&f, 5, NULL, 0);
+    messages(&f, 5, NULL, 0);
     expect_int("it has launched nothing", 0, events);
     (void)budget_charge(c, 30, 1, (uint64_t)clock_mono_us() * 1000);
     f.conditions[0].processes_known = f.conditions[1].processes_known = false;
-    letters(&f, 2, NULL, 0);
+    messages(&f, 2, NULL, 0);
     expect_int("for a moment", 0, events);
-    letters(&f, 4, NULL, 0);
+    messages(&f, 4, NULL, 0);
     expect_int("it stays, and is said once", 1, events);
     expect_str("what it is", "GpuTimeUnmeasured", reason);
     expect_true("counted",
                 metric("container_time_unmeasured{namespace=\"default\",pod=\"trainer\",container="
                        "\"c0\",card=\"0\"} 1\n"));
     measured(&f, NULL, 0, true, (uint64_t)clock_mono_us() * 1000);
-    letters(&f, 1, NULL, 0);
+    messages(&f, 1, NULL, 0);
     expect_true("then it is",
                 metric("container_time_unmeasured{namespace=\"default\",pod=\"trainer\",container="
                        "\"c0\",card=\"0\"} 0\n"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Device time by percent, in a world of its own: a simulated card, containers that launch as fast as they may, and a clock that
- * the test moves. Nothing here depends on how busy the machine is.
+ * Device time by percent, in a world of its own: a simulated card, containers that launch as fast
+ * as they may, and a clock that the test moves. Nothing here depends on how busy the machine is.
  */
 #include "device-plugin/isolation/budget.h"
 
@@ -73,8 +73,9 @@ static int64_t magnitude(int64_t n)
     return n < 0 ? -n : n;
 }
 
-/* Returns the largest distance, in tenths of a point, of a share from its percentage in any window of 5 s; where a measurement takes a second, after the first,
- * in which the cost of a launch is learned. */
+/* Returns the largest distance, in tenths of a point, of a share from its percentage in any window
+ * of 5 s; where a measurement takes a second, after the first, in which the cost of a launch is
+ * learned. */
 static int64_t worst(struct world *w, struct container *c, size_t len)
 {
     const uint64_t window = 5 * SECOND, begin = 1000 * SECOND;
@@ -143,7 +144,8 @@ static void shares_table(void **state)
         {"50 % alone, long kernels", {K(50, 50 * MS)}, 1},
         {"5 % alone", {K(5, 20 * US)}, 1},
     };
-    /* Measured exactly, and as NVML does: in whole percents of periods that differ between cards. */
+    /* Measured exactly, and as NVML does: in whole percents of periods that differ between
+     * cards. */
     static const struct {
         const char *how;
         uint64_t every_ns;
@@ -196,7 +198,8 @@ static void unmeasured(void **state)
     expect_done();
 }
 
-/* The plugin writes into the file while launches read it: what does not belong together is not believed. */
+/* The plugin writes into the file while launches read it: what does not belong together is not
+ * believed. */
 static void half_written(void **state)
 {
     (void)state;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The table: every call that allocates, below, exactly at and one byte over the limit, by one process and by many, in a child of fork, in a
- * thread, in a context that ends and on a device that is reset. After each step the driver's own count is what the region says.
+ * The table: every call that allocates, below, exactly at and one byte over the limit, by one
+ * process and by many, in a child of fork, in a thread, in a context that ends and on a device that
+ * is reset. After each step the driver's own count is what the region says.
  */
 #include "test/unit/device-plugin/isolation/crew.h"
 
 enum { LIMIT_MIB = 64, OTHERS = 4 };
 #define LIMIT (LIMIT_MIB * MIB)
 
-/* What a call takes is rounded up to steps; freed memory of pools stays theirs; physical memory is of no context. */
+/* What a call takes is rounded up to steps; freed memory of pools stays theirs; physical memory is
+ * of no context. */
 static const struct call {
     const char *kind;
     uint64_t step;
@@ -100,7 +102,8 @@ static void undo(struct crew *c, const char *row, const struct worker *w, const 
         crew_judge("a pool keeps what was freed", c, held + got, LIMIT);
     if (call->pooled)
         say(row, w, "0", "trim");
-    /* The context has taken its memory out of a pool that a program made; the pool is still there, with what it keeps. */
+    /* The context has taken its memory out of a pool that a program made; the pool is still there,
+     * with what it keeps. */
     bool kept = gone && strcmp(call->kind, "ownpool") == 0 && strstr(p->leave, "reset") == NULL;
     if (!kept || strstr(p->leave, "release") != NULL)
         crew_judge(row, c, held, LIMIT);
@@ -209,7 +212,8 @@ static void many_at_once(void **state)
     expect_done();
 }
 
-/* Threads of several processes that do everything at once: the books are right when they have ended, and the limit was never passed. */
+/* Threads of several processes that do everything at once: the books are right when they have
+ * ended, and the limit was never passed. */
 static void many_threads(void **state)
 {
     struct crew *c = *state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which engine keeps containers to their share, what it puts into the answer, and the MPS daemon as a child. */
+/* Which engine keeps containers to their share, what it puts into the answer, and the MPS daemon as
+ * a child. */
 #include "device-plugin/isolation/isolation.h"
 #include "device-plugin/isolation/shares.h"
 #include "device-plugin/isolation/isolation_kernel.h"
@@ -273,13 +274,13 @@ static void what_containers_get(void **state)
         isolation_find(&f->config, GPU_MODE_CGPU, &f->inv, &err);
     assert_non_null(library);
     f->inv.cards[0].uuid = "GPU-00000000-0000-4000-8000-000000000000";
-    struct match_grant stranger = {.shares = shares,
-                                   .shares_len = 1,
-                                   .partial = true,
-                                   .container_gib = 3,
-                                   .ids_digest = "0123456789abcdef"};
+    struct match_grant unknown_pod = {.shares = shares,
+                                      .shares_len = 1,
+                                      .partial = true,
+                                      .container_gib = 3,
+                                      .ids_digest = "0123456789abcdef"};
     r = (struct response){0};
-    library->dress(&f->config, &f->inv, &stranger, &f->a, &r);
+    library->dress(&f->config, &f->inv, &unknown_pod, &f->a, &r);
     expect_str(
         "the folder, its region and the loader's file",
         arena_printf(&f->a,
@@ -295,14 +296,14 @@ static void what_containers_get(void **state)
     expect_int("3 GiB", INT64_C(3) << 30, (int64_t)r.share->limits.cards[0].bytes);
     f->inv.cards[0].uuid = "GPU-7";
     r = (struct response){0};
-    library->dress(&f->config, &f->inv, &stranger, &f->a, &r);
+    library->dress(&f->config, &f->inv, &unknown_pod, &f->a, &r);
     expect_int("a card without a uuid", -1, library->prepare(&f->config, r.share, &err));
     expect_str("is refused",
                "isolation of GPU memory: at most 16 cards for a container, each with a uuid",
                err.text);
     r = (struct response){0};
-    stranger.container_gib = 0;
-    library->dress(&f->config, &f->inv, &stranger, &f->a, &r);
+    unknown_pod.container_gib = 0;
+    library->dress(&f->config, &f->inv, &unknown_pod, &f->a, &r);
     expect_true("no memory, no share", r.share == NULL && r.mounts_len == 0);
     expect_done();
 }
@@ -404,7 +405,8 @@ static void the_daemon_is_supervised(void **state)
     expect_done();
 }
 
-/* Two Allocates of a container whose pod nobody knows: each says what its own ids are. Before its start all are known. */
+/* Two Allocates of a container whose pod nobody knows: each says what its own ids are. Before its
+ * start all are known. */
 static void a_pod_that_is_not_known(void **state)
 {
     struct fixture *f = *state;
@@ -526,7 +528,7 @@ static void the_kernel_holds_pods_and_containers(void **state)
 {
     struct fixture *f = *state;
     struct error err = ERROR_INIT;
-    struct claim claim;
+    struct grant grant;
     f->config.cgroup_mount = f->cgroups;
     const struct isolation_engine *e = isolation_find(&f->config, GPU_MODE_CGPU, &f->inv, &err);
     assert_non_null(e);
@@ -534,39 +536,39 @@ static void the_kernel_holds_pods_and_containers(void **state)
     struct pod *p = cards_pod("trainer", "a=gpu-mem:3 b=gpu-mem:2 c",
                               "\"scheduler.framework.gpushare.allocation\":"
                               "\"{\\\"0\\\":{\\\"1\\\":3},\\\"1\\\":{\\\"1\\\":2}}\"");
-    assert_int_equal(0, claim_decode(p, &f->a, &claim, &err));
-    expect_int("no group", -1, e->start(&f->config, &f->inv, p, &claim, &err));
+    assert_int_equal(0, grant_decode(p, &f->a, &grant, &err));
+    expect_int("no group", -1, e->start(&f->config, &f->inv, p, &grant, &err));
     expect_true("is said", strstr(err.text, "the pod's cgroup is not found below") != NULL);
-    expect_int("kept nevertheless", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+    expect_int("kept nevertheless", 0, e->keep(&f->config, &f->inv, p, &grant, &err));
 
     put(f, "kubepods", "cgroup.subtree_control", "cpu\n");
     put(f, "kubepods/burstable", "cgroup.subtree_control", "cpu dmem\n");
     put(f, POD, "cgroup.subtree_control", "\n");
     error_clear(&err);
-    expect_int("no file", -1, e->start(&f->config, &f->inv, p, &claim, &err));
+    expect_int("no file", -1, e->start(&f->config, &f->inv, p, &grant, &err));
     expect_str("enabled at the top", "+dmem", got(f, "", "cgroup.subtree_control"));
     expect_str("and below", "+dmem", got(f, "kubepods", "cgroup.subtree_control"));
     expect_str("where it was not", "cpu dmem\n",
                got(f, "kubepods/burstable", "cgroup.subtree_control"));
     put(f, POD, "dmem.max", "drm/0000:3b:00.0/vram0 max\ndrm/0000:3c:00.0/vram0 max\n");
     error_clear(&err);
-    expect_int("before a start", 0, e->start(&f->config, &f->inv, p, &claim, &err));
+    expect_int("before a start", 0, e->start(&f->config, &f->inv, p, &grant, &err));
     expect_str("all that it was promised", "drm/0000:3c:00.0/vram0 5368709120\n",
                got(f, POD, "dmem.max"));
 
     put(f, BOX_A, "dmem.max", "");
     put(f, BOX_B, "dmem.max", "");
-    expect_int("its status names nobody yet", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+    expect_int("its status names nobody yet", 0, e->keep(&f->config, &f->inv, p, &grant, &err));
     expect_str("so they have the pod's", "", got(f, BOX_A, "dmem.max"));
     p->containers[0].id = "containerd://"
                           "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     p->containers[1].id = "containerd://"
                           "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
-    expect_int("then it does", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+    expect_int("then it does", 0, e->keep(&f->config, &f->inv, p, &grant, &err));
     expect_str("its own share", "drm/0000:3c:00.0/vram0 3221225472\n", got(f, BOX_A, "dmem.max"));
     expect_str("and its own", "drm/0000:3c:00.0/vram0 2147483648\n", got(f, BOX_B, "dmem.max"));
     put(f, BOX_A, "dmem.max", "drm/0000:3c:00.0/vram0 max\n");
-    expect_int("somebody else wrote there", 0, e->keep(&f->config, &f->inv, p, &claim, &err));
+    expect_int("somebody else wrote there", 0, e->keep(&f->config, &f->inv, p, &grant, &err));
     expect_str("it is put right", "drm/0000:3c:00.0/vram0 3221225472\n", got(f, BOX_A, "dmem.max"));
     pod_free(p);
     expect_done();

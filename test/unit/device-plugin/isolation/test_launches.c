@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Device time in real processes: every way to launch is charged to the container, by every way to find the driver's functions; processes share one
- * budget; and a card without a limit of time is not touched.
+ * Device time in real processes: every way to launch is charged to the container, by every way to
+ * find the driver's functions; processes share one budget; and a card without a limit of time is
+ * not touched.
  */
 #include "test/unit/device-plugin/isolation/crew.h"
 
@@ -67,8 +68,8 @@ static void every_launch_is_charged(void **state)
     expect_done();
 }
 
-/* Two processes together: what the first used up the second waits for. A debt of 400 ms at half of the time is 800 ms to wait; less cannot be, more can on a
- * busy machine. */
+/* Two processes together: what the first used up the second waits for. A debt of 400 ms at half of
+ * the time is 800 ms to wait; less cannot be, more can on a busy machine. */
 static void one_budget_for_all(void **state)
 {
     struct crew c;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The library in real processes, on a driver that counts: every call that allocates, at both sides of the limit; every way to find the
- * driver's functions; processes, threads, fork, exec, death, contexts and resets.
+ * The library in real processes, on a driver that counts: every call that allocates, at both sides
+ * of the limit; every way to find the driver's functions; processes, threads, fork, exec, death,
+ * contexts and resets.
  */
 #include "test/unit/device-plugin/isolation/crew.h"
 
@@ -351,8 +352,8 @@ static void measure(struct crew *crews, struct regionfile *regions, int n)
                        card_now_ns());
 }
 
-/* Shares in windows of five seconds, in real time: on a machine with nothing else to do, so only when COSCHED_ISOLATION_WINDOWS says how
- * many. test_budget.c has the same in simulated time. */
+/* Shares in windows of five seconds, in real time: on a machine with nothing else to do, so only
+ * when COSCHED_ISOLATION_WINDOWS says how many. test_budget.c has the same in simulated time. */
 static void shares_of_time(void **state)
 {
     enum { N = 3, WINDOW_MS = 5000, STEP_MS = 100 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The region of a container: the limit, versions, and processes that die: at every instruction of a reservation, one by one,
- * and at random among many.
+ * The region of a container: the limit, versions, and processes that die: at every instruction of a
+ * reservation, one by one, and at random among many.
  */
 #include "device-plugin/isolation/region.h"
 #include "device-plugin/isolation/regionfile.h"
@@ -230,7 +230,8 @@ static void attach_refuses(void **state)
     expect_done();
 }
 
-/* What a child does with its share, and what becomes of it: everything is given back by reap, and not before. */
+/* What a child does with its share, and what becomes of it: everything is given back by reap, and
+ * not before. */
 static void ends_table(void **state)
 {
     struct fixture *f = *state;
@@ -309,7 +310,8 @@ static void stepped_child(const char *path)
     _exit(0);
 }
 
-/* Lets the child make n steps of its changes, kills it there, and looks. false: it had come to the end. */
+/* Lets the child make n steps of its changes, kills it there, and looks. false: it had come to the
+ * end. */
 static bool die_after(struct fixture *f, long n, unsigned seen[3])
 {
     int status;

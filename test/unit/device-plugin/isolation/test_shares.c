@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The folders of containers: made as Allocate makes them, used by processes with the library in them, read for the metrics, whatever a
- * container writes into its own; and swept away.
+ * The folders of containers: made as Allocate makes them, used by processes with the library in
+ * them, read for the metrics, whatever a container writes into its own; and swept away.
  */
 #include "device-plugin/isolation/shares.h"
 
@@ -176,7 +176,8 @@ static void upgrades(void **state)
     expect_done();
 }
 
-/* A plugin of tomorrow made the folder: rows have more fields, the file more words and lines. A library of today in the container, and a plugin of today beside it. */
+/* A plugin of tomorrow made the folder: rows have more fields, the file more words and lines. A
+ * library of today in the container, and a plugin of today beside it. */
 static void versions_together(void **state)
 {
     struct fixture *f = *state;

@@ -21,7 +21,7 @@ static void registers_and_serves(void **state)
     expect_int("gpu-count", 2, f->gpu_count);
     expect_true("the inventory is published", strstr(f->inventory, "\"mode\":\"cgpu\"") != NULL);
 
-    plugin_arrive(f, "a", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     expect_int("admitted", 0, kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 3, &env, &err));
     expect_str("no error", "", err.text);
     expect_str("on the claimed card", "GPU-b", kubelet_env(&env, "NVIDIA_VISIBLE_DEVICES"));
@@ -43,7 +43,7 @@ static void the_kubelet_is_faster_than_the_watch(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("share"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_remote(f, "late", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    plugin_remote(f, "late", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"0\\\":2}}"));
     kubelet_add_pod(f->kubelet, "default", "static", one);
     kubelet_add_pod(f->kubelet, "default", "late", one);
     expect_int("the pod is asked for", 0,
@@ -57,7 +57,7 @@ static void the_kubelet_is_faster_than_the_watch(void **state)
     kubelet_add_pod(f->kubelet, "default", "later", one);
     expect_int("an API server that is away: what nobody knows has room", 0,
                kubelet_admit(f->kubelet, "default", "later", "c0", MEM, 2, &env, &err));
-    plugin_arrive(f, "known", "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"1\\\":1}}"));
+    plugin_arrive(f, "known", "c0=gpu-mem:1", GRANT("{\\\"0\\\":{\\\"1\\\":1}}"));
     error_clear(&err);
     expect_int("but not what the watch has brought", 0,
                kubelet_admit(f->kubelet, "default", "known", "c0", MEM, 1, &env, &err));
@@ -83,13 +83,13 @@ static void a_namesake_from_before_is_not_served(void **state)
     };
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_remote(f, "web-0", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"));
+    plugin_remote(f, "web-0", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct pod *before = cards_pod("web-0", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+        struct pod *before = cards_pod("web-0", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"0\\\":2}}"));
         before->phase = rows[i].phase;
         before->terminating = rows[i].terminating;
         before->containers[0].has_id = rows[i].has_id;
-        service_put_pod(f->service, before);
+        podcache_put(&f->pods, before);
         kubelet_add_pod(f->kubelet, "default", "web-0", one);
         expect_str(rows[i].row, "GPU-b", plugin_allocate(f, MEM, 2, &env, &err));
         kubelet_remove_pod(f->kubelet, "default", "web-0");
@@ -111,7 +111,7 @@ static void nothing_is_given_out_after_the_mode_was_left(void **state)
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
     f->meanwhile = leave_the_mode;
-    plugin_remote(f, "late", "c0=gpu-mem:1", CLAIM("{\\\"0\\\":{\\\"0\\\":1}}"));
+    plugin_remote(f, "late", "c0=gpu-mem:1", GRANT("{\\\"0\\\":{\\\"0\\\":1}}"));
     kubelet_add_pod(f->kubelet, "default", "late", one);
     (void)str_format(ids.items[0], KUBELET_ID, "GPU-a-_-0");
     expect_int("the mode is left while the API server is asked", -1,
@@ -127,14 +127,14 @@ static void a_burst_is_not_lost_to_the_rate_limit(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "a", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     kubelet_limit_lists(f->kubelet, 5);
     expect_int("the kubelet wants fewer calls, and gets them", 0,
                kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 3, &env, &err));
     expect_str("no error", "", err.text);
     expect_int("the start was told", 1, f->starting);
     kubelet_limit_lists(f->kubelet, 1000000);
-    plugin_arrive(f, "b", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    plugin_arrive(f, "b", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     expect_int("one that never answers", -1,
                kubelet_admit(f->kubelet, "default", "b", "c0", MEM, 3, &env, &err));
     /* On a busy machine the last call may be out of time before it is refused. */
@@ -153,7 +153,7 @@ static void the_list_is_asked_once_for_a_container(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "a", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     kubelet_free_ids(f->kubelet, MEM, &available);
     expect_int("preferred", 0, kubelet_prefer(f->kubelet, MEM, &available, 3, &chosen, &err));
     kubelet_limit_lists(f->kubelet, 1000000);
@@ -189,9 +189,9 @@ static void init_containers(void **state)
     plugin_node(f, MODE("core_mem"), "");
     expect_list(f, "memory", MEM, 30, 30);
     expect_list(f, "compute", CORE, 200, 200);
-    plugin_arrive(f, "a", "init:i=gpu-mem:2 c0=cpu:1", CLAIM("{\\\"1\\\":{\\\"1\\\":2}}"));
+    plugin_arrive(f, "a", "init:i=gpu-mem:2 c0=cpu:1", GRANT("{\\\"1\\\":{\\\"1\\\":2}}"));
     expect_str("only the init container asks", "GPU-b", plugin_allocate(f, MEM, 2, &env, &err));
-    plugin_arrive(f, "b", "init:i=gpu-mem:2 c0=cpu:1", CLAIM("{\\\"1\\\":{\\\"0\\\":2}}"));
+    plugin_arrive(f, "b", "init:i=gpu-mem:2 c0=cpu:1", GRANT("{\\\"1\\\":{\\\"0\\\":2}}"));
     expect_str("an equal pod is not confused with it", "GPU-a",
                plugin_allocate(f, MEM, 2, &env, &err));
     expect_true("and nobody else waits", strstr(plugin_allocate(f, MEM, 2, &env, &err),
@@ -201,7 +201,7 @@ static void init_containers(void **state)
         f, "c",
         "init:i=gpu-mem:3,gpu-core.percentage:10 init:k=gpu-mem:3,gpu-core.percentage:20 "
         "c0=gpu-mem:3,gpu-core.percentage:15",
-        CLAIM(
+        GRANT(
             "{\\\"0\\\":{\\\"1\\\":3}}") ",\"gpushare.alibabacloud.com/core-percentage\":"
                                          "\"{\\\"0\\\":{\\\"1\\\":15},\\\"2\\\":{\\\"1\\\":5}}\"");
     static const struct {
@@ -226,13 +226,13 @@ static void init_containers(void **state)
     expect_str("its own compute", "15", kubelet_env(&env, "COSCHED_GPU_CORE_PERCENTAGE"));
 
     kubelet_remove_pod(f->kubelet, "default", "c");
-    service_delete_pod(f->service, "default/c");
+    podcache_remove(&f->pods, "default/c");
     plugin_node(f, MODE("topology"), "");
     expect_list(f, "no container holds anything that the kubelet lists", MEM, 0, 0);
     (void)agent_mode(f->agent, &switching);
     expect_true("but the mode is not left under the init containers", switching);
-    service_delete_pod(f->service, "default/a");
-    service_delete_pod(f->service, "default/b");
+    podcache_remove(&f->pods, "default/a");
+    podcache_remove(&f->pods, "default/b");
     expect_list(f, "when they are gone it is", GPU, 2, 2);
     expect_done();
 }
@@ -240,9 +240,9 @@ static void init_containers(void **state)
 static bool holds;
 
 static int hold(const struct isolation_config *c, const struct gpu_inventory *inv,
-                const struct pod *p, const struct claim *claim, struct error *err)
+                const struct pod *p, const struct grant *grant, struct error *err)
 {
-    (void)c, (void)inv, (void)claim;
+    (void)c, (void)inv, (void)grant;
     return holds ? 0 : error_set(err, ERROR_DENIED, "group of %s: not allowed", p->name);
 }
 
@@ -252,8 +252,8 @@ static void pods_that_are_not_held_are_told_once(void **state)
     struct plugin_fixture *f = *state;
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"));
-    plugin_arrive(f, "b", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"));
+    plugin_arrive(f, "b", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"0\\\":2}}"));
     service_set_answer(f->service, &(struct service_answer){.engine = &engine});
     holds = false;
     for (int i = 0; i < 3; i++)
@@ -275,7 +275,7 @@ static void ids_on_another_card_are_refused(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"));
     (void)str_format(ids.items[0], KUBELET_ID, "GPU-a-_-0");
     (void)str_format(ids.items[1], KUBELET_ID, "GPU-a-_-1");
     expect_int("a kubelet that did not ask", -1,
@@ -293,8 +293,8 @@ static void ids_on_another_card_are_refused(void **state)
     expect_true("which we confirm",
                 strstr(f->record, "gpu-confirmed\":\"{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}\"") !=
                     NULL);
-    service_put_pod(f->service,
-                    cards_pod("a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}")));
+    podcache_put(&f->pods,
+                 cards_pod("a", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"0\\\":2,\\\"1\\\":2}}")));
     expect_int("when that has come back", 0, service_reconcile(f->service, 1000, &err));
     expect_true("the promise is taken back",
                 strstr(f->record, "allocation\":\"{\\\"0\\\":{\\\"0\\\":2}}\"") != NULL);
@@ -316,18 +316,18 @@ static void one_that_was_turned_away_is_still_listed(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"0\\\":2}}"));
     expect_int("admitted by us", 0,
                kubelet_admit(f->kubelet, "default", "a", "c0", MEM, 2, &env, &err));
     kubelet_hold(f->kubelet, "default", "a", "c0", MEM,
                  &none); /* and not by the kubelet: OutOfcpu */
-    plugin_arrive(f, "b", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"1\\\":2}}"));
+    plugin_arrive(f, "b", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"1\\\":2}}"));
     expect_str("an equal pod that comes after it", "GPU-b", plugin_allocate(f, MEM, 2, &env, &err));
     expect_str("with its own claim", "1", kubelet_env(&env, "ALIYUN_COM_GPU_MEM_IDX"));
 
-    plugin_arrive(f, "c", "c0=gpu-mem:40", CLAIM("{\\\"0\\\":{\\\"0\\\":40}}"));
-    plugin_arrive(f, "d", "c0=gpu-mem:4", CLAIM("{\\\"0\\\":{\\\"0\\\":4}}"));
-    plugin_arrive(f, "e", "c0=gpu-mem:4", CLAIM("{\\\"0\\\":{\\\"1\\\":4}}"));
+    plugin_arrive(f, "c", "c0=gpu-mem:40", GRANT("{\\\"0\\\":{\\\"0\\\":40}}"));
+    plugin_arrive(f, "d", "c0=gpu-mem:4", GRANT("{\\\"0\\\":{\\\"0\\\":4}}"));
+    plugin_arrive(f, "e", "c0=gpu-mem:4", GRANT("{\\\"0\\\":{\\\"1\\\":4}}"));
     expect_str("two that wait, in the order of their arrival", "GPU-a",
                plugin_allocate(f, MEM, 4, &env, &err));
     expect_done();
@@ -340,16 +340,16 @@ static void one_that_runs_and_is_not_marked_is_caught_up_with(void **state)
     struct error err = ERROR_INIT;
     plugin_node(f, MODE("cgpu"), "");
     expect_list(f, "list", MEM, 30, 30);
-    plugin_arrive(f, "a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    plugin_arrive(f, "a", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"0\\\":2}}"));
     for (size_t k = 0; k < ids.len; k++)
         (void)str_format(ids.items[k], KUBELET_ID, "GPU-a-_-%zu", k);
     kubelet_hold(f->kubelet, "default", "a", "c0", MEM, &ids); /* no PreStartContainer */
     while (service_reconcile(f->service, 1000, &err) == 0)
         ;
     expect_int("it has not started", 0, f->starting);
-    struct pod *p = cards_pod("a", "c0=gpu-mem:2", CLAIM("{\\\"0\\\":{\\\"0\\\":2}}"));
+    struct pod *p = cards_pod("a", "c0=gpu-mem:2", GRANT("{\\\"0\\\":{\\\"0\\\":2}}"));
     p->phase = POD_RUNNING;
-    service_put_pod(f->service, p);
+    podcache_put(&f->pods, p);
     expect_int("it runs: compared", 0, service_reconcile(f->service, 1000, &err));
     expect_int("and marked", 1, f->starting);
     expect_int("nothing else is to be done", 1, service_reconcile(f->service, 1000, &err));

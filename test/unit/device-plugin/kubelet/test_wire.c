@@ -90,7 +90,8 @@ static void allocate_requests(void **state)
     expect_done();
 }
 
-/* A list with one pod of one container that holds ids of two resources, one of them in two pieces. */
+/* A list with one pod of one container that holds ids of two resources, one of them in two
+ * pieces. */
 static void add_pod(struct strbuf *out, const char *name, size_t ids)
 {
     AUTO_STRBUF mem;

@@ -15,15 +15,15 @@
 #include "test/unit/device-plugin/cards.h"
 #include "test/unit/lib/base/scratch.h"
 
-#define CLAIM(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
+#define GRANT(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
 
 struct fixture {
     struct loop *loop;
+    struct podcache pods;
     struct monitor *monitor;
     struct arena arena;
     struct gpu_inventory cards; /* as a scan would show them */
     struct backend_card conditions[GPU_CARDS_MAX];
-    enum gpu_mode mode;
     char state[SCRATCH_PATH]; /* the CPU manager's */
     char dir[SCRATCH_PATH];   /* where sick cards are remembered */
     struct monitor_config config;
@@ -57,30 +57,23 @@ static void on_event(void *arg, bool warning, const char *reason, const char *me
     (void)str_format(f->message, sizeof f->message, "%s", message);
 }
 
-static void on_pod_event(void *arg, const char *ns, const char *name, const char *uid, bool warning,
-                         const char *reason, const char *message)
+static void on_pod_event(void *arg, const struct pod *pod, bool warning, const char *reason,
+                         const char *message)
 {
     struct fixture *f = arg;
     (void)warning;
     f->pod_events++;
-    (void)str_format(f->pod, sizeof f->pod, "%s/%s/%s", ns, name, uid);
+    (void)str_format(f->pod, sizeof f->pod, "%s/%s/%s", pod->ns, pod->name, pod->uid);
     (void)str_format(f->reason, sizeof f->reason, "%s", reason);
     (void)str_format(f->message, sizeof f->message, "%s", message);
 }
 
-static void on_pod_used(void *arg, const char *ns, const char *name, const char *uid,
-                        const struct gpuuse *use)
+static void on_pod_used(void *arg, const struct pod *pod, const struct gpuuse *use)
 {
     struct fixture *f = arg;
-    (void)uid;
     f->uses++;
-    (void)str_format(f->use, sizeof f->use, "%s/%s %lld %lld", ns, name, (long long)use->mib,
+    (void)str_format(f->use, sizeof f->use, "%s %lld %lld", pod->key, (long long)use->mib,
                      (long long)use->processes);
-}
-
-static enum gpu_mode on_mode(void *arg)
-{
-    return ((struct fixture *)arg)->mode;
 }
 
 static void ignore(void *arg, const char *line, size_t n)
@@ -100,7 +93,6 @@ static int setup(void **state)
     cards_make(&f->cards, &f->arena, (const int64_t[]){16160, 24576, 81920, 0});
     for (int i = 0; i < GPU_CARDS_MAX; i++)
         f->conditions[i].ecc = -1;
-    f->mode = GPU_MODE_SHARE;
     assert_int_equal(0, loop_new(&f->loop, &err));
     f->config = (struct monitor_config){.loop = f->loop,
                                         .interval_ms = 10,
@@ -111,10 +103,12 @@ static int setup(void **state)
                                                   .event = on_event,
                                                   .pod_event = on_pod_event,
                                                   .pod_used = on_pod_used,
-                                                  .mode = on_mode,
                                                   .state_dir = f->dir,
+                                                  .pods = &f->pods,
                                                   .arg = f}};
+    podcache_init(&f->pods);
     f->monitor = monitor_new(&f->config);
+    monitor_mode(f->monitor, GPU_MODE_SHARE, false);
     *state = f;
     return 0;
 }
@@ -129,6 +123,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
     metrics_reset();
     monitor_free(f->monitor);
+    podcache_deinit(&f->pods);
     loop_free(f->loop);
     log_set_sink(NULL, NULL);
     unlink(f->state);
@@ -255,8 +250,11 @@ static void restart(struct fixture *f)
 {
     metrics_reset();
     monitor_free(f->monitor);
+    podcache_deinit(&f->pods);
+    podcache_init(&f->pods);
     f->events = 0;
     f->monitor = monitor_new(&f->config);
+    monitor_mode(f->monitor, GPU_MODE_SHARE, false);
 }
 
 static void a_sick_card_over_a_restart(void **state)
@@ -427,20 +425,31 @@ static void a_driver_that_hangs(void **state)
 
 /* ---- pods ---- */
 
+static struct pod *greedy(void)
+{
+    return cards_pod("greedy", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
+}
+
+static void list_both(struct fixture *f)
+{
+    struct pod *all[] = {greedy(), cards_pod("modest", "c0=gpu-mem:5,gpu-core.percentage:30",
+                                             GRANT("{\\\"0\\\":{\\\"1\\\":5}}"))};
+    podcache_reset(&f->pods, all, 2);
+}
+
 static void use_against_share(void **state)
 {
     struct fixture *f = *state;
-    struct pod *p = cards_pod("greedy", "c0=gpu-mem:3", CLAIM("{\\\"0\\\":{\\\"1\\\":3}}"));
-    struct pod *q = cards_pod("modest", "c0=gpu-mem:5,gpu-core.percentage:30",
-                              CLAIM("{\\\"0\\\":{\\\"1\\\":5}}"));
-    struct pod *all[] = {p, q};
     struct usage_process use[] = {{.card = 1, .pid = 10, .mib = 3072, .uid = "uid-greedy"},
                                   {.card = 1, .pid = 11, .mib = 1000, .uid = "uid-modest"},
                                   {.card = 1, .pid = 12, .mib = 500, .uid = ""},
                                   {.card = 0, .pid = 13, .mib = 200, .uid = "uid-gone"}};
     for (int i = 0; i < 3; i++)
         f->conditions[i].processes_known = true;
-    monitor_pods_reset(f->monitor, all, 2);
+    podcache_restore(&f->pods, greedy());
+    scan(f, use, 4);
+    expect_int("a pod that is only remembered may be gone", 0, f->uses);
+    list_both(f);
     scan(f, use, 4);
     expect_int("within its share", 0, f->pod_events);
     expect_int("what each uses is told", 2, f->uses);
@@ -464,9 +473,9 @@ static void use_against_share(void **state)
                 strstr(f->message,
                        "uses 3073 MiB of GPU memory in 1 processes and asked for 3072") != NULL);
     scan(f, use, 4);
-    monitor_pod_put(f->monitor, p);
+    podcache_put(&f->pods, greedy());
     scan(f, use, 4);
-    monitor_pods_reset(f->monitor, all, 2);
+    list_both(f);
     scan(f, use, 4);
     expect_int("said once, also when the pod changes or the watch begins again", 1, f->pod_events);
     expect_int("and told once", 3, f->uses);
@@ -475,7 +484,7 @@ static void use_against_share(void **state)
         scan(f, use, 4);
     expect_int("and once that it is over", 2, f->pod_events);
     expect_str("as that", "GpuShareKept", f->reason);
-    f->mode = GPU_MODE_CGPU;
+    monitor_mode(f->monitor, GPU_MODE_CGPU, true);
     use[0].mib = 9000;
     scan(f, use, 4);
     expect_int("where an engine limits it, there is nothing to say", 2, f->pod_events);
@@ -488,7 +497,7 @@ static void use_against_share(void **state)
                   "cosched_device_plugin_card_containers{card=\"1\",uuid=\"GPU-b\"} 2", true);
     expect_metric("none elsewhere",
                   "cosched_device_plugin_card_containers{card=\"0\",uuid=\"GPU-a\"} 0", true);
-    monitor_pod_delete(f->monitor, "default/greedy");
+    podcache_remove(&f->pods, "default/greedy");
     expect_metric("a pod that is gone",
                   "cosched_device_plugin_pod_used_mib{namespace=\"default\",pod=\"greedy\"} 9000",
                   false);
@@ -496,8 +505,6 @@ static void use_against_share(void **state)
         "holds nothing",
         "cosched_device_plugin_card_allocated{card=\"1\",uuid=\"GPU-b\",resource=\"aliyun.com/gpu-mem\"} 5",
         true);
-    pod_free(p);
-    pod_free(q);
     expect_done();
 }
 
@@ -558,7 +565,7 @@ static void the_kubelets_cpu_manager(void **state)
         assert_int_equal((ssize_t)strlen(rows[i].text),
                          write(fd, rows[i].text, strlen(rows[i].text)));
         close(fd);
-        f->mode = rows[i].mode;
+        monitor_mode(f->monitor, rows[i].mode, false);
         scan(f, NULL, 0);
         expect_int(rows[i].row, rows[i].events, f->events);
         expect_metric(rows[i].row, "cosched_device_plugin_cpu_manager_static 1", rows[i].metric);

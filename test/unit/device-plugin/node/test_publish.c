@@ -7,6 +7,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/kube/http.h"
+#include "lib/model/names.h"
 #include "test/fake/api/twin.h"
 #include "test/unit/device-plugin/cards.h"
 
@@ -267,6 +268,27 @@ static void a_pod_that_cannot_be_written_is_not_in_the_way(void **state)
     expect_done();
 }
 
+static void annotations_of_pods(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    const struct pod pod = {.ns = "ns", .name = "p", .uid = "u1"};
+    start(&f, 0);
+    twin_script(f.twin, 200, "", "{}");
+    publish_applied(f.publish, &pod, "{\"a\":{}}");
+    await(&f, "CPUs", 1);
+    expect_request(&f, "of this pod and no namesake", 0,
+                   "{\"metadata\":{\"uid\":\"u1\",\"annotations\":{"
+                   "\"cosched.io/cpuset-applied\":\"{\\\"a\\\":{}}\"}}}");
+    twin_script(f.twin, 200, "", "{}");
+    publish_use(f.publish, &pod, &(struct gpuuse){.mib = 5, .processes = 2});
+    await(&f, "use", 2);
+    expect_request(&f, "what it uses", 0,
+                   "{\"metadata\":{\"uid\":\"u1\",\"annotations\":{\"" NAME_ANN_GPU_USED "\":");
+    stop(&f);
+    expect_done();
+}
+
 static void evictions(void **state)
 {
     (void)state;
@@ -274,17 +296,20 @@ static void evictions(void **state)
     start(&f, 0);
     twin_script(f.twin, 429, "",
                 "{\"kind\":\"Status\",\"reason\":\"TooManyRequests\",\"message\":\"a budget\"}");
-    publish_evict(f.publish, "ns", "loose", "u1");
+    const struct pod loose = {.ns = "ns", .name = "loose", .uid = "u1"};
+    const struct pod other = {.ns = "ns", .name = "other", .uid = "u2"};
+    const struct pod third = {.ns = "ns", .name = "third", .uid = "u3"};
+    publish_evict(f.publish, &loose);
     await(&f, "it is asked for", 1);
     expect_request(&f, "by the eviction API", 0, "POST /api/v1/namespaces/ns/pods/loose/eviction");
     expect_request(&f, "of this pod and no namesake", 0, "\"uid\":\"u1\"");
     twin_script(f.twin, 201, "", "{}");
-    publish_evict(f.publish, "ns", "other", "u2");
+    publish_evict(f.publish, &other);
     await(&f, "one that waits is not in the way", 2); /* and waits by now */
     expect_request(&f, "another", 0, "/pods/other/eviction");
     twin_script(f.twin, 201, "", "{}");
-    publish_evict(f.publish, "ns", "loose", "u1");
-    publish_evict(f.publish, "ns", "third", "u3");
+    publish_evict(f.publish, &loose);
+    publish_evict(f.publish, &third);
     await(&f, "nor asked for twice", 3);
     expect_request(&f, "the third", 0, "/pods/third/eviction");
     stop(&f);
@@ -299,6 +324,7 @@ int main(void)
         cmocka_unit_test(what_the_node_has_already_is_not_written),
         cmocka_unit_test(answers_that_are_no),
         cmocka_unit_test(a_pod_that_cannot_be_written_is_not_in_the_way),
+        cmocka_unit_test(annotations_of_pods),
         cmocka_unit_test(evictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

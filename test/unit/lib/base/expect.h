@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * expect - checks for tables: a row that fails prints its sentence, what was expected and what came, and the
- * test goes on; expect_done at the end of the test fails if any row did. Brings cmocka and what it wants included.
+ * expect - checks for tables: a row that fails prints its sentence, what was expected and what
+ * came, and the test goes on; expect_done at the end of the test fails if any row did. Brings
+ * cmocka and what it wants included.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * scratch - a place for a test's files: new, below $TMPDIR, or below /tmp where that is not set or too long. Paths are short because sockets are bound in some of these places, whose
- * names have at most 107 bytes. The test removes what it put there.
+ * scratch - a place for a test's files: new, below $TMPDIR, or below /tmp where that is not set or
+ * too long. Paths are short because sockets are bound in some of these places, whose names have at
+ * most 107 bytes. The test removes what it put there.
  */
 #pragma once
 

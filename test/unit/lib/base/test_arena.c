@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* In the asan variant (ARENA_DEBUG) each allocation is its own: the rows about blocks hold only without it. */
+/* In the asan variant (ARENA_DEBUG) each allocation is its own: the rows about blocks hold only
+ * without it. */
 #include "lib/base/arena.h"
 
 #include "test/unit/lib/base/expect.h"
@@ -70,7 +71,8 @@ static void strings(void **state)
     expect_done();
 }
 
-/* A string leaves the next free byte anywhere; the padding behind it counts when the block is nearly full. */
+/* A string leaves the next free byte anywhere; the padding behind it counts when the block is
+ * nearly full. */
 static void strings_and_structs_mixed(void **state)
 {
     (void)state;

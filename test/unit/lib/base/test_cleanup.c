@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is not released here is seen by the leak checker of the asan variant; descriptors are asked for directly. */
+/* What is not released here is seen by the leak checker of the asan variant; descriptors are asked
+ * for directly. */
 #include "lib/base/cleanup.h"
 
 #include <errno.h>
@@ -62,8 +63,8 @@ static char *keep_text(void)
     return take_ptr(&text);
 }
 
-static const void *
-    seen; /* clang 14's analyzer does not know the attribute: let it think somebody keeps the memory */
+/* clang 14's analyzer does not know the attribute: let it think somebody keeps the memory */
+static const void *seen;
 
 static void memory_is_freed_or_taken(void **state)
 {

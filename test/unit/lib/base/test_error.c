@@ -163,6 +163,24 @@ static void nobody_needs_to_care(void **state)
     expect_done();
 }
 
+static void the_same_is_no_news(void **state)
+{
+    (void)state;
+    char last[ERROR_TEXT_SIZE] = "", longer[2 * ERROR_TEXT_SIZE];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    const struct {
+        const char *row, *text;
+        bool news;
+    } rows[] = {{"nothing is wrong", "", false}, {"something", "a", true},
+                {"the same", "a", false},        {"something else", "ab", true},
+                {"all is well", "", false},      {"it is back", "ab", true},
+                {"cut", longer, true},           {"the same, cut", longer, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_int(rows[i].row, rows[i].news, error_is_news(last, rows[i].text));
+    expect_done();
+}
+
 static void every_code_has_a_name_of_its_own(void **state)
 {
     (void)state;
@@ -187,6 +205,7 @@ int main(void)
         cmocka_unit_test(setting_again_forgets_the_old_error),
         cmocka_unit_test(errno_becomes_a_code),
         cmocka_unit_test(nobody_needs_to_care),
+        cmocka_unit_test(the_same_is_no_news),
         cmocka_unit_test(every_code_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

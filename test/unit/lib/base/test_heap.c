@@ -35,7 +35,8 @@ static int64_t roll(int64_t n)
 static bool is_sound(const struct heap *h)
 {
     for (size_t i = 0; i < h->len; i++)
-        if (h->nodes[i]->place != i + 1 || (i > 0 && h->before(h->nodes[i], h->nodes[(i - 1) / 2])))
+        if (h->nodes[i]->position != i + 1 ||
+            (i > 0 && h->before(h->nodes[i], h->nodes[(i - 1) / 2])))
             return false;
     return true;
 }

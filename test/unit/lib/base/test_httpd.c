@@ -472,7 +472,8 @@ static void a_peer_that_sends_half_a_request_does_not_hold_the_stop(void **state
     expect_done();
 }
 
-/* Each peer is fast enough for a timeout that begins anew with every byte, and too slow for ours. */
+/* Each peer is fast enough for a timeout that begins anew with every byte, and too slow for
+ * ours. */
 static void a_peer_that_drips_is_dropped(void **state)
 {
     (void)state;

@@ -129,7 +129,8 @@ static void close_client(struct client *c)
         close(c->fd);
 }
 
-/* A handshake with a peer that must show one of the trusted certificates. Returns GnuTLS' word: 0 is good. */
+/* A handshake with a peer that must show one of the trusted certificates. Returns GnuTLS' word: 0
+ * is good. */
 static int handshake(struct client *c, const struct httpd *h, const struct pem *trusted,
                      int trusted_len, const char *priorities)
 {

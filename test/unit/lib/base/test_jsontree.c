@@ -48,6 +48,11 @@ static void what_is_parsed_is_printed_again(void **state)
         assert_int_equal(0, json_parse(&doc, rows[i], strlen(rows[i]), NULL));
         jsontree_set_root(copy, jsonnode_copy(copy, json_root(doc)));
         expect_tree("a copy of a document", rows[i], copy);
+        AUTO_STRBUF viewed = {0};
+        struct json_writer w;
+        json_writer_init(&w, &viewed);
+        json_put_value(&w, jsonnode_view(t, jsontree_root(t)));
+        expect_str("a view", rows[i], strbuf_str(&viewed));
     }
     expect_done();
 }
@@ -166,6 +171,7 @@ static void readers_accept_nothing_and_the_wrong_kind(void **state)
     strbuf_init(&out);
     jsonnode_print(NULL, &out);
     expect_str("NULL prints null", "null", strbuf_str(&out));
+    expect_true("NULL has no view", jsonnode_view(t, NULL) == NULL);
     expect_done();
 }
 
@@ -181,6 +187,23 @@ static void walking_gives_every_member_in_order(void **state)
             strbuf_addf(&seen, "%s.%s=%s ", it.key, in.key ? in.key : "-",
                         jsonnode_number_text(in.value));
     expect_str("walk", "o.a=1 o.b=2 l.-=1 l.-=2 ", strbuf_str(&seen));
+    expect_done();
+}
+
+static void a_view_is_of_its_moment(void **state)
+{
+    (void)state;
+    AUTO_JSONTREE *t = parse("{\"m\":{\"a\":1},\"l\":[[],{}],\"last\":\"x\"}");
+    struct jsonnode *m = jsonnode_get(jsontree_root(t), "m");
+    int64_t n = 0;
+    jsonnode_set_str(t, m, "b", "new");
+    json *v = jsonnode_view(t, jsontree_root(t));
+    jsonnode_set_str(t, m, "b", "later");
+    expect_str("what was changed before", "new", json_get_str(json_get(v, "m"), "b"));
+    expect_true("what was there", json_get_int(json_get(v, "m"), "a", &n) && n == 1);
+    expect_str("behind containers", "x", json_get_str(v, "last"));
+    v = jsonnode_view(t, m);
+    expect_str("a node of its own", "later", json_get_str(v, "b"));
     expect_done();
 }
 
@@ -246,6 +269,10 @@ static void depth_costs_no_stack(void **state)
     jsontree_set_root(u, jsonnode_clone(u, jsontree_root(t)));
     expect_true("equal", jsonnode_equal(jsontree_root(t), jsontree_root(u)));
     expect_tree("printed", strbuf_str(&text), u);
+    size_t depth = 0;
+    for (json *v = jsonnode_view(u, jsontree_root(u)); v; v = json_at(v, 0))
+        depth++;
+    expect_int("a view", DEPTH, (int64_t)depth);
     expect_done();
 }
 
@@ -259,6 +286,7 @@ int main(void)
         cmocka_unit_test(arrays_grow_and_shrink_anywhere),
         cmocka_unit_test(readers_accept_nothing_and_the_wrong_kind),
         cmocka_unit_test(walking_gives_every_member_in_order),
+        cmocka_unit_test(a_view_is_of_its_moment),
         cmocka_unit_test(objects_are_equal_in_any_order),
         cmocka_unit_test(new_strings_are_clean),
         cmocka_unit_test(depth_costs_no_stack),

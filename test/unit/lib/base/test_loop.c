@@ -218,7 +218,8 @@ static void note_event(void *arg, uint32_t events)
     strbuf_addc(&seen, 's');
 }
 
-/* Whichever runs first takes the other one off, closes it, and opens a new descriptor under its number. */
+/* Whichever runs first takes the other one off, closes it, and opens a new descriptor under its
+ * number. */
 static void take_other(void *arg, uint32_t events)
 {
     (void)events;

@@ -9,7 +9,7 @@
 
 enum { WRITERS = 4, LETTERS = 5000 };
 
-struct letter {
+struct message {
     int writer, number;
 };
 
@@ -32,20 +32,20 @@ static void dispose(void *msg)
 static void deliver(void *arg, void *msg)
 {
     struct post_office *office = arg;
-    struct letter *letter = msg;
-    if (letter->number != office->next[letter->writer]++)
+    struct message *message = msg;
+    if (message->number != office->next[message->writer]++)
         office->wrong++;
-    free(letter);
+    free(message);
     if (++office->delivered == office->stop_at)
         loop_stop(loop);
 }
 
-static struct letter *new_letter(int writer, int number)
+static struct message *new_letter(int writer, int number)
 {
-    struct letter *letter = malloc(sizeof *letter);
-    assert_non_null(letter);
-    *letter = (struct letter){writer, number};
-    return letter;
+    struct message *message = malloc(sizeof *message);
+    assert_non_null(message);
+    *message = (struct message){writer, number};
+    return message;
 }
 
 struct writer {
@@ -166,11 +166,11 @@ static int nested_delivered;
 static void deliver_nested(void *arg, void *msg)
 {
     (void)arg;
-    struct letter *letter = msg;
+    struct message *message = msg;
     nested_delivered++;
-    for (int i = 0; i < 2 && letter->number > 0; i++)
-        mailbox_post(nested_box, new_letter(0, letter->number - 1));
-    free(letter);
+    for (int i = 0; i < 2 && message->number > 0; i++)
+        mailbox_post(nested_box, new_letter(0, message->number - 1));
+    free(message);
 }
 
 static void the_loop_itself_may_post_over_the_capacity(void **state)
@@ -197,9 +197,9 @@ static void an_endless_stream_of_letters_does_not_starve_timers(void **state)
 {
     (void)state;
     int delivered = 0;
-    static char letter[] = "letter";
+    static char message[] = "letter";
     assert_int_equal(0, mailbox_new(&nested_box, loop, 1, deliver_forever, NULL, &delivered, NULL));
-    mailbox_post(nested_box, letter);
+    mailbox_post(nested_box, message);
     loop_once(loop, 1000);
     expect_int("a round has its bound", MAILBOX_ROUND, delivered);
     struct loop_timer t = {0};
@@ -208,7 +208,7 @@ static void an_endless_stream_of_letters_does_not_starve_timers(void **state)
     expect_true("more rounds went by", delivered > MAILBOX_ROUND);
     mailbox_close(nested_box);
     loop_once(loop, 0);
-    expect_int("a post on the loop after the close", false, mailbox_post(nested_box, letter));
+    expect_int("a post on the loop after the close", false, mailbox_post(nested_box, message));
     mailbox_free(nested_box);
     expect_done();
 }

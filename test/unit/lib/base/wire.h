@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wire - a client that sends exactly the bytes it is told, for tests of servers. Loopback only; a server
- * that says nothing for WIRE_PATIENCE_S fails the test instead of hanging it.
+ * wire - a client that sends exactly the bytes it is told, for tests of servers. Loopback only; a
+ * server that says nothing for WIRE_PATIENCE_S fails the test instead of hanging it.
  */
 #pragma once
 
@@ -60,8 +60,8 @@ static inline bool wire_send(int fd, const char *bytes, size_t n)
     return true;
 }
 
-/* Reads until text holds `until`, or to the end of the stream (until NULL). false: the end came before, or
- * patience ran out. */
+/* Reads until text holds `until`, or to the end of the stream (until NULL). false: the end came
+ * before, or patience ran out. */
 static inline bool wire_read(int fd, const char *until, struct strbuf *text)
 {
     for (;;) {
@@ -77,7 +77,8 @@ static inline bool wire_read(int fd, const char *until, struct strbuf *text)
     }
 }
 
-/* One request, bytes as given (it should ask for "Connection: close"); everything the server answers. */
+/* One request, bytes as given (it should ask for "Connection: close"); everything the server
+ * answers. */
 static inline bool wire_ask(uint16_t port, const char *request, struct strbuf *reply)
 {
     int fd = wire_connect("127.0.0.1", port);

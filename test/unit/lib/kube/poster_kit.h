@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * poster_kit - a poster and the API server's twin, which answers with any bytes, late, in part or not at all; for the tests of the poster, one file per program. A write that is
- * reported twice, or given back after it was reported, aborts.
+ * poster_kit - a poster and the API server's twin, which answers with any bytes, late, in part or
+ * not at all; for the tests of the poster, one file per program. A write that is reported twice, or
+ * given back after it was reported, aborts.
  */
 #pragma once
 
-#include "lib/kube/poster.h"
+#include "lib/kube/post_pipeline.h"
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -23,14 +24,14 @@ enum { WAIT_MS = 60000, SHORT_MS = 500, JOBS = 2000 };
 struct job {
     int number;
     bool done, disposed;
-    struct poster_answer answer;
+    struct post_pipeline_answer answer;
 };
 
 static struct bench {
     struct twin *twin;
     struct kube_config *config;
     struct kube_options options;
-    struct poster *poster;
+    struct post_pipeline *poster;
     struct job jobs[JOBS];
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -54,7 +55,7 @@ static inline int compose(void *arg, void *p, struct strbuf *path, struct strbuf
     return 0;
 }
 
-static inline void done(void *arg, void *p, const struct poster_answer *a)
+static inline void done(void *arg, void *p, const struct post_pipeline_answer *a)
 {
     struct job *job = p;
     (void)arg;
@@ -80,14 +81,14 @@ static inline void dispose(void *p)
 static inline void start(unsigned connections, int64_t timeout_ms)
 {
     struct error err = ERROR_INIT;
-    struct poster_config c = {.connections = connections,
-                              .ahead = b.ahead,
-                              .timeout_ms = timeout_ms,
-                              .user_agent = "test/1",
-                              .compose = compose,
-                              .done = done,
-                              .dispose = dispose};
-    if (poster_start(&b.poster, b.config, &b.options, &c, &err) < 0)
+    struct post_pipeline_config c = {.connections = connections,
+                                     .ahead = b.ahead,
+                                     .timeout_ms = timeout_ms,
+                                     .user_agent = "test/1",
+                                     .compose = compose,
+                                     .done = done,
+                                     .dispose = dispose};
+    if (post_pipeline_start(&b.poster, b.config, &b.options, &c, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -107,7 +108,7 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
     (void)state;
-    poster_stop(b.poster);
+    post_pipeline_stop(b.poster);
     kube_config_free(b.config);
     twin_stop(b.twin);
     pthread_cond_destroy(&b.changed);
@@ -115,7 +116,8 @@ static inline int teardown(void **state)
     return 0;
 }
 
-/* From the next start on, another server than the twin: what is in its cluster's entry of a kubeconfig. */
+/* From the next start on, another server than the twin: what is in its cluster's entry of a
+ * kubeconfig. */
 static inline void go_to(const char *cluster)
 {
     struct error err = ERROR_INIT;
@@ -140,7 +142,7 @@ static inline void go_to_port(const char *scheme, uint16_t port)
 static inline void submit(int number)
 {
     b.jobs[number].number = number;
-    poster_submit(b.poster, &b.jobs[number]);
+    post_pipeline_submit(b.poster, &b.jobs[number]);
 }
 
 static inline void await_done(int n)
@@ -171,7 +173,7 @@ static inline void await_connections(size_t n)
 }
 
 /* One write at a time, and what came of it. */
-static inline const struct poster_answer *write_one(int number)
+static inline const struct post_pipeline_answer *write_one(int number)
 {
     submit(number);
     await_done(number + 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reflector_bench - a reflector between the twin and a receiver whose copy can be compared with the twin's pods. */
+/* reflector_bench - a reflector between the twin and a receiver whose copy can be compared with the
+ * twin's pods. */
 #pragma once
 
 #include <pthread.h>
@@ -55,7 +56,7 @@ static inline void empty(struct copy *c)
     }
 }
 
-static inline bool deliver(void *arg, struct reflector_letter *l)
+static inline bool deliver(void *arg, struct reflector_message *l)
 {
     struct copy *c = arg;
     pthread_mutex_lock(&c->lock);
@@ -78,7 +79,7 @@ static inline bool deliver(void *arg, struct reflector_letter *l)
         pod_free(map_put(&c->pods, p->name, p));
     }
     pthread_mutex_unlock(&c->lock);
-    reflector_letter_free(l);
+    reflector_message_free(l);
     return open;
 }
 

@@ -213,7 +213,8 @@ static void test_bind(void **state)
     bench_deinit(&b);
 }
 
-/* A leader that was stopped between its fence and the send: what comes out of it afterwards must not be a Binding. */
+/* A leader that was stopped between its fence and the send: what comes out of it afterwards must
+ * not be a Binding. */
 static void test_a_binding_whose_time_is_over_is_not_sent(void **state)
 {
     (void)state;
@@ -391,7 +392,7 @@ static void test_status_objects(void **state)
         const char *row;
         int status;
         const char *body;
-        int64_t header_ms;
+        int64_t header_s;
         enum error_code code;
         int64_t retry_ms;
         const char *text;
@@ -403,7 +404,7 @@ static void test_status_objects(void **state)
         {"a body of the wrong kind", 403, "[1]", 0, ERROR_DENIED, 0, "HTTP status 403"},
         {"seconds in the details", 429, "{\"message\":\"m\",\"details\":{\"retryAfterSeconds\":3}}",
          0, ERROR_THROTTLED, 3000, "429 : m"},
-        {"the header wins", 429, "{\"message\":\"m\",\"details\":{\"retryAfterSeconds\":3}}", 1000,
+        {"the header wins", 429, "{\"message\":\"m\",\"details\":{\"retryAfterSeconds\":3}}", 1,
          ERROR_THROTTLED, 1000, "429 : m"},
         {"an absurd wish is cut", 429,
          "{\"message\":\"m\",\"details\":{\"retryAfterSeconds\":999999999999}}", 0, ERROR_THROTTLED,
@@ -420,7 +421,7 @@ static void test_status_objects(void **state)
         struct error err = ERROR_INIT;
         expect_int(rows[i].row, -1,
                    kube_http_status_error(&err, rows[i].status, rows[i].body, strlen(rows[i].body),
-                                          rows[i].header_ms));
+                                          rows[i].header_s));
         expect_int(rows[i].row, rows[i].code, err.code);
         expect_int(rows[i].row, rows[i].status, err.http_status);
         expect_int(rows[i].row, rows[i].retry_ms, err.retry_after_ms);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which ResourcePolicies are in force, and what is wrong with the others: the sentences name the field.
+ * Which ResourcePolicies are in force, and what is wrong with the others: the sentences name the
+ * field.
  */
 #include "lib/base/json.h"
 #include "lib/base/str.h"

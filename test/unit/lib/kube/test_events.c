@@ -109,7 +109,8 @@ static void test_a_new_event(void **state)
     expect_done();
 }
 
-/* An Event is called "<object>.<number>", and a name part before a dot ends in a letter or digit. */
+/* An Event is called "<object>.<number>", and a name part before a dot ends in a letter or
+ * digit. */
 static void test_names_of_events(void **state)
 {
     (void)state;
@@ -250,7 +251,8 @@ static int64_t counted(const char *result)
     return n;
 }
 
-/* The worker hangs in its first request until that times out; what was said meanwhile is too old then. */
+/* The worker hangs in its first request until that times out; what was said meanwhile is too old
+ * then. */
 static void test_old_news(void **state)
 {
     (void)state;

@@ -187,6 +187,27 @@ static void test_a_write_is_not_repeated(void **state)
 }
 
 /* Leaves the twin for another server. */
+/* Also in its head: what was not read to its end says nothing about what was done. */
+static void test_an_answer_may_end_anywhere(void **state)
+{
+    static const char whole[] = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}";
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    for (size_t end = 0; end < sizeof whole; end++) {
+        char part[sizeof whole] = "";
+        memcpy(part, whole, end);
+        twin_script_raw(b.twin, part, SIZE_MAX, true);
+        bool all = end + 1 == sizeof whole;
+        expect_int(part, all ? 0 : -1, post(&b));
+        expect_int(part, all ? ERROR_NONE : ERROR_UNAVAILABLE, b.err.code);
+        expect_int("it was sent", false, b.never_sent);
+    }
+    expect_int("each once", sizeof whole, (int64_t)twin_requests(b.twin, TWIN_ANY));
+    bench_deinit(&b);
+    expect_done();
+}
+
 static void connect_to(struct bench *b, uint16_t port)
 {
     AUTO_STRBUF text = {0};
@@ -267,7 +288,8 @@ static void test_bounds(void **state)
     bench_deinit(&b);
 }
 
-/* libcurl refuses texts over 8 MB, and some builds refuse whole options (the CA from memory): what lacks something that it was told is not used. */
+/* libcurl refuses texts over 8 MB, and some builds refuse whole options (the CA from memory): what
+ * lacks something that it was told is not used. */
 static void test_what_libcurl_refuses(void **state)
 {
     (void)state;
@@ -558,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_statuses),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_a_write_is_not_repeated),
+        cmocka_unit_test(test_an_answer_may_end_anywhere),
         cmocka_unit_test(test_never_sent),
         cmocka_unit_test(test_not_after),
         cmocka_unit_test(test_bounds),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A write that we gave up on must not arrive later: whoever sends it counts on its being over. What the kernel still has to send of it is the
- * danger, as it goes on trying for a minute after the connection was closed. Here the server's end is full, so that the request waits in our
- * kernel, and is emptied after we gave up.
+ * A write that we gave up on must not arrive later: whoever sends it counts on its being over. What
+ * the kernel still has to send of it is the danger, as it goes on trying for a minute after the
+ * connection was closed. Here the server's end is full, so that the request waits in our kernel,
+ * and is emptied after we gave up.
  */
 #include "test/unit/lib/base/expect.h"
 
@@ -64,7 +65,7 @@ static size_t read_all(int fd)
     return all;
 }
 
-/* ---- a client --------------------------------------------------------------------------------- */
+/* ---- a client ---- */
 
 struct client {
     struct kube_config *config;
@@ -164,7 +165,8 @@ static int64_t delivery_limit(uint16_t port)
     return -1;
 }
 
-/* A process that is stopped gives up nothing: then the kernel does, after the time that the request had. */
+/* A process that is stopped gives up nothing: then the kernel does, after the time that the request
+ * had. */
 static void test_the_kernel_knows_the_time(void **state)
 {
     (void)state;

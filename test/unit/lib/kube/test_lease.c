@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The lease's thread against the twin. A last write may take 4 s, which is why nothing here takes less than that; where losing the lead is not the
- * subject the deadline is long enough for a machine that is busy elsewhere.
+ * The lease's thread against the twin. A last write may take 4 s, which is why nothing here takes
+ * less than that; where losing the lead is not the subject the deadline is long enough for a
+ * machine that is busy elsewhere.
  */
 #include "test/unit/lib/base/expect.h"
 
@@ -18,7 +19,8 @@
 
 enum { WAIT_MS = 40000 };
 
-/* How long the machine is taken to have slept: the one thing that tells CLOCK_BOOTTIME from CLOCK_MONOTONIC, and that no test can do. */
+/* How long the machine is taken to have slept: the one thing that tells CLOCK_BOOTTIME from
+ * CLOCK_MONOTONIC, and that no test can do. */
 static _Atomic int64_t slept_s;
 
 int clock_gettime(clockid_t id, struct timespec *ts)
@@ -287,8 +289,8 @@ static void test_unreadable_holder(void **state)
     bench_deinit(&b);
 }
 
-/* A server that says no to every renewal and yes to every look (the right to write was taken away) is not asked without a pause: the lead would be lost long
- * before so many refusals are used up. */
+/* A server that says no to every renewal and yes to every look (the right to write was taken away)
+ * is not asked without a pause: the lead would be lost long before so many refusals are used up. */
 static void test_refused_renewals_are_spaced(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules of the election without a server: stories of what a candidate or leader sees, and what it does then. */
+/* The rules of the election without a server: stories of what a candidate or leader sees, and what
+ * it does then. */
 #include "test/unit/lib/base/expect.h"
 
 #include "lib/base/str.h"
@@ -177,7 +178,8 @@ static void test_the_fence(void **state)
     assert_false(lease_state_may_write(&s, &options, 5000));
 }
 
-/* Two replicas and every order of pauses: the fence of the old leader is down before the new one may take over. */
+/* Two replicas and every order of pauses: the fence of the old leader is down before the new one
+ * may take over. */
 static void test_fence_and_takeover_do_not_overlap(void **state)
 {
     (void)state;

@@ -217,7 +217,7 @@ struct slow_reader {
     _Atomic size_t parts, asked_ahead;
 };
 
-static bool read_slowly(void *arg, struct reflector_letter *l)
+static bool read_slowly(void *arg, struct reflector_message *l)
 {
     struct slow_reader *reader = arg;
     if (l->event == REFLECTOR_PART) {
@@ -227,7 +227,7 @@ static bool read_slowly(void *arg, struct reflector_letter *l)
             clock_sleep_ms(1);
         reader->asked_ahead += twin_requests(reader->twin, TWIN_LIST) > parts;
     }
-    reflector_letter_free(l);
+    reflector_message_free(l);
     return true;
 }
 
@@ -292,7 +292,8 @@ static void test_what_remains_of_an_undecodable_one(void **state)
     bench_deinit(&b);
 }
 
-/* Each line that cannot be taken costs a whole list. Events before it do not make the next list come sooner. */
+/* Each line that cannot be taken costs a whole list. Events before it do not make the next list
+ * come sooner. */
 static void test_lists_for_bad_lines_are_spaced(void **state)
 {
     (void)state;
@@ -329,14 +330,15 @@ static void free_any_node(void *n)
     node_free(n);
 }
 
-static bool drop_letter(void *arg, struct reflector_letter *l)
+static bool drop_letter(void *arg, struct reflector_message *l)
 {
     (void)arg;
-    reflector_letter_free(l);
+    reflector_message_free(l);
     return true;
 }
 
-/* Pages may be of different times. The watch begins where the oldest of them stands, so that it tells what the first pages did not have yet. */
+/* Pages may be of different times. The watch begins where the oldest of them stands, so that it
+ * tells what the first pages did not have yet. */
 static void test_watches_from_the_first_page(void **state)
 {
     (void)state;

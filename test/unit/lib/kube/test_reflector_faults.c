@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Fault after fault, by chance: after each the reflector's copy equals the twin's pods, object by object. COSCHED_SEED=N repeats a run,
- * COSCHED_FAULTS=N makes it longer.
+ * Fault after fault, by chance: after each the reflector's copy equals the twin's pods, object by
+ * object. COSCHED_SEED=N repeats a run, COSCHED_FAULTS=N makes it longer.
  */
 #include "test/unit/lib/kube/reflector_bench.h"
 

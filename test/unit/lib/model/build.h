@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * build - an arena for each test, and model objects out of short texts, for tables: "cpu=1,memory=2Gi", "a=b,c=d". For one file per program.
+ * build - an arena for each test, and model objects out of short texts, for tables:
+ * "cpu=1,memory=2Gi", "a=b,c=d". For one file per program.
  */
 #pragma once
 

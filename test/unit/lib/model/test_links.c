@@ -183,7 +183,8 @@ static void the_choice_is_that_of_trying_all(void **state)
     expect_done();
 }
 
-/* The largest inventory, with links that nothing is known about: bounded, and the same each time. */
+/* The largest inventory, with links that nothing is known about: bounded, and the same each
+ * time. */
 static void many_cards_end_in_time_and_with_an_answer(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A pod in one line: containers are separated by blanks. "c" a container, "i" an ordinary init
- * container, "s" a sidecar; then requests, and with '@' the actual and with '#' the allocated resources
- * of its status:
+ * container, "s" a sidecar; then requests, and with '@' the actual and with '#' the allocated
+ * resources of its status:
  *
  *     "s:cpu=1 i:cpu=2 c:cpu=3@cpu=4#cpu=2"
  */
@@ -369,21 +369,6 @@ static void tolerations_cover_as_in_kubernetes(void **state)
     expect_done();
 }
 
-static void a_pod_asks_for_what_any_container_names(void **state)
-{
-    (void)state;
-    struct pod p = pod_of("c:cpu=1 c:aliyun.com/gpu=0 i:nvidia.com/gpu=1 s:b/b=1");
-
-    p.containers[0].limits = build_resources(&arena, "aliyun.com/gpu-mem=3");
-    expect_true("a limit", pod_asks_for(&p, NAME_RES_GPU_MEM));
-    expect_true("a request", pod_asks_for(&p, "cpu"));
-    expect_true("an init container", pod_asks_for(&p, NAME_RES_NVIDIA_GPU));
-    expect_true("a sidecar", pod_asks_for(&p, "b/b"));
-    expect_int("0 is not asking", false, pod_asks_for(&p, NAME_RES_GPU));
-    expect_int("not named", false, pod_asks_for(&p, NAME_RES_GPU_CORE));
-    expect_done();
-}
-
 static void finished_pods_hold_nothing(void **state)
 {
     (void)state;
@@ -425,7 +410,6 @@ int main(void)
         TEST(sums_that_do_not_fit_are_said),
         TEST(too_many_names_are_said),
         TEST(tolerations_cover_as_in_kubernetes),
-        TEST(a_pod_asks_for_what_any_container_names),
         TEST(finished_pods_hold_nothing),
         TEST(a_pod_goes_with_its_arena),
     };

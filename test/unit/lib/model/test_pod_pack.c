@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A packed pod says all that the pod said. Both are printed, every field of every struct in them, and the texts compared; the first one is freed before the second
- * print, so that a pointer that was not packed is seen (by the asan variant, where each allocation is its own, at the first byte).
+ * A packed pod says all that the pod said. Both are printed, every field of every struct in them,
+ * and the texts compared; the first one is freed before the second print, so that a pointer that
+ * was not packed is seen (by the asan variant, where each allocation is its own, at the first
+ * byte).
  */
 #include <fcntl.h>
 #include <glob.h>

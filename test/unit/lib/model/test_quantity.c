@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The rows follow Kubernetes' documented grammar; each says what a request (rounded up) and a capacity
- * (rounded down) make of the text. Where up and down differ, both sides are in the row.
+ * The rows follow Kubernetes' documented grammar; each says what a request (rounded up) and a
+ * capacity (rounded down) make of the text. Where up and down differ, both sides are in the row.
  */
 #include "lib/model/quantity.h"
 

@@ -19,7 +19,7 @@ static struct {
     char last[8192]; /* the last review */
 } hook = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-/* ---- the webhooks' server --------------------------------------------------------------------- */
+/* ---- the webhooks' server ---- */
 
 static void reply(struct httpd_response *out, const char *uid, const char *rest)
 {
@@ -115,7 +115,7 @@ static int server_down(void **state)
     return 0;
 }
 
-/* ---- the rig ---------------------------------------------------------------------------------- */
+/* ---- the rig ---- */
 
 static int up(void **state)
 {
@@ -224,7 +224,7 @@ static const struct admission_request create = {
             fail_msg("expected '%s', got '%s'", (want), (got)); \
     } while (0)
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ---- */
 
 static void webhooks_change_the_object_in_order_of_their_names(void **state)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The API's verbs over the real store and kinds. Every sentence here was asked of a real API server of version 1.36 with the same request.
+ * The API's verbs over the real store and kinds. Every sentence here was asked of a real API server
+ * of version 1.36 with the same request.
  */
 #include "test/unit/local/api_world.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lists, watches, deletions, evictions, scale and apply: stories rather than single answers. The events and states were seen on a real API server. */
+/* Lists, watches, deletions, evictions, scale and apply: stories rather than single answers. The
+ * events and states were seen on a real API server. */
 #include "test/unit/local/api_world.h"
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ---- */
 
 /* Names of a list, "a b c", and how many are left. */
 static void names_of(struct jsontree *t, struct strbuf *out)
@@ -147,7 +148,7 @@ static void forms(void **state)
     expect_done();
 }
 
-/* ---- watches ---------------------------------------------------------------------------------- */
+/* ---- watches ---- */
 
 /* "ADDED c1@1 MODIFIED c1@2": and forgets them. */
 static void expect_events(const char *row, struct call *c, const char *expected)
@@ -306,7 +307,7 @@ static void tables_are_watched_with_columns_once(void **state)
     expect_done();
 }
 
-/* ---- deletions -------------------------------------------------------------------------------- */
+/* ---- deletions ---- */
 
 static void pods_go_as_on_a_real_server(void **state)
 {
@@ -395,7 +396,7 @@ static void namespaces_end_when_they_are_empty(void **state)
     expect_done();
 }
 
-/* ---- eviction, scale, apply, the kubelet's streams -------------------------------------------- */
+/* ---- eviction, scale, apply, the kubelet's streams ---- */
 
 #define PDB "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 #define EVICTION \

@@ -55,7 +55,7 @@ static size_t run_all(struct rig *r)
     return waiting.len;
 }
 
-/* ---- what a cluster begins with --------------------------------------------------------------- */
+/* ---- what a cluster begins with ---- */
 
 static void a_new_cluster_has_its_namespaces(void **state)
 {
@@ -66,7 +66,7 @@ static void a_new_cluster_has_its_namespaces(void **state)
     rig_expect(r, &kind_service_accounts, "default", "default", "metadata|name", "default");
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
 static void a_job_makes_its_pods_and_completes(void **state)
 {
@@ -260,7 +260,7 @@ static void a_finished_job_goes_after_its_ttl(void **state)
     rig_expect_count(rig_list(r, &kind_pods, "default", NULL), 0);
 }
 
-/* ---- replica sets and deployments ------------------------------------------------------------- */
+/* ---- replica sets and deployments ---- */
 
 static void a_replica_set_gives_up_the_least_valuable_pods(void **state)
 {
@@ -400,7 +400,7 @@ static void recreate_empties_before_it_fills(void **state)
     rig_expect_count(rig_list(r, &kind_pods, "default", NULL), 2);
 }
 
-/* ---- TFJob ------------------------------------------------------------------------------------ */
+/* ---- TFJob ---- */
 
 static void a_tfjob_becomes_its_pods(void **state)
 {

@@ -143,7 +143,7 @@ static void the_pods_of_a_deleted_job_lose_their_finalizer(void **state)
     rig_expect_count(rig_list(r, &kind_pods, "default", NULL), 0);
 }
 
-/* ---- namespaces ------------------------------------------------------------------------------- */
+/* ---- namespaces ---- */
 
 static void a_namespace_is_emptied_before_it_goes(void **state)
 {
@@ -182,7 +182,7 @@ static void a_namespace_is_emptied_before_it_goes(void **state)
     rig_expect(r, &kind_service_accounts, "t", "default", "metadata|name", "default");
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ---- */
 
 static void wait_gone(struct rig *r, const char *pod)
 {
@@ -219,7 +219,7 @@ static void pods_of_vanished_and_hollow_nodes_go(void **state)
     assert_non_null(store_get(r->store, &kind_pods, "default", "k"));
 }
 
-/* ---- budgets ---------------------------------------------------------------------------------- */
+/* ---- budgets ---- */
 
 static void a_budget_knows_what_it_allows(void **state)
 {
@@ -255,7 +255,7 @@ static void a_budget_knows_what_it_allows(void **state)
     rig_expect(r, &kind_pdbs, "default", "b", "status|expectedPods", "0");
 }
 
-/* ---- state that is kept ----------------------------------------------------------------------- */
+/* ---- state that is kept ---- */
 
 static void controllers_that_start_late_finish_what_they_find(void **state)
 {

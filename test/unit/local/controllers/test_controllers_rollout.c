@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Rollouts that stand still, because pods of the new template get no place, and what comes to them then: the numbers of
- * test/integration/suite_rollout.py, which the real controller gave; and random stories, after each step of which the bounds
- * hold and nothing is left to do.
+ * Rollouts that stand still, because pods of the new template get no place, and what comes to them
+ * then: the numbers of test/integration/suite_rollout.py, which the real controller gave; and
+ * random stories, after each step of which the bounds hold and nothing is left to do.
  */
 #include "test/unit/local/controllers_rig.h"
 
@@ -25,7 +25,7 @@ static int down(void **state)
     return 0;
 }
 
-/* ---- what is done ----------------------------------------------------------------------------- */
+/* ---- what is done ---- */
 
 static void make(struct rig *r, int replicas, const char *strategy)
 {
@@ -98,7 +98,7 @@ static void mark(struct rig *r, int v, int n, bool run)
     }
 }
 
-/* ---- what comes of it ------------------------------------------------------------------------- */
+/* ---- what comes of it ---- */
 
 static int64_t number(struct rig *r, const struct kind *k, const char *name, const char *path)
 {
@@ -150,7 +150,7 @@ static void check_status(struct rig *r, int newest)
     }
 }
 
-/* ---- stories ---------------------------------------------------------------------------------- */
+/* ---- stories ---- */
 
 struct step {
     enum { END, RUN, FAIL, TEMPLATE, SCALE, SCALE_WITH_TEMPLATE, PAUSE, RESUME } what;
@@ -304,7 +304,7 @@ static void stories_come_to_the_real_numbers(void **state)
     }
 }
 
-/* ---- random stories --------------------------------------------------------------------------- */
+/* ---- random stories ---- */
 
 static uint64_t seed;
 static int dice(int n)
@@ -320,7 +320,8 @@ struct bounds {
     int surge_percent, unavailable_percent;
 };
 
-/* Not too many, and nothing that could be done: the new set is full or there is no room for it, and nothing can be taken from the old ones. */
+/* Not too many, and nothing that could be done: the new set is full or there is no room for it, and
+ * nothing can be taken from the old ones. */
 static void check_rest(struct rig *r, const struct bounds *b, int replicas, int newest)
 {
     int surge = (replicas * b->surge_percent + 99) / 100,
@@ -368,7 +369,7 @@ static void whatever_comes_the_bounds_hold_and_nothing_is_left_to_do(void **stat
     }
 }
 
-/* ---- what it says of itself ------------------------------------------------------------------- */
+/* ---- what it says of itself ---- */
 
 static void expect_progressing(struct rig *r, const char *key, const char *want)
 {

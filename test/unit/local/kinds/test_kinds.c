@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The rows of kinds: that they are complete, and what they fill in and refuse. Every sentence was compared with a real API server of Kubernetes 1.36.
+ * The rows of kinds: that they are complete, and what they fill in and refuse. Every sentence was
+ * compared with a real API server of Kubernetes 1.36.
  */
 #include "test/local/kinds/kinds.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the rows of kinds refuse. Every sentence was compared with a real API server of Kubernetes 1.36: a client that reads them must not see a difference.
+ * What the rows of kinds refuse. Every sentence was compared with a real API server of Kubernetes
+ * 1.36: a client that reads them must not see a difference.
  */
 #include "test/local/kinds/kinds.h"
 
@@ -468,7 +469,8 @@ static void nonsense_is_normal_input(void **state)
     expect_done();
 }
 
-/* Names were once compared each with each, and each found by walking there: 4,000 containers took minutes. */
+/* Names were once compared each with each, and each found by walking there: 4,000 containers took
+ * minutes. */
 static void long_lists_are_checked_in_time(void **state)
 {
     (void)state;

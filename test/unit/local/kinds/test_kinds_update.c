@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What of an object may change once it is there. The sentences are a real API server's, without the comparison that it appends to the first of them.
+ * What of an object may change once it is there. The sentences are a real API server's, without the
+ * comparison that it appends to the first of them.
  */
 #include "test/local/kinds/kinds.h"
 

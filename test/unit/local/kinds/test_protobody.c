@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Protobuf bodies: what kubectl 1.36 sends (captured: the fuzz target's seeds), objects that Go's own serializer printed in both forms
- * with their fields filled at random (protobody/), and bytes that no client sends. Rows marked (tried) were given to a real API server.
+ * Protobuf bodies: what kubectl 1.36 sends (captured: the fuzz target's seeds), objects that Go's
+ * own serializer printed in both forms with their fields filled at random (protobody/), and bytes
+ * that no client sends. Rows marked (tried) were given to a real API server.
  */
 #include <stdio.h>
 
 #include "lib/base/json.h"
 #include "test/local/kinds/protobody.h"
-#include "test/local/kinds/protobody_inside.h"
+#include "test/local/kinds/protobody_internal.h"
 #include "test/unit/local/plain_json.h"
 
 static void read_file(const char *path, struct strbuf *out)
@@ -33,7 +34,7 @@ static int translate(const struct strbuf *bytes, struct strbuf *out, struct erro
     return rc;
 }
 
-/* ---- what kubectl sends ----------------------------------------------------------------------- */
+/* ---- what kubectl sends ---- */
 
 static void what_kubectl_sends(void **state)
 {
@@ -140,10 +141,10 @@ static void what_go_prints(void **state)
     expect_done();
 }
 
-/* ---- bytes made by hand ----------------------------------------------------------------------- */
+/* ---- bytes made by hand ---- */
 
-/* A row's bytes, written as text: blanks are nothing, `NN` in hex is a byte, 'text' is itself, and N( ... ) is field N (1 to 15, in hex)
- * of wire type 2 with what is inside. */
+/* A row's bytes, written as text: blanks are nothing, `NN` in hex is a byte, 'text' is itself, and
+ * N( ... ) is field N (1 to 15, in hex) of wire type 2 with what is inside. */
 static const char *assemble(const char *s, struct strbuf *out)
 {
     static const char hex[] = "0123456789abcdef";
@@ -318,7 +319,7 @@ static void the_json_has_a_bound(void **state)
     expect_done();
 }
 
-/* ---- the tables ------------------------------------------------------------------------------- */
+/* ---- the tables ---- */
 
 enum { MAX_DEPTH = 24 };
 

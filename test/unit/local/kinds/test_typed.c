@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What an API server's types hold of JSON. Every sentence and every result was compared with Kubernetes 1.36.
+ * What an API server's types hold of JSON. Every sentence and every result was compared with
+ * Kubernetes 1.36.
  */
 #include "test/local/kinds/typed.h"
 

@@ -406,7 +406,8 @@ static void test_a_restart_keeps_what_was_allocated(void **state)
     assert_int_equal(stat(b->plugin_socket, &st), -1); /* swept away */
     assert_int_equal(stat(b->registration, &st), 0);
     wait_for(b, 0, 0);
-    /* The plugin is away: what was allocated is not asked again, and nothing is called before a start. */
+    /* The plugin is away: what was allocated is not asked again, and nothing is called before a
+     * start. */
     assert_int_equal(devices_allocate(b->devices, one, &err), 0);
     assert_int_equal(devices_pre_start(b->devices, "one", "c", &err), 0);
     expect_calls(b, "");

@@ -51,7 +51,8 @@ static void read_file(const struct bench *b, const char *name, struct strbuf *ou
         fail_msg("%s", err.text);
 }
 
-/* A node agent that hears of a new group writes to it at once: an empty file that is filled later would have both texts in it. */
+/* A node agent that hears of a new group writes to it at once: an empty file that is filled later
+ * would have both texts in it. */
 static void test_complete(void **state)
 {
     struct bench *b = *state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The four patches. Rows marked (tried) were given to a real API server, which answered the same. */
+/* The four patches. Rows marked (tried) were given to a real API server, which answered the
+ * same. */
 #include "test/local/patch/patch.h"
 
 #include "test/unit/lib/base/expect.h"

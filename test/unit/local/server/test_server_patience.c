@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Peers that take a connection and do not use it. The server's patience is a tenth of a second here; nothing is expected before or after a time, only that it comes.
+ * Peers that take a connection and do not use it. The server's patience is a tenth of a second
+ * here; nothing is expected before or after a time, only that it comes.
  */
 #include "test/unit/local/site.h"
 

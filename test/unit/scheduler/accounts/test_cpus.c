@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The order of cpus.h against trying every subset on small machines, and what it promises on large ones. Each run has another seed, printed; COSCHED_SEED repeats one.
+ * The order of cpus.h against trying every subset on small machines, and what it promises on large
+ * ones. Each run has another seed, printed; COSCHED_SEED repeats one.
  */
 #include "test/unit/lib/base/expect.h"
 
@@ -141,7 +142,8 @@ static uint32_t whole_cores(const struct cpus_layout *l, const struct cpuset *op
 static void large_machines(void **state)
 {
     (void)state;
-    /* 2 x 64 cores in L3 groups of 8; 2 x 96 in groups of 8; 2 x 20 with one L3 each; 8 NUMA nodes of 3 groups; 24 groups in one node; 4 threads each */
+    /* 2 x 64 cores in L3 groups of 8; 2 x 96 in groups of 8; 2 x 20 with one L3 each; 8 NUMA nodes
+     * of 3 groups; 24 groups in one node; 4 threads each */
     static const struct machine machines[] = {{2, 8, 8, 2}, {2, 12, 8, 2}, {2, 1, 20, 2},
                                               {8, 3, 8, 2}, {1, 24, 4, 2}, {2, 10, 2, 4}};
     state_of_random = seed;
@@ -222,7 +224,8 @@ static void the_choice_is_tight(void **state)
     arena_deinit(&a);
 }
 
-/* Of hundreds of millions of sets of NUMA nodes only one has the CPUs: it is found, and not by looking at all. */
+/* Of hundreds of millions of sets of NUMA nodes only one has the CPUs: it is found, and not by
+ * looking at all. */
 static void many_numa_nodes(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What users read in a PodGroup, when an attempt ends, and what becomes of a gang that has fallen apart. Time is moved by hand: an attempt that began a minute ago
- * is one whose beginning the test sets back.
+ * What users read in a PodGroup, when an attempt ends, and what becomes of a gang that has fallen
+ * apart. Time is moved by hand: an attempt that began a minute ago is one whose beginning the test
+ * sets back.
  */
 #include "scheduler/binding/podgroups.h"
 
@@ -13,28 +14,28 @@
 #include "lib/model/names.h"
 #include "scheduler/cache/gangs.h"
 #include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/drive_kit.h"
+#include "test/unit/scheduler/sched_loop_kit.h"
 
-static struct drive_kit k;
+static struct sched_loop_kit k;
 
 static int setup_keep(void **state)
 {
     (void)state;
-    drive_kit_init(&k, &(struct drive_options){0});
+    sched_loop_kit_init(&k, &(struct sched_loop_options){0});
     return 0;
 }
 
 static int setup_evict(void **state)
 {
     (void)state;
-    drive_kit_init(&k, &(struct drive_options){.evict_stale = true});
+    sched_loop_kit_init(&k, &(struct sched_loop_options){.evict_stale = true});
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    drive_kit_deinit(&k);
+    sched_loop_kit_deinit(&k);
     return 0;
 }
 
@@ -57,8 +58,8 @@ static void the_status_follows_the_pods(void **state)
     (void)state;
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1"));
     RESET(&k.intake, INTAKE_POD_GROUPS, group_with("", -1, -1));
-    drive_kit_start(&k);
-    drive_kit_await(&k, "PATCH", "/podgroups/g/status", 1);
+    sched_loop_kit_start(&k);
+    sched_loop_kit_await(&k, "PATCH", "/podgroups/g/status", 1);
     expect_int("empty, it is pending", 1,
                shell_count(k.twin, "PATCH",
                            "{\"metadata\":{\"uid\":\"u-g\"},\"status\":{\"phase\":\"Pending\","
@@ -66,25 +67,25 @@ static void the_status_follows_the_pods(void **state)
                            "\"scheduleStartTime\":null}}"));
     SEND(&k.intake, INTAKE_POD_GROUPS, REFLECTOR_PUT, group_with("Pending", 0, 0));
     PUT(.name = "a", .labels = BARE);
-    drive_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
+    sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
     expect_int("one pod changes nothing", 1, shell_count(k.twin, "PATCH", "/podgroups/"));
     PUT(.name = "b", .labels = BARE);
-    drive_kit_await(&k, "POST", "/binding", 2);
+    sched_loop_kit_await(&k, "POST", "/binding", 2);
     PUT(.name = "a", .labels = BARE, .node = "n1");
     PUT(.name = "b", .labels = BARE, .node = "n1");
-    drive_kit_await(&k, "PATCH", "\"phase\":\"Scheduled\",\"scheduled\":2,\"running\":0", 1);
+    sched_loop_kit_await(&k, "PATCH", "\"phase\":\"Scheduled\",\"scheduled\":2,\"running\":0", 1);
     PUT(.name = "a", .labels = BARE, .node = "n1", .phase = "Running");
     PUT(.name = "b", .labels = BARE, .node = "n1", .phase = "Running");
-    drive_kit_await(&k, "PATCH", "\"phase\":\"Running\",\"scheduled\":2,\"running\":2", 1);
+    sched_loop_kit_await(&k, "PATCH", "\"phase\":\"Running\",\"scheduled\":2,\"running\":2", 1);
     int written = shell_count(k.twin, "PATCH", "/podgroups/");
-    drive_poke(&k.drive);
-    drive_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
+    sched_loop_poke(&k.sched);
+    sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
     expect_int("sent once, until the watch shows it", written,
                shell_count(k.twin, "PATCH", "/podgroups/"));
-    struct cluster_groups *both = map_get(&k.drive.cluster.pod_groups, "d/g");
-    both->told_ms -= PODGROUPS_AGAIN_MS; /* it never did */
-    drive_poke(&k.drive);
-    drive_kit_await(&k, "PATCH", "/podgroups/", written + 1);
+    const struct cluster_groups *both = map_get(&k.sched.cluster.pod_groups, "d/g");
+    podgroups_sent(k.sched.podgroups, both)->ms -= PODGROUPS_AGAIN_MS; /* it never did */
+    sched_loop_poke(&k.sched);
+    sched_loop_kit_await(&k, "PATCH", "/podgroups/", written + 1);
     expect_done();
 }
 
@@ -93,14 +94,14 @@ static void failed_members_are_counted_until_they_are_deleted(void **state)
     (void)state;
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1"));
     RESET(&k.intake, INTAKE_POD_GROUPS, group_with("Pending", 0, 0));
-    drive_kit_start(&k);
+    sched_loop_kit_start(&k);
     SEND(&k.intake, INTAKE_REJECTED_PODS, REFLECTOR_PUT,
          POD(.name = "x", .labels = BARE, .node = "n1", .phase = "Failed"));
-    drive_kit_await(&k, "PATCH", "\"phase\":\"Failed\"", 1);
+    sched_loop_kit_await(&k, "PATCH", "\"phase\":\"Failed\"", 1);
     expect_int("one", 1, shell_count(k.twin, "PATCH", "\"failed\":1"));
     SEND(&k.intake, INTAKE_REJECTED_PODS, REFLECTOR_DELETE,
          POD(.name = "x", .labels = BARE, .node = "n1", .phase = "Failed"));
-    expect_int("deleted", 0, failures_count(&k.drive.cluster.failures, "d/g"));
+    expect_int("deleted", 0, failures_count(&k.sched.cluster.failures, "d/g"));
     expect_done();
 }
 
@@ -109,11 +110,11 @@ static struct gang *put_too_large(void)
 {
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 4000));
     RESET(&k.intake, INTAKE_POD_GROUPS, group_with("Pending", 0, 0));
-    drive_kit_start(&k);
+    sched_loop_kit_start(&k);
     PUT(.name = "a", .labels = BARE, .c = {{.cpu_milli = 3000}});
     PUT(.name = "b", .labels = BARE, .c = {{.cpu_milli = 3000}});
-    drive_kit_await(&k, "PATCH", "\"phase\":\"PreScheduling\"", 1);
-    return gangs_find(&k.drive.cluster, "d/g");
+    sched_loop_kit_await(&k, "PATCH", "\"phase\":\"PreScheduling\"", 1);
+    return gangs_find(&k.sched.cluster, "d/g");
 }
 
 static void an_attempt_ends_when_its_time_is_over(void **state)
@@ -122,24 +123,25 @@ static void an_attempt_ends_when_its_time_is_over(void **state)
     struct gang *g = put_too_large();
     expect_int("the start is written", 1,
                shell_count(k.twin, "PATCH", "\"scheduleStartTime\":\"20"));
-    expect_int("parked", GANG_PARKED, g->state);
-    g->trial.since_ms -= 60000 - 1000;
-    drive_poke(&k.drive);
-    drive_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
-    expect_int("not yet", GANG_PARKED, g->state);
-    g->trial.since_ms -= 1000;
-    g->trial.since_ns -= (int64_t)60 * 1000000000;
-    int64_t began = g->trial.since_ns;
-    drive_poke(&k.drive);
-    drive_kit_await(&k, "POST", "ScheduleTimeout", 3);
+    expect_int("parked", GANG_PARKED, queue_state(&k.sched.queue, g));
+    podgroups_trial(k.sched.podgroups, g)->since_ms -= 60000 - 1000;
+    sched_loop_poke(&k.sched);
+    sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
+    expect_int("not yet", GANG_PARKED, queue_state(&k.sched.queue, g));
+    podgroups_trial(k.sched.podgroups, g)->since_ms -= 1000;
+    podgroups_trial(k.sched.podgroups, g)->since_ns -= (int64_t)60 * 1000000000;
+    int64_t began = podgroups_trial(k.sched.podgroups, g)->since_ns;
+    sched_loop_poke(&k.sched);
+    sched_loop_kit_await(&k, "POST", "ScheduleTimeout", 3);
     expect_int("on the PodGroup", 1, shell_count(k.twin, "POST", "\"kind\":\"PodGroup\""));
     expect_int(
         "and on each pod, with the reason", 3,
         shell_count(
             k.twin, "POST",
             "gang d/g was not placed within 60 s, trying again: gang d/g: room for 1 of 2 pods"));
-    expect_true("it is tried again", g->state == GANG_BACKOFF || g->attempts > 1);
-    expect_true("with a new start", g->trial.since_ns > began);
+    expect_true("it is tried again", sched_loop_kit_entry(&k, g)->state == GANG_BACKOFF ||
+                                         sched_loop_kit_entry(&k, g)->attempts > 1);
+    expect_true("with a new start", podgroups_trial(k.sched.podgroups, g)->since_ns > began);
     expect_done();
 }
 
@@ -147,11 +149,11 @@ static void a_quorum_that_goes_ends_the_attempt_without_a_word(void **state)
 {
     (void)state;
     struct gang *g = put_too_large();
-    g->trial.since_ms -= 60000;
+    podgroups_trial(k.sched.podgroups, g)->since_ms -= 60000;
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "b", .labels = BARE));
-    drive_poke(&k.drive);
-    drive_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
-    expect_int("no attempt", 0, g->trial.since_ms);
+    sched_loop_poke(&k.sched);
+    sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
+    expect_int("no attempt", 0, podgroups_trial(k.sched.podgroups, g)->since_ms);
     expect_int("no Event", 0, shell_count(k.twin, "POST", "ScheduleTimeout"));
     expect_done();
 }
@@ -166,11 +168,12 @@ static void the_next_leader_goes_on_with_the_clock_of_the_last(void **state)
     RESET(&k.intake, INTAKE_POD_GROUPS, group);
     RESET(&k.intake, INTAKE_PODS, POD(.name = "a", .labels = BARE, .c = {{.cpu_milli = 3000}}),
           POD(.name = "b", .labels = BARE, .c = {{.cpu_milli = 3000}}));
-    drive_kit_start(&k);
-    drive_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
-    struct gang *g = gangs_find(&k.drive.cluster, "d/g");
-    expect_int("the start is that of the API server", began_ns, g->trial.since_ns);
-    int64_t age_ms = clock_mono_ms() - g->trial.since_ms;
+    sched_loop_kit_start(&k);
+    sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
+    struct gang *g = gangs_find(&k.sched.cluster, "d/g");
+    expect_int("the start is that of the API server", began_ns,
+               podgroups_trial(k.sched.podgroups, g)->since_ns);
+    int64_t age_ms = clock_mono_ms() - podgroups_trial(k.sched.podgroups, g)->since_ms;
     expect_true("half of the time is over", age_ms >= 29000 && age_ms < 60000);
     expect_int("so nothing is written", 0, shell_count(k.twin, "PATCH", "/podgroups/"));
     expect_done();
@@ -184,12 +187,12 @@ static struct gang *put_broken(void)
     RESET(&k.intake, INTAKE_PODS,
           POD(.name = "a", .labels = BARE, .node = "n1", .c = {{.cpu_milli = 3000}}),
           POD(.name = "b", .labels = BARE, .c = {{.cpu_milli = 3000}}));
-    drive_kit_start(&k);
-    drive_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
-    struct gang *g = gangs_find(&k.drive.cluster, "d/g");
-    expect_true("it is seen", g->trial.broken_ms > 0);
-    g->trial.broken_ms -= 60000;
-    drive_poke(&k.drive);
+    sched_loop_kit_start(&k);
+    sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
+    struct gang *g = gangs_find(&k.sched.cluster, "d/g");
+    expect_true("it is seen", podgroups_trial(k.sched.podgroups, g)->broken_ms > 0);
+    podgroups_trial(k.sched.podgroups, g)->broken_ms -= 60000;
+    sched_loop_poke(&k.sched);
     return g;
 }
 
@@ -197,13 +200,13 @@ static void a_stale_gang_is_kept(void **state)
 {
     (void)state;
     struct gang *g = put_broken();
-    drive_kit_await(&k, "POST", "\"reason\":\"StaleGang\"", 2);
+    sched_loop_kit_await(&k, "POST", "\"reason\":\"StaleGang\"", 2);
     expect_int(
         "it says so", 2,
         shell_count(
             k.twin, "POST",
             "gang d/g has 1 of 2 pods on nodes, and for 60 s no place for the others: they stay"));
-    expect_true("once", g->trial.told_broken);
+    expect_true("once", podgroups_trial(k.sched.podgroups, g)->told_broken);
     expect_int("nobody is sent away", 0, shell_count(k.twin, "DELETE", NULL));
     expect_done();
 }
@@ -212,7 +215,7 @@ static void a_stale_gang_is_sent_away_when_asked_for(void **state)
 {
     (void)state;
     (void)put_broken();
-    drive_kit_await(&k, "DELETE", "/namespaces/d/pods/a", 1);
+    sched_loop_kit_await(&k, "DELETE", "/namespaces/d/pods/a", 1);
     expect_int("only that very pod", 1, shell_count(k.twin, "DELETE", "\"uid\":\"u-a\""));
     expect_int("which is told why", 1, shell_count(k.twin, "PATCH", "\"reason\":\"StaleGang\""));
     expect_int("the one that waits stays", 0, shell_count(k.twin, "DELETE", "/pods/b"));
@@ -227,12 +230,12 @@ static void a_gang_that_is_about_to_end_is_not_stale(void **state)
     RESET(&k.intake, INTAKE_PODS,
           POD(.name = "a", .labels = BARE, .node = "n1", .phase = "Succeeded"),
           POD(.name = "b", .labels = BARE, .node = "n1", .phase = "Running"));
-    drive_kit_start(&k);
-    drive_kit_run(&k, 2 * PODGROUPS_DELAY_MS);
+    sched_loop_kit_start(&k);
+    sched_loop_kit_run(&k, 2 * PODGROUPS_DELAY_MS);
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "a", .labels = BARE));
-    drive_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
+    sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
     expect_int("it is below its quorum, and that is fine", 0,
-               gangs_find(&k.drive.cluster, "d/g")->trial.broken_ms);
+               podgroups_trial(k.sched.podgroups, gangs_find(&k.sched.cluster, "d/g"))->broken_ms);
     expect_done();
 }
 

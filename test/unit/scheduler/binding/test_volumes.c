@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Claims that are bound before their pod, from the placement to the Binding or back: the drive at work, letters as from the watches, and the API server's twin, which
- * answers what is written. The volume controller is played by letters.
+ * Claims that are bound before their pod, from the placement to the Binding or back: the loop at
+ * work, letters as from the watches, and the API server's twin, which answers what is written. The
+ * volume controller is played by letters.
  */
 #include "scheduler/binding/volumes.h"
 
@@ -9,12 +10,12 @@
 #include "lib/base/log.h"
 #include "lib/kube/http.h"
 #include "lib/model/names.h"
-#include "scheduler/drive.h"
+#include "scheduler/sched_loop.h"
 #include "test/unit/lib/base/expect.h"
-#include "test/unit/scheduler/drive_kit.h"
+#include "test/unit/scheduler/sched_loop_kit.h"
 #include "test/unit/scheduler/storage_kit.h"
 
-static struct drive_kit k;
+static struct sched_loop_kit k;
 static int64_t timeout_ms, long_ms;
 static struct cluster_pod *waits_long;
 
@@ -36,10 +37,10 @@ static int setup(void **state)
 {
     (void)state;
     waits_long = NULL;
-    drive_kit_init_with(&k, &(struct drive_kit_config){.no_events = true,
-                                                       .no_conditions = true,
-                                                       .adjust_volumes = adjust});
-    drive_kit_start(&k);
+    sched_loop_kit_init_with(&k, &(struct sched_loop_kit_config){.no_events = true,
+                                                                 .no_conditions = true,
+                                                                 .adjust_volumes = adjust});
+    sched_loop_kit_start(&k);
     return 0;
 }
 
@@ -58,7 +59,7 @@ static int setup_talkative(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    drive_kit_deinit(&k);
+    sched_loop_kit_deinit(&k);
     timeout_ms = long_ms = 0;
     return 0;
 }
@@ -91,12 +92,12 @@ static int teardown(void **state)
 
 static struct cluster_pod *find(const char *key)
 {
-    return drive_kit_find(&k, key);
+    return sched_loop_kit_find(&k, key);
 }
 
 static void settle(void)
 {
-    drive_kit_settle(&k);
+    sched_loop_kit_settle(&k);
 }
 
 static void await(const char *what, bool (*is_so)(void))
@@ -136,7 +137,8 @@ static bool is_posted(void)
     return shell_count(k.twin, "POST", "/pods/p/binding") > 0;
 }
 
-/* What is done with a letter is done at once, so whoever still waits after it would wait for ever. */
+/* What is done with a letter is done at once, so whoever still waits after it would wait for
+ * ever. */
 static void expect_waiting(const char *row)
 {
     settle();
@@ -209,9 +211,10 @@ static void what_makes_volumes_gives_the_node_back(void **state)
     storage_kit_send(&k.intake, SEEN_CLAIM("6", SELECTED, ""));
     storage_kit_send(&k.intake, SEEN_CLAIM("7", "", ""));
     await("the pod is taken back", is_back);
-    expect_int("after a backoff it is tried again", GANG_BACKOFF, find("d/p")->gang->state);
+    expect_int("after a backoff it is tried again", GANG_BACKOFF,
+               queue_state(&k.sched.queue, find("d/p")->gang));
     expect_int("no Binding", 0, shell_count(k.twin, "POST", "/binding"));
-    expect_int("and no promise", 0, (int64_t)map_count(&k.drive.cluster.volumes->by_claim));
+    expect_int("and no promise", 0, (int64_t)map_count(&k.sched.cluster.volumes->by_claim));
     expect_done();
 }
 

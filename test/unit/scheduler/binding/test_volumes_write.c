@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes to claims and volumes against the API server's twin: each row is what the server says in turn, what must come of it, and what must have been sent.
+ * Writes to claims and volumes against the API server's twin: each row is what the server says in
+ * turn, what must come of it, and what must have been sent.
  */
 #include "scheduler/binding/volumes_write.h"
 

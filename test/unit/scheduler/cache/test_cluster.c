@@ -23,7 +23,7 @@ static const char *cards_of(const char *name)
 {
     AUTO_STRBUF b;
     strbuf_init(&b);
-    const struct ledger *l = &node(name)->ledger;
+    const struct gpu_accounts *l = &node(name)->gpu_accounts;
     for (size_t i = 0; i < l->inventory.cards_len; i++)
         strbuf_addf(&b, "%s%lld", i > 0 ? " " : "", (long long)l->cards[i].used_gib);
     if (l->unplaced_gib > 0)
@@ -38,11 +38,11 @@ static void put_gpu_node(const char *name, const char *cards)
                  .inventory = cards == NULL ? NULL : fixture_inventory(&arena, "cgpu", cards)));
 }
 
-static struct claim on_card(int32_t card, int64_t gib)
+static struct grant on_card(int32_t card, int64_t gib)
 {
-    struct claim claim = {.shares = arena_new(&arena, struct claim_share, 1), .shares_len = 1};
-    claim.shares[0] = (struct claim_share){.container = 0, .card = card, .gib = gib};
-    return claim;
+    struct grant grant = {.shares = arena_new(&arena, struct grant_share, 1), .shares_len = 1};
+    grant.shares[0] = (struct grant_share){.container = 0, .card = card, .gib = gib};
+    return grant;
 }
 
 static void a_pod_comes_is_assumed_confirmed_and_goes(void **state)
@@ -52,13 +52,13 @@ static void a_pod_comes_is_assumed_confirmed_and_goes(void **state)
     expect_int("a new pod", EVENT_GANG, EVENTS(.name = "p", .c = {{.cpu_milli = 500}}));
     uint64_t pending = cluster_digest(&c);
     expect_true("may be placed", cluster_pod_is_schedulable(pod("d/p")));
-    cluster_assume(&c, pod("d/p"), node("n1"), &(struct claim){0});
+    cluster_assume(&c, pod("d/p"), node("n1"), &(struct grant){0});
     expect_int("holds room at once", 500, node("n1")->used.cpu_milli);
     expect_int("and a pod place", 1, node("n1")->used.pods);
     expect_true("is not placed twice", !cluster_pod_is_schedulable(pod("d/p")));
     cluster_forget(&c, pod("d/p"));
     expect_true("forgotten leaves no trace", cluster_digest(&c) == pending);
-    cluster_assume(&c, pod("d/p"), node("n1"), &(struct claim){0});
+    cluster_assume(&c, pod("d/p"), node("n1"), &(struct grant){0});
     (void)PUT(.name = "p", .c = {{.cpu_milli = 500}}, .labels = PAIRS("a", "b"));
     expect_int("a label does not confirm", CLUSTER_ASSUMED, pod("d/p")->state);
     expect_int("confirmed, no room comes free", 0,
@@ -97,7 +97,7 @@ static void a_pod_is_where_the_api_server_says(void **state)
     (void)cluster_put_node(&c, NODE(.name = "n1"));
     (void)cluster_put_node(&c, NODE(.name = "n2"));
     (void)PUT(.name = "p", .c = {{.cpu_milli = 500}});
-    cluster_assume(&c, pod("d/p"), node("n1"), &(struct claim){0});
+    cluster_assume(&c, pod("d/p"), node("n1"), &(struct grant){0});
     expect_true("bound elsewhere: room comes free",
                 EVENTS(.name = "p", .node = "n2", .c = {{.cpu_milli = 500}}) & EVENT_POD_GONE);
     expect_int("not here", 0, node("n1")->used.cpu_milli);
@@ -151,7 +151,7 @@ static void an_assumed_pod_survives_its_node(void **state)
     (void)state;
     (void)cluster_put_node(&c, NODE(.name = "n1"));
     (void)PUT(.name = "p");
-    cluster_assume(&c, pod("d/p"), node("n1"), &(struct claim){0});
+    cluster_assume(&c, pod("d/p"), node("n1"), &(struct grant){0});
     (void)cluster_remove_node(&c, "n1");
     cluster_forget(&c, pod("d/p"));
     expect_true("the node goes with what held it", cluster_find_node(&c, "n1") == NULL);
@@ -195,14 +195,14 @@ static void claims(void **state)
     expect_done();
 }
 
-static void a_claim_is_read_once(void **state)
+static void a_grant_is_read_once(void **state)
 {
     (void)state;
     put_gpu_node("n1", "15,15");
     (void)PUT(.name = "p", .c = {{.gib = 3}},
               .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":3}}"));
     expect_str("a pod that is not bound claims nothing", "0 0", cards_of("n1"));
-    struct claim ours = on_card(0, 3);
+    struct grant ours = on_card(0, 3);
     cluster_assume(&c, pod("d/p"), node("n1"), &ours);
     ours.shares[0].card = 1;
     expect_str("what we assume is copied", "3 0", cards_of("n1"));
@@ -338,7 +338,7 @@ static void a_pod_that_cannot_be_read(void **state)
     expect_true("open", cluster_find_unreadable(node("n1")) == NULL);
 
     (void)PUT(.name = "p", .c = {{.gib = 2}});
-    struct claim two = on_card(0, 2);
+    struct grant two = on_card(0, 2);
     cluster_assume(&c, pod("d/p"), node("n1"), &two);
     (void)PUT(.name = "p", .unreadable = true);
     expect_int("assumed, and not seen bound yet: still", CLUSTER_ASSUMED, pod("d/p")->state);
@@ -401,7 +401,7 @@ int main(void)
         T(a_node_that_is_gone_keeps_its_pods),
         T(an_assumed_pod_survives_its_node),
         T(claims),
-        T(a_claim_is_read_once),
+        T(a_grant_is_read_once),
         T(an_inventory_goes_and_comes),
         T(node_events),
         T(hostile_amounts_come_and_go),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which pods are a gang, and when it may be tried: how many members it wants and who says so, which of them count, and what the queue is told. What counts once it had its
- * quorum is in test_gangs_match, gangs that go together are in test_gangs_bundle.
+ * Which pods are a gang, and when it may be tried: how many members it wants and who says so, which
+ * of them count, and what the queue is told. What counts once it had its quorum is in
+ * test_gangs_match, gangs that go together are in test_gangs_bundle.
  */
 #include "test/unit/scheduler/gangs_kit.h"
 #include "scheduler/cache/gangs.h"
@@ -31,7 +32,7 @@ static void a_lone_pod_has_a_gang_until_it_is_bound(void **state)
     (void)PUT(.name = "p");
     struct cluster_pod *p = cluster_find_pod(&c, "d/p");
     (void)cluster_put_node(&c, fixture_make_node(&(struct fixture_node){.name = "n1"}));
-    (void)cluster_assume(&c, p, cluster_find_node(&c, "n1"), &(struct claim){0});
+    (void)cluster_assume(&c, p, cluster_find_node(&c, "n1"), &(struct grant){0});
     (void)PUT(.name = "p", .annotations = PAIRS("a", "b"));
     expect_true("assumed, it may come back", p->gang != NULL);
     (void)PUT(.name = "p", .node = "n1");

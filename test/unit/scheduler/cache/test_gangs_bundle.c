@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Gangs that name each other in a list and go as one: when the list holds, who is told when one of them changes, and what is said of those that are not ready.
+ * Gangs that name each other in a list and go as one: when the list holds, who is told when one of
+ * them changes, and what is said of those that are not ready.
  */
 #include "test/unit/scheduler/gangs_kit.h"
 #include "scheduler/cache/gangs.h"

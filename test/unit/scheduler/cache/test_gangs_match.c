@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The match policy of a gang: which members count towards its quorum once it was complete, and which pod is to say on the API server that it was, so that the next scheduler knows.
+ * The match policy of a gang: which members count towards its quorum once it was complete, and
+ * which pod is to say on the API server that it was, so that the next scheduler knows.
  */
 #include "test/unit/scheduler/gangs_kit.h"
 #include "scheduler/cache/gangs.h"
@@ -49,8 +50,10 @@ static void once_satisfied_needs_no_quorum_again(void **state)
 /* At that time, with again_ms 10: when to look again; 0 for "take it again". */
 static int64_t follow(int64_t now_ms)
 {
+    static int64_t since_ms;
     bool again = false;
-    int64_t due_ms = gangs_follow_record(&c, map_get(&c.gangs, "gang d/g"), now_ms, 10, &again);
+    int64_t due_ms =
+        gangs_follow_record(&c, map_get(&c.gangs, "gang d/g"), &since_ms, now_ms, 10, &again);
     return again ? 0 : due_ms;
 }
 

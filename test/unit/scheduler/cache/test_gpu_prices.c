@@ -6,7 +6,7 @@
 #include "scheduler/framework/pipeline.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 
 static struct cluster c;
 static struct pipeline pipeline; /* on it */
@@ -58,10 +58,10 @@ static const char *place(struct cluster_pod *cp)
     pipeline_choose(&pipeline, cp, &arena, &choice);
     if (choice.node == NULL)
         return "nowhere";
-    cluster_assume(&c, cp, choice.node, &choice.claim);
-    if (choice.claim.shares_len == 0)
+    cluster_assume(&c, cp, choice.node, &choice.grant);
+    if (choice.grant.shares_len == 0)
         return choice.node->name;
-    return arena_printf(&arena, "%s/%d", choice.node->name, choice.claim.shares[0].card);
+    return arena_printf(&arena, "%s/%d", choice.node->name, choice.grant.shares[0].card);
 }
 
 static void learns_what_pods_ask_for(void **state)
@@ -137,7 +137,8 @@ static void the_label_decides_the_card(void **state)
     expect_done();
 }
 
-/* What is cheap by the card may be dear by the GiB: 16 of 80 are a fifth of a card, 16 of 16 a whole one. */
+/* What is cheap by the card may be dear by the GiB: 16 of 80 are a fifth of a card, 16 of 16 a
+ * whole one. */
 static void a_small_card_is_not_spared_at_the_cost_of_a_large_one(void **state)
 {
     (void)state;
@@ -150,7 +151,8 @@ static void a_small_card_is_not_spared_at_the_cost_of_a_large_one(void **state)
     expect_done();
 }
 
-/* The same between nodes: 8 of 80 GiB are a tenth of a card, 8 of 16 half of one, and both are 8 GiB. */
+/* The same between nodes: 8 of 80 GiB are a tenth of a card, 8 of 16 half of one, and both are 8
+ * GiB. */
 static void between_nodes_gib_count_and_not_cards(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Room that waiting pods have a right to: what the class remembers about it is what a scan finds, whatever happened to those pods meanwhile, and whatever the order in which they came.
+ * Room that waiting pods have a right to: what the class remembers about it is what a scan finds,
+ * whatever happened to those pods meanwhile, and whatever the order in which they came.
  */
 #include "scheduler/cache/nominations.h"
 
@@ -167,10 +168,10 @@ static void waiting_pods_with_a_right_to_room(void **state)
     expect_str("it is not in its own way", "a1 a2 b1 x", open_nodes(n));
     uint64_t before = cluster_digest(&c);
     expect_int("placed on its node: nobody has more room", 0,
-               cluster_assume(&c, n, cluster_find_node(&c, "a1"), &(struct claim){0}));
+               cluster_assume(&c, n, cluster_find_node(&c, "a1"), &(struct grant){0}));
     cluster_forget(&c, n);
     expect_int("placed elsewhere: those that wait are told", EVENT_POD_GONE,
-               cluster_assume(&c, n, cluster_find_node(&c, "b1"), &(struct claim){0}));
+               cluster_assume(&c, n, cluster_find_node(&c, "b1"), &(struct grant){0}));
     expect_str("placed elsewhere: it waits no more", "a1 a2 x", open_nodes(p));
     cluster_forget(&c, n);
     expect_str("taken back: it waits again", "a2 b1 x", open_nodes(p));
@@ -206,10 +207,10 @@ static void cards_of_waiting_pods(void **state)
     expect_str("one card is left", "g", open_nodes(p));
     expect_str("not two", "", open_nodes(q));
     pipeline_choose(&pipeline, p, &arena, &choice);
-    expect_int("the other card", 1, choice.claim.shares[0].card);
+    expect_int("the other card", 1, choice.grant.shares[0].card);
     pipeline_choose(&pipeline, n, &arena, &choice);
     expect_int("on its node, but perhaps on another card: those that wait are told", EVENT_POD_GONE,
-               cluster_assume(&c, n, choice.node, &choice.claim));
+               cluster_assume(&c, n, choice.node, &choice.grant));
     expect_done();
 }
 

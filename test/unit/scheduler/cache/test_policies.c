@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policies: what the table of scenarios (test_policy_cases.c) cannot see: events and times that wake, costs, sums that overflow, what is left of a plan that was undone, what a policy that says nothing new costs.
+ * policies: what the table of scenarios (test_policy_cases.c) cannot see: events and times that
+ * wake, costs, sums that overflow, what is left of a plan that was undone, what a policy that says
+ * nothing new costs.
  */
 #include "scheduler/cache/policies.h"
 
 #include "lib/base/num.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/dump/dump.h"
 #include "scheduler/cycle/plan.h"
 #include "scheduler/replay/replay_load.h"
@@ -53,7 +55,7 @@ static void two_pools(void)
 static uint32_t assume(const char *key, const char *node)
 {
     return cluster_assume(&c, cluster_find_pod(&c, key), cluster_find_node(&c, node),
-                          &(struct claim){0});
+                          &(struct grant){0});
 }
 
 /* A unit that fills opens the next one to those that wait for just that, and to nobody else. */
@@ -117,7 +119,8 @@ static void a_pod_that_counts_elsewhere_is_an_event(void **state)
     expect_done();
 }
 
-/* The small member fills the unit; only then may the large one, which was refused before it, use the next. */
+/* The small member fills the unit; only then may the large one, which was refused before it, use
+ * the next. */
 static void a_member_may_open_a_unit_to_another(void **state)
 {
     (void)state;
@@ -143,7 +146,7 @@ static void a_plan_that_is_undone_leaves_no_trace(void **state)
     uint64_t before = cluster_digest(&c);
     expect_str("both may use the first unit", "a1 b1", open_nodes(q));
     plan_begin(&plan, &c);
-    plan_place(&plan, p, cluster_find_node(&c, "a1"), &(struct claim){0});
+    plan_place(&plan, p, cluster_find_node(&c, "a1"), &(struct grant){0});
     expect_str("it is full", "b1", open_nodes(q));
     expect_int("p is in it", 0, policies_unit_of(p));
     expect_true("and that counts", cluster_digest(&c) != before);
@@ -151,6 +154,23 @@ static void a_plan_that_is_undone_leaves_no_trace(void **state)
     expect_true("as before", cluster_digest(&c) == before);
     expect_str("open again", "a1 b1", open_nodes(q));
     expect_int("p is in none", POLICIES_NO_UNIT, policies_unit_of(p));
+    expect_done();
+}
+
+static void a_pod_that_is_evicted_and_back_wakes_nobody(void **state)
+{
+    (void)state;
+    struct plan plan;
+    two_pools();
+    (void)put_policy("{'units':[" A1 "," B "]" WHEN("ExceedMax") "}");
+    struct cluster_pod *p = PUT(.name = "p", CPU(1000)), *q = PUT(.name = "q", CPU(1000));
+    expect_true("filling the unit is an event", (assume("d/p", "a1") & EVENT_UNIT) != 0);
+    plan_begin(&plan, &c);
+    (void)plan_evict(&plan, p);
+    expect_str("the unit is open meanwhile", "a1", open_nodes(q));
+    plan_end(&plan);
+    expect_str("and full again", "b1", open_nodes(q));
+    expect_int("that is no news", 0, policies_take_events(&c));
     expect_done();
 }
 
@@ -241,11 +261,11 @@ static void a_version_that_says_the_same_is_quiet(void **state)
     expect_int("new", EVENT_POLICY, put_policy(spec));
     struct cluster_pod *p = PUT(.name = "p", CPU(2000));
     (void)best(p);
-    uint64_t made = pipeline.classes->made, serial = p->seat.group->of->serial;
+    uint64_t made = pipeline.classes->made, serial = p->membership.group->of->serial;
     expect_int("the same", 0, put_policy(spec));
     expect_str("holds on", "a1", best(p));
     expect_int("no new class", (int64_t)made, (int64_t)pipeline.classes->made);
-    expect_int("no new serial", (int64_t)serial, (int64_t)p->seat.group->of->serial);
+    expect_int("no new serial", (int64_t)serial, (int64_t)p->membership.group->of->serial);
     (void)assume("d/p", "a1");
     expect_str("limits are those of the object that is there", "b1",
                open_nodes(PUT(.name = "q", CPU(1000))));
@@ -258,7 +278,8 @@ static void a_version_that_says_the_same_is_quiet(void **state)
     expect_done();
 }
 
-/* The policy's object is freed with each write of its status; what is said of a pod that waits is not of it. */
+/* The policy's object is freed with each write of its status; what is said of a pod that waits is
+ * not of it. */
 static void a_label_that_lacks_is_named_whatever_object_it_is(void **state)
 {
     (void)state;
@@ -269,13 +290,13 @@ static void a_label_that_lacks_is_named_whatever_object_it_is(void **state)
     expect_str("nowhere", "", open_nodes(p));
     expect_int("the same", 0, put_policy(spec));
     expect_str("still", "", open_nodes(p));
-    expect_str("for want of it", "l", p->seat.lacks);
+    expect_str("for want of it", "l", p->membership.lacks);
     PUT(.name = "p", .labels = PAIRS("k", "1", "l", "2"));
     expect_str("it has got it", "a1", open_nodes(p));
     PUT(.name = "p", .labels = PAIRS("l", "2"));
-    expect_str("and lost the other", "k", p->seat.lacks);
+    expect_str("and lost the other", "k", p->membership.lacks);
     expect_int("gone", EVENT_POLICY, policies_remove(&c, "d/web", NULL));
-    expect_str("no policy asks for it", NULL, p->seat.lacks);
+    expect_str("no policy asks for it", NULL, p->membership.lacks);
     expect_done();
 }
 
@@ -290,13 +311,13 @@ static void sums_that_overflow_come_back(void **state)
     PUT(.name = "h2", .node = "a1", CPU(INT64_MAX - 1));
     PUT(.name = "ok", .node = "a1", CPU(1000));
     struct cluster_pod *p = PUT(.name = "p", CPU(1000));
-    struct policies_view v = policies_look(&c, p);
+    struct policies_view v = policies_view_of(&c, p);
     expect_int("full", 2, (int64_t)v.open);
     (void)cluster_remove_pod(&c, "d/h1", NULL, NULL);
     (void)cluster_remove_pod(&c, "d/h2", NULL, NULL);
-    v = policies_look(&c, p);
+    v = policies_view_of(&c, p);
     expect_int("room for one more", 3, (int64_t)v.open);
-    expect_int("what is left", 1000, p->seat.group->counts[0].live.used.cpu_milli);
+    expect_int("what is left", 1000, p->membership.group->counts[0].live.used.cpu_milli);
     expect_done();
 }
 
@@ -331,7 +352,8 @@ static void count_warning(void *arg, const char *text)
     ++*(size_t *)arg;
 }
 
-/* An assumed pod has no annotation yet; its unit is in the dump all the same, and so is the time. */
+/* An assumed pod has no annotation yet; its unit is in the dump all the same, and so is the
+ * time. */
 static void a_dump_tells_the_units_of_assumed_pods(void **state)
 {
     (void)state;
@@ -380,6 +402,7 @@ int main(void)
         T(a_pod_that_counts_elsewhere_is_an_event),
         T(a_member_may_open_a_unit_to_another),
         T(a_plan_that_is_undone_leaves_no_trace),
+        T(a_pod_that_is_evicted_and_back_wakes_nobody),
         T(when_time_may_help),
         T(the_cost_that_a_pod_should_carry),
         T(others_that_select_it_are_named),

@@ -9,7 +9,8 @@
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
 
-/* A letter for each pod: w waits, a is assumed, b bound, r runs, s has succeeded, f failed, t runs and is terminating, g is gated. */
+/* A letter for each pod: w waits, a is assumed, b bound, r runs, s has succeeded, f failed, t runs
+ * and is terminating, g is gated. */
 static void put_pods(struct cluster *c, const char *pods)
 {
     static const char *const names[] = {"p0", "p1", "p2", "p3", "p4", "p5"};
@@ -31,7 +32,7 @@ static void put_pods(struct cluster *c, const char *pods)
         (void)cluster_put_pod(c, p, NULL);
         if (is == 'a')
             (void)cluster_assume(c, cluster_find_pod(c, p->key), cluster_find_node(c, "n1"),
-                                 &(struct claim){0});
+                                 &(struct grant){0});
     }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promises: what one pod is given nobody else gets, and it comes back when the pod is forgotten. And a random story of claims, volumes and pods, in which each yes of the
- * filters must be kept by the promise (I3), the quick way must agree with the slow one, and counts must be those of a recount.
+ * Promises: what one pod is given nobody else gets, and it comes back when the pod is forgotten.
+ * And a random story of claims, volumes and pods, in which each yes of the filters must be kept by
+ * the promise (I3), the quick way must agree with the slow one, and counts must be those of a
+ * recount.
  */
 #include "scheduler/cache/volumes_held.h"
 
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/cache/volumes_view.h"
 #include "test/unit/scheduler/model_kit.h"
 #include "test/unit/scheduler/storage_kit.h"
@@ -25,7 +27,7 @@ static const char *place(struct cluster_pod *cp)
     pipeline_choose(&pipeline, cp, &arena, &choice);
     if (choice.node == NULL)
         return reasons_sentence(&choice.why, &arena);
-    (void)cluster_assume(&c, cp, choice.node, &choice.claim);
+    (void)cluster_assume(&c, cp, choice.node, &choice.grant);
     return choice.node->name;
 }
 
@@ -216,8 +218,9 @@ static void check_promises(const struct cluster_pod *cp, const struct cluster_no
                cp->volumes != NULL ? (int64_t)cp->volumes->len : 0);
     for (size_t i = 0; cp->volumes != NULL && i < cp->volumes->len; i++) {
         const struct volumes_promise *p = cp->volumes->items[i];
-        const struct pvc *claim = (const void *)objects_find(c.objects, OBJECTS_CLAIMS, p->claim);
-        const struct pv *volume = objects_find_pv(c.objects, p->volume);
+        const struct pvc *claim =
+            (const void *)api_objects_find(c.objects, API_OBJECTS_CLAIMS, p->claim);
+        const struct pv *volume = api_objects_find_pv(c.objects, p->volume);
         expect_true("a claim that waits", claim != NULL && claim->volume == NULL);
         if (p->volume == NULL) {
             expect_str("where the pod is", on->name, p->node);
@@ -247,13 +250,13 @@ static void try_one(struct cluster_pod *cp)
         uint64_t digest = cluster_digest(&c);
         if (plugin_refusing(&ask, on, &arena, NULL) != NULL)
             continue;
-        (void)cluster_assume(&c, cp, on, &quick.claim);
+        (void)cluster_assume(&c, cp, on, &quick.grant);
         check_promises(cp, on);
         cluster_forget(&c, cp);
         expect_true("forgotten, and as before", digest == cluster_digest(&c));
     }
     if (quick.node != NULL)
-        (void)cluster_assume(&c, cp, quick.node, &quick.claim);
+        (void)cluster_assume(&c, cp, quick.node, &quick.grant);
 }
 
 static void recount(void)
@@ -292,8 +295,8 @@ static void step(void)
         random_volume();
         break;
     case 2:
-        (void)objects_remove(
-            c.objects, throw_dice(2) ? OBJECTS_VOLUMES : OBJECTS_CLAIMS,
+        (void)api_objects_remove(
+            c.objects, throw_dice(2) ? API_OBJECTS_VOLUMES : API_OBJECTS_CLAIMS,
             arena_printf(&arena, throw_dice(2) ? "v%u" : "d/c%u", (unsigned)throw_dice(CLAIMS)),
             NULL);
         break;

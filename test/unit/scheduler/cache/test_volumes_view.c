@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where the storage lets a pod go, rule by rule, and what is said where it does not: the plugins volumes and volumes_attach with the view behind them.
+ * Where the storage lets a pod go, rule by rule, and what is said where it does not: the plugins
+ * volumes and volumes_attach with the view behind them.
  */
 #include "scheduler/cache/volumes_view.h"
 
@@ -8,7 +9,7 @@
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
 #include "test/unit/scheduler/storage_kit.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 
 #define POD_CLAIM(claim) \
     "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"" claim "\"}}]"
@@ -324,22 +325,22 @@ static void claims_that_wait_get_a_new_volume(void **state)
         {"a driver that says there is one byte less",
          {WAITS, LATE_CLASS, SAYS_ROOM, CAPACITY("r", "1073741823", ",'nodeTopology':{}")},
          POD_CLAIM("c"),
-         .says = "1 has too little room in storage class s for claim d/c"},
+         .says = "1 has too little capacity in storage class s for claim d/c"},
         {"room that the node does not reach",
          {WAITS, LATE_CLASS, SAYS_ROOM,
           CAPACITY("r", "9Gi", ",'nodeTopology':{'matchLabels':{'" ZONE "':'b'}}")},
          POD_CLAIM("c"),
-         .says = "1 has too little room in storage class s for claim d/c",
+         .says = "1 has too little capacity in storage class s for claim d/c",
          .labels = PAIRS(ZONE, "a")},
         {"room that no node reaches",
          {WAITS, LATE_CLASS, SAYS_ROOM, CAPACITY("r", "9Gi", "")},
          POD_CLAIM("c"),
-         .says = "1 has too little room in storage class s for claim d/c"},
+         .says = "1 has too little capacity in storage class s for claim d/c"},
         {"enough in all, but not in one volume",
          {WAITS, LATE_CLASS, SAYS_ROOM,
           CAPACITY("r", "9Gi", ",'nodeTopology':{},'maximumVolumeSize':'1Mi'")},
          POD_CLAIM("c"),
-         .says = "1 has too little room in storage class s for claim d/c"},
+         .says = "1 has too little capacity in storage class s for claim d/c"},
         {"a driver that does not speak of room",
          {WAITS, LATE_CLASS, CSI_DRIVER(DRIVER, "'storageCapacity':false")},
          POD_CLAIM("c"),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * In which order the members of a gang are placed, and what is tried before it is said not to fit. Each row of the_ways is a gang for which the ways before do not do.
+ * In which order the members of a gang are placed, and what is tried before it is said not to fit.
+ * Each row of the_ways is a gang for which the ways before do not do.
  */
 #include "scheduler/cycle/placing.h"
 
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/cache/nominations.h"
 #include "test/unit/scheduler/model_kit.h"
 
@@ -236,7 +237,8 @@ static void gangs_that_name_each_other(void **state)
 
 /* ---- the ways that stop early ---- */
 
-/* All ways for gang g as things are: "m0@n1 m1@n2" or "stuck m3: ..."; nothing is changed. *asked: how many questions that took. */
+/* All ways for gang g as things are: "m0@n1 m1@n2" or "stuck m3: ..."; nothing is changed. *asked:
+ * how many questions that took. */
 static const char *all_ways(bool patient, uint64_t *asked)
 {
     struct gang *g = map_get(&c.gangs, "gang d/g");

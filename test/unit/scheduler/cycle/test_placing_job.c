@@ -6,12 +6,12 @@
 
 #include "lib/model/names.h"
 #include "scheduler/cycle/cycle.h"
-#include "scheduler/cache/peers.h"
+#include "scheduler/cache/topology_job.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/lib/model/links_kit.h"
 #include "test/unit/scheduler/fixture.h"
 #include "scheduler/framework/pipeline.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 
 static struct cluster c;
 static struct pipeline pipeline; /* on it */
@@ -115,9 +115,9 @@ static const char *run(const char *gang)
         if (cp->on == NULL)
             continue;
         strbuf_addc(&b, ':');
-        add_list(&b, cp->claim.group, cp->claim.group_len);
+        add_list(&b, cp->grant.group, cp->grant.group_len);
         strbuf_addc(&b, '/');
-        add_list(&b, cp->claim.visible, cp->claim.visible_len);
+        add_list(&b, cp->grant.visible, cp->grant.visible_len);
     }
     return arena_strdup(&a, strbuf_str(&b));
 }

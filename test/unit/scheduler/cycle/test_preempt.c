@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who is sent away for whom. Rows for the rules; then random clusters: the arithmetic for plain pods and the trial on the model choose the same, the model is as before, and
- * the victims are enough and none too many.
+ * Who is sent away for whom. Rows for the rules; then random clusters: the arithmetic for plain
+ * pods and the trial on the model choose the same, the model is as before, and the victims are
+ * enough and none too many.
  */
+#include "scheduler/cycle/node_victims.h"
 #include "scheduler/cycle/preempt.h"
 
 #include <stdio.h>
@@ -207,6 +209,24 @@ static void the_first_change_counts(void **state)
     expect_done();
 }
 
+static void who_is_more_important(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    struct cluster_pod *a = PUT(.name = "a", .node = "n1", .priority = 1);
+    struct cluster_pod *b = PUT(.name = "b", .node = "n1", .priority = 1);
+    expect_true("equals: by name",
+                node_victims_compare(a, b) < 0 && node_victims_compare(b, a) > 0);
+    b->pod->started_ns = 2;
+    expect_true("one that runs goes after one that the kubelet has not begun",
+                node_victims_compare(b, a) < 0 && node_victims_compare(a, b) > 0);
+    a->pod->started_ns = 1;
+    expect_true("one that runs longer goes later", node_victims_compare(a, b) < 0);
+    b->pod->priority = 2;
+    expect_true("priority counts first", node_victims_compare(b, a) < 0);
+    expect_done();
+}
+
 static void who_may(void **state)
 {
     (void)state;
@@ -281,27 +301,24 @@ static bool fits_now(struct cluster_pod *cp, const struct cluster_node *n)
 static void check_victims(struct cluster_pod *cp, const struct preempt_choice *choice)
 {
     struct cluster_node *n = choice->node;
-    struct VEC(struct cluster_pod *) leaving = {0};
-    for (size_t i = 0; i < n->pods.len; i++)
+    size_t *steps = arena_new(&arena, size_t, choice->victims_len);
+    struct plan plan;
+    plan_begin(&plan, &c);
+    for (size_t i = n->pods.len; i-- > 0;)
         if (n->pods.items[i]->pod->terminating)
-            vec_push(&leaving, n->pods.items[i]);
-    for (size_t i = 0; i < leaving.len; i++)
-        cluster_lift(&c, leaving.items[i]);
+            (void)plan_evict(&plan, n->pods.items[i]); /* the last, seen before, is at i now */
     for (size_t i = 0; i < choice->victims_len; i++) {
         expect_true("of lower priority", choice->victims[i]->pod->priority < cp->pod->priority);
-        cluster_lift(&c, choice->victims[i]);
+        steps[i] = plan_evict(&plan, choice->victims[i]);
     }
     expect_true("they are enough", fits_now(cp, n));
     for (size_t i = 0; i < choice->victims_len; i++) {
-        cluster_set_down(&c, choice->victims[i], n);
+        size_t mark = plan_mark(&plan);
+        plan_restore(&plan, steps[i]);
         expect_true("none is too many", !fits_now(cp, n));
-        cluster_lift(&c, choice->victims[i]);
+        plan_rollback(&plan, mark);
     }
-    for (size_t i = 0; i < choice->victims_len; i++)
-        cluster_set_down(&c, choice->victims[i], n);
-    for (size_t i = 0; i < leaving.len; i++)
-        cluster_set_down(&c, leaving.items[i], n);
-    vec_deinit(&leaving);
+    plan_end(&plan);
 }
 
 static void random_clusters(void **state)
@@ -336,6 +353,6 @@ static void random_clusters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {T(the_rules), T(the_first_change_counts), T(who_may),
-                                       T(random_clusters)};
+                                       T(who_is_more_important), T(random_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

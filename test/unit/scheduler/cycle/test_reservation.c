@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Room that is kept for a gang: who gets it kept and until when, who may use it meanwhile. The cluster is as before after each look, and the quick way to a decision says what the slow
- * way says.
+ * Room that is kept for a gang: who gets it kept and until when, who may use it meanwhile. The
+ * cluster is as before after each look, and the quick way to a decision says what the slow way
+ * says.
  */
 #include "scheduler/cycle/reservation.h"
 
@@ -9,7 +10,7 @@
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/framework/classes.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/cycle/cycle.h"
 #include "scheduler/dump/dump.h"
 #include "scheduler/cache/gangs.h"
@@ -79,7 +80,8 @@ static void gone(const char *name)
     (void)cluster_remove_pod(&c, arena_printf(&arena, "d/%s", name), NULL, NULL);
 }
 
-/* A gang of so many pods of 8 CPUs, each of which needs a whole node; waiting, and not tried yet. groups: the list of gangs that its pods name, or NULL. */
+/* A gang of so many pods of 8 CPUs, each of which needs a whole node; waiting, and not tried yet.
+ * groups: the list of gangs that its pods name, or NULL. */
 static struct gang *gang_in(const char *groups, const char *name, int pods, int32_t priority)
 {
     const char *min = arena_printf(&arena, "%d", pods);
@@ -142,7 +144,8 @@ static const char *said_to(const char *name, int64_t cpu_milli, int32_t priority
 static const char kept_until[] =
     "0/4 nodes fit: 4 keep room for gang d/big until 2026-11-16T09:35:00Z";
 
-/* All four nodes are free but for one pod of 1 CPU on n1, which ends 20 minutes from now; the gang needs all four. Room is kept after 5 minutes. */
+/* All four nodes are free but for one pod of 1 CPU on n1, which ends 20 minutes from now; the gang
+ * needs all four. Room is kept after 5 minutes. */
 static struct gang *big_waits(void)
 {
     (void)runs("small", "n1", 1000, NOW_MS, 20 * 60);
@@ -173,7 +176,7 @@ static void who_may_use_it(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_str(rows[i].name, rows[i].said,
                    said_to("p", rows[i].cpu_milli, rows[i].priority, rows[i].deadline_s));
-    const struct reservation *r = g->kept;
+    const struct reservation *r = reservations_of(&c, g)->kept;
     expect_int("it starts when the pod in its way ends", NOW_MS + 20 * MINUTE, r->start_ms);
     expect_str("the gang itself is told",
                "room is kept for it on 4 nodes until 2026-11-16T09:35:00Z",
@@ -192,7 +195,7 @@ static void who_may_use_it(void **state)
     expect_str("10 minutes are too long when less is left", kept_until, said_to("p", 1000, 0, 0));
     gone("small");
     expect_true("the gang goes the moment that there is room", tries(g));
-    expect_true("and nothing is kept any more", g->kept == NULL);
+    expect_true("and nothing is kept any more", reservations_of(&c, g)->kept == NULL);
     expect_int("nobody waits", -1, reservation_next(&c));
     expect_done();
 }
@@ -234,7 +237,7 @@ static void it_ends(void **state)
     expect_str("the gang is told nothing now", NULL, reservation_words(&c, g, &arena));
     (void)cluster_remove_node(&c, "n4");
     (void)look_after(RESERVATION_STEP_MS);
-    expect_true("without a node of it there is none", other->kept == NULL);
+    expect_true("without a node of it there is none", reservations_of(&c, other)->kept == NULL);
     expect_str("and it says so",
                "it would not fit if the cluster were empty, so no room is kept for it",
                reservation_words(&c, other, &arena));
@@ -266,7 +269,8 @@ static void who_gets_none(void **state)
     now_ms += 5 * MINUTE;
     for (int i = 0; i < 3; i++)
         (void)look_after(0);
-    expect_int("one whose start is too far away", RESERVATION_FAR, far->reservation);
+    expect_int("one whose start is too far away", RESERVATION_FAR,
+               reservations_of(&c, far)->verdict);
     expect_str(
         "it says so",
         "the pods in its way are not expected to end within 30 minutes, so no room is kept for it",
@@ -276,12 +280,12 @@ static void who_gets_none(void **state)
     (void)runs("soon", "n1", 1000, now_ms, 60);
     (void)look_after(30 * MINUTE); /* at the huge one, which is older */
     (void)look_after(0);
-    expect_int("it is looked at again", RESERVATION_KEPT, far->reservation);
+    expect_int("it is looked at again", RESERVATION_KEPT, reservations_of(&c, far)->verdict);
 
     c.reservations->options.after_ms = 0;
     struct gang *off = gang_of("off", 4, 7);
     expect_true("no room", !tries(off));
-    expect_int("nobody ages when it is off", 0, off->aging_since_ms);
+    expect_int("nobody ages when it is off", 0, reservations_of(&c, off)->since_ms);
     expect_done();
 }
 
@@ -297,7 +301,8 @@ static void in_vain(void **state)
     expect_true("but after twice", look_after(1).made);
     (void)cluster_remove_pod(&c, "d/big-0", NULL, NULL);
     (void)look_after(RESERVATION_STEP_MS);
-    expect_true("without a quorum it waits for pods, not for room", g->kept == NULL);
+    expect_true("without a quorum it waits for pods, not for room",
+                reservations_of(&c, g)->kept == NULL);
     expect_done();
 }
 
@@ -363,9 +368,9 @@ static void the_next_leader(void **state)
             (void)cluster_put_pod(&c, p, NULL);
             g = cluster_find_pod(&c, key)->gang;
         }
-        g->lapses = row->lapses;
+        reservations_at(&c, g)->lapses = row->lapses;
         expect_true("there is no room for it", !tries(g));
-        expect_int(row->name, NOW_MS - row->age_ms, g->aging_since_ms);
+        expect_int(row->name, NOW_MS - row->age_ms, reservations_of(&c, g)->since_ms);
         for (int k = 0; k < 3; k++)
             gone(arena_printf(&arena, "m-%d", k));
     }
@@ -391,8 +396,8 @@ static void several_as_one(void **state)
     (void)state;
     struct gang *a, *b;
     bundle_waits(&a, &b, 0);
-    const struct reservation *r = a->kept;
-    expect_true("it is kept for both", r != NULL && b->kept == r);
+    const struct reservation *r = reservations_of(&c, a)->kept;
+    expect_true("it is kept for both", r != NULL && reservations_of(&c, b)->kept == r);
     expect_int("for the quorum of each", 4, (int64_t)map_count(&r->nodes));
     expect_int("from when the pod in their way ends", NOW_MS + 20 * MINUTE, r->start_ms);
     expect_int("it is one", 1, (int64_t)c.reservations->items.len);
@@ -403,7 +408,7 @@ static void several_as_one(void **state)
     expect_str("one is told", own, reservation_words(&c, a, &arena));
     expect_str("and the other", own, reservation_words(&c, b, &arena));
     (void)look_after(RESERVATION_STEP_MS);
-    expect_true("it goes on", b->kept != NULL);
+    expect_true("it goes on", reservations_of(&c, b)->kept != NULL);
     gone("small");
     expect_true("whichever is tried, both go", tries(b));
     expect_int("both", 4, gangs_count_placed(a) + gangs_count_placed(b));
@@ -418,21 +423,23 @@ static void several_end_as_one(void **state)
     (void)state;
     struct gang *a, *b;
     bundle_waits(&a, &b, 5);
-    expect_int("its priority is the least of theirs", 0, a->kept->priority);
+    expect_int("its priority is the least of theirs", 0, reservations_of(&c, a)->kept->priority);
     expect_str("so nothing is kept from what is more important than one of them", "",
                said_to("p", 1000, 1, 36000));
     struct reservation_news news = look_after(30 * MINUTE);
     expect_int("it ends once", 1, news.lapsed);
-    expect_true("for both", a->kept == NULL && b->kept == NULL);
-    expect_true("and both are the youngest now", a->lapses == 1 && b->lapses == 1);
+    expect_true("for both",
+                reservations_of(&c, a)->kept == NULL && reservations_of(&c, b)->kept == NULL);
+    expect_true("and both are the youngest now",
+                reservations_of(&c, a)->lapses == 1 && reservations_of(&c, b)->lapses == 1);
     (void)runs("again", "n1", 1000, now_ms, 12 * 60);
     gone("small");
     expect_true("twice the time is needed", !look_after(10 * MINUTE - 1).made);
     expect_true("then it is kept again", look_after(1).made);
     gone("b-0");
-    expect_true("the other one is still there", a->kept != NULL);
+    expect_true("the other one is still there", reservations_of(&c, a)->kept != NULL);
     (void)look_after(RESERVATION_STEP_MS);
-    expect_true("nothing is kept for one without the other", a->kept == NULL);
+    expect_true("nothing is kept for one without the other", reservations_of(&c, a)->kept == NULL);
     gone("b-1");
     expect_int("nor when one is gone", 0, (int64_t)c.reservations->items.len);
     expect_done();
@@ -446,7 +453,7 @@ static void several_that_do_not_fit(void **state)
     struct reservation_news news = look_after(5 * MINUTE);
     expect_true("each alone would fit, both together do not fit an empty cluster",
                 news.looked == a && !news.made);
-    expect_int("which is known of both", RESERVATION_HOPELESS, b->reservation);
+    expect_int("which is known of both", RESERVATION_HOPELESS, reservations_of(&c, b)->verdict);
     expect_true("after one look", look_after(0).looked == NULL);
     expect_done();
 }

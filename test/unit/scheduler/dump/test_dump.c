@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump: each object comes back as it was (rows are objects in the very form of the dump), and a whole cluster, by any way, too.
+ * dump: each object comes back as it was (rows are objects in the very form of the dump), and a
+ * whole cluster, by any way, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -304,8 +305,9 @@ static void test_only_what_is_read(void **state)
     cluster_deinit(&c);
 }
 
-/* A claim that somebody edits after the pod was bound does not count: not in the ledger, not in the dump. */
-static void test_edited_claims(void **state)
+/* A grant that somebody edits after the pod was bound does not count: not in the ledger, not in the
+ * dump. */
+static void test_edited_grants(void **state)
 {
     (void)state;
     static const struct {
@@ -439,7 +441,8 @@ static void check_round_trip(const struct cluster *c, const char *said, uint64_t
     cluster_deinit(&again);
 }
 
-/* The story also nominates pods that are bound, which the scheduler never does, and which a dump does not say. */
+/* The story also nominates pods that are bound, which the scheduler never does, and which a dump
+ * does not say. */
 static void drop_idle_nominations(struct cluster *c)
 {
     const char *key;
@@ -475,7 +478,7 @@ int main(void)
         cmocka_unit_test(test_objects),
         cmocka_unit_test(test_demand),
         cmocka_unit_test(test_only_what_is_read),
-        cmocka_unit_test(test_edited_claims),
+        cmocka_unit_test(test_edited_grants),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_quorum),
         cmocka_unit_test(test_burst),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Topology spread and inter-pod affinity, case by case, as kube-scheduler has them: which nodes are open to a pod, which is best, and the words when none is. That
- * counting and remembering are right is in test_properties.
+ * Topology spread and inter-pod affinity, case by case, as kube-scheduler has them: which nodes are
+ * open to a pod, which is best, and the words when none is. That counting and remembering are right
+ * is in test_properties.
  *
  * The cluster: a1 and a2 in zone a, b1 in zone b, x without a zone; each has the label host.
  */
@@ -364,7 +365,7 @@ static void put_namespace(const char *name, const char *team)
         &arena, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"team\":\"%s\"}}}", name, team);
     assert_int_equal(json_parse(&doc, text, strlen(text), &err), 0);
     assert_int_equal(decode_namespace(json_root(doc), &o, &err), 0);
-    (void)objects_put(c.objects, OBJECTS_NAMESPACES, o);
+    (void)api_objects_put(c.objects, API_OBJECTS_NAMESPACES, o);
 }
 
 static void namespaces_are_selected_by_their_labels(void **state)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The pipeline and its plugins: what each filter refuses and what it says, which node is best, which events wake.
+ * The pipeline and its plugins: what each filter refuses and what it says, which node is best,
+ * which events wake.
  */
 #include "scheduler/framework/pipeline.h"
 
@@ -245,7 +246,8 @@ static void one_pod_one_node(void **state)
          {.name = "n", .cards = 2, .inventory = topology},
          "has fewer than 2 free cards (most free: 1 on n)",
          EVENT_NODE_GPU | EVENT_POD_GONE},
-        /* health: what the kubelet reports goes down with a sick card a moment later, and then it is fit that refuses */
+        /* health: what the kubelet reports goes down with a sick card a moment later, and then it
+         * is fit that refuses */
         {"a sick card that has the room",
          {.name = "p", .c = {{.gib = 12}}},
          {.name = "n", .gib = 23, .inventory = SICK("cgpu")},
@@ -461,7 +463,7 @@ static void put_device_class(const char *text)
     if (json_parse(&doc, text, strlen(text), &err) < 0 ||
         decode_device_class(json_root(doc), &class, &err) < 0)
         fail_msg("%s", err.text);
-    (void)objects_put(c.objects, OBJECTS_DEVICE_CLASSES, &class->object);
+    (void)api_objects_put(c.objects, API_OBJECTS_DEVICE_CLASSES, &class->object);
 }
 
 /* The class of the pod remembers its refusal: it is asked anew when DeviceClasses come. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A plugin made by the recipe in CONTRIBUTING.md, in a table of its own instead of plugins/all.c: the
- * core knows no plugin by name, and what the plugin prints by key is enough to keep pods apart.
+ * A plugin made by the recipe in CONTRIBUTING.md, in a table of its own instead of plugins/all.c:
+ * the core knows no plugin by name, and what the plugin prints by key is enough to keep pods apart.
  */
 #include "scheduler/framework/class_key.h"
 #include "scheduler/plugins/all.h"
@@ -51,8 +51,9 @@ static void pods_go_where_the_toy_lets_them(void **state)
     expect_str("green has no node", NULL, best(green));
     expect_str("nor is there any that it could use", "", open_nodes(green));
     expect_true("equal pods share a class",
-                classes_ask(&pipeline, red) == classes_ask(&pipeline, too));
-    expect_true("others do not", classes_ask(&pipeline, red) != classes_ask(&pipeline, blue));
+                equivalence_ask(&pipeline, red) == equivalence_ask(&pipeline, too));
+    expect_true("others do not",
+                equivalence_ask(&pipeline, red) != equivalence_ask(&pipeline, blue));
     struct pipeline_choice choice;
     pipeline_choose(&pipeline, green, &arena, &choice);
     expect_true("its event wakes", (choice.wakes & EVENT_NODE_LABELS) != 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who goes to virtual nodes, and what is said. Lone pods first; how gangs stay together is the second half.
+ * Who goes to virtual nodes, and what is said. Lone pods first; how gangs stay together is the
+ * second half.
  */
 #include "scheduler/plugins/virtual.h"
 
@@ -37,7 +38,7 @@ static void put_namespace(const char *name, const char *labels)
     if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
         decode_namespace(json_root(doc), &o, &err) < 0)
         fail_msg("%s", err.text);
-    (void)objects_put(c.objects, OBJECTS_NAMESPACES, o);
+    (void)api_objects_put(c.objects, API_OBJECTS_NAMESPACES, o);
 }
 
 static void put_nodes(const struct fixture_node *nodes, size_t len)

@@ -3,13 +3,21 @@
 
 #include "test/unit/lib/base/expect.h"
 
+static struct cluster cluster;
+
 static struct gang gang(const char *key, int32_t priority, int64_t since)
 {
     static char keys[16][16];
     static size_t used;
     char *copy = keys[used++ % 16];
     strncpy(copy, key, 15);
-    return (struct gang){.key = copy, .priority = priority, .since_ns = since};
+    return (struct gang){
+        .key = copy, .id = ids_take(&cluster.gang_ids), .priority = priority, .since_ns = since};
+}
+
+static struct queue_entry *entry(struct queue *q, const struct gang *g)
+{
+    return ids_at(&q->entries, g->id);
 }
 
 static const char *popped(struct queue *q, int64_t now)
@@ -26,8 +34,8 @@ static void the_important_then_the_old_then_by_name(void **state)
                 high = gang("high", 9, 9);
     struct gang back = gang("back", 0, 0);
     struct gang *all[] = {&b, &a, &back, &high, &old};
-    back.lapses = 1;
-    queue_init(&q);
+    reservations_at(&cluster, &back)->lapses = 1;
+    queue_init(&q, &cluster);
     for (size_t i = 0; i < 5; i++)
         queue_touch(&q, all[i], 0);
     queue_touch(&q, &a, 0);
@@ -49,10 +57,10 @@ static void what_was_begun_goes_first(void **state)
     (void)state;
     struct queue q;
     struct gang cut = gang("cut", 0, 9), high = gang("high", 9, 1), other = gang("other", 5, 1);
-    queue_init(&q);
+    queue_init(&q, &cluster);
     queue_touch(&q, &high, 0);
     queue_touch(&q, &other, 0);
-    cut.ready_ms = 500; /* a backoff */
+    entry(&q, &cut)->ready_ms = 500; /* a backoff */
     queue_first(&q, &cut, 0);
     expect_str("before higher priorities and its backoff", "cut", popped(&q, 0));
     queue_retry(&q, &cut, 0);
@@ -60,7 +68,7 @@ static void what_was_begun_goes_first(void **state)
     queue_touch(&q, &high, QUEUE_BACKOFF_MIN_MS);
     expect_str("does not change that", "cut", popped(&q, QUEUE_BACKOFF_MIN_MS));
     queue_park(&q, &cut, EVENT_ALL, 0);
-    cut.ready_ms = 0;
+    entry(&q, &cut)->ready_ms = 0;
     (void)queue_wake(&q, EVENT_POD_GONE, QUEUE_BACKOFF_MIN_MS);
     expect_str("without room it is one of many", "high", popped(&q, QUEUE_BACKOFF_MIN_MS));
     queue_first(&q, &cut, 0);
@@ -77,7 +85,7 @@ static void keys_may_change_while_queued(void **state)
     (void)state;
     struct queue q;
     struct gang a = gang("a", 1, 1), b = gang("b", 2, 1), c = gang("c", 3, 1);
-    queue_init(&q);
+    queue_init(&q, &cluster);
     queue_touch(&q, &a, 0);
     queue_touch(&q, &b, 0);
     queue_touch(&q, &c, 0);
@@ -100,7 +108,7 @@ static void the_backoff_doubles_up_to_its_end(void **state)
     struct gang a = gang("a", 0, 0);
     static const int64_t waits[] = {1000, 2000, 4000, 8000, 10000, 10000, 10000};
     int64_t now = 100;
-    queue_init(&q);
+    queue_init(&q, &cluster);
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         queue_retry(&q, &a, now);
         expect_int("due at its end", now + waits[i], queue_next_due(&q, now));
@@ -112,9 +120,9 @@ static void the_backoff_doubles_up_to_its_end(void **state)
     queue_retry(&q, &a, now);
     expect_int("afresh after a success", now + 1000, queue_next_due(&q, now));
     queue_drop(&q, &a);
-    a.attempts = INT32_MAX;
+    entry(&q, &a)->attempts = INT32_MAX;
     queue_retry(&q, &a, now);
-    expect_int("attempts do not overflow", INT32_MAX, a.attempts);
+    expect_int("attempts do not overflow", INT32_MAX, entry(&q, &a)->attempts);
     queue_deinit(&q);
     expect_done();
 }
@@ -126,25 +134,26 @@ static void a_gang_is_tried_again_sooner(void **state)
     struct gang g = gang("g", 0, 0);
     int64_t now = 50000;
     g.form = GANG_LABELS;
-    queue_init(&q);
+    queue_init(&q, &cluster);
     static const int64_t waits[] = {5,    5,    10,   10,   20,    20,    40,   40,   80,
                                     80,   160,  160,  320,  320,   640,   640,  1280, 1280,
                                     2560, 2560, 5120, 5120, 10000, 10000, 10000};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         queue_park(&q, &g, EVENT_ALL, now);
         expect_int("without room, half as often after every second time", now + waits[i],
-                   g.ready_ms);
-        now = g.ready_ms;
+                   entry(&q, &g)->ready_ms);
+        now = entry(&q, &g)->ready_ms;
     }
     queue_park(&q, &g, EVENT_ALL, now + QUEUE_BACKOFF_MIN_MS - 1);
-    expect_int("not left alone", now + QUEUE_BACKOFF_MIN_MS - 1 + QUEUE_BACKOFF_MAX_MS, g.ready_ms);
-    now = g.ready_ms + QUEUE_BACKOFF_MIN_MS;
+    expect_int("not left alone", now + QUEUE_BACKOFF_MIN_MS - 1 + QUEUE_BACKOFF_MAX_MS,
+               entry(&q, &g)->ready_ms);
+    now = entry(&q, &g)->ready_ms + QUEUE_BACKOFF_MIN_MS;
     queue_park(&q, &g, EVENT_ALL, now);
-    expect_int("left alone for long", now + 5, g.ready_ms);
+    expect_int("left alone for long", now + 5, entry(&q, &g)->ready_ms);
     now += 5;
-    g.attempts = 0;
+    entry(&q, &g)->attempts = 0;
     queue_retry(&q, &g, now);
-    expect_int("a bind that failed", now + QUEUE_BACKOFF_MIN_MS, g.ready_ms);
+    expect_int("a bind that failed", now + QUEUE_BACKOFF_MIN_MS, entry(&q, &g)->ready_ms);
     queue_drop(&q, &g);
     queue_deinit(&q);
     expect_done();
@@ -155,7 +164,7 @@ static void sleepers_wake_for_their_events_only(void **state)
     (void)state;
     struct queue q;
     struct gang a = gang("a", 0, 0), b = gang("b", 0, 1), c = gang("c", 0, 2), d = gang("d", 0, 3);
-    queue_init(&q);
+    queue_init(&q, &cluster);
     queue_park(&q, &a, EVENT_NODE_ADDED, 0);
     queue_park(&q, &b, EVENT_POD_GONE, 0);
     queue_park(&q, &c, EVENT_POD_GONE | EVENT_NODE_ADDED, 0);
@@ -181,7 +190,7 @@ static void woken_within_the_backoff_it_waits_for_its_end(void **state)
     (void)state;
     struct queue q;
     struct gang a = gang("a", 0, 0);
-    queue_init(&q);
+    queue_init(&q, &cluster);
     queue_park(&q, &a, EVENT_POD_GONE, 0);
     expect_int("woken", 1, (int64_t)queue_wake(&q, EVENT_POD_GONE, 400));
     expect_str("not before the backoff ends", "none", popped(&q, 999));
@@ -197,12 +206,12 @@ static void waiting_for_pods_is_no_attempt(void **state)
     (void)state;
     struct queue q;
     struct gang a = gang("a", 0, 0);
-    queue_init(&q);
+    queue_init(&q, &cluster);
     queue_wait(&q, &a, EVENT_GANG);
     expect_int("it sleeps", 1, (int64_t)queue_len(&q, GANG_PARKED));
     queue_touch(&q, &a, 1);
     expect_str("the last pod came: at once", "a", popped(&q, 1));
-    expect_int("nothing was counted", 0, a.attempts);
+    expect_int("nothing was counted", 0, entry(&q, &a)->attempts);
     queue_deinit(&q);
     expect_done();
 }
@@ -212,7 +221,7 @@ static void a_success_does_not_lose_a_new_member(void **state)
     (void)state;
     struct queue q;
     struct gang a = gang("a", 0, 0);
-    queue_init(&q);
+    queue_init(&q, &cluster);
     queue_touch(&q, &a, 0);
     queue_succeeded(&q, &a);
     expect_str("touched while its bindings were on the way", "a", popped(&q, 0));
@@ -233,7 +242,7 @@ static void dropping_works_in_every_state(void **state)
     (void)state;
     struct queue q;
     struct gang a = gang("a", 0, 0), b = gang("b", 0, 0), c = gang("c", 0, 0), d = gang("d", 0, 0);
-    queue_init(&q);
+    queue_init(&q, &cluster);
     queue_touch(&q, &a, 0);
     queue_retry(&q, &b, 0);
     queue_park(&q, &c, EVENT_ALL, 0);
@@ -242,13 +251,51 @@ static void dropping_works_in_every_state(void **state)
     for (size_t i = 0; i < 4; i++) {
         queue_drop(&q, all[i]);
         queue_drop(&q, all[i]);
-        expect_int("idle", GANG_IDLE, all[i]->state);
+        expect_int("idle", GANG_IDLE, queue_state(&q, all[i]));
     }
     expect_int("nothing is left", 0,
                (int64_t)(queue_len(&q, GANG_ACTIVE) + queue_len(&q, GANG_BACKOFF) +
                          queue_len(&q, GANG_PARKED) + queue_len(&q, GANG_IDLE)));
     queue_deinit(&q);
     expect_done();
+}
+
+static void a_gang_inherits_nothing(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang gone = gang("gone", 0, 0);
+    queue_init(&q, &cluster);
+    expect_int("before it was heard of", GANG_IDLE, queue_state(&q, &gone));
+    expect_true("it was not refused", queue_why(&q, &gone)->sentence == NULL);
+    queue_set_why(&q, &gone, "no room", 6, true);
+    queue_set_why(&q, &gone, "still no room", 7, false);
+    queue_retry(&q, &gone, 0);
+    expect_str("why it waits", "still no room", queue_why(&q, &gone)->sentence);
+    expect_true("all of it", queue_why(&q, &gone)->class == 7 && !queue_why(&q, &gone)->for_gang);
+    queue_drop(&q, &gone);
+    ids_give(&cluster.gang_ids, gone.id);
+    struct gang next = gang("next", 0, 0);
+    expect_int("the next one has its number", gone.id.number, next.id.number);
+    expect_true("not its reason", queue_why(&q, &next)->sentence == NULL);
+    queue_touch(&q, &next, 0);
+    expect_str("nor its backoff", "next", popped(&q, 0));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    cluster_init(&cluster, "test");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cluster_deinit(&cluster);
+    return 0;
 }
 
 int main(void)
@@ -264,6 +311,7 @@ int main(void)
         cmocka_unit_test(waiting_for_pods_is_no_attempt),
         cmocka_unit_test(a_success_does_not_lose_a_new_member),
         cmocka_unit_test(dropping_works_in_every_state),
+        cmocka_unit_test(a_gang_inherits_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

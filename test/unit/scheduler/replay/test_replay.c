@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * replay: what is read from files, what the controllers would make of a manifest, and that explaining changes nothing. What is printed is test/scenario's.
+ * replay: what is read from files, what the controllers would make of a manifest, and that
+ * explaining changes nothing. What is printed is test/scenario's.
  */
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/lib/base/scratch.h"
@@ -15,7 +16,6 @@
 #include "scheduler/replay/replay_add.h"
 #include "scheduler/replay/replay_explain.h"
 #include "scheduler/replay/replay_load.h"
-#include "scheduler/replay/replay_openb.h"
 #include "scheduler/replay/replay_run.h"
 #include "test/unit/scheduler/fixture.h"
 
@@ -147,7 +147,7 @@ static void files_are_read_or_refused_in_a_sentence(void **state)
         struct error err = ERROR_INIT;
         rig_init(&r);
         if (rows[i].max > 0)
-            r.load.max_bytes = rows[i].max;
+            r.load.documents.max_bytes = rows[i].max;
         int rc = replay_load_file(&r.load, file(&r, rows[i].name, rows[i].text), &err);
         expect_int(rows[i].row, rows[i].error != NULL ? -1 : 0, rc);
         expect_str(rows[i].row, str_or_empty(rows[i].error), local(&r, err.text));
@@ -301,44 +301,6 @@ static void manifests_become_the_pods_that_their_controllers_make(void **state)
     expect_done();
 }
 
-/* ---- openb ---- */
-
-static void rows_of_a_trace_are_read_or_named(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *row, *text, *error, *warnings;
-        size_t objects;
-    } rows[] = {
-        {"columns by their names", "gpu_milli,name,num_gpu,memory_mib,cpu_milli\n500,p,1,10,100\n",
-         NULL, "", 1},
-        {"without a line at the end", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\r\np,1,1,0,0",
-         NULL, "", 1},
-        {"a column is missing", "name,cpu_milli,memory_mib,num_gpu\np,1,1,0\n",
-         "a.csv: line 1: there is no column gpu_milli", "", 0},
-        {"a row is short", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1\nq,1,1,0,0\n", NULL,
-         "a.csv: line 2: memory_mib: missing\n", 1},
-        {"a number is none", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,1,1001\n", NULL,
-         "a.csv: line 2: gpu_milli: must be between 0 and 1000: '1001'\n", 0},
-        {"quotes", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n\"p\",1,1,0,0\n",
-         "a.csv: line 2: quoted fields are not read", "", 0},
-        {"nothing", "", "a.csv: is empty", "", 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct rig r;
-        struct error err = ERROR_INIT;
-        rig_init(&r);
-        int rc = replay_openb_pods(&r.load, file(&r, "a.csv", rows[i].text), &err);
-        expect_int(rows[i].row, rows[i].error != NULL ? -1 : 0, rc);
-        expect_str(rows[i].row, str_or_empty(rows[i].error), local(&r, err.text));
-        strbuf_addc(&r.warnings, '\0');
-        expect_str(rows[i].row, rows[i].warnings, local(&r, r.warnings.ptr));
-        expect_int(rows[i].row, (int64_t)rows[i].objects, (int64_t)r.load.objects);
-        rig_deinit(&r);
-    }
-    expect_done();
-}
-
 /* ---- explain ---- */
 
 static void explaining_changes_nothing(void **state)
@@ -431,7 +393,6 @@ int main(void)
         cmocka_unit_test(files_are_read_or_refused_in_a_sentence),
         cmocka_unit_test(what_the_api_server_fills_in_is_filled_in),
         cmocka_unit_test(manifests_become_the_pods_that_their_controllers_make),
-        cmocka_unit_test(rows_of_a_trace_are_read_or_named),
         cmocka_unit_test(explaining_changes_nothing),
         cmocka_unit_test(a_reason_is_said_of_one_node),
     };

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * service_reconcile - what the kubelet handed out, what was promised, and what we remember.
+ *
+ * The truth is the kubelet's: a container sees the card of its ids, whatever an annotation says.
+ * Its list (pod resources) names pods and leaves out ordinary init containers, its checkpoint names
+ * uids and has them all. Where the truth differs from the promise, the promise is corrected. Until
+ * a container has its ids the promise stands.
+ *
+ * A correction is two writes. The first says both, the promise and the truth (the scheduler then
+ * counts the pod on every card). The second takes the promise back, and only when the watch shows
+ * that every pod's annotations cover its truth: of two pods that hold each other's cards, the first
+ * to be corrected in one write would leave its card looking empty while the second, whose
+ * annotation still speaks of another card, is on it. So a card looks fuller than it is for a
+ * moment, never emptier.
+ */
+#include "device-plugin/kubelet/checkpoint.h"
+#include "device-plugin/kubelet/service_internal.h"
+
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/base/log.h"
+#include "lib/model/gpu_request.h"
+#include "lib/model/names.h"
+
+/* ---- truth against promise; under the lock ---- */
+
+static bool is_asked_for(const struct pod *p)
+{
+    for (size_t i = 0; i < pod_container_count(p); i++)
+        for (int r = 0; r < MODE_RESOURCES; r++)
+            if (gpu_request_amount(pod_container(p, i), mode_resource_name((enum mode_resource)r)) >
+                0)
+                return true;
+    return false;
+}
+
+static bool holds_shares(const struct match_listed *l)
+{
+    for (size_t i = 0; i < l->containers_len; i++)
+        if (l->containers[i].held[MODE_GPU_MEM].len > 0 ||
+            l->containers[i].held[MODE_GPU_CORE].len > 0)
+            return true;
+    return false;
+}
+
+enum announced service_announce(struct service *s, const struct pod *p, struct arena *a)
+{
+    const struct grant *here = given_grant(&s->given, p->uid);
+    struct grant said, both;
+    struct error why = ERROR_INIT;
+    if (here == NULL)
+        return ANNOUNCED;
+    if (grant_decode(p, a, &said, &why) < 0)
+        said = (struct grant){0}; /* nobody can read it: it stands for nothing */
+    if (card_usage_covers(&said, here))
+        return card_usage_covers(here, &said) ? ANNOUNCED : ANNOUNCED_MORE;
+    card_usage_widen(&said, here, a, &both);
+    if (s->hooks.record != NULL)
+        s->hooks.record(s->hooks.arg, p, &both, &s->inventory);
+    return ANNOUNCED_OTHER;
+}
+
+static enum announced correct(struct service *s, const struct podcache_pod *its,
+                              const struct match_listed *held, struct arena *a)
+{
+    const struct grant none = {0}, *said = service_promised(s, its);
+    const struct pod *p = its->pod;
+    struct grant truth;
+    if (card_usage_truth(&s->inventory, p, said != NULL ? said : &none, held, a, &truth)) {
+        log_warn("grant corrected: the containers are on other cards", kv("pod", p->key),
+                 kv("before", said != NULL ? "another grant" : "none"));
+        (void)given_keep_grant(&s->given, p->uid, &truth);
+        service_touched(s);
+    }
+    return service_announce(s, p, a);
+}
+
+/* It runs, and "assigned" does not say so: we died between the start and the write. */
+static void catch_up(struct service *s, const struct pod *p, const struct match_listed *held)
+{
+    if (p->phase == POD_RUNNING && holds_shares(held) && s->hooks.starting != NULL)
+        s->hooks.starting(s->hooks.arg, p->ns, p->name, p, given_grant(&s->given, p->uid) != NULL);
+}
+
+/* Init containers that had their ids before this process began. */
+static void recall_inits(struct service *s, const struct checkpoint *c)
+{
+    for (size_t i = 0; i < c->len; i++) {
+        const struct podcache_pod *p = podcache_find_uid(s->pods, c->items[i].uid);
+        struct match_subject subject;
+        if (p != NULL && match_named(p->pod, c->items[i].container, &subject))
+            given_note(&s->given, &subject, c->items[i].resource);
+    }
+}
+
+static bool is_live(const struct pod *p)
+{
+    return !p->terminating && !pod_is_finished(p);
+}
+
+/* A listed pod whose annotations are ours to keep right, or NULL. */
+static const struct podcache_pod *kept_pod(const struct service *s, const struct match_listed *l)
+{
+    const struct podcache_pod *p = podcache_find(s->pods, l->key);
+    return p != NULL && is_live(p->pod) && is_asked_for(p->pod) ? p : NULL;
+}
+
+/* All listed pods, truth against promise. false: there is more to do when the watch has brought
+ * what was written. */
+static bool compare(struct service *s, const struct match_listing *l, struct arena *a)
+{
+    bool settled = true, narrower = false;
+    for (size_t i = 0; i < l->len; i++) {
+        const struct podcache_pod *p = kept_pod(s, &l->pods[i]);
+        if (podcache_find(s->pods, l->pods[i].key) == NULL && holds_shares(&l->pods[i]))
+            settled = false; /* what it was promised nobody here knows */
+        if (p == NULL)
+            continue;
+        enum announced said = correct(s, p, &l->pods[i], a);
+        settled = settled && said != ANNOUNCED_OTHER;
+        narrower = narrower || said == ANNOUNCED_MORE;
+        catch_up(s, p->pod, &l->pods[i]);
+    }
+    for (size_t i = 0; settled && narrower && i < l->len; i++) {
+        const struct podcache_pod *p = kept_pod(s, &l->pods[i]);
+        if (p != NULL && s->hooks.record != NULL &&
+            service_announce(s, p->pod, a) == ANNOUNCED_MORE)
+            s->hooks.record(s->hooks.arg, p->pod, given_grant(&s->given, p->pod->uid),
+                            &s->inventory);
+    }
+    return settled && !narrower;
+}
+
+int service_reconcile(struct service *s, int64_t timeout_ms, struct error *err)
+{
+    struct arena a;
+    struct match_listing l;
+    struct checkpoint c = {0};
+    struct error why = ERROR_INIT;
+    pthread_mutex_lock(&s->pods->lock);
+    bool owed = s->owed;
+    s->owed = false;
+    pthread_mutex_unlock(&s->pods->lock);
+    if (!owed)
+        return 1;
+    arena_init(&a, 0);
+    int result = podresources_list(s->podresources, timeout_ms, &a, &l, err);
+    if (s->checkpoint != NULL && checkpoint_read(s->checkpoint, &a, &c, &why) < 0)
+        log_warn("the kubelet's checkpoint cannot be read", kv("error", why.text));
+    pthread_mutex_lock(&s->pods->lock);
+    recall_inits(s, &c);
+    if (result == 0 && gpu_mode_is_shared(s->mode))
+        s->owed = !compare(s, &l, &a) || s->owed;
+    s->owed = s->owed || result < 0;
+    pthread_mutex_unlock(&s->pods->lock);
+    arena_deinit(&a);
+    return result;
+}
+
+bool service_owes(struct service *s)
+{
+    pthread_mutex_lock(&s->pods->lock);
+    bool owed = s->owed;
+    pthread_mutex_unlock(&s->pods->lock);
+    return owed;
+}
+
+/* ---- before a container starts ---- */
+
+/* Memory and compute of one container are on one card, or nothing limits what it does there. */
+static int check_one_card(const struct service *s, const struct match_listed *l,
+                          const char *container, struct error *err)
+{
+    for (size_t i = 0; i < l->containers_len; i++) {
+        const struct inventory_ids *memory = &l->containers[i].held[MODE_GPU_MEM],
+                                   *compute = &l->containers[i].held[MODE_GPU_CORE];
+        if (!str_eq(l->containers[i].name, container) || memory->len == 0 || compute->len == 0)
+            continue;
+        int32_t at = inventory_find(&s->inventory, MODE_GPU_MEM, memory->items[0]),
+                other = inventory_find(&s->inventory, MODE_GPU_CORE, compute->items[0]);
+        if (at >= 0 && other >= 0 && at != other)
+            return error_set(err, ERROR_CONFLICT,
+                             "pod %s, container %s: %s is on card %d and %s on card %d", l->key,
+                             container, NAME_RES_GPU_MEM, s->inventory.cards[at].index,
+                             NAME_RES_GPU_CORE, s->inventory.cards[other].index);
+    }
+    return 0;
+}
+
+static int complete(const struct service *s, const struct match_listed *l, const char *container,
+                    struct arena *a, struct error *err)
+{
+    const struct isolation_engine *e = s->answer.engine;
+    for (size_t i = 0; e != NULL && e->complete != NULL && i < l->containers_len; i++)
+        if (str_eq(l->containers[i].name, container))
+            return e->complete(s->answer.isolation, l, &l->containers[i], a, err);
+    return 0;
+}
+
+/* By the checkpoint: an ordinary init container is in no list. Under the lock. */
+static const struct podcache_pod *initial(struct request *q, const struct checkpoint *c,
+                                          const struct inventory_ids *ids)
+{
+    const struct checkpoint_entry *e = checkpoint_find(c, q->endpoint->resource, ids);
+    return e != NULL ? podcache_find_uid(q->service->pods, e->uid) : NULL;
+}
+
+/* Where an engine can only act now. */
+static int start_held(const struct service *s, const struct podcache_pod *p, struct error *err)
+{
+    const struct isolation_engine *e = s->answer.engine;
+    if (e == NULL || e->start == NULL || !gpu_mode_is_shared(s->mode))
+        return 0;
+    const struct grant *grant = p != NULL ? service_promised(s, p) : NULL;
+    if (grant == NULL)
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "the pod, or what it was promised, is not known yet: without it the container "
+            "cannot be held to its share");
+    return e->start(s->answer.isolation, &s->inventory, p->pod, grant, err);
+}
+
+void service_keep(struct service *s)
+{
+    struct arena a;
+    const struct podcache_pod *p;
+    AUTO_STRBUF unheld;
+    strbuf_init(&unheld);
+    arena_init(&a, 0);
+    pthread_mutex_lock(&s->pods->lock);
+    const struct isolation_engine *e = s->answer.engine;
+    for (size_t i = 0; e != NULL && e->keep != NULL && (p = podcache_next(s->pods, &i)) != NULL;) {
+        struct error err = ERROR_INIT;
+        const struct grant *grant = pod_is_finished(p->pod) ? NULL : service_promised(s, p);
+        if (grant == NULL || grant->shares_len == 0 ||
+            e->keep(s->answer.isolation, &s->inventory, p->pod, grant, &err) == 0)
+            continue;
+        const char *line = arena_printf(&a, "%s: %s\n", p->pod->uid, err.text);
+        strbuf_adds(&unheld, line);
+        if (strstr(strbuf_str(&s->unheld), line) == NULL && s->hooks.unheld != NULL)
+            s->hooks.unheld(s->hooks.arg, p->pod, err.text); /* once, as long as it stays so */
+    }
+    struct strbuf before = s->unheld;
+    s->unheld = unheld;
+    unheld = before;
+    pthread_mutex_unlock(&s->pods->lock);
+    arena_deinit(&a);
+}
+
+/* Allocate has decided already; this is the last look before the container runs. What cannot be
+ * looked at (a pod that we do not know) is no reason to stop it: it has the card of its ids. */
+int service_verify(struct request *q, const struct inventory_ids *ids, struct error *err)
+{
+    struct service *s = q->service;
+    const struct match_listed *holder = NULL;
+    const char *container = "";
+    struct checkpoint c = {0};
+    struct error why = ERROR_INIT;
+    int result = podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, &why);
+    if (result == 0)
+        result = match_holder(&q->listing, q->endpoint->resource, ids, &holder, &container, &why);
+    if (result < 0 && s->checkpoint != NULL) {
+        struct error unread = ERROR_INIT;
+        (void)checkpoint_read(s->checkpoint, &q->arena, &c, &unread);
+    }
+    pthread_mutex_lock(&s->pods->lock);
+    const struct podcache_pod *its =
+        holder != NULL ? podcache_find(s->pods, holder->key) : initial(q, &c, ids);
+    if (its != NULL && !is_live(its->pod))
+        its = NULL; /* perhaps a namesake of the one that starts */
+    const struct pod *p = its != NULL ? its->pod : NULL;
+    result = holder != NULL ? check_one_card(s, holder, container, err) : 0;
+    if (result == 0 && holder != NULL)
+        result = complete(s, holder, container, &q->arena, err);
+    if (result == 0)
+        result = start_held(s, its, err);
+    if (result < 0 && s->hooks.refused != NULL)
+        s->hooks.refused(s->hooks.arg, p, err->text);
+    if (result == 0 && p != NULL && holder != NULL && gpu_mode_is_shared(s->mode) &&
+        correct(s, its, holder, &q->arena) != ANNOUNCED)
+        service_owe(s);
+    if (result == 0 && (p != NULL || holder != NULL) && s->hooks.starting != NULL)
+        s->hooks.starting(s->hooks.arg, p != NULL ? p->ns : holder->ns,
+                          p != NULL ? p->name : holder->name, p,
+                          p != NULL && given_grant(&s->given, p->uid) != NULL);
+    pthread_mutex_unlock(&s->pods->lock);
+    if (p == NULL && holder == NULL)
+        log_warn("container starts unverified",
+                 kv("resource", mode_resource_name(q->endpoint->resource)), kv("error", why.text));
+    return result;
+}
+
+/* ---- what is remembered ---- */
+
+uint64_t service_version(struct service *s)
+{
+    pthread_mutex_lock(&s->pods->lock);
+    uint64_t version = s->version;
+    pthread_mutex_unlock(&s->pods->lock);
+    return version;
+}
+
+static void print_container(struct json_writer *w, const struct container *c)
+{
+    json_object_begin(w);
+    json_kv_str(w, "name", c->name);
+    if (c->sidecar)
+        json_kv_str(w, "restartPolicy", "Always");
+    json_key(w, "resources");
+    json_object_begin(w);
+    json_key(w, "limits");
+    json_object_begin(w);
+    for (int r = 0; r < MODE_RESOURCES; r++) {
+        const char *name = mode_resource_name((enum mode_resource)r);
+        int64_t n = gpu_request_amount(c, name);
+        char text[24];
+        if (n > 0 && str_format(text, sizeof text, "%lld", (long long)n))
+            json_kv_str(w, name, text);
+    }
+    json_object_end(w);
+    json_object_end(w);
+    json_object_end(w);
+}
+
+static void print_annotations(struct json_writer *w, const struct service *s, const struct pod *p,
+                              struct arena *a)
+{
+    const struct grant *here = given_grant(&s->given, p->uid);
+    struct labels said = p->annotations;
+    if (here != NULL)
+        grant_encode(here, p, 0, a, &said);
+    json_key(w, "annotations");
+    json_object_begin(w);
+    for (size_t i = 0; i < said.len; i++)
+        if (grant_is_result_key(said.items[i].key) && said.items[i].value[0] != '\0' &&
+            !str_eq(said.items[i].key,
+                    NAME_ANN_GPU_USED)) /* no part of the grant, and it changes */
+            json_kv_str(w, said.items[i].key, said.items[i].value);
+    json_object_end(w);
+}
+
+static void print_pod(struct json_writer *w, const struct service *s, const struct pod *p,
+                      struct arena *a)
+{
+    json_object_begin(w);
+    json_key(w, "metadata");
+    json_object_begin(w);
+    json_kv_str(w, "namespace", p->ns);
+    json_kv_str(w, "name", p->name);
+    json_kv_str(w, "uid", p->uid);
+    print_annotations(w, s, p, a);
+    json_object_end(w);
+    json_key(w, "spec");
+    json_object_begin(w);
+    json_kv_str(w, "nodeName", str_or_empty(p->node));
+    json_kv_str(w, "schedulerName", str_or_empty(p->scheduler));
+    json_key(w, "containers");
+    json_array_begin(w);
+    for (size_t i = 0; i < p->containers_len; i++)
+        print_container(w, &p->containers[i]);
+    json_array_end(w);
+    json_key(w, "initContainers");
+    json_array_begin(w);
+    for (size_t i = 0; i < p->init_containers_len; i++)
+        print_container(w, &p->init_containers[i]);
+    json_array_end(w);
+    json_object_end(w);
+    json_key(w, "status");
+    json_object_begin(w);
+    json_kv_str(w, "phase", p->phase == POD_PENDING ? "Pending" : "Running");
+    json_object_end(w);
+    json_object_end(w);
+}
+
+void service_print_pods(struct service *s, struct strbuf *out)
+{
+    struct json_writer w;
+    struct arena a;
+    const struct podcache_pod *p;
+    arena_init(&a, 0);
+    json_writer_init(&w, out);
+    json_array_begin(&w);
+    pthread_mutex_lock(&s->pods->lock);
+    for (size_t i = 0; (p = podcache_next(s->pods, &i)) != NULL;)
+        if (!pod_is_finished(p->pod) && is_asked_for(p->pod))
+            print_pod(&w, s, p->pod, &a);
+    pthread_mutex_unlock(&s->pods->lock);
+    json_array_end(&w);
+    arena_deinit(&a);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * wake_coalesce - batches work under load.
+ *
+ * A thread that wakes for every message spends more on waking than on most messages. One that wakes
+ * often sleeps briefly before it reads, and finds several messages; one that wakes seldom is not
+ * delayed. Pure: the caller passes the time and sleeps.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WAKE_COALESCE_WINDOW_US = 10 * 1000, WAKE_COALESCE_ROUNDS = 8, WAKE_COALESCE_NAP_US = 500 };
+
+struct wake_coalesce { /* zero-initialised */
+    int64_t window_us; /* start of the window */
+    unsigned rounds;   /* since window_us */
+    bool busy;         /* the previous window had many rounds */
+};
+
+/* A round begins now. Returns how long to sleep first, 0 for not at all. */
+int64_t wake_coalesce_round(struct wake_coalesce *g, int64_t now_us);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cycle/attempt.h"
+
+#include "lib/base/str.h"
+#include "scheduler/cache/nominations.h"
+#include "scheduler/cache/policies.h"
+#include "scheduler/cache/replacement_hold.h"
+#include "scheduler/cycle/reservation.h"
+
+void attempt_init(struct attempt *a, const struct pipeline *pipeline, struct queue *queue,
+                  struct arena *arena, const struct attempt_hooks *hooks)
+{
+    *a = (struct attempt){.pipeline = pipeline, .queue = queue, .arena = arena, .hooks = *hooks};
+    ids_table_init(&a->recalled, sizeof(int64_t), NULL);
+}
+
+void attempt_deinit(struct attempt *a)
+{
+    ids_table_deinit(&a->recalled);
+}
+
+/* ---- what comes of a decision ---- */
+
+void attempt_nominate(struct attempt *a, struct cluster_pod *cp, const char *node, int64_t now_ms)
+{
+    if (str_eq(cp->nominated, node))
+        return;
+    if (a->hooks.nominate != NULL)
+        a->hooks.nominate(a->hooks.arg, cp, node);
+    queue_wake(a->queue, nominations_set(a->pipeline->cluster, cp, node), now_ms);
+}
+
+/* A write may have been lost, so what is still needed is called back again, but not at once. */
+static void recall(struct attempt *a, const struct cycle_result *r, int64_t now_ms)
+{
+    for (size_t i = 0; i < r->recalls_len; i++) {
+        const struct cycle_recall *one = &r->recalls[i];
+        struct cluster_pod *cp = one->pod;
+        bool known = cp->giving != NULL && cpuset_is_subset(&one->cpus, cp->giving);
+        int64_t *called_ms = ids_at(&a->recalled, cp->id);
+        if (known && now_ms - *called_ms < ATTEMPT_RECALL_MS)
+            continue;
+        cluster_grant_call_back(cp, &one->cpus);
+        *called_ms = now_ms;
+        if (a->hooks.recall != NULL)
+            a->hooks.recall(a->hooks.arg, one, r);
+    }
+}
+
+static bool will_evict(const struct attempt *a, const struct cycle_result *r)
+{
+    return !a->all_stay || r->recalls_len > 0;
+}
+
+/* Who was chosen goes. A promise that nobody's leaving can keep any more is taken back. */
+static void evict_for(struct attempt *a, struct gang *g, const struct cycle_result *r,
+                      int64_t now_ms)
+{
+    bool some_leave = will_evict(a, r);
+    if (some_leave && r->awaits && r->nominations_len > 0 && a->hooks.evict_for != NULL)
+        a->hooks.evict_for(a->hooks.arg, g, r);
+    for (size_t i = 0; i < r->nominations_len; i++) {
+        const struct cycle_nomination *n = &r->nominations[i];
+        if (n->node == NULL || some_leave)
+            attempt_nominate(a, n->pod, n->node != NULL ? n->node->name : NULL, now_ms);
+    }
+    if (!some_leave)
+        return;
+    recall(a, r, now_ms);
+    for (size_t i = 0; i < r->victims_len; i++)
+        cluster_send_away(a->pipeline->cluster, r->victims[i].pod, true);
+}
+
+/* ---- who waits ---- */
+
+/* The gang waits for room, or not any more; what it should know of room that is kept for it is told
+ * with the reason. */
+static void follow(struct attempt *a, struct gang *g, struct cycle_result *r,
+                   struct attempt_time now)
+{
+    struct cluster *c = a->pipeline->cluster;
+    uint32_t events = reservation_follow(c, g, r, now.wall_ms);
+    const char *words = reservation_words(c, g, a->arena);
+    if (words != NULL && r->sentence != NULL) {
+        r->sentence = arena_printf(a->arena, "%s; %s", r->sentence, words);
+        r->class += (uint64_t)reservations_of(c, g)->verdict; /* worth telling */
+    }
+    queue_wake(a->queue, events, now.now_ms);
+}
+
+static void park(struct attempt *a, struct gang *g, const struct cycle_result *r, int64_t now_ms)
+{
+    int64_t due_ns = policies_due_ns(a->pipeline->cluster, g);
+    bool awaits = r->awaits && will_evict(a, r);
+    if (due_ns != 0 && a->hooks.await_time != NULL)
+        a->hooks.await_time(a->hooks.arg, due_ns);
+    /* Who waits for pods to leave goes the moment they are gone. */
+    if (awaits || r->verdict == CYCLE_WAITING)
+        queue_wait(a->queue, g, r->wakes | (awaits ? EVENT_POD_GONE : 0));
+    else
+        queue_park(a->queue, g, r->wakes, now_ms);
+    queue_set_why(a->queue, g, r->sentence, r->class, r->verdict == CYCLE_WAITING);
+    if (a->hooks.refused != NULL)
+        a->hooks.refused(a->hooks.arg, g, r);
+}
+
+/* ---- one attempt ---- */
+
+static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, int64_t now_ms)
+{
+    struct cluster *c = a->pipeline->cluster;
+    struct plan plan;
+    plan_begin(&plan, c);
+    replacement_hold_lend(c, g);
+    cycle_run(a->pipeline, g, &plan, a->arena, r);
+    replacement_hold_settle(c, g);
+    if (a->hooks.decided != NULL)
+        a->hooks.decided(a->hooks.arg, r);
+    size_t placed = plan.committed ? plan.steps.len : 0;
+    if (plan.committed) {
+        if (a->hooks.bind != NULL)
+            a->hooks.bind(a->hooks.arg, g, &plan, r);
+        queue_wake(a->queue, plan.events, now_ms); /* affinity may have waited for this */
+    }
+    plan_end(&plan);
+    for (size_t i = 0; i < r->others_len; i++)
+        queue_touch(a->queue, r->others[i], now_ms);
+    return placed;
+}
+
+bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_result *out)
+{
+    struct cycle_result r;
+    struct gang *g = queue_pop(a->queue, now.now_ms);
+    if (g == NULL)
+        return false;
+    arena_reset(a->arena);
+    size_t placed = decide(a, g, &r, now.now_ms);
+    *out = (struct attempt_result){.gang = g, .verdict = r.verdict, .placed = placed};
+    follow(a, g, &r, now);
+    if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
+        queue_succeeded(a->queue, g);
+    else
+        park(a, g, &r, now.now_ms);
+    evict_for(a, g, &r, now.now_ms);
+    return true;
+}

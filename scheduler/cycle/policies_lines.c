@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * policies_lines - a policy's units for its status: how many pods each has, and why pods skip it.
+ *
+ * Nothing is recorded when a pod skips a unit. The reason is computed from the current state for a
+ * sample pod, so it is the same after a restart and disappears when it no longer holds. The sample
+ * is the first waiting pod, or else the newest pod that the policy placed in a later unit. It is
+ * tried on the nodes of the unit as if it were not placed yet.
+ */
+#include "scheduler/cycle/policies_lines.h"
+
+#include <string.h>
+
+#include "scheduler/cache/cluster.h"
+#include "scheduler/cache/policies.h"
+#include "scheduler/cycle/plan.h"
+#include "scheduler/framework/pipeline.h"
+
+/* The sample pods. */
+struct witnesses {
+    struct cluster_pod *waiting;                  /* NULL: no pod waits */
+    struct cluster_pod *newest[POLICY_UNITS_MAX]; /* placed by the policy, by unit; or NULL */
+};
+
+/* By group and name. */
+static bool comes_first(const struct cluster_pod *a, const struct cluster_pod *b)
+{
+    if (b == NULL)
+        return true;
+    int order = strcmp(a->membership.group->key, b->membership.group->key);
+    return order < 0 || (order == 0 && strcmp(a->pod->key, b->pod->key) < 0);
+}
+
+static bool is_newer(const struct cluster_pod *a, const struct cluster_pod *b)
+{
+    if (b == NULL || a->pod->created_ns != b->pod->created_ns)
+        return b == NULL || a->pod->created_ns > b->pod->created_ns;
+    return strcmp(a->pod->key, b->pod->key) > 0;
+}
+
+/* A pod that no node can help (cycle.c says why) says nothing about units. */
+static bool can_tell(const struct cluster_pod *cp)
+{
+    return cp->pod->unreadable == NULL && cp->gpu.illegal == NULL &&
+           (cp->cpu == NULL || cp->cpu->illegal == NULL);
+}
+
+static int64_t find_witnesses(const struct cluster *c, const struct policies_entry *e,
+                              struct witnesses *w)
+{
+    int64_t waiting = 0;
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
+        struct cluster_pod *cp = value;
+        const struct policy_membership *s = &cp->membership;
+        if (s->group == NULL || s->group->of != e)
+            continue;
+        if (cluster_pod_is_schedulable(cp)) {
+            waiting++;
+            if (can_tell(cp) && comes_first(cp, w->waiting))
+                w->waiting = cp;
+        } else if (s->held && !s->previous && !s->leaving && can_tell(cp) &&
+                   is_newer(cp, w->newest[s->unit])) {
+            w->newest[s->unit] = cp;
+        }
+    }
+    return waiting;
+}
+
+static struct cluster_pod *witness_of(const struct witnesses *w, size_t unit, size_t units)
+{
+    struct cluster_pod *newest = NULL;
+    if (w->waiting != NULL)
+        return w->waiting;
+    for (size_t i = unit + 1; i < units; i++)
+        if (w->newest[i] != NULL && is_newer(w->newest[i], newest))
+            newest = w->newest[i];
+    return newest;
+}
+
+/* "0/2 of its nodes fit: ..."; NULL: one does. */
+static const char *tally(const struct pipeline *p, struct cluster_pod *cp,
+                         const struct policy_unit *u, struct arena *a)
+{
+    const struct cluster *c = p->cluster;
+    struct plugin_ask ask = pipeline_ask(p, cp);
+    struct reasons *why = arena_new(a, struct reasons, 1);
+    reasons_init(why);
+    why->of = "of its nodes";
+    for (uint32_t i = 0; i < c->table->len; i++) {
+        const struct cluster_node *node = c->table->rows[i].node;
+        struct reason no = {0};
+        if (node->node == NULL || !policy_unit_has_node(u, &node->node->labels, node->is_virtual))
+            continue;
+        if (plugin_refusing(&ask, node, a, &no) == NULL)
+            return NULL;
+        reasons_add(why, &no, node->name);
+    }
+    return why->nodes > 0 ? reasons_sentence(why, a) : "has no node";
+}
+
+static const char *why_lacking(const struct pipeline *ask, struct cluster_pod *cp, size_t unit,
+                               struct arena *a)
+{
+    struct plan trial;
+    plan_begin(&trial, ask->cluster);
+    if (cp->on != NULL) /* as if it were not there yet: it may be in its own way */
+        (void)plan_evict(&trial, cp);
+    const char *why = tally(ask, cp, &cp->membership.group->of->policy->units[unit], a);
+    plan_end(&trial);
+    return why;
+}
+
+size_t policies_lines(const struct pipeline *ask, const struct policy *p, struct arena *a,
+                      struct policies_line **out, int64_t *waiting)
+{
+    struct cluster *c = ask->cluster;
+    const struct policies_entry *e = NULL;
+    struct witnesses w = {0};
+    for (size_t i = 0; i < c->policies->entries.len && e == NULL; i++)
+        if (c->policies->entries.items[i]->policy == p)
+            e = c->policies->entries.items[i];
+    *waiting = e != NULL ? find_witnesses(c, e, &w) : 0;
+    *out = arena_new(a, struct policies_line, p->units_len);
+    for (size_t i = 0; i < p->units_len; i++) {
+        struct policies_line *line = &(*out)[i];
+        struct cluster_pod *cp = witness_of(&w, i, p->units_len);
+        *line = (struct policies_line){.unit = (int32_t)i,
+                                       .resource = policy_resource_name(p->units[i].resource),
+                                       .pods = e != NULL ? e->placed[i] : 0,
+                                       .terminating = e != NULL ? e->leaving[i] : 0,
+                                       .max = p->units[i].max};
+        if (cp == NULL)
+            continue;
+        line->skipped = policies_why_shut(c, cp, i, a);
+        if (line->skipped == NULL)
+            line->skipped = why_lacking(ask, cp, i, a);
+    }
+    return p->units_len;
+}

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/framework/equivalence.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "scheduler/framework/class_key.h"
+#include "scheduler/framework/plugin.h"
+#include "scheduler/cache/virtual_use.h"
+
+/* Where a pod was found, and all that this depended on. */
+struct found {
+    uint64_t serial; /* of the class; 0: nowhere yet */
+    uint64_t beside; /* version_of_text */
+    uint32_t slot;
+    uint32_t version; /* of the pod */
+};
+
+struct equivalence *equivalence_new(void)
+{
+    struct equivalence *cs = mem_new(struct equivalence, 1);
+    map_init(&cs->by_text);
+    arena_init(&cs->scratch, 0);
+    strbuf_init(&cs->text);
+    ids_table_init(&cs->found, sizeof(struct found), NULL);
+    cs->budget = EQUIVALENCE_BUDGET;
+    return cs;
+}
+
+/* ---- which classes there are ---- */
+
+static void unlink_class(struct equivalence *cs, struct pod_class *k)
+{
+    *(k->newer != NULL ? &k->newer->older : &cs->newest) = k->older;
+    *(k->older != NULL ? &k->older->newer : &cs->oldest) = k->newer;
+    k->newer = k->older = NULL;
+}
+
+static void link_newest(struct equivalence *cs, struct pod_class *k)
+{
+    k->older = cs->newest;
+    *(cs->newest != NULL ? &cs->newest->newer : &cs->oldest) = k;
+    cs->newest = k;
+}
+
+static void set_bytes(struct equivalence *cs, struct pod_class *k, size_t bytes)
+{
+    cs->bytes += bytes - k->bytes;
+    k->bytes = bytes;
+}
+
+static void class_free(struct equivalence *cs, struct pod_class *k)
+{
+    unlink_class(cs, k);
+    map_remove(&cs->by_text, k->text);
+    cs->slots.items[k->slot] = NULL;
+    set_bytes(cs, k, 0);
+    if (k->refusals != NULL)
+        refusals_deinit(k->refusals);
+    free(k->refusals);
+    domains_free(k->domains);
+    free(k->groups);
+    free(k->rank_of);
+    free(k->place_of);
+    free(k->memory);
+    free(k->text);
+    free(k);
+}
+
+void equivalence_free(struct equivalence *cs)
+{
+    if (cs == NULL)
+        return;
+    while (cs->newest != NULL)
+        class_free(cs, cs->newest);
+    map_deinit(&cs->by_text);
+    vec_deinit(&cs->slots);
+    ids_table_deinit(&cs->found);
+    arena_deinit(&cs->scratch);
+    strbuf_deinit(&cs->text);
+    free(cs);
+}
+
+static void add_plugin(const struct plugin **list, const struct plugin *p)
+{
+    size_t n = 0;
+    while (list[n] != NULL)
+        n++;
+    assert(n + 1 < EQUIVALENCE_PLUGINS_MAX);
+    list[n] = p;
+}
+
+/* A plugin may filter by what is held and score by the Node alone: then it is in both lists. */
+static void choose_plugins(struct pod_class *k, const struct cluster_pod *cp)
+{
+    for (const struct plugin *const *at = plugin_table; *at != NULL; at++) {
+        const struct plugin *p = *at;
+        if (p->applies != NULL && !p->applies(cp))
+            continue;
+        k->versioned |= p->version != NULL;
+        k->entangled |= p->entangles;
+        if ((p->filter != NULL && p->depends == PLUGIN_NODE) ||
+            (p->score != NULL && p->score_depends == PLUGIN_NODE))
+            add_plugin(k->fixed, p);
+        if ((p->filter != NULL && p->depends == PLUGIN_HELD) ||
+            (p->score != NULL && p->score_depends == PLUGIN_HELD))
+            add_plugin(k->held, p);
+    }
+}
+
+static uint32_t free_slot(struct equivalence *cs)
+{
+    for (size_t i = 0; i < cs->slots.len; i++)
+        if (cs->slots.items[i] == NULL)
+            return (uint32_t)i;
+    vec_push(&cs->slots, NULL);
+    return (uint32_t)(cs->slots.len - 1);
+}
+
+static struct pod_class *class_new(const struct pipeline *p, struct cluster_pod *cp)
+{
+    struct equivalence *cs = p->classes;
+    struct cluster *c = p->cluster;
+    struct pod_class *k = mem_new(struct pod_class, 1);
+    k->text = mem_strdup(strbuf_str(&cs->text));
+    k->serial = ++cs->serials;
+    k->slot = free_slot(cs);
+    cs->slots.items[k->slot] = k;
+    k->virtual_use = (int)virtual_use_of(c, cp);
+    choose_plugins(k, cp);
+    k->domains = domains_new(c, cp);
+    map_put(&cs->by_text, k->text, k);
+    link_newest(cs, k);
+    set_bytes(cs, k, sizeof *k + cs->text.len);
+    cs->made++;
+    return k;
+}
+
+/* The version of everything but the pod that decides its class. Versions only rise, so their sum
+ * shows any change. */
+static uint64_t version_of_text(const struct plugin_ask *ask)
+{
+    const struct cluster *c = ask->cluster;
+    uint64_t versions = c->index->version + c->objects->generation[API_OBJECTS_NAMESPACES];
+    return (versions * 4 + (uint64_t)ask->packing) * 4 + (uint64_t)ask->pool;
+}
+
+static struct pod_class *find_or_make(const struct pipeline *p, struct cluster_pod *cp)
+{
+    struct equivalence *cs = p->classes;
+    struct cluster *c = p->cluster;
+    struct plugin_ask ask = plugin_question(p, cp, NULL);
+    struct found *at = ids_at(&cs->found, cp->id);
+    if (at->serial != 0 && at->version == cp->version && at->beside == version_of_text(&ask) &&
+        (cp->membership.group == NULL || policies_is_as_seen(c, cp))) {
+        struct pod_class *k = cs->slots.items[at->slot];
+        if (k != NULL && k->serial == at->serial)
+            return k;
+    }
+    strbuf_reset(&cs->text);
+    policies_see(c, cp);
+    class_key_print(c, cp, &ask, &cs->text);
+    struct pod_class *k = map_get(&cs->by_text, strbuf_str(&cs->text));
+    if (k == NULL)
+        k = class_new(p, cp);
+    *at = (struct found){.serial = k->serial,
+                         .beside = version_of_text(&ask), /* printing may have made counters */
+                         .slot = k->slot,
+                         .version = cp->version};
+    return k;
+}
+
+/* Never the one in use, which is the newest. */
+static void keep_budget(struct equivalence *cs)
+{
+    while (cs->bytes > cs->budget && cs->oldest != cs->newest)
+        class_free(cs, cs->oldest);
+}
+
+/* ---- one node ---- */
+
+static int32_t rate_fixed(const struct plugin_ask *ask, const struct cluster_node *node,
+                          struct arena *a)
+{
+    int64_t sum = 0;
+    for (const struct plugin *const *p = ask->class->fixed; *p != NULL; p++) {
+        if ((*p)->filter != NULL && (*p)->depends == PLUGIN_NODE &&
+            !(*p)->filter(ask, node, a, NULL))
+            return SCORE_TREE_NO;
+        if ((*p)->score != NULL && (*p)->score_depends == PLUGIN_NODE)
+            sum += (*p)->score(ask, node) * (*p)->weight;
+    }
+    return (int32_t)sum;
+}
+
+static int32_t rate(const struct plugin_ask *ask, uint32_t place, struct arena *a)
+{
+    const struct node_table_row *row = &ask->cluster->table->rows[place];
+    const struct domains *d = ask->class->domains;
+    int32_t fixed = ask->class->fixed_score[place];
+    int32_t local = fixed == SCORE_TREE_NO || d == NULL ? 0 : domains_rate(d, row, place);
+    if (fixed == SCORE_TREE_NO || local == SCORE_TREE_NO)
+        return SCORE_TREE_NO;
+    int64_t sum = fixed + local;
+    for (const struct plugin *const *p = ask->class->held; *p != NULL; p++) {
+        if ((*p)->rate != NULL) {
+            int32_t score = (*p)->rate(ask, row);
+            if (score == SCORE_TREE_NO)
+                return SCORE_TREE_NO;
+            sum += score * (*p)->weight;
+            continue;
+        }
+        if ((*p)->filter != NULL && (*p)->depends == PLUGIN_HELD &&
+            !(*p)->filter(ask, row->node, a, NULL))
+            return SCORE_TREE_NO;
+        if ((*p)->score != NULL && (*p)->score_depends == PLUGIN_HELD)
+            sum += (*p)->score(ask, row->node) * (*p)->weight;
+    }
+    return (int32_t)sum;
+}
+
+/* ---- all nodes, and those that changed ---- */
+
+static uint64_t sum_versions(const struct plugin *const *list, const struct cluster *c)
+{
+    uint64_t sum = 0;
+    for (; *list != NULL; list++)
+        sum += (*list)->version != NULL ? (*list)->version(c) : 0;
+    return sum;
+}
+
+static uint64_t version_of(const struct pod_class *k, const struct cluster *c)
+{
+    return k->versioned ? sum_versions(k->fixed, c) + sum_versions(k->held, c) : 0;
+}
+
+static int32_t *leaf(const struct pod_class *k, uint32_t place)
+{
+    if (k->domains == NULL)
+        return &k->groups[0].tree.level[0][place];
+    return &k->groups[k->domains->group_of[place]].tree.level[0][k->rank_of[place]];
+}
+
+static void set_leaf(struct pod_class *k, uint32_t place, int32_t score)
+{
+    if (k->domains == NULL)
+        score_tree_set(&k->groups[0].tree, place, score);
+    else
+        score_tree_set(&k->groups[k->domains->group_of[place]].tree, k->rank_of[place], score);
+}
+
+static void rank_places(struct pod_class *k, uint32_t len)
+{
+    const struct domains *d = k->domains;
+    free(k->rank_of);
+    free(k->place_of);
+    k->rank_of = mem_new(uint32_t, len);
+    k->place_of = mem_new(uint32_t, len);
+    for (uint32_t i = 0; i < len; i++)
+        k->rank_of[i] = k->groups[d->group_of[i]].tree.len++;
+    for (uint32_t g = 1; g < k->groups_len; g++)
+        k->groups[g].first = k->groups[g - 1].first + k->groups[g - 1].tree.len;
+    for (uint32_t i = 0; i < len; i++)
+        k->place_of[k->groups[d->group_of[i]].first + k->rank_of[i]] = i;
+}
+
+/* Memory for that many nodes, in the current groups of the domains. */
+static void resize(struct equivalence *cs, struct pod_class *k, uint32_t len)
+{
+    size_t scores = ((size_t)len + SCORE_TREE_FAN - 1) / SCORE_TREE_FAN * SCORE_TREE_FAN,
+           all = scores;
+    free(k->groups);
+    free(k->memory);
+    k->groups_len = k->domains != NULL ? k->domains->groups : 1;
+    k->groups = mem_new(struct class_group, k->groups_len);
+    if (k->domains != NULL)
+        rank_places(k, len);
+    else
+        k->groups[0].tree.len = len;
+    for (uint32_t g = 0; g < k->groups_len; g++)
+        all += score_tree_size(k->groups[g].tree.len);
+    all = all > 0 ? all : SCORE_TREE_FAN;
+    k->memory = aligned_alloc(64, all * sizeof *k->memory);
+    if (k->memory == NULL)
+        abort();
+    k->fixed_score = k->memory;
+    int32_t *at = k->memory + scores;
+    for (uint32_t g = 0; g < k->groups_len; g++) {
+        score_tree_init(&k->groups[g].tree, k->groups[g].tree.len, at);
+        at += score_tree_size(k->groups[g].tree.len);
+    }
+    size_t domains = k->domains != NULL ? k->domains->bytes + 2 * len * sizeof *k->rank_of : 0;
+    set_bytes(cs, k,
+              sizeof *k + strlen(k->text) + all * sizeof *k->memory +
+                  k->groups_len * sizeof *k->groups + domains +
+                  (k->refusals != NULL ? refusals_bytes(k->refusals) : 0));
+}
+
+static void rate_all(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
+{
+    uint32_t len = ask->cluster->table->len;
+    for (uint32_t i = 0; i < len; i++)
+        *leaf(k, i) = rate(ask, i, &cs->scratch);
+    for (uint32_t g = 0; g < k->groups_len; g++)
+        score_tree_build(&k->groups[g].tree);
+    cs->asked += len;
+}
+
+static void rebuild(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
+{
+    const struct node_table *t = ask->cluster->table;
+    if (k->domains != NULL)
+        domains_rebuild(k->domains, ask, ask->cluster->topologies);
+    if (k->memory == NULL || k->domains != NULL || k->groups[0].tree.len != t->len)
+        resize(cs, k, t->len);
+    for (uint32_t i = 0; i < t->len; i++)
+        k->fixed_score[i] = rate_fixed(ask, t->rows[i].node, &cs->scratch);
+    rate_all(cs, k, ask);
+    k->generation = t->generation;
+    k->seen = t->logged;
+    k->version = version_of(k, ask->cluster);
+    if (k->refusals != NULL)
+        refusals_forget(k->refusals);
+    cs->rebuilt++;
+}
+
+/* Nodes come in no order: prefetch what later steps need. */
+static void fetch_ahead(const struct node_table *t, const struct pod_class *k)
+{
+    enum { AHEAD = 6 };
+    if (k->seen + AHEAD >= t->logged)
+        return;
+    uint32_t next = t->log[(k->seen + AHEAD) & (t->log_len - 1)] & ~NODE_TABLE_OBJECT;
+    __builtin_prefetch(&t->rows[next]);
+    __builtin_prefetch(&k->fixed_score[next]);
+    __builtin_prefetch(leaf(k, next), 1);
+}
+
+static void catch_up(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
+{
+    const struct node_table *t = ask->cluster->table;
+    uint32_t place;
+    bool object;
+    while (node_table_next(t, &k->seen, &place, &object)) {
+        fetch_ahead(t, k);
+        if (object) {
+            k->fixed_score[place] = rate_fixed(ask, t->rows[place].node, &cs->scratch);
+            if (k->domains != NULL)
+                domains_node_changed(k->domains, ask, place);
+        } else if (k->domains != NULL) {
+            domains_follow(k->domains, ask, place);
+        }
+        set_leaf(k, place, rate(ask, place, &cs->scratch));
+        cs->asked++;
+    }
+    if (k->domains != NULL && domains_settle(k->domains))
+        rate_all(cs, k, ask);
+}
+
+static bool can_follow(const struct pod_class *k, const struct cluster *c)
+{
+    return node_table_can_follow(c->table, k->generation, k->seen) &&
+           k->version == version_of(k, c) && (k->domains == NULL || domains_is_current(k->domains));
+}
+
+struct pod_class *equivalence_ask(const struct pipeline *p, struct cluster_pod *cp)
+{
+    struct equivalence *cs = p->classes;
+    struct cluster *c = p->cluster;
+    if (pod_counters_refresh(c))
+        node_table_set_stale(c->table);
+    struct pod_class *k = find_or_make(p, cp);
+    struct plugin_ask ask = plugin_question(p, cp, k);
+    if (k != cs->newest) {
+        unlink_class(cs, k);
+        link_newest(cs, k);
+    }
+    node_table_refresh(c->table, &c->nodes);
+    if (can_follow(k, c))
+        catch_up(cs, k, &ask);
+    else
+        rebuild(cs, k, &ask);
+    arena_reset(&cs->scratch);
+    keep_budget(cs);
+    return k;
+}
+
+struct cluster_node *equivalence_best(const struct cluster *c, const struct pod_class *k)
+{
+    int64_t best = 0;
+    uint32_t at = UINT32_MAX;
+    for (uint32_t g = 0; g < k->groups_len; g++) {
+        const struct class_group *group = &k->groups[g];
+        int32_t points = 0, score = score_tree_best(&group->tree);
+        if (score == SCORE_TREE_NO ||
+            (k->domains != NULL && !domains_rate_group(k->domains, g, &points)))
+            continue;
+        int64_t sum = (int64_t)score + points;
+        if (at != UINT32_MAX && sum < best)
+            continue;
+        uint32_t rank = score_tree_winner(&group->tree);
+        uint32_t place = k->place_of != NULL ? k->place_of[group->first + rank] : rank;
+        if (at == UINT32_MAX || sum > best || place < at) {
+            at = place;
+            best = sum;
+        }
+    }
+    return at == UINT32_MAX ? NULL : c->table->rows[at].node;
+}
+
+static bool is_open(const struct pod_class *k, uint32_t group, int32_t *points)
+{
+    *points = 0;
+    return k->domains == NULL || domains_rate_group(k->domains, group, points);
+}
+
+struct cluster_node *equivalence_best_of(const struct cluster *c, const struct pod_class *k,
+                                         const uint32_t *places, size_t len)
+{
+    struct cluster_node *node = NULL;
+    int64_t best = 0;
+    for (size_t i = 0; i < len; i++) {
+        int32_t score = *leaf(k, places[i]), points;
+        uint32_t group = k->domains != NULL ? k->domains->group_of[places[i]] : 0;
+        if (score == SCORE_TREE_NO || !is_open(k, group, &points))
+            continue;
+        if (node == NULL || (int64_t)score + points > best) {
+            node = c->table->rows[places[i]].node;
+            best = (int64_t)score + points;
+        }
+    }
+    return node;
+}
+
+uint32_t equivalence_count(const struct pod_class *k)
+{
+    uint32_t n = 0;
+    int32_t points;
+    for (uint32_t g = 0; g < k->groups_len; g++) {
+        const struct score_tree *t = &k->groups[g].tree;
+        if (score_tree_best(t) == SCORE_TREE_NO || !is_open(k, g, &points))
+            continue;
+        for (uint32_t i = 0; i < t->len; i++)
+            n += t->level[0][i] != SCORE_TREE_NO;
+    }
+    return n;
+}
+
+void equivalence_disown(struct equivalence *cs, struct pod_class *k)
+{
+    cs->disagreed++;
+    k->generation = 0;
+}
+
+/* ---- refusals ---- */
+
+bool equivalence_tally(struct equivalence *cs, const struct plugin_ask *ask, struct pod_class *k,
+                       struct arena *a, struct reasons *out, uint32_t *wakes)
+{
+    if (k->domains != NULL)
+        return false;
+    if (k->refusals == NULL) {
+        k->refusals = mem_new(struct refusals, 1);
+        refusals_init(k->refusals);
+    }
+    size_t before = refusals_bytes(k->refusals);
+    bool known = refusals_tally(k->refusals, ask, a, out, wakes);
+    set_bytes(cs, k, k->bytes + refusals_bytes(k->refusals) - before);
+    return known;
+}

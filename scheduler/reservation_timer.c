@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/reservation_timer.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/num.h"
+#include "scheduler/cycle/reservation.h"
+
+/* Looks are not taken more often than this, whatever there is to be looked at: each may take as
+ * long as a cycle of a large gang. */
+enum { PAUSE_MS = 1000, MS_PER_S = 1000, NS_PER_MS = 1000000 };
+
+static struct metric kept = {.kind = METRIC_GAUGE,
+                             .name = "cosched_scheduler_reservations",
+                             .help = "Gangs for which capacity is reserved."};
+static struct metric results = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_reservations_total",
+    .help = "Reservations of capacity for a gang: made, used (the gang started), lapsed (it "
+            "did not in time), ended (it lacks pods now), refused (it does not fit, or not "
+            "soon).",
+    .label = "result"};
+static struct metric look_seconds = {.kind = METRIC_HISTOGRAM,
+                                     .name = "cosched_scheduler_reservation_look_seconds",
+                                     .help = "Time that planning the start of a gang takes."};
+
+const struct option_row reservation_timer_option_rows[] = {
+    {.section = "FAIRNESS"},
+    {.name = "gang-reserve-after",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct reservation_timer_options, after_s),
+     .fallback = "300",
+     .min = 0,
+     .max = 31536000,
+     .meta = "SECONDS",
+     .help = "After a gang has waited for capacity this long, capacity is reserved for it, so "
+             "that smaller jobs cannot starve it; 0: never."},
+    {.name = "gang-reserve-for",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct reservation_timer_options, for_s),
+     .fallback = "1800",
+     .min = 1,
+     .max = 31536000,
+     .meta = "SECONDS",
+     .help = "How long a reservation lasts at most; then other gangs of its priority have their "
+             "turn."},
+    {.name = "backfill-assume",
+     .kind = OPTION_INT,
+     .offset = offsetof(struct reservation_timer_options, assume_s),
+     .fallback = "600",
+     .min = 1,
+     .max = 31536000,
+     .meta = "SECONDS",
+     .help = "How long pods without activeDeadlineSeconds are assumed to run. Other pods may "
+             "use reserved capacity only if they end in time."},
+    {0},
+};
+
+static int64_t wall_ms(void)
+{
+    return clock_wall_ns() / NS_PER_MS;
+}
+
+static void look(void *arg);
+
+static void set_timer(struct reservation_timer *r, int64_t least_ms)
+{
+    int64_t next_ms = reservation_next(r->cluster);
+    if (next_ms >= 0)
+        loop_timer_set(r->loop, &r->look, num_max(next_ms - wall_ms(), least_ms), look, r);
+}
+
+static void note(const struct reservation_timer *r, const struct reservation_news *news)
+{
+    for (uint32_t i = 0; i < news->lapsed; i++)
+        metrics_inc(&results, "lapsed");
+    metrics_set(&kept, NULL, (int64_t)r->cluster->reservations->items.len);
+    if (news->looked == NULL)
+        return;
+    metrics_inc(&results, news->made ? "made" : "refused");
+    const struct reservation *made = reservations_of(r->cluster, news->looked)->kept;
+    if (made != NULL)
+        log_info("capacity reserved", kv("for", made->what), kv("nodes", map_count(&made->nodes)),
+                 kv("starts in s", (made->start_ms - made->made_ms) / MS_PER_S));
+}
+
+/* Its members are to be told, and those of the gangs that it goes with. */
+static void tell(const struct reservation_timer *r, struct gang *looked)
+{
+    const struct reservation *made = reservations_of(r->cluster, looked)->kept;
+    queue_touch(r->queue, looked, loop_now_ms(r->loop));
+    for (size_t i = 0; made != NULL && i < made->gangs.len; i++)
+        queue_touch(r->queue, made->gangs.items[i], loop_now_ms(r->loop));
+}
+
+static void look(void *arg)
+{
+    struct reservation_timer *r = arg;
+    int64_t began_us = clock_mono_us();
+    arena_reset(&r->arena);
+    struct reservation_news news = reservation_look(r->pipeline, wall_ms(), &r->arena);
+    note(r, &news);
+    if (news.looked != NULL) {
+        metrics_observe_us(&look_seconds, NULL, clock_mono_us() - began_us);
+        tell(r, news.looked);
+        r->changed(r->arg);
+    }
+    if (news.events != 0) {
+        queue_wake(r->queue, news.events, loop_now_ms(r->loop));
+        r->changed(r->arg);
+    }
+    set_timer(r, PAUSE_MS);
+}
+
+void reservation_timer_init(struct reservation_timer *r, struct loop *loop,
+                            const struct pipeline *p, struct queue *q, void (*changed)(void *arg),
+                            void *arg)
+{
+    *r = (struct reservation_timer){.loop = loop,
+                                    .pipeline = p,
+                                    .cluster = p->cluster,
+                                    .queue = q,
+                                    .changed = changed,
+                                    .arg = arg};
+    arena_init(&r->arena, 64 * 1024);
+    metrics_register(&kept);
+    metrics_register(&results);
+    metrics_register(&look_seconds);
+}
+
+void reservation_timer_configure(struct reservation_timer *r,
+                                 const struct reservation_timer_options *o)
+{
+    r->cluster->reservations->options =
+        (struct reservation_options){.after_ms = o->after_s * MS_PER_S,
+                                     .for_ms = o->for_s * MS_PER_S,
+                                     .assume_ms = o->assume_s * MS_PER_S};
+}
+
+void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
+                              const struct attempt_result *tried)
+{
+    size_t now = r->cluster->reservations->items.len;
+    if (now < kept_before) {
+        bool used = tried->verdict == CYCLE_PLACED || tried->verdict == CYCLE_PARTLY;
+        metrics_inc(&results, used ? "used" : "ended");
+        metrics_set(&kept, NULL, (int64_t)now);
+    }
+    if (!heap_has(&r->look.node))
+        set_timer(r, 0);
+}
+
+void reservation_timer_pause(struct reservation_timer *r)
+{
+    loop_timer_cancel(r->loop, &r->look);
+}
+
+void reservation_timer_deinit(struct reservation_timer *r)
+{
+    reservation_timer_pause(r);
+    arena_deinit(&r->arena);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * reservation_timer - keeps room for gangs that have waited long, at the right moments: the part of
+ * reservation.h that has a clock. On the loop's thread, part of the loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/loop.h"
+#include "lib/base/options.h"
+#include "scheduler/cache/cluster.h"
+#include "scheduler/cycle/attempt.h"
+#include "scheduler/queue/queue.h"
+
+struct reservation_timer_options {
+    int64_t after_s, for_s, assume_s; /* reservation.h */
+};
+extern const struct option_row reservation_timer_option_rows[];
+
+struct reservation_timer {
+    struct loop *loop;
+    const struct pipeline *pipeline;
+    struct cluster *cluster;
+    struct queue *queue;
+    struct arena arena; /* one look's */
+    struct loop_timer look;
+    void (*changed)(void *arg); /* a gang is to be tried */
+    void *arg;
+};
+
+/* Nothing is kept before reservation_timer_configure. */
+void reservation_timer_init(struct reservation_timer *r, struct loop *loop,
+                            const struct pipeline *p, struct queue *q, void (*changed)(void *arg),
+                            void *arg);
+void reservation_timer_configure(struct reservation_timer *r,
+                                 const struct reservation_timer_options *o);
+/* After an attempt: counts room that is kept no more, and takes the next look in time. */
+void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
+                              const struct attempt_result *tried);
+/* No look is taken any more. */
+void reservation_timer_pause(struct reservation_timer *r);
+void reservation_timer_deinit(struct reservation_timer *r);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_env - variables that the device plugin sets. A pod's own environment overrides the
+ * plugin's, so a pod that sets them could escape its share. Except in our own namespaces, where the
+ * device plugin runs, they are judged whatever scheduler or opt-out the pod has, if it requests a
+ * resource that only our plugin serves. A debug container gets nothing from the plugin; the
+ * container runtime gives it the cards that it names, which is the same escape.
+ */
+#include "lib/base/str.h"
+#include "lib/model/names.h"
+#include "webhook/rules/rules_internal.h"
+
+/* Variables are most of a pod; all relevant ones begin with one of three letters. */
+static bool may_matter(const char *name)
+{
+    return *name == 'N' || *name == 'C' || *name == 'A';
+}
+
+static bool is_plugin_env(const char *name)
+{
+    return str_eq(name, NAME_ENV_VISIBLE) || str_starts(name, "CGPU_") ||
+           str_starts(name, "ALIYUN_COM_GPU_") || str_starts(name, "CUDA_MPS_") ||
+           str_starts(name, "COSCHED_");
+}
+
+/* "void" and "none" remove cards and give none. */
+static bool is_harmless(const char *value)
+{
+    return str_eq(value, "void") || str_eq(value, "none");
+}
+
+static const char *value_of(const struct pod_view *l, json *variable)
+{
+    json *value = json_get(variable, "value");
+    return json_get(variable, "valueFrom") ? "valueFrom"
+           : value                         ? pod_view_quote_json(l, value)
+                                           : "''";
+}
+
+static void check_variable(struct pod_view *l, const struct pod_view_container *c, json *variable,
+                           bool served)
+{
+    const char *name = json_get_str(variable, "name");
+    if (!name || !may_matter(name))
+        return;
+    if (served && is_plugin_env(name))
+        pod_view_refuse(
+            l,
+            "spec.%s[%zu].env[%.80s]: %s would win over what the device plugin sets for the "
+            "pod's share; remove it",
+            c->list, c->index, name, value_of(l, variable));
+    else if (l->config->guard_variables && str_eq(name, NAME_ENV_VISIBLE) &&
+             !is_harmless(json_get_str(variable, "value")))
+        pod_view_refuse(
+            l,
+            "spec.%s[%zu].env[" NAME_ENV_VISIBLE
+            "]: %s takes cards that nobody gave to the pod; remove it, and ask for GPUs in "
+            "resources.limits",
+            c->list, c->index, value_of(l, variable));
+    else if (served && str_eq(name, "CUDA_VISIBLE_DEVICES"))
+        pod_view_warn(
+            l,
+            "spec.%s[%zu].env[CUDA_VISIBLE_DEVICES]: %s counts within the cards given to the "
+            "pod, from 0 on; it hides cards and adds none",
+            c->list, c->index, value_of(l, variable));
+}
+
+/* All keys of a ConfigMap or Secret, with a prefix: their names are unknown here. */
+static void check_source(struct pod_view *l, const struct pod_view_container *c, size_t index,
+                         const char *prefix)
+{
+    if (is_plugin_env(prefix))
+        pod_view_refuse(
+            l,
+            "spec.%s[%zu].envFrom[%zu].prefix: %s begins the names that the device plugin "
+            "sets for the pod's share, and would win over them; write another prefix",
+            c->list, c->index, index, pod_view_quote(l, prefix));
+    else if (*prefix != '\0' && str_starts(NAME_ENV_VISIBLE, prefix))
+        pod_view_warn(l,
+                      "spec.%s[%zu].envFrom[%zu].prefix: %s must not make " NAME_ENV_VISIBLE
+                      " of a key, which would win over the device plugin's; write another prefix",
+                      c->list, c->index, index, pod_view_quote(l, prefix));
+}
+
+static void check_sources(struct pod_view *l, const struct pod_view_container *c)
+{
+    json *sources = json_get(c->value, "envFrom");
+    size_t i = 0;
+    for (struct json_iter it = json_iter(sources); json_next(&it); i++)
+        check_source(l, c, i, str_or_empty(json_get_str(it.value, "prefix")));
+}
+
+/* Whether it gets cards from our plugin. */
+static bool is_served(const struct pod_view *l)
+{
+    return l->asks[GPU_REQUEST_MEM] || l->asks[GPU_REQUEST_CORE] || l->asks[GPU_REQUEST_CARDS] ||
+           (l->ours && l->asks[GPU_REQUEST_NVIDIA]);
+}
+
+void rules_env_debug(struct pod_view *own, json *later)
+{
+    /* they can only be added */
+    size_t known = json_len(json_get(own->spec, "ephemeralContainers"));
+    bool served = is_served(own);
+    json *list = json_get(json_get(later, "spec"), "ephemeralContainers");
+    size_t index = 0;
+    if (own->home || (!served && !own->config->guard_variables))
+        return;
+    for (struct json_iter c = json_iter(list); json_next(&c); index++) {
+        json *env = index < known ? NULL : json_get(c.value, "env");
+        for (struct json_iter it = json_iter(env); json_next(&it);) {
+            const char *name = json_get_str(it.value, "name");
+            bool guarded = served ? name && is_plugin_env(name) : str_eq(name, NAME_ENV_VISIBLE);
+            if (guarded && !is_harmless(json_get_str(it.value, "value")))
+                pod_view_refuse(
+                    own,
+                    "spec.ephemeralContainers[%zu].env[%.80s]: %s reaches for cards that "
+                    "were not given to the pod; remove it",
+                    index, name, value_of(own, it.value));
+        }
+    }
+}
+
+void rules_env_check(struct pod_view *l)
+{
+    bool served = is_served(l);
+    if (l->home || (!served && !l->config->guard_variables))
+        return;
+    for (struct pod_view_container c = {0}; pod_view_next_container(l, &c);) {
+        json *env = json_get(c.value, "env");
+        for (struct json_iter it = json_iter(env); json_next(&it);)
+            check_variable(l, &c, it.value, served);
+        if (served)
+            check_sources(l, &c);
+    }
+}

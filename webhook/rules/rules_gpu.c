@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules_gpu - GPUs: what lib/model/gpu_request says nobody can serve, and what a user should know
+ * of the rest: the form of amounts, resources of others beside ours, nodes that do not offer them.
+ */
+#include "lib/base/str.h"
+#include "lib/model/gpu.h"
+#include "lib/model/names.h"
+#include "webhook/rules/rules_internal.h"
+
+static const struct {
+    const char *unit; /* "a whole number of ..." */
+    const char *sample;
+    int64_t most; /* beyond it no node has so many */
+} words[GPU_REQUEST_RESOURCES] = {
+    [GPU_REQUEST_MEM] = {"GiB", "3", GPU_CARDS_MAX * 1024LL},
+    [GPU_REQUEST_CORE] = {"percent", "30", INT64_MAX},
+    [GPU_REQUEST_CARDS] = {"cards", "2", GPU_CARDS_MAX},
+    [GPU_REQUEST_NVIDIA] = {"cards", "1", GPU_CARDS_MAX},
+};
+
+/* ---- one amount ------------------------------------------------------------------------------ */
+
+/* The form of an amount, which the API server checks only after us, and that of a custom resource
+ * nobody. */
+static void refuse_unreadable(struct pod_view *l, const char *path,
+                              enum gpu_request_resource resource, json *value, int64_t milli)
+{
+    const char *unit = words[resource].unit, *sample = words[resource].sample;
+    if (pod_view_is_too_large(value))
+        pod_view_refuse(l, "%s: %s is more than can be counted in %s; write an integer such as %s",
+                        path, pod_view_quote_json(l, value), unit, sample);
+    else if (milli < 0 && milli % 1000 == 0)
+        pod_view_refuse(l, "%s: %s is not positive; write an integer such as %s, or remove it",
+                        path, pod_view_quote_json(l, value), sample);
+    else
+        pod_view_refuse(l, "%s: %s is not a whole number of %s; write %s", path,
+                        pod_view_quote_json(l, value), unit,
+                        milli > 1000 && resource != GPU_REQUEST_CORE
+                            ? arena_printf(l->arena, "%lld or %lld", (long long)milli / 1000,
+                                           (long long)milli / 1000 + 1)
+                            : arena_printf(l->arena, "an integer such as %s", sample));
+}
+
+static void advise(struct pod_view *l, const char *path, enum gpu_request_resource resource,
+                   json *value, int64_t whole)
+{
+    if (whole == 0)
+        pod_view_warn(l, "%s: 0 asks for nothing; remove it, or write an integer such as %s", path,
+                      words[resource].sample);
+    else if (whole > words[resource].most &&
+             (resource != GPU_REQUEST_MEM || whole < GPU_REQUEST_GIB_MAX))
+        pod_view_warn(l, "%s: %s is %lld %s, more than any node has; write an integer such as %s",
+                      path, pod_view_quote_json(l, value), (long long)whole, words[resource].unit,
+                      words[resource].sample);
+}
+
+/* limits, then requests that say something else. false: one of them cannot be read. */
+static bool check_amounts(struct pod_view *l, const struct pod_view_container *c,
+                          enum gpu_request_resource resource)
+{
+    const char *name = gpu_request_names[resource];
+    json *limit = pod_view_amount(c->value, "limits", name);
+    bool readable = true;
+    for (const char *const *list = pod_view_amount_lists; *list; list++) {
+        json *value = pod_view_amount(c->value, *list, name);
+        int64_t milli = 0;
+        if (!value || (value != limit && limit && json_equal(limit, value)))
+            continue;
+        const char *path = pod_view_amount_path(l, c, *list, name);
+        if (!pod_view_read_milli(value, &milli) || milli < 0 || milli % 1000 != 0) {
+            refuse_unreadable(l, path, resource, value, milli);
+            readable = false;
+        } else if (value == limit || !limit) {
+            advise(l, path, resource, value, milli / 1000);
+        }
+    }
+    return readable;
+}
+
+/* What gpu_request finds is told when every amount can be read. */
+static void check_request(struct pod_view *l)
+{
+    bool readable = true;
+    for (struct pod_view_container c = {0}; pod_view_next_container(l, &c);)
+        for (int r = 0; r < GPU_REQUEST_RESOURCES; r++)
+            readable = check_amounts(l, &c, (enum gpu_request_resource)r) && readable;
+    if (readable)
+        pod_view_refuse_all(l, &l->gpu_errors);
+}
+
+/* ---- what does not go together --------------------------------------------------------------- */
+
+/* Parts of cards as NVIDIA's own plugin and DeviceClasses give them: the same card could be
+ * promised twice. */
+static bool is_foreign_gpu(const char *resource)
+{
+    return str_starts(resource, "nvidia.com/mig-") || str_starts(resource, "nvidia.com/gpu.") ||
+           str_starts(resource, NAME_RES_DEVICE_CLASS);
+}
+
+/* Looks like ours and is none: no node will ever have it. */
+static bool is_misspelt(const char *resource)
+{
+    for (int r = 0; r < GPU_REQUEST_RESOURCES; r++)
+        if (str_eq(resource, gpu_request_names[r]))
+            return false;
+    return str_starts(resource, NAME_RES_GPU) && !str_eq(resource, NAME_RES_GPU_COUNT);
+}
+
+static bool asks_ours(const struct pod_view *l)
+{
+    return l->asks[GPU_REQUEST_MEM] || l->asks[GPU_REQUEST_CORE] || l->asks[GPU_REQUEST_CARDS];
+}
+
+static void check_resource(struct pod_view *l, const char *path, json *value, const char *resource)
+{
+    if (asks_ours(l) && is_foreign_gpu(resource))
+        pod_view_refuse(
+            l,
+            "%s: %s of it does not go together with the GPU resources of this pod; write "
+            "one of them",
+            path, pod_view_quote_json(l, value));
+    else if (l->ours && str_starts(resource, NAME_RES_DEVICE_CLASS))
+        pod_view_refuse(
+            l,
+            "%s: %s devices of a DeviceClass, which %s cannot place; remove it, or write "
+            "another schedulerName",
+            path, pod_view_quote_json(l, value), l->config->scheduler);
+    else if (is_misspelt(resource))
+        pod_view_warn(l,
+                      "%s: is a resource that no node has; write " NAME_RES_GPU_MEM
+                      ", " NAME_RES_GPU_CORE " or " NAME_RES_GPU,
+                      path);
+}
+
+static void check_names(struct pod_view *l)
+{
+    size_t found = 0; /* each is looked for in the limits: of thousands no more than are told */
+    for (struct pod_view_container c = {0}; pod_view_next_container(l, &c);)
+        for (const char *const *list = pod_view_amount_lists; *list; list++) {
+            json *amounts = json_get(json_get(c.value, "resources"), *list);
+            for (struct json_iter it = json_iter(amounts); json_next(&it);) {
+                if (!it.key || (!is_foreign_gpu(it.key) && !is_misspelt(it.key)))
+                    continue;
+                if (++found > RULES_SENTENCES_MAX)
+                    return;
+                if (*list != pod_view_amount_lists[0] && pod_view_amount(c.value, "limits", it.key))
+                    continue; /* was told */
+                check_resource(
+                    l,
+                    pod_view_amount_path(l, &c, *list,
+                                         arena_strndup(l->arena, it.key, strnlen(it.key, 80))),
+                    it.value, it.key);
+            }
+        }
+}
+
+/* A pod may ask as a whole for CPU and memory; the kubelet gives devices to containers. */
+static void check_pod_level(struct pod_view *l)
+{
+    for (const char *const *list = pod_view_amount_lists; *list; list++)
+        for (int r = 0; r < GPU_REQUEST_RESOURCES; r++) {
+            json *value = pod_view_amount(l->spec, *list, gpu_request_names[r]);
+            if (value)
+                pod_view_refuse(
+                    l,
+                    "spec.resources.%s[%s]: %s cannot be given to a pod as a whole; write "
+                    "it into resources.limits of a container",
+                    *list, gpu_request_names[r], pod_view_quote_json(l, value));
+        }
+}
+
+/* The scheduler places no grants (dynamic resource allocation): the pod would wait for ever. */
+static void check_grants(struct pod_view *l)
+{
+    size_t claims = json_len(json_get(l->spec, "resourceClaims"));
+    if (claims == 0)
+        return;
+    if (l->ours)
+        pod_view_refuse(l,
+                        "spec.resourceClaims: has %zu, which %s cannot place; ask for GPUs in "
+                        "resources.limits and remove it, or write another schedulerName",
+                        claims, l->config->scheduler);
+    else if (asks_ours(l))
+        pod_view_warn(l,
+                      "spec.resourceClaims: has %zu; a GPU that they claim is not seen by cosched, "
+                      "which gives this pod cards by its limits; claim other devices only",
+                      claims);
+}
+
+/* ---- nodes by their mode ---- */
+
+static bool offers(enum gpu_mode mode, enum gpu_request_resource resource)
+{
+    switch (resource) {
+    case GPU_REQUEST_MEM:
+        return gpu_mode_is_shared(mode);
+    case GPU_REQUEST_CORE:
+        return mode == GPU_MODE_CORE_MEM;
+    case GPU_REQUEST_CARDS:
+        return mode == GPU_MODE_TOPOLOGY;
+    default:
+        return mode == GPU_MODE_DEFAULT;
+    }
+}
+
+/* A pod that selects nodes by their mode: one that exists, and that offers what the pod asks
+ * for. */
+static void check_selector(struct pod_view *l)
+{
+    static const char *const fitting[GPU_REQUEST_RESOURCES] = {[GPU_REQUEST_MEM] =
+                                                                   "cgpu, core_mem, share or mps",
+                                                               [GPU_REQUEST_CORE] = "core_mem",
+                                                               [GPU_REQUEST_CARDS] = "topology",
+                                                               [GPU_REQUEST_NVIDIA] = "default"};
+    const char *text = json_get_str(json_get(l->spec, "nodeSelector"), NAME_LABEL_GPU_MODE);
+    enum gpu_mode mode = GPU_MODE_DEFAULT;
+    if (!text)
+        return;
+    if (!gpu_mode_parse(text, &mode)) {
+        pod_view_warn(l,
+                      "spec.nodeSelector[" NAME_LABEL_GPU_MODE
+                      "]: %s is not a mode, so no node has it; write one of %s",
+                      pod_view_quote(l, text), gpu_mode_names());
+        return;
+    }
+    for (int r = GPU_REQUEST_RESOURCES - 1; r >= 0; r--)
+        if (l->asks[r] && !offers(mode, (enum gpu_request_resource)r)) {
+            pod_view_warn(l,
+                          "spec.nodeSelector[" NAME_LABEL_GPU_MODE
+                          "]: nodes in mode %s do not offer %s; write %s",
+                          text, gpu_request_names[r], fitting[r]);
+            return;
+        }
+}
+
+/* ---- what means nothing ---- */
+
+static void check_count(struct pod_view *l)
+{
+    const char *text = pod_view_label(l, NAME_RES_GPU_COUNT);
+    for (int r = 0; r < GPU_REQUEST_RESOURCES; r++)
+        if (l->asks[r])
+            return;
+    if (text)
+        pod_view_warn(l,
+                      "metadata.labels[" NAME_RES_GPU_COUNT
+                      "]: %s means nothing without limits[" NAME_RES_GPU_MEM
+                      "]; write those, or remove it",
+                      pod_view_quote(l, text));
+}
+
+/* A card is chosen by our scheduler, or by nobody. */
+static void check_scheduler(struct pod_view *l)
+{
+    const char *node = json_get_str(l->spec, "nodeName");
+    if (*str_or_empty(node) != '\0')
+        pod_view_warn(l,
+                      "spec.nodeName: %s is set, so no scheduler chooses a card for the pod; write "
+                      "nodeSelector or node affinity instead",
+                      pod_view_quote(l, node));
+    else if (l->daemon && !l->ours)
+        pod_view_warn(
+            l,
+            "spec.schedulerName: is not injected into a DaemonSet, and without it no scheduler "
+            "chooses a card for its pods; write %s",
+            l->config->scheduler);
+}
+
+void rules_gpu_check(struct pod_view *l)
+{
+    if (!l->judged)
+        return;
+    check_request(l);
+    check_names(l);
+    check_pod_level(l);
+    check_count(l);
+    check_grants(l);
+    check_selector(l);
+    if (asks_ours(l))
+        check_scheduler(l);
+}
