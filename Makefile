@@ -338,6 +338,9 @@ endif
 bench: $(BENCH_SRC:%.c=$(B)/%) $(BINS) | $(call deps,bench) ## run every benchmark; bench-X for one
 	@for b in $(patsubst test/bench/bench_%.c,%,$(BENCH_SRC)) $(patsubst test/bench/%.sh,%,$(wildcard test/bench/*.sh)); do \
 		$(MAKE) bench-$$b || exit 1; done
+.PHONY: bench-before
+bench-before: | $(call deps,bench) ## this tree against commit BEFORE, in turns: benchmarks, memory, and the placements of random clusters
+	@test/tools/bench-before $(or $(BEFORE),$(error BEFORE names the commit to compare with)) $(ARGS)
 bench-bind bench-gang: | $(call deps,e2e) # on a real API server, with kube-scheduler beside us
 bench-plugin: $(B)/test/fake/grpc_empty
 bench-isolation: $(FAKES)
