@@ -13,8 +13,8 @@
 
 enum { ASKS = 4, POD_BYTES = 1024, NODE_BYTES = 2048 };
 
-/* One request on its way to the loop. The reader may give up first: then the loop frees it. All but
- * http under http->lock. */
+/* One request to the loop. The server's thread may give up first; then the loop frees it. All
+ * fields but http are under http->lock. */
 struct ask {
     struct http *http;
     struct strbuf text;
@@ -27,8 +27,6 @@ static void ask_free(struct ask *a)
     strbuf_deinit(&a->text);
     free(a);
 }
-
-/* ---- the loop's side ---- */
 
 static void print(void *arg, void *msg)
 {
@@ -63,20 +61,18 @@ static void print(void *arg, void *msg)
         ask_free(a);
 }
 
-/* The mailbox is closed, or goes with a letter in it. */
+/* The mailbox is closed, or freed with the request in it. */
 static void dispose(void *msg)
 {
     struct ask *a = msg;
     struct http *h = a->http;
     pthread_mutex_lock(&h->lock);
     bool abandoned = a->abandoned;
-    a->abandoned = true; /* whoever of the two comes second frees it */
+    a->abandoned = true; /* the second of the two to come frees it */
     pthread_mutex_unlock(&h->lock);
     if (abandoned)
         ask_free(a);
 }
-
-/* ---- the server's side ---- */
 
 static void unavailable(struct httpd_response *r, const char *why)
 {
@@ -84,7 +80,7 @@ static void unavailable(struct httpd_response *r, const char *why)
     strbuf_addf(&r->body, "%s\n", why);
 }
 
-/* false: *wait_ms says when to come again. Under the lock. */
+/* false: *wait_ms says how long to wait. Under the lock. */
 static bool may_ask(struct http *h, int64_t now_ms, int64_t *wait_ms)
 {
     if (now_ms - h->window_ms >= HTTP_SENDING_MS) {
@@ -97,7 +93,7 @@ static bool may_ask(struct http *h, int64_t now_ms, int64_t *wait_ms)
     return *wait_ms <= 0;
 }
 
-/* Until the loop has answered, the server is to stop, or HTTP_WAIT_MS are over. Under the lock. */
+/* Until the loop has answered, the server stops, or HTTP_WAIT_MS have passed. Under the lock. */
 static void wait_for(struct http *h, const struct ask *a)
 {
     struct timespec until;
@@ -165,8 +161,6 @@ void http_answer(void *arg, const struct httpd_request *request, struct httpd_re
         answer_cluster(h, response);
     }
 }
-
-/* ---- wiring ---- */
 
 int http_init(struct http *h, struct loop *loop, const struct cluster *c, struct error *err)
 {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * intake - one row of the table below is one kind of object: where it is watched, how it is
- * decoded, where it goes. Nodes, pods and PodGroups have functions of their own; everything else
- * lies in the cluster's objects and shares three.
+ * intake - each row of the table below is one kind of object: where it is watched, how it is
+ * decoded, where it is stored. Nodes, pods and PodGroups have functions of their own; all other
+ * kinds live in the cluster's api_objects and share three.
  *
- * Nothing is decided before every collection was listed once; until then the pages of a list are
- * taken as they come, while the next is on its way. Which of them may be missing is the table's
- * last word: a kind that a cluster need not have (a CRD, an API that is off) is empty then, and the
- * log says once what follows from it. The others must be there: a scheduler that may not read
- * claims or namespaces would ignore what users wrote, so it waits, and the reflector's log says for
- * what.
+ * Nothing is decided before every collection was listed once; until then each page of a list is
+ * applied while the next is fetched. `without` marks kinds that a cluster may lack (a CRD, a
+ * disabled API): they are empty then, and the log states the consequence once. All others must
+ * exist: a scheduler that cannot read claims or namespaces would ignore what users wrote, so it
+ * waits, and the reflector logs for what.
  */
 #include "scheduler/intake.h"
 
@@ -49,9 +48,7 @@ static void gang_vanishing(void *arg, struct gang *g)
     queue_drop(in->queue, g);
 }
 
-/* ---- what can be done with an object of each kind ------------------------------------------- */
-
-/* One change, as the functions of the table see it. */
+/* One change, as passed to the functions of the table. */
 struct change {
     struct intake *in;
     enum intake_kind kind;
@@ -100,7 +97,7 @@ static uint32_t put_pod(const struct change *ch, void *object)
 {
     struct pod *p = object;
     bool waits = p->node == NULL && !pod_is_finished(p);
-    AUTO_STRBUF key = {0}; /* a version that is not kept is freed */
+    AUTO_STRBUF key = {0}; /* put frees a version that is not kept */
     strbuf_adds(&key, waits ? p->key : "");
     uint32_t events = cluster_put_pod(ch->in->cluster, p, ch->hooks);
     struct cluster_pod *cp = waits ? cluster_find_pod(ch->in->cluster, strbuf_str(&key)) : NULL;
@@ -114,7 +111,7 @@ static uint32_t drop_pod(const struct change *ch, struct name name)
     return cluster_remove_pod(ch->in->cluster, name.key, name.uid, ch->hooks);
 }
 
-/* Only the names of members of gangs are kept of them. */
+/* Only the names of gang members are kept. */
 static const struct map *all_rejected(const struct change *ch)
 {
     return &ch->in->cluster->failures.pods;
@@ -131,7 +128,7 @@ static void expire_rejections(void *arg)
     in->changed(in->arg);
 }
 
-/* The kubelet sets startTime also of a pod that it sends back. */
+/* The kubelet sets startTime also on a pod that it rejects. */
 static uint32_t put_rejected(const struct change *ch, void *object)
 {
     struct pod *p = object;
@@ -177,7 +174,7 @@ static enum pod_group_api group_api(const struct change *ch)
 
 static uint32_t put_group(const struct change *ch, void *object)
 {
-    /* By where it was read: a list need not repeat the apiVersion in each item. */
+    /* From the watched resource: list items need not repeat the apiVersion. */
     ((struct pod_group *)object)->api = group_api(ch);
     return gangs_put_group(ch->in->cluster, object, ch->hooks);
 }
@@ -206,8 +203,6 @@ static struct name name_object(const void *object)
 static const struct map *all_objects(const struct change *ch);
 static uint32_t put_object(const struct change *ch, void *object);
 static uint32_t drop_object(const struct change *ch, struct name name);
-
-/* ---- decoding, as the reflector wants it ---------------------------------------------------- */
 
 #define DECODER(function, type)                                       \
     static int any_##function(json *j, void **out, struct error *err) \
@@ -262,11 +257,9 @@ static void free_object(void *p)
     object_free(p);
 }
 
-/* ---- the table ------------------------------------------------------------------------------ */
-
 struct verbs {
     struct name (*name)(const void *object);
-    const struct map *(*all)(const struct change *ch); /* what we have; key -> anything */
+    const struct map *(*all)(const struct change *ch); /* stored objects, by key */
     uint32_t (*put)(const struct change *ch, void *object);
     uint32_t (*drop)(const struct change *ch, struct name name);
 };
@@ -277,7 +270,7 @@ static const struct verbs groups = {name_group, all_groups, put_group, drop_grou
 static const struct verbs policies = {name_object, all_objects, put_policy, drop_policy};
 static const struct verbs objects = {name_object, all_objects, put_object, drop_object};
 
-/* A small object: which store, how decoded. */
+/* An object in api_objects: its store and decoder. */
 #define OBJECT(store_, function) \
     .verbs = &objects, .store = store_, .type = {any_##function, free_object, NULL}
 
@@ -285,14 +278,14 @@ static const struct row {
     const struct kube_kind *kind;
     const struct verbs *verbs;
     struct reflector_type type;
-    enum api_objects_kind store; /* objects only */
+    enum api_objects_kind store; /* api_objects only */
     const char *fields;          /* field selector */
     bool ours;                   /* only pods with our schedulerName */
-    const char *without;         /* may be missing, and this is what follows; NULL: must be there */
+    const char *without;         /* consequence of its absence; NULL: must exist */
 } rows[INTAKE_KINDS] = {
     [INTAKE_NODES] = {.kind = &kube_nodes, .verbs = &nodes, .type = {any_node, free_node, NULL}},
-    /* Failed pods hold nothing and count for nothing; the server says DELETED when a pod becomes
-     * one. Succeeded ones still count as members of their gang. */
+    /* Failed pods hold nothing; the server sends DELETED when a pod becomes one. Succeeded ones
+     * still count as members of their gang. */
     [INTAKE_PODS] = {.kind = &kube_pods,
                      .verbs = &pods,
                      .type = {any_pod, free_pod, remains_of_pod},
@@ -360,9 +353,7 @@ static uint32_t drop_object(const struct change *ch, struct name name)
     return api_objects_remove(ch->in->cluster->objects, rows[ch->kind].store, name.key, name.uid);
 }
 
-/* ---- letters -------------------------------------------------------------------------------- */
-
-/* What a full list does not have is gone. */
+/* Drops objects that a full list does not contain. */
 static uint32_t drop_missing(const struct change *ch, const struct map *listed)
 {
     const struct verbs *v = rows[ch->kind].verbs;
@@ -416,7 +407,7 @@ void intake_letter(struct intake *in, struct reflector_message *message)
     case REFLECTOR_RESET:
         events = reset(&ch, message);
         break;
-    case REFLECTOR_PART: /* nothing is decided before the LISTED */
+    case REFLECTOR_PART: /* nothing is decided before LISTED */
     case REFLECTOR_LISTED:
         events = put_all(&ch, message);
         break;
@@ -434,8 +425,6 @@ void intake_letter(struct intake *in, struct reflector_message *message)
     queue_wake(in->queue, events, loop_now_ms(in->loop));
     in->changed(in->arg);
 }
-
-/* ---- wiring --------------------------------------------------------------------------------- */
 
 static void deliver(void *arg, void *msg)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * intake - letters of the reflectors → cluster and queue: the only place that knows both.
- */
+/* intake - applies the reflectors' messages to the cluster and the queue; only it knows both. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,10 +14,10 @@
 enum intake_kind {
     INTAKE_NODES,
     INTAKE_PODS,
-    INTAKE_REJECTED_PODS, /* of ours, Failed: some of them by their kubelet */
+    INTAKE_REJECTED_PODS, /* our Failed pods, some rejected by their kubelet */
     INTAKE_POD_GROUPS,
     INTAKE_POD_GROUPS_X,
-    INTAKE_POD_GROUPS_NATIVE, /* Kubernetes' own, where it is switched on */
+    INTAKE_POD_GROUPS_NATIVE, /* Kubernetes' own, where enabled */
     INTAKE_NAMESPACES,
     INTAKE_CLAIMS,
     INTAKE_VOLUMES,
@@ -57,11 +55,10 @@ struct intake {
 
 int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,
                 struct pod_trace *trace, void (*changed)(void *arg), void *arg, struct error *err);
-/* Starts watching. */
 int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,
                  struct error *err);
-/* Every collection was listed once: only now is the model complete enough to decide. */
+/* Every collection was listed once; only now is the model complete enough to decide. */
 bool intake_is_synced(const struct intake *in);
 void intake_deinit(struct intake *in);
-/* One letter; frees it. Exposed for tests. */
+/* Applies and frees one message. Exposed for tests. */
 void intake_letter(struct intake *in, struct reflector_message *message);

@@ -8,7 +8,7 @@
  *                                      end ◄── binds answered, lease released ── draining
  *
  * A standby keeps no copy of the cluster: a new leader lists from etcd before its first bind
- * anyway, and a copy that nobody reads costs the API server a watch per replica.
+ * anyway, and an unused copy costs the API server a watch per replica.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@
 #include "scheduler/intake.h"
 #include "scheduler/binding/pod_writer.h"
 
-/* SIGTERM ends us within 2 s whatever the API server does: binds, then status, then 1 s at most for
- * the lease. */
+/* SIGTERM ends the process within 2 s even if the API server hangs: binds, then status, then at
+ * most 1 s for the lease. */
 enum { EXIT_USAGE = 2, DRAIN_MS = 600, DRAIN_STEP_MS = 10, STATUS_DRAIN_MS = 100 };
 
 struct scheduler_options {
@@ -166,8 +166,6 @@ static const struct option_program program = {
         "    /debug/cluster    what the scheduler knows, as JSON: input for cosched-replay\n",
 };
 
-/* ---- leading ---- */
-
 static void model_changed(void *arg)
 {
     struct scheduler *s = arg;
@@ -241,7 +239,7 @@ static int start_leading(struct scheduler *s, struct error *err)
 static void take_control(void *arg, void *msg)
 {
     struct scheduler *s = arg;
-    (void)msg; /* the only letter: we lead */
+    (void)msg; /* the only message: we lead */
     struct error err = ERROR_INIT;
     if (s->stopping || start_leading(s, &err) == 0)
         return;
@@ -261,15 +259,13 @@ static void lease_started(void *arg)
     (void)mailbox_post(s->control, s);
 }
 
-/* Fencing: nothing may be written from here on, so nothing is cleaned up either. */
+/* Fencing: nothing may be written from here on, so there is no cleanup. */
 static void lease_lost(void *arg)
 {
     (void)arg;
     log_error("lease lost, ending at once");
     _exit(EXIT_FAILURE);
 }
-
-/* ---- the end ---- */
 
 static void drain_step(void *arg)
 {
@@ -298,14 +294,14 @@ static void tear_down(struct scheduler *s)
     bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
     mailbox_close(s->sched.evictions);
     mailbox_close(s->sched.rehearsed);
-    mailbox_close(s->sched.results); /* nobody reads it any more: a worker must not wait for room */
+    mailbox_close(s->sched.results); /* its reader stopped: no worker may block on a full mailbox */
     intake_deinit(&s->intake);
-    pod_writer_stop(s->pod_writer, STATUS_DRAIN_MS); /* before the binder, which its threads ask */
+    pod_writer_stop(s->pod_writer, STATUS_DRAIN_MS); /* before the binder, which it queries */
     evictor_stop(s->evictor);
     bind_dryrun_stop(s->dryrun);
-    volumes_stop(s->volumes); /* before the binder, to which it hands Bindings */
+    volumes_stop(s->volumes); /* before the binder, to which it passes Bindings */
     binder_stop(s->binder);
-    /* A Binding without an answer may still happen: then the lease is not released, it runs out. */
+    /* An unanswered Binding may still be executed; then the lease must expire by itself. */
     lease_stop(s->lease, drained);
     mailbox_free(s->control);
     if (s->probes.loop != NULL)
@@ -342,7 +338,7 @@ static int set_up(struct scheduler *s, struct error *err)
     reservation_timer_configure(&s->sched.reserving, &s->reservation_timer_options);
     if (!s->lease_options.enabled)
         return start_leading(s, err);
-    probes_met(&s->probes, s->need_synced, true); /* a standby is ready to stand by */
+    probes_met(&s->probes, s->need_synced, true); /* a standby is ready */
     struct lease_callbacks cb = {.started = lease_started, .lost = lease_lost, .arg = s};
     return lease_start(&s->lease, s->kube, &s->kube_options, &s->lease_options, &cb, err);
 }

@@ -7,8 +7,7 @@
 #include "lib/base/num.h"
 #include "scheduler/cycle/reservation.h"
 
-/* Looks are not taken more often than this, whatever there is to be looked at: each may take as
- * long as a cycle of a large gang. */
+/* Minimum time between two reservation_look calls: each may cost a large gang's cycle. */
 enum { PAUSE_MS = 1000, MS_PER_S = 1000, NS_PER_MS = 1000000 };
 
 static struct metric kept = {.kind = METRIC_GAUGE,
@@ -85,7 +84,7 @@ static void note(const struct reservation_timer *r, const struct reservation_new
                  kv("starts in s", (made->start_ms - made->made_ms) / MS_PER_S));
 }
 
-/* Its members are to be told, and those of the gangs that it goes with. */
+/* Requeues the gang and those placed with it, so that their members are told. */
 static void tell(const struct reservation_timer *r, struct gang *looked)
 {
     const struct reservation *made = reservations_of(r->cluster, looked)->kept;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * reservation_timer - keeps room for gangs that have waited long, at the right moments: the part of
- * reservation.h that has a clock. On the loop's thread, part of the loop.
- */
+/* reservation_timer - calls reservation_look (reservation.h) when due. On the loop's thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,21 +22,21 @@ struct reservation_timer {
     const struct pipeline *pipeline;
     struct cluster *cluster;
     struct queue *queue;
-    struct arena arena; /* one look's */
+    struct arena arena; /* reset by each look */
     struct loop_timer look;
     void (*changed)(void *arg); /* a gang is to be tried */
     void *arg;
 };
 
-/* Nothing is kept before reservation_timer_configure. */
+/* Reserves nothing before reservation_timer_configure. */
 void reservation_timer_init(struct reservation_timer *r, struct loop *loop,
                             const struct pipeline *p, struct queue *q, void (*changed)(void *arg),
                             void *arg);
 void reservation_timer_configure(struct reservation_timer *r,
                                  const struct reservation_timer_options *o);
-/* After an attempt: counts room that is kept no more, and takes the next look in time. */
+/* After an attempt: counts ended reservations, and schedules the next look. */
 void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
                               const struct attempt_result *tried);
-/* No look is taken any more. */
+/* Stops looking. */
 void reservation_timer_pause(struct reservation_timer *r);
 void reservation_timer_deinit(struct reservation_timer *r);

@@ -16,7 +16,7 @@
 
 enum {
     SCHED_LOOP_RESULTS = 4096,
-    SCHED_LOOP_SLICE_MS = 20, /* of cycles in a row, then the loop looks at its letters again */
+    SCHED_LOOP_SLICE_MS = 20, /* of cycles in a row, before the loop reads its mailboxes */
     NS_PER_MS = 1000000
 };
 
@@ -66,7 +66,7 @@ static const char *verdict_name(enum cycle_verdict v)
     return names[v];
 }
 
-/* Result keys are never input: a pod that gets no grant and brought such keys along has them
+/* Result keys are never input. A pod that gets no grant but brought such keys along has them
  * blanked, since a Binding cannot delete; other pods without a grant are left as they are. */
 static struct labels grant_of(struct sched_loop *d, const struct cluster_pod *cp,
                               const struct cluster_node *node)
@@ -103,8 +103,8 @@ static bool has_key(const struct labels *l, const char *key)
     return false;
 }
 
-/* What the Binding writes into the pod: its grant, its unit, its gang. A key that the grant only
- * blanks is the others'. */
+/* What the Binding writes into the pod: grant, unit, gang. Unit and gang override a key that the
+ * grant only blanks. */
 static struct labels annotations_of(struct sched_loop *d, struct cluster_pod *cp,
                                     const struct cluster_node *node)
 {
@@ -133,7 +133,7 @@ static void submit_one(struct sched_loop *d, const struct gang_bind_member *m)
         binder_submit(d->binder, &m->binding, m->ticket);
 }
 
-/* The members of a gang go together: none is posted before the claims of its quorum are bound. */
+/* Members of a gang go together: none is posted before the claims of its quorum are bound. */
 static void submit(struct sched_loop *d, const struct plan *plan)
 {
     struct gang_bind_member *members =
@@ -162,7 +162,7 @@ static void submit(struct sched_loop *d, const struct plan *plan)
         submit_one(d, &members[i]);
 }
 
-/* Parked gangs whose members may be told by now; the timer is set for the next one. */
+/* Reports to parked gangs that are due, and sets the timer for the next. */
 static void tell_waiting(void *arg)
 {
     struct sched_loop *d = arg;
@@ -213,7 +213,7 @@ static void nominate(struct sched_loop *d, struct cluster_pod *cp, const char *n
     attempt_nominate(&d->attempt, cp, node, loop_now_ms(d->loop));
 }
 
-/* Others should know where a pod goes that waits for its claims. */
+/* The nomination tells others where a pod goes that waits for its claims. */
 static void waits_long(void *arg, struct cluster_pod *cp)
 {
     nominate(arg, cp, cp->on->name);
@@ -237,7 +237,7 @@ struct volumes_config sched_loop_volumes_config(struct sched_loop *d, struct bin
                                    .arg = d};
 }
 
-/* A write may have been lost: what is still needed is then called back again. */
+/* The write may have been lost: retrying the gangs reclaims CPUs that are still needed. */
 static void look_at_loans(void *arg)
 {
     struct sched_loop *d = arg;
@@ -274,7 +274,7 @@ static void evict_for(void *arg, struct gang *g, const struct cycle_result *r)
     }
 }
 
-/* All or nothing: a gang that does not get one of its places has no use for the others. */
+/* All or nothing: a gang that loses one of its nominated nodes cannot use the others. */
 static void take_back_promises(struct sched_loop *d, struct cluster_pod *cp)
 {
     nominate(d, cp, NULL);
@@ -312,7 +312,7 @@ static void time_has_come(void *arg)
     sched_loop_poke(d);
 }
 
-/* Whom time alone may help is woken then: one timer, for the first of them. */
+/* One timer, for the gang that is due first. */
 static void await_time(void *arg, int64_t due_ns)
 {
     struct sched_loop *d = arg;
@@ -345,7 +345,7 @@ static bool try_next(struct sched_loop *d)
     return true;
 }
 
-/* What the next leader must know of gangs that have their quorum. */
+/* Records for the next leader which gangs have their quorum. */
 static void record_satisfied(struct sched_loop *d)
 {
     struct cluster_pod *cp;
@@ -411,7 +411,7 @@ static void take_back(struct sched_loop *d, struct cluster_pod *cp, const struct
     if (r->outcome == BINDER_FAILED)
         pod_writer_tell_bind_failed(d->pod_writer, cp->pod, r->node, r->error.text);
     uint32_t events = EVENT_POD_GONE;
-    if (cp->volumes != NULL) { /* they may not be had there */
+    if (cp->volumes != NULL) { /* its volumes may not be available there */
         nominate(d, cp, NULL);
         events |= EVENT_VOLUME;
     }
@@ -423,8 +423,8 @@ static void take_back(struct sched_loop *d, struct cluster_pod *cp, const struct
     sched_loop_poke(d);
 }
 
-/* The pod may have changed a lot since: gone, made again and even placed again, confirmed by the
- * watch. Only the assumption that this Binding was for is taken back, which the ticket tells. */
+/* The pod may have been deleted, recreated and even placed again since. The ticket ensures that
+ * only the assumption of this Binding is undone. */
 static void take_result(void *arg, void *msg)
 {
     struct sched_loop *d = arg;
@@ -485,8 +485,7 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
                        err);
 }
 
-/* Whether some of its members, or of the gangs that it goes with, are placed and the rest is
- * not. */
+/* Whether the gang, or its bundle, is placed only in part. */
 static bool was_begun(struct sched_loop *d, struct gang *g)
 {
     const char *why;
@@ -505,7 +504,7 @@ static bool was_begun(struct sched_loop *d, struct gang *g)
     return false;
 }
 
-/* Before anybody else takes their room. */
+/* Before other gangs take their capacity. */
 static void finish_what_was_begun(struct sched_loop *d)
 {
     const char *key;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * sched_loop - the scheduler at work, on the loop's thread: carries out what attempts decide
- * (attempt.h), hands Bindings to the binder and reasons to status, and takes the binder's results
- * back.
- */
+/* sched_loop - runs the scheduler on the loop's thread: carries out decisions (attempt.h), passes
+ * Bindings to the binder and reasons to pod_writer, and handles the binder's results. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,52 +23,50 @@
 #include "scheduler/binding/volumes.h"
 
 struct sched_loop_options {
-    bool evict_stale; /* gangs that have fallen apart are sent away altogether */
+    bool evict_stale; /* evict gangs that fell below their quorum */
 };
 
 struct sched_loop {
     struct sched_loop_options options; /* set before sched_loop_start */
     struct loop *loop;
     struct cluster cluster;
-    struct pipeline pipeline; /* on the cluster */
+    struct pipeline pipeline;
     struct queue queue;
     struct pod_trace trace;
-    struct reservation_timer reserving; /* room kept for gangs that have waited long */
-    struct arena arena;                 /* one attempt's */
+    struct reservation_timer reserving; /* reservations for gangs that have waited long */
+    struct arena arena;                 /* reset by each attempt */
     struct attempt attempt;
-    int64_t began_us; /* the attempt under way */
+    int64_t began_us; /* the current attempt */
     struct loop_timer tick;
-    struct loop_timer cpu_lending; /* CPUs that were called back */
-    struct loop_timer policies;    /* when time opens a unit of a ResourcePolicy to a waiting pod */
+    struct loop_timer cpu_lending; /* repeats reclaims */
+    struct loop_timer policies;    /* when a unit of a ResourcePolicy opens to a waiting pod */
     int64_t policies_due_ms;       /* on clock_mono_ms; 0: never */
-    struct loop_timer tell;        /* waiting pods that are told why later */
-    struct ids_table tell_due;     /* by gang: when, int64_t of milliseconds; -1: all know */
+    struct loop_timer tell;        /* tells waiting pods why later */
+    struct ids_table tell_due;     /* by gang: int64_t ms when due; -1: all told */
     struct mailbox *results;
     struct mailbox *evictions; /* the evictor's results */
     struct mailbox *rehearsed; /* the dry run's results */
     struct binder *binder;     /* NULL until we lead */
     struct pod_writer *pod_writer;
     struct evictor *evictor;
-    struct volumes *volumes; /* pods whose claims are bound first */
-    /* set before sched_loop_start, or NULL: gangs are bound without */
+    struct volumes *volumes; /* binds the claims of pods first */
+    /* Set before sched_loop_start; NULL: gangs are bound without. */
     struct bind_dryrun *dryrun;
-    struct gang_bind *bursts; /* gangs that are held back until all their members may go */
+    struct gang_bind *bursts; /* holds gangs back until all their members may go */
     struct podgroups *podgroups;
-    struct policy_writer *policy_writer; /* what ResourcePolicies need written */
+    struct policy_writer *policy_writer; /* writes what ResourcePolicies need */
     bool running;                        /* caches are synced and we lead */
 };
 
 int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *scheduler_name,
                     struct error *err);
-/* What struct volumes wants to know of us. */
 struct volumes_config sched_loop_volumes_config(struct sched_loop *d, struct binder *b);
-/* From now on gangs are tried; first of all those of which whoever led before us bound some members
- * and not the rest. */
+/* Starts trying gangs; first those that the previous leader bound only in part. */
 void sched_loop_start(struct sched_loop *d, struct binder *b, struct pod_writer *s,
                       struct evictor *e, struct volumes *v);
-/* No new gang is tried; results are still taken. */
+/* Tries no new gang; still handles results. */
 void sched_loop_pause(struct sched_loop *d);
-/* Something changed: have a look in this round. Cheap, may be called often. */
+/* Something changed: schedule in this round. Cheap, may be called often. */
 void sched_loop_poke(struct sched_loop *d);
 /* After the binder and the evictor have ended. */
 void sched_loop_deinit(struct sched_loop *d);

@@ -18,7 +18,7 @@ static struct metric rehearsals = {
 struct bind_dryrun {
     struct bind_dryrun_config config;
     struct workers *workers;
-    struct kube_client **clients; /* one for each thread */
+    struct kube_client **clients; /* one per thread */
 };
 
 struct rehearsal_job {
@@ -39,8 +39,8 @@ void bind_dryrun_result_free(void *p)
     free(p);
 }
 
-/* Only a refusal in the server's own words counts: one that is overloaded or away would not get the
- * real Binding either, which finds that out by itself. */
+/* Only an explicit refusal counts. An overloaded or unreachable server would fail the real Binding
+ * too, which handles that itself. */
 static void worker_run(void *arg, unsigned thread, void *p)
 {
     struct bind_dryrun *r = arg;

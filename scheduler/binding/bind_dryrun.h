@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * bind_dryrun - posts a Binding with dryRun=All: the API server and everybody that it asks (quota,
- * admission) say what they would say, and nothing is done. Threads of its own. For gangs
- * (--gang-dry-run): a member that would be refused is found out before the first one is bound.
- */
+/* bind_dryrun - posts a Binding with dryRun=All: the API server runs quota and admission but stores
+ * nothing. Own threads. Lets --gang-dry-run find refused members before the first one is bound. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +13,7 @@
 
 struct bind_dryrun_result {
     uint64_t ticket; /* as given */
-    bool refused;    /* by the server, with this error; one that did not answer has not refused */
+    bool refused;    /* explicitly, with this error; no answer is no refusal */
     struct error error;
 };
 void bind_dryrun_result_free(void *result);
@@ -25,12 +22,12 @@ struct bind_dryrun;
 
 struct bind_dryrun_config {
     unsigned threads;
-    struct mailbox *results; /* gets each struct bind_dryrun_result */
+    struct mailbox *results; /* receives each struct bind_dryrun_result */
 };
 int bind_dryrun_start(struct bind_dryrun **out, struct kube_config *kube,
                       const struct kube_options *o, const struct bind_dryrun_config *c,
                       struct error *err);
 /* Copies everything. */
 void bind_dryrun_submit(struct bind_dryrun *r, const struct kube_binding *binding, uint64_t ticket);
-/* NULL is fine. */
+/* NULL-safe. */
 void bind_dryrun_stop(struct bind_dryrun *r);

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One Binding, from submit to its result. The first POST goes through the post pipeline, which has
- * many under way on one thread; if that is answered 201, that was all (on_posted). Whatever else
- * comes of it is for a worker to bring to its end, from where it stands (worker_bind):
+ * One Binding, from submit to its result. The first POST goes through the post pipeline, which
+ * keeps many in flight on one thread; a 201 ends it there (on_posted). Anything else is completed
+ * by a worker (worker_bind):
  *
  *      POST ── 201 ────────────────────────────► BOUND
  *       ▲ │── 404 ─────────────────────────────► LOST, unless in doubt
  *       │ │── timeout, connection lost, 5xx: in doubt until the server's own ?timeout= has surely
  *       │ │                                      passed (post)
  *       │ └── in doubt, or 409 (may be our own): GET the pod (look)
- *       │          │── bound where we wanted ──► BOUND
+ *       │          │── bound to our node ──────► BOUND
  *       │          │── bound elsewhere, gone, another pod of that name ─► LOST
- *       │          │── not bound, and asked after the doubt ended: no doubt any more
+ *       │          │── not bound, and read after the doubt ended: no longer in doubt
  *       │          └── no answer: still in doubt
- *       │
- *       ├── it may help (never sent, no answer, 5xx, 429) and tries are left ── pause
+ *       ├── may help (never sent, no answer, 5xx, 429) and tries are left ── pause
  *       │   else, in doubt: pause until it has ended, GET only
  *       └── otherwise ─────────────────────────► FAILED
  *
- * In doubt it goes on asking for ever, until we stop: the room stays taken as long as the pod may
- * turn out to have it (I1). Posting again is harmless, the API server binds a pod once, and each
- * time it is the same node with the same grant.
+ * In doubt the worker keeps asking until the binder stops: the capacity stays assumed as long as
+ * the pod may be bound (I1). Posting again is harmless, since the API server binds a pod once, and
+ * each POST names the same node and grant.
  */
 #include "scheduler/binding/binder.h"
 
@@ -39,9 +38,9 @@
 
 enum {
     PAUSE_FIRST_MS = 50,
-    NODE_FRESH_MS = 1000, /* a placement this young needs no look at the node */
-    NODE_TOLD_MS = 10000, /* nor one this young whose node did not leave the model meanwhile */
-    WORKERS = 4           /* for what does not go well; enough, as most of that is waiting */
+    NODE_FRESH_MS = 1000, /* a younger placement needs no GET of the node */
+    NODE_TOLD_MS = 10000, /* nor does one this young whose node stayed in the model */
+    WORKERS = 4           /* for Bindings that go wrong, which mostly wait */
 };
 
 static const char user_agent[] = "cosched-scheduler/binder";
@@ -57,22 +56,22 @@ static struct metric bind_seconds = {.kind = METRIC_HISTOGRAM,
 
 struct binder {
     struct binder_config config;
-    struct post_pipeline *pipeline; /* NULL: there is a limit on requests, which the clients keep */
+    struct post_pipeline *pipeline; /* NULL: requests are rate-limited, by the clients */
     struct workers *workers;
-    struct kube_client **clients; /* one for each thread */
+    struct kube_client **clients; /* one per thread */
     unsigned threads;
     _Atomic size_t pending;
     struct binder_gone gone;
 };
 
-/* Many may wait behind one another, so each is one block of exactly its size, itself in it. */
+/* Many may be queued, so each job is one exactly sized block that contains itself. */
 struct binder_job {
     struct arena arena;
     struct kube_binding binding;
     uint64_t ticket;
     int64_t node_seen_ms; /* when the node was last known to exist */
     int64_t began_us;     /* of the first POST; 0: none yet */
-    /* What came of it. */
+    /* The outcome of the first POST. */
     bool posted;
     int64_t doubt_until_ms; /* -1: not in doubt */
     struct error *error;    /* NULL: none */
@@ -96,8 +95,7 @@ void binder_result_free(void *p)
 
 enum sight { SIGHT_NONE, SIGHT_BOUND, SIGHT_LOST, SIGHT_UNBOUND };
 
-/* What the API server knows of the pod now. SIGHT_NONE: it did not say. err is set but for BOUND
- * and UNBOUND. */
+/* Reads the pod from the API server. NONE: no answer. Sets err except for BOUND and UNBOUND. */
 static enum sight look(struct kube_client *client, const struct kube_binding *b, struct error *err)
 {
     AUTO_JSON *doc = NULL;
@@ -118,8 +116,8 @@ static enum sight look(struct kube_client *client, const struct kube_binding *b,
     return SIGHT_LOST;
 }
 
-/* The API server accepts a Binding to a node that is gone, so a placement that had to wait is
- * checked. false only when it is known to be gone. */
+/* The API server accepts a Binding to a deleted node, so a delayed placement is checked. false only
+ * if the node is known to be gone. */
 static bool node_exists(struct kube_client *client, struct binder_job *job, struct error *err)
 {
     int64_t now_ms = clock_mono_ms();
@@ -134,8 +132,7 @@ static bool node_exists(struct kube_client *client, struct binder_job *job, stru
     return false;
 }
 
-/* Whether a POST may be carried out although it failed: only a refusal that the server itself put
- * into words means that nothing was done. */
+/* Whether a failed POST may still be executed: only the server's explicit refusal excludes that. */
 static bool is_doubtful(const struct error *err, bool never_sent)
 {
     bool refused = err->http_status >= 300 && err->http_status < 500 && err->code != ERROR_TIMEOUT;
@@ -150,15 +147,15 @@ static bool may_write(const struct binder *b, struct error *err)
     return false;
 }
 
-/* 0: bound. *doubt_until_ms moves when this POST may be carried out although it failed. */
+/* 0: bound. Moves *doubt_until_ms if this failed POST may still be executed. */
 static int post(struct binder *b, struct kube_client *client, struct binder_job *job,
                 int64_t *doubt_until_ms, struct error *err)
 {
     bool never_sent = false;
     if (!node_exists(client, job, err))
         return -1;
-    /* Before the fence is asked: its answer is as old as this when the Binding goes out, and a
-     * leader that is stopped in between sends nothing late. */
+    /* Before the fence check: its answer is that old when the Binding goes out, so a leader that is
+     * paused in between sends nothing late. */
     job->binding.began_ms = clock_mono_ms();
     if (!may_write(b, err))
         return -1;
@@ -170,7 +167,6 @@ static int post(struct binder *b, struct kube_client *client, struct binder_job 
     return -1;
 }
 
-/* Whether the same POST may end otherwise later. */
 static bool may_help(const struct error *err)
 {
     return err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
@@ -250,14 +246,12 @@ static void worker_run(void *arg, unsigned thread, void *p)
     conclude(b, job, r);
 }
 
-/* ---- the first POST ---- */
-
 static int compose(void *arg, void *p, struct strbuf *path, struct strbuf *body, struct error *err)
 {
     struct binder *b = arg;
     struct binder_job *job = p;
-    /* The first POST may have waited long behind others, and a GET for each would double the
-     * server's work. Until it is sent we are told when the node goes. */
+    /* The first POST may have been queued for long, and a GET for each would double the server's
+     * load. Until it is sent, binder_node_gone reports deleted nodes. */
     if (clock_mono_ms() - job->node_seen_ms >= NODE_TOLD_MS ||
         binder_gone_since(&b->gone, job->binding.node, job->node_seen_ms)) {
         job->node_seen_ms = -NODE_FRESH_MS;
@@ -279,7 +273,7 @@ static void on_posted(void *arg, void *p, const struct post_pipeline_answer *a)
         conclude(b, job, r);
         return;
     }
-    job->posted = job->posted || a->began_us == 0; /* no connection is an outcome as well */
+    job->posted = job->posted || a->began_us == 0; /* a failed connection is an outcome too */
     if (job->posted) {
         job->began_us = a->began_us;
         job->error = mem_new(struct error, 1);
@@ -289,8 +283,6 @@ static void on_posted(void *arg, void *p, const struct post_pipeline_answer *a)
     }
     (void)workers_submit(b->workers, job);
 }
-
-/* ---- start and stop ---- */
 
 static int start_clients(struct binder *b, struct kube_config *kube, const struct kube_options *o,
                          struct error *err)
@@ -349,7 +341,7 @@ static size_t texts_bytes(const struct labels *l)
     return n;
 }
 
-/* Texts between the two lists may cost a little for the second one's alignment. */
+/* The second list of texts may need a little for alignment. */
 static size_t job_bytes(const struct kube_binding *b)
 {
     return sizeof(struct binder_job) + texts_bytes(&b->annotations) + texts_bytes(&b->labels) +

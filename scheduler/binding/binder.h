@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * binder - posts Bindings with the grant in them, and finds out what became of each.
+ * binder - posts Bindings that carry the grant, and determines the outcome of each.
  *
  * A Binding is sent only while the lease allows it (fencing), with a timeout of at most
- * BINDER_TIMEOUT_MS. Whoever gets a result may rely on it: BOUND is bound, and after LOST or FAILED
- * no POST of that Binding can still be carried out. See binder.c for how that is known. BOUND may
- * be told a few milliseconds late, several at a time, while more are under way.
+ * BINDER_TIMEOUT_MS. Results are final: BOUND is bound, and after LOST or FAILED no POST of that
+ * Binding can still be executed (see binder.c). BOUND may be reported a few milliseconds late, in
+ * batches.
  */
 #pragma once
 
@@ -23,9 +23,9 @@ enum { BINDER_TIMEOUT_MS = 4000, BINDER_TRIES = 4 };
 
 enum binder_outcome {
     BINDER_BOUND,
-    /* 404, or somebody else was first: what we assumed is void, the watch tells the rest */
+    /* 404, or another writer was first: the assumption is void, the watch shows the rest. */
     BINDER_LOST,
-    BINDER_FAILED, /* not bound, and not known to be impossible: try again after a backoff */
+    BINDER_FAILED, /* not bound, may be possible: retry after a backoff */
 };
 
 struct binder_result {
@@ -33,7 +33,7 @@ struct binder_result {
     uint64_t ticket; /* as given */
     char *pod;       /* "ns/name" */
     char *node;
-    int64_t ended_us; /* on clock_mono_us: when the outcome was known; 0: now */
+    int64_t ended_us; /* clock_mono_us of the outcome; 0: now */
     struct error error;
 };
 void binder_result_free(void *result);
@@ -41,20 +41,19 @@ void binder_result_free(void *result);
 struct binder;
 
 struct binder_config {
-    unsigned threads;          /* Bindings under way at a time, each on its own connection */
+    unsigned threads;          /* concurrent Bindings, each on its own connection */
     const struct lease *lease; /* NULL: no election, always allowed */
-    struct mailbox *results;   /* gets each struct binder_result */
+    struct mailbox *results;   /* receives each struct binder_result */
     int64_t timeout_ms;        /* 0: BINDER_TIMEOUT_MS */
 };
 int binder_start(struct binder **out, struct kube_config *kube, const struct kube_options *o,
                  const struct binder_config *c, struct error *err);
-/* Copies everything; the binding's own timeout does not count. ticket comes back with the
- * result. */
+/* Copies everything; ignores the binding's own timeout. The result carries the ticket. */
 void binder_submit(struct binder *b, const struct kube_binding *binding, uint64_t ticket);
-/* The model has lost this node: a Binding to it that was not sent yet is sent only if the API
- * server still knows the node. On the thread that submits; NULL is fine. */
+/* The node left the model: unsent Bindings to it are sent only if the API server still has it. On
+ * the submitting thread; NULL-safe. */
 void binder_node_gone(struct binder *b, const char *node);
-/* Bindings that wait or are under way. */
+/* Queued and in-flight Bindings. */
 size_t binder_pending(struct binder *b);
-/* Those under way are cancelled; NULL is fine. */
+/* Cancels Bindings in flight; NULL-safe. */
 void binder_stop(struct binder *b);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * binder_gone - the nodes that left while Bindings waited, and when. Asking for each Binding costs
- * nothing as long as none did.
- */
+/* binder_gone - nodes that left while Bindings were queued, and when. Free while none did. */
 #pragma once
 
 #include <pthread.h>
@@ -23,5 +20,5 @@ void binder_gone_deinit(struct binder_gone *g);
 /* The rest: any thread. */
 void binder_gone_note(struct binder_gone *g, const char *node, int64_t now_ms);
 bool binder_gone_since(struct binder_gone *g, const char *node, int64_t since_ms);
-/* No Binding waits that was placed before now. */
+/* No Binding placed before now is queued. */
 void binder_gone_forget(struct binder_gone *g);

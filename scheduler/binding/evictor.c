@@ -28,8 +28,8 @@ struct evictor {
 
 struct evictor_job {
     char *ns, *name, *uid;
-    char *pod, *pod_uid; /* for whom; "" */
-    char *why;           /* for nobody, but therefore; or NULL */
+    char *pod, *pod_uid; /* the preemptor; "" */
+    char *why;           /* the reason without a preemptor; or NULL */
 };
 
 static void job_free(void *p)
@@ -84,8 +84,7 @@ static int send_away(struct kube_client *client, const struct evictor_job *job, 
     return 0;
 }
 
-/* A conflict may be another writer's; if it stays, there is another pod of that name by now, which
- * the watch tells. */
+/* A conflict may be transient; if it persists, the name belongs to another pod by now. */
 static bool may_help(const struct error *err)
 {
     return err->code == ERROR_CONFLICT || err->code == ERROR_UNAVAILABLE ||

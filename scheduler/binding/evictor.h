@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * evictor - sends pods away, for one that is more important or since their gang has fallen apart:
- * first the condition DisruptionTarget that says why, then the deletion, with the pod's own grace
- * period.
- *
- * Only the very pod that was chosen (its uid is a precondition of both), only while the lease
- * allows it. A pod that is gone already is as good as sent away.
- */
+/* evictor - evicts pods, for a more important one or because their gang fell below its quorum:
+ * first writes the condition DisruptionTarget with the reason, then deletes, with the pod's own
+ * grace period. Both need the victim's uid and the lease. A pod that is gone counts as evicted. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,11 +14,10 @@
 #include "lib/kube/lease.h"
 #include "lib/model/pod.h"
 
-/* What became of one victim. */
 struct evictor_result {
-    bool gone; /* it leaves, or has left; else error says why not */
+    bool gone; /* leaving or gone; else error says why not */
     char *victim, *victim_uid;
-    char *pod, *pod_uid; /* for whom; "ns/name" */
+    char *pod, *pod_uid; /* the preemptor; "ns/name" */
     struct error error;
 };
 void evictor_result_free(void *result);
@@ -32,13 +26,13 @@ struct evictor;
 
 struct evictor_config {
     const struct lease *lease; /* NULL: no election, always allowed */
-    struct mailbox *results;   /* gets each struct evictor_result */
+    struct mailbox *results;   /* receives each struct evictor_result */
 };
 int evictor_start(struct evictor **out, struct kube_config *kube, const struct kube_options *o,
                   const struct evictor_config *c, struct error *err);
 /* Copies everything. */
 void evictor_submit(struct evictor *e, const struct pod *victim, const struct pod *for_pod);
-/* Not for another pod but for this reason, a sentence; the result names no pod ("" and ""). */
+/* For this reason, a sentence, instead of a preemptor; the result has no pod ("" and ""). */
 void evictor_submit_stale(struct evictor *e, const struct pod *victim, const char *why);
-/* Those under way are cancelled; NULL is fine. */
+/* Cancels evictions in flight; NULL-safe. */
 void evictor_stop(struct evictor *e);

@@ -5,17 +5,15 @@
  *                            │ a member was lost (look_at)                  │
  *                            ├──────────────────────────────────────────────┘
  *                            ├── its gangs still have their quorum ─► goes on without it
- *                            └── else, or the time is over (expire) ─► dissolved: every member is
- *                                     reported as LOST, and the loop forgets their placements
+ *                            └── else, or timeout (expire) ─► dissolved: every member is reported
+ *                                     as LOST, and the loop forgets their placements
  *
- * Which members make the quorum does not matter: a gang may go as soon as it could do without all
- * those whose claims are not bound yet. When theirs are, and the burst is over, they go as lone
- * pods do (gang_bind_ready).
+ * It does not matter which members make the quorum: a gang is posted as soon as it does not need
+ * the members whose claims are unbound. These follow later like lone pods (gang_bind_ready).
  *
- * A member is lost when its pod is not assumed for this ticket any more: it was deleted, its claims
- * could not be bound (then the loop took it back when volumes.c said so), or it was refused in the
- * dry run. Which gangs have their quorum is asked of the model, where members of this burst count
- * as placed.
+ * A member is lost when its pod is no longer assumed for this ticket: it was deleted, its claims
+ * could not be bound (the loop forgot it when volumes.c said so), or the dry run refused it. The
+ * model decides which gangs have their quorum; there members of this burst count as placed.
  */
 #include "scheduler/binding/gang_bind.h"
 
@@ -34,8 +32,8 @@ struct member {
     const char *pod; /* "ns/name" */
     struct kube_binding binding;
     bool claims;    /* waits for its claims */
-    bool asked;     /* the server, in a dry run */
-    bool rehearsed; /* it has answered */
+    bool asked;     /* the dry run was sent */
+    bool rehearsed; /* and answered */
     bool lost;
 };
 
@@ -49,7 +47,7 @@ struct burst {
     size_t parts_len;
 };
 
-/* One of its gangs. */
+/* One gang of the burst. */
 struct part {
     const struct gang *gang;
     int32_t unready; /* members whose claims are not bound yet */
@@ -63,7 +61,7 @@ struct gang_bind {
 
 static void burst_free(struct burst *u)
 {
-    struct arena arena = u->arena; /* it lies in it */
+    struct arena arena = u->arena; /* it contains u */
     arena_deinit(&arena);
 }
 
@@ -109,9 +107,9 @@ static struct part *part_of(struct burst *u, const struct gang *g)
     return &u->parts[i];
 }
 
-/* Who is lost, and what each gang still waits for. Pods are deleted, and gangs with them: what is
- * gone has no say, and what is left of a gang has its own quorum. false: one that was refused is
- * still assumed, and counts as placed. */
+/* Updates the lost members and what each gang still waits for. Ignores deleted pods and gangs; the
+ * rest of a gang has its own quorum. false: a refused member is still assumed (counts as
+ * placed). */
 static bool survey(const struct gang_bind *b, struct burst *u)
 {
     bool taken_back = true;
@@ -151,7 +149,7 @@ static void dissolve(const struct gang_bind *b, const struct burst *u, const str
             report(b, u, i, BINDER_LOST, why);
 }
 
-/* Who it was that kept the others waiting is told: FAILED makes an Event. */
+/* Reports FAILED, which makes an Event, for members that kept the others waiting. */
 static void expire(const struct gang_bind *b, struct burst *u)
 {
     struct error why = ERROR_INIT;
@@ -177,7 +175,7 @@ static void post(const struct gang_bind *b, const struct burst *u)
             binder_submit(b->config.binder, &u->members[i].binding, u->ticket + (uint64_t)i);
 }
 
-/* Whether all who may go have the server's yes; who was not asked yet is asked. */
+/* Whether the dry run accepted all ready members; submits those not asked yet. */
 static bool is_rehearsed(const struct gang_bind *b, struct burst *u)
 {
     bool all = true;
@@ -193,7 +191,6 @@ static bool is_rehearsed(const struct gang_bind *b, struct burst *u)
     return all;
 }
 
-/* Whether the burst is over. */
 static bool look_at(struct gang_bind *b, struct burst *u, int64_t now_ms)
 {
     bool taken_back = survey(b, u);
@@ -233,7 +230,7 @@ void gang_bind_look(struct gang_bind *b)
             continue;
         }
         b->all.items[kept++] = u;
-        if (u->began_ms + u->timeout_ms > now_ms) /* or it waits for answers, which come */
+        if (u->began_ms + u->timeout_ms > now_ms) /* or it waits for answers, which arrive */
             next_ms = num_min(next_ms, u->began_ms + u->timeout_ms);
     }
     b->all.len = kept;
@@ -241,7 +238,7 @@ void gang_bind_look(struct gang_bind *b)
         loop_timer_set(b->config.loop, &b->timer, next_ms - now_ms, on_time, b);
 }
 
-/* The shortest of its gangs'. */
+/* The shortest timeout of its gangs. */
 static int64_t timeout_of(const struct gang_bind *b, const struct gang_bind_member *members,
                           size_t n)
 {
@@ -287,7 +284,7 @@ void gang_bind_ready(struct gang_bind *b, const struct kube_binding *binding, ui
 {
     struct burst *u;
     struct member *m = find(b, ticket, &u);
-    if (m == NULL) { /* a pod that goes alone */
+    if (m == NULL) { /* a lone pod */
         binder_submit(b->config.binder, binding, ticket);
         return;
     }
@@ -305,7 +302,7 @@ void gang_bind_rehearsed(struct gang_bind *b, const struct bind_dryrun_result *r
     if (r->refused) {
         m->lost = true;
         report(b, u, (size_t)(r->ticket - u->ticket), BINDER_FAILED, &r->error);
-        return; /* the loop takes it back, and looks */
+        return; /* the loop forgets it, and calls gang_bind_look */
     }
     gang_bind_look(b);
 }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gang_bind - the Bindings of one gang, held back until its quorum may go: the claims of so many
- * members are bound, and with --gang-dry-run the API server has said yes to each of them. Then they
- * are handed to the binder at once; a member beyond the quorum whose claims take longer follows
- * alone. See gang_bind.c for the states. The loop's thread.
+ * gang_bind - holds back the Bindings of one gang until its quorum may go: the claims of that many
+ * members are bound, and with --gang-dry-run the API server accepts each. Then all go to the binder
+ * at once; a member beyond the quorum whose claims take longer follows alone. See gang_bind.c for
+ * the states. The loop's thread.
  *
- * Claims that are not bound within the gang's scheduleTimeoutSeconds end the burst.
- *
- * Until the first Binding is posted nothing has happened to the gang, so whatever goes wrong before
- * that costs nothing: a burst that has lost its quorum is dissolved, and its members are taken back
- * as if their Bindings had failed. After it there is no way back, the rest follows (I2).
+ * Claims that are not bound within the gang's scheduleTimeoutSeconds end the burst. Until the first
+ * Binding is posted nothing is final: a burst that lost its quorum is dissolved, and its members
+ * are forgotten as if their Bindings had failed. After it the rest must follow (I2).
  */
 #pragma once
 
@@ -32,8 +30,8 @@ struct gang_bind_config {
     const struct pod_trace *trace;
     struct binder *binder;
     struct volumes *volumes;
-    struct bind_dryrun *dryrun; /* NULL: without */
-    struct mailbox *results;    /* gets a struct binder_result for each member that is not posted */
+    struct bind_dryrun *dryrun; /* NULL: none */
+    struct mailbox *results;    /* receives a struct binder_result for each member not posted */
 };
 struct gang_bind *gang_bind_new(const struct gang_bind_config *c);
 
@@ -42,15 +40,14 @@ struct gang_bind_member {
     struct kube_binding binding;
     uint64_t ticket;
 };
-/* Takes the Bindings of one plan, whose tickets rise by one. Copies everything. */
+/* Takes the Bindings of one plan, with consecutive tickets. Copies everything. */
 void gang_bind_submit(struct gang_bind *b, const struct gang_bind_member *members, size_t n);
-/* The claims of the pod of that ticket are bound. */
+/* The claims of the ticket's pod are bound. */
 void gang_bind_ready(struct gang_bind *b, const struct kube_binding *binding, uint64_t ticket);
-/* The API server would accept it, or not. */
+/* The result of a dry run. */
 void gang_bind_rehearsed(struct gang_bind *b, const struct bind_dryrun_result *r);
-/* Something changed: members may have gone. Cheap when nothing is held back. */
+/* Members may have gone. Cheap when nothing is held back. */
 void gang_bind_look(struct gang_bind *b);
-/* Bursts that are held back. */
 size_t gang_bind_pending(const struct gang_bind *b);
-/* NULL is fine. */
+/* NULL-safe. */
 void gang_bind_free(struct gang_bind *b);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * pod_patch - what is written into the status of pods: strategic merge patches. Pure.
- *
- * The uid is a precondition: a pod of the same name that was made meanwhile is not touched (409).
- */
+/* pod_patch - strategic merge patches for the status of pods. Pure. The uid is a precondition: a
+ * recreated pod of the same name is not touched (409). */
 #pragma once
 
 #include "lib/base/str.h"
@@ -11,17 +8,17 @@
 
 struct pod_patch_condition {
     const char *type, *status, *reason, *message;
-    const char *since; /* lastTransitionTime; NULL: as it is */
+    const char *since; /* lastTransitionTime; NULL: unchanged */
 };
 
-/* version: of the pod that was looked at, a precondition as well (nor is one touched that was bound
- * meanwhile); NULL: whatever the version. */
+/* version: of the pod that was read, also a precondition, so that a pod bound meanwhile is not
+ * touched; NULL: any version. */
 void pod_patch_condition(struct strbuf *out, const char *uid, const char *version,
                          const struct pod_patch_condition *c);
-/* Whatever the pod's version: nobody else writes this field of our pods. node "": none any more. */
+/* Any version: no other writer sets this field of our pods. node "": removes it. */
 void pod_patch_nominated(struct strbuf *out, const char *uid, const char *node);
-/* An annotation goes with the status, which we may write anyway. */
+/* Annotations go with the status, which we may write anyway. */
 void pod_patch_annotation(struct strbuf *out, const char *uid, const char *key, const char *value);
-/* Several, and labels; a value NULL takes the key away. Either list may be NULL. */
+/* Several, and labels; a NULL value removes the key. Either list may be NULL. */
 void pod_patch_metadata(struct strbuf *out, const char *uid, const struct labels *annotations,
                         const struct labels *labels);

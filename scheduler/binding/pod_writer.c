@@ -33,7 +33,7 @@ static struct metric writes = {.kind = METRIC_COUNTER,
                                .help = "PodScheduled conditions by what became of them.",
                                .label = "result"};
 
-/* What a pod was told: amounts alone cause no write. */
+/* What a pod was told last. */
 struct told {
     uint64_t class;
     int64_t ms;
@@ -45,24 +45,24 @@ struct pod_writer {
     struct events *events;
     const struct lease *lease;
     struct rate_limit pace;
-    struct events_pace shared; /* the pace as Events see it */
+    struct events_pace shared; /* the rate limit, for Events */
     const struct pod_trace *trace;
     struct ids_table told;        /* by pod */
-    struct ids_table event_class; /* by gang: the class that its last Event was made for */
+    struct ids_table event_class; /* by gang: class of its last Event */
 };
 
 struct status_job;
 static void print_condition(struct status_job *job);
 
-/* What a kind of write has of its own. */
+/* Properties of a kind of write. */
 struct writer {
     const struct kube_kind *kind; /* whose status it patches */
     enum kube_patch how;
     struct metric *metric;
-    bool at_once;     /* it does not wait for its turn */
-    bool looks_again; /* after a conflict: at whether the pod still waits */
-    bool once;        /* its owner looks whether it was written, and sends it again */
-    /* Makes the body anew for every try; NULL: it is made once, with the job. */
+    bool at_once;     /* bypasses the rate limit */
+    bool looks_again; /* after a conflict: rechecks that the pod waits */
+    bool once;        /* no retries: its owner checks, and sends again */
+    /* Prints the body for every try; NULL: printed once, with the job. */
     void (*print)(struct status_job *job);
 };
 static const struct writer pod_condition = {.kind = &kube_pods,
@@ -92,7 +92,7 @@ static const struct writer group_status[] = {[POD_GROUP_SIGS] = GROUP(&kube_pod_
 
 /* PodScheduled=False. */
 struct condition {
-    char *version; /* of the pod that was looked at last */
+    char *version; /* of the pod that was read last */
     char *reason, *sentence;
     bool turns_false; /* it was not False before */
 };
@@ -100,7 +100,7 @@ struct condition {
 struct status_job {
     const struct writer *writer;
     char *ns, *name, *uid;
-    struct condition condition; /* pod_condition's */
+    struct condition condition; /* pod_condition only */
     struct strbuf body;         /* the patch */
 };
 
@@ -133,7 +133,7 @@ static struct status_job *job_new_pod(const struct writer *w, const struct pod *
     return job_new(w, p->ns, p->name, p->uid);
 }
 
-/* Takes the job. false: there is no room for it now. */
+/* Takes the job. false: the queue is full. */
 static bool submit(struct pod_writer *s, struct status_job *job)
 {
     struct metric *metric = job->writer->metric;
@@ -156,8 +156,7 @@ static void print_condition(struct status_job *job)
     pod_patch_condition(&job->body, job->uid, job->condition.version, &c);
 }
 
-/* After a conflict. 1: the pod still waits, the job has its version; 0: it does not; -1: not
- * known. */
+/* After a conflict. 1: it still waits, the job has its version; 0: it does not; -1: unknown. */
 static int still_waits(struct pod_writer *s, struct status_job *job, struct error *err)
 {
     AUTO_JSON *doc = NULL;
@@ -181,8 +180,8 @@ static int patch(struct pod_writer *s, struct status_job *job, struct error *err
                       strbuf_str(&job->body), job->body.len, NULL, err);
 }
 
-/* A server that is away is waited for, since nobody would say it again; one that answers for this
- * pod only with errors is not, since others wait behind it. */
+/* Waits for an unreachable server, since this write is not repeated; but not for one that keeps
+ * answering with errors for this pod, since other jobs are queued. */
 static bool is_worth_waiting(const struct error *err, int attempt)
 {
     if (err->code != ERROR_UNAVAILABLE && err->code != ERROR_TIMEOUT &&
@@ -204,7 +203,7 @@ static bool wait_for_turn(struct pod_writer *s)
     }
 }
 
-/* What became of it, for the metric. */
+/* Returns the outcome, for the metric. */
 static const char *write_job(struct pod_writer *s, struct status_job *job)
 {
     const struct writer *w = job->writer;
@@ -282,7 +281,7 @@ static void emit(struct pod_writer *s, const struct pod *p, bool warning, const 
     events_emit(s->events, &o, warning, reason, message);
 }
 
-/* When the pod may be told this class; -1: it knows. */
+/* When the pod may be told this class; -1: it was. */
 static int64_t may_be_told_ms(struct pod_writer *s, const struct cluster_pod *cp, uint64_t class)
 {
     if (!cluster_pod_is_schedulable(cp))
@@ -294,7 +293,7 @@ static int64_t may_be_told_ms(struct pod_writer *s, const struct cluster_pod *cp
                      : pod_trace_seen_us(s->trace, cp) / 1000 + POD_WRITER_FIRST_MS;
 }
 
-/* Told before by whoever led then, or by us under another class. */
+/* Told by the previous leader, or by us under another class. */
 static bool knows(const struct pod *p, const char *reason, const char *sentence)
 {
     const struct pod_condition *c = &p->scheduled;
@@ -318,7 +317,7 @@ static void tell(struct pod_writer *s, const struct gang *g, const struct queue_
                                         .turns_false = !str_eq(p->scheduled.status, "False")};
     t->ms = now_ms;
     if (!submit(s, job))
-        return; /* the class is not noted: said again later */
+        return; /* the class is not noted: told again later */
     t->class = why->class;
     uint64_t *event_class = ids_at(&s->event_class, g->id);
     if (*event_class == why->class && g->members.len > 1)
@@ -347,7 +346,7 @@ int64_t pod_writer_tell_waiting(struct pod_writer *s, const struct gang *g,
 void pod_writer_tell_bound(struct pod_writer *s, const struct pod *p, const char *node)
 {
     AUTO_STRBUF b = {0};
-    strbuf_adds(&b, "Assigned "); /* once for each pod that is bound: without printf */
+    strbuf_adds(&b, "Assigned "); /* once per bound pod: no printf */
     strbuf_adds(&b, p->key);
     strbuf_adds(&b, " to ");
     strbuf_adds(&b, node);
@@ -401,8 +400,6 @@ void pod_writer_tell_pod(struct pod_writer *s, const struct pod *p, bool warning
     emit(s, p, warning, reason, message);
 }
 
-/* ---- policies ---- */
-
 bool pod_writer_write_metadata(struct pod_writer *s, const struct pod *p,
                                const struct labels *annotations, const struct labels *labels)
 {
@@ -428,8 +425,6 @@ void pod_writer_tell_policy(struct pod_writer *s, const struct policy *p, bool w
                               .uid = p->object.uid};
     events_emit(s->events, &o, warning, reason, message);
 }
-
-/* ---- gangs ---- */
 
 static void print_group(const struct pod_group *g, const struct progress *now, struct strbuf *out)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One look goes over all gangs and PodGroups, at most every PODGROUPS_DELAY_MS and only when
- * something has changed or is due. That is a few hundred microseconds for thousands of gangs, and
- * it needs no hook in every place that moves a pod. What lies between two looks is never written,
- * so a gang that is placed at once costs one write and not four.
+ * One pass visits all gangs and PodGroups, at most every PODGROUPS_DELAY_MS and only when something
+ * changed or is due. That takes a few hundred microseconds for thousands of gangs, and needs no
+ * hook wherever a pod moves. States between two passes are never written, so a gang that is placed
+ * at once costs one write instead of four.
  *
  *      look_at_gang     no attempt ── a quorum waits for capacity (begin) ─► attempt
  *                           ▲                                              │    │  ▲
  *                           └── placed, or the quorum is gone ─────────────┘    └──┘ timeout (fail)
  *
- *      look_at_group    the watch shows the status as it should be (progress.h): nothing to do
- *                       it was sent less than PODGROUPS_AGAIN_MS ago: the watch will show it
+ *      look_at_group    the watch shows the right status (progress.h): nothing to do
+ *                       it was sent less than PODGROUPS_AGAIN_MS ago: wait for the watch
  *                       otherwise: sent
  */
 #include "scheduler/binding/podgroups.h"
@@ -61,9 +61,7 @@ static void next_by(int64_t *next_ms, int64_t due_ms)
     *next_ms = num_min(*next_ms, due_ms);
 }
 
-/* ---- attempts ---- */
-
-/* Whoever led before us may have begun it: then its time is counted from there. */
+/* If the previous leader began the attempt, its time counts. */
 static void begin(struct podgroups_trial *t, const struct pod_group *group, int64_t timeout_ms,
                   int64_t now_ms)
 {
@@ -113,8 +111,6 @@ static void look_at_attempt(struct podgroups *p, struct gang *g, const struct po
     next_by(next_ms, t->since_ms + timeout_ms);
 }
 
-/* ---- gangs that have fallen apart ---- */
-
 static void send_all_away(struct podgroups *p, const struct gang *g, const char *why)
 {
     for (size_t i = 0; i < g->members.len; i++) {
@@ -140,8 +136,7 @@ static void end_stale(struct podgroups *p, struct gang *g, const struct pod_grou
         send_all_away(p, g, strbuf_str(&b));
 }
 
-/* Members that have succeeded and were deleted leave the rest below the quorum as well: a gang that
- * has come so far is not stale. */
+/* Deleted succeeded members may leave the rest below the quorum; such a gang is not stale. */
 static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod_group *group,
                            int64_t now_ms, int64_t *next_ms)
 {
@@ -157,14 +152,14 @@ static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod
         t->broken_ms = now_ms;
     if (now_ms - t->broken_ms >= timeout_ms && !t->told_broken) {
         end_stale(p, g, group, timeout_ms);
-        t->told_broken = !p->config.evict_stale; /* who could not be sent away is tried again */
+        t->told_broken = !p->config.evict_stale; /* retry failed evictions */
         t->broken_ms = now_ms;
     }
     if (!t->told_broken)
         next_by(next_ms, t->broken_ms + timeout_ms);
 }
 
-/* The record is written without anybody waiting for the answer: the watch tells. */
+/* The record is written without waiting for the answer; the watch shows it. */
 static void look_at_record(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
 {
     bool again = false;
@@ -189,14 +184,12 @@ static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, in
     look_at_record(p, g, now_ms, next_ms);
 }
 
-/* ---- statuses ---- */
-
 static void look_at_group(struct podgroups *p, const struct cluster_groups *all, int64_t now_ms,
                           int64_t *next_ms)
 {
     const struct pod_group *group =
         all->of[POD_GROUP_SIGS] != NULL ? all->of[POD_GROUP_SIGS] : all->of[POD_GROUP_X];
-    if (group == NULL) /* the status of Kubernetes' own has no such words */
+    if (group == NULL) /* Kubernetes' own status has no such fields */
         return;
     struct gang *g = gangs_find(p->config.cluster, all->key);
     struct podgroups_trial *t = g != NULL ? podgroups_trial(p, g) : NULL;
@@ -217,8 +210,6 @@ static void look_at_group(struct podgroups *p, const struct cluster_groups *all,
     next_by(next_ms, sent->ms + PODGROUPS_AGAIN_MS);
 }
 
-/* ---- slots ---- */
-
 static void end_slots(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
 {
     int64_t due_ms;
@@ -228,8 +219,6 @@ static void end_slots(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
     if (queue_wake(p->config.queue, events, now_ms) > 0)
         p->config.changed(p->config.arg);
 }
-
-/* ---- wiring ---- */
 
 static void look(void *arg)
 {

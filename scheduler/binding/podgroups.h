@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podgroups - keeps PodGroups' statuses true, ends attempts that take too long, and looks after
- * gangs that have fallen apart. The loop's thread.
+ * podgroups - keeps PodGroup statuses up to date, ends attempts that take too long, and handles
+ * stale gangs. The loop's thread.
  *
- * An attempt begins when a quorum of members waits for room; when scheduleTimeoutSeconds (60 for
- * gangs without a PodGroup) are over it has failed: Events on the PodGroup and its pods, a backoff,
- * and the next attempt begins. A waiting gang holds nothing, so a failed attempt costs nobody
- * anything, and it is never the last one.
+ * An attempt begins when a quorum of members waits for capacity. It fails after
+ * scheduleTimeoutSeconds (60 for gangs without a PodGroup): Events on the PodGroup and its pods, a
+ * backoff, and the next attempt. A waiting gang holds nothing, so a failed attempt costs others
+ * nothing, and the gang is always retried.
  *
- * Slots (replacement_hold.h) that nobody came for end here too, and records of gangs that had their
- * quorum (gangs.h) are sent again where they got lost.
- *
- * A gang is stale when it has had members on nodes, but fewer than its quorum, for that long: it
- * could not be healed. --stale-gang says what becomes of it.
+ * A gang is stale when it had members on nodes, but fewer than its quorum, for that long;
+ * --stale-gang says what happens to it. Unused replacement holds (replacement_hold.h) also expire
+ * here, and lost records of gangs that had their quorum (gangs.h) are sent again.
  */
 #pragma once
 
@@ -26,9 +24,8 @@
 #include "scheduler/binding/pod_writer.h"
 
 enum {
-    PODGROUPS_DELAY_MS = 100, /* changes within it are one write */
-    PODGROUPS_AGAIN_MS =
-        10000, /* a status, or a gang's record, that the watch does not show is sent again */
+    PODGROUPS_DELAY_MS = 100,   /* changes within it are one write */
+    PODGROUPS_AGAIN_MS = 10000, /* resend a status or record that the watch does not show */
 };
 
 struct podgroups;
@@ -46,21 +43,21 @@ struct podgroups_config {
 struct podgroups *podgroups_new(const struct podgroups_config *c);
 /* Something changed; cheap, may be called often. */
 void podgroups_look(struct podgroups *p);
-/* What is remembered of a gang. For tests, as the next one. */
+/* State of a gang. Exposed for tests, like podgroups_sent. */
 struct podgroups_trial {
-    int64_t since_ms;     /* since when a quorum waits for room; 0: it does not */
-    int64_t since_ns;     /* the same on the wall, in whole seconds; stays when it was placed */
-    int64_t broken_ms;    /* since when some are placed, but fewer than the quorum; 0: no */
+    int64_t since_ms;     /* since when a quorum waits for capacity; 0: it does not */
+    int64_t since_ns;     /* the same in wall-clock seconds; kept once placed */
+    int64_t broken_ms;    /* since when it is below its quorum with members placed; 0: no */
     int64_t recording_ms; /* gangs_follow_record */
     bool told_broken;
     bool had_success; /* a member has succeeded: it is about to end */
 };
 struct podgroups_trial *podgroups_trial(struct podgroups *p, const struct gang *g);
-/* The status of a PodGroup that was sent last, and when. */
+/* The last status sent for a PodGroup. */
 struct podgroups_sent {
     uint64_t digest;
     int64_t ms;
 };
 struct podgroups_sent *podgroups_sent(struct podgroups *p, const struct cluster_groups *all);
-/* NULL is fine. */
+/* NULL-safe. */
 void podgroups_free(struct podgroups *p);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two lists are kept, both of names only: of each policy what was told last, of each pod what was
- * sent and is not seen yet, or what it was told. A pod that is in order is in neither, so a cluster
- * without policies costs nothing, and one with policies a pass over its pods every
- * POLICY_WRITER_SCAN_MS.
+ * Keeps two maps of names: per policy what was reported last; per pod what was sent and not seen
+ * yet, or what was reported. A pod that is up to date is in neither, so a cluster without policies
+ * costs nothing, and one with policies a pass over its pods every POLICY_WRITER_SCAN_MS.
  *
- * Labels: servers from 1.35 on merge those of a Binding into the pod. Whether this one does is seen
- * on the pod itself: when it is confirmed and lacks them, they are patched in. So no version is
- * asked for, and a server with that feature off is served as well.
+ * Labels: servers from 1.35 on merge those of a Binding into the pod. If a confirmed pod lacks
+ * them, they are patched in. So the server's version does not matter, nor whether that feature is
+ * off.
  */
 #include "scheduler/binding/policy_writer.h"
 
@@ -24,29 +23,29 @@
 #include "scheduler/cycle/policies_lines.h"
 #include "scheduler/cache/policies.h"
 
-/* Of a policy. */
+/* A policy. */
 struct account {
     char *key, *uid;
-    uint64_t status;   /* hash of what was written last; 0: nothing yet */
-    int64_t status_ms; /* when it was looked at */
-    uint64_t trouble;  /* hash of what an Event said; 0: nothing */
+    uint64_t status;   /* hash of the last write; 0: none */
+    int64_t status_ms; /* when it was last computed */
+    uint64_t trouble;  /* hash of the last Event; 0: none */
     bool seen;
 };
 
-/* Of a pod. */
+/* A pod. */
 struct errand {
     char *key, *uid;
-    enum policies_cost cost; /* what was sent, or told */
+    enum policies_cost cost; /* what was sent, or reported */
     int32_t value;
     int64_t sent_ms;
-    uint64_t others; /* hash of the other policies that it was told of; 0: none */
-    bool labels;     /* it is to be looked at when it is confirmed */
+    uint64_t others; /* hash of the other policies reported; 0: none */
+    bool labels;     /* check them when it is confirmed */
     bool seen;
 };
 
 struct policy_writer {
     struct policy_writer_config config;
-    struct arena arena;  /* one look's */
+    struct arena arena;  /* reset by each pass */
     struct map accounts; /* "ns/name" of a policy -> struct account */
     struct map errands;  /* "ns/name" of a pod -> struct errand */
     uint64_t scanned;    /* generation of the policies at the last pass over the pods */
@@ -83,10 +82,8 @@ static void errand_free(struct errand *e)
 
 static uint64_t hash(const char *text)
 {
-    return str_hash(text, strlen(text)) | 1; /* 0 is nothing */
+    return str_hash(text, strlen(text)) | 1; /* 0 means none */
 }
-
-/* ---- statuses ---- */
 
 static void print_units(struct json_writer *w, const struct policies_line *lines, size_t len)
 {
@@ -108,8 +105,7 @@ static void print_units(struct json_writer *w, const struct policies_line *lines
     json_array_end(w);
 }
 
-/* "ecs 3/3, ecs 2, eci 5": in one line what kubectl shows of them; a column of the definition can
- * show but one value of a list. */
+/* "ecs 3/3, ecs 2, eci 5": one line for kubectl; a CRD column shows one value of a list. */
 static void print_summary(struct json_writer *w, const struct policies_line *lines, size_t len)
 {
     AUTO_STRBUF b = {0};
@@ -122,8 +118,8 @@ static void print_summary(struct json_writer *w, const struct policies_line *lin
     json_kv_str(w, "summary", strbuf_str(&b));
 }
 
-/* A list in a merge patch replaces the whole list, so nothing of an older status stays but what is
- * not said here: the message is, empty or not. */
+/* In a merge patch a list replaces the whole list; other fields stay unless named, so the message
+ * is always written, even if empty. */
 static void print_status(struct policy_writer *p, const struct policy *policy, struct strbuf *out)
 {
     struct json_writer w;
@@ -177,7 +173,7 @@ static void tell_trouble(struct policy_writer *p, const struct policy *policy, s
 
 int64_t policy_writer_interval_ms(size_t policies, size_t units, size_t pods, size_t nodes)
 {
-    enum { PASSES_PER_MS = 2000, PODS_PER_NODE = 20 /* asking plugins takes so much longer */ };
+    enum { PASSES_PER_MS = 2000, PODS_PER_NODE = 20 /* asking plugins costs that much more */ };
     return POLICY_WRITER_STATUS_MS +
            (int64_t)(policies * (pods + PODS_PER_NODE * units * nodes) / PASSES_PER_MS);
 }
@@ -201,7 +197,7 @@ static void look_at_policy(struct policy_writer *p, const struct policy *policy,
     }
     AUTO_STRBUF text = {0};
     print_status(p, policy, &text);
-    a->status_ms = now_ms; /* to find that nothing has changed took as long */
+    a->status_ms = now_ms; /* finding no change took as long */
     uint64_t now = hash(strbuf_str(&text));
     if (now == a->status)
         return;
@@ -234,8 +230,6 @@ static void look_at_policies(struct policy_writer *p, int64_t now_ms, int64_t *n
         look_at_policy(p, value, now_ms, next_ms);
     forget_policies(p);
 }
-
-/* ---- pods ---- */
 
 static struct errand *errand_of(struct policy_writer *p, const struct pod *pod)
 {
@@ -270,7 +264,7 @@ static void tell_conflict(const struct policy_writer *p, struct cluster_pod *cp,
                         strbuf_str(&b));
 }
 
-/* false: it is not known to have gone out. */
+/* false: it may not have been sent. */
 static bool carry_out(struct policy_writer *p, struct cluster_pod *cp, enum policies_cost what,
                       int32_t value)
 {
@@ -317,7 +311,7 @@ static size_t look_at_cost(struct policy_writer *p, struct cluster_pod *cp, int6
     return 1;
 }
 
-/* What a pod was told that waits is not told again when it is bound. */
+/* What a waiting pod was told is not repeated when it is bound. */
 static bool is_waiting(const struct policy_writer *p, const struct errand *e)
 {
     const struct cluster_pod *cp =
@@ -355,8 +349,7 @@ static bool is_scan_due(const struct policy_writer *p, int64_t now_ms, int64_t *
     return false;
 }
 
-/* A pass that was cut short is begun again at the next look: what was sent is known, so it comes
- * further. */
+/* An interrupted pass restarts next time and gets further, since it skips what was sent. */
 static void look_at_costs(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
 {
     const struct cluster *c = p->config.cluster;
@@ -378,8 +371,6 @@ static void look_at_costs(struct policy_writer *p, int64_t now_ms, int64_t *next
     p->scanned_ms = now_ms;
 }
 
-/* ---- labels ---- */
-
 static void look_at_labels(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
 {
     const char *key;
@@ -400,8 +391,6 @@ static void look_at_labels(struct policy_writer *p, int64_t now_ms, int64_t *nex
                     !pod_writer_write_metadata(p->config.pod_writer, cp->pod, NULL, &missing);
     }
 }
-
-/* ---- what a pod is told ---- */
 
 static void tell_others(struct policy_writer *p, const struct cluster_pod *cp)
 {
@@ -459,8 +448,6 @@ void policy_writer_refused(struct policy_writer *p, const struct gang *g)
             tell_others(p, g->members.items[i]);
 }
 
-/* ---- wiring ---- */
-
 static void look(void *arg)
 {
     struct policy_writer *p = arg;
@@ -474,7 +461,7 @@ static void look(void *arg)
                        look, p);
 }
 
-/* Without policies, and with nothing of them left, there is nothing to look at. */
+/* No policies, and no pods left from any. */
 static bool is_idle(const struct policy_writer *p)
 {
     const struct api_objects *o = p->config.cluster->objects;

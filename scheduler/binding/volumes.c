@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One pod whose claims have to be bound first:
+ * One pod whose claims must be bound first:
  *
  *      volumes_submit ─► WRITING ── all written (take_written) ─► WAITING ── the watch shows all
  *                           │                                        │    bound (look_at) ─► binder
  *                           │ a write failed                         │ 600 s are over; the pod, a
  *                           │                                        │ claim, a volume or the node
  *                           │                                        │ is gone; the controller or
- *                           ▼                                        ▼ provisioner let it go
+ *                           ▼                                        ▼ provisioner gave up
  *                        UNDOING ◄───────────────────────────────────┘
- *                           └── undoes what was written, unless others have built on it
- *                               (take_undone) ─► FAILED, to the loop
+ *                           └── undoes what was written, unless others rely on it (take_undone)
+ *                               ─► FAILED, to the loop
  *
- * WRITING and UNDOING are in the hands of a worker, WAITING in the loop's: then it is one look into
- * the cluster's objects each time that one of them changed. The pod stays assumed to the end, so
- * its volumes are promised to nobody else before they are free again. A claim that another pod
- * relies on is not taken back.
+ * A worker handles WRITING and UNDOING. The loop handles WAITING: it checks the cluster's objects
+ * each time one changes. The pod stays assumed to the end, so no other pod is given its volumes
+ * before they are free again. A claim that another pod relies on is not undone.
  *
- * Nothing is remembered beyond the process: the volume's claimRef and the claim's annotation are in
- * the API server, and a pod that is tried again goes where they say.
+ * Nothing is kept beyond the process: the volume's claimRef and the claim's annotation are in the
+ * API server, and a retried pod follows them.
  */
 #include "scheduler/binding/volumes.h"
 
@@ -54,18 +53,18 @@ struct entry {
     uint64_t ticket;
     struct volumes_item *items;
     size_t items_len;
-    int64_t began_us, until_ms, long_ms; /* long_ms -1: was said */
+    int64_t began_us, until_ms, long_ms; /* long_ms -1: reported */
     struct error error;                  /* why it is undone */
 };
 
 struct volumes {
     struct volumes_config config;
-    struct mailbox *mailbox; /* entries that workers are done with */
+    struct mailbox *mailbox; /* entries that workers have finished */
     struct workers *workers;
     struct kube_client *clients[THREADS];
     struct VEC(struct entry *) waiting;
     size_t pending;
-    uint64_t version; /* of the storage, at the last look */
+    uint64_t version; /* of the storage, at the last check */
     struct loop_timer timer;
 };
 
@@ -75,8 +74,6 @@ static void entry_free(void *p)
     arena_deinit(&e->arena);
     free(e);
 }
-
-/* ---- workers ---- */
 
 static void worker_run(void *arg, unsigned thread, void *p)
 {
@@ -95,9 +92,7 @@ static void worker_run(void *arg, unsigned thread, void *p)
     (void)mailbox_post(v->mailbox, e);
 }
 
-/* ---- the end of an entry ---- */
-
-/* The pod that this is for, or NULL when it is not assumed for it any more. */
+/* The entry's pod, or NULL if it is no longer assumed for it. */
 static struct cluster_pod *pod_of(const struct volumes *v, const struct entry *e)
 {
     struct cluster_pod *cp = cluster_find_pod(v->config.cluster, e->pod);
@@ -136,7 +131,7 @@ static void give_up(struct volumes *v, struct entry *e)
     finish(v, e, "failed");
 }
 
-/* Claims that other pods were promised as well stay as they are. */
+/* Leaves claims that were assumed for other pods too. */
 static void undo(struct volumes *v, struct entry *e)
 {
     size_t mine = pod_of(v, e) != NULL;
@@ -150,9 +145,6 @@ static void undo(struct volumes *v, struct entry *e)
     (void)workers_submit(v->workers, e);
 }
 
-/* ---- waiting ---- */
-
-/* NOT_YET: the watch has to bring more. */
 enum look { BOUND, NOT_YET, FAILED };
 
 static enum look failed(struct entry *e, const struct volumes_item *it, const char *why)
@@ -161,7 +153,7 @@ static enum look failed(struct entry *e, const struct volumes_item *it, const ch
     return FAILED;
 }
 
-/* Whether the watch is as far as our write. */
+/* Whether the watch has reached our write. */
 static bool has_caught_up(const struct object *o, const struct volumes_item *it)
 {
     int64_t version;
@@ -204,7 +196,7 @@ static enum look look_at_item(const struct volumes *v, struct entry *e,
     if (it->volume != NULL && !str_eq(claim->volume, it->volume))
         return failed(e, it, "was bound to another volume");
     if (volume == NULL || !is_reserved(volume, it))
-        return NOT_YET; /* the two watches do not wait for each other */
+        return NOT_YET; /* the two watches are independent */
     if (volume->has_node_affinity &&
         !node_selector_matches(&volume->node_affinity, &node->labels, ""))
         return failed(e, it, "got a volume that the node cannot reach");
@@ -274,7 +266,7 @@ static void on_time(void *arg)
     look_at_all(arg);
 }
 
-/* The storage's version says nothing about nodes. */
+/* The storage's version does not cover nodes. */
 static bool lost_a_node(const struct volumes *v)
 {
     for (size_t i = 0; i < v->waiting.len; i++) {
@@ -293,8 +285,6 @@ void volumes_look(struct volumes *v)
         look_at_all(v);
 }
 
-/* ---- from the workers ---- */
-
 static void take_entry(void *arg, void *msg)
 {
     struct volumes *v = arg;
@@ -309,8 +299,6 @@ static void take_entry(void *arg, void *msg)
         look_at_all(v);
     }
 }
-
-/* ---- wiring ---- */
 
 static void fill_item(const struct volumes *v, struct volumes_item *it,
                       const struct volumes_promise *p, struct arena *a)

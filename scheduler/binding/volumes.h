@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * volumes - binds the claims of an assumed pod before its Binding is posted, and undoes what it did
- * when that fails. See volumes.c for the states.
- *
- * All functions belong to the loop's thread; what waits for the network waits in threads of its
- * own.
- */
+/* volumes - binds the claims of an assumed pod before its Binding is posted, and undoes that on
+ * failure. See volumes.c for the states. On the loop's thread; own threads wait for the network. */
 #pragma once
 
 #include <stdint.h>
@@ -21,7 +16,7 @@
 
 enum {
     VOLUMES_TIMEOUT_MS = 600000, /* kube-scheduler's bindTimeoutSeconds */
-    VOLUMES_LONG_MS = 1000,      /* a wait that others should know of */
+    VOLUMES_LONG_MS = 1000,      /* then the pod is nominated */
 };
 
 struct volumes;
@@ -43,15 +38,15 @@ struct volumes_config {
 };
 int volumes_start(struct volumes **out, struct kube_config *kube, const struct kube_options *o,
                   const struct volumes_config *c, struct error *err);
-/* The pod is assumed on the node and was promised something (cp->volumes). Copies everything.
- * ticket comes back with the result, the binder's or ours. */
+/* The pod is assumed on the node, with claims to bind (cp->volumes). Copies everything. The result,
+ * the binder's or ours, carries the ticket. */
 void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
                     const struct kube_binding *binding, uint64_t ticket);
-/* Something changed; cheap when it was nothing of ours. */
+/* Something changed; cheap unless storage or nodes did. */
 void volumes_look(struct volumes *v);
 /* Pods whose claims are not bound yet. */
 size_t volumes_pending(const struct volumes *v);
-/* Those among them for which everything is written, and the controller has to do the rest. */
+/* Those of them that are fully written and wait for the controller. */
 size_t volumes_waiting(const struct volumes *v);
-/* What was written stays: whoever leads next goes on from there. NULL is fine. */
+/* Keeps what was written; the next leader continues from there. NULL-safe. */
 void volumes_stop(struct volumes *v);

@@ -2,15 +2,15 @@
 /*
  * One write (attempt):
  *
- *      GET ── as wanted already ────────────────► done
- *       ▲ │── somebody else's, or gone ─────────► error
+ *      GET ── already as wanted ────────────────► done
+ *       ▲ │── taken by another, or gone ────────► error
  *       │ └── free: PATCH with its resourceVersion ── 200 ► done
  *       │                │
- *       └──── pause ─────┴── 409, no answer, 5xx, 429: look again, TRIES times
+ *       └──── pause ─────┴── 409, no answer, 5xx, 429: GET again, TRIES times
  *
- * Taking a volume back is safe against the controller: before it binds a claim to a volume it
- * writes the volume's phase, so either our PATCH comes first, and the controller's write fails for
- * its old version, or ours does.
+ * Undoing a volume cannot race with the controller: before it binds a claim it writes the volume's
+ * phase, so either our PATCH comes first and the controller's write fails for its old version, or
+ * ours does.
  */
 #include "scheduler/binding/volumes_write.h"
 
@@ -24,7 +24,6 @@
 
 enum { TRIES = 4, PAUSE_FIRST_MS = 50 };
 
-/* What a look at the object says. */
 enum sight { SIGHT_DONE, SIGHT_FREE, SIGHT_NO };
 
 static bool is_empty(const char *s)
@@ -49,8 +48,6 @@ static int64_t version_of(json *object)
     return text != NULL && num_parse(text, strlen(text), &n, NULL) == 0 ? n : -1;
 }
 
-/* ---- what to write ---- */
-
 static void begin(struct json_writer *w, struct strbuf *out, json *seen)
 {
     json_writer_init(w, out);
@@ -67,13 +64,13 @@ static void print_claim(struct strbuf *out, json *seen, const char *node)
 {
     struct json_writer w;
     begin(&w, out, seen);
-    json_kv_str(&w, SELECTED_NODE, node); /* NULL takes it away */
+    json_kv_str(&w, SELECTED_NODE, node); /* NULL removes it */
     json_object_end(&w);
     json_object_end(&w);
     json_object_end(&w);
 }
 
-/* A volume that somebody reserved by name was not bound by a controller, and goes back to that. */
+/* A volume reserved by name was not bound by a controller, and returns to that state. */
 static void print_volume(struct strbuf *out, json *seen, const struct volumes_item *it, bool back)
 {
     struct json_writer w;
@@ -99,8 +96,6 @@ static void print_volume(struct strbuf *out, json *seen, const struct volumes_it
     json_object_end(&w);
     json_object_end(&w);
 }
-
-/* ---- what is there ---- */
 
 static enum sight no(struct error *err, const char *what, const char *problem)
 {
@@ -138,8 +133,6 @@ static enum sight look_at_volume(json *seen, struct volumes_item *it, struct err
     return SIGHT_FREE;
 }
 
-/* ---- tries ---- */
-
 static int patch(struct kube_client *client, const struct lease *lease, bool volume,
                  const struct volumes_item *it, const struct strbuf *body, struct json_doc **out,
                  struct error *err)
@@ -158,7 +151,7 @@ static int get(struct kube_client *client, bool volume, const struct volumes_ite
                     volume ? it->volume : it->claim, out, err);
 }
 
-/* 1: look again, err says why. */
+/* 1: GET again, err says why. */
 static int attempt(struct kube_client *client, const struct lease *lease, struct volumes_item *it,
                    struct error *err)
 {
@@ -213,7 +206,7 @@ int volumes_write_do(struct kube_client *client, const struct lease *lease, stru
     }
 }
 
-/* Whether the claim still waits: then nobody can have bound it. */
+/* Whether the claim is still unbound. */
 static int claim_waits(struct kube_client *client, const struct volumes_item *it, bool *out,
                        struct error *err)
 {
@@ -227,7 +220,7 @@ static int claim_waits(struct kube_client *client, const struct volumes_item *it
     return 0;
 }
 
-/* The controller has begun with it, or is done. */
+/* The controller has started or finished binding it. */
 static bool is_under_way(json *seen)
 {
     return str_eq(json_get_str(json_get(seen, "status"), "phase"), "Bound") ||

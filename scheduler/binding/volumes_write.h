@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * volumes_write - what is written to a claim or a volume so that the volume controller binds them,
- * and how it is taken back. Worker threads.
- *
- * A volume that exists is reserved for the claim (spec.claimRef); for a volume that is to be made
- * the claim gets its node (annotation volume.kubernetes.io/selected-node). Each write is made to
- * the very version that was looked at, so nobody else's is lost; written twice it is the same.
- */
+/* volumes_write - writes to a claim or a volume so that the volume controller binds them, and
+ * undoes it. Worker threads. An existing volume is reserved for the claim (spec.claimRef); for a
+ * volume to be provisioned the claim gets its node (annotation volume.kubernetes.io/selected-node).
+ * Writes are idempotent, with the read resourceVersion as a precondition. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,17 +14,17 @@
 
 struct volumes_item {
     const char *ns, *claim, *claim_uid;
-    const char *volume, *volume_uid; /* NULL: to be made */
+    const char *volume, *volume_uid; /* NULL: to be provisioned */
     const char *node;
-    bool written;      /* may have been */
-    bool by_name;      /* somebody had reserved the volume for the claim, by name */
-    int64_t version;   /* of what was written; -1: not known */
-    bool others_count; /* another pod relies on it: not taken back */
+    bool written;      /* possibly */
+    bool by_name;      /* the volume was already reserved for the claim by name */
+    int64_t version;   /* of the write; -1: unknown */
+    bool others_count; /* another pod relies on it: not undone */
 };
 
-/* 0: done, or done before. ERROR_CONFLICT: somebody else has it, or it is not what it was. */
+/* 0: done, now or before. ERROR_CONFLICT: taken by another, or replaced. */
 int volumes_write_do(struct kube_client *client, const struct lease *lease, struct volumes_item *it,
                      struct error *err);
-/* 0: taken back, or there is nothing to take back, as after the controller has begun to bind. */
+/* 0: undone, or nothing to undo, as once the controller has started binding. */
 int volumes_write_undo(struct kube_client *client, const struct lease *lease,
                        const struct volumes_item *it, struct error *err);

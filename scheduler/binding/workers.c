@@ -21,7 +21,7 @@ struct workers {
     struct workers_config config;
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct workers_job *first, **last; /* a list: jobs are taken in order */
+    struct workers_job *first, **last; /* FIFO */
     size_t waiting, running;
     bool stopping;
     struct workers_thread *threads;

@@ -19,8 +19,6 @@ void attempt_deinit(struct attempt *a)
     ids_table_deinit(&a->recalled);
 }
 
-/* ---- what comes of a decision ---- */
-
 void attempt_nominate(struct attempt *a, struct cluster_pod *cp, const char *node, int64_t now_ms)
 {
     if (str_eq(cp->nominated, node))
@@ -30,7 +28,7 @@ void attempt_nominate(struct attempt *a, struct cluster_pod *cp, const char *nod
     queue_wake(a->queue, nominations_set(a->pipeline->cluster, cp, node), now_ms);
 }
 
-/* A write may have been lost, so what is still needed is called back again, but not at once. */
+/* The write may have been lost: CPUs that are still needed are reclaimed again, but not at once. */
 static void recall(struct attempt *a, const struct cycle_result *r, int64_t now_ms)
 {
     for (size_t i = 0; i < r->recalls_len; i++) {
@@ -52,7 +50,7 @@ static bool will_evict(const struct attempt *a, const struct cycle_result *r)
     return !a->all_stay || r->recalls_len > 0;
 }
 
-/* Who was chosen goes. A promise that nobody's leaving can keep any more is taken back. */
+/* Withdraws nominations that no eviction can fulfil any more. */
 static void evict_for(struct attempt *a, struct gang *g, const struct cycle_result *r,
                       int64_t now_ms)
 {
@@ -71,10 +69,7 @@ static void evict_for(struct attempt *a, struct gang *g, const struct cycle_resu
         cluster_send_away(a->pipeline->cluster, r->victims[i].pod, true);
 }
 
-/* ---- who waits ---- */
-
-/* The gang waits for room, or not any more; what it should know of room that is kept for it is told
- * with the reason. */
+/* Updates the gang's waiting time; adds what its members should know about its reservation. */
 static void follow(struct attempt *a, struct gang *g, struct cycle_result *r,
                    struct attempt_time now)
 {
@@ -83,7 +78,7 @@ static void follow(struct attempt *a, struct gang *g, struct cycle_result *r,
     const char *words = reservation_words(c, g, a->arena);
     if (words != NULL && r->sentence != NULL) {
         r->sentence = arena_printf(a->arena, "%s; %s", r->sentence, words);
-        r->class += (uint64_t)reservations_of(c, g)->verdict; /* worth telling */
+        r->class += (uint64_t)reservations_of(c, g)->verdict; /* a new verdict is worth reporting */
     }
     queue_wake(a->queue, events, now.now_ms);
 }
@@ -94,7 +89,7 @@ static void park(struct attempt *a, struct gang *g, const struct cycle_result *r
     bool awaits = r->awaits && will_evict(a, r);
     if (due_ns != 0 && a->hooks.await_time != NULL)
         a->hooks.await_time(a->hooks.arg, due_ns);
-    /* Who waits for pods to leave goes the moment they are gone. */
+    /* A gang that waits for pods to leave is retried as soon as they are gone, without backoff. */
     if (awaits || r->verdict == CYCLE_WAITING)
         queue_wait(a->queue, g, r->wakes | (awaits ? EVENT_POD_GONE : 0));
     else
@@ -103,8 +98,6 @@ static void park(struct attempt *a, struct gang *g, const struct cycle_result *r
     if (a->hooks.refused != NULL)
         a->hooks.refused(a->hooks.arg, g, r);
 }
-
-/* ---- one attempt ---- */
 
 static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, int64_t now_ms)
 {
@@ -120,7 +113,7 @@ static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, 
     if (plan.committed) {
         if (a->hooks.bind != NULL)
             a->hooks.bind(a->hooks.arg, g, &plan, r);
-        queue_wake(a->queue, plan.events, now_ms); /* affinity may have waited for this */
+        queue_wake(a->queue, plan.events, now_ms); /* for pods that waited for affinity */
     }
     plan_end(&plan);
     for (size_t i = 0; i < r->others_len; i++)

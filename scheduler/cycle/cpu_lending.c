@@ -9,7 +9,7 @@
 #include "scheduler/cache/gangs.h"
 #include "scheduler/framework/pipeline.h"
 
-/* The node agent has bound it to what is in the books. */
+/* Whether the node agent has applied the grant that is in the accounts. */
 static bool is_settled(const struct cluster_pod *cp, struct arena *a)
 {
     struct cpu_grant applied;
@@ -21,10 +21,10 @@ static bool is_settled(const struct cluster_pod *cp, struct arena *a)
 
 struct call {
     struct placing *placing;
-    bool late; /* borrowers that do not answer are asked too */
+    bool late; /* also ask borrowers that do not answer */
 };
 
-/* What a pod on the node has on loan and can give back. */
+/* The borrowed CPUs that the pod can return. */
 static bool loan_of(const struct call *c, const struct cluster_pod *cp, struct cpuset *out)
 {
     struct cpuset owned;
@@ -39,7 +39,6 @@ static bool loan_of(const struct call *c, const struct cluster_pod *cp, struct c
     return !cpuset_is_empty(out);
 }
 
-/* All that can be called back there. */
 static struct cpuset loans_on(const struct call *c, const struct cluster_node *cn)
 {
     struct cpuset all, one;
@@ -51,7 +50,7 @@ static struct cpuset loans_on(const struct call *c, const struct cluster_node *c
     return all;
 }
 
-/* Whether the pod fits if the loans are free, and how well. */
+/* Whether the pod fits once the loans are returned, and its score. */
 static bool fits_without(struct placing *p, struct cluster_pod *pod, struct cluster_node *cn,
                          const struct cpuset *cpu_lending, struct pipeline_choice *choice,
                          int64_t *score)
@@ -67,7 +66,7 @@ static bool fits_without(struct placing *p, struct cluster_pod *pod, struct clus
     return fits;
 }
 
-/* The best node for a pod that finds none without loans, in placing.choice. */
+/* Puts the best node for a pod that fits nowhere without reclaiming into placing.choice. */
 static bool make_place(void *arg, struct cluster_pod *pod)
 {
     const struct call *c = arg;
@@ -94,7 +93,7 @@ static bool make_place(void *arg, struct cluster_pod *pod)
     return best.node != NULL;
 }
 
-/* All that are needed for a quorum, or the one that is beyond it: into the plan. */
+/* Plans all members that the quorum needs, or the single one beyond it. */
 static bool place(struct call *c)
 {
     struct placing *p = c->placing;
@@ -107,7 +106,7 @@ static bool place(struct call *c)
     return true;
 }
 
-/* What the pods in the plan have of their own. */
+/* The exclusive CPUs of the pods in the plan. */
 struct taken {
     struct cluster_node *node;
     struct cpuset cpus;
@@ -131,7 +130,7 @@ static size_t note_taken(struct placing *p, size_t mark, struct taken *out,
     return n;
 }
 
-/* Called back from those on the node. The plan is undone. */
+/* The plan is already undone. */
 static void call_back(const struct call *c, const struct taken *taken, struct cycle_result *out)
 {
     const struct cluster_node *cn = taken->node;
@@ -160,7 +159,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->pod->pod->key, y->pod->pod->key);
 }
 
-/* Whom the pod waits for, so that it can be seen who does not give back. */
+/* Names the borrower, so that users see which pod does not return its CPUs. */
 static void say(const struct placing *p, struct cycle_result *out)
 {
     AUTO_STRBUF b = {0};
@@ -186,7 +185,7 @@ static void say(const struct placing *p, struct cycle_result *out)
         strbuf_addf(&b, "%lu CPUs on several nodes", (unsigned long)count);
     }
     out->sentence = arena_strdup(p->arena, strbuf_str(&b));
-    /* Another sentence than that nobody was asked: it is to be told. */
+    /* Differs from the class of the sentence without a reclaim, so that it is reported. */
     const char *key = first->pod->pod->key;
     out->class = out->class * 31 + str_hash(key, strlen(key));
 }
@@ -213,7 +212,7 @@ bool cpu_lending_call(struct placing *p, bool late, struct cycle_result *out)
         out->nominations_len = 0;
         return false;
     }
-    qsort(out->recalls, out->recalls_len, sizeof *out->recalls, by_key); /* a node has no order */
+    qsort(out->recalls, out->recalls_len, sizeof *out->recalls, by_key); /* pods are unordered */
     say(p, out);
     return true;
 }
@@ -238,7 +237,7 @@ void cpu_lending_left(const struct cluster_pod *borrower, struct arena *a, struc
 {
     struct cpu_grant written;
     const struct cpu_grant *from = &borrower->grant.cpus;
-    /* What was written before and is not confirmed yet is not given back to it. */
+    /* CPUs that were reclaimed before, though not yet confirmed, stay reclaimed. */
     bool ok = cpu_grant_decode(labels_get(&borrower->pod->annotations, NAME_ANN_CPUSET),
                                borrower->pod, a, &written, NULL) == 0;
     if (ok && written.len > 0 && cpu_grant_is_within(&written, from))

@@ -1,35 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cpu_lending - CPUs on loan (static-burst) that are called back for a pod that finds no place
- * without them: a part of a cycle's result. Pure.
+ * cpu_lending - reclaims lent CPUs (static-burst) for a pod that fits nowhere without them: a part
+ * of a cycle's result. Pure.
  *
- * Two phases, so that no CPU ever has two containers bound to it that both believe that it is
- * theirs:
+ * Two phases, so that no CPU ever has two containers bound to it that both believe they own it:
  *
- *     1  the borrower's annotation cpuset is written without them (sched_loop.c, as
- *        cycle_result.recalls says); the books stay as they are
- *     2  the node agent takes its containers off them and says so in cosched.io/cpuset-applied; now
- *        the books follow (cluster.c), and the pod that waits is placed
+ *     1  sched_loop.c writes the borrower's cpuset annotation without them (cycle_result.recalls);
+ *        the accounts stay as they are
+ *     2  the node agent moves its containers off them and confirms in cosched.io/cpuset-applied;
+ *        now cluster.c updates the accounts, and the waiting pod is placed
  *
- * The pod is nominated meanwhile, so that nobody takes what comes free. CPUs are called back only
- * from pods that the node agent has answered for: of others nobody knows yet where they are. A
- * borrower that was called back again and again in vain is on a node whose agent is away: others
- * are asked before it, and pods of lower priority are sent away before a pod waits for it alone.
+ * The pod is nominated meanwhile, so that no other pod takes the freed CPUs. Only pods whose cpuset
+ * the node agent has confirmed are asked; where the others run is unknown. A borrower that was
+ * asked repeatedly in vain is on a node whose agent is down: other borrowers are asked first, and
+ * pods of lower priority are evicted before a pod waits for it alone.
  */
 #pragma once
 
 #include "scheduler/cycle/outcome.h"
 #include "scheduler/cycle/placing.h"
 
-enum { CPU_LENDING_PATIENCE = 2 }; /* so often CPUs are called back again before others are asked */
+enum { CPU_LENDING_PATIENCE = 2 }; /* repeats before others are asked */
 
-/* For the pod that is stuck, or all members that a quorum needs: all of them at once, and each is
- * nominated. false: no loan helps. The plan is as before. late: also from borrowers that do not
- * answer; where such were left out, p->passed_over is set. */
+/* Reclaims for the stuck pod, or for all members that a quorum needs at once, and nominates each.
+ * false: no loan helps. Leaves the plan unchanged. late: also from borrowers that do not answer; if
+ * false and any were skipped, sets p->passed_over. */
 bool cpu_lending_call(struct placing *p, bool late, struct cycle_result *out);
-/* Members of a gang are placed with what is their own: a loan of one of them would be in the way of
- * the next, in the same plan. When all are placed, before the plan is committed, each gets what is
- * left in its L3 groups. */
+/* Gang members are placed with exclusive CPUs only, since a loan to one would obstruct the next in
+ * the same plan. Before the commit each gets what is left in its L3 groups. */
 void cpu_lending_lend(const struct pipeline *p, struct plan *plan, struct arena *a);
-/* What is left of a borrower's grant, in a: without those that are called back, now or before. */
+/* The borrower's grant, in a, without CPUs that are being reclaimed. */
 void cpu_lending_left(const struct cluster_pod *borrower, struct arena *a, struct cpu_grant *out);

@@ -13,7 +13,7 @@
 #include "scheduler/cycle/virtual_explain.h"
 #include "scheduler/cycle/gang_preempt.h"
 
-/* What is wrong with the pod itself: no node and no event can help, only another pod. */
+/* A problem of the pod itself, which no node and no event can solve. */
 static const char *own_problem(const struct cluster_pod *cp, struct arena *a)
 {
     if (cp->pod->unreadable != NULL)
@@ -34,15 +34,15 @@ static const char *for_member(const struct gang *g, const struct cluster_pod *me
                             : arena_printf(a, "%s: pod %s: %s", g->key, member->pod->name, why);
 }
 
-/* How many pods exist is worth telling again when it changes; for a large gang not each time, or n
- * members would be told n times. */
+/* A new count of existing pods is worth reporting; for a large gang only in steps, or n members
+ * would get n updates each. */
 static uint64_t waiting_class(const struct gang *g, const char *sentence)
 {
     enum { STEPS = 32 };
     int64_t existing = gangs_count_existing(g);
     if (g->min_available <= STEPS || existing >= g->min_available)
         return str_hash(sentence, strlen(sentence));
-    return 1 + (uint64_t)(existing * STEPS / g->min_available); /* 0 is "not told yet" */
+    return 1 + (uint64_t)(existing * STEPS / g->min_available); /* 0 means "not reported yet" */
 }
 
 static void refuse(struct cycle_result *out, enum cycle_verdict verdict, const char *sentence,
@@ -60,7 +60,7 @@ static bool has_waiting(const struct gang *g)
     return false;
 }
 
-/* The first by name of the members that no node can help, or NULL. */
+/* The first member by name that no node can help, or NULL. */
 static const struct cluster_pod *find_problem(const struct gang *g, struct arena *a,
                                               const char **why)
 {
@@ -79,7 +79,6 @@ static const struct cluster_pod *find_problem(const struct gang *g, struct arena
     return first;
 }
 
-/* Whether the gang may be tried at all. */
 static bool is_ready(const struct cluster *c, const struct gang *g, struct arena *a,
                      struct cycle_result *out)
 {
@@ -95,7 +94,7 @@ static bool is_ready(const struct cluster *c, const struct gang *g, struct arena
     return false;
 }
 
-/* What another gang of the bundle lacks is said of g too. */
+/* Reports what another gang of the bundle lacks for g too. */
 static bool are_others_ready(const struct cluster *c, const struct gang *g,
                              struct gang *const *bundle, size_t len, struct arena *a,
                              struct cycle_result *out)
@@ -109,7 +108,7 @@ static bool are_others_ready(const struct cluster *c, const struct gang *g,
     return true;
 }
 
-/* A gang that is not whole holds nothing, promises included. */
+/* A gang without its quorum holds nothing, nominations included. */
 static void withdraw_all(struct gang *const *bundle, size_t len, struct arena *a,
                          struct cycle_result *out)
 {
@@ -140,8 +139,8 @@ static const char *explain(const struct placing *p, const struct gang *g, bool q
                : arena_printf(p->arena, "%s waits for the gangs of its group: %s", g->key, why);
 }
 
-/* As the real nodes are with all members placed: there is no more room on them than the first of
- * those that burst found. */
+/* Judges the real nodes with all members placed: they have no more free capacity than the first
+ * bursting member saw. */
 static void note_bursts(const struct placing *p, struct cycle_result *out)
 {
     const struct plan *plan = p->plan;
@@ -174,7 +173,7 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
     plan_commit(p->plan);
 }
 
-/* false: the members may look at further units of their policies, and should. */
+/* false: try again with further units of the policies. */
 static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *const *bundle,
                        size_t len, bool last, struct plan *plan, struct arena *a,
                        struct cycle_result *out)
@@ -184,26 +183,25 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
     placing_init(&p, ask, plan, a, bundle, len);
     bool quorum = placing_run(&p, !gang_preempt_is_awaited(&p));
     if (quorum && plan->steps.len > 0 && has_waiting(g) && !last) {
-        plan_rollback(plan, 0); /* those beyond the quorum are not kept from the next units */
+        plan_rollback(plan, 0); /* members beyond the quorum may use the next units */
         done = false;
     } else if (quorum && plan->steps.len > 0) {
         take_quorum(&p, g, out);
     } else {
         uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
         refuse(out, CYCLE_NO_ROOM, explain(&p, g, quorum), reasons_class(p.why), p.wakes | again);
-        p.ask.pool =
-            p.pool; /* a gang that is to stay on one kind of nodes is made room for there */
+        p.ask.pool = p.pool; /* preempt in the pool it must stay in */
         gang_preempt_make(&p, out);
         done = last || out->awaits;
-        if (!last) /* whatever ends the waiting, later units may be used then */
+        if (!last) /* later units may be usable by then */
             out->wakes = EVENT_ALL;
     }
     placing_deinit(&p);
     return done;
 }
 
-/* Members whose policy says preemptPolicy: BeforeNextUnit look at their first unit alone, and who
- * is in the way there goes; then at two units; and so on. All others are tried at once. */
+/* Members whose policy says preemptPolicy: BeforeNextUnit first try their first unit alone, with
+ * preemption there; then two units; and so on. All others are tried once. */
 static void try_step_by_step(const struct pipeline *ask, struct gang *g, struct gang *const *bundle,
                              size_t len, struct plan *plan, struct arena *a,
                              struct cycle_result *out)

@@ -11,19 +11,17 @@
 #include "scheduler/cycle/preempt.h"
 
 enum {
-    TRIALS = 2000, /* nodes compared for all members together, about */
+    TRIALS = 2000, /* node comparisons for all members together, roughly */
     TRIALS_LEAST = 8
 };
 
-/* The cluster without those that would go. */
+/* The cluster without the victims. */
 struct trial {
     struct placing *placing;
     struct VEC(struct cycle_victim) victims;
     struct preempt_scope scope;
     uint64_t serial; /* of the class that hopeless is about */
 };
-
-/* ---- words ---- */
 
 static int by_place(const void *a, const void *b)
 {
@@ -67,8 +65,6 @@ static void say(const struct placing *p, struct cycle_result *out)
             len == 1 ? "" : "s", print_nodes(nodes, len, p->arena));
 }
 
-/* ---- what was promised before ---- */
-
 static bool say_awaited(const struct placing *p, struct cycle_result *out)
 {
     struct cluster_node **nodes = arena_new(p->arena, struct cluster_node *, p->members_len);
@@ -109,8 +105,6 @@ void gang_preempt_withdraw(const struct placing *p, struct cycle_result *out)
     }
 }
 
-/* ---- one pod ---- */
-
 static void send_away(struct cycle_result *out, struct cluster_pod *victim,
                       struct cluster_pod *for_pod)
 {
@@ -129,8 +123,6 @@ static void for_one(struct placing *p, struct cluster_pod *pod, struct cycle_res
         send_away(out, choice.victims[i], pod);
 }
 
-/* ---- a whole gang ---- */
-
 static void evict_leaving(struct plan *plan)
 {
     const struct node_table *table = plan->cluster->table;
@@ -138,7 +130,7 @@ static void evict_leaving(struct plan *plan)
         struct cluster_node *cn = table->rows[i].node;
         for (size_t k = cn->pods.len; k-- > 0;)
             if (node_victims_is_leaving(cn->pods.items[k]))
-                (void)plan_evict(plan, cn->pods.items[k]); /* the last, seen before, is at k now */
+                (void)plan_evict(plan, cn->pods.items[k]); /* swaps the last one to k */
     }
 }
 
@@ -152,7 +144,7 @@ static void note_kind(struct trial *t, const struct pod_class *k)
     t->scope.hopeless = plain ? arena_new(t->placing->arena, bool, len) : NULL;
 }
 
-/* true: the pod has a node now, in placing.choice. */
+/* true: placing.choice has the pod's node. */
 static bool make_place(void *arg, struct cluster_pod *pod)
 {
     struct trial *t = arg;
@@ -170,13 +162,12 @@ static bool make_place(void *arg, struct cluster_pod *pod)
     }
     if (placing_choose(p, pod) != NULL)
         return true;
-    /* It wanted to be near one of those that would have gone from elsewhere. */
+    /* The pod has affinity to a victim on another node. */
     plan_rollback(p->plan, mark);
     t->victims.len = victims;
     return false;
 }
 
-/* Where the members are now. */
 static void note_places(const struct plan *plan, size_t mark, struct cycle_result *out)
 {
     out->nominations_len = 0;
@@ -185,9 +176,9 @@ static void note_places(const struct plan *plan, size_t mark, struct cycle_resul
             nominate(out, plan->steps.items[i].pod, plan->steps.items[i].node);
 }
 
-/* A later member's victims may be the very pods that an earlier one has to be near, or that kept
- * its domains even: then they would go in vain. So the members are placed once more where they
- * were, in the cluster without all victims, as they will be. */
+/* A later member's victims may be pods that an earlier one has affinity to, or that kept its
+ * domains balanced; evicting them would be in vain. So the members are placed again on the same
+ * nodes, with all victims gone. */
 static bool promise_holds(struct placing *p, const struct cycle_result *out)
 {
     size_t mark = plan_mark(p->plan), i = 0;
@@ -201,7 +192,6 @@ static bool promise_holds(struct placing *p, const struct cycle_result *out)
     return i == out->nominations_len;
 }
 
-/* A victim and the step that evicted it. */
 struct evicted {
     struct cluster_pod *pod;
     size_t step;
@@ -212,8 +202,7 @@ static int by_importance(const void *a, const void *b)
     return node_victims_compare(((const struct evicted *)a)->pod, ((const struct evicted *)b)->pod);
 }
 
-/* Pods of one gang stay or go together: some of them were chosen because the others are of no use
- * without them. */
+/* Pods of one gang stay or go together: some are victims only because the gang is useless then. */
 static bool go_together(const struct cluster_pod *a, const struct cluster_pod *b)
 {
     return a == b || (a->gang != NULL && a->gang == b->gang);
@@ -228,7 +217,7 @@ static void forget_unit(struct trial *t, const struct cluster_pod *one)
     t->victims.len = kept;
 }
 
-/* Whether the quorums stand without those going that go with the pod; then they stay. */
+/* Whether the quorums still fit if the pod and those that go with it stay; then they are kept. */
 static bool try_to_spare(struct trial *t, const struct evicted *all, size_t len,
                          const struct cluster_pod *one, struct cycle_result *out)
 {
@@ -245,9 +234,9 @@ static bool try_to_spare(struct trial *t, const struct evicted *all, size_t len,
     return spared;
 }
 
-/* Members were given room one after the other, so an earlier victim may not be needed any more with
- * the later ones gone: each is brought back on trial, the most important first. Before,
- * all victims are evicted; after, those that are spared are back. No member is placed. */
+/* Victims were chosen member by member, so a later victim may make an earlier one unnecessary. Each
+ * is restored on trial, the most important first. On entry all victims are evicted; on return those
+ * that can stay are restored. No member is placed. */
 static void reprieve(struct trial *t, struct evicted *all, struct cycle_result *out)
 {
     size_t len = t->victims.len,
@@ -265,8 +254,7 @@ static void reprieve(struct trial *t, struct evicted *all, struct cycle_result *
     }
 }
 
-/* Whether the places that were found are there when all victims are gone; not all of them may have
- * to. */
+/* Whether the planned nodes still fit once all victims are gone; spares unneeded victims. */
 static bool review(struct trial *t, struct cycle_result *out)
 {
     struct placing *p = t->placing;
@@ -282,7 +270,7 @@ static bool review(struct trial *t, struct cycle_result *out)
     return true;
 }
 
-/* For which member a victim goes: one that is to go there, if there is one. */
+/* The member a victim is evicted for: preferably one nominated to the victim's node. */
 static struct cluster_pod *member_for(const struct cycle_result *out, const struct cycle_victim *v)
 {
     const struct cluster_node *from = v->pod->on;
@@ -295,7 +283,6 @@ static struct cluster_pod *member_for(const struct cycle_result *out, const stru
     return v->for_pod;
 }
 
-/* After the trial. */
 static void keep(const struct trial *t, struct cycle_result *out)
 {
     out->victims = arena_new(t->placing->arena, struct cycle_victim, t->victims.len);
@@ -303,8 +290,8 @@ static void keep(const struct trial *t, struct cycle_result *out)
         send_away(out, t->victims.items[i].pod, member_for(out, &t->victims.items[i]));
 }
 
-/* All members count as the least important of them: so none is sent away for another, in gangs that
- * are placed together too. */
+/* All members count as the least important of them, so that none is evicted for another, even
+ * across gangs that are placed together. */
 static int32_t least_priority(const struct placing *p)
 {
     int32_t least = INT32_MAX;
@@ -334,8 +321,6 @@ static void for_all(struct placing *p, struct cycle_result *out)
         out->nominations_len = 0;
     vec_deinit(&t.victims);
 }
-
-/* ---- either ---- */
 
 static bool may_send_away(const struct placing *p)
 {

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gang_preempt - who has to go so that the waiting members of gangs find their places: a part of a
- * cycle's result. Pure.
+ * gang_preempt - chooses the victims that let waiting gang members fit: a part of a cycle's result.
+ * Pure.
  *
- * A lone pod is preempt.h' business alone. For a gang the victims are chosen in one plan: pods that
- * are leaving anyway count as gone; then member after member takes what is free and sends others
- * away only where nothing is, until the quorum stands. It is all or nothing: if the quorum does not
- * come about, or would not stand without its own victims, nobody goes. Then all members of the
- * quorum are nominated, those on free room too, so that the room stays theirs until the last victim
- * has left; they hold nothing else.
+ * preempt.h handles a lone pod. For a gang the victims are chosen in one plan: pods that are
+ * leaving anyway count as gone; then each member takes free capacity, and preempts only where there
+ * is none, until the quorum is reached. If it is not reached, or would not fit once its own victims
+ * are gone, no pod is evicted. Otherwise all members of the quorum are nominated, also those on
+ * free capacity, so that it stays theirs until the last victim has left. They hold nothing else.
  */
 #pragma once
 
 #include "scheduler/cycle/outcome.h"
 #include "scheduler/cycle/placing.h"
 
-/* After placing_run found no room: sets nominations, victims and awaits, and adds to the sentence.
- * The cluster and the plan are as before when this returns. */
+/* Call after placing_run failed. Sets nominations, victims and awaits, and extends the sentence.
+ * Leaves the cluster and the plan unchanged. */
 void gang_preempt_make(struct placing *p, struct cycle_result *out);
-/* Members that still wait, though nobody leaves for them: what they were promised is taken back. */
+/* Withdraws the nominations of members that wait although no pod leaves for them. */
 void gang_preempt_withdraw(const struct placing *p, struct cycle_result *out);
-/* Whether somebody is leaving for one of the waiting members. */
+/* Whether a pod is leaving for one of the waiting members. */
 bool gang_preempt_is_awaited(const struct placing *p);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * node_victims - the pods of a node that preemption may evict, the most important first. Pure.
- *
- * The list is kept until something about the node changes (pipeline.node_pods): walking from pod to
- * pod for each candidate node again would take most of the time of a search.
- */
+/* node_victims - the pods of a node that preemption may evict, the most important first. Pure. The
+ * list is cached until the node changes (pipeline.node_pods): walking the pods again for each
+ * candidate node would dominate a search. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,25 +13,25 @@
 struct node_victim {
     struct cluster_pod *pod;
     int64_t cpu_milli, memory_bytes, ephemeral_bytes;
-    int64_t started_ns; /* INT64_MAX: the kubelet has not begun */
+    int64_t started_ns; /* INT64_MAX: not started */
     int32_t priority;
     bool leaving;
 };
 
-/* Without mirror pods, which their kubelet runs whatever the API server says. */
+/* Excludes mirror pods, which the kubelet runs regardless of the API server. */
 struct node_victims {
-    uint64_t generation, changed; /* of the table's row when it was made */
+    uint64_t generation, changed; /* of the node_table row when the list was made */
     size_t len, cap;
     struct node_victim items[];
 };
 
-/* Borrowed until something about the node changes. */
+/* Borrowed until the node changes. */
 const struct node_victims *node_victims_of(const struct pipeline *ask,
                                            const struct cluster_node *cn);
-/* < 0: a is the more important of two pods, and the last to go. By priority, then by which runs
- * longer (a pod that the kubelet has not begun does not run), then by name. */
+/* < 0: a is more important, so it is evicted later. By priority, then by running time (a pod that
+ * the kubelet has not started does not run), then by name. */
 int node_victims_compare(struct cluster_pod *a, struct cluster_pod *b);
-/* When the kubelet began with it; INT64_MAX: it has not. */
+/* When the kubelet started it; INT64_MAX: it has not. */
 int64_t node_victims_began_ns(const struct pod *p);
 /* Evicted, or terminating for another reason. */
 bool node_victims_is_leaving(const struct cluster_pod *cp);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * outcome - what comes of a cycle: what the loop, the replay and the simulator act on. Pure.
- */
+/* outcome - the result of a cycle, which the loop, the replay and the simulator act on. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,21 +9,19 @@
 #include "scheduler/cache/cluster.h"
 
 enum cycle_verdict {
-    CYCLE_PLACED, /* everything that waits is placed */
-    /* the quorum is placed, some members beyond it wait: sentence and wakes are set */
+    CYCLE_PLACED, /* all waiting members are placed */
+    /* The quorum is placed, members beyond it wait; sentence and wakes are set. */
     CYCLE_PARTLY,
-    CYCLE_WAITING, /* no quorum of pods exists: costs no placement */
+    CYCLE_WAITING, /* pods are missing: no placement was tried */
     CYCLE_NO_ROOM,
     CYCLE_NOTHING, /* no member waits */
 };
 
-/* Where a pod waits for room from now on. */
 struct cycle_nomination {
     struct cluster_pod *pod;
-    struct cluster_node *node; /* NULL: what it was promised before is taken back */
+    struct cluster_node *node; /* NULL: the nomination is withdrawn */
 };
 
-/* A placed pod that has to go. */
 struct cycle_victim {
     struct cluster_pod *pod;
     struct cluster_pod *for_pod;
@@ -37,17 +33,17 @@ struct cycle_burst {
     const char *sentence;
 };
 
-/* CPUs that a placed pod has on loan and that are called back (cpu_lending.h). */
+/* Lent CPUs that are reclaimed from a placed pod (cpu_lending.h). */
 struct cycle_recall {
     struct cluster_pod *pod;
     struct cpuset cpus;
 };
 
-/* All in the arena. A pod that is in no nomination keeps the one that it has. */
+/* All in the arena. A pod without an entry in nominations keeps its nomination. */
 struct cycle_result {
     enum cycle_verdict verdict;
     const char *sentence;
-    uint64_t class; /* of the sentence, without amounts */
+    uint64_t class; /* of the sentence, ignoring amounts */
     uint32_t wakes;
     struct cycle_nomination *nominations;
     size_t nominations_len;
@@ -57,8 +53,8 @@ struct cycle_result {
     size_t recalls_len;
     struct cycle_burst *bursts;
     size_t bursts_len;
-    struct gang **others; /* placed together with this one: to be looked at again */
+    struct gang **others; /* placed together with this one: try again */
     size_t others_len;
-    /* Pods are leaving for it, or have to: it is to be tried the moment that they are gone. */
+    /* Pods are leaving for it, or must: retry it as soon as they are gone. */
     bool awaits;
 };

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The order: members that fit on the fewest nodes first; of those the one with the largest dominant
- * share (the largest part of the whole cluster's amount of any resource); then by name. Who fits
- * nowhere at the beginning comes last: either nothing helps, or it wants to be near another member.
+ * share (the largest part of the cluster's total of any resource); then by name. Members that fit
+ * nowhere at first come last: either nothing helps, or they have affinity to another member.
  *
- * Greedy placing finds no place for some gangs that would fit, so there are several ways, and the
- * first that reaches the quorum is taken:
+ * Greedy placement fails for some gangs that would fit, so several ways are tried, and the first
+ * that reaches the quorum is taken:
  *
- *     promised     members that have a nomination go there (after others were sent away for them)
+ *     promised     nominated members go to their nominated nodes (after preemption for them)
  *     as one job   a gpu-topology job on the fewest nodes: placing_job.c
- *     as set       the cluster's own packing; the only one that does not stop early: it says for
- *                  how many there is room
+ *     as set       the cluster's own packing; the only way that does not stop early, since it
+ *                  reports how many members fit
  *     packed       where it leaves least of the scarcest resource: large pieces stay whole
  *     spread       where it leaves most
  *     backwards    the easiest first: a quorum may not need its hardest members
  *     in a domain  all in one zone, or on one host: placing_domains.c
  *
- * A gang whose pods have real nodes first (virtual_use.h) is tried in all these ways on real nodes
- * alone, then on virtual nodes alone, and then on both; with --gang-burst=whole not on both, with
- * =member on both at once. One whose members are already on virtual nodes alone stays there if it
- * can. Members beyond the quorum go wherever they fit, real nodes first.
+ * A gang whose pods prefer real nodes (virtual_use.h) is tried in all these ways on real nodes
+ * alone, then on virtual nodes alone, then on both; with --gang-burst=whole never on both, with
+ * =member on both at once. A gang whose members are all on virtual nodes stays there if it can.
+ * Members beyond the quorum go wherever they fit, real nodes first.
  *
- * All but one of them stop as soon as a gang cannot reach its quorum any more. Where all members
- * ask for the same, and for nothing but room, it does not matter which goes where: the first
- * attempt is the answer. Such members also share the refusal: the second one is not asked for
- * again.
+ * The other ways stop as soon as a gang cannot reach its quorum. If all members ask for the same
+ * amounts and nothing else, it does not matter which goes where: the first attempt decides, and one
+ * member's refusal holds for all.
  */
 #include "scheduler/cycle/placing.h"
 
@@ -41,8 +40,8 @@
 
 enum {
     SHARE_ONE = 1 << 20,
-    PASSES = 4,     /* a member near one that is near one that is near one */
-    FILL_PASSES = 2 /* the second for members that want to be near others */
+    PASSES = 4,     /* for chains of affinity between members */
+    FILL_PASSES = 2 /* the second for affinity to other members */
 };
 
 struct way {
@@ -53,13 +52,11 @@ struct way {
     const struct placing_domain *within;
 };
 
-/* The kinds of nodes in the order in which they are tried. */
+/* The pools in the order in which they are tried. */
 struct sides {
     enum cluster_pool of[3];
     size_t len;
 };
-
-/* ---- who, and in which order ---- */
 
 static int64_t share_of(int64_t want, int64_t total)
 {
@@ -103,7 +100,7 @@ static int by_hardness(const void *a, const void *b)
     return by_name(a, b);
 }
 
-/* Whether where others go, beyond the room that they take, can be of any help. */
+/* Whether other members' nodes matter only through the capacity they take. */
 static bool is_plain(const struct pod_class *k)
 {
     return k->domains == NULL && !k->entangled;
@@ -179,8 +176,6 @@ void placing_deinit(struct placing *p)
     vec_deinit(&p->refused);
 }
 
-/* ---- one attempt ---- */
-
 void placing_reset(struct placing *p)
 {
     p->refused.len = 0;
@@ -225,8 +220,7 @@ static bool choose(struct placing *p, const struct way *w, struct cluster_pod *p
     return placing_domains_choose(&p->ask, pod, w->within, p->arena, p->choice);
 }
 
-/* Whether its kind was refused before, and nothing can have changed that: members only take
- * room. */
+/* Whether its class was refused before. That still holds, since members only take capacity. */
 static bool is_refused(struct placing *p, struct cluster_pod *pod)
 {
     if (p->refused.len == 0)
@@ -238,8 +232,8 @@ static bool is_refused(struct placing *p, struct cluster_pod *pod)
     return false;
 }
 
-/* A nomination that is not needed gives room back: then later members may fit where earlier ones
- * did not. */
+/* With nominations the refusal is not final: an unneeded nomination frees capacity, so later
+ * members may fit where earlier ones did not. */
 static void refuse(struct placing *p, struct placing_member *m, bool known)
 {
     const struct pod_class *k = known ? NULL : equivalence_ask(&p->ask, m->pod);
@@ -253,7 +247,7 @@ static void refuse(struct placing *p, struct placing_member *m, bool known)
 
 enum pass { PASS_NOTHING, PASS_PLACED, PASS_HOPELESS };
 
-/* Every member once: of gangs that lack their quorum, or (beyond) of those that have it. */
+/* Tries every member once: of gangs below their quorum, or (beyond) of those that have it. */
 static enum pass pass(struct placing *p, const struct way *w, bool beyond)
 {
     enum pass result = PASS_NOTHING;
@@ -295,8 +289,7 @@ bool placing_fill(struct placing *p, bool (*make)(void *arg, struct cluster_pod 
     return placing_has_quorum(p);
 }
 
-/* Who has no place, and what could help any of them. Each kind is asked for once, as things are at
- * the end. */
+/* Finds the members without a node and what could help them. Asks once per class, at the end. */
 static void explain(struct placing *p)
 {
     struct pipeline_choice *choice = p->choice;
@@ -308,9 +301,8 @@ static void explain(struct placing *p)
         if (m->placed || is_refused(p, m->pod) ||
             (m->gang->placed >= m->gang->missing && !placing_has_quorum(p)))
             continue;
-        bool known = p->members_len == 1; /* it was asked for last */
-        if (!known &&
-            placing_choose(p, m->pod) != NULL) { /* the last one to be placed made it possible */
+        bool known = p->members_len == 1;                  /* the last query was for it */
+        if (!known && placing_choose(p, m->pod) != NULL) { /* the last placement made it fit */
             placing_put(p, m);
             continue;
         }
@@ -324,8 +316,7 @@ static void explain(struct placing *p)
     }
 }
 
-/* Beyond the quorum any kind of node is right: who was refused on one kind may be asked for
- * again. */
+/* Beyond the quorum either pool is allowed, so members refused in one are asked for again. */
 static void open_sides(struct placing *p)
 {
     if (p->ask.pool == CLUSTER_POOL_ANY || p->cluster->gang_burst == CLUSTER_BURST_WHOLE)
@@ -365,8 +356,6 @@ static bool attempt(struct placing *p, const struct way *w)
     return false;
 }
 
-/* ---- all attempts ---- */
-
 static bool in_some_domain(struct placing *p)
 {
     struct way w = {.packing = CLUSTER_TIGHTEST_FIRST, .hurried = true};
@@ -381,7 +370,6 @@ static bool in_some_domain(struct placing *p)
     return false;
 }
 
-/* The pods of a gpu-topology job: on the fewest nodes. */
 static bool as_one_job(struct placing *p)
 {
     struct way w = {.packing = p->ask.packing, .hurried = true};
@@ -396,7 +384,7 @@ static bool as_one_job(struct placing *p)
     return false;
 }
 
-/* hurried: whatever is said at the end, it is not of this kind of nodes. */
+/* hurried: the final sentence does not come from this pool. */
 static bool try_ways(struct placing *p, bool thorough, bool hurried)
 {
     enum cluster_packing set = p->ask.packing;
@@ -420,9 +408,7 @@ static bool try_ways(struct placing *p, bool thorough, bool hurried)
     return in_some_domain(p);
 }
 
-/* ---- on which kind of nodes ---- */
-
-/* Whether all members that are placed and have real nodes first are on virtual ones. */
+/* Whether all placed members that prefer real nodes are on virtual ones. */
 static bool is_on_virtual(const struct placing *p)
 {
     size_t real = 0, virtual = 0;
@@ -437,7 +423,7 @@ static bool is_on_virtual(const struct placing *p)
     return virtual > 0 && real == 0;
 }
 
-/* A lone pod has nobody to stay together with; nor has a gang that has its quorum. */
+/* A lone pod, or a gang that has its quorum, need not stay in one pool. */
 static bool stays_together(const struct placing *p)
 {
     bool several = false, bursts = false;
@@ -464,8 +450,8 @@ static struct sides sides_of(const struct placing *p)
     return s;
 }
 
-/* What could help on either kind of nodes helps; what is said is of the first, which is asked last.
- * true: it fits after all, since the question itself may place the last one. */
+/* Unites what could help in each pool; the sentence is that of the first pool, which is asked last.
+ * true: it fits after all, since asking may place the last member. */
 static bool explain_whole(struct placing *p, const struct sides *s)
 {
     uint32_t wakes = 0;

@@ -10,8 +10,6 @@
 #include "scheduler/framework/equivalence.h"
 #include "scheduler/cycle/placing.h"
 
-/* ---- how many members a node has room for at most ---- */
-
 static int64_t extra_of(const struct resource_vector *a, uint32_t id)
 {
     int64_t value = 0;
@@ -75,8 +73,6 @@ bool placing_domains_could_fit(struct placing *p)
         room += room_of(&t->rows[i], &least);
     return room >= missing;
 }
-
-/* ---- which domains ---- */
 
 static void add_key(struct placing_domains *d, const char *key)
 {

@@ -12,8 +12,6 @@ static int64_t count_of(uint64_t cards)
     return __builtin_popcountll(cards);
 }
 
-/* ---- which nodes ---- */
-
 static int64_t held_on(const struct placing *p, const struct cluster_node *node)
 {
     int64_t n = 0;
@@ -25,7 +23,7 @@ static int64_t held_on(const struct placing *p, const struct cluster_node *node)
     return n;
 }
 
-/* The weakest link and the sum of the cards that would be chosen. */
+/* The weakest link and the sum of links among the GPUs that would be chosen. */
 static void rate_links(struct placing_job_node *n, const struct gpu_accounts *l, int64_t want)
 {
     struct links links;
@@ -51,7 +49,7 @@ static int by_place(const struct placing_job_node *x, const struct placing_job_n
     return x->place < y->place ? -1 : 1;
 }
 
-/* Where it is, then the fewest free cards. */
+/* Most members of the job first, then the fewest free GPUs. */
 static int by_tightness(const void *a, const void *b)
 {
     const struct placing_job_node *x = a, *y = b;
@@ -72,7 +70,7 @@ static int by_links(const void *a, const void *b)
     return c != 0 ? c : by_tightness(a, b);
 }
 
-/* Where it is, then the most free cards. */
+/* Most members of the job first, then the most free GPUs. */
 static int by_room(const void *a, const void *b)
 {
     const struct placing_job_node *x = a, *y = b;
@@ -100,7 +98,7 @@ static void list_nodes(struct placing_job *j)
     }
 }
 
-/* Those that have cards for all come first, the best of them in front. */
+/* Nodes with enough GPUs for all members come first, best first. */
 static void list_singles(struct placing_job *j)
 {
     const struct node_table *t = j->placing->cluster->table;
@@ -133,8 +131,6 @@ void placing_job_init(struct placing_job *j, struct placing *p)
     list_nodes(j);
     list_singles(j);
 }
-
-/* ---- one after the other ---- */
 
 static bool next_several(struct placing_job *j, struct placing_domain *out)
 {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * placing_job - the nodes on which a gpu-topology job could be, the fewest first. Pure.
- *
- * One node that has cards for all members: where members already are, then where the best linked
- * cards are, then where fewest stay over. If there is none, the two nodes with most free cards,
- * then three, and so on: where members ask for the same, no other nodes would be fewer.
- */
+/* placing_job - candidate node sets for a gpu-topology job, the fewest nodes first. Pure. First
+ * single nodes with enough GPUs for all members: those that already run members, then those with
+ * the best linked GPUs, then those with fewest left over. Then the two nodes with most free GPUs,
+ * then three, and so on: for equal members no other set would be smaller. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,24 +11,24 @@
 #include "scheduler/cycle/placing_domains.h"
 
 enum {
-    PLACING_JOB_NODES = 256, /* whose links are looked at */
-    PLACING_JOB_TRIES = 16   /* of one node, and again of several */
+    PLACING_JOB_NODES = 256, /* whose links are compared */
+    PLACING_JOB_TRIES = 16   /* for one node, and again for several */
 };
 
 struct placing_job {
     struct placing *placing;
     struct placing_job_node {
         uint32_t place;
-        int64_t held; /* members of the job that are there */
+        int64_t held; /* members of the job on the node */
         uint64_t free;
-        int64_t weakest, sum; /* of the links between as many cards as are wanted */
+        int64_t weakest, sum; /* of the links between as many GPUs as are wanted */
     } * nodes;
     size_t nodes_len;
-    int64_t want; /* cards of all members */
+    int64_t want; /* GPUs of all members */
     size_t single, singles_len;
     size_t several, tries;
 };
 
-/* No node at all unless it is such a job. */
+/* Yields nothing unless it is such a job. */
 void placing_job_init(struct placing_job *j, struct placing *p);
 bool placing_job_next(struct placing_job *j, struct placing_domain *out);

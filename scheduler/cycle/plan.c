@@ -41,8 +41,8 @@ size_t plan_mark(const struct plan *p)
     return p->steps.len;
 }
 
-/* Where a pod was evicted and restored after the mark, both steps are undone by leaving it where it
- * is: a search restores most of those that it evicts, and each move costs as much as a question. */
+/* A pod that was evicted and restored after the mark stays where it is: a search restores most pods
+ * that it evicts, and each move costs as much as a query. */
 static void undo(struct cluster *c, const struct plan_step *step, size_t mark)
 {
     switch (step->kind) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plan - an undo journal over the cluster: pods are placed and, for a trial, evicted step by step;
- * then all steps are kept or undone, newest first. Undo cannot fail. Pure.
+ * plan - an undo journal over the cluster: places pods and, on trial, evicts them step by step;
+ * then keeps or undoes all steps, newest first. Undo cannot fail. Pure.
  *
  *     struct plan plan;
  *     plan_begin(&plan, cluster);
@@ -13,10 +13,9 @@
  *     plan_commit(&plan);                   // what is in it stays assumed; plan.steps lists it
  *     plan_end(&plan);                      // rolls back what was not committed
  *
- * An evicted pod holds nothing of a node until the step is undone; it keeps its state, its grant
- * and the promises for its claims. An eviction is only a question (would it fit then?): a plan is
- * committed with placements alone. Nothing but the journal changes the cluster meanwhile; a plan
- * may be begun within another one, and ends before it.
+ * An evicted pod holds nothing on a node until the step is undone; it keeps its state, its grant
+ * and its assumed volumes. Evictions are only for trials: a plan is committed with placements
+ * alone. Nothing else may change the cluster meanwhile. Plans may nest; the inner one ends first.
  */
 #pragma once
 
@@ -40,16 +39,16 @@ struct plan {
     struct cluster *cluster;
     struct VEC(struct plan_step) steps;
     bool committed;
-    uint32_t events; /* that placing caused (EVENT_*): for the queue, once committed */
+    uint32_t events; /* caused by placing (EVENT_*): for the queue, once committed */
 };
 
 void plan_begin(struct plan *p, struct cluster *c);
-/* The grant is copied into the pod. */
+/* Copies the grant into the pod. */
 void plan_place(struct plan *p, struct cluster_pod *pod, struct cluster_node *node,
                 const struct grant *grant);
-/* The pod leaves its node. Returns the number of the step. */
+/* Returns the number of the step. */
 size_t plan_evict(struct plan *p, struct cluster_pod *pod);
-/* The pod of that step is back on its node, in any order with others. */
+/* Puts the pod of that step back on its node, in any order. */
 void plan_restore(struct plan *p, size_t evicted);
 size_t plan_mark(const struct plan *p);
 void plan_rollback(struct plan *p, size_t mark);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * policies_lines - a policy's units for its status: how many pods each has, and why pods skip it.
- *
- * Nothing is recorded when a pod skips a unit. The reason is computed from the current state for a
+/* Nothing is recorded when a pod skips a unit. The reason is computed from the current state for a
  * sample pod, so it is the same after a restart and disappears when it no longer holds. The sample
  * is the first waiting pod, or else the newest pod that the policy placed in a later unit. It is
- * tried on the nodes of the unit as if it were not placed yet.
- */
+ * tried on the nodes of the unit as if it were not placed yet. */
 #include "scheduler/cycle/policies_lines.h"
 
 #include <string.h>
@@ -16,7 +12,6 @@
 #include "scheduler/cycle/plan.h"
 #include "scheduler/framework/pipeline.h"
 
-/* The sample pods. */
 struct witnesses {
     struct cluster_pod *waiting;                  /* NULL: no pod waits */
     struct cluster_pod *newest[POLICY_UNITS_MAX]; /* placed by the policy, by unit; or NULL */
@@ -38,7 +33,7 @@ static bool is_newer(const struct cluster_pod *a, const struct cluster_pod *b)
     return strcmp(a->pod->key, b->pod->key) > 0;
 }
 
-/* A pod that no node can help (cycle.c says why) says nothing about units. */
+/* A pod that no node can help (see cycle.c) says nothing about units. */
 static bool can_tell(const struct cluster_pod *cp)
 {
     return cp->pod->unreadable == NULL && cp->gpu.illegal == NULL &&
@@ -105,7 +100,7 @@ static const char *why_lacking(const struct pipeline *ask, struct cluster_pod *c
 {
     struct plan trial;
     plan_begin(&trial, ask->cluster);
-    if (cp->on != NULL) /* as if it were not there yet: it may be in its own way */
+    if (cp->on != NULL) /* or it might obstruct itself */
         (void)plan_evict(&trial, cp);
     const char *why = tally(ask, cp, &cp->membership.group->of->policy->units[unit], a);
     plan_end(&trial);

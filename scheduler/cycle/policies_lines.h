@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * policies_lines - the units in a ResourcePolicy's status. Pure.
- */
+/* policies_lines - the units in a ResourcePolicy's status. Pure. */
 #pragma once
 
 #include "scheduler/cache/policies.h"
 #include "scheduler/framework/pipeline.h"
 
-/* The current state of one unit. */
 struct policies_line {
     int32_t unit;
     const char *resource; /* "ecs" */
@@ -18,7 +15,6 @@ struct policies_line {
      * they fit, or there is no sample pod (policies_lines.c). */
     const char *skipped;
 };
-/* Units in order, in a. waiting: pods of the policy that are not placed. Leaves the cluster
- * unchanged. */
+/* Units in order, in a. waiting: the policy's unplaced pods. Leaves the cluster unchanged. */
 size_t policies_lines(const struct pipeline *ask, const struct policy *p, struct arena *a,
                       struct policies_line **out, int64_t *waiting);

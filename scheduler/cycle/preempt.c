@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * On one node: pods that are leaving anyway count as gone. If that is not enough, all pods of lower
- * priority go as well; if the pod fits then, they are brought back one by one as long as it still
- * does: first those whose leaving would break a disruption budget, and of each kind the more
- * important first (higher priority, then longer running). Who could not be brought back is a
- * victim.
+ * priority are evicted on trial. If the pod fits then, they are restored one by one as long as it
+ * still fits: first those whose eviction would violate a disruption budget; within each group the
+ * more important first (higher priority, then longer running). Those that cannot be restored are
+ * the victims.
  *
- * Of the nodes: nobody has to go (something is leaving already); then fewest broken budgets; then
- * the lowest priority of the most important victim; then the least sum of priorities; then fewest
- * victims; then the earlier unit of the pod's policy, or real before virtual; then the one whose
- * most important victims started last; then the first.
+ * Nodes are compared by: no victims needed (pods are leaving already); fewest budget violations;
+ * lowest priority of the most important victim; least sum of priorities; fewest victims; the
+ * earlier unit of the pod's policy, or real before virtual; the latest start of the most important
+ * victims; search order.
  *
- * A gang that would fall below its quorum by losing a victim is of no use without it: all of it
- * goes, wherever it runs, and counts in the cost. Of equally important pods on a node those of such
- * a gang are brought back first.
+ * A gang that would fall below its quorum by losing a victim is useless without it: all of it is
+ * evicted, on every node, and counts in the cost. Of equally important pods on a node those of such
+ * a gang are restored first.
  *
- * The search begins at a node that the pod's uid names, so that not always the same nodes are
- * disturbed, and ends after PREEMPT_CANDIDATES nodes that would do.
+ * The search starts at a node derived from the pod's uid, so that it does not always disturb the
+ * same nodes, and ends after PREEMPT_CANDIDATES suitable nodes.
  *
- * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain):
- * nobody is moved, so a decision among thousands of nodes takes microseconds. For all others the
- * pods are evicted in a plan, the plugins are asked, and the plan is rolled back.
+ * Most pods ask for nothing but amounts. For them the trial is arithmetic (struct trial, plain) and
+ * moves no pod, so a decision among thousands of nodes takes microseconds. For all others the pods
+ * are evicted in a plan, the plugins are asked, and the plan is rolled back.
  */
 #include "scheduler/cycle/preempt.h"
 
@@ -35,7 +35,6 @@
 #include "scheduler/cycle/node_victims.h"
 #include "scheduler/framework/equivalence.h"
 
-/* The cluster without some pods of one node. */
 struct trial {
     const struct pipeline *ask;
     struct plan *plan;
@@ -43,12 +42,12 @@ struct trial {
     struct cluster_node *node;
     struct arena *arena;
     bool plain;
-    struct resource_vector without; /* plain: what the evicted hold, of what the pod asks for */
+    struct resource_vector without; /* plain: the evicted pods' share of what the pod asks for */
 };
 
 struct lower {
     const struct node_victim *entry;
-    bool violates; /* leaves a disruption budget broken */
+    bool violates; /* its eviction violates a budget */
     bool evicted;
     size_t step; /* of the plan */
 };
@@ -56,28 +55,28 @@ struct lower {
 struct cost {
     int64_t violations;
     int64_t highest; /* priority of the most important victim */
-    int64_t sum;     /* of priorities, each above the lowest that there is */
+    int64_t sum;     /* of priorities, offset by INT32_MIN */
     int64_t victims;
-    int32_t rank;       /* of the node's kind: what is meant to be used first */
-    int64_t started_ns; /* of the most important victims the first */
+    int32_t rank;       /* of the unit, or real before virtual */
+    int64_t started_ns; /* the earliest of the most important victims */
 };
 
 struct budget {
     const struct pdb *pdb;
-    int64_t left; /* without those that go already */
+    int64_t left; /* net of evictions already planned */
     int64_t allowed;
 };
 
-/* What all nodes share. */
+/* State shared by all nodes. */
 struct search {
     struct trial trial;
-    bool plain;    /* nothing but amounts decides where the pod fits */
-    int32_t below; /* priority of those that may stay */
+    bool plain;    /* only amounts decide where the pod fits */
+    int32_t below; /* only pods of lower priority may go */
     struct budget *budgets;
     size_t budgets_len;
     struct VEC(struct lower) lowers;
     struct VEC(const struct node_victim *) leaving;
-    struct VEC(struct cluster_pod *) broken; /* elsewhere: of no use without the victims */
+    struct VEC(struct cluster_pod *) broken; /* elsewhere: useless without the victims */
 };
 
 bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod)
@@ -98,9 +97,7 @@ bool preempt_may(const struct cluster *c, const struct cluster_pod *pod)
            !preempt_awaits(c, pod);
 }
 
-/* ---- a trial ---- */
-
-/* Sums of pods on one node, whose own sum did not overflow: see try_node. */
+/* Sums over pods of one node whose own sum did not overflow: see try_node. */
 static void add(int64_t *to, int64_t value, int sign)
 {
     *to = sign > 0 ? num_add_sat(*to, value) : num_sub_sat(*to, value);
@@ -119,7 +116,7 @@ static void tally(struct resource_vector *without, const struct node_victim *e, 
     }
 }
 
-/* Returns the step of the plan, if there is one. */
+/* Returns the step of the plan, if not plain. */
 static size_t evict(struct trial *t, const struct node_victim *e)
 {
     if (!t->plain)
@@ -164,9 +161,7 @@ static bool fits(struct trial *t)
     return plugin_refusing(&ask, t->node, t->arena, NULL) == NULL;
 }
 
-/* ---- who may go ---- */
-
-/* A trial on the model would make the list anew under our feet: it is copied for that. */
+/* A trial in the plan would rebuild the list while we iterate, so that needs a copy. */
 static const struct node_victims *list_for(struct search *s)
 {
     const struct node_victims *l = node_victims_of(s->trial.ask, s->trial.node);
@@ -193,7 +188,7 @@ static void gather(struct search *s)
     }
 }
 
-/* Draws on the budgets of one more; whether it breaks one. */
+/* Charges the pod to its budgets; returns whether that violates one. */
 static bool draw(struct search *s, const struct pod *p)
 {
     bool breaks = false;
@@ -209,7 +204,7 @@ static void refill(struct search *s)
         s->budgets[i].allowed = s->budgets[i].left;
 }
 
-/* Each pod draws on its budgets as it goes, the more important first: the last ones break it. */
+/* Pods are charged in order of importance, so the last ones violate the budget. */
 static void judge_budgets(struct search *s)
 {
     refill(s);
@@ -217,14 +212,12 @@ static void judge_budgets(struct search *s)
         s->lowers.items[k].violates = draw(s, s->lowers.items[k].entry->pod->pod);
 }
 
-/* ---- gangs that lose members ---- */
-
 static bool stands(const struct cluster_pod *cp)
 {
     return cp->state == CLUSTER_FINISHED || (cp->on != NULL && !node_victims_is_leaving(cp));
 }
 
-/* Members that run or are done. Those that a trial has evicted are not among them. */
+/* Members that run or have finished, excluding those that a trial has evicted. */
 static int64_t count_standing(const struct gang *g)
 {
     int64_t n = 0;
@@ -239,8 +232,8 @@ static const struct gang *gang_of(const struct lower *l)
     return g != NULL && g->form != GANG_NONE ? g : NULL;
 }
 
-/* Of equally important ones those first that their gang cannot do without. During the trial: all
- * are evicted. */
+/* Sorts first, among equally important pods, those their gang needs for its quorum. Called while
+ * all are evicted. */
 static void prefer_whole_gangs(struct search *s)
 {
     size_t end = 0;
@@ -265,8 +258,8 @@ static void prefer_whole_gangs(struct search *s)
     }
 }
 
-/* After the trial. Members that are not less important than the pod stay: such a gang is not one
- * that we would have placed. */
+/* After the trial. Members that are not less important than the pod stay; cosched does not place
+ * such a gang. */
 static void add_rest_of(struct search *s, const struct gang *g)
 {
     int64_t standing = count_standing(g), lost = 0;
@@ -316,8 +309,6 @@ static int64_t count_broken_budgets(struct search *s)
         n += draw(s, s->broken.items[i]->pod);
     return n;
 }
-
-/* ---- one node ---- */
 
 static void add_cost(struct cost *cost, int32_t priority, int64_t started_ns)
 {
@@ -395,14 +386,14 @@ static void bring_back(struct search *s)
     bring_back_those(s, false);
 }
 
-/* Whether the pod fits if those go that `evicted` names. The trial is over when this returns. */
+/* Whether the pod fits without the pods marked `evicted`. The trial is over on return. */
 static bool try_node(struct search *s, struct cluster_node *node)
 {
     struct trial *t = &s->trial;
     size_t mark = plan_mark(t->plan);
     t->node = node;
     if (node->unreadable > 0)
-        return false; /* such a pod cannot be sent away: nobody knows what for */
+        return false; /* an unreadable pod cannot be evicted: its requests are unknown */
     t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0 &&
                node->reserved == 0;
     gather(s);
@@ -427,8 +418,6 @@ static bool try_node(struct search *s, struct cluster_node *node)
     plan_rollback(t->plan, mark);
     return ok;
 }
-
-/* ---- all nodes ---- */
 
 static bool is_plain(const struct pod_class *class)
 {
@@ -501,9 +490,9 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
     for (uint32_t k = 0; k < len && candidates < scope->candidates; k++) {
         uint32_t place = (uint32_t)((first + k) % len);
         if (!s.plain)
-            class = equivalence_ask(ask, pod); /* a trial may have made it build itself again */
+            class = equivalence_ask(ask, pod); /* a trial may have rebuilt it */
         if (class->fixed_score[place] == SCORE_TREE_NO)
-            continue; /* no pod's leaving changes the Node itself */
+            continue; /* evictions do not change the Node itself */
         if (scope->hopeless != NULL && scope->hopeless[place])
             continue;
         if (!try_node(&s, ask->cluster->table->rows[place].node)) {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * preempt - who has to go so that a pod of higher priority finds a place. Pure.
- *
- * Asked when no node fits. The cluster is tried without some of its pods (plan_evict) and is as
- * before when this returns; who carries the answer out, and waits until the victims are really
- * gone, is the shell's business. See preempt.c for the order in which nodes and victims are
- * preferred.
- */
+/* preempt - chooses the victims that let a pod of higher priority fit. Pure. Called when no node
+ * fits. The cluster is tried without some of its pods (plan_evict) and left unchanged. The caller
+ * evicts the victims and waits until they are gone. preempt.c ranks nodes and victims. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,32 +12,31 @@
 #include "scheduler/cycle/plan.h"
 #include "scheduler/framework/pipeline.h"
 
-/* So many nodes that would do are compared, then the best of them is taken. */
+/* Suitable nodes that are compared before the best is taken. */
 enum { PREEMPT_CANDIDATES = 100 };
 
 struct preempt_choice {
-    struct cluster_node *node; /* NULL: nobody's leaving helps */
-    /* In the arena, on the node, least important first, and then whoever is of no use without them,
-     * elsewhere. None: pods that are leaving already make the room. */
+    struct cluster_node *node; /* NULL: no eviction helps */
+    /* In the arena: those on the node, least important first, then pods elsewhere that are useless
+     * without them. Empty: pods that are leaving already free enough capacity. */
     struct cluster_pod **victims;
     size_t victims_len;
     int64_t violations; /* victims beyond what their disruption budgets allow */
 };
 
-/* A search that is one of several: room for a whole gang (gang_preempt.h). */
+/* One of several searches for a whole gang (gang_preempt.h). */
 struct preempt_scope {
-    struct plan *plan;   /* whom it evicts goes already: disruption budgets are drawn on */
+    struct plan *plan;   /* its evictions are charged to the budgets */
     int32_t below;       /* only pods of a lower priority than this go */
     uint32_t candidates; /* 1 .. PREEMPT_CANDIDATES */
-    /* By place: nodes where nobody's leaving helps, noted for the next pod that asks for the same;
-     * or NULL. */
+    /* By node index: no eviction helps there, nor for later pods of the same class; or NULL. */
     bool *hopeless;
 };
 
-/* Whether less important pods are leaving the node that the pod is nominated to. */
+/* Whether less important pods are leaving the pod's nominated node. */
 bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod);
-/* Whether the pod may send others away at all: not with preemptionPolicy Never, not if all are as
- * important, and not while it awaits those that it sent away before. */
+/* Whether the pod may preempt: not with preemptionPolicy Never, not if no pod is less important,
+ * and not while its earlier victims are still leaving. */
 bool preempt_may(const struct cluster *c, const struct cluster_pod *pod);
 /* Only while no node fits the pod. */
 void preempt_choose(const struct pipeline *ask, struct cluster_pod *pod, struct arena *a,

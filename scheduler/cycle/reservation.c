@@ -38,10 +38,7 @@ void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *
     reservations_keep(c, g, gangs, len, plan->places, plan->len, made_ms, plan->start_ms, until_ms);
 }
 
-/* ---- who waits ---- */
-
-/* Room is what it lacks, not pods, nor anything of its own that no room can mend (then no event is
- * awaited). */
+/* It lacks capacity, not pods. wakes is 0 for a problem of its own that no capacity solves. */
 static bool lacks_room(const struct gang *g, const struct cycle_result *r)
 {
     return r->verdict == CYCLE_NO_ROOM && r->wakes != 0 && !gangs_is_lone(g) &&
@@ -55,8 +52,7 @@ void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms
         reservations_start_aging(c, g, since_ms);
 }
 
-/* Whether somebody found no room for it before: whoever led then, or this scheduler before the gang
- * was placed in vain. */
+/* Whether it was refused before: by a previous leader, or by this one before a failed binding. */
 static bool was_refused(const struct gang *g)
 {
     for (size_t i = 0; i < g->members.len; i++) {
@@ -68,7 +64,7 @@ static bool was_refused(const struct gang *g)
     return false;
 }
 
-/* One that had room kept in vain is the youngest, whatever happens to it meanwhile. */
+/* A gang with a lapsed reservation always counts as the youngest. */
 static int64_t waits_since_ms(const struct cluster *c, const struct gang *g, int64_t now_ms)
 {
     bool before = reservations_of(c, g)->lapses == 0 && was_refused(g);
@@ -90,8 +86,6 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
     return 0;
 }
 
-/* ---- a look ---- */
-
 static void set_clock(struct cluster *c, int64_t now_ms)
 {
     struct reservations *all = c->reservations;
@@ -103,7 +97,7 @@ static void set_clock(struct cluster *c, int64_t now_ms)
         reservations_touch_nodes(c, all->items.items[i]);
 }
 
-/* They had their time: the others come first now. */
+/* Their time is over: other gangs come first now. */
 static void lapse(struct cluster *c, struct reservation *r, int64_t now_ms,
                   struct reservation_news *news)
 {
@@ -117,8 +111,7 @@ static void lapse(struct cluster *c, struct reservation *r, int64_t now_ms,
     news->lapsed++;
 }
 
-/* Whether the gangs are still those that are placed as one, all of them with their quorum of
- * pods. */
+/* Whether the gangs are still those that are placed as one, all with their quorum of pods. */
 static bool same_gangs(const struct reservation *r, const struct together *t)
 {
     if (t->len != r->gangs.len || reservations_priority(t->gangs, t->len) != r->priority)
@@ -129,8 +122,7 @@ static bool same_gangs(const struct reservation *r, const struct together *t)
     return true;
 }
 
-/* Whether the members and nodes are still those of the plan: all wait, on nodes that take them when
- * they are empty. */
+/* Whether the plan's members still wait and its nodes, if empty, still fit them. */
 static bool still_holds(const struct pipeline *ask, const struct reservation *r, struct arena *a)
 {
     struct cluster *c = ask->cluster;
@@ -159,8 +151,8 @@ static bool still_holds(const struct pipeline *ask, const struct reservation *r,
     return members == missing;
 }
 
-/* The pods in its way may end sooner than they say, so it is not put off for much longer than room
- * would be kept; nor looked at again and again where everything takes days. */
+/* Pods in its way may end sooner than declared, so the delay is not much longer than a reservation
+ * lasts, but not short where everything takes days. */
 static int64_t put_off(const struct cluster *c, const struct gang *g, int64_t now_ms,
                        int64_t start_ms)
 {
@@ -170,7 +162,7 @@ static int64_t put_off(const struct cluster *c, const struct gang *g, int64_t no
     return now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
 }
 
-/* What holds for one holds for all that go with it. */
+/* Sets the same for all gangs placed as one. */
 static void set_all(struct cluster *c, const struct together *t, enum reservation_verdict verdict,
                     int64_t again_ms)
 {
@@ -189,7 +181,7 @@ static void keep_room(const struct pipeline *ask, struct gang *g, int64_t now_ms
     struct together t;
     struct reservation_plan plan;
     int64_t again_ms = now_ms + RESERVATION_AGAIN_MS;
-    if (!find_together(c, g, a, &t)) { /* it lacks pods: its next cycle says so */
+    if (!find_together(c, g, a, &t)) { /* pods are missing; its next cycle reports that */
         reservations_at(c, g)->look_again_ms = again_ms;
         return;
     }
@@ -216,7 +208,7 @@ static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena 
         int64_t until_ms = num_min(r->until_ms, now_ms + all->options.for_ms);
         if (until_ms <= now_ms) {
             lapse(c, r, now_ms, news);
-            continue; /* another one is at i now */
+            continue; /* lapse removed item i */
         }
         if (reservations_of(c, g)->look_again_ms > now_ms || still_holds(ask, r, a)) {
             i++;
@@ -224,12 +216,11 @@ static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena 
         }
         news->events |= reservations_drop(c, r);
         keep_room(ask, g, now_ms, until_ms, a);
-        return; /* one trial in a look */
+        return; /* one trial per call */
     }
 }
 
-/* Whether there is one already of the gang's priority, or of the least important of those that go
- * with it. */
+/* Whether the gang's priority level, the lowest of its bundle, already has a reservation. */
 static bool has_level(const struct cluster *c, const struct gang *g)
 {
     int32_t priority = g->priority;
@@ -253,7 +244,7 @@ static bool goes_before(const struct cluster *c, const struct gang *a, const str
     return strcmp(a->key, b->key) < 0;
 }
 
-/* Room that was kept in vain is kept again only after twice the time, and so on. */
+/* Each lapsed reservation doubles the waiting time. */
 static int64_t age_needed(const struct cluster *c, const struct gang *g)
 {
     int64_t age_ms = c->reservations->options.after_ms;
@@ -308,8 +299,6 @@ struct reservation_news reservation_look(const struct pipeline *ask, int64_t now
     }
     return news;
 }
-
-/* ---- for others ---- */
 
 const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a)
 {

@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reservation - room that is kept for a gang that has waited long. Pure.
+ * reservation - capacity reserved for a gang that has waited long. Pure.
  *
- * A large gang needs many pods to have ended at the same moment. Small jobs need one: whenever room
- * comes free one of them takes it, and the gang never starts. So a gang ages while it waits for
- * room, and when it is old enough its start is planned: which of the pods that run now have to end
- * (reservation_plan.h), when that will be (start_ms), and where its members go then. From that
- * moment others of the same or a lower priority use these nodes only as far as they do not delay it
- * (plugins/reservation_capacity.h): either they are over by start_ms, or the members fit beside
- * them.
+ * A large gang needs many pods to have ended at the same moment. Small jobs need one, so they take
+ * capacity as it comes free, and the gang never starts. Therefore a gang ages while it waits for
+ * capacity. When it is old enough its start is planned: which running pods must end
+ * (reservation_plan.h), when that will be (start_ms), and where its members go. From then on pods
+ * of the same or a lower priority may use these nodes only if they do not delay it
+ * (plugins/reservation_capacity.h): they end by start_ms, or the members fit beside them.
  *
- *                  follow: no room              look: old enough, fits an empty cluster
+ *                  follow: does not fit         look: old enough, fits an empty cluster
  *      (not waiting) ─────────────► AGING ─────────────────────────────────────────────────► KEPT
  *            ▲                       │  ▲                                                      │
  *            │ follow, ends          │  │ look: for_ms are over; it is the youngest now        │
  *            ├───────────────────────┘  └──────────────────────────────────────────────────────┤
  *            └────────────────────────────────────────────────────────── follow, ends ─────────┘
  *
- * Nobody can freeze the cluster with this: there is one reservation for each priority, none for a
- * gang that does not fit the cluster when empty or whose start is further away than it may last,
- * none lasts longer than for_ms, after one in vain the gang is the youngest and must wait twice as
- * long as before, and pods of a higher priority do not see it. A reservation holds nothing and is
- * in no digest: it only says no to others.
+ * Reservations cannot freeze the cluster. Each priority has at most one. A gang gets none if it
+ * does not fit the empty cluster, or if its start is further away than a reservation may last. None
+ * lasts longer than for_ms; after one lapses the gang is the youngest and must wait twice as long.
+ * Pods of higher priority ignore it. A reservation holds no capacity and is in no digest: it only
+ * refuses others.
  *
- * Gangs that are placed as one (gangs_bundle) wait for one start: the plan has the quorums of all
- * of them, what is kept is kept for each, and it ends with any of them. Its priority is that of the
- * least important.
+ * Gangs that are placed as one (gangs_bundle) share one reservation: the plan has all their
+ * quorums, and it ends with any of them. Its priority is the lowest of theirs.
  *
- * The next leader knows how old a waiting gang is: if a member says that it was refused before (its
- * condition), the gang has waited since its quorum was complete. How often room was kept for it in
- * vain, and the plan itself, are made anew.
+ * A new leader knows the age of a waiting gang: if a member's condition says that it was refused,
+ * the gang has waited since its quorum was complete. The number of lapses and the plan are not
+ * kept.
  *
- * Times are in milliseconds since the epoch, as those of pods are.
+ * Times are in milliseconds since the epoch, like those of pods.
  */
 #pragma once
 
@@ -45,41 +43,37 @@
 #include "scheduler/cycle/reservation_plan.h"
 
 enum {
-    RESERVATION_MAX = 16, /* at a time: the highest priorities */
-    RESERVATION_AGAIN_MS =
-        60000, /* a gang for which none could be made is looked at again after this */
-    RESERVATION_STEP_MS =
-        10000, /* time passes in steps, so that answers about nodes can be remembered */
-    RESERVATION_DOUBLINGS = 6, /* of after_ms, one for each time that room was kept in vain */
-    RESERVATION_AFTER_S = 300, /* the defaults of the options below */
+    RESERVATION_MAX = 16,         /* the highest priorities */
+    RESERVATION_AGAIN_MS = 60000, /* retry if none could be made */
+    RESERVATION_STEP_MS = 10000,  /* clock step; keeps node answers cacheable */
+    RESERVATION_DOUBLINGS = 6,    /* of after_ms, one per lapsed reservation */
+    RESERVATION_AFTER_S = 300,    /* defaults of the options */
     RESERVATION_FOR_S = 1800,
     RESERVATION_ASSUME_S = 600,
 };
 
 struct reservation_news {
-    uint32_t events; /* room that is kept no more */
-    /* its reservation_verdict may be another one now, and that of the gangs that it goes with; or
-     * NULL */
+    uint32_t events; /* for capacity no longer reserved */
+    /* Its reservation_verdict may have changed, and that of the gangs placed with it; or NULL. */
     struct gang *looked;
-    bool made;       /* room is kept for it from now on */
-    uint32_t lapsed; /* how many were over without a start */
+    bool made;       /* capacity is reserved for it now */
+    uint32_t lapsed; /* reservations that ended without a start */
 };
 
-/* After a cycle of the gang: it goes on waiting for room (ages), or not. Returns the events: room
- * that is kept no more. */
+/* Call after a cycle of the gang: it goes on waiting for capacity (ages), or stops. Returns the
+ * events for capacity no longer reserved. */
 uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycle_result *r,
                             int64_t now_ms);
-/* As read from a dump, the gangs by key; until_ms as it was. */
+/* From a dump, gangs by key; until_ms as it was. */
 void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
                          const struct reservation_plan *plan, int64_t made_ms, int64_t until_ms);
 /* since_ms 0: it does not wait. */
 void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses);
-/* What is over goes, and one more gang may get room kept. Between cycles, since the cluster is
- * tried without some of its pods. */
+/* Drops ended reservations and may make one. Call between cycles, since it tries the cluster
+ * without some of its pods. */
 struct reservation_news reservation_look(const struct pipeline *ask, int64_t now_ms,
                                          struct arena *a);
-/* When the next look is due; -1: nobody waits. */
+/* When reservation_look is due; -1: no gang waits. */
 int64_t reservation_next(const struct cluster *c);
-/* What the gang's members should know beside why they wait: "room is kept for it on 3 nodes until
- * ..."; NULL: nothing. */
+/* What members are told about it: "room is kept for it on 3 nodes until ..."; NULL: nothing. */
 const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * How many pods have to go is searched by halves, down to 1 part in PARTS: one trial is as long as
- * a cycle of the gang. So start_ms may be a little later than it must, never earlier.
- */
+/* The number of pods that must go is found by bisection, down to 1 part in PARTS, since one trial
+ * costs as much as a cycle of the gang. So start_ms may be slightly late, never early. */
 #include "scheduler/cycle/reservation_plan.h"
 
 #include <stdlib.h>
@@ -17,8 +15,6 @@
 
 enum { PARTS = 64 };
 
-/* ---- trials ---- */
-
 struct leaving {
     struct cluster_pod *pod;
     int64_t end_ms;
@@ -30,7 +26,7 @@ struct search {
     struct plan plan; /* its first steps evict as many of `pods` as are tried without */
     struct placing placing;
     size_t need;
-    struct leaving *pods; /* those that end first, first */
+    struct leaving *pods; /* by expected end */
     size_t len;
 };
 
@@ -50,7 +46,7 @@ static bool is_one_of(const struct gang *g, struct gang *const *gangs, size_t le
     return false;
 }
 
-/* Members that are on nodes stay there. */
+/* Placed members stay on their nodes. */
 static void gather_pods(struct search *s, struct gang *const *gangs, size_t gangs_len,
                         int64_t now_ms)
 {
@@ -80,7 +76,7 @@ static void evict_first(struct search *s, size_t n)
         (void)plan_evict(&s->plan, s->pods[i].pod);
 }
 
-/* Whether the quorums fit now; then *out says where. */
+/* Whether the quorums fit now; then *out has their nodes. */
 static bool try_members(struct search *s, struct reservation_plan *out)
 {
     size_t mark = plan_mark(&s->plan);
@@ -93,7 +89,6 @@ static bool try_members(struct search *s, struct reservation_plan *out)
     return ok;
 }
 
-/* Fewer than `low` are too few. */
 static size_t fewest_to_go(struct search *s, struct reservation_plan *out)
 {
     size_t low = 0, enough = s->len;
@@ -124,7 +119,7 @@ void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs
     gather_pods(&s, gangs, len, now_ms);
     plan_begin(&s.plan, c);
     evict_first(&s, s.len);
-    /* Who is hardest to place when it is empty. */
+    /* Ranks the members by difficulty in the empty cluster. */
     placing_init(&s.placing, ask, &s.plan, a, gangs, len);
     out->fits = try_members(&s, out);
     if (out->fits) {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * reservation_plan - when a gang, or several that are placed as one, could start, and where, if
- * nobody got in its way any more. Pure.
- *
- * The placed pods are taken away in the order in which they are expected to end, as many as are
- * needed for every quorum to fit; the cluster is as before when this returns. Pods that never end
- * by themselves (a DaemonSet's, static ones) stay.
- */
+/* reservation_plan - when and where a gang, or several placed as one, could start if no other pod
+ * took capacity. Pure. Removes placed pods in the order of their expected ends until every quorum
+ * fits, and leaves the cluster unchanged. Pods that never end (DaemonSet, static) stay. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +13,7 @@
 #include "scheduler/framework/pipeline.h"
 
 struct reservation_plan {
-    bool fits; /* the cluster when it is empty */
+    bool fits; /* in the empty cluster */
     int64_t start_ms;
     struct reservation_place *places; /* in the arena */
     size_t len;

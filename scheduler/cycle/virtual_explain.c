@@ -5,7 +5,7 @@
 #include "scheduler/cycle/plan.h"
 #include "scheduler/framework/pipeline.h"
 
-/* What the real nodes said; those that were left out are not among them. */
+/* Keeps the real nodes' reasons; nodes of the other pool are dropped. */
 static void keep_real(struct reasons *t)
 {
     size_t kept = 0;
@@ -28,7 +28,7 @@ const char *virtual_explain(const struct pipeline *ask, struct cluster_pod *cp,
     struct pipeline real = *ask;
     struct plan trial;
     plan_begin(&trial, ask->cluster);
-    if (cp->on != NULL) /* as if it were not there yet: it may be near itself, or in its own way */
+    if (cp->on != NULL) /* or it might match its own affinity */
         (void)plan_evict(&trial, cp);
     real.pool = CLUSTER_POOL_REAL;
     pipeline_choose(&real, cp, a, &choice);

@@ -13,8 +13,6 @@
 #include "scheduler/dump/dump_parts.h"
 #include "scheduler/dump/dump_pod.h"
 
-/* ---- the grant that counts ---- */
-
 static bool grants_equal(const struct grant *a, const struct grant *b)
 {
     if (a->shares_len != b->shares_len || a->group_len != b->group_len)
@@ -69,7 +67,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* The pod's annotations without result keys, plus those of the accounted grant. */
+/* The pod's annotations with result keys replaced by those of the accounted grant. */
 static struct labels replaced(const struct cluster_pod *cp, struct arena *a)
 {
     const struct labels *own = &cp->pod->annotations;
@@ -108,7 +106,7 @@ static struct labels with_quorum(const struct cluster_pod *cp, const struct labe
     return out;
 }
 
-/* The pod as the model knows it; what is new in it is in a. */
+/* The pod as the model knows it; new parts are in a. */
 static struct pod shown(const struct cluster_pod *cp, struct arena *a)
 {
     struct pod p = *cp->pod;
@@ -139,8 +137,6 @@ struct pod *dump_copy_pod(const struct cluster_pod *cp)
     arena_deinit(&a);
     return copy;
 }
-
-/* ---- the whole ---- */
 
 struct entry {
     const char *key;

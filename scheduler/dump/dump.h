@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump - the cluster, as the scheduler sees it, as JSON. Pure.
+ * dump - the scheduler's model of the cluster as JSON. Pure.
  *
  * A Kubernetes List of the objects in the model, so that readers (cosched-replay, jq) treat it like
  * `kubectl get nodes,pods -A -o json`:
@@ -11,10 +11,10 @@
  * One object per line: nodes, namespaces and storage, PodGroups, pods, each by name. Equal clusters
  * give equal bytes (I4), whatever their history.
  *
- * "cosched" also has the settings that decide (print_head, read back by replay/replay_load_dump.c),
- * how long gangs have waited for capacity and their reservations (dump_reservations.h, the same
- * reader), and the demand for GPUs (dump_demand.h, with its reader). What a pod has of its own is
- * written by dump_pod.c and read by replay/replay_load.c.
+ * "cosched" also has the settings that affect decisions (print_head, read back by
+ * replay/replay_load_dump.c), the waiting times and reservations of gangs (dump_reservations.h,
+ * same reader), and the demand for GPUs (dump_demand.h, with its reader). dump_pod.c writes a pod's
+ * fields, and replay/replay_load.c reads them.
  *
  * Where the model knows more than the objects: an assumed pod has its node, its grant, and
  * "cosched":{"assumed":true}; a bound pod has the accounted grant, even if its annotation was
@@ -28,7 +28,7 @@
 
 enum { DUMP_VERSION = 1 };
 
-/* Appended to out. */
+/* Appends to out. */
 void dump_cluster(const struct cluster *c, struct strbuf *out);
 /* A copy of the pod as in the dump, which the caller frees. */
 struct pod *dump_copy_pod(const struct cluster_pod *cp);

@@ -5,8 +5,6 @@
 #include "lib/model/names.h"
 #include "scheduler/dump/dump_parts.h"
 
-/* ---- node ---- */
-
 static void put_node_spec(struct json_writer *w, const struct node *n)
 {
     if (!n->unschedulable && n->taints_len == 0)
@@ -38,7 +36,7 @@ static void put_features(struct json_writer *w, const struct node *n)
     json_array_end(w);
 }
 
-/* Only the hash of a name is known: see node_image_hash. */
+/* The model has only the hash of a name: see node_image_hash. */
 static void put_images(struct json_writer *w, const struct node *n)
 {
     if (n->images_len == 0)
@@ -98,8 +96,6 @@ void dump_node_print(const struct node *n, struct json_writer *w)
     put_node_status(w, n);
     json_object_end(w);
 }
-
-/* ---- PodGroup ---- */
 
 static const char *group_version(const struct pod_group *g)
 {

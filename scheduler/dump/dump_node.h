@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * dump_node - nodes and PodGroups as JSON, with the field names of Kubernetes. Pure.
- */
+/* dump_node - nodes and PodGroups as JSON, with the field names of Kubernetes. Pure. */
 #pragma once
 
 #include "lib/base/json.h"

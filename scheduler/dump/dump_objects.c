@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * dump_objects - one function per kind of api_objects.h prints what follows its metadata. The rules
- * are those of dump_pod.c.
- */
+/* One function per kind of api_objects.h prints what follows its metadata, as dump_pod.c does. */
 #include "scheduler/dump/dump_objects.h"
 
 #include "lib/base/str.h"
@@ -53,7 +50,7 @@ static void put_claim(const struct object *o, struct json_writer *w)
     put_phase(w, phases[c->phase]);
 }
 
-/* In metadata, where the annotations are. */
+/* Goes into metadata. */
 static void put_claim_annotations(const struct pvc *c, struct json_writer *w)
 {
     if (!c->bind_completed && c->selected_node == NULL)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * dump_objects - namespaces, storage, budgets and device classes as JSON, with the field names of
- * Kubernetes. Pure.
- */
+/* dump_objects - namespaces, storage, budgets and device classes as Kubernetes JSON. Pure. */
 #pragma once
 
 #include "lib/base/json.h"

@@ -39,16 +39,12 @@ void dump_parts_true(struct json_writer *w, const char *key, bool b)
         json_kv_bool(w, key, true);
 }
 
-/* ---- times: the calendar, since reading the clock is not for pure files ---- */
-
 void dump_parts_time(struct json_writer *w, const char *key, int64_t ns)
 {
     char text[RFC3339_SIZE];
     rfc3339_text(ns, text);
     json_kv_str(w, key, text);
 }
-
-/* ---- parts ---- */
 
 void dump_parts_labels(struct json_writer *w, const char *key, const struct labels *l)
 {
@@ -80,7 +76,7 @@ void dump_parts_annotations(struct json_writer *w, const struct labels *l)
     json_object_end(w);
 }
 
-/* Directly into the text: a pod has a dozen of these. */
+/* Without a temporary string: a pod has a dozen of these. */
 static void put_amount(struct json_writer *w, const char *name, int64_t amount,
                        void (*print)(int64_t amount, struct strbuf *out))
 {
@@ -136,8 +132,6 @@ const char *dump_parts_effect(enum taint_effect e)
                                         [TAINT_ALL] = ""};
     return names[e];
 }
-
-/* ---- selectors ---- */
 
 static void put_requirements(struct json_writer *w, const char *key, const struct selector *s)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * dump_parts - pieces of Kubernetes objects as JSON, shared by the dump_* files. Pure. Empty fields
- * and Kubernetes' defaults are left out, unless noted.
- */
+/* dump_parts - parts of Kubernetes objects as JSON, shared by the dump_* files. Pure. Empty fields
+ * and Kubernetes' defaults are left out, unless noted. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,8 +37,7 @@ void dump_parts_resources_even_none(struct json_writer *w, const char *key,
 void dump_parts_bytes(struct json_writer *w, const char *key, int64_t bytes);
 
 const char *dump_parts_effect(enum taint_effect e);
-/* A LabelSelector; nothing is printed for one that selects nothing, {} for one that selects
- * everything. */
+/* A LabelSelector; prints nothing if it selects nothing, {} if it selects everything. */
 void dump_parts_selector(struct json_writer *w, const char *key, const struct selector *s);
 void dump_parts_node_term(struct json_writer *w, const struct node_term *t);
 void dump_parts_node_selector(struct json_writer *w, const char *key,

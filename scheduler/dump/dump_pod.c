@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump_pod - from struct pod back to JSON.
- *
  * Prints exactly what decode reads and a filter, a score or the accounting uses. Kubernetes'
  * defaults are left out, amounts are exact, lists are in the model's order: the same pod always
  * gives the same bytes, which decode to the same pod. Where the model keeps only that something
@@ -40,10 +38,7 @@ static void put_node_affinity(struct json_writer *w, const struct pod *p)
     json_object_end(w);
 }
 
-/* ---- affinity to pods, spread ---- */
-
-/* The model has the effective term, which includes namespaces and matchLabelKeys: it is printed as
- * such. */
+/* The model has the effective term, with namespaces and matchLabelKeys applied. */
 static void put_podterm(struct json_writer *w, const struct podterm *t)
 {
     json_object_begin(w);
@@ -132,8 +127,6 @@ static void put_spread(struct json_writer *w, const struct pod *p)
     json_array_end(w);
 }
 
-/* ---- volumes ---- */
-
 /* The id of an RBD image is "pool/image". */
 static void put_rbd(struct json_writer *w, const struct pod_volume *v)
 {
@@ -195,8 +188,6 @@ static void put_volumes(struct json_writer *w, const struct pod *p)
     json_array_end(w);
 }
 
-/* ---- tolerations ---- */
-
 static void put_tolerations(struct json_writer *w, const struct pod *p)
 {
     if (p->tolerations_len == 0)
@@ -213,8 +204,6 @@ static void put_tolerations(struct json_writer *w, const struct pod *p)
     }
     json_array_end(w);
 }
-
-/* ---- containers ---- */
 
 static void put_container(struct json_writer *w, const struct container *c, bool restart_all)
 {
@@ -294,8 +283,6 @@ static void put_container_statuses(struct json_writer *w, const char *key,
     }
     json_array_end(w);
 }
-
-/* ---- pod ---- */
 
 static void put_owner(struct json_writer *w, const struct pod *p)
 {

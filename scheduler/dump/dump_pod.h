@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * dump_pod - a pod as JSON, with the field names of Kubernetes. Pure.
- */
+/* dump_pod - a pod as JSON, with the field names of Kubernetes. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,5 +7,5 @@
 #include "lib/base/json.h"
 #include "lib/model/pod.h"
 
-/* assumed: its Binding is under way. */
+/* assumed: its Binding is in flight. */
 void dump_pod_print(const struct pod *p, bool assumed, struct json_writer *w);

@@ -98,7 +98,7 @@ static void print_reservations(const struct cluster *c, struct arena *a, struct 
     json_array_end(w);
 }
 
-/* In the order of loss, which is also the order in which they are used. */
+/* In the order of loss, which is also the order of use. */
 static void print_slots(const struct cluster *c, struct json_writer *w)
 {
     struct replacement_hold_view s;

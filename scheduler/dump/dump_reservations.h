@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dump_reservations - the part of a dump about gangs that wait for capacity or have lost members:
- * how long they have waited, and their reservations. Pure; part of dump.h.
- *
- * Members of "cosched", each only if not empty; replay_load_dump.h reads them back:
+ * dump_reservations - the part of a dump about gangs that wait for capacity or have lost members.
+ * Pure; part of dump.h. Members of "cosched", each only if not empty; replay_load_dump.h reads them
+ * back:
  *
  *     "aging":[{"gang":"gang ns/x","since":TIME,"lapses":1}]
- *         gangs that wait for capacity, or got a reservation that lapsed (reservation.h)
+ *         gangs that wait for capacity, or whose reservation lapsed (reservation.h)
  *     "reserving":{"clock":TIME,"assumeMs":600000}
  *         the time that the next member refers to, and the assumed run time of pods without one
  *     "reservations":[{"for":"gang ns/x","gangs":["gang ns/x"],"priority":0,"made":TIME,

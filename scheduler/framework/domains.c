@@ -8,8 +8,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 
-/* ---- which rules there are ---- */
-
 struct builder {
     struct cluster *cluster;
     const struct pod *pod;
@@ -23,8 +21,7 @@ static struct domains_rule *rule_add(struct builder *b, enum domains_kind kind, 
     return &b->rules.items[b->rules.len - 1];
 }
 
-/* The rule of that kind over that key, created if need be: terms that differ only in the pods they
- * select are one rule. */
+/* Finds or creates the rule: terms that differ only in the pods they select are one rule. */
 static struct domains_rule *rule_for(struct builder *b, enum domains_kind kind, const char *key)
 {
     for (size_t i = 0; i < b->rules.len; i++)
@@ -75,8 +72,7 @@ static void add_own_terms(struct builder *b)
                  -t->preferred_anti[i].weight);
 }
 
-/* Placed pods' terms that select this pod. Their required affinity gives this pod one point, as in
- * kube-scheduler. */
+/* Placed pods' terms that select this pod. Required affinity counts 1, as in kube-scheduler. */
 static void add_others_terms(struct builder *b, const struct pod_counters_traits *t)
 {
     for (size_t i = 0; t != NULL && i < t->against.len; i++) {
@@ -179,8 +175,6 @@ void domains_print_key(struct cluster *c, struct cluster_pod *cp, struct strbuf 
     for (size_t i = 0; traits != NULL && i < traits->against.len; i++)
         strbuf_addf(out, "!%llu", (unsigned long long)traits->against.items[i]->number);
 }
-
-/* ---- sums ---- */
 
 static bool tolerates_all(const struct pod *p, const struct node *n)
 {
@@ -347,8 +341,6 @@ bool domains_settle(struct domains *d)
     return again;
 }
 
-/* ---- everything ---- */
-
 static void rule_rebuild(struct domains *d, struct domains_rule *r, const struct plugin_ask *ask)
 {
     const struct node_table *table = ask->cluster->table;
@@ -379,7 +371,7 @@ static int32_t wide_of(struct domains *d, struct topology *t)
     return (int32_t)d->wide_len++;
 }
 
-/* Groups are numbered in the order of nodes. */
+/* Groups are numbered in node order. */
 static void make_groups(struct domains *d, const struct node_table *table)
 {
     struct map seen; /* domains of all wide keys, as text -> group + 1 */

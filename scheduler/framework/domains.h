@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * domains - rules of a class that involve more than one node: topology spread and inter-pod
- * affinity, of the pod and of placed pods against it. Pure.
+ * domains - rules of a class that involve several nodes: topology spread and inter-pod affinity, of
+ * the pod and of placed pods against it. Pure.
  *
  * A rule sums pod counters (how many such pods each node has) over the domains of a topology key.
  * The sums follow the node table's log: when a node changes, the difference is added.
@@ -110,6 +110,5 @@ bool domains_rate_group(const struct domains *d, uint32_t group, int32_t *points
  * reasons; agrees with the two above. */
 const struct domains_rule *domains_refusing(const struct domains *d,
                                             const struct cluster_node *node, unsigned kinds);
-/* One node: points of the rules DOMAINS_SOFT (prefer false) or DOMAINS_PREFER, times their
- * weight. */
+/* One node: weighted points of the rules DOMAINS_SOFT (prefer false) or DOMAINS_PREFER. */
 int32_t domains_points(const struct domains *d, const struct cluster_node *node, bool prefer);

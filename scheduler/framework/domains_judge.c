@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The verdicts from the sums. One function decides whether a rule's domain is open, for nodes,
- * groups and reasons alike.
- *
- * Points: a soft spread gives the maximum to the domain with the fewest pods and 0 to that with the
- * most; by host, where the others' counts are unknown, half for the first pod, a third for the
- * second. Preferred terms add their weight for each pod, with diminishing effect: 100 halves the
- * distance to the end of the scale.
- */
+/* Judges nodes by the sums. One function decides whether a rule's domain is open, for nodes, groups
+ * and reasons alike. A soft spread gives the maximum points to the domain with the fewest pods and
+ * 0 to that with the most; by host, where the other hosts' counts are unknown, half for the first
+ * pod, a third for the second. Preferred terms add their weight for each pod, with diminishing
+ * effect: 100 halves the distance to the end of the scale. */
 #include "scheduler/framework/domains.h"
 
 static bool is_open(const struct domains *d, const struct domains_rule *r, int32_t domain,
@@ -28,7 +24,6 @@ static bool is_open(const struct domains *d, const struct domains_rule *r, int32
     return true;
 }
 
-/* The count that a rule sees at a node. */
 static int64_t count_of(const struct domains_rule *r, int32_t domain, uint32_t place,
                         uint32_t number)
 {

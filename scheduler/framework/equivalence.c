@@ -9,9 +9,9 @@
 #include "scheduler/framework/plugin.h"
 #include "scheduler/cache/virtual_use.h"
 
-/* Where a pod was found, and all that this depended on. */
+/* The class of a pod, and the versions that this depends on. */
 struct found {
-    uint64_t serial; /* of the class; 0: nowhere yet */
+    uint64_t serial; /* of the class; 0: none yet */
     uint64_t beside; /* version_of_text */
     uint32_t slot;
     uint32_t version; /* of the pod */
@@ -27,8 +27,6 @@ struct equivalence *equivalence_new(void)
     cs->budget = EQUIVALENCE_BUDGET;
     return cs;
 }
-
-/* ---- which classes there are ---- */
 
 static void unlink_class(struct equivalence *cs, struct pod_class *k)
 {
@@ -91,7 +89,7 @@ static void add_plugin(const struct plugin **list, const struct plugin *p)
     list[n] = p;
 }
 
-/* A plugin may filter by what is held and score by the Node alone: then it is in both lists. */
+/* A plugin that filters by held resources and scores by the Node alone is in both lists. */
 static void choose_plugins(struct pod_class *k, const struct cluster_pod *cp)
 {
     for (const struct plugin *const *at = plugin_table; *at != NULL; at++) {
@@ -137,7 +135,7 @@ static struct pod_class *class_new(const struct pipeline *p, struct cluster_pod 
     return k;
 }
 
-/* The version of everything but the pod that decides its class. Versions only rise, so their sum
+/* Version of everything besides the pod that decides its class. Versions only rise, so their sum
  * shows any change. */
 static uint64_t version_of_text(const struct plugin_ask *ask)
 {
@@ -171,14 +169,12 @@ static struct pod_class *find_or_make(const struct pipeline *p, struct cluster_p
     return k;
 }
 
-/* Never the one in use, which is the newest. */
+/* Never frees the newest class, which is in use. */
 static void keep_budget(struct equivalence *cs)
 {
     while (cs->bytes > cs->budget && cs->oldest != cs->newest)
         class_free(cs, cs->oldest);
 }
-
-/* ---- one node ---- */
 
 static int32_t rate_fixed(const struct plugin_ask *ask, const struct cluster_node *node,
                           struct arena *a)
@@ -219,8 +215,6 @@ static int32_t rate(const struct plugin_ask *ask, uint32_t place, struct arena *
     }
     return (int32_t)sum;
 }
-
-/* ---- all nodes, and those that changed ---- */
 
 static uint64_t sum_versions(const struct plugin *const *list, const struct cluster *c)
 {
@@ -265,7 +259,7 @@ static void rank_places(struct pod_class *k, uint32_t len)
         k->place_of[k->groups[d->group_of[i]].first + k->rank_of[i]] = i;
 }
 
-/* Memory for that many nodes, in the current groups of the domains. */
+/* Allocates for len nodes, in the current groups of the domains. */
 static void resize(struct equivalence *cs, struct pod_class *k, uint32_t len)
 {
     size_t scores = ((size_t)len + SCORE_TREE_FAN - 1) / SCORE_TREE_FAN * SCORE_TREE_FAN,
@@ -325,7 +319,7 @@ static void rebuild(struct equivalence *cs, struct pod_class *k, const struct pl
     cs->rebuilt++;
 }
 
-/* Nodes come in no order: prefetch what later steps need. */
+/* The log visits nodes in random order, so prefetch. */
 static void fetch_ahead(const struct node_table *t, const struct pod_class *k)
 {
     enum { AHEAD = 6 };
@@ -452,8 +446,6 @@ void equivalence_disown(struct equivalence *cs, struct pod_class *k)
     cs->disagreed++;
     k->generation = 0;
 }
-
-/* ---- refusals ---- */
 
 bool equivalence_tally(struct equivalence *cs, const struct plugin_ask *ask, struct pod_class *k,
                        struct arena *a, struct reasons *out, uint32_t *wakes)

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * equivalence - pods with equal requests share verdicts about nodes. Pure.
- *
- * For each class and node there is a verdict that depends on the Node object alone (plugins
- * PLUGIN_NODE), and a score, or "no", that also depends on what the node holds (PLUGIN_HELD); the
- * scores form a tournament (score_tree.h). Rules that involve other nodes (PLUGIN_DOMAIN) are in
- * domains.h. A decision reads the node table's log from where the class left off, evaluates the
- * changed nodes again, and takes the winner. When the budget is exceeded the least recently used
- * class goes.
- *
- * It is only a cache: not part of any digest, and its answer equals that of a scan over all nodes.
- */
+/* equivalence - pods with equal requests share verdicts about nodes. Pure. Each class has per node
+ * a verdict that depends on the Node object alone (plugins PLUGIN_NODE), and a score, or "no", that
+ * also depends on what the node holds (PLUGIN_HELD); the scores form a tournament (score_tree.h).
+ * Rules that involve other nodes (PLUGIN_DOMAIN) are in domains.h. A decision reads the node
+ * table's log from where the class left off, evaluates the changed nodes again, and takes the
+ * winner. When the budget is exceeded the least recently used class is freed. This is only a cache:
+ * not part of any digest, and its answer equals that of a scan over all nodes. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,8 +25,7 @@
 
 enum { EQUIVALENCE_BUDGET = 64 << 20, EQUIVALENCE_PLUGINS_MAX = 16 };
 
-/* Nodes that the rules over domains do not distinguish; without such rules all nodes are one
- * group. */
+/* Nodes that domain rules do not distinguish; without such rules all nodes are one group. */
 struct class_group {
     struct score_tree tree;
     uint32_t first; /* in place_of */
@@ -66,7 +60,7 @@ struct pod_class {
 struct equivalence {
     struct map by_text;
     struct VEC(struct pod_class *) slots; /* NULL: free */
-    struct ids_table found;               /* by pod: the class in which it was found last */
+    struct ids_table found;               /* by pod: its last class */
     struct pod_class *newest, *oldest;
     size_t bytes, budget;
     uint64_t serials;
@@ -85,10 +79,9 @@ struct cluster_node *equivalence_best(const struct cluster *c, const struct pod_
 /* The same among some nodes, by ascending index. */
 struct cluster_node *equivalence_best_of(const struct cluster *c, const struct pod_class *k,
                                          const uint32_t *places, size_t len);
-/* How many nodes fit. */
 uint32_t equivalence_count(const struct pod_class *k);
-/* The class is wrong: counts it, and rebuilds it at the next question. */
+/* Counts a wrong class, and rebuilds it at the next query. */
 void equivalence_disown(struct equivalence *cs, struct pod_class *k);
-/* Why no node fits the asking pod. false: all nodes have to be scanned. */
+/* Why no node fits the pod. false: all nodes must be scanned. */
 bool equivalence_tally(struct equivalence *cs, const struct plugin_ask *ask, struct pod_class *k,
                        struct arena *a, struct reasons *out, uint32_t *wakes);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The fast path asks the pod's class (equivalence.h), which caches. The slow path asks every plugin
- * about every node: it defines the right answer, gives the reasons when no node fits, and the fast
- * path must always agree with it.
- */
+/* The fast path asks the pod's class (equivalence.h), which caches. The slow path asks every plugin
+ * about every node: it is the reference for the fast path, and gives the reasons for a refusal. */
 #include "scheduler/framework/pipeline.h"
 
 #include <assert.h>
@@ -126,11 +123,9 @@ static void refuse(const struct pipeline *p, const struct plugin_ask *ask, struc
     reserve(ask, out->node, a, &out->grant);
 }
 
-/*
- * The plugins check the class' choice once more: it is cheap for one node, and keeps a cache error
- * from placing a pod where a plugin refuses it. If they disagree the plugins win and the class is
- * rebuilt; classes.disagreed counts it, and is 0 unless a plugin or its key has a bug.
- */
+/* The plugins check the class' choice once more: that is cheap for one node, and keeps a cache
+ * error from placing a pod where a plugin refuses it. If they disagree the plugins win and the
+ * class is rebuilt; classes.disagreed counts it, and is 0 unless a plugin or its key has a bug. */
 void pipeline_choose(const struct pipeline *p, struct cluster_pod *pod, struct arena *a,
                      struct pipeline_choice *out)
 {

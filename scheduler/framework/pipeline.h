@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * pipeline - asks the plugins of the table (scheduler/plugins/all.c) for the best node for one pod.
- * Pure.
- */
+/* pipeline - asks the plugins (scheduler/plugins/all.c) for the best node for one pod. Pure. */
 #pragma once
 
 #include "lib/base/arena.h"
@@ -24,13 +21,13 @@ void pipeline_deinit(struct pipeline *p);
 /* Highest score, ties by node name. */
 void pipeline_choose(const struct pipeline *p, struct cluster_pod *pod, struct arena *a,
                      struct pipeline_choice *out);
-/* The same by asking every plugin about every node: reference for tests and benchmarks. */
+/* The same by asking every plugin about every node: the reference for tests and benchmarks. */
 void pipeline_scan(const struct pipeline *p, struct cluster_pod *pod, struct arena *a,
                    struct pipeline_choice *out);
-/* This node, if it fits: true, and *out is set. */
+/* true: the node fits, and *out is set. */
 bool pipeline_try(const struct pipeline *p, struct cluster_pod *pod, struct cluster_node *node,
                   struct arena *a, struct pipeline_choice *out);
-/* The question in the plugins' form; valid until the next change of the cluster. */
+/* The query in the plugins' form; valid until the next change of the cluster. */
 struct plugin_ask pipeline_ask(const struct pipeline *p, struct cluster_pod *pod);
 /* Of a node that fits. */
 int64_t pipeline_score(const struct plugin_ask *ask, const struct cluster_node *node);

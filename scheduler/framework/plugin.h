@@ -12,14 +12,12 @@
  *
  *     PLUGIN_NODE      the Node object and the pod: asked again when the Node changed
  *     PLUGIN_HELD      also what that node holds: asked again when a pod came or went there
- *     PLUGIN_DOMAIN    also other nodes: asked at each decision, for each group of nodes
- *                      (domains.h), never cached
+ *     PLUGIN_DOMAIN    also other nodes: asked per decision and group (domains.h), never cached
  *
- * A plugin prints everything that it reads of the pod into the text that makes pods equal (key,
- * class_key.h): an omission gives a pod another one's answers; a needless part splits classes. Raw
- * labels are not in it, since Jobs and StatefulSets give each pod its own label. A plugin that
- * reads more than cluster, node and pod calls node_table_touch or node_table_set_stale when that
- * changes.
+ * A plugin prints everything that it reads of the pod into the class text (key, class_key.h): an
+ * omission gives a pod another one's answers; a needless part splits classes. Raw labels are not in
+ * it, since Jobs and StatefulSets give each pod its own label. A plugin that reads more than
+ * cluster, node and pod calls node_table_touch or node_table_set_stale when that changes.
  */
 #pragma once
 
@@ -41,7 +39,6 @@ enum { PLUGIN_SCORE_MAX = 100 };
 
 enum plugin_depends { PLUGIN_NODE, PLUGIN_HELD, PLUGIN_DOMAIN };
 
-/* The pod, and how to place it. */
 struct plugin_ask {
     const struct cluster *cluster;
     const struct cluster_pod *pod;
@@ -58,8 +55,7 @@ struct plugin {
     /* Version of what filter reads besides nodes, pods and the pod's own text: when it changes, a
      * class asks again about every node. NULL: nothing. */
     uint64_t (*version)(const struct cluster *c);
-    /* Placing another pod may change its answers by more than the capacity used (it may promise a
-     * volume). */
+    /* Placing another pod may change its answers by more than capacity (it may assume a volume). */
     bool entangles;
     /* Of what a node holds, filter reads only requested and free amounts of resources. */
     bool amounts_only;
@@ -72,8 +68,7 @@ struct plugin {
      * NULL: no reason wanted, print nothing. */
     bool (*filter)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why);
-    /* About 0..PLUGIN_SCORE_MAX, times weight; NULL: no opinion. Also called for nodes that filter
-     * refuses. */
+    /* About 0..PLUGIN_SCORE_MAX, times weight; NULL: none. Also called where filter refuses. */
     int64_t (*score)(const struct plugin_ask *ask, const struct cluster_node *node);
     /* filter and score in one, from the node's row alone: the same score, or SCORE_TREE_NO where
      * filter refuses. Only for PLUGIN_HELD, as an optimization; or NULL. */
@@ -90,20 +85,17 @@ struct plugin {
 /* NULL-terminated, in order of filtering: cheap and common refusals first. */
 extern const struct plugin *const plugin_table[];
 
-/*
- * The cluster and how to place pods. pool and packing are part of the question: to ask differently,
- * use a copy. Copies share what is cached.
- */
+/* The cluster and how to place pods. For another pool or packing, copy; copies share the caches. */
 struct pipeline {
     struct cluster *cluster;
     struct equivalence *classes; /* cached answers */
-    struct ids_table *node_pods; /* by node: a heap block with what is cached of its pods */
+    struct ids_table *node_pods; /* by node: heap block, cached data of its pods */
     enum cluster_pool pool;      /* the node pool for pods that prefer real nodes */
     /* which of the nodes that fit is filled first, or CLUSTER_AS_SET */
     enum cluster_packing packing;
 };
 
-/* The question in the plugins' form. class may be NULL: for key. */
+/* The query in the plugins' form. class may be NULL: for key. */
 struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *pod,
                                   const struct pod_class *class);
 /* The first plugin that refuses this node and why; NULL: it fits. why may be NULL. */

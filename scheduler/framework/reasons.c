@@ -14,8 +14,8 @@ void reasons_init(struct reasons *t)
     t->lacks_virtual = false;
 }
 
-/* Enough memory comes first; then, if a percentage is requested, the card with the most of it is
- * nearest. */
+/* Enough memory comes first; then, if a percentage is requested, the card with the largest free
+ * percentage is nearest. */
 static int compare(const struct reason *a, const struct reason *b)
 {
     if (a->want_percent > 0 && a->free >= a->want && b->free >= b->want)
@@ -352,7 +352,7 @@ static void order(const struct reasons *t, size_t *at)
     }
 }
 
-/* A reason that concerns the pod, not nodes: the only one besides nodes of the wrong kind. */
+/* A reason that concerns the pod, if the only others are nodes of the wrong pool. */
 static const char *of_pod(const struct reasons *t)
 {
     const char *what = NULL;

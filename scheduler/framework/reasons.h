@@ -8,9 +8,9 @@
  *     0/4 nodes fit: 3 have no card with 12 GiB free (largest free: 9 GiB on n2/GPU1), 1 is in mode
  *     topology
  *
- * The sentence does not depend on the order of the nodes (I4). Others add to it: cycle.c what the
- * gang lacks, gang_preempt, cpu_lending and attempt what it waits for. binding/pod_writer writes it
- * into the condition and the Event, and decides when.
+ * The sentence does not depend on the order of the nodes (I4). Others extend it: cycle.c with what
+ * the gang lacks; gang_preempt, cpu_lending and attempt with what it waits for. binding/pod_writer
+ * decides when to write it into the condition and the Event.
  */
 #pragma once
 
@@ -105,12 +105,10 @@ void reasons_init(struct reasons *t);
 void reasons_add(struct reasons *t, const struct reason *r, const char *node);
 /* The same for all nodes of a row counted elsewhere. */
 void reasons_add_row(struct reasons *t, const struct reasons_row *add);
-/* Whether a node with this reason is nearer to fitting than one with the other, of the same kind
- * and name. */
+/* Whether a node with r is nearer to fitting than one with `than`, of the same kind and name. */
 bool reasons_is_better(const struct reason *r, const struct reason *than);
 /* A copy with its texts in a; names of nodes stay borrowed. */
 void reasons_copy(struct reasons *to, const struct reasons *from, struct arena *a);
-/* The sentence. */
 char *reasons_sentence(const struct reasons *t, struct arena *a);
 /* Hash of kinds and names without amounts and counts: changes only with the kind of reason. */
 uint64_t reasons_class(const struct reasons *t);

@@ -28,7 +28,7 @@ void refusals_forget(struct refusals *r)
     r->generation = 0;
 }
 
-/* The row of that kind and name, created if need be; -1: too many. */
+/* Finds or creates the row; -1: too many. */
 static int32_t row_of(struct refusals *r, const struct reason *why, uint32_t wakes)
 {
     for (int32_t i = 0; i < r->rows_len; i++)
@@ -92,8 +92,8 @@ static struct reason reason_of(const struct refusals *r, const struct refusals_n
     return why;
 }
 
-/* Like reasons_add in the order of nodes: of equally promising ones the first by name wins. Rows
- * have the same numbers, so there is no search. */
+/* Like reasons_add in node order: of equally promising ones the first by name wins. Rows have the
+ * same numbers, so there is no search. */
 static void sum_up(const struct refusals *r, const struct node_table *t, struct reasons *out)
 {
     for (uint32_t i = 0; i < r->len; i++) {

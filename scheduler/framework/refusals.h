@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * refusals - why no node fits a class, node by node, so that the next refusal asks only about
- * changed nodes. Pure.
- *
- * A full cluster refuses more often than it places, and changes all the time. Each node's reason is
- * kept in a few bytes, and the tally is one pass over them. Only for classes without rules over
- * domains (one pod elsewhere can change every node's answer), and while the reasons fit into a
- * tally's rows; else all nodes are scanned.
- */
+/* refusals - why no node fits a class, node by node, so that the next refusal asks only about
+ * changed nodes. Pure. A full cluster refuses more often than it places, and changes all the time.
+ * Each node's reason is kept in a few bytes, and the tally is one pass over them. Only for classes
+ * without rules over domains (one pod elsewhere can change every node's answer), and while the
+ * reasons fit into a tally's rows; else all nodes are scanned. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,9 +37,8 @@ struct refusals {
 void refusals_init(struct refusals *r);
 void refusals_deinit(struct refusals *r);
 size_t refusals_bytes(const struct refusals *r);
-/* Drops what is cached. */
 void refusals_forget(struct refusals *r);
-/* The tally of all nodes, none of which fits. false: it cannot be cached, or a node fits after all:
- * the caller scans. Adds to wakes. */
+/* The tally of all nodes, none of which fits. false: it cannot be cached, or a node fits after all,
+ * and the caller scans. Adds to wakes. */
 bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
                     struct reasons *out, uint32_t *wakes);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * score_tree - the best of many scores, of which one changes at a time. Pure.
- *
- * A tournament of 16: level 0 has the scores, each entry above is the largest of the 16 below, so
- * 5,000 scores make four levels and each step touches one cache line. A change that does not affect
- * the best of its 16, the common case, stops there. Of equal scores the first wins.
- */
+/* score_tree - the best of many scores that change one at a time. Pure. A tournament of 16: level 0
+ * has the scores, each entry above is the largest of the 16 below, so 5,000 scores make four levels
+ * and each step touches one cache line. A change that does not affect the best of its 16, the
+ * common case, stops there. Of equal scores the first wins. */
 #pragma once
 
 #include <stddef.h>

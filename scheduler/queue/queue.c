@@ -10,23 +10,22 @@
  *        └────────── BACKOFF ◄───────────────────────┘
  *
  * An attempt sets ready_ms, the end of the backoff. So a gang that was just refused and is woken at
- * once does not spin, and one that was refused long ago is tried at the very moment when room
- * appears. A gang that lacks pods (`wait`) was not tried, which costs nothing: it has no backoff,
- * and goes the moment its last pod comes.
+ * once does not spin, and one that was refused long ago is tried as soon as capacity appears. A
+ * gang that lacks pods (`wait`) was not tried: it has no backoff, and goes when its last pod
+ * arrives.
  *
- * Who failed does not stand in others' way: it is parked, and the next one is tried. That a large
- * gang does not wait for ever behind small ones is reservation.h's business; one for which room was
- * kept in vain goes behind all others of its priority.
+ * A refused gang does not block others: it is parked, and the next one is tried. reservation.h
+ * keeps small gangs from starving a large one; a gang whose reservation lapsed goes behind all
+ * others of its priority.
  *
- * Room for a gang appears in pieces: the pods that leave are gone one after the other, and the
- * first of them wakes it. So a gang of several pods that was refused for want of room is tried
- * again soon, 5 ms later, and half as often after every second time: what it waits in vain when all
- * are gone is about half of what their leaving took. Whoever was left alone for longer than a lone
- * pod's first backoff begins anew, so this costs a gang that cannot be helped a lone pod's
- * attempts, and a handful.
+ * Capacity for a gang appears in pieces: its victims leave one after the other, and the first wakes
+ * it. So a gang of several pods that did not fit is retried after 5 ms, with the delay doubled
+ * after every second attempt: it loses about half the time that the victims took to leave. The
+ * count restarts after a pause longer than a lone pod's first backoff, so a gang that cannot fit
+ * costs only a handful more attempts than a lone pod.
  *
- * Priority and age are copied when a gang enters the heap: its members may change while it is
- * there, and a heap whose keys move loses its order.
+ * Priority and age are copied when a gang enters the heap: its members may change meanwhile, and a
+ * heap whose keys change loses its order.
  */
 #include "scheduler/queue/queue.h"
 
@@ -65,7 +64,7 @@ static void entry_free(void *memory)
     free(((struct queue_entry *)memory)->why.sentence);
 }
 
-/* The slot becomes another gang's: this one was dropped when it went (queue_drop). */
+/* Called when the slot is reused; queue_drop has already removed the gang. */
 static void entry_end(void *memory)
 {
     assert(((struct queue_entry *)memory)->state == GANG_IDLE);
@@ -92,7 +91,7 @@ void queue_deinit(struct queue *q)
     heap_deinit(&q->active);
     heap_deinit(&q->backoff);
     vec_deinit(&q->parked);
-    q->entries.clear = entry_free; /* whoever still waits may */
+    q->entries.clear = entry_free; /* gangs may still be waiting */
     ids_table_deinit(&q->entries);
 }
 
@@ -132,7 +131,7 @@ static void put_in(struct queue *q, struct queue_entry *e, int64_t now_ms)
 
 static void touch(struct queue *q, struct queue_entry *e, int64_t now_ms)
 {
-    take_out(q, e); /* the place in the heap may be another one now */
+    take_out(q, e); /* its position in the heap may change */
     put_in(q, e, now_ms);
 }
 
@@ -173,7 +172,7 @@ struct gang *queue_pop(struct queue *q, int64_t now_ms)
     return e->gang;
 }
 
-/* Twice as long after every `each` attempts. */
+/* Doubles the delay after every `each` attempts. */
 static void count_attempt(struct queue_entry *e, int64_t first_ms, int32_t each, int64_t now_ms)
 {
     int64_t wait = first_ms;
@@ -225,7 +224,7 @@ void queue_succeeded(struct queue *q, struct gang *g)
     e->first = false;
     e->attempts = 0;
     e->ready_ms = 0;
-    if (e->state == GANG_BACKOFF) { /* a new member waits in there: the backoff is over now */
+    if (e->state == GANG_BACKOFF) { /* end the backoff for the new member */
         heap_remove(&q->backoff, &e->heap);
         put_in(q, e, 0);
     }
@@ -240,7 +239,7 @@ size_t queue_wake(struct queue *q, uint32_t events, int64_t now_ms)
             i++;
             continue;
         }
-        touch(q, e, now_ms); /* another one is at i now */
+        touch(q, e, now_ms); /* touch removed item i */
         woken++;
     }
     return woken;

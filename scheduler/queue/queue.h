@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * queue - gangs that wait: active (tried next, by priority, then age; those for which room was kept
- * in vain last), in backoff (after a failed attempt, for 1 s to 10 s; gangs of several pods begin
- * lower), parked (until one of the events that the refusing plugins named). Pure; see queue.c for
- * the drawing.
- */
+/* queue - waiting gangs: active (tried next, by priority, then age; after lapsed reservations
+ * last), in backoff (after a failed attempt, for 1 s to 10 s; less at first for gangs of several
+ * pods), or parked (until an event that the refusing plugins named). Pure; diagram in queue.c. */
 #pragma once
 
 #include <stdint.h>
@@ -17,19 +14,19 @@
 enum {
     QUEUE_BACKOFF_MIN_MS = 1000,
     QUEUE_BACKOFF_MAX_MS = 10000,
-    QUEUE_GANG_MIN_MS = 5 /* of a gang of several pods without room: see queue.c */
+    QUEUE_GANG_MIN_MS = 5 /* first backoff of a gang of several pods: see queue.c */
 };
 
 enum gang_state { GANG_IDLE, GANG_ACTIVE, GANG_BACKOFF, GANG_PARKED };
 
 /* Why a gang waits, for members that are told later. */
 struct queue_why {
-    char *sentence; /* heap; NULL: it was never refused */
+    char *sentence; /* heap; NULL: never refused */
     uint64_t class;
-    bool for_gang; /* pods are missing, not room */
+    bool for_gang; /* pods are missing, not capacity */
 };
 
-/* What the queue remembers of a gang, from the first time that it is told of it. */
+/* The queue's state of a gang, from its first mention. */
 struct queue_entry {
     struct gang *gang;
     enum gang_state state;
@@ -40,7 +37,7 @@ struct queue_entry {
     struct queue_why why;
     size_t parked_place; /* index in the parked list */
     bool first;          /* before all others: queue_first */
-    /* As they were when it entered a heap. */
+    /* Copied when it entered a heap. */
     bool queued_first;
     int32_t queued_priority;
     int32_t queued_lapses;
@@ -56,38 +53,35 @@ struct queue {
 };
 
 void queue_init(struct queue *q, const struct cluster *c);
-/* Before the gangs are freed: before cluster_deinit. */
+/* Call before cluster_deinit, which frees the gangs. */
 void queue_deinit(struct queue *q);
 
-/* Something about the gang changed (a member came, its PodGroup did): tried as soon as its backoff
- * allows. */
+/* The gang changed (new member, its PodGroup): tried as soon as its backoff allows. */
 void queue_touch(struct queue *q, struct gang *g, int64_t now_ms);
-/* The gang goes before all others, whatever their priority and its own backoff, until it got what
- * it wanted or was refused for want of room or pods. For what was begun and must be ended: a gang
- * of which some members are bound and the rest is not. */
+/* Puts the gang before all others, regardless of priority and backoff, until it is placed or
+ * refused for lack of capacity or pods. For completing a gang that is bound only in part. */
 void queue_first(struct queue *q, struct gang *g, int64_t now_ms);
 /* The gang is about to be freed. */
 void queue_drop(struct queue *q, struct gang *g);
-/* The gang to try now, out of the queue; NULL when none is due. */
+/* Removes and returns the next gang to try; NULL: none is due. */
 struct gang *queue_pop(struct queue *q, int64_t now_ms);
-/* After an attempt: wait for these events (0: for its own change only). */
+/* After an attempt: wait for these events (0: only for its own change). */
 void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms);
-/* The gang cannot be tried yet (pods are missing): wait for these events or its own change. Not an
- * attempt: no backoff. */
+/* Pods are missing, so there was no attempt: wait for these events or its own change, no
+ * backoff. */
 void queue_wait(struct queue *q, struct gang *g, uint32_t wake);
-/* After a failed bind: again when the backoff is over, whatever happens. */
+/* After a failed bind: retry when the backoff is over, without an event. */
 void queue_retry(struct queue *q, struct gang *g, int64_t now_ms);
-/* A gang that got what it wanted starts afresh next time. If a new member put it back into the
- * queue meanwhile, it stays there. */
+/* Resets attempts and backoff. If a new member has requeued the gang meanwhile, it stays queued. */
 void queue_succeeded(struct queue *q, struct gang *g);
-/* Wakes those that one of the events can help; returns how many. */
+/* Wakes the gangs that one of the events can help; returns how many. */
 size_t queue_wake(struct queue *q, uint32_t events, int64_t now_ms);
-/* The sentence is copied. */
+/* Copies the sentence. */
 void queue_set_why(struct queue *q, struct gang *g, const char *sentence, uint64_t class,
                    bool for_gang);
-/* What was set last. Borrowed until the next. */
+/* Borrowed until the next queue_set_why. */
 const struct queue_why *queue_why(const struct queue *q, const struct gang *g);
-/* When the next backoff ends, or -1. Gangs that are active now give now_ms. */
+/* When the next backoff ends, or -1. now_ms if a gang is active. */
 int64_t queue_next_due(const struct queue *q, int64_t now_ms);
 enum gang_state queue_state(const struct queue *q, const struct gang *g);
 size_t queue_len(const struct queue *q, enum gang_state state);

@@ -6,7 +6,7 @@
  *     --add job.yaml ─────────────┴─► cluster ─► queue ─► cycle ─► plan ─► placements, reasons
  *
  * No clock, no threads, no network: the same input gives the same bytes on standard output (I4).
- * Timings, which never are the same, go to standard error, and so do warnings.
+ * Timings, which vary, and warnings go to standard error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -162,8 +162,6 @@ static void warn(void *arg, const char *text)
     (void)fprintf(stderr, "%s: warning: %s\n", program.name, text);
 }
 
-/* ---- input ---- */
-
 static int load_added(struct replay *r, struct error *err)
 {
     AUTO_STRBUF list = {0};
@@ -196,8 +194,6 @@ static int load_all(struct replay *r, const struct options_operands *files, stru
         (void)fprintf(stderr, "%s: of kinds that play no part: %s\n", program.name, skipped);
     return 0;
 }
-
-/* ---- run ---- */
 
 static void after(void *arg, struct gang *g)
 {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * replay_add - what the controllers would do with a manifest, as far as it decides where its pods
- * go: how many there are, their labels, and what the API server fills in.
+ * Does what the controllers would do with a manifest, as far as it affects placement: the number of
+ * pods, their labels, and the API server's defaults.
  *
- * Names are NAME-0, NAME-1... also where a controller would take random ones: the same manifest
- * gives the same bytes (I4).
- *
- * Objects that a pod needs (a PodGroup, a grant, a PriorityClass) may stand after it in the file,
- * so pods are made when all files were read.
+ * Names are NAME-0, NAME-1... even where a controller would use random ones, so that the same
+ * manifest gives the same bytes (I4). Objects that a pod needs (a PodGroup, a claim, a
+ * PriorityClass) may follow it in the file, so pods are made after all files were read.
  */
 #include "scheduler/replay/replay_add.h"
 
@@ -36,7 +34,7 @@ static void fail(struct replay_add *a, const char *where, const char *fmt, ...)
 {
     AUTO_STRBUF b = {0};
     va_list ap;
-    if (a->failed) /* the first is told */
+    if (a->failed) /* only the first is reported */
         return;
     va_start(ap, fmt);
     strbuf_vaddf(&b, fmt, ap);
@@ -44,8 +42,6 @@ static void fail(struct replay_add *a, const char *where, const char *fmt, ...)
     a->failed = true;
     (void)error_set(&a->err, ERROR_INVALID, "%s: %s", where, strbuf_str(&b));
 }
-
-/* ---- one pod ---- */
 
 static void note_scheduler(struct replay_add *a, const struct pod *p, json *spec)
 {
@@ -86,8 +82,6 @@ static void put_pod(struct replay_add *a, json *j, const char *where, bool first
     (void)cluster_put_pod(l->cluster, p, l->hooks);
 }
 
-/* ---- from a template ---- */
-
 struct maker {
     const char *kind;
     const char *ns;
@@ -102,7 +96,7 @@ static void set_label(struct jsontree *t, struct jsonnode *metadata, const char 
     jsonnode_set_str(t, jsonnode_need_object(t, metadata, "labels"), key, value);
 }
 
-/* What selectors may ask for: matchLabelKeys: [pod-template-hash] is the usual way to spread one
+/* Labels that selectors may use: matchLabelKeys: [pod-template-hash] is the usual way to spread one
  * version of a Deployment. */
 static void controller_labels(struct jsontree *t, struct jsonnode *metadata, const struct maker *m,
                               const char *pod, const char *hash, int64_t i)
@@ -122,8 +116,7 @@ static void controller_labels(struct jsontree *t, struct jsonnode *metadata, con
     }
 }
 
-/* A StatefulSet's claims are made by its controller under these names; a volume of the pod then
- * names its claim. */
+/* The claims of a StatefulSet's pod, under the names that its controller gives them. */
 static void claim_volumes(struct jsontree *t, struct jsonnode *spec, json *templates,
                           const char *pod)
 {
@@ -247,8 +240,6 @@ static void from_pod(struct replay_add *a, const struct maker *m, json *j, const
     jsonnode_set_str(t, metadata, "name", m->name);
     put_pod(a, jsonnode_view(t, root), where, true);
 }
-
-/* ---- one object ---- */
 
 static bool is_other_kind(const char *kind)
 {

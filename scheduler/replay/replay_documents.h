@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * replay_documents - files as JSON documents: JSON is one, YAML may be several. They stay in
- * memory, so that readers may keep what they found there until everything else was read.
- */
+/* replay_documents - files as JSON documents: a JSON file is one, YAML may be several. They stay in
+ * memory, so that readers may keep pointers into them until everything was read. */
 #pragma once
 
 #include <stddef.h>
@@ -20,8 +18,8 @@ struct replay_documents {
 };
 
 void replay_documents_deinit(struct replay_documents *d);
-/* path "-" is standard input. fn is called with each document and where it is ("FILE", or
- * "FILE: document 2"), which is only borrowed. -1: the file as a whole is of no use. */
+/* path "-" is standard input. Calls fn with each document and its location ("FILE", or "FILE:
+ * document 2"), which is borrowed. -1: the whole file is unusable. */
 int replay_documents_read(struct replay_documents *d, const char *path,
                           void (*fn)(void *arg, json *root, const char *where), void *arg,
                           struct error *err);

@@ -46,7 +46,7 @@ static void add_plain(struct strbuf *b, const char *text, const char *node)
             text = after;
             continue;
         }
-        if (after != NULL && *after == '/') { /* the card stays */
+        if (after != NULL && *after == '/') { /* keep the card */
             strbuf_adds(b, " on ");
             text = after + 1;
             continue;
@@ -59,8 +59,8 @@ static void add_plain(struct strbuf *b, const char *text, const char *node)
 }
 
 /* "0/1 nodes fit: 1 has too little cpu (asked: 5, largest free: 1 on n1)" → "has too little cpu
- * (asked: 5, free: 1)": the tally of one node. What is wrong with the pod itself has no count: "0/1
- * nodes fit: grant d/c does not exist". */
+ * (asked: 5, free: 1)": the tally of one node. Problems of the pod itself have no count: "0/1 nodes
+ * fit: claim d/c does not exist". */
 static const char *sentence(const struct reason *why, const char *node, struct arena *a)
 {
     struct reasons tally;
@@ -100,7 +100,7 @@ static void ask_all(struct replay_explain *e, const struct pipeline *p, struct c
     e->done = true;
 }
 
-/* Takes the pod off its node, asks, and puts it back. */
+/* Evaluates the nodes with the pod removed from its node, then restores it. */
 static void ask_without(struct replay_explain *e, const struct pipeline *ask,
                         const struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
@@ -187,7 +187,7 @@ void replay_explain_placed(struct replay_explain *e, const struct pipeline *ask,
         choices[i] = (struct volumes_choice){
             arena_strdup(&a, cp->volumes->items[i]->claim),
             cp->volumes->items[i]->volume ? arena_strdup(&a, cp->volumes->items[i]->volume) : NULL};
-    /* As if it were not there yet: it may be near itself, or its claims may bind it to its node. */
+    /* As if it were not placed: else its own affinity or its claims may match its node. */
     struct plan trial;
     plan_begin(&trial, c);
     (void)plan_evict(&trial, cp);
@@ -207,7 +207,6 @@ static int by_key(const void *a, const void *b)
     return strcmp((*x)->pod->key, (*y)->pod->key);
 }
 
-/* In the order of the cycle. */
 static void place_others(const struct pipeline *ask, const struct gang *g,
                          const struct cluster_pod *but, struct plan *plan, struct arena *a)
 {

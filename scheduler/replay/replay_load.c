@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * replay_load - what a file may hold: a dump (dump.h), a List as kubectl prints it, a PodList as
- * the API server does, single objects, and in YAML several documents of these.
- *
- * Objects go through the same decoders as the watches' do. Where an object was written by hand and
- * never saw an API server, what that would have filled in is filled in here: namespace, requests
- * from limits, allocatable from capacity, priority.
- */
+/* A file may hold a dump (dump.h), a List as kubectl prints it, a PodList from the API server,
+ * single objects, and in YAML several documents of these. Objects go through the same decoders as
+ * watched ones. For objects written by hand the API server's defaults are filled in here:
+ * namespace, requests from limits, allocatable from capacity, priority. */
 #include "scheduler/replay/replay_load.h"
 
 #include <string.h>
@@ -51,8 +47,6 @@ static void warn(struct replay_load *l, const char *where, const char *text)
     l->warn(l->arg, strbuf_str(&b));
 }
 
-/* ---- what the API server would have filled in ---- */
-
 /* true: something was missing. */
 static bool fill_requests(struct container *c, struct arena *a)
 {
@@ -94,7 +88,7 @@ static int32_t priority_of(struct replay_load *l, const char *class, const char 
         return 2000000000;
     if (str_eq(class, "system-node-critical"))
         return 2000001000;
-    if (class != NULL && map_get(&l->unknown, class) == NULL) { /* once for each class */
+    if (class != NULL && map_get(&l->unknown, class) == NULL) { /* once per class */
         char *told = arena_strdup(&l->arena, class);
         map_put(&l->unknown, told, told);
         AUTO_STRBUF b = {0};
@@ -122,8 +116,6 @@ void replay_load_defaults(struct replay_load *l, struct pod *p, json *spec)
     if (json_get(spec, "priority") == NULL)
         p->priority = priority_of(l, json_get_str(spec, "priorityClassName"), p->key);
 }
-
-/* ---- one object ---- */
 
 void replay_load_refuse(struct replay_load *l, const char *where, const struct error *err)
 {
@@ -178,7 +170,7 @@ static int take_pod(struct replay_load *l, json *j, const char *where, struct er
     bool remains = p->unreadable != NULL;
     (void)cluster_put_pod(l->cluster, p, l->hooks);
     struct cluster_pod *cp = remains ? cluster_find_pod(l->cluster, key) : NULL;
-    if (cp != NULL && cp->state == CLUSTER_PENDING) /* the one thing that remains do not have */
+    if (cp != NULL && cp->state == CLUSTER_PENDING) /* the only field that remains lack */
         (void)nominations_set(l->cluster, cp,
                               json_get_str(json_get(j, "status"), "nominatedNodeName"));
     return 0;
@@ -211,7 +203,7 @@ static int take_priority_class(struct replay_load *l, json *j, const char *where
     return 0;
 }
 
-/* One that is not in force is told, as the scheduler does with an event. */
+/* Reports an invalid policy, as the scheduler does with an Event. */
 static int take_policy(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     struct policy *p;
@@ -290,7 +282,7 @@ static void skip(struct replay_load *l, const char *kind)
     ++*n;
 }
 
-/* With what its list says of all its items, and a namespace. */
+/* Adds the apiVersion of its list, and a namespace. */
 static json *complete(const struct replay_load *l, json *j, const char *api, bool namespaced,
                       struct jsontree *t)
 {
@@ -346,7 +338,7 @@ static void take_list(struct replay_load *l, json *list, const char *kind, const
             take_one(l, it.value, json_get_str(list, "apiVersion"), named != NULL ? named : of,
                      strbuf_str(&place));
         else
-            replay_load_object(l, it.value, strbuf_str(&place)); /* says what is wrong with it */
+            replay_load_object(l, it.value, strbuf_str(&place)); /* reports what is wrong */
     }
 }
 
@@ -377,9 +369,7 @@ int replay_load_file(struct replay_load *l, const char *path, struct error *err)
     return replay_documents_read(&l->documents, path, take_document, l, err);
 }
 
-/* ---- the end ---- */
-
-/* A node that only assumed pods know: it is there as long as they are. */
+/* A node known only from assumed pods; it exists as long as they do. */
 static struct cluster_node *node_for(struct replay_load *l, const char *name, bool *made)
 {
     struct cluster_node *cn = cluster_find_node(l->cluster, name);
@@ -407,7 +397,7 @@ static void assume(struct replay_load *l, struct pod *p)
     bool read = dump_read_grant(p, &a, &grant, &err) == 0;
     if (read)
         p->node = NULL;
-    else /* bound, with cards that nobody knows */
+    else /* bound, with unknown cards */
         replay_load_refuse(l, key, &err);
     (void)cluster_put_pod(l->cluster, p, l->hooks);
     struct cluster_pod *cp = read ? cluster_find_pod(l->cluster, key) : NULL;

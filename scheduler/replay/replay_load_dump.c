@@ -10,8 +10,6 @@
 
 enum { NS_PER_MS = 1000000 };
 
-/* ---- the scheduler ---- */
-
 static void read_burst(struct replay_load *l, json *own, const char *where)
 {
     struct error err = ERROR_INIT;
@@ -51,8 +49,6 @@ bool replay_load_dump_read_head(struct replay_load *l, json *own, const char *wh
         read_burst(l, own, where);
     return true;
 }
-
-/* ---- gangs ---- */
 
 static int read_ms(json *in, const char *name, int64_t *out, struct error *err)
 {
@@ -179,7 +175,7 @@ static void read_list(struct replay_load *l, json *own, const char *name, const 
     }
 }
 
-/* It has counted the pods of the dump, which were counted anew while they were read. */
+/* It includes the pods of the dump, which loading has counted again. */
 static void read_demand(struct replay_load *l, json *j, const char *where)
 {
     struct gpu_prices *g = l->cluster->gpu_prices;

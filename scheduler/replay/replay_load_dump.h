@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * replay_load_dump - what a dump says beside its objects, in "cosched": of the scheduler that wrote
- * it, and of gangs that wait for room or have lost members (dump_reservations.h), so that a replay
- * decides as the scheduler would have.
- *
- * Of reservations only what holds at that moment: no look is taken in a replay, so room is kept for
- * whom it was kept, until they are placed.
- */
+/* replay_load_dump - reads a dump's "cosched": the scheduler's settings, and gangs that wait for
+ * capacity or have lost members (dump_reservations.h), so that a replay decides as the scheduler
+ * would have. A replay makes no reservations; those of the dump hold until their gangs are
+ * placed. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +10,8 @@
 #include "lib/base/json.h"
 #include "scheduler/replay/replay_load.h"
 
-/* Before the objects: the scheduler's name, and the options that decide where pods go. own: the
- * "cosched" of a List, or NULL. false: a form that this program does not read; the warning is
- * made. */
+/* Before the objects: reads the scheduler's name, and the options that affect placement. own: the
+ * "cosched" of a List, or NULL. false: an unknown format; warns. */
 bool replay_load_dump_read_head(struct replay_load *l, json *own, const char *where);
-/* When all objects are there. What cannot be read, or names what is not there, is a warning. */
+/* After all objects. Warns of what cannot be read, or names missing objects. */
 void replay_load_dump_read_rest(struct replay_load *l, json *own, const char *where);

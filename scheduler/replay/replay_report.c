@@ -37,8 +37,6 @@ struct replay_report_count replay_report_count(const struct replay_report *r)
     return n;
 }
 
-/* ---- how full the nodes are ---- */
-
 struct used {
     const char *name;
     int64_t used, total;
@@ -80,7 +78,7 @@ static void count_used(const struct cluster *c, struct used_list *l)
         for (uint32_t k = 0; k < cn->allocatable.extra_len; k++) {
             const struct resource_vector_extra *e = &cn->allocatable.extra[k];
             int64_t used = 0;
-            if (e->value <= 0 || str_eq(e->name, NAME_RES_GPU_COUNT)) /* that one nobody asks for */
+            if (e->value <= 0 || str_eq(e->name, NAME_RES_GPU_COUNT)) /* no pod requests it */
                 continue;
             (void)resource_vector_get(&cn->used, e->id, &used);
             add_used(l, e->name, used, e->value);
@@ -90,7 +88,7 @@ static void count_used(const struct cluster *c, struct used_list *l)
         qsort(l->items, l->len, sizeof *l->items, used_order);
 }
 
-/* Tenths of a percent, truncated; amounts may be near the end of int64. */
+/* Tenths of a percent, truncated; amounts may be near INT64_MAX. */
 static int64_t permille(int64_t used, int64_t total)
 {
     while (used > INT64_MAX / 1000) {
@@ -99,8 +97,6 @@ static int64_t permille(int64_t used, int64_t total)
     }
     return total > 0 ? used * 1000 / total : 0;
 }
-
-/* ---- cards ---- */
 
 static void print_cards(const struct grant *c, struct strbuf *out)
 {
@@ -143,8 +139,6 @@ static void put_cards(const struct grant *c, struct json_writer *w)
     json_array_end(w);
 }
 
-/* ---- CPUs ---- */
-
 static const char *container_name(const struct pod *p, uint32_t i)
 {
     return i < p->containers_len ? p->containers[i].name
@@ -176,7 +170,6 @@ static void put_set(struct json_writer *w, const struct cpuset *cpus)
     json_kv_str(w, "cpus", strbuf_str(&text));
 }
 
-/* Only of pods that have some: others never ask. */
 static void put_cpus(const struct cluster_pod *cp, struct json_writer *w)
 {
     const struct cpu_grant *c = &cp->grant.cpus;
@@ -194,16 +187,14 @@ static void put_cpus(const struct cluster_pod *cp, struct json_writer *w)
     json_array_end(w);
 }
 
-/* ---- text ---- */
-
-/* Rows of text, two blanks between the columns; the last one is not padded. */
+/* Columns are two blanks apart; the last one is not padded. */
 enum { COLUMNS_MAX = 4 };
 struct columns {
     size_t columns;
     struct VEC(char *) cells;
 };
 
-/* The first row says how many columns there are; cells that are NULL are left out. */
+/* The first row sets the number of columns; NULL cells are skipped. */
 static void row(struct columns *t, const char *const cells[COLUMNS_MAX])
 {
     bool first = t->columns == 0;
@@ -215,7 +206,7 @@ static void row(struct columns *t, const char *const cells[COLUMNS_MAX])
 }
 #define ROW(t, ...) row((t), (const char *const[COLUMNS_MAX]){__VA_ARGS__})
 
-/* Nothing when there is only a heading. */
+/* Prints nothing if there is only a heading. */
 static void print_columns(struct columns *t, struct strbuf *out)
 {
     size_t width[COLUMNS_MAX] = {0};
@@ -384,8 +375,6 @@ void replay_report_text(const struct replay_report *r, struct strbuf *out)
     text_used(r, out);
 }
 
-/* ---- JSON ---- */
-
 static void json_placed(const struct replay_report *r, struct json_writer *w)
 {
     json_key(w, "placed");
@@ -404,7 +393,6 @@ static void json_placed(const struct replay_report *r, struct json_writer *w)
     json_array_end(w);
 }
 
-/* Nothing where nobody had to. */
 static void json_changes(const struct replay_report *r, const struct replay_run_changes *list,
                          const char *key, struct json_writer *w)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * replay_report - what came of a run, as text or JSON. The same run gives the same bytes.
- */
+/* replay_report - the result of a run, as text or JSON. The same run gives the same bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,15 +12,14 @@
 struct replay_report {
     const struct replay_run *run;
     const struct replay_explain *explain; /* or NULL */
-    const struct map *only; /* keys of the pods that are listed and count, or NULL for all */
-    bool summary;           /* no lists */
+    const struct map *only;               /* keys of the pods to list and count; NULL: all */
+    bool summary;                         /* no lists */
 };
 
-/* Pods in question: how many there are, and how many of them wait. */
 struct replay_report_count {
     size_t placed, waiting;
-    size_t other_placed, other_waiting; /* those that `only` leaves out */
-    size_t away;                        /* had to go for those in question */
+    size_t other_placed, other_waiting; /* pods that `only` excludes */
+    size_t away;                        /* evicted for the listed pods */
     size_t not_ours;                    /* wait for another scheduler */
 };
 struct replay_report_count replay_report_count(const struct replay_report *r);

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * replay_run - attempts are those of the running scheduler (attempt.h). What happens outside of it
- * is played here: everything that waits is tried again, its backoff over, until a whole round
- * places nothing. Then those go that somebody waits for: whom this run sent away, and who was on
- * its way out already, on a node that is promised to a more important pod; and CPUs on loan that
- * were called back are given back, as the node agents would. Their room is taken in the next round.
- * So the result is where the scheduler would come to rest, if no controller made the pods that were
- * sent away again.
- */
+/* Runs the scheduler's own attempts (attempt.h) and simulates the rest. All waiting gangs are
+ * retried, with their backoff over, until a whole round places nothing. Then pods leave that others
+ * wait for: this run's victims, and pods already terminating on the nominated node of a more
+ * important pod; and reclaimed CPUs are returned, as by the node agents. The next round uses that
+ * capacity. The result is the scheduler's final state if no controller recreates evicted pods. */
 #include "scheduler/replay/replay_run.h"
 
 #include <stdlib.h>
@@ -65,8 +61,6 @@ void replay_run_deinit(struct replay_run *r)
     changes_deinit(&r->cpu_lending);
 }
 
-/* ---- CPUs on loan ---- */
-
 static void note_recall(void *arg, const struct cycle_recall *recall,
                         const struct cycle_result *result)
 {
@@ -79,8 +73,7 @@ static void note_recall(void *arg, const struct cycle_recall *recall,
     note(&r->cpu_lending, cp, &recall->cpus, for_pod);
 }
 
-/* The pod comes again with both annotations as the scheduler and the node agent would have written
- * them. */
+/* Updates the pod with both annotations, as the scheduler and the node agent would write them. */
 static bool give_back(struct replay_run *r, const struct replay_run_change *loan)
 {
     struct cluster_pod *cp = cluster_find_pod(r->cluster, loan->pod);
@@ -107,8 +100,6 @@ static bool give_all_back(struct replay_run *r)
     return any;
 }
 
-/* ---- pods that go ---- */
-
 static void note_away(struct replay_run *r, const struct cluster_pod *cp, const char *for_pod)
 {
     for (size_t i = 0; i < r->away.len; i++)
@@ -133,7 +124,7 @@ static int by_away(const void *a, const void *b)
     return strcmp(x->pod, y->pod);
 }
 
-/* Those that were leaving before anybody asked them to, and for whose room somebody waits. */
+/* Pods that were already terminating, and whose capacity another pod waits for. */
 static void note_leaving(struct replay_run *r)
 {
     const struct cluster *c = r->cluster;
@@ -148,7 +139,7 @@ static void note_leaving(struct replay_run *r)
                 note_away(r, other, cp->pod->key);
         }
     }
-    if (r->away.len > before) /* a node has its pods in no order */
+    if (r->away.len > before) /* pods are unordered */
         qsort(&r->away.items[before], r->away.len - before, sizeof r->away.items[0], by_away);
 }
 
@@ -161,7 +152,7 @@ static void forget_placed(struct replay_run *r, const struct cluster_pod *cp)
     r->placed.len = kept;
 }
 
-/* true: somebody went. */
+/* true: at least one pod left. */
 static bool let_go(struct replay_run *r)
 {
     size_t before = r->gone;
@@ -178,8 +169,6 @@ static bool let_go(struct replay_run *r)
     bool given = give_all_back(r);
     return given || r->gone > before;
 }
-
-/* ---- pods that wait ---- */
 
 static void note_placed(void *arg, struct gang *g, const struct plan *plan,
                         const struct cycle_result *result)
@@ -204,7 +193,7 @@ void replay_run_init(struct replay_run *r, struct cluster *c)
                      .bind = note_placed, .evict_for = evict_for, .recall = note_recall, .arg = r});
 }
 
-/* At the time of the dump. false: nobody's turn has come. */
+/* At the time of the dump. false: no gang is due. */
 static bool try_next(struct replay_run *r, bool *placed)
 {
     struct attempt_result tried;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * replay_run - attempts until nothing more can be placed: what sched_loop.c does, with a clock of
- * its own and nobody to bind to.
- */
+/* replay_run - runs attempts until nothing more fits: sched_loop.c with a fake clock, no binder. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,30 +10,29 @@
 #include "scheduler/cache/cluster.h"
 #include "scheduler/cycle/attempt.h"
 
-/* A pod that went so that another finds room, or CPUs on loan that it gives back
- * (cpu_lending.h). */
+/* A pod that left for another, or lent CPUs that it returns (cpu_lending.h). */
 struct replay_run_change {
     char *pod, *uid, *node;
     char *for_pod;
-    struct cpuset cpus; /* that are given back */
+    struct cpuset cpus; /* that are returned */
 };
 struct replay_run_changes VEC(struct replay_run_change);
 
 struct replay_run {
     struct cluster *cluster;
-    struct pipeline pipeline; /* on the cluster */
+    struct pipeline pipeline;
     struct queue queue;
-    struct cluster_hooks hooks; /* for whoever fills the cluster */
-    struct arena arena;         /* one attempt's */
-    struct attempt attempt;     /* all_stay may be set; loans are given back in any case */
+    struct cluster_hooks hooks; /* for the loader */
+    struct arena arena;         /* reset by each attempt */
+    struct attempt attempt;     /* all_stay may be set; loans are returned in any case */
     int64_t now_ms;
-    struct VEC(struct cluster_pod *) placed; /* in the order of the decisions */
-    struct replay_run_changes away;          /* in the order in which they were told to */
-    size_t gone;                             /* so many of those have gone */
-    struct replay_run_changes cpu_lending;   /* in the order in which they were called back */
-    size_t given_back;                       /* so many of those have been given back */
+    struct VEC(struct cluster_pod *) placed; /* in order of decision */
+    struct replay_run_changes away;          /* in order of eviction */
+    size_t gone;                             /* how many of those have left */
+    struct replay_run_changes cpu_lending;   /* in order of reclaim */
+    size_t given_back;                       /* how many of those were returned */
     size_t cycles;
-    /* Called before pods are told to leave for the gang, or are waited for; or NULL. */
+    /* Called before pods are evicted for the gang, or waited for; or NULL. */
     void (*will_evict)(void *arg, struct gang *g, const struct cycle_result *result);
     /* Called after a cycle that placed something, or NULL. */
     void (*after)(void *arg, struct gang *g);
@@ -47,8 +43,7 @@ void replay_run_init(struct replay_run *r, struct cluster *c);
 /* Before cluster_deinit. */
 void replay_run_deinit(struct replay_run *r);
 void replay_run_all(struct replay_run *r);
-/* Pods of ours that are neither on a node nor on their way out, by key. The list is the caller's
- * (vec_deinit). */
+/* Our pods that are neither placed nor terminating, by key. Free the list with vec_deinit. */
 struct replay_run_list VEC(struct cluster_pod *);
 void replay_run_waiting(const struct replay_run *r, struct replay_run_list *out);
 /* The sentence for a waiting pod; never NULL. */
