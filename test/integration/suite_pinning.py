@@ -93,7 +93,11 @@ def seen(group):
     """cpuset.cpus, and what each process in it may use."""
     allowed = set()
     for pid in read(group, "cgroup.procs").split():
-        for line in read("/proc", pid, "status").splitlines():
+        try:
+            status = read("/proc", pid, "status")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended since the list was read: the container's shell starts many short ones
+        for line in status.splitlines():
             if line.startswith("Cpus_allowed_list:"):
                 allowed.add(line.split()[1])
     return read(group, "cpuset.cpus").strip(), allowed
