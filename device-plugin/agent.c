@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * agent - the plugin's one place that decides. Everything it needs to know is in struct agent;
- * whatever changes, offer() computes the whole answer again from it: which resources, which ids,
- * what is refused and why, what is published. There is no other path, so there is no state that
- * only one history leads to.
+ * agent - decides what this node offers. All its inputs are in struct agent. After every change
+ * offer() recomputes everything from them: resources, ids, refusals and what is published. There is
+ * no other path, so the state cannot depend on the order of events.
  *
  *   agent_cards ─┐
  *   agent_node ──┼─► offer ─► service (lists, refusal) ─► register (sockets) ─► publish
  *   poll_held ───┘      └─► state file
  *
- * Resources of modes that were left stay registered with an empty list: the kubelet then shows 0.
+ * Resources of former modes stay registered with an empty list: the kubelet then shows 0.
  */
 #include "device-plugin/agent.h"
 
@@ -37,7 +36,7 @@
 struct agent {
     struct agent_config config;
     struct registrar *registrar;
-    struct strbuf saved; /* what the state file holds */
+    struct strbuf saved; /* content of the state file */
 
     struct arena cards_arena;
     struct gpu_inventory cards;
@@ -46,22 +45,22 @@ struct agent {
     struct mode mode;
     bool node_known;
     bool foreign_nvidia;  /* another plugin serves nvidia.com/gpu */
-    int64_t nvidia_shown; /* of it in the Node, allocatable */
+    int64_t nvidia_shown; /* allocatable on the Node */
     struct loop_timer foreign;
-    bool suspecting; /* foreign is set */
+    bool suspecting; /* the foreign timer is set */
 
     struct arena held_arena;
     struct inventory_ids held[MODE_RESOURCES];
     bool held_known; /* since the switch began */
     struct loop_timer poll, save, look;
-    const struct isolation_engine *engine; /* in force */
+    const struct isolation_engine *engine; /* the active one */
     struct mpsd *mpsd;
     struct strbuf cdi_written; /* the CDI spec; empty: none */
     char cdi_error[ERROR_TEXT_SIZE];
-    /* What went wrong last, of each kind: said once, not at every try. */
+    /* The last error of each kind, logged once. */
     char save_error[ERROR_TEXT_SIZE], poll_error[ERROR_TEXT_SIZE], card_error[ERROR_TEXT_SIZE],
         mig_told[ERROR_TEXT_SIZE];
-    char last_event[2][256]; /* reason and start of the message: said once */
+    char last_event[2][256]; /* reason and start of the message: sent once */
 };
 
 static struct metric advertised = {.kind = METRIC_GAUGE,
@@ -89,8 +88,6 @@ static void say(struct agent *g, bool warning, const char *reason, const char *m
     if (g->config.event != NULL)
         g->config.event(g->config.arg, warning, reason, message);
 }
-
-/* ---- the state file ---- */
 
 static int load_state(struct agent *g, struct error *err)
 {
@@ -133,9 +130,7 @@ static void save_state(void *arg)
     strbuf_add(&g->saved, text.ptr, text.len);
 }
 
-/* ---- the offer ---- */
-
-/* Why nothing new is given out, or NULL. */
+/* Why new containers are refused, or NULL. */
 static const char *refusal(struct agent *g, struct arena *a)
 {
     const struct mode *m = &g->mode;
@@ -164,7 +159,7 @@ static const char *refusal(struct agent *g, struct arena *a)
     return NULL;
 }
 
-/* Resources that the mode offers and that are ours to register. */
+/* The mode's resources that we may register. */
 static uint32_t ours(const struct agent *g)
 {
     uint32_t mask = mode_resources(g->mode.current);
@@ -179,7 +174,7 @@ static void offer_list(struct agent *g, enum mode_resource r, const struct gpu_i
     struct inventory_devices d = {0};
     if (g->mode.switching) {
         if (!g->held_known)
-            return; /* what was offered stays until the kubelet has said what is held */
+            return; /* the old offer stays until the kubelet has told what is held */
         inventory_devices(cards, r, &g->held[r], a, &d);
     } else if (why_not == NULL && ours(g) & 1u << r) {
         inventory_devices(cards, r, NULL, a, &d);
@@ -217,7 +212,7 @@ static void offer_publish(struct agent *g, const struct gpu_inventory *cards, co
         g->config.publish(g->config.arg, &w);
 }
 
-/* Cards that a shared mode leaves out. */
+/* Reports cards that a shared mode leaves out. */
 static void tell_mig(struct agent *g, size_t n, struct arena *a)
 {
     const char *list = "";
@@ -245,8 +240,8 @@ static void tell_ready(void *arg)
                         g->cards_known && g->mode.known && register_done(g->registrar));
 }
 
-/* The CDI spec, where containers are told by it. A directory for specs is taken as the sign that
- * the runtime reads them. */
+/* Writes the CDI spec if containers get cards by it. In auto mode, an existing directory for specs
+ * means that the runtime reads them. */
 static void write_cdi(struct agent *g)
 {
     struct error err = ERROR_INIT;
@@ -257,8 +252,8 @@ static void write_cdi(struct agent *g)
         return;
     if (g->config.list == AGENT_AUTO && access(g->config.cdi_dir, F_OK) < 0)
         return;
-    /* Asked for by name it need not be there yet: who writes the first spec makes it. What is wrong
-     * with it the write will say. */
+    /* CDI was chosen explicitly: its directory may not exist yet. The write below reports
+     * errors. */
     if (g->config.list == AGENT_CDI)
         (void)mkdir(g->config.cdi_dir, 0755);
     response_cdi_spec(&g->cards, &text);
@@ -286,7 +281,7 @@ static void set_answer(struct agent *g)
     service_set_answer(g->config.service, &w);
 }
 
-/* Has the engine come or gone since the last offer? */
+/* Has the engine appeared or disappeared since the last offer? */
 static void look_for_engine(void *arg)
 {
     struct agent *g = arg;
@@ -331,14 +326,12 @@ static void offer(struct agent *g)
     register_want(g->registrar, g->mode.served);
     offer_publish(g, &cards, why_not, &a);
     tell_mig(g, mig, &a);
-    /* An Event needs the node's uid; the first sight of the node brings us here again. */
+    /* An Event needs the node's uid; once the node is known, offer runs again. */
     if (why_not != NULL && !g->mode.switching && g->node_known)
         say(g, true, g->foreign_nvidia ? "ForeignDevicePlugin" : "IsolationMissing", why_not);
     arena_deinit(&a);
     tell_ready(g);
 }
-
-/* ---- what comes in ---- */
 
 static void mode_changed(struct agent *g, enum mode_change change, const char *label)
 {
@@ -373,7 +366,6 @@ static void mode_changed(struct agent *g, enum mode_change change, const char *l
     arena_deinit(&a);
 }
 
-/* During a switch: what is still held? */
 static void poll_held(void *arg)
 {
     struct agent *g = arg;
@@ -437,11 +429,9 @@ void agent_cards(struct agent *g, const struct gpu_inventory *scan)
     offer(g);
 }
 
-/* ---- another plugin for nvidia.com/gpu ---- */
-
-/* Does the Node show cards that we do not offer? Where we never served the resource they are
- * another's at once. Where we have, they may be our own from before the mode was left, until the
- * kubelet has reported that: then only time tells. */
+/* Does the Node show nvidia.com/gpu that we do not offer? If we never served it, it is another
+ * plugin's. If we have, it may be our own until the kubelet reports our change, so only time
+ * tells. */
 static bool is_suspect(const struct agent *g)
 {
     return g->nvidia_shown > 0 && g->mode.known && !g->mode.switching &&
@@ -520,7 +510,7 @@ int agent_new(struct agent **out, const struct agent_config *c, struct error *er
         agent_free(g);
         return -1;
     }
-    if (g->mode.switching) { /* begun before a restart */
+    if (g->mode.switching) { /* since before a restart */
         g->mode.since_ms = clock_mono_ms();
         loop_timer_set(c->loop, &g->poll, MODE_SETTLE_MS, poll_held, g);
     }

@@ -78,11 +78,11 @@ struct app {
     struct kube_client *getter;
     pthread_mutex_t getter_lock;
     struct podcache cache;
-    struct mailbox *nodes, *pods; /* letters of the watches */
+    struct mailbox *nodes, *pods; /* messages of the watches */
     struct hardware *hardware;
     struct processors *processors;
     struct reflector *node_watch, *pod_watch;
-    _Atomic int32_t contexts[GPU_CARDS_MAX]; /* what a context takes of each card */
+    _Atomic int32_t contexts[GPU_CARDS_MAX]; /* context size of each card */
     char node_uid[64];                       /* loop only */
     int status;
 };
@@ -95,15 +95,14 @@ static void on_signal(void *arg, int signo)
     loop_stop(app->loop);
 }
 
-/* A kubelet that hangs in Register or in pod resources holds the loop for as long as the call may
- * take; asked meanwhile. */
+/* Checked during Register and pod resources calls, in which a hanging kubelet blocks the loop. */
 static bool is_ending(void *arg)
 {
     struct app *app = arg;
     return atomic_load(&app->ending) || loop_signal_waits(app->loop);
 }
 
-/* ---- hooks of the service: transport threads ---- */
+/* ---- hooks of the service, on transport threads ---- */
 
 static int get_pod(void *arg, const char *ns, const char *name, int64_t timeout_ms,
                    struct pod **out, struct error *err)
@@ -117,7 +116,7 @@ static int get_pod(void *arg, const char *ns, const char *name, int64_t timeout_
     pthread_mutex_unlock(&app->getter_lock);
     if (result < 0 || decode_pod(json_root(doc), &p, err) < 0)
         return -1;
-    if (!str_eq(p->node, app->main.node)) { /* a namesake of the kubelet's pod, elsewhere */
+    if (!str_eq(p->node, app->main.node)) { /* another pod of that name, elsewhere */
         pod_free(p);
         return error_set(err, ERROR_NOT_FOUND, "pod %s/%s is not on this node", ns, name);
     }
@@ -174,7 +173,7 @@ static void on_changed(void *arg)
         reconciler_poke(app->tend);
 }
 
-/* ---- hooks of the agent: the loop ---- */
+/* ---- hooks of the agent, on the loop ---- */
 
 static void on_publish(void *arg, const struct publish_wanted *w)
 {
@@ -228,7 +227,7 @@ static void on_ready(void *arg, bool cards, bool mode, bool registered)
     probes_met(&app->probes, app->need_registered, registered);
 }
 
-/* ---- hooks of the monitor: the loop ---- */
+/* ---- hooks of the monitor, on the loop ---- */
 
 static void on_cards(void *arg, const struct gpu_inventory *inv)
 {
@@ -255,7 +254,7 @@ static void on_no_cards(void *arg)
     loop_stop(app->loop);
 }
 
-/* ---- letters ---- */
+/* ---- messages of the watches ---- */
 
 static void on_node(void *arg, void *msg)
 {
@@ -301,7 +300,7 @@ static bool post(void *mailbox, struct reflector_message *l)
     return mailbox_post(mailbox, l);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 static int start_watches(struct app *app, struct error *err)
 {
@@ -397,7 +396,7 @@ static int start_processors(struct app *app, struct error *err)
     return processors_start(&app->processors, &c, err);
 }
 
-/* On failure stop() undoes what was begun. */
+/* On failure the caller calls stop(). */
 static int start(struct app *app, struct error *err)
 {
     if (kube_config_load(&app->config, &app->kube, err) < 0 || loop_new(&app->loop, err) < 0 ||
@@ -446,8 +445,7 @@ static void stop_watch(struct reflector *r, struct mailbox *mb)
         mailbox_free(mb);
 }
 
-/* false: a backend that hangs, or waits for an event, holds on to its mailbox, and the loop with
- * it. */
+/* false: a hanging or waiting backend still uses its mailbox, and with it the loop. */
 static bool stop(struct app *app)
 {
     atomic_store(&app->ending, true);
@@ -456,7 +454,7 @@ static bool stop(struct app *app)
     rss_trim_stop(&app->slim);
     agent_free(app->agent);
     reconciler_free(app->tend);
-    app->tend = NULL; /* the watches still bring pods */
+    app->tend = NULL; /* the watches still deliver pods */
     bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
     stop_watch(app->pod_watch, app->pods);
@@ -498,7 +496,7 @@ int main(int argc, char **argv)
                                           {log_option_rows, &app.log},
                                           {0}};
     podcache_init(&app.cache);
-    if (argc == 4 && str_eq(argv[1], CONTEXT_PROBE_PROBE)) /* a child of ours */
+    if (argc == 4 && str_eq(argv[1], CONTEXT_PROBE_PROBE)) /* our child process */
         return context_probe_probe(argv[2], argv[3]);
     loop_block_signals(); /* before gRPC starts its threads */
     rss_trim_init();

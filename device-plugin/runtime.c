@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* runtime - see the header. */
 #include "device-plugin/runtime.h"
 
 #include <stddef.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * runtime - the options of what containers get beside the contract's environment: isolation, and
- * how the container runtime learns of the cards.
- */
+/* runtime - the options for what containers get beside the standard environment: isolation, and how
+ * the container runtime learns the cards. */
 #pragma once
 
 #include "device-plugin/agent.h"
@@ -20,7 +18,7 @@ struct runtime_options { /* rows: runtime_option_rows */
 };
 extern const struct option_row runtime_option_rows[];
 
-/* Texts are borrowed. */
+/* Strings are borrowed. */
 void runtime_apply(const struct runtime_options *o, struct agent_config *c);
 /* --enforce=evict */
 bool runtime_evicts(const struct runtime_options *o);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* settings - see the header. */
 #include "device-plugin/settings.h"
 
 #include <stdlib.h>
@@ -99,7 +98,7 @@ const struct option_program settings_program = {
         "            --kubeconfig=$KUBECONFIG --isolation=none --state-dir=/tmp/cosched\n",
 };
 
-/* A path of the kubelet's: as the option says, or its usual place below --kubelet-dir. */
+/* The option's path, or the default below --kubelet-dir. */
 static int place(char out[RPC_PATH_MAX + 1], const char *given, const char *option,
                  const char *kubelet_dir, const char *usual, struct error *err)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * settings - the program's own options and its help text; those of its parts are with the parts.
- */
+/* settings - the program's own options and its help text; modules define their own options. */
 #pragma once
 
 #include <stdint.h>
@@ -20,11 +18,11 @@ struct settings { /* rows: settings_rows */
     const char *state_dir;
     int exclusive; /* on, off */
     int64_t publish_interval_ms;
-    /* No options: by settings_settle. */
+    /* Not options: set by settings_settle. */
     char plugin_path[RPC_PATH_MAX + 1], pod_resources_path[RPC_PATH_MAX + 1];
 };
 extern const struct option_row settings_rows[];
 extern const struct option_program settings_program;
 
-/* What is left to the environment and to other options is filled in. */
+/* Fills in what depends on the environment and on other options. */
 int settings_settle(struct settings *s, struct error *err);

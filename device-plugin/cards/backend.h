@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * backend - the source of cards: NVML, or a file. Only the vtable.
- *
- * One thread (device-plugin/monitor/scan) calls all functions of a backend, and any of them may
- * block for as long as the driver likes.
- */
+/* backend - the source of cards: NVML, or a file. Only the vtable. One thread
+ * (device-plugin/monitor/scan) makes all calls, and any of them may block for as long as the driver
+ * does. */
 #pragma once
 
 #include <stdatomic.h>
@@ -28,8 +25,8 @@ struct backend_config {
     const char *nvml_library; /* "libnvidia-ml.so.1", or a path */
     const char *sysfs;        /* "/sys": NUMA nodes of PCI devices */
     const char *sim_file;
-    /* The card being queried, or BACKEND_NO_CARD: shows which card a hanging call is about. Written
-     * by the backend. May be NULL. */
+    /* The card being queried, or BACKEND_NO_CARD, to tell which card a hanging call is about.
+     * Written by the backend. May be NULL. */
     _Atomic int32_t *asking;
 };
 
@@ -74,7 +71,6 @@ struct backend_busy {
     int64_t ns;
 };
 
-/* Of one card. */
 struct backend_time {
     int32_t index;
     bool known;                     /* the driver reports it */
@@ -85,11 +81,11 @@ struct backend_time {
 struct backend_type {
     const char *name;
     int (*open)(struct backend **out, const struct backend_config *c, struct error *err);
-    /* The current cards, with their links. A card that cannot be queried is a failure in the list,
-     * it does not fail the scan. Allocates in a. */
+    /* The current cards and their links. A card that cannot be queried is listed as a failure and
+     * does not fail the scan. Allocates in a. */
     int (*scan)(struct backend *b, struct arena *a, struct backend_sight *out, struct error *err);
-    /* Waits up to ms for an error of a card. 1: there is one; 0: none; -1: cannot wait, it returned
-     * at once. NULL: never. */
+    /* Waits up to ms for an error event. 1: got one; 0: none; -1: cannot wait, returned at once.
+     * May be NULL. */
     int (*wait)(struct backend *b, int64_t ms, struct backend_event *out);
     /* Device time of processes on each card since the last call. Returns the number of cards.
      * Allocates in a. NULL: unknown. */

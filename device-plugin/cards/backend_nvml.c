@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * backend_nvml - NVIDIA's management library, loaded at run time. Only the backend_nvml files know
- * NVML.
+ * backend_nvml - NVIDIA's management library. Only the backend_nvml files know NVML.
  *
- * The library belongs to the node's driver, so it is not linked but loaded by dlopen, and each
- * function by its exported, versioned name (the plain names are macros of NVIDIA's header, which we
- * do not use either: the prototypes in backend_nvml_internal.h are our own). If the driver lacks a
- * required function, the error names it, the driver's version and the remedy; all others are
- * optional, and what they report is then unknown.
+ * The library belongs to the node's driver, so it is loaded with dlopen, and each function by its
+ * exported, versioned name. NVIDIA's header is not used; the prototypes in backend_nvml_internal.h
+ * are our own. If the driver lacks a required function, the error names it, the driver's version
+ * and the remedy. What optional functions report is otherwise unknown.
  *
- * Each scan queries everything: a card that has fallen off the bus answers "lost" to one call or
- * another and is a failure in the list (device-plugin/monitor remembers it as sick). Nothing that
- * is offered is cached, so nothing goes stale; only the last message about each card is remembered,
- * so that a lost one is not logged at every scan.
+ * Each scan queries everything: a card that has fallen off the bus answers "lost" to some call and
+ * becomes a failure in the list (device-plugin/monitor records it as unhealthy). Only the last
+ * message about each card is kept, so that a lost one is not logged at every scan.
  */
 #include "device-plugin/cards/backend.h"
 
@@ -105,7 +102,7 @@ static int load(struct backend *b, const char *path, struct error *err)
                             path, symbols[i].name);
             return -1;
         }
-        if (address != NULL) /* a newer version after an older one wins */
+        if (address != NULL) /* the newest version is listed last */
             memcpy((char *)&b->nvml + symbols[i].offset, &address, sizeof address);
     }
     return 0;
@@ -172,7 +169,7 @@ static int nvml_open(struct backend **out, const struct backend_config *c, struc
     return 0;
 }
 
-/* From the kernel: NVML reports it only since driver 530. -1: unknown. */
+/* From sysfs, because NVML reports it only since driver 530. -1: unknown. */
 static int32_t numa_of(const struct backend *b, const char *pci)
 {
     AUTO_STRBUF path;
@@ -189,8 +186,8 @@ static int32_t numa_of(const struct backend *b, const char *pci)
     return (int32_t)node;
 }
 
-/* A driver's text goes into JSON: invalid UTF-8 would come back changed from the API server, and be
- * published again and again. */
+/* The text goes into JSON. The API server would change invalid UTF-8, and we would publish again at
+ * every comparison. */
 static char *valid_text(struct arena *a, const char *text)
 {
     size_t n = strlen(text);
@@ -215,7 +212,7 @@ const char *backend_nvml_pci_name(struct arena *a, struct nvml_pci *pci)
     return out;
 }
 
-/* One card. false: it cannot be queried; failure says why, and the log once. */
+/* false: the card cannot be queried; failure has the reason, logged once. */
 static bool read_card(struct backend *b, unsigned index, struct arena *a, nvml_device *device,
                       struct gpu_card *out, struct backend_failure *failure)
 {

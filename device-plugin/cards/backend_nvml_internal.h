@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * backend_nvml_internal - the part of NVML's ABI that we use, shared by the files of backend_nvml.
- * Prototypes and numbers are our own transcription: NVIDIA's header is not used.
- */
+/* backend_nvml_internal - the part of NVML's ABI that we use, transcribed by us; shared by the
+ * backend_nvml files. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +36,7 @@ struct nvml_pci {
     char bus_id[32];
 };
 
-/* As the second and third version of the process functions fill it. */
+/* As filled by versions 2 and 3 of the process functions. */
 struct nvml_process {
     unsigned pid;
     unsigned long long used; /* bytes; all ones: unknown */
@@ -95,8 +93,8 @@ struct backend {
     void *library;
     struct nvml nvml;
     bool initialised;
-    /* Something did not answer: NVML must be initialised again to see a card after a reset. Not at
-     * every scan, because events in between are lost. */
+    /* A call failed: NVML must be initialised again to see a card after a reset. Not at every scan,
+     * because events in between are lost. */
     bool stale;
     int scans; /* since the last initialisation */
     char *sysfs;
@@ -123,7 +121,7 @@ const char **backend_nvml_links(struct backend *b, const nvml_device *devices,
 /* Memory errors, pending repairs, processes. */
 void backend_nvml_condition(struct backend *b, nvml_device device, struct arena *a,
                             struct backend_card *out);
-/* Registers for errors of this card, if the driver can report them. */
+/* Registers for the card's error events, if the driver supports them. */
 void backend_nvml_hear(struct backend *b, nvml_device device, const struct gpu_card *card);
 int backend_nvml_wait(struct backend *b, int64_t ms, struct backend_event *out);
 void backend_nvml_deafen(struct backend *b);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * backend_nvml_links - how cards are connected: by NVLinks, directly or through switches, else over
- * the PCI bus. The names are those of nvidia-smi (lib/model/topology ranks them).
- *
- * Each card is queried for its links once, and the pairs follow by comparison. A link to an
- * NVSwitch reaches every card that has one too: two such cards are connected by the smaller of
- * their numbers of links.
- */
+/* backend_nvml_links - how cards are connected: by NVLinks, directly or through switches, else over
+ * PCI. The names are nvidia-smi's (lib/model/topology ranks them). Each card is queried for its
+ * links once, and the pairs follow by comparison. A link to an NVSwitch reaches every card that has
+ * one; two such cards are connected by the smaller of their numbers of links. */
 #include "device-plugin/cards/backend_nvml_internal.h"
 
 #include "lib/base/num.h"

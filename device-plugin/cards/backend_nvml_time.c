@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * backend_nvml_time - how much of each card's time its processes used.
- *
- * The driver keeps samples and reports, for each busy process, the percentage of the time since a
- * given stamp for which it kept the card's multiprocessors busy; percentage times duration is
- * device time. "Nothing found" means that no process was busy, or that there is no sample yet: some
- * cards take one a second. So the stamp stays, and moves only after a longer pause, lest the first
- * work after a pause is counted for the whole pause.
- */
+/* backend_nvml_time - how much of each card's time its processes used. The driver reports, for each
+ * busy process, the percentage of the time since a given stamp for which it kept the
+ * multiprocessors busy; percentage times duration is device time. "Nothing found" means that no
+ * process was busy, or that there is no sample yet: some cards take one a second. So the stamp
+ * stays, and moves only after a longer pause, to avoid counting the first work after a pause for
+ * all of it. */
 #include "device-plugin/cards/backend_nvml_internal.h"
 
 #include "lib/base/clock.h"
@@ -15,7 +12,7 @@
 
 enum { SAMPLE_US = 1000 * 1000 /* no card samples less often */ };
 
-/* A later entry of the same process covers this one. */
+/* Is there no later entry of the same process? */
 static bool is_newest(const struct nvml_utilization *list, unsigned len, unsigned at)
 {
     for (unsigned i = 0; i < len; i++)
@@ -48,7 +45,7 @@ static void ask(struct backend *b, unsigned index, nvml_device device, int64_t n
     struct backend_nvml_reported *reported = &b->reported[index];
     unsigned len = BACKEND_PROCESSES_MAX;
     if (reported->stamp_us > (uint64_t)(clock_wall_ns() / 1000 + 5 * SAMPLE_US))
-        reported->stamp_us = 0; /* the clock was set back: nothing would be newer for long */
+        reported->stamp_us = 0; /* the clock was set back: no sample would be newer for long */
     nvml_return code = b->nvml.utilization(device, list, &len, reported->stamp_us);
     if (code == NVML_NOT_FOUND || len > BACKEND_PROCESSES_MAX)
         len = 0;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * backend_nvml_watch - the state of a card: memory errors and pending repairs, its processes, and
- * errors that the driver reports as they happen.
- *
- * Everything here is optional. If the driver counts no errors or lists no processes the value is
- * "not known", never 0; a card that cannot report errors is judged by the scans alone.
- */
+/* backend_nvml_watch - the state of a card: memory errors, pending repairs, processes, and error
+ * events. All of it is optional. What the driver does not count or list is unknown, never 0; a card
+ * that cannot report errors is judged by the scans alone. */
 #include "device-plugin/cards/backend_nvml_internal.h"
 
 #include <stdlib.h>
@@ -35,7 +31,6 @@ static int by_pid(const void *x, const void *y)
     return p->pid < q->pid ? -1 : p->pid > q->pid;
 }
 
-/* Appends what one function lists. */
 static void add_processes(nvml_processes *list, nvml_device device, struct backend_card *out)
 {
     struct nvml_process some[BACKEND_PROCESSES_MAX];
@@ -49,7 +44,7 @@ static void add_processes(nvml_processes *list, nvml_device device, struct backe
             .mib = some[i].used == ~0ULL ? -1 : (int64_t)(some[i].used / (1024 * 1024))};
 }
 
-/* A process may both compute and draw, and the driver reports its whole memory both times. */
+/* A process may both compute and draw; the driver then reports its whole memory twice. */
 static void add_all_processes(struct backend *b, nvml_device device, struct arena *a,
                               struct backend_card *out)
 {
@@ -82,8 +77,6 @@ void backend_nvml_condition(struct backend *b, nvml_device device, struct arena 
         out->ecc = errors > INT64_MAX ? INT64_MAX : (int64_t)errors;
     add_all_processes(b, device, a, out);
 }
-
-/* ---- events ---- */
 
 static bool can_hear(const struct nvml *n)
 {

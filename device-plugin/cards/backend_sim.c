@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * backend_sim - cards from a JSON file, read again at every scan, so that a test or a demo can
- * remove a card by editing it. The format is that of the cosched.io/gpu-inventory annotation, cards
- * and links alone:
+ * backend_sim - cards from a JSON file, read at every scan, so that a test or demo can remove a
+ * card by editing it. The format is that of the cosched.io/gpu-inventory annotation, cards and
+ * links:
  *
- *     {"cards":[{"i":0,"uuid":"GPU-a","model":"Tesla
- *     T4","mib":16160,"numa":0,"pci":"0000:3b:00.0","health":"ok"}],
+ *     {"cards":[{"i":0,"uuid":"GPU-a","model":"Tesla T4","mib":16160,"numa":0,
+ *                "pci":"0000:3b:00.0","health":"ok"}],
  *      "links":[["X"]]}
  */
 #include "device-plugin/cards/backend.h"

@@ -6,17 +6,14 @@
  *   well ──health_seen: gone, HEALTH_MISSES scans unanswered, or new uncorrected errors──► sick
  *   sick ──health_seen: HEALTH_PROBES good ones in a row, hold_ms after the last bad sign──► well
  *
- * A probe is good when the card answers all queries, has no new uncorrected error, and has no
- * pending repair (a row to be remapped, a page to be retired: both happen at a reset). So a card
- * that needs a reset recovers after it, and others recover by themselves. The hold doubles each
- * time a card becomes sick again soon after it recovered, up to ten minutes, to damp flapping.
+ * A probe is good when the card answers all queries and has no new uncorrected error and no pending
+ * repair (a row to be remapped, a page to be retired: both happen at a reset). The hold doubles
+ * each time a card becomes sick again soon after it recovered, up to ten minutes, to damp flapping.
  *
  * A pending repair alone does not make a card sick: corrected errors also remap rows, and the card
  * works until its next reset. It does together with uncorrected errors at the first scan: then the
- * error happened before this process started.
- *
- * Sick cards stay sick over a restart of this process (health_recall): the hold starts again, and
- * errors that were counted before are not new.
+ * error happened before this process started. Sick cards stay sick over a restart of this process
+ * (health_recall): the hold starts again, and errors that were counted before are not new.
  *
  * XIDs are the driver's error numbers. Those caused by a program's own mistake (a bad pointer, an
  * illegal instruction) end only that program; if they made the card sick, any tenant could take it
@@ -90,7 +87,7 @@ static struct health_card *find(struct health *h, const char *uuid)
     return NULL;
 }
 
-/* A bad sign. true: it made the card sick. */
+/* Records a bad sign. true: it made the card sick. */
 static bool worsen(const struct health *h, struct health_card *c, const char *why, int64_t now_ms)
 {
     c->bad_ms = now_ms;
@@ -141,7 +138,7 @@ size_t health_remember(const struct health *h, struct health_memory out[GPU_CARD
     return n;
 }
 
-/* The first sight of a card: what is recalled of it becomes its history. */
+/* At the first sight of a card, recalled data becomes its history. */
 static void begin(struct health *h, struct health_card *c, const char *uuid, int64_t now_ms)
 {
     *c = (struct health_card){.known = true, .recovered_ms = -1, .ecc = -1, .hold_ms = h->hold_ms};
@@ -160,8 +157,7 @@ static void begin(struct health *h, struct health_card *c, const char *uuid, int
     }
 }
 
-/* The card with this index, if it is still the known one: another card at this index starts
- * afresh. */
+/* The card at this index, if it is still the known one; another card there starts afresh. */
 static struct health_card *card_of(struct health *h, const struct health_sight *s, int64_t now_ms)
 {
     if (s->index < 0 || s->index >= GPU_CARDS_MAX)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * health - is a card fit for new containers? Errors and probes in, a verdict per card out. Pure.
- */
+/* health - is a card fit for new containers? Errors and probes in, a verdict per card out. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +13,7 @@ enum {
     HEALTH_MISSES = 2,                   /* consecutive scans that a card may fail to answer */
     HEALTH_HOLD_MAX_MS = 10 * 60 * 1000, /* of a card that becomes sick repeatedly */
     HEALTH_RELAPSE_MS =
-        60 * 60 * 1000, /* becoming sick within this time after a recovery counts as "again" */
+        60 * 60 * 1000, /* becoming sick this soon after a recovery counts as "again" */
     HEALTH_WHY_SIZE = 192,
     HEALTH_UUID_SIZE = 96,
 };
@@ -64,26 +62,25 @@ struct health {
 void health_init(struct health *h, int64_t hold_ms);
 
 /* Before the first scan: this card was sick, and will be when seen; it recovers like any other.
- * What does not fit is dropped. */
+ * Drops what does not fit. */
 void health_recall(struct health *h, const struct health_memory *m);
-/* What the next process is to recall: the sick cards, and recalled ones not seen yet. */
+/* What the next process should recall: the sick cards, and recalled ones not seen yet. */
 size_t health_remember(const struct health *h, struct health_memory out[GPU_CARDS_MAX]);
 
-/* What one scan saw of one card. */
 struct health_sight {
     int32_t index;
-    const char *uuid;   /* NULL: it did not even report that */
+    const char *uuid;   /* NULL: not even reported */
     const char *sick;   /* what is wrong with it, or NULL */
-    bool gone;          /* sick: permanently, no need to check again */
+    bool gone;          /* with sick: permanently, no second check */
     int64_t ecc;        /* uncorrected errors since the driver was loaded; -1: not counted */
     const char *repair; /* what it needs before it is usable again, or NULL */
 };
 /* Each returns true when the card has just become sick or well, with the reason in why. Ignores
- * cards with an index outside 0..GPU_CARDS_MAX-1 and cards never seen. */
+ * indexes outside 0..GPU_CARDS_MAX-1 and cards never seen. */
 bool health_seen(struct health *h, const struct health_sight *s, int64_t now_ms);
 bool health_xid_seen(struct health *h, const char *uuid, int64_t number, int64_t now_ms);
 bool health_ecc_seen(struct health *h, const char *uuid, int64_t now_ms);
-/* The driver does not return from a query of this card. */
+/* The driver hangs in a query of this card. */
 bool health_hangs(struct health *h, int32_t index, int64_t now_ms);
 
 /* Borrowed; NULL: never seen. */

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * health_store - {"v":1,"sick":[{"uuid":"GPU-…","why":"XID 48: …","holdMs":30000,"ecc":2}]}
- *
- * The driver reports an XID once. A process started later sees a card that answers every query, and
+/* health_store - {"v":1,"sick":[{"uuid":"GPU-…","why":"XID 48: …","holdMs":30000,"ecc":2}]}. The
+ * driver reports an XID once. A process started later sees a card that answers every query, and
  * would offer it again: so the cause is stored before it is published, and removed when the card
- * has recovered. There are no times in it: to be careful, the hold starts again with the process.
- */
+ * has recovered. No times are stored: to be careful, the hold starts again with the process. */
 #include "device-plugin/cards/health_store.h"
 
 #include "lib/base/statefile.h"

@@ -19,7 +19,7 @@ static bool is_plain(const char *uuid)
     return n > 0 && n <= INVENTORY_UUID_MAX && strstr(uuid, SLICE) == NULL;
 }
 
-/* Can the card be served together with those already picked? */
+/* Can the card be served beside those already picked? */
 static int check_card(const struct gpu_card *c, const struct gpu_inventory *picked,
                       struct error *err)
 {
@@ -98,7 +98,6 @@ static void copy_card(struct gpu_card *to, const struct gpu_card *from, struct a
     to->why = arena_strdup(a, str_or_empty(from->why));
 }
 
-/* The link between two cards in inv, or NULL. */
 static const char *link_of(const struct gpu_inventory *inv, const char *x, const char *y)
 {
     int32_t i = by_uuid(inv, x), k = by_uuid(inv, y);
@@ -244,8 +243,8 @@ int32_t inventory_find(const struct gpu_inventory *inv, enum mode_resource r, co
     return INVENTORY_NONE;
 }
 
-/* A label's value: spaces become '-', anything else that a label cannot hold '_', 63 characters,
- * ends alphanumeric. */
+/* A label's value: spaces become '-', other invalid characters '_'; at most 63 characters, with
+ * alphanumeric ends. */
 static char *label_value(struct arena *a, const char *text)
 {
     enum { LABEL_MAX = 63 };

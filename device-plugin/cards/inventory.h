@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * inventory - the node's cards over time: what a scan changed (inventory_equal), and the device ids
- * that stand for them. Pure. A new field of struct gpu_card is copied and compared in inventory.c.
- *
- * An id names its card and, for shares, the slice: "GPU-8f1e…" or "GPU-8f1e…-_-12". Ids of one card
- * do not depend on the others, so they are stable over restarts, lost cards, and on nodes with
- * mixed cards.
- */
+/* inventory - the node's cards over time: what a scan changed (inventory_equal), and their device
+ * ids. Pure. A new field of struct gpu_card must be copied and compared in inventory.c. An id names
+ * its card and, for shares, the slice: "GPU-8f1e…" or "GPU-8f1e…-_-12". Ids do not depend on other
+ * cards, so they are stable over restarts, lost cards, and on nodes with mixed cards. */
 #pragma once
 
 #include <stdbool.h>
@@ -44,31 +40,29 @@ struct inventory_devices {
     size_t len;
 };
 
-/* Picks the cards of a scan that can be served, with their links; borrows their texts. -1: some are
- * left out, and err names the first and the reason. */
+/* Picks the servable cards of a scan, with their links; borrows strings. -1: some were left out,
+ * and err names the first and the reason. */
 int inventory_pick(const struct gpu_inventory *scan, struct arena *a, struct gpu_inventory *out,
                    struct error *err);
-/* The cards of the scan, and those of old (or NULL) that vanished, as sick: what containers hold on
- * them must not look free. A vanished card whose index another card has taken is dropped. Copies
- * everything into a. */
+/* The cards of the scan, and as sick those of old (or NULL) that vanished: what containers hold on
+ * them must not look free. A vanished card whose index was taken is dropped. Copies into a. */
 void inventory_merge(const struct gpu_inventory *old, const struct gpu_inventory *scan,
                      struct arena *a, struct gpu_inventory *out);
-/* The inventory as the mode offers it, in a: a card divided into MIG instances has no memory of its
+/* The inventory as the mode offers it, in a. A card divided into MIG instances has no memory of its
  * own to share, so in shared modes it counts as sick. Returns the number of such cards. Borrows
- * texts and links. */
+ * strings and links. */
 size_t inventory_in_mode(const struct gpu_inventory *inv, enum gpu_mode mode, struct arena *a,
                          struct gpu_inventory *out);
 /* Compares cards and links, not mode and isolation. */
 bool inventory_equal(const struct gpu_inventory *x, const struct gpu_inventory *y);
 
-/* The list for the kubelet. only NULL: all ids of the cards. Otherwise exactly those ids,
- * healthy. */
+/* The list for the kubelet. only NULL: all ids of the cards. Otherwise exactly those, healthy. */
 void inventory_devices(const struct gpu_inventory *inv, enum mode_resource r,
                        const struct inventory_ids *only, struct arena *a,
                        struct inventory_devices *out);
-/* The number of ids that one card has of the resource. */
+/* The number of ids of the resource on one card. */
 int64_t inventory_card_size(const struct gpu_card *card, enum mode_resource r);
-/* Position of the id's card in inv->cards, or INVENTORY_NONE when the id is not one of ours. */
+/* Position of the id's card in inv->cards, or INVENTORY_NONE: not one of our ids. */
 int32_t inventory_find(const struct gpu_inventory *inv, enum mode_resource r, const char *id);
 /* Position of the card with this index, or INVENTORY_NONE. */
 int32_t inventory_card(const struct gpu_inventory *inv, int32_t index);

@@ -3,7 +3,6 @@
  * mode - the node's one GPU mode.
  *
  *   unknown ──mode_decode (state file) or mode_label──► settled(m), or switching(m→t)
- *
  *   settled(m) ──mode_label: another mode──► switching(m→t)    only held ids stay offered
  *   switching(m→t) ──mode_label: m──► settled(m)               the user changed their mind
  *   switching(m→t) ──mode_label: u──► switching(m→u)           the clock starts again
@@ -11,7 +10,7 @@
  *   any ──mode_label: absent──► the same                       the last mode is sticky
  *   any ──mode_label: not one of ours──► the same              and the caller reports it
  *
- * Every switch passes through `switching`, even on an empty node: the kubelet has not yet recorded
+ * Every switch passes through `switching`, even on an empty node: the kubelet may not have recorded
  * an Allocate that we just answered, so "nothing is held" counts only some time after the last
  * possible answer. The state file keeps the mode over restarts of the plugin and of the node.
  */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * mode - which GPU mode the node is in, which resources that means, and when it may change. Pure.
- */
+/* mode - the node's GPU mode, its resources, and when it may change. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +20,7 @@ bool mode_resource_parse(const char *name, enum mode_resource *out);
 bool mode_resource_is_whole(enum mode_resource r);
 /* Bit set (1u << resource) of what a mode offers. */
 uint32_t mode_resources(enum gpu_mode m);
-/* Does the mode promise that containers cannot take more than their share? (cgpu, core_mem, mps) */
+/* Does the mode promise to limit containers to their share? (cgpu, core_mem, mps) */
 bool mode_needs_isolation(enum gpu_mode m);
 
 enum { MODE_SETTLE_MS = 500, MODE_STATE_BYTES_MAX = 4096 };
@@ -33,7 +31,7 @@ struct mode {
     bool switching;
     enum gpu_mode to;
     int64_t since_ms; /* start of the switch */
-    /* every resource that this node ever registered: a former one is served empty, not dropped */
+    /* resources ever registered here: a former one is served empty, not dropped */
     uint32_t served;
 };
 
@@ -45,13 +43,13 @@ enum mode_change {
     MODE_UNKNOWN_LABEL, /* the label's value is unknown; nothing changed */
 };
 
-/* label: the value of ack.node.gpu.schedule, NULL when it is not set (the last mode stays). */
+/* label: the value of ack.node.gpu.schedule; NULL: not set, the last mode stays. */
 enum mode_change mode_label(struct mode *m, const char *label, int64_t now_ms);
-/* held: how many ids of the current mode's resources containers hold, by the kubelet at now_ms. */
+/* held: ids of the current mode's resources that containers hold, by the kubelet at now_ms. */
 enum mode_change mode_held(struct mode *m, size_t held, int64_t now_ms);
 
 /* The state file: {"v":1,"mode":"cgpu","to":"topology","served":["aliyun.com/gpu-mem"]}; "to" only
- * during a switch, which continues after a restart (the caller sets since_ms), with or without the
+ * during a switch, which continues after a restart (the caller sets since_ms), even without the
  * label. */
 void mode_encode(const struct mode *m, struct strbuf *out);
 int mode_decode(struct mode *out, const char *text, size_t n, struct error *err);

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * usage - mode share does not limit containers, so at least overuse must be visible. "Over" begins
- * with the first sample that shows it: the neighbours may be failing already. It ends after
- * USAGE_CALM samples in a row within the share: a program that oscillates around its share is
- * reported once, not with every swing.
- *
- * Usage goes into an annotation of the pod, and so to every client that watches pods: it is
- * reported seldom. Most programs take their memory at start and keep it, which is two writes in
- * their life.
- */
+/* usage - mode share does not limit containers, so overuse is at least reported. "Over" begins with
+ * the first sample that shows it: the neighbours may be failing already. It ends after USAGE_CALM
+ * samples in a row within the share, so a program that oscillates is reported once. Usage goes into
+ * an annotation of the pod, and so to every client that watches pods: it is reported seldom. Most
+ * programs take their memory at start and keep it, which is two writes in their life. */
 #include "device-plugin/cards/usage.h"
 
 #include "lib/base/num.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * usage - what pods use of their cards, compared with their requests. Pure.
- */
+/* usage - what pods use of their cards, compared with their requests. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -44,12 +42,12 @@ struct usage {
 
 enum usage_change { USAGE_SAME, USAGE_OVER, USAGE_WITHIN };
 
-/* Sums what the pod's processes use on all its cards; a process on two cards counts once. uid "":
- * those in no pod; NULL: all. */
+/* Sums the usage of the pod's processes on all cards; a process on two cards counts once. uid "":
+ * processes in no pod; NULL: all. */
 void usage_sum(const struct usage_process *list, size_t len, const char *uid, int64_t *mib,
                int64_t *processes);
-/* A new sample. asked_mib 0: it requested no memory, so nothing is too much. */
+/* A new sample. asked_mib 0: no memory requested, so nothing is too much. */
 enum usage_change usage_look(struct usage *u, int64_t asked_mib, int64_t mib, int64_t processes);
 /* After a sample: should it be reported? Then it counts as reported. Start, end and overuse are
- * reported at once, other changes when they are large and a minute has passed. */
+ * reported at once, other changes when large and a minute after the last report. */
 bool usage_is_news(struct usage *u, int64_t asked_mib, int64_t now_ms);

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cgroups - see the header.
+ * cgroup v1 and v2 differ in what a write means. On v1 a group may only have CPUs of its parent,
+ * and a new group has none until they are written (the container runtime copies the parent's). CPUs
+ * that were offline once are missing in the parents for good; they are restored where a container
+ * needs them. On v2 a group requests CPUs in cpuset.cpus and gets those that its ancestors leave
+ * it, cpuset.cpus.effective. The file exists only if every ancestor enables the controller for its
+ * children, which neither the kubelet nor systemd does by default.
  *
- * The two versions differ in what a write means. On v1 a group may only have CPUs that the group
- * above it has, a new group has none until somebody writes some (the container runtime copies those
- * of the group above), and CPUs that were offline once are missing above for good: they are put
- * back where a container needs them. On v2 a group asks for CPUs in cpuset.cpus and gets those that
- * the groups above leave it, cpuset.cpus.effective; and the file is there only if every group above
- * has the controller enabled for those below, which neither the kubelet nor systemd does by itself.
+ * Groups that a container created below its own (a nested init system or runtime) follow on v2. On
+ * v1 the kernel refuses to take a CPU from a group while a child has it, and gives none to
+ * children: so children are shrunk first, and those that had all of their container's CPUs get all
+ * of them again.
  *
- * What a container has made below its group (another init system, another container runtime)
- * follows by itself on v2. On v1 the kernel refuses to take a CPU from a group while one below it
- * has it, and gives none to those below: so those are made smaller first, and those that had all of
- * their container's CPUs get all of them again.
- *
- * A value is written only where it differs and is read again afterwards: the kernel's own word is
- * what counts.
+ * A value is written only if it differs, and then read back: the kernel's value counts.
  */
 #include "device-plugin/cpu/cgroups.h"
 
@@ -70,8 +67,6 @@ bool cgroups_find_pod(const struct cgroups *g, const char *uid, char out[CGROUPS
     return false;
 }
 
-/* ---- files ---- */
-
 int cgroups_text(const struct cgroups *g, const char *path, const char *file, struct strbuf *out,
                  struct error *err)
 {
@@ -99,7 +94,7 @@ int cgroups_put(const struct cgroups *g, const char *path, const char *file, con
         return error_set(err, ERROR_INVALID, "%s: too long", path);
     AUTO_CLOSE int fd = open(full, O_WRONLY | O_TRUNC | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
-    if (n < 0 && (errno == ENODEV || errno == ENOENT)) /* the group is going */
+    if (n < 0 && (errno == ENODEV || errno == ENOENT)) /* the group is being removed */
         return error_set(err, ERROR_NOT_FOUND, "%s: gone", full);
     if (n < 0)
         return error_errno(err, errno, "%s: '%s'", full, text);
@@ -115,9 +110,7 @@ static int write_set(const struct cgroups *g, const char *path, const char *file
     return cgroups_put(g, path, file, strbuf_str(&text), err);
 }
 
-/* ---- the groups above ---- */
-
-/* Calls fn for each group above path, from the top ("") down. */
+/* Calls fn for each ancestor of path, from the top ("") down. */
 static int for_above(const struct cgroups *g, const char *path,
                      int (*fn)(const struct cgroups *g, const char *above, const void *arg,
                                struct error *err),
@@ -166,7 +159,7 @@ static int widen(const struct cgroups *g, const char *above, const void *arg, st
 {
     const struct cpuset *needed = arg;
     struct cpuset has;
-    if (above[0] == '\0') /* the top has every CPU that is online, and cannot be written */
+    if (above[0] == '\0') /* the top has all online CPUs and is read-only */
         return 0;
     if (cgroups_read(g, above, "cpuset.cpus", &has, err) < 0)
         return -1;
@@ -176,9 +169,7 @@ static int widen(const struct cgroups *g, const char *above, const void *arg, st
     return write_set(g, above, "cpuset.cpus", &has, err);
 }
 
-/* ---- the groups below, on v1 ---- */
-
-/* One of them was `from` and is to be `to`, or to stay within `to` if there is no `from`. */
+/* Changes children from `from` to `to`; without `from`, restricts them to `to`. */
 struct turn {
     const char *file;
     const struct cpuset *from, *to;
@@ -222,7 +213,7 @@ static int turn_below(const struct cgroups *g, const char *path, const struct tu
             continue;
         n++;
         result = turn_one(g, below, t, depth + 1, &why);
-        if (result < 0 && why.code == ERROR_NOT_FOUND) /* it is going, or is no group */
+        if (result < 0 && why.code == ERROR_NOT_FOUND) /* being removed, or not a group */
             result = 0;
         else if (result < 0 && err != NULL)
             *err = why;
@@ -232,8 +223,6 @@ static int turn_below(const struct cgroups *g, const char *path, const struct tu
     return result;
 }
 
-/* ---- one group ---- */
-
 static bool has_file(const struct cgroups *g, const char *path, const char *file)
 {
     char full[CGROUPS_PATH_SIZE];
@@ -241,7 +230,7 @@ static bool has_file(const struct cgroups *g, const char *path, const char *file
     return cgroups_full(g, path, file, full) && stat(full, &st) == 0;
 }
 
-/* The files are there, on v2 by enabling the controller. */
+/* Ensures that the files exist, on v2 by enabling the controller. */
 static int prepare(const struct cgroups *g, const char *path, struct error *err)
 {
     if (has_file(g, path, "cpuset.cpus"))
@@ -254,7 +243,7 @@ static int prepare(const struct cgroups *g, const char *path, struct error *err)
     return error_set(err, ERROR_NOT_FOUND, "%s: cpuset.cpus is not there", path);
 }
 
-/* v2: what it asks for is not yet what it gets. */
+/* v2: the CPUs requested are not always the CPUs granted. */
 static int check_effective(const struct cgroups *g, const char *path, const char *file,
                            const struct cpuset *want, struct error *err)
 {
@@ -353,9 +342,7 @@ int cgroups_release(const struct cgroups *g, const char *path, bool mems, bool *
     return mems ? give_back(g, path, "cpuset.mems", wrote, err) : 0;
 }
 
-/* ---- usage ---- */
-
-/* "nr_throttled 12" in a file of such lines; a file of one number has no word. */
+/* "nr_throttled 12" in a file of such lines; word NULL: a file with one number. */
 static int64_t number_of(const char *dir, const char *path, const char *file, const char *word)
 {
     char full[CGROUPS_PATH_SIZE];

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cgroups_path - see the header.
+ * cgroups_path - the paths:
  *
  *   cgroupfs   kubepods[/burstable|/besteffort]/pod<UID>/<ID>
  *   systemd    kubepods.slice[/kubepods-<class>.slice]/
  *              kubepods[-<class>]-pod<UID>.slice/<runtime>-<ID>.scope
  *
- * Guaranteed pods are directly below kubepods.
- *
- * A slice's name repeats those of all slices above it, and in each part '-' is written '_', since
- * '-' is what separates the parts. The runtime's prefix is cri-containerd, crio or docker; CRI-O
- * uses it with cgroupfs as well. crio-conmon-<ID> is not the container but the process that watches
- * over it.
+ * Guaranteed pods are directly below kubepods. A slice's name repeats those of all slices above it;
+ * within each part '-' becomes '_', since '-' separates the parts. The runtime's prefix is
+ * cri-containerd, crio or docker; CRI-O also uses it with cgroupfs. crio-conmon-<ID> is not the
+ * container but its monitor.
  */
 #include "device-plugin/cpu/cgroups_path.h"
 
@@ -36,7 +34,6 @@ static bool add(struct parts *p, const char *s, size_t len)
     return true;
 }
 
-/* The root's parts, kubepods, and the class. */
 static bool split(struct parts *p, unsigned place, const char *root)
 {
     static const char *const classes[] = {NULL, "burstable", "besteffort"};

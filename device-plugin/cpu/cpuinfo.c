@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cpuinfo - see the header.
+ * cpuinfo - turns hwloc's topology into levels for the scheduler: each online CPU is in exactly one
+ * socket, NUMA node, L3 group and core.
  *
- * What hwloc shows is made into levels that the scheduler can count on: each CPU that is online is
- * in exactly one socket, NUMA node, L3 group and core.
- *
- *   - NUMA nodes stand at the index that the kernel gives them, since the annotation cpuset names
- *     that number. A node without CPUs, and one whose CPUs are nearest to another one already
- *     (memory of a second kind), stays in the list and is empty.
- *   - Machines without an L3 cache, as many virtual ones show themselves, have one L3 group for
- *     each NUMA node of a socket.
- *   - hwloc knows nothing of offline CPUs but their numbers; those of the live machine are what the
+ *   - NUMA nodes are at the kernel's index, because the annotation cpuset uses that number. A node
+ *     without CPUs, or whose CPUs already belong to another (a second kind of memory), is empty.
+ *   - Without an L3 cache, as in many virtual machines, each NUMA node of a socket is an L3 group.
+ *   - hwloc knows only the numbers of offline CPUs; on the live machine they are those that the
  *     kernel has and does not run.
- *   - The container that this process runs in may have fewer CPUs than the machine: that does not
- *     count.
+ *   - The CPU limits of this process's own container are ignored.
  */
 #include "device-plugin/cpu/cpuinfo.h"
 
@@ -78,8 +73,7 @@ static int to_cpuset(hwloc_const_bitmap_t from, struct cpuset *out, struct error
     return 0;
 }
 
-/* The sets of all objects of the type, in the machine's order. A CPU of an earlier one is not in a
- * later one. */
+/* The CPU sets of all objects of the type, in hwloc's order. A CPU is only in the first set. */
 static int read_groups(hwloc_topology_t t, hwloc_obj_type_t type, struct arena *a,
                        struct cpuset **out, size_t *out_len, struct error *err)
 {
@@ -105,7 +99,7 @@ static int read_groups(hwloc_topology_t t, hwloc_obj_type_t type, struct arena *
     return 0;
 }
 
-/* CPUs that are in none of the groups get one of their own. There is memory for one more. */
+/* Puts CPUs that are in no group into one more; the array has space for it. */
 static void add_rest(struct cpuset *groups, size_t *len, const struct cpuset *all)
 {
     struct cpuset rest = *all;
@@ -115,7 +109,7 @@ static void add_rest(struct cpuset *groups, size_t *len, const struct cpuset *al
         groups[(*len)++] = rest;
 }
 
-/* An L3 group for each NUMA node of a socket, of the CPUs that have no L3 cache. */
+/* Adds an L3 group for each NUMA node of a socket, of the CPUs without an L3 cache. */
 static int add_l3(struct cpu_topology *out, const struct cpuset *all, struct arena *a,
                   struct error *err)
 {
@@ -149,8 +143,7 @@ static int read_cores(hwloc_topology_t t, struct arena *a, struct cpu_topology *
     hwloc_obj_t last = NULL;
     for (size_t i = 0; i < CPUSET_MAX; i++)
         core_of[i] = TOPOLOGY_NO_CORE;
-    /* PUs come in the machine's order, so those of one core follow each other; each has at most its
-     * own core. */
+    /* PUs come in hwloc's order, so those of a core are adjacent; each has at most one core. */
     for (hwloc_obj_t pu = NULL; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu)) != NULL;) {
         hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, pu);
         if (core == NULL || core != last)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cpumanager - see the header. */
 #include "device-plugin/cpu/cpumanager.h"
 
 #include "lib/base/file.h"

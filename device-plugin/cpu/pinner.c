@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinner - which pods hold which CPUs (pinner_plan decides), and the answer. pinner_groups does it
- * to the cgroups.
+ * pinner - decides which pods hold which CPUs (pinner_plan) and confirms it; pinner_groups applies
+ * it to the cgroups.
  *
  *   pod ──put──► asked ──pinner_plan──► held ──pinner_groups_work──► cgroups ──► answer:
  *                                                                 cosched.io/cpuset-applied
  *
- * After a restart of the pinner its memory (pinner_memory) says what was confirmed, so that an
- * annotation that was edited meanwhile is still recognised; without one, the answer has to do. When
- * a list of pods comes, all of that is read before anything is decided, or a pod edited onto the
- * CPUs of another one could win by standing earlier in the list.
+ * After a restart the state file (pinner_memory) tells what was confirmed, so that an annotation
+ * edited meanwhile is recognised; without a file the answer is used. When a list of pods arrives,
+ * all of that is read before any decision. Otherwise a pod edited onto another's CPUs could win by
+ * being earlier in the list.
  *
- * A grant is answered once every group that the pod has obeys it, also when it has none yet:
- * whatever starts later is pinned as it appears, and the scheduler, who calls back a loan, need not
- * wait for a container that cannot start.
+ * A grant is answered once every existing group of the pod obeys it, even if there is none yet:
+ * later groups are pinned as they appear, and a scheduler that reclaims a CPU loan need not wait
+ * for a container that cannot start.
  */
 #include "device-plugin/cpu/pinner_internal.h"
 
@@ -27,9 +27,7 @@
 
 enum { HASH_LEN = 32 };
 
-/* ---- Events ---- */
-
-/* Once, until it is another text. */
+/* Reports a text once, until it changes. */
 static bool say(struct pinner *p, struct pinner_pod *x, char last[ERROR_TEXT_SIZE],
                 const char *reason, const char *text)
 {
@@ -44,8 +42,6 @@ void pinner_fail(struct pinner *p, struct pinner_pod *pod, const char *text)
 {
     (void)say(p, pod, pod->failed, "CpusetFailed", text);
 }
-
-/* ---- one pod ---- */
 
 static const char *answered(const struct pinner_pod *x)
 {
@@ -85,8 +81,7 @@ static void hold(struct pinner_pod *x, const struct cpu_grant *c)
     x->obeyed = false;
 }
 
-/* What the pod holds, as an earlier pinner has written it down; where nothing was written, by the
- * answer that it left on the pod. */
+/* Restores what the pod holds from the state file; without a file, from the answer on the pod. */
 static void recall(struct pinner *p, struct pinner_pod *x, const struct pinner_remembered *r)
 {
     const char *text = r != NULL                            ? r->text
@@ -105,9 +100,9 @@ static void recall(struct pinner *p, struct pinner_pod *x, const struct pinner_r
     arena_deinit(&a);
 }
 
-/* The kubelet runs a static pod under the hash of its file and shows it to the API server as
- * another pod, which names the hash. Nobody else's uid is 32 digits without '-', so whoever makes
- * that up says nothing of an ordinary pod; and pinned is only who is here under his own name. */
+/* The kubelet runs a static pod under the hash of its file; the API server has a mirror pod, which
+ * names that hash. No regular uid is 32 digits without '-', so a forged hash cannot name a regular
+ * pod, and a pod that asks for pinning is only pinned under its own uid. */
 const char *pinner_group_uid(const struct pod *pod)
 {
     const char *hash = pod_mirrored_uid(pod);
@@ -116,7 +111,7 @@ const char *pinner_group_uid(const struct pod *pod)
     return is_hash && !cpu_request_pins(&pod->annotations) ? hash : pod->uid;
 }
 
-/* pods/resize: the webhook refuses it, but not everywhere is a webhook. */
+/* pods/resize: the webhook refuses it, but may not be installed. */
 static void look_for_resize(struct pinner *p, struct pinner_pod *x, size_t i, int64_t before_milli)
 {
     const struct container *c = pod_container(x->pod, i);
@@ -130,7 +125,7 @@ static void look_for_resize(struct pinner *p, struct pinner_pod *x, size_t i, in
     p->config.pod_event(p->config.arg, x->pod, true, "CpusetResized", text);
 }
 
-/* The record now says what this version of the pod says. */
+/* Updates the record from this version of the pod. */
 static void store(struct pinner *p, const struct pod *pod)
 {
     struct pinner_pod *x = map_get(&p->pods, pod->uid);
@@ -140,7 +135,7 @@ static void store(struct pinner *p, const struct pod *pod)
         r = pinner_memory_find(p, pod->uid);
         x = pod_new();
     }
-    const struct pod *before = x->pod; /* the cache still has it */
+    const struct pod *before = x->pod; /* still valid in the cache */
     (void)map_put(&p->pods, pod->uid, x);
     x->pod = pod;
     x->undecided = true;
@@ -157,14 +152,12 @@ static void store(struct pinner *p, const struct pod *pod)
             p, x, i, r != NULL ? r->limits_milli[i] : pod_container(before, i)->limits.cpu_milli);
 }
 
-/* ---- decisions ---- */
-
 static bool holds(const struct pinner_pod *x)
 {
     return x->held.len > 0 && !x->released && !pod_is_finished(x->pod);
 }
 
-/* CPUs that this pod may not have: those of others, unless one of the two is content to share. */
+/* CPUs of other pods that this one may not have, unless one of the two agrees to share. */
 static void taken_by_others(struct pinner *p, const struct pinner_pod *x, struct cpuset *out)
 {
     const char *key;
@@ -180,7 +173,7 @@ static void taken_by_others(struct pinner *p, const struct pinner_pod *x, struct
     }
 }
 
-/* --shared-pool: others make room at once, or get it. */
+/* --shared-pool: all other containers adapt at once. */
 static void pool_changed(struct pinner *p)
 {
     const char *key;
@@ -241,7 +234,7 @@ static void decide(struct pinner *p, struct pinner_pod *x)
 static void answer(struct pinner *p, struct pinner_pod *x, const char *text)
 {
     int64_t now_ms = loop_now_ms(p->config.loop);
-    /* What the watch shows may be older than what was sent last. */
+    /* The watch may show an older answer than the one sent last. */
     if (x->sent != NULL && str_eq(x->sent, text)
             ? now_ms - x->sent_ms < PINNER_ANSWER_MS || str_eq(str_or_empty(answered(x)), text)
             : x->sent == NULL && str_eq(str_or_empty(answered(x)), text))
@@ -267,8 +260,6 @@ static void work(struct pinner *p, struct pinner_pod *x)
     else if (x->released && x->obeyed)
         answer(p, x, "");
 }
-
-/* ---- from outside ---- */
 
 static void open_cgroups(struct pinner *p)
 {
@@ -310,7 +301,7 @@ static void all(struct pinner *p)
     bool again = false;
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);)
         decide(p, value);
-    /* before anything is done: a pool that nobody remembers would be kept off for good */
+    /* before any change: an unrecorded pool would never be given back */
     if (p->listed)
         pinner_memory_save(p);
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
@@ -348,7 +339,7 @@ static void look(struct pinner *p)
         p->config.cpu_manager_state != NULL && cpumanager_is_static(p->config.cpu_manager_state);
 }
 
-/* Most nodes have no pod that is pinned: there nobody is woken every second. */
+/* Most nodes have no pinned pod; those are not woken every second. */
 static void on_tick(void *arg)
 {
     struct pinner *p = arg;
@@ -363,7 +354,7 @@ static void on_tick(void *arg)
         loop_timer_set(p->config.loop, &p->tick, p->config.tick_ms, on_tick, p);
 }
 
-/* Before the first pod that asks is taken in: what was seen last may be old. */
+/* Before the first pinned pod is stored: the last check may be old. */
 static void rise(struct pinner *p, const struct pod *pod)
 {
     if (!p->resting || !cpu_request_pins(&pod->annotations))
@@ -390,7 +381,7 @@ void pinner_machine(struct pinner *p, const struct cpu_topology *machine)
     cpu_topology_encode(machine, &text);
     if (cpu_topology_decode(strbuf_str(&text), text.len, &next, &copy, NULL) < 0) {
         arena_deinit(&next);
-        return; /* longer than may be published: not known then */
+        return; /* too long to be published: stays unknown */
     }
     pthread_mutex_lock(&p->lock);
     arena_deinit(&p->machine_arena);
@@ -401,12 +392,10 @@ void pinner_machine(struct pinner *p, const struct cpu_topology *machine)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- told by the cache ---- */
-
 static void on_put(void *arg, const struct podcache_pod *now)
 {
     struct pinner *p = arg;
-    if (now->remembered) /* it lacks what is read here */
+    if (now->remembered) /* lacks the fields read here */
         return;
     pthread_mutex_lock(&p->lock);
     rise(p, now->pod);
@@ -414,7 +403,7 @@ static void on_put(void *arg, const struct podcache_pod *now)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Its CPUs are free, and it need not be remembered: at the next writing is soon enough. */
+/* Its CPUs are free at once; the state file drops it with the next write. */
 static void on_gone(void *arg, const struct podcache_pod *was)
 {
     struct pinner *p = arg;

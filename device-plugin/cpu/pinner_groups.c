@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinner_groups - the pinner's hands: finds the groups of a pod's containers, writes their CPUs,
- * and hears when something changes.
+ * pinner_groups - finds the cgroups of a pod's containers, writes their CPUs and watches for
+ * changes.
  *
- * Heard by inotify: a pod's group appears (in the six places where the kubelet makes them), a
- * container's group appears in it, somebody writes a container's cpuset.cpus. Each watch is set
- * before the directory is listed, so nothing is missed in between; and once in a second everything
- * is looked at anyway (pinner), so that a lost message costs a second and not a container.
+ * Inotify reports that a pod's group appears (in the six directories the kubelet uses), that a
+ * container's group appears in it, and that a container's cpuset.cpus is written. Each watch is set
+ * before the directory is listed, so nothing is missed in between. The pinner also checks
+ * everything every second, so a lost event costs a second, not a container.
  *
- * The pod's status says which container a group belongs to, but only a second or so after the
- * container has started. The mounts of a process in the group say it before the container's own
- * program runs (podmounts); the status counts where the two differ. Until one of them says it, and
- * in a pod of one container that is soon enough, the group gets the CPUs of all of the pod's
- * containers together: never a CPU of somebody else. The pod's sandbox, which does nothing but
- * exist, and containers that somebody debugs it with stay there.
+ * The pod's status tells which container a group belongs to, but only a second or so after the
+ * container's start. The mounts of a process in the group tell it before the container's program
+ * runs (podmounts); if the two differ, the status wins. Until then the group gets the CPUs of all
+ * of the pod's containers, never another pod's. The sandbox and debug containers stay there.
  */
 #include "device-plugin/cpu/pinner_internal.h"
 
@@ -36,12 +34,10 @@ enum {
     BOXES_MAX = 1024,
     EVENT_BYTES = 16 * 1024,
     TRIES_MAX = 100,
-    LOOKS_HURRIED = 25, /* half a second: the runtime has made the mounts by then */
-    LOOKS_MAX = 40,     /* at each tick after that: the status says it then, or it is the sandbox */
+    LOOKS_HURRIED = 25, /* half a second: the runtime has set up the mounts by then */
+    LOOKS_MAX = 40,     /* then at each tick: the status knows it by then, or it is the sandbox */
     PROCS_BYTES_MAX = 1024 * 1024,
 };
-
-/* ---- watches ---- */
 
 static void unwatch(struct pinner *p, int *wd)
 {
@@ -109,7 +105,7 @@ static void on_inotify(void *arg, uint32_t events)
         mark(p, (e.mask & IN_Q_OVERFLOW) != 0 ? -1 : e.wd, (e.mask & IN_IGNORED) != 0);
         at += sizeof e + e.len;
     }
-    pinner_groups_look(p); /* a class that has just appeared */
+    pinner_groups_look(p); /* a directory that just appeared */
     pthread_mutex_unlock(&p->lock);
     pinner_hurry(p, 0);
 }
@@ -132,8 +128,6 @@ void pinner_groups_stop(struct pinner *p)
     close(p->inotify);
 }
 
-/* ---- boxes ---- */
-
 static void forget_boxes(struct pinner *p, struct pinner_pod *x, bool only_unseen)
 {
     for (struct pinner_box **at = &x->boxes, *b; (b = *at) != NULL;) {
@@ -154,7 +148,7 @@ void pinner_groups_forget(struct pinner *p, struct pinner_pod *x)
     x->dir[0] = '\0';
 }
 
-/* "": status names none. */
+/* "": not in the status. */
 static const char *id_of(const struct pinner_pod *x, size_t container)
 {
     return cgroups_path_id(pod_container(x->pod, container)->id);
@@ -176,7 +170,7 @@ static uint32_t container_of_name(const struct pinner_pod *x, const char *name)
     return PINNER_ANY;
 }
 
-/* By the mounts of the first process in it. */
+/* By the mounts of the group's first process. */
 static uint32_t container_of_mounts(const struct pinner *p, const struct pinner_pod *x,
                                     const struct pinner_box *b)
 {
@@ -196,7 +190,7 @@ static uint32_t container_of_mounts(const struct pinner *p, const struct pinner_
     return container_of_name(x, name);
 }
 
-/* Only where it matters which container it is. */
+/* Only if the pod has several containers. */
 static void identify(const struct pinner *p, struct pinner_pod *x, struct pinner_box *b)
 {
     if (b->container != PINNER_ANY || pod_container_count(x->pod) < 2 || p->config.proc == NULL)
@@ -227,7 +221,7 @@ static struct pinner_box *box_of(struct pinner_pod *x, const char *name, const c
     return b;
 }
 
-/* The groups that are there now. false: the pod's own is not. */
+/* Lists the existing groups. false: the pod has none. */
 static bool list(struct pinner *p, struct pinner_pod *x)
 {
     char full[CGROUPS_PATH_SIZE], id[CGROUPS_ID_SIZE];
@@ -260,8 +254,6 @@ static bool list(struct pinner *p, struct pinner_pod *x)
     forget_boxes(p, x, true);
     return true;
 }
-
-/* ---- CPUs ---- */
 
 static const char *name_of(const struct pinner_pod *x, const struct pinner_box *b)
 {
@@ -300,8 +292,8 @@ static int pin(struct pinner *p, struct pinner_pod *x, struct pinner_box *b,
     if (with_mems)
         cpuset_add(&mems, (unsigned)numa);
     if (!cpuset_equal(cpus, &b->cpus))
-        b->since_ms = 0; /* what changes now is our own will */
-    if (b->wd < 0)       /* first, so that a write between ours and the watch is heard */
+        b->since_ms = 0; /* a change of our own */
+    if (b->wd < 0)       /* before writing, so that later writes of others are noticed */
         b->wd = watch(p, b->path, "cpuset.cpus", IN_MODIFY);
     if (cgroups_pin(&p->cgroups, b->path, cpus, with_mems ? &mems : NULL, &wrote, err) < 0)
         return -1;
@@ -311,12 +303,12 @@ static int pin(struct pinner *p, struct pinner_pod *x, struct pinner_box *b,
     b->cpus = *cpus;
     if (b->since_ms == 0)
         b->since_ms = loop_now_ms(p->config.loop);
-    if (b->wd < 0) /* on v2 the file may be there only now */
+    if (b->wd < 0) /* on v2 the file may only exist now */
         b->wd = watch(p, b->path, "cpuset.cpus", IN_MODIFY);
     return 0;
 }
 
-/* --shared-pool: what no pinned container has. */
+/* --shared-pool: the CPUs that no pinned container has. */
 static bool pool(struct pinner *p, struct cpuset *out)
 {
     const char *key;
@@ -336,7 +328,7 @@ static bool pool(struct pinner *p, struct cpuset *out)
     return !cpuset_is_empty(out);
 }
 
-/* A group that has no CPUs of its own. */
+/* For a group without CPUs of its own. */
 static int leave(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, struct error *err)
 {
     struct cpuset rest;
@@ -344,7 +336,7 @@ static int leave(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, s
                                                    : let_go(p, x, b, err);
 }
 
-/* What one group should have, and making it so. */
+/* Gives one group its CPUs. */
 static int settle(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, struct error *err)
 {
     struct cpuset cpus;
@@ -359,7 +351,7 @@ static int settle(struct pinner *p, struct pinner_pod *x, struct pinner_box *b, 
     return pin(p, x, b, &cpus, pinner_plan_numa(&x->held), err);
 }
 
-/* A container that status says is running has a group, or we look in the wrong place. */
+/* A running container without a group means that we look in the wrong directory. */
 static bool all_found(struct pinner *p, struct pinner_pod *x)
 {
     char text[ERROR_TEXT_SIZE];
@@ -384,7 +376,7 @@ static bool all_found(struct pinner *p, struct pinner_pod *x)
     return true;
 }
 
-/* Its files are not there yet, or no longer: soon again, for a while. */
+/* The group's files do not exist yet, or are gone: retry soon, for a while. */
 static bool is_early(struct pinner_pod *x, struct pinner_box *b, const struct error *err)
 {
     if (err->code != ERROR_NOT_FOUND || ++b->tries > TRIES_MAX)

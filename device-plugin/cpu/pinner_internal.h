@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * pinner_internal - what the files of the pinner share. Nobody else includes it.
- */
+/* pinner_internal - shared by the pinner's files only. */
 #pragma once
 
 #include <pthread.h>
@@ -18,43 +16,43 @@ struct pinner_box {
     struct pinner_box *next;
     char id[CGROUPS_ID_SIZE];
     char path[CGROUPS_PATH_SIZE]; /* below the hierarchy's top */
-    uint32_t container;           /* PINNER_ANY: which one it is, is not known */
-    uint32_t mounted;             /* as its mounts say; PINNER_ANY: they say nothing (yet) */
-    unsigned looks;               /* at its mounts */
+    uint32_t container;           /* PINNER_ANY: not known yet */
+    uint32_t mounted;             /* by its mounts; PINNER_ANY: unknown (yet) */
+    unsigned looks;               /* attempts to read its mounts */
     int wd;                       /* of cpuset.cpus; -1: none */
-    bool seen;                    /* by the listing in hand */
-    struct cpuset cpus;           /* what it was given; empty: not ours to say */
-    int64_t since_ms;             /* when it was right for the first time; 0: never yet */
+    bool seen;                    /* in the current listing */
+    struct cpuset cpus;           /* what we gave it; empty: nothing */
+    int64_t since_ms;             /* when it first had its CPUs; 0: not yet */
     int64_t repairs;
-    unsigned tries; /* in a row in which its files were not there */
+    unsigned tries; /* consecutive, without its files */
 };
 
 struct pinner_pod {
-    /* Of the pod's newest version, which is the cache's. */
+    /* Of the pod's newest version, owned by the cache. */
     const struct pod *pod;
     struct arena arena; /* of the two below */
     struct cpu_grant asked;
     const char *unreadable;
 
-    /* For as long as it lives. */
+    /* For the pod's lifetime. */
     struct arena held_arena;
-    struct cpu_grant held; /* the first that was confirmed, or what it has shrunk to */
-    const char *held_text; /* in the form in which it is answered */
+    struct cpu_grant held; /* the grant confirmed first, or what it has shrunk to */
+    const char *held_text; /* as answered */
     bool released;
-    bool obeyed;                 /* every group has the CPUs that it should, or was let go */
+    bool obeyed;                 /* every group has its CPUs, or was released */
     char dir[CGROUPS_PATH_SIZE]; /* "": not found yet */
     int wd;
     struct pinner_box *boxes;
     bool dirty, hurry;
-    bool undecided;     /* a version that decide has not seen */
-    int64_t missing_ms; /* since when a container has no group; 0: none lacks one */
-    char *sent;         /* the answer given last */
+    bool undecided;     /* a new version, not decided yet */
+    int64_t missing_ms; /* since when a container lacks its group; 0: none does */
+    char *sent;         /* the last answer */
     int64_t sent_ms;
-    /* The Events sent last, so that each is sent once; "": all is well. */
+    /* The last Events, each sent once; "": none. */
     char refused[ERROR_TEXT_SIZE], failed[ERROR_TEXT_SIZE];
 };
 
-/* Whether it asks for CPUs of its own, and whether it lets others have those that it was given. */
+/* Does it ask for CPUs of its own; does it share those it was granted? */
 static inline bool pinner_pins(const struct pinner_pod *x)
 {
     return cpu_request_pins(&x->pod->annotations);
@@ -74,18 +72,18 @@ struct pinner_remembered {
 
 struct pinner_memory {
     struct arena arena;
-    struct map grants; /* uid → struct pinner_remembered, of pods that have not been seen yet */
-    bool known;        /* there is a file that can be read: who is not in it was never confirmed */
-    bool pool;         /* it says that other containers were kept off pinned CPUs */
-    bool unsaved;      /* something has changed since it was written */
+    struct map grants; /* uid → struct pinner_remembered, of pods not seen yet */
+    bool known;        /* the file was readable: pods not in it were never confirmed */
+    bool pool;         /* it says that others were kept off pinned CPUs */
+    bool unsaved;      /* changed since it was written */
     char complaint[ERROR_TEXT_SIZE];
 };
 
 struct pinner {
     struct pinner_config config;
-    pthread_mutex_t lock; /* the metrics are asked for by another thread */
-    bool open;            /* cgroups are found */
-    bool is_static;       /* the kubelet's CPU manager pins by itself */
+    pthread_mutex_t lock; /* the metrics are collected on another thread */
+    bool open;            /* cgroups were found */
+    bool is_static;       /* the kubelet's CPU manager pins itself */
     struct cgroups cgroups;
     struct arena machine_arena;
     bool known;
@@ -94,36 +92,36 @@ struct pinner {
     int inotify;
     int class_wd[CGROUPS_PLACES];
     struct loop_timer tick, hurry;
-    bool resting; /* no pod has to do with it */
-    bool listed;  /* a list of all pods has come */
+    bool resting; /* no pinned pods */
+    bool listed;  /* all pods were listed */
     struct pinner_memory memory;
-    bool give_back; /* --shared-pool is off, and was on: others have CPUs to get back */
+    bool give_back; /* --shared-pool was on and is off: others get their CPUs back */
     char complaint[ERROR_TEXT_SIZE];
 };
 
-/* pinner: the uid in the name of its cgroup. */
+/* pinner: the uid in the name of the pod's cgroup. */
 const char *pinner_group_uid(const struct pod *pod);
-/* pinner: an Event on the pod: a group cannot be made to obey. */
+/* pinner: reports that a group cannot be pinned, as an Event on the pod. */
 void pinner_fail(struct pinner *p, struct pinner_pod *pod, const char *text);
-/* pinner: pods that are dirty or in a hurry are worked on. */
+/* pinner: schedules work on pods that are dirty or in a hurry. */
 void pinner_hurry(struct pinner *p, int64_t delay_ms);
 
-/* pinner_groups: makes the pod's groups have the CPUs that they should. */
+/* pinner_groups: gives the pod's groups their CPUs. */
 void pinner_groups_work(struct pinner *p, struct pinner_pod *pod);
-/* Lets go of what is watched. */
+/* Removes the pod's watches. */
 void pinner_groups_forget(struct pinner *p, struct pinner_pod *pod);
 int pinner_groups_start(struct pinner *p, struct error *err);
 void pinner_groups_stop(struct pinner *p);
-/* The places where pods appear are watched, as far as they exist. */
+/* Watches those directories of pods that exist. */
 void pinner_groups_look(struct pinner *p);
 
 /* pinner_memory: the state file. */
 void pinner_memory_load(struct pinner *p);
-/* Where there is something new. A grant is answered only after that. */
+/* Only if something changed. A grant is answered only after this. */
 void pinner_memory_save(struct pinner *p);
-/* NULL: it was never confirmed, or the pod has been seen since. Borrowed. */
+/* NULL: never confirmed, or the pod has been seen since. Borrowed. */
 const struct pinner_remembered *pinner_memory_find(const struct pinner *p, const char *uid);
-/* All pods are known: whoever is not among them is gone. */
+/* All pods are known: forgets the others. */
 void pinner_memory_forget(struct pinner *p);
 void pinner_memory_deinit(struct pinner *p);
 

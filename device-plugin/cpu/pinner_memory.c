@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinner_memory - what was confirmed, over restarts: STATE-DIR/cpu-claims.json
+ * pinner_memory - keeps what was confirmed over restarts: STATE-DIR/cpu-claims.json
  *
  *   {"v":1,"pool":false,"pods":[{"uid":"…","cpuset":"{\"main\":{\"0\":{\"elems\":{\"1\":{}}}}}",
  *                                "released":false,"limits":[1000]}]}
  *
- * The answer in cosched.io/cpuset-applied says the same, but whoever may edit a pod may edit that
- * too, and while the pinner is away nobody puts it right. So a grant is written down before it is
- * answered, and after a restart the file is what counts: a pod that is not in it was never
- * confirmed here, whatever its annotations say. Only where there is no file, or none that can be
- * read, the annotation has to do. limits are limits.cpu of the containers, in thousandths: so a
- * resize meanwhile is noticed too. pool remembers --shared-pool, so that a process that begins
- * without it knows that it has CPUs to give back.
- *
- * Pods that are gone are left out with the next writing; until the first list of pods has come,
- * what was read is kept.
+ * The answer in cosched.io/cpuset-applied has the same content, but anyone who may edit a pod may
+ * edit it, and nothing repairs it while the pinner is down. So a grant is saved before it is
+ * answered, and after a restart the file decides: a pod that is not in it was never confirmed here,
+ * whatever its annotations say. The annotation is used only if there is no readable file. limits
+ * are the containers' limits.cpu in thousandths, to notice a resize. pool records --shared-pool, so
+ * that a process started without it knows that it must give CPUs back. Deleted pods are dropped
+ * with the next write, but not before the first list of pods.
  */
 #include "device-plugin/cpu/pinner_internal.h"
 
@@ -96,7 +93,7 @@ const struct pinner_remembered *pinner_memory_find(const struct pinner *p, const
     return map_get(&p->memory.grants, uid);
 }
 
-/* Up to its limits, which the caller adds. */
+/* Up to limits, which the caller adds. */
 static void put_begin(struct json_writer *w, const char *uid, const char *text, bool released)
 {
     json_object_begin(w);
@@ -159,7 +156,7 @@ void pinner_memory_save(struct pinner *p)
     if (!m->unsaved || p->config.state_dir == NULL)
         return;
     print(p, &text);
-    (void)mkdir(p->config.state_dir, 0755); /* where that fails, so does the next */
+    (void)mkdir(p->config.state_dir, 0755); /* if this fails, so does the write */
     if (statefile_write(p->config.state_dir, MEMORY_FILE, text.ptr, text.len, &err) == 0) {
         m->unsaved = false;
         m->known = true;

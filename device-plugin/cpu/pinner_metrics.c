@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * pinner_metrics - what Prometheus sees of each pinned container, told at scrape time, so that one
- * can see what pinning brings: with its CPUs, its use and how often it was held back.
- */
+/* pinner_metrics - Prometheus metrics of each pinned container, collected at scrape time: its CPUs,
+ * its usage and how often it was throttled. */
 #include "device-plugin/cpu/pinner_internal.h"
 
 #include "lib/base/metrics.h"
@@ -19,14 +17,14 @@ void pinner_metrics_count(const char *result)
     metrics_inc(&results, result);
 }
 
-/* A container has one line: that of its newest group, when the one before it is not gone yet. */
+/* One line per container: of its newest group, if an older one still exists. */
 static bool is_told(const struct pinner_pod *x, const struct pinner_box *b)
 {
     struct cpuset own;
     if (b->container == PINNER_ANY || cpuset_is_empty(&b->cpus))
         return false;
     cpu_grant_of(&x->held, b->container, &own);
-    if (cpuset_is_empty(&own)) /* it is in the shared pool */
+    if (cpuset_is_empty(&own)) /* in the shared pool */
         return false;
     for (const struct pinner_box *newer = x->boxes; newer != b; newer = newer->next)
         if (newer->container == b->container && !cpuset_is_empty(&newer->cpus))

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pinner_plan - see the header.
+ * pinner_plan - the decisions:
  *
  *   annotation     nothing held               held                            held and released
  *   none           nothing                    release                         nothing
  *   the same       take                       keep                            take
- *   fewer CPUs     take                       take: a loan is called back     take
+ *   fewer CPUs     take                       take: a loan is reclaimed       take
  *   other CPUs     take                       refuse, what is held stays      refuse
  *
- * The grant confirmed first is the limit for as long as the pod lives. The scheduler only ever
- * shrinks it; whatever goes beyond was written by somebody else, and a container that is moved to
- * CPUs that the scheduler gave to another one is exactly what pinning must not do.
+ * The grant confirmed first is the limit for the pod's lifetime. The scheduler only ever shrinks
+ * it. Anything beyond it was not written by the scheduler, and could move a container onto
+ * another's CPUs.
  */
 #include "device-plugin/cpu/pinner_plan.h"
 
@@ -19,7 +19,7 @@ static bool has_cpu(const struct cpu_topology *t, unsigned cpu)
     return cpu_topology_core_of(t, cpu) != TOPOLOGY_NO_CORE || cpuset_has(&t->offline, cpu);
 }
 
-/* Every CPU exists, and is on the NUMA node that the grant names. */
+/* Does every CPU exist, on the NUMA node that the grant names? */
 static bool fits_machine(const struct cpu_grant *c, const struct cpu_topology *t,
                          struct strbuf *why)
 {

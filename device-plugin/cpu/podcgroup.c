@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podcgroup - reads paths as the kubelet makes them. Each line is "ID:CONTROLLERS:PATH" (cgroup v2:
- * "0::PATH"), and all lines of a container name the same pod, so the first that names one is taken:
+ * podcgroup - parses the kubelet's paths. Each line is "ID:CONTROLLERS:PATH" (cgroup v2:
+ * "0::PATH"). All lines of a container name the same pod, so the first that names one is used:
  *
  *   cgroupfs   /kubepods/burstable/pod<UID>/<ID>
  *   systemd    /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<UID, '_' for
  *              '-'>.slice/cri-containerd-<ID>.scope
  *
- * below whatever root the kubelet was given (--cgroup-root), with any runtime's prefix before the
- * id (cri-containerd-, crio-, docker-), and followed by whatever the container made below its own
- * group. A static pod's UID is a hash of 32 digits without '-'. Only a component below one that
- * begins with "kubepods" or contains "-kubepods" counts: a user may call a group of his own "pod1".
+ * They may be below any root (--cgroup-root), have any runtime's prefix before the id
+ * (cri-containerd-, crio-, docker-), and continue with groups made inside the container. A static
+ * pod's UID is a hash of 32 digits without '-'. Only components below one that begins with
+ * "kubepods" or contains "-kubepods" count: users may name their own group "pod1".
  */
 #include "device-plugin/cpu/podcgroup.h"
 
@@ -23,7 +23,7 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* s[0..n) is a uid, with '-' or with '_' in their places, or a hash; writes it with '-'. */
+/* Parses a uid, with '-' or '_' as separators, or a hash; writes it with '-'. */
 static bool take_uid(const char *s, size_t n, char out[PODCGROUP_UID_SIZE])
 {
     if (n != UID_LONG && n != UID_HASH)

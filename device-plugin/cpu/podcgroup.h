@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * podcgroup - a process's /proc/PID/cgroup → the pod that it belongs to. Pure.
- */
+/* podcgroup - finds the pod of a process by its /proc/PID/cgroup. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,5 +13,5 @@ struct podcgroup {
         [PODCGROUP_CONTAINER_SIZE]; /* the container's id, 64 hex digits; "": it is in none */
 };
 
-/* false: no line of it is a pod's. */
+/* false: no line names a pod. */
 bool podcgroup_parse(const char *text, size_t n, struct podcgroup *out);

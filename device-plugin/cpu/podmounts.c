@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podmounts - see the header.
- *
- * A cgroup's name is the container's id, and which of the pod's containers has that id, the pod's
- * status says only a second after its start. But the kubelet mounts a file of its own into every
- * container, for the termination message, and the file's place on the host names the container:
+ * podmounts - a cgroup's name is the container's id, and the pod's status maps ids to containers
+ * only a second after the start. But the kubelet mounts its termination message file into every
+ * container, and the file's host path names the container:
  *
  *   174 159 254:0 /var/lib/kubelet/pods/<UID>/containers/<NAME>/<8 digits> /dev/termination-log
  *   rw,relatime - ext4 /dev/vda rw
  *
- * The fourth field is a path in the file system that was mounted, which may begin anywhere above
- * the uid. The mounts are there before the container's own program runs, with every runtime that
- * uses the host's kernel; a sandbox has none. A line looks like that also if a user lays out a
- * volume so: he can only mistake one container of his pod for another.
+ * The fourth field is a path in the mounted file system, which may begin anywhere above the uid.
+ * The mounts exist before the container's program runs, with every runtime that uses the host's
+ * kernel; a sandbox has none. A user can imitate such a line with a volume, but only confuse the
+ * containers of their own pod.
  */
 #include "device-plugin/cpu/podmounts.h"
 
@@ -20,7 +18,7 @@
 
 enum { ROOT_FIELD = 3, POINT_FIELD = 4, DIGITS = 8 };
 
-/* The field's start, and its length; NULL: the line has fewer. */
+/* The field's start and length; NULL: the line has fewer. */
 static const char *field(const char *line, size_t n, unsigned number, size_t *len)
 {
     for (;; number--) {
@@ -45,7 +43,6 @@ static bool take(const char **at, size_t *n, const char *what)
     return true;
 }
 
-/* "<UID>/containers/<NAME>/<8 digits>", all of it. */
 static bool take_name(const char *at, size_t n, const char *uid, char out[PODMOUNTS_NAME_SIZE])
 {
     if (!take(&at, &n, uid) || !take(&at, &n, "/containers/"))

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * podmounts - a process's /proc/PID/mountinfo → the name of the container that it runs in. Pure.
- */
+/* podmounts - finds the container of a process by its /proc/PID/mountinfo. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +7,9 @@
 
 enum { PODMOUNTS_NAME_SIZE = 64, PODMOUNTS_BYTES_MAX = 1024 * 1024 };
 
-/* Of the pod with this uid, as the API server writes it. false: the process is in none of its
- * containers, or not yet. */
+/* uid: the pod's, as the API server writes it. false: the process is not (yet) in its
+ * containers. */
 bool podmounts_parse(const char *text, size_t n, const char *uid, char out[PODMOUNTS_NAME_SIZE]);
-/* The last part of the host's path of what is mounted at `at`; of several the last, which covers
- * the others. false: nothing is. */
+/* The last component of the host path mounted at `at`; of several, the last mount, which covers the
+ * others. false: none. */
 bool podmounts_at(const char *text, size_t n, const char *at, char out[PODMOUNTS_NAME_SIZE]);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * processors - see the header.
- *
- * The layout is read at the start and again whenever the kernel's list of online CPUs or the
- * reserved CPUs differ from what they were. Both are small files that are looked at every ten
- * seconds: CPUs go offline by an administrator's hand or because they fail, and the scheduler plans
- * with the annotation, not with the machine.
- */
+/* The topology is read at the start and whenever the kernel's online CPUs or the reserved CPUs
+ * change. Both are small files, checked every ten seconds: CPUs go offline when they fail or an
+ * administrator takes them offline, and the scheduler plans with the annotation, not the
+ * machine. */
 #include "device-plugin/cpu/processors.h"
 
 #include <limits.h>
@@ -78,11 +74,11 @@ struct processors {
     char cgroup_root[PATH_MAX];
     struct pinner *pinner;
     struct loop_timer look;
-    bool known;                           /* the four below are what was published */
+    bool known;                           /* the four below were published */
     struct cpuset online;                 /* of the live machine */
-    struct cpuset reserved;               /* as asked, whether such CPUs exist or not */
-    char closed[TOPOLOGY_CLOSED_MAX + 1]; /* why nobody is pinned; "": they are */
-    char complaint[ERROR_TEXT_SIZE];      /* said once, not at every look */
+    struct cpuset reserved;               /* as configured, whether such CPUs exist or not */
+    char closed[TOPOLOGY_CLOSED_MAX + 1]; /* why no pods are pinned; "": they are */
+    char complaint[ERROR_TEXT_SIZE];      /* logged once */
 };
 
 static bool is_live(const struct processors *p)
@@ -111,7 +107,7 @@ static void complain(struct processors *p, const char *what, const struct error 
         log_warn(what, kv("error", err->text));
 }
 
-/* A kubelet without such a file has been given flags, which we do not see: *doc stays NULL then. */
+/* A kubelet without a config file uses flags, which we cannot see: *doc stays NULL. */
 static int read_kubelet(const char *path, struct json_doc **doc, struct error *err)
 {
     AUTO_STRBUF text;
@@ -151,7 +147,7 @@ static void read_reserved(struct processors *p, struct cpuset *out)
     }
 }
 
-/* Reserved CPUs that the machine does not have are left out. */
+/* Drops reserved CPUs that the machine lacks. */
 static void keep_known(struct cpu_topology *t, const struct cpuset *reserved)
 {
     t->reserved = *reserved;
@@ -188,7 +184,7 @@ static int read_layout(struct processors *p, const struct cpuset *reserved, cons
     return result;
 }
 
-/* Reads the layout again if anything it depends on has changed. */
+/* Reads the topology again if anything it depends on has changed. */
 static int look(struct processors *p, struct error *err)
 {
     struct cpuset online = {{0}}, reserved;
@@ -220,7 +216,7 @@ static void on_look(void *arg)
                     p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_look, p);
 }
 
-/* An option's path, or its usual place below the kubelet's directory. */
+/* The option's path, or the default below the kubelet's directory. */
 static int place(char out[PATH_MAX], const char *given, const char *dir, const char *usual,
                  struct error *err)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * processors - the CPUs' side of the program: its options, the published layout of the machine, and
- * the pinner. On the loop.
- */
+/* processors - the program's CPU options, the published topology and the pinner. On the loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,18 +11,18 @@
 #include "lib/base/options.h"
 #include "lib/model/cpuset.h"
 
-enum { PROCESSORS_LOOK_MS = 10 * 1000 }; /* how often it is looked which CPUs are online */
+enum { PROCESSORS_LOOK_MS = 10 * 1000 }; /* how often the online CPUs are checked */
 
 struct processors_options { /* rows: processors_option_rows */
     const char *topology;   /* live, xml:FILE, synthetic:TEXT, off */
     const char *reserved;   /* NULL: the kubelet's */
     const char *kubelet_config;
     const char *cgroup_mount;        /* --cgroup-root */
-    const char *kubelet_cgroup_root; /* NULL: as its configuration says */
+    const char *kubelet_cgroup_root; /* NULL: from its configuration */
     bool pin_memory, shared_pool;
 };
 extern const struct option_row processors_option_rows[];
-/* What options_parse cannot see. */
+/* Checks what options_parse cannot. */
 int processors_check(const struct processors_options *o, struct error *err);
 
 struct processors_config {
@@ -35,17 +32,17 @@ struct processors_config {
     int64_t look_ms; /* 0: PROCESSORS_LOOK_MS */
     /* The text of cosched.io/cpu-topology, whenever it may have changed. */
     void (*publish)(void *arg, const char *topology);
-    /* With the loop and the argument of both. What the options say is filled in, and so is
-     * cpu_manager_state where it is NULL: KUBELET-DIR/cpu_manager_state. */
+    /* With the loop and the argument of both. Filled in here: what the options say, and a NULL
+     * cpu_manager_state as KUBELET-DIR/cpu_manager_state. */
     struct pinner_config pinner;
 };
 
 struct processors;
 
-/* Texts are borrowed. A machine that cannot be read now is read again later; a source of another
- * kind that cannot be read is an error. */
+/* Strings are borrowed. If the live machine cannot be read, it is retried later; for other sources
+ * that is an error. */
 int processors_start(struct processors **out, const struct processors_config *c, struct error *err);
 /* The kubelet's cgroupRoot. Borrowed. */
 const char *processors_cgroup_root(const struct processors *p);
-/* After the metrics are no longer served. NULL is fine. */
+/* After the metrics are no longer served. NULL is allowed. */
 void processors_stop(struct processors *p);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * card_usage - see the header.
- *
- * binpack takes the fullest card that has room, spread the emptiest; equal ones by their index: the
- * same knowledge gives the same card, so that GetPreferredAllocation and Allocate, and two
- * resources of one container, agree without a memory.
- */
+/* Binpack takes the fullest card with enough capacity, spread the emptiest; ties go by index. The
+ * choice is deterministic, so GetPreferredAllocation and Allocate, and the two resources of a
+ * container, agree without stored state. */
 #include "device-plugin/grant/card_usage.h"
 
 #include "lib/base/num.h"
@@ -73,8 +69,8 @@ bool card_usage_has(const struct card_usage *r, size_t at, int64_t gib, int64_t 
            gib <= free_gib(r, at) && percent <= INVENTORY_CORES - r->used[at].percent;
 }
 
-/* The card for this much by the placement policy, but none of those (may be NULL); INVENTORY_NONE:
- * none has room. */
+/* The placement policy's card for this amount, excluding but (may be NULL); INVENTORY_NONE: none
+ * fits. */
 static int32_t best(const struct card_usage *r, int64_t gib, int64_t percent, const bool *but)
 {
     int32_t found = INVENTORY_NONE;
@@ -130,7 +126,7 @@ static bool is_before(const struct grant_share *x, const struct grant_share *y)
     return x->container != y->container ? x->container < y->container : x->card < y->card;
 }
 
-/* Adds it, or what of it is more. The order is kept. */
+/* Adds the share, or raises an existing one to it. Keeps the order. */
 static void widen_by(struct grant *c, const struct grant_share *s)
 {
     struct grant_share *same = share_of(c, s->container, s->card);
@@ -145,8 +141,8 @@ static void widen_by(struct grant *c, const struct grant_share *s)
     c->shares[at] = *s;
 }
 
-/* One container's share, in equal parts on as many different cards as the pod asks for. false:
- * *left has none for it. */
+/* Places one container's share in equal parts on as many cards as the pod asks for. false: *left
+ * lacks the capacity. */
 static bool place(struct card_usage *left, const struct gpu_request *q, size_t i, struct grant *c)
 {
     bool chosen[GPU_CARDS_MAX] = {false};
@@ -165,8 +161,8 @@ static bool place(struct card_usage *left, const struct gpu_request *q, size_t i
     return true;
 }
 
-/* Each container by itself: in order by the node's policy, or else the largest first, each on the
- * fullest card, as the scheduler does (gpu_accounts_choose.c). */
+/* Places each container separately: in order by the node's policy; if that fails, the largest
+ * first, each on the fullest card, like the scheduler (gpu_accounts_choose.c). */
 static int place_apart(const struct card_usage *r, const char *who, const struct gpu_request *q,
                        struct arena *a, struct grant *c, struct error *err)
 {
@@ -223,7 +219,7 @@ int card_usage_pick(const struct card_usage *r, enum mode_resource resource, siz
     return 0;
 }
 
-/* ---- truth ---- */
+/* ---- what the pod holds ---- */
 
 static const struct match_listed_container *listed(const struct match_listed *l, const char *name)
 {
@@ -245,7 +241,7 @@ static bool same_shares(const struct grant *x, const struct grant *y)
     return true;
 }
 
-/* What the container holds, as shares; false: nothing. */
+/* The container's ids as shares; false: it holds none. */
 static bool held_shares(const struct gpu_inventory *inv, const struct match_listed_container *c,
                         uint32_t container, struct grant *out)
 {
@@ -284,14 +280,14 @@ bool card_usage_truth(const struct gpu_inventory *inv, const struct pod *p,
         for (size_t k = 0; k < said->shares_len; k++)
             if (said->shares[k].container == i)
                 out->shares[out->shares_len++] = said->shares[k];
-        /* The share of an init container is where the others are. */
+        /* An init container's share is on the other containers' card. */
         for (size_t k = from; pod_container_is_init(p, i) && any && k < out->shares_len; k++)
             out->shares[k].card = out->shares[0].card;
     }
     return any && !same_shares(out, said) && grant_check(out, p, inv, &why) == 0;
 }
 
-/* ---- from what was said to what is true ---- */
+/* ---- corrections of a grant ---- */
 
 bool card_usage_covers(const struct grant *said, const struct grant *truth)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * card_usage - what is free on each card under all grants that are known here, and the cards of a
- * pod that comes without one. Pure.
+ * card_usage - the free capacity of each card given all grants known here, and the placement of
+ * pods without a grant. Pure.
  *
- * A pod without a grant did not come through cosched's scheduler (another scheduler, spec.nodeName,
- * a static pod), or it did and we have not seen it yet. It is served by the node's placement
- * policy, never on what somebody else was promised.
+ * A pod without a grant bypassed cosched's scheduler (another scheduler, spec.nodeName, a static
+ * pod), or the watch has not delivered its grant yet. The node's placement policy places it, never
+ * on capacity granted to another pod.
  */
 #pragma once
 
@@ -35,32 +35,30 @@ struct card_usage {
 
 void card_usage_init(struct card_usage *r, const struct gpu_inventory *inv,
                      enum gpu_placement placement);
-/* What one pod was promised and what it holds, either NULL. On each card the larger of both counts:
- * the two may differ while a grant is being corrected, and a card must never look emptier than it
- * is. */
+/* Adds one pod's grant and what it holds; either may be NULL. Each card counts the larger of both:
+ * they may differ while a grant is corrected, and a card must never look emptier than it is. */
 void card_usage_add(struct card_usage *r, const struct grant *grant,
                     const struct match_listed *held);
 
-/* A grant for a pod that has none: all on one card; if none has room for all, each container on a
- * card of its own (unless an ordinary init container asks), in order or the largest first; with
- * label aliyun.com/gpu-count M each on M cards in equal parts. ERROR_UNSUPPORTED: a request that
- * nobody can serve (gpu_request.h). */
+/* Makes a grant for a pod that has none. All containers go on one card; if no card fits them all,
+ * each is placed separately (unless an ordinary init container requests a GPU), in order or the
+ * largest first. With label aliyun.com/gpu-count M each goes on M cards in equal parts.
+ * ERROR_UNSUPPORTED: an invalid request (gpu_request.h). */
 int card_usage_place(const struct card_usage *r, const struct pod *p, struct arena *a,
                      struct grant *out, struct error *err);
-/* A card (its position) for count ids of r, for a pod of which nothing else is known. */
+/* A card (by position) for count ids of an unknown pod. */
 int card_usage_pick(const struct card_usage *r, enum mode_resource resource, size_t count,
                     size_t *at, struct error *err);
-/* Is this much free there? */
+/* Does this much fit on the card? */
 bool card_usage_has(const struct card_usage *r, size_t at, int64_t gib, int64_t percent);
 
-/* What the pod holds in truth: for every container its ids, and for those that have none yet what
- * the grant says. false: that is the grant, or it is not complete yet. */
+/* What the pod really holds: each container's ids, and the granted shares of containers without
+ * ids. false: it equals the grant, or is not complete yet. */
 bool card_usage_truth(const struct gpu_inventory *inv, const struct pod *p,
                       const struct grant *said, const struct match_listed *held, struct arena *a,
                       struct grant *out);
-/* Does said have everything that truth has, on the same cards? Then no card looks emptier by it
- * than it is. */
+/* Does said include all of truth, on the same cards? Then no card looks emptier than it is. */
 bool card_usage_covers(const struct grant *said, const struct grant *truth);
-/* Both at once: every share of either, on each card the larger one. The rest is truth's. */
+/* The union: every share of either, the larger on each card. The other fields are truth's. */
 void card_usage_widen(const struct grant *said, const struct grant *truth, struct arena *a,
                       struct grant *out);

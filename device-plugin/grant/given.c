@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* given - see the header. */
 #include "device-plugin/grant/given.h"
 
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 struct given_pod {
     size_t inits[MODE_RESOURCES];
-    uint64_t answered[MODE_RESOURCES]; /* bits of containers */
+    uint64_t answered[MODE_RESOURCES]; /* bits, by container */
     bool has_grant;
     struct grant grant;
     struct arena arena; /* of the grant */
@@ -102,7 +101,7 @@ static void *copy_of(struct arena *a, const void *from, size_t bytes)
 const struct grant *given_keep_grant(struct given *g, const char *uid, const struct grant *grant)
 {
     struct given_pod *p = pod_of(g, uid);
-    struct arena old = p->arena; /* the grant may be the one that is kept already */
+    struct arena old = p->arena; /* grant may point to the one kept already */
     arena_init(&p->arena, 256);
     struct grant kept = *grant;
     kept.shares = copy_of(&p->arena, grant->shares, grant->shares_len * sizeof *grant->shares);

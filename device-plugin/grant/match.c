@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * match - identity and grants.
+ * match - identifies containers and applies grants.
  *
- * The kubelet sends ids and nothing else. What makes identity exact is its own pod resources list,
- * asked while it waits for our answer: admission is serial, so exactly one pod in it asks for the
- * resource and has a container that holds none. Inside that pod the containers are served in order.
+ * The kubelet sends only ids. Its pod resources list, requested while it waits for our answer,
+ * makes the identification exact: admission is serial, so exactly one listed pod asks for the
+ * resource and has a container without it. Within that pod the containers are served in order.
  *
- * Ordinary init containers are not in the list: whoever answers Allocate remembers how many of a
- * pod's have their ids (init_given), or a pod in which only they ask would seem to wait for ever.
- * When that is forgotten (a restart) the number of ids tells: a pod that asks for shares in an init
- * container is granted on one card altogether, so the card is the same whichever of its
- * containers is meant.
+ * Ordinary init containers are not in the list. The caller that answers Allocate counts how many of
+ * a pod's have their ids (init_given), or a pod in which only they ask would seem to wait forever.
+ * After a restart that count is lost, and the number of ids decides: a pod with shares in an init
+ * container is granted a single card, so the card is right whichever container is meant.
  *
- * Shares are given only by grant. Whole cards without a grant (default mode serves every scheduler)
- * are given as the kubelet picked them: it never hands one id out twice.
+ * Shares need a grant. Whole cards without one (default mode serves every scheduler) follow the
+ * kubelet's choice: it never hands out an id twice.
  */
 #include "device-plugin/grant/match.h"
 
@@ -83,13 +82,13 @@ bool match_init_asks(const struct pod *p, uint32_t resources)
     return false;
 }
 
-/* The next container of the pod that waits for count ids of r; false: none does. *any_size: one
- * waits, perhaps for another number of them. */
+/* The next container of the pod that waits for count ids of r; false: none. *any_size: some
+ * container waits, perhaps for another number. */
 static bool next_container(const struct match_listed *l, const struct pod *p, enum mode_resource r,
                            size_t count, size_t *out, bool *any_size)
 {
     size_t all = pod_container_count(p), first = 0, given = l->init_given[r];
-    /* An init container before one that has its ids is done. */
+    /* Init containers before one that has its ids are done. */
     for (size_t k = 0; k < all; k++)
         if (holds(l, pod_container(p, in_order(p, k))->name, r))
             first = k + 1;
@@ -109,7 +108,7 @@ static bool next_container(const struct match_listed *l, const struct pod *p, en
         *out = i;
         if (n == (int64_t)count)
             return true;
-        if (!init) /* only of init containers may it be forgotten that they have their ids */
+        if (!init) /* only init containers may have ids that we forgot */
             return false;
     }
     return false;
@@ -127,7 +126,7 @@ static bool was_answered(const struct match_listed *l, enum mode_resource r, siz
     return container < 64 && (l->answered[r] >> container & 1);
 }
 
-/* Does x come before y, whose container was found before? The list's own order decides last. */
+/* Should x be served before y, found earlier? The list's order breaks ties. */
 static bool is_earlier(const struct match_listed *x, size_t container, const struct match_listed *y,
                        size_t other, enum mode_resource r)
 {
@@ -199,12 +198,12 @@ int match_holder(const struct match_listing *l, enum mode_resource r,
                      ids->len, mode_resource_name(r));
 }
 
-/* What the subject's container gets, by its pod's grant. */
+/* What the subject's container gets by its pod's grant. */
 struct due {
     struct grant grant;
     struct match_share *shares; /* shared modes */
     size_t shares_len;
-    int64_t ids[GPU_CARDS_MAX]; /* of r, on each card (by position) */
+    int64_t ids[GPU_CARDS_MAX]; /* of r, by card position */
     bool free_choice;           /* whole cards without a grant */
 };
 
@@ -232,7 +231,7 @@ static int due_whole(const struct gpu_inventory *inv, const struct pod *p, struc
     return 0;
 }
 
-/* An ordinary init container runs before the others, on their card, with what it asks for: it may
+/* An ordinary init container runs before the others, on their card, with what it requests. It may
  * have no share of its own (grant.h). */
 static int due_init(const struct gpu_inventory *inv, const struct match_subject *s, struct due *d,
                     struct error *err)
@@ -254,7 +253,7 @@ static int due_init(const struct gpu_inventory *inv, const struct match_subject 
     return 0;
 }
 
-/* Any other container: its shares are what it asks for. */
+/* Any other container: its shares are what it requests. */
 static int due_own(const struct gpu_inventory *inv, const struct match_subject *s, struct due *d,
                    struct error *err)
 {
@@ -322,8 +321,7 @@ static bool contains(const struct inventory_ids *ids, const char *id)
     return false;
 }
 
-/* Whole cards that nobody chose: those with the best links, of what the kubelet offers and insists
- * on. */
+/* Chooses ungranted whole cards: the best linked of those the kubelet offers and requires. */
 static void choose_linked(const struct gpu_inventory *inv, enum mode_resource r,
                           const struct inventory_ids *available, const struct inventory_ids *must,
                           size_t count, struct due *d)
@@ -360,7 +358,7 @@ int match_prefer(const struct gpu_inventory *inv, enum mode_resource r,
         choose_linked(inv, r, available, must, count, &d);
     out->items = arena_new(a, const char *, count);
     out->len = 0;
-    /* First what the kubelet insists on, then the rest in its order. */
+    /* First the ids the kubelet requires, then the rest in its order. */
     for (int pass = 0; pass < 2; pass++) {
         const struct inventory_ids *from = pass == 0 ? must : available;
         for (size_t i = 0; i < from->len && out->len < count; i++) {
@@ -393,7 +391,7 @@ static void grant_whole(const struct gpu_inventory *inv, enum mode_resource r,
     bool visible[GPU_CARDS_MAX] = {false};
     for (size_t i = 0; i < ids->len; i++)
         visible[inventory_find(inv, r, ids->items[i])] = true;
-    /* Peers on this node: the container sees their cards too, to reach them over NVLink. */
+    /* The container also sees its peers' cards on this node, to reach them over NVLink. */
     if (grant->visible_len > grant->group_len) {
         for (size_t i = 0; i < grant->visible_len; i++) {
             int32_t at = inventory_card(inv, grant->visible[i]);
@@ -431,8 +429,7 @@ int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
         grant_whole(inv, r, &d.grant, ids, a, out);
         return 0;
     }
-    /* Both resources of a container arrive as calls of their own; each answer tells the whole
-     * share. */
+    /* A container's two resources are separate calls; each answer describes the whole share. */
     out->pod_gib = grant_total_gib(&d.grant);
     out->shares = d.shares;
     out->shares_len = d.shares_len;
@@ -466,7 +463,7 @@ int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const
     return 0;
 }
 
-/* The sum of their FNV-1a hashes. */
+/* The sum of the ids' FNV-1a hashes. */
 const char *match_digest(const struct inventory_ids *ids, struct arena *a)
 {
     uint64_t sum = 0;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * response - the environment of contract section 2.
- *
- * With several cards the values of IDX and DEV are lists in the order of NVIDIA_VISIBLE_DEVICES, so
- * that the n-th device a program sees is the n-th in each.
- */
+/* response - the environment of contract section 2. With several cards the lists in IDX and DEV
+ * follow the order of NVIDIA_VISIBLE_DEVICES: the n-th device that a program sees is the n-th
+ * entry. */
 #include "device-plugin/grant/response.h"
 
 #include <assert.h>
@@ -42,7 +39,7 @@ const char *response_device(const struct gpu_card *card, struct arena *a)
     return arena_printf(a, "/dev/nvidia%d", card->index);
 }
 
-/* The cards by name or by file, as the runtime wants them. */
+/* Lists the cards by CDI name or by device file. */
 static void list_cards(const struct gpu_inventory *inv, enum response_list list,
                        const struct match_grant *grant, struct arena *a, struct response *out)
 {
@@ -108,7 +105,6 @@ void response_cdi_spec(const struct gpu_inventory *inv, struct strbuf *out)
     arena_deinit(&a);
 }
 
-/* "a" + "," + "b"; the first piece has no comma. */
 static const char *join(struct arena *a, const char *list, const char *piece)
 {
     return list[0] == '\0' ? arena_strdup(a, piece) : arena_printf(a, "%s,%s", list, piece);
@@ -134,8 +130,8 @@ void response_build(const struct gpu_inventory *inv, enum gpu_mode mode, enum re
     }
     response_env(out, NAME_ENV_VISIBLE, uuids);
     response_env(out, NAME_ENV_IDX, indexes);
-    /* Each resource of a container is answered by itself, and the later answer wins: one that knows
-     * half is silent of the other half. */
+    /* A container's resources are answered separately and the later answer wins, so an answer that
+     * knows one of them omits the other. */
     if (!grant->partial || grant->container_gib > 0) {
         env_int(out, a, NAME_ENV_POD, grant->pod_gib);
         env_int(out, a, NAME_ENV_CONTAINER, grant->container_gib);

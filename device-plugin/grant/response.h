@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * response - a grant → what the container gets: environment, mounts, devices. Pure.
- */
+/* response - turns a grant into the container's environment, mounts and devices. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,12 +15,11 @@ enum { RESPONSE_ENVS_MAX = 16, RESPONSE_MOUNTS_MAX = 4 };
 #define RESPONSE_CDI_KIND "cosched.io/gpu"
 #define RESPONSE_CDI_KIND_NVIDIA "nvidia.com/gpu"
 
-/* How the container runtime is told about the cards, beside the environment that every container
- * gets. */
+/* How the container runtime learns the cards, beside the environment. */
 enum response_list {
     RESPONSE_ENVVAR,      /* NVIDIA's runtime reads NVIDIA_VISIBLE_DEVICES */
     RESPONSE_CDI,         /* names of our CDI spec */
-    RESPONSE_CDI_NVIDIA,  /* names of the one that NVIDIA's toolkit makes */
+    RESPONSE_CDI_NVIDIA,  /* names of the spec that NVIDIA's toolkit generates */
     RESPONSE_DEVICE_SPECS /* the device files themselves */
 };
 
@@ -42,19 +39,19 @@ struct response {
     size_t envs_len;
     struct response_mount mounts[RESPONSE_MOUNTS_MAX];
     size_t mounts_len;
-    const char **devices; /* files, the same inside and outside */
+    const char **devices; /* files, at the same path in the container */
     size_t devices_len;
     const char **cdi; /* "cosched.io/gpu=GPU-…", "nvidia.com/gpu=GPU-…" */
     size_t cdi_len;
-    /* what must be there before the container starts; NULL: nothing */
+    /* must be set up before the container starts; NULL: nothing */
     const struct shares_plan *share;
 };
 
-/* The files that every container with a card needs; NULL-terminated. */
+/* The files every container with a card needs; NULL-terminated. */
 extern const char *const response_common_devices[];
-/* The card's own file. */
+/* The card's own device file. */
 const char *response_device(const struct gpu_card *card, struct arena *a);
-/* Adds one; key and value live as long as the response. */
+/* Borrows key and value for the life of the response. */
 void response_env(struct response *r, const char *key, const char *value);
 void response_mount(struct response *r, struct arena *a, const char *container_path,
                     const char *host_path, bool read_only);
@@ -62,5 +59,5 @@ void response_mount(struct response *r, struct arena *a, const char *container_p
 /* Strings live in a. */
 void response_build(const struct gpu_inventory *inv, enum gpu_mode mode, enum response_list list,
                     const struct match_grant *grant, struct arena *a, struct response *out);
-/* The CDI spec of these cards: one device for each, by uuid. */
+/* The CDI spec of these cards: one device per card, named by uuid. */
 void response_cdi_spec(const struct gpu_inventory *inv, struct strbuf *out);

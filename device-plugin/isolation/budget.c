@@ -3,16 +3,15 @@
  * budget - tokens are nanoseconds of device time. A container earns percent/100 of the elapsed
  * time, launches spend it, and below zero launches wait.
  *
- * The cost of a launch is known only afterwards. So a launch is charged an estimate. When the
- * node's plugin has measured the container's device time, the difference between measured and
- * charged time is taken from the tokens (or returned), and the estimate moves towards the observed
- * cost, by at most half of the way. In the long run the tokens spent equal the time used, whatever
- * the estimate: the limit is hard on average, and off by at most one measurement period at any
- * moment.
+ * A launch's cost is known only afterwards, so a launch is charged an estimate. When the plugin has
+ * measured the container's device time, the difference to the charged time is taken from the tokens
+ * (or returned), and the estimate moves towards the observed cost, by at most half of the way. So
+ * in the long run the tokens spent equal the time used: the limit is hard on average, and off by at
+ * most one measurement period at any moment.
  *
  * Any process may refill or correct; swapping a time stamp decides which one does. A process that
  * dies right after the swap loses that one refill or correction for its container, and blocks no
- * other. A stamp from the future (a corrupted region) only delays that container's refills until
+ * other. A stamp from the future (a corrupted region) only delays the container's refills until
  * then.
  */
 #include "device-plugin/isolation/budget.h"
@@ -41,7 +40,7 @@ static void add_tokens(struct region_card *c, int64_t ns, int64_t most)
 static void refill(struct region_card *c, uint32_t percent, uint64_t now_ns)
 {
     uint64_t last = atomic_load(&c->refilled_ns);
-    /* Small steps lose nothing but are not worth a swap. */
+    /* Smaller steps are not worth a swap. */
     if (now_ns < last + BUDGET_WAIT_MIN_US * UINT64_C(1000) ||
         !atomic_compare_exchange_strong(&c->refilled_ns, &last, now_ns))
         return;
@@ -57,7 +56,7 @@ static uint64_t cost_of(const struct region_card *c)
     return cost == 0 ? BUDGET_COST_US * UINT64_C(1000) : cost > COST_MAX ? COST_MAX : cost;
 }
 
-/* Settles what was measured since the last time against what was charged. */
+/* Settles the time measured since the last call against the time charged. */
 static void correct(struct region_card *c, uint32_t percent, uint64_t measured, uint64_t stamp)
 {
     uint64_t last = atomic_load(&c->settling_ns);
@@ -67,12 +66,12 @@ static void correct(struct region_card *c, uint32_t percent, uint64_t measured, 
     uint64_t used = measured - atomic_exchange(&c->settled_ns, measured);
     uint64_t taken = charged - atomic_exchange(&c->settled_charged_ns, charged);
     uint64_t n = launches - atomic_exchange(&c->settled_launches, launches);
-    /* The first measurement, or the first after a pause (another plugin, a driver that hung), only
-     * starts the count. */
+    /* The first measurement, also after a pause (plugin restart, hung driver), only starts the
+     * count. */
     if (last == 0 || stamp < last || stamp - last > BUDGET_STALE_MS * MS || used > 100000 * MS ||
         taken > 100000 * MS)
         return;
-    /* What was overcharged since the last time is returned on top of what may be saved up. */
+    /* An overcharge since the last call is returned on top of the tokens that may be saved. */
     uint64_t since = stamp - last < 1000 * MS ? stamp - last : 1000 * MS;
     add_tokens(c, (int64_t)taken - (int64_t)used,
                burst_ns(percent) + (int64_t)(since * percent / 100));
@@ -90,7 +89,7 @@ static void correct(struct region_card *c, uint32_t percent, uint64_t measured, 
 static void settle_measurement(struct region_card *c, uint32_t percent, uint64_t now_ns)
 {
     uint64_t stamp = atomic_load(&c->measured_at_ns), measured = atomic_load(&c->measured_ns);
-    /* A measurement that is being written counts from the next launch on. */
+    /* A measurement that is being written counts from the next launch. */
     bool whole = atomic_load(&c->measured_check) == budget_check(measured, stamp);
     if (!whole)
         stamp = atomic_load(&c->settling_ns);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * budget - a container's share of a card's time, as tokens of device time in its region. Pure: the
- * caller passes the clock.
- */
+/* budget - a container's share of a card's time, as tokens in its region. Pure: the caller passes
+ * the clock. */
 #pragma once
 
 #include "device-plugin/isolation/region.h"
 
 enum {
-    /* time that a container may save up, so that waiting behind others' kernels costs it nothing */
+    /* time a container may save up, so that waiting behind others' kernels costs it nothing */
     BUDGET_BURST_MS = 200,
     BUDGET_STALE_MS = 2000, /* an older measurement is ignored */
     BUDGET_WAIT_MIN_US = 50,
@@ -16,12 +14,11 @@ enum {
     BUDGET_COST_US = 100, /* the estimate for a launch before the first measurement */
 };
 
-/* 0: the launches may go, and are charged. Otherwise: not yet, ask again after so many
- * nanoseconds. */
+/* 0: the launches may go, and are charged. Otherwise: retry after this many nanoseconds. */
 uint64_t budget_charge(struct region_card *c, uint32_t percent, uint64_t launches, uint64_t now_ns);
 void budget_note_throttled(struct region_card *c, uint64_t ns);
-/* For the node's plugin: total device time of the container as of now (CLOCK_MONOTONIC). The plugin
- * writes the same three words into the file (shares_measure). */
+/* For the plugin: total device time of the container as of now (CLOCK_MONOTONIC). The plugin writes
+ * the same three words into the file (shares_measure). */
 void budget_measure(struct region_card *c, uint64_t used_ns, uint64_t now_ns);
-/* The value of measured_check for these two; it differs while a measurement is being written. */
+/* The value of measured_check; it does not match while a measurement is being written. */
 uint64_t budget_check(uint64_t used_ns, uint64_t now_ns);

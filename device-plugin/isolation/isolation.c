@@ -49,8 +49,6 @@ static void dress_none(const struct isolation_config *c, const struct gpu_invent
     (void)c, (void)inv, (void)grant, (void)a, (void)out;
 }
 
-/* ---- MPS ---- */
-
 static bool accepts(const char *path, int type)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -96,7 +94,7 @@ static const char *memory_limits(const struct match_grant *grant, struct arena *
 }
 
 /* One number applies to all cards of a container: its smallest share of one, rounded down so that
- * the containers of a card together have at most all of it. */
+ * the containers of a card never exceed it together. */
 static int64_t threads_percent(const struct gpu_inventory *inv, const struct match_grant *grant)
 {
     int64_t percent = INVENTORY_CORES;
@@ -118,8 +116,6 @@ static void dress_mps(const struct isolation_config *c, const struct gpu_invento
     response_mount(out, a, c->mps_pipe, c->mps_pipe, false);
     response_mount(out, a, ISOLATION_MPS_SHM, c->mps_shm, false);
 }
-
-/* ---- the cGPU kernel module ---- */
 
 static int check_cgpu(const struct isolation_config *c, const struct gpu_inventory *inv,
                       struct error *err)
@@ -143,8 +139,6 @@ static void dress_cgpu(const struct isolation_config *c, const struct gpu_invent
     response_env(out, NAME_ENV_CGPU_VISIBLE, list);
 }
 
-/* ---- our own library ---- */
-
 static int check_library(const struct isolation_config *c, const struct gpu_inventory *inv,
                          struct error *err)
 {
@@ -154,8 +148,8 @@ static int check_library(const struct isolation_config *c, const struct gpu_inve
     return shares_check(c->library, c->shares, err);
 }
 
-/* "<pod uid>.<container>"; for an unknown pod the folder is named by its cards and sizes, which no
- * other container holds. */
+/* "<pod uid>.<container>"; an unknown pod's folder is named by its ids, which no other container
+ * holds. */
 static const char *folder_of(const struct match_grant *g, struct arena *a)
 {
     const struct pod *p = g->subject.pod;
@@ -178,7 +172,7 @@ static void dress_library(const struct isolation_config *c, const struct gpu_inv
 {
     const struct pod *p = grant->subject.pod;
     if (grant->container_gib == 0)
-        return; /* it asked for another resource */
+        return; /* for another resource */
     struct shares_plan *plan = arena_new(a, struct shares_plan, 1);
     plan->base = c->shares;
     plan->folder = folder_of(grant, a);
@@ -228,8 +222,6 @@ static int prepare_library(const struct isolation_config *c, const struct shares
             LIMITS_CARDS);
     return shares_prepare(c->library, share, err);
 }
-
-/* ---- the table ---- */
 
 static const struct isolation_engine none = {.name = "none",
                                              .modes = 1u << GPU_MODE_SHARE | 1u << GPU_MODE_CGPU |

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * isolation - what limits a container to its share of a card: one engine per mode, as a table.
- *
- * Modes cgpu, core_mem and mps promise it. If the engine is missing the mode is not served, and the
- * reason names the choices; `none` is an engine as well, chosen by mode share or explicitly by
- * --isolation=none.
- */
+/* isolation - what limits a container to its share of a card: a table of engines by mode. Modes
+ * cgpu, core_mem and mps promise a limit. Without an engine the mode is not served, and the reason
+ * names the choices. `none` is also an engine, for mode share or an explicit --isolation=none. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,31 +42,30 @@ struct isolation_config {
 struct isolation_engine {
     const char *name; /* as published in the inventory */
     uint32_t modes;   /* bit set (1u << mode) of the modes it can enforce */
-    /* Is it available for these cards? -1: err says why not, and what to do about it. Does not
-     * block. */
+    /* Is it available for these cards? -1: err has the reason and the remedy. Does not block. */
     int (*check)(const struct isolation_config *c, const struct gpu_inventory *inv,
                  struct error *err);
     /* Adds what the engine needs to the response for a container. Pure. */
     void (*dress)(const struct isolation_config *c, const struct gpu_inventory *inv,
                   const struct match_grant *grant, struct arena *a, struct response *out);
-    /* Creates what out->share describes, before the container starts. May write files. NULL:
-     * nothing to do. */
+    /* Creates what out->share describes, before the container starts. May write files. May be
+     * NULL. */
     int (*prepare)(const struct isolation_config *c, const struct shares_plan *share,
                    struct error *err);
-    /* Right before the start of a container that was allocated before its pod was known: all that
-     * it holds. NULL: nothing to do. */
+    /* Right before the start of a container that was allocated before its pod was known, with all
+     * ids it holds. May be NULL. */
     int (*complete)(const struct isolation_config *c, const struct match_listed *l,
                     const struct match_listed_container *held, struct arena *a, struct error *err);
-    /* Right before a container of the pod starts. -1: it must not. NULL: nothing to do. */
+    /* Right before a container of the pod starts. -1: it must not start. May be NULL. */
     int (*start)(const struct isolation_config *c, const struct gpu_inventory *inv,
                  const struct pod *p, const struct grant *grant, struct error *err);
     /* Periodically while the pod exists: repeats start, and does what needs the container ids of
-     * the pod's status. NULL: nothing to do. */
+     * the pod's status. May be NULL. */
     int (*keep)(const struct isolation_config *c, const struct gpu_inventory *inv,
                 const struct pod *p, const struct grant *grant, struct error *err);
 };
 
-/* The engine in force for the mode. NULL with err: it needs one and has none. NULL without: whole
- * cards need none. */
+/* The mode's active engine. NULL with err: it needs one and has none. NULL without: whole cards
+ * need none. */
 const struct isolation_engine *isolation_find(const struct isolation_config *c, enum gpu_mode mode,
                                               const struct gpu_inventory *inv, struct error *err);

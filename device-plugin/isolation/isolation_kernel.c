@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * isolation_kernel - see the header.
- *
- * dmem.capacity, in the root group, lists the memories that drivers have registered, by the PCI
- * address of their card. If all cards of the node are listed the kernel itself counts what each
- * group uses of them and refuses more than dmem.max, whatever the program is linked with.
+ * dmem.capacity, in the root group, lists the memories that drivers have registered, by PCI
+ * address. If all cards of the node are listed, the kernel itself counts what each group uses of
+ * them and refuses more than dmem.max, whatever the program is linked with.
  *
  *   before a start   the pod's group gets what the pod was granted of each card. The kubelet has
  *                    created that group and asks us before it starts a container, so the container
  *                    never runs without a limit; if the limit cannot be set it does not start
- *   kept             each container's own group gets the container's share, as soon as the pod's
- *                    status names it: until then containers of one pod can take from each other,
- *                    never from another pod. Checked periodically: other writers' changes are
- *                    reverted
+ *   kept             each container's own group gets the container's share once the pod's status
+ *                    names it; until then containers of one pod can take from each other, never
+ *                    from another pod. Checked periodically: other writers' changes are reverted
  *
  * A value is written only if it differs, and then read back: the kernel's value counts.
  */
@@ -30,9 +27,7 @@
 #define CAPACITY "dmem.capacity"
 #define MAX "dmem.max"
 
-/* ---- files of "name number" lines ---- */
-
-/* The next line's name and the rest of the line. false: there is none. */
+/* The next line's name and the rest of the line. false: no more lines. */
 static bool next_line(const char **at, const char **name, size_t *name_len, const char **value,
                       size_t *value_len)
 {
@@ -52,7 +47,7 @@ static bool next_line(const char **at, const char **name, size_t *name_len, cons
     return false;
 }
 
-/* Is this one of the name's parts between slashes? Addresses may be in upper case. */
+/* Is part one of name's components between slashes, ignoring case? */
 static bool has_part(const char *name, size_t n, const char *part)
 {
     size_t len = strlen(part);
@@ -92,8 +87,6 @@ static int64_t limit_in(const char *text, const char *region)
     return INT64_MAX;
 }
 
-/* ---- groups ---- */
-
 static int open_groups(const struct isolation_config *c, struct cgroups *g, struct strbuf *capacity,
                        struct error *err)
 {
@@ -111,7 +104,6 @@ static int open_groups(const struct isolation_config *c, struct cgroups *g, stru
     return 0;
 }
 
-/* Limits the group's use of the card to this. */
 static int hold(const struct cgroups *g, const char *path, const char *region, int64_t bytes,
                 struct error *err)
 {
@@ -133,8 +125,6 @@ static int hold(const struct cgroups *g, const char *path, const char *region, i
     return error_set(err, ERROR_CONFLICT, "%s: " MAX " does not hold what was written", path);
 }
 
-/* ---- the engine ---- */
-
 int isolation_kernel_check(const struct isolation_config *c, const struct gpu_inventory *inv,
                            struct error *err)
 {
@@ -155,8 +145,8 @@ int isolation_kernel_check(const struct isolation_config *c, const struct gpu_in
     return inv->cards_len > 0 ? 0 : error_set(err, ERROR_UNAVAILABLE, "there are no cards");
 }
 
-/* What the pod was granted of the card. On one card it also covers its init containers, which have
- * no shares of their own. */
+/* The pod's grant on the card. On a single card it also covers init containers, which have no
+ * shares of their own. */
 static int64_t pod_gib(const struct pod *p, const struct grant *grant, int32_t card)
 {
     int64_t gib = grant_card_gib(grant, card);
@@ -224,7 +214,7 @@ int isolation_kernel_keep(const struct isolation_config *c, const struct gpu_inv
     strbuf_init(&capacity);
     if (open_groups(c, &g, &capacity, err) < 0)
         return error_wrap(err, "limit of GPU memory");
-    if (!cgroups_find_pod(&g, p->uid, path)) /* it has not started, or has ended */
+    if (!cgroups_find_pod(&g, p->uid, path)) /* not started, or ended */
         return 0;
     if (hold_all(&g, path, strbuf_str(&capacity), inv, p, grant, -1, err) < 0)
         result = -1;

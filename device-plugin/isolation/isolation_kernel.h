@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * isolation_kernel - an isolation engine: the kernel's own limits of device memory (cgroup v2,
- * dmem).
- */
+/* isolation_kernel - an isolation engine: the kernel's limits of device memory (cgroup v2,
+ * dmem). */
 #pragma once
 
 #include "device-plugin/isolation/isolation.h"
@@ -17,6 +15,6 @@ int isolation_kernel_keep(const struct isolation_config *c, const struct gpu_inv
 
 enum { ISOLATION_REGION_SIZE = 128 };
 /* Finds the memory of the card at this PCI address in the text of dmem.capacity:
- * "drm/0000:3b:00.0/vram0 17095983104". The largest of several. false: it is not listed. */
+ * "drm/0000:3b:00.0/vram0 17095983104". Takes the largest of several. false: not listed. */
 bool isolation_kernel_region(const char *text, const char *pci, char region[ISOLATION_REGION_SIZE],
                              int64_t *bytes);

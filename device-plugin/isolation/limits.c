@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * limits - see the header. Independent of lib/base: it is part of the library that runs in users'
- * processes.
- */
+/* Independent of lib/base, because this is part of the library that runs in users' processes. */
 #include "device-plugin/isolation/limits.h"
 
 #include <string.h>
@@ -132,8 +129,6 @@ int limits_find(const struct limits *l, const unsigned char uuid[16])
             return (int)i;
     return -1;
 }
-
-/* ---- writing ---- */
 
 struct writer {
     char *at, *end;

@@ -6,9 +6,8 @@
  *     card GPU-6c9b1d3e-0000-4000-8000-000000000000 mib=3072 percent=30 context=0
  *
  * mib: its memory. percent: its share of the card's time, 100 is no limit. context: MiB that the
- * driver takes per context. Versions: a later plugin may add words to a line and lines of another
- * kind, and readers skip what they do not know; the number in the first line rises when that would
- * be wrong.
+ * driver takes per context. A later plugin may add words to a line and lines of another kind, which
+ * readers skip; the number in the first line rises if skipping would be wrong.
  */
 #pragma once
 
@@ -31,7 +30,7 @@ struct limits {
     uint32_t len;
 };
 
-/* false: not such a file, or a line that matters is invalid; then out has no cards. */
+/* false: not such a file, or a relevant line is invalid; then out has no cards. */
 bool limits_parse(const char *text, size_t len, struct limits *out);
 /* "GPU-6c9b1d3e-…" → 16 bytes. */
 bool limits_uuid(const char *text, size_t len, unsigned char uuid[16]);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * mpsd - NVIDIA's MPS control daemon as our child process: started while the node is in mode mps,
- * restarted when it ends.
- */
+/* mpsd - runs NVIDIA's MPS control daemon as a child while the node is in mode mps. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +8,8 @@
 
 struct mpsd;
 
-/* path: nvidia-cuda-mps-control. pipe_dir and log_dir are created if need be. changed is called
- * when it has started or ended. Does not start it. Everything is copied. */
+/* path: nvidia-cuda-mps-control. Creates pipe_dir and log_dir if needed. changed is called when the
+ * daemon has started or ended. Does not start it. Copies all strings. */
 void mpsd_new(struct mpsd **out, struct loop *loop, const char *path, const char *pipe_dir,
               const char *log_dir, void (*changed)(void *arg), void *arg);
 /* Ends the daemon, and its clients with it. */

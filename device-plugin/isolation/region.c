@@ -4,16 +4,13 @@
  *
  * One compare-and-swap on the card's word enforces the limit, so that many processes together can
  * never exceed it. But if a process dies right after the swap, exactly what it took must be
- * returned, and that is recorded elsewhere, in its slot. The two cannot be written at once; so the
+ * returned, and that is recorded elsewhere, in its slot. The two cannot be written at once, so the
  * word also names the slot and the number of the last change, and the slot says what it holds
  * before and after that change:
  *
  *     word     used : 40 bits │ slot : 10 │ number of the change, its low 14 bits
- *     slot     intent = n, total[n & 1] = held after change n, total[(n-1) & 1] = held after change
- *              n-1
- *
- *     take     total[n & 1] = held + bytes; intent = n; then swap the word for (used + bytes, slot,
- *              n)
+ *     slot     intent = n, total[n & 1] = held after change n, total[(n-1) & 1] = after change n-1
+ *     take     total[n & 1] = held + bytes; intent = n; swap the word for (used + bytes, slot, n)
  *
  * Change n happened if the word still names it. A process about to replace a word that names
  * another's change first records in that slot that it is done. So at any instant, for a living or a
@@ -22,12 +19,10 @@
  *     held = total[intent & 1]         if done ≥ intent, or the word names (slot, intent)
  *     held = total[(intent - 1) & 1]   otherwise: it was begun and never happened
  *
- * A change begins only after the previous one happened, so only the newest is ever in doubt.
- * Returning what a dead process held is the same operation, made in its slot by the process that
- * has acquired it (regionfile.c): dying in the middle of that is no different.
- *
- * The 14 bits of the number are compared only with the newest change of a slot, which differs by at
- * most one.
+ * A change begins only after the previous one happened, so only the newest is ever in doubt, and
+ * the 14 bits are only compared with numbers that differ by at most one. Returning what a dead
+ * process held is the same operation, made in its slot by the process that has acquired it
+ * (regionfile.c): dying in the middle of that is no different.
  */
 #include "device-plugin/isolation/region.h"
 
@@ -57,10 +52,7 @@ static bool word_names(uint64_t word, uint32_t slot, uint64_t number)
     return word_slot(word) == slot && (word & NUMBER_MASK) == (number & NUMBER_MASK);
 }
 
-/* ---- layout ---- */
-
-/* Code that appends a field finds rows larger than in the first layout, and checks region_*.size
- * before using it. */
+/* Code that appends a field must check region_*.size before using it: rows may be older. */
 _Static_assert(sizeof(struct region_card) == REGION_FIRST_CARD, "appended: see the rule");
 _Static_assert(sizeof(struct region_slot) == REGION_FIRST_SLOT, "appended: see the rule");
 _Static_assert(sizeof(struct region_held) == REGION_FIRST_HELD, "appended: see the rule");
@@ -152,8 +144,6 @@ bool region_owner_is(uint64_t owner, uint32_t pid, uint64_t start)
     return owner == region_owner(pid, start);
 }
 
-/* ---- changes ---- */
-
 uint64_t region_used(const struct region *r, uint32_t card)
 {
     return word_used(atomic_load(&region_card(r, card)->word));
@@ -174,7 +164,7 @@ uint64_t region_held(const struct region *r, uint32_t slot, uint32_t card)
     return atomic_load(&held_of(r, slot, card)->total[last_change(r, slot, card) & 1]);
 }
 
-/* The word is about to be replaced: records the change that it names in the slot of its process. */
+/* Before the word is replaced: records the change that it names in its process's slot. */
 static void write_down(const struct region *r, uint32_t card, uint64_t word)
 {
     uint32_t slot = word_slot(word);
@@ -185,7 +175,7 @@ static void write_down(const struct region *r, uint32_t card, uint64_t word)
     uint64_t intent = atomic_load(&h->intent);
     if (intent > known && word_names(word, slot, intent) &&
         atomic_load(&region_card(r, card)->word) == word) {
-        /* May lose against a process that records an older change: then retry. */
+        /* May lose against a process that records an older change; then retries. */
         while (known < intent && !atomic_compare_exchange_strong(&h->done, &known, intent))
             ;
     }
@@ -198,7 +188,6 @@ static void raise_peak(struct region_card *c, uint64_t used)
         ;
 }
 
-/* Changes what the slot holds to `to`. */
 static bool change(const struct region *r, uint32_t slot, uint32_t card, uint64_t from, uint64_t to,
                    uint64_t limit)
 {

@@ -90,8 +90,8 @@ struct region {
 size_t region_bytes(uint32_t slots, uint32_t cards);
 /* Formats size zeroed bytes as an empty region. */
 void region_format(void *base, uint32_t slots, uint32_t cards);
-/* false: not a region, another version, or its rows do not lie inside size. The numbers are read
- * once and kept, so that later writes to it cannot lead out of it. */
+/* false: not a region, another version, or its rows exceed size. The numbers are read once and
+ * kept, so that later writes to the region cannot lead out of it. */
 bool region_open(struct region *r, void *base, size_t size);
 
 struct region_card *region_card(const struct region *r, uint32_t card);
@@ -103,9 +103,8 @@ uint32_t region_owner_pid(uint64_t owner);
 bool region_owner_is(uint64_t owner, uint32_t pid, uint64_t start);
 
 uint64_t region_used(const struct region *r, uint32_t card);
-/* What the slot holds. */
 uint64_t region_held(const struct region *r, uint32_t slot, uint32_t card);
-/* Takes bytes for the slot unless the card would then exceed limit. Only the caller may change this
+/* Takes bytes for the slot unless the card would exceed limit. Only the caller may change this
  * slot. */
 bool region_take(const struct region *r, uint32_t slot, uint32_t card, uint64_t bytes,
                  uint64_t limit);

@@ -2,12 +2,12 @@
 /*
  * regionfile - ownership of slots, and when a slot's process is dead.
  *
- * Owning a slot means holding the kernel's lock on one byte of the file, the one with the slot's
- * number. The lock is taken on an open file description of this process alone, and the mapping
- * keeps that description alive after the descriptor is closed: so the lock lasts exactly as long as
- * the mapping. Programs that close all descriptors do not lose it; fork does not inherit it
- * (MADV_DONTFORK); exec and every kind of death release it without any code of ours. It works
- * between process namespaces and after a restart of the container, where process ids mean nothing.
+ * A process owns a slot by holding the kernel's lock on the byte of the file with the slot's
+ * number. The lock is on an open file description of this process alone, which the mapping keeps
+ * alive after the descriptor is closed, so the lock lasts exactly as long as the mapping. Programs
+ * that close all descriptors do not lose it; fork does not inherit it (MADV_DONTFORK); exec and
+ * every kind of death release it. It works across process namespaces and container restarts, where
+ * process ids mean nothing.
  *
  * A dying process loses its memory map, and the lock, a little before the driver has freed its
  * device memory. So a slot with a free lock is left alone while /proc still shows its owner (pid
@@ -24,8 +24,6 @@
 
 enum { STAT_BYTES = 1024, FLAG_EXITING = 4 };
 
-/* ---- /proc/PID/stat ---- */
-
 static const char *number(const char *at, uint64_t *out)
 {
     uint64_t n = 0;
@@ -37,7 +35,7 @@ static const char *number(const char *at, uint64_t *out)
     return at;
 }
 
-/* The n-th word after `at`, which precedes the first. */
+/* The n-th word after `at`. */
 static const char *word(const char *at, int n)
 {
     while (n-- > 0) {
@@ -51,8 +49,7 @@ static const char *word(const char *at, int n)
 
 bool regionfile_parse(const char *stat, struct regionfile_process *out)
 {
-    /* The name is in parentheses and may contain any byte; the state and the rest follow the last
-     * ')'. */
+    /* The name is in parentheses and may contain any byte; the state follows the last ')'. */
     enum { STATE = 1, FLAGS = 7, THREADS = 18, START = 20 };
     const char *name = strrchr(stat, ')');
     uint64_t pid, flags, threads, start;
@@ -106,8 +103,6 @@ static bool is_leaving(uint64_t owner)
     return regionfile_process(region_owner_pid(owner), &p) &&
            region_owner_is(owner, p.pid, p.start) && p.leaving;
 }
-
-/* ---- slots ---- */
 
 static bool lock_byte(int fd, uint32_t slot, short type)
 {

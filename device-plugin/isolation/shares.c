@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * shares - see the header.
- *
- * What a running container has mounted keeps its inode: files are replaced by rename, and each
- * folder has its own link to the library, so a newer plugin changes nothing under a running
- * container.
- *
- * Regions are read into a copy, never mapped: a container can truncate its file, and a mapping
- * would then crash this process.
- */
+/* A running container's mounts keep their inodes: files are replaced by rename, and each folder has
+ * its own link to the library, so a newer plugin changes nothing under a running container. Regions
+ * are read into a copy, never mapped: a container can truncate its file, and a mapping would then
+ * crash this process. */
 #include "device-plugin/isolation/shares.h"
 
 #include <dirent.h>
@@ -40,8 +34,6 @@ int shares_check(const char *library, const char *base, struct error *err)
         return error_errno(err, errno, "%s", base);
     return 0;
 }
-
-/* ---- before a container starts ---- */
 
 /* Makes dir/name hold these bytes; writes only if it differs. */
 static int keep_file(const char *dir, const char *name, const char *bytes, size_t n,
@@ -112,7 +104,7 @@ static int write_limits(const char *dir, const struct limits *l, const char *ns,
     char text[LIMITS_BYTES_MAX], owner[SHARES_TEXT];
     size_t n = limits_print(l, text, sizeof text);
     if (!str_format(owner, sizeof owner, "%s %s %s", ns, pod, container))
-        owner[0] = '\0'; /* impossibly long names: the figures would have none */
+        owner[0] = '\0'; /* impossibly long names: the metrics get none */
     if (statefile_write(dir, "limits", text, n, err) < 0)
         return -1;
     return statefile_write(dir, "owner", owner, strlen(owner), err);
@@ -150,8 +142,6 @@ int shares_prepare(const char *library, const struct shares_plan *plan, struct e
         return error_wrap(err, "isolation of GPU memory");
     return 0;
 }
-
-/* ---- reading regions ---- */
 
 /* A copy of the file; NULL: not a region that we understand. */
 static void *copy_region(int fd, struct region *r)
@@ -269,7 +259,6 @@ static void read_folder(const char *base, const char *folder,
     free(copy);
 }
 
-/* The next folder, or NULL. */
 static const char *next_folder(DIR *d)
 {
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
@@ -323,9 +312,7 @@ bool shares_is_of(const char *folder, const char *uid)
     return n > 0 && strncmp(folder, uid, n) == 0 && folder[n] == '.';
 }
 
-/* ---- writing to regions ---- */
-
-/* Writes to the file, which the container has mapped. The container may overwrite it; that affects
+/* Writes to the file, which the container has mapped. If the container overwrites it, that affects
  * only itself. */
 bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_t ns,
                     uint64_t now_ns)
@@ -357,8 +344,6 @@ bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_
                   row + (off_t)offsetof(struct region_card, measured_check)) ==
                (ssize_t)sizeof check;
 }
-
-/* ---- folders of pods that have gone ---- */
 
 static bool is_old(const char *dir, int64_t keep_ms)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * checkpoint - the kubelet's file:
+ * checkpoint - the format of the file:
  *
  *   {"Data":{"PodDeviceEntries":[{"PodUID":…,"ContainerName":…,"ResourceName":…,
  *                                 "DeviceIDs":{"-1":["id",…]},…}],…},…}
  *
- * The numbers are NUMA nodes. The file is another program's: an entry in a form that we do not know
- * is left out, and so is its checksum (made from Go's way of printing structs); what we take from
- * it is only ever compared with what we know.
+ * The keys of DeviceIDs are NUMA nodes. The kubelet owns the file, so entries in an unknown form
+ * are skipped. The checksum is not verified: it covers Go's printed form of the structs. The
+ * entries are only compared with what the plugin knows.
  */
 #include "device-plugin/kubelet/checkpoint.h"
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * checkpoint - the kubelet's own book of what it handed out:
- * device-plugins/kubelet_internal_checkpoint. It has what the pod resources list leaves out: uids,
- * and ordinary init containers.
- */
+/* checkpoint - reads the kubelet's record of allocated ids,
+ * device-plugins/kubelet_internal_checkpoint. It has what the pod resources list omits: pod uids
+ * and ordinary init containers. */
 #pragma once
 
 #include <stddef.h>
@@ -27,12 +25,12 @@ struct checkpoint {
     size_t len;
 };
 
-/* Entries of our resources; texts live in a. No file: none. */
+/* Entries of our resources; the strings live in a. A missing file yields no entries. */
 int checkpoint_read(const char *path, struct arena *a, struct checkpoint *out, struct error *err);
 /* The same from text. */
 int checkpoint_decode(const char *text, size_t n, struct arena *a, struct checkpoint *out,
                       struct error *err);
-/* The entry with exactly these ids, in any order, or NULL. Init containers' ids are used again by
- * later containers of the pod: the first one counts. */
+/* The entry with exactly these ids, in any order, or NULL. Later containers of a pod reuse its init
+ * containers' ids; the first entry is returned. */
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, enum mode_resource r,
                                                const struct inventory_ids *ids);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * podresources - see the header.
- *
- * The kubelet allows 100 calls a second, ten at once, and refuses the others: a burst of pods makes
- * more (two for each resource of each container that is admitted, one for each that starts). A
- * refusal there would reject the pod for good, so it is waited out.
- */
+/* The kubelet serves 100 of these calls a second, ten at once, and refuses the rest. A burst of
+ * pods makes more: two per resource of each admitted container, one per container start. A failed
+ * call would reject the pod for good, so throttled calls are retried until the timeout. */
 #include "device-plugin/kubelet/podresources.h"
 
 #include <stdlib.h>
@@ -15,7 +11,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/clock.h"
 
-enum { PAUSE_MS = 10 /* in which the kubelet allows one more call */ };
+enum { PAUSE_MS = 10 /* the kubelet allows one more call per pause */ };
 
 struct podresources {
     struct rpc_channel *channel;

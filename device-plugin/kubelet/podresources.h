@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * podresources - asks the kubelet which container holds which ids, and who is waiting. Any thread.
- */
+/* podresources - asks the kubelet which ids each container holds or still needs. Any thread. */
 #pragma once
 
 #include <stdint.h>
@@ -14,6 +12,6 @@ struct podresources;
 
 int podresources_new(struct podresources **out, const char *socket, struct error *err);
 void podresources_free(struct podresources *p);
-/* Waits for a kubelet that is not there, up to the timeout. */
+/* Waits up to the timeout for an absent kubelet. */
 int podresources_list(struct podresources *p, int64_t timeout_ms, struct arena *a,
                       struct match_listing *out, struct error *err);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reconciler - the state file {"v":1,"pods":[…]}: the pods of this node that ask for GPUs, in the
- * API's own form and reduced to what a grant needs. It is a few hundred bytes for each, written a
- * second after something changed and not otherwise. Everything in it can be rebuilt: from the API
- * server's list, or from the kubelet's books. So nothing here stops the plugin; what cannot be read
- * or written is one line in the log, and it is tried again.
+ * reconciler - the state file {"v":1,"pods":[…]} lists the pods of this node that ask for GPUs, in
+ * the API's format, reduced to what a grant needs (a few hundred bytes each). It is written only
+ * after a change. All of it can be rebuilt from the API server or the kubelet, so a failed read or
+ * write is logged once and retried, and never stops the plugin.
  *
  *   reconciler_poke (any thread) ──eventfd──► RECONCILER_MS later: reconcile
  *       ├── all done ──► sleeps until the next poke
  *       └── not all ───► again, each time twice as late, up to RECONCILER_SLOW_MS
  *
- * What remains to be done is most often a stranger: containers hold ids for a pod that the watch
- * has not brought. When it does, that is a poke; the slow repeats are for a kubelet that does not
- * answer and a disk that is full.
+ * Most often an unknown pod remains: its containers hold ids, but the watch has not delivered it.
+ * Its arrival is a poke; the slow retries cover an unresponsive kubelet and a full disk.
  */
 #include "device-plugin/kubelet/reconciler.h"
 
@@ -37,11 +35,11 @@ struct reconciler {
     char *dir;
     int poked_fd; /* eventfd */
     struct loop_timer timer;
-    int64_t due_ms;                                                /* of the timer; 0: not set */
-    int64_t wait_ms;                                               /* before the next repeat */
-    uint64_t saved;                                                /* version of the service */
-    struct strbuf text;                                            /* what the file holds */
-    char save_error[ERROR_TEXT_SIZE], list_error[ERROR_TEXT_SIZE]; /* said once */
+    int64_t due_ms;                                                /* of the timer; 0: not armed */
+    int64_t wait_ms;                                               /* before the next retry */
+    uint64_t saved;                                                /* service version in the file */
+    struct strbuf text;                                            /* content of the file */
+    char save_error[ERROR_TEXT_SIZE], list_error[ERROR_TEXT_SIZE]; /* already logged */
 };
 
 static int restore(json *j, void *user, struct error *err)
@@ -69,7 +67,7 @@ static void load(const struct reconciler *t, struct podcache *pods)
         log_info("pods remembered", kv("pods", taken));
 }
 
-/* false: it has to be tried again. */
+/* false: retry. */
 static bool save(struct reconciler *t)
 {
     uint64_t version = service_version(t->service);
@@ -122,7 +120,7 @@ static void reconcile(void *arg)
 void reconciler_poke(const struct reconciler *t)
 {
     uint64_t one = 1;
-    /* It can only fail when the counter is full: then the loop is awake already. */
+    /* write fails only when the counter is full, and then the loop already wakes. */
     if (write(t->poked_fd, &one, sizeof one) < 0)
         return;
 }
@@ -135,7 +133,7 @@ static void on_poked(void *arg, uint32_t events)
     if (read(t->poked_fd, &n, sizeof n) < 0)
         return;
     t->wait_ms = RECONCILER_MS;
-    /* One that is due before stays: whoever pokes all the time does not put it off. */
+    /* An earlier deadline stays, so constant pokes cannot postpone it. */
     if (t->due_ms == 0 || t->due_ms > clock_mono_ms() + RECONCILER_MS)
         tend_in(t, RECONCILER_MS);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * reconciler - what has to be done a moment after something has changed, on the loop: the state
- * file of pods is kept up to date, and promises are compared with what the kubelet handed out.
- */
+/* reconciler - follow-up work shortly after a change, on the loop: it updates the state file of
+ * pods and compares grants with the ids the kubelet allocated. */
 #pragma once
 
 #include "device-plugin/kubelet/service.h"
@@ -19,11 +17,11 @@ enum {
 
 struct reconciler;
 
-/* Puts what the state file remembers into the service's pod cache: until the watch has listed the
- * pods it is all that is known. A file that cannot be used is said and left. */
+/* Loads the state file into the service's pod cache, which has nothing else until the watch has
+ * listed the pods. An unusable file is logged and ignored. */
 int reconciler_new(struct reconciler **out, struct loop *loop, struct service *service,
                    struct podcache *pods, const char *state_dir, struct error *err);
-/* Something has changed: RECONCILER_MS later it is looked after. Any thread. */
+/* Schedules a run RECONCILER_MS from now. Any thread. */
 void reconciler_poke(const struct reconciler *t);
-/* Saves once more. NULL is fine. */
+/* Saves once more. NULL is allowed. */
 void reconciler_free(struct reconciler *t);

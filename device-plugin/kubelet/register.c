@@ -13,14 +13,14 @@
  *                                   check        known for 5 s without any stream
  *   any ──register_want without it, register_free──► idle
  *
- * The server is always built anew before Register: the kubelet has deleted the socket's file, and
- * the old server would go on listening where nobody can reach it. A restarted kubelet re-creates
- * kubelet.sock with the same inode number, so the inotify event is the only sign; and the file
- * exists before anyone listens, hence the retries. If the directory itself is replaced (inotify is
- * silent about that while we hold it open), it is taken again: lock, watch, and every endpoint.
+ * The server is always rebuilt before Register: the kubelet has deleted the socket file, and the
+ * old server would listen where no client can connect. A restarted kubelet re-creates kubelet.sock
+ * with the same inode number, so only the inotify event reveals it. The file exists before the
+ * kubelet listens, hence the retries. Inotify does not report that the directory itself was
+ * replaced while we hold it open; check notices and takes it again: lock, watch and every endpoint.
  *
- * Register is called on the loop. It blocks it for a second at the most, and nothing that the
- * kubelet waits for runs there: our servers have their own threads.
+ * Register runs on the loop and blocks it for at most a second. Our servers have their own threads,
+ * so the kubelet's calls are not delayed.
  */
 #include "device-plugin/kubelet/register.h"
 
@@ -62,13 +62,13 @@ struct registrar {
     void *arg;
     char *dir;
     char kubelet[RPC_PATH_MAX + 1];
-    int dir_fd; /* holds the lock of the watched directory; -1: there is none */
+    int dir_fd; /* holds the directory's lock; -1: not taken */
     int inotify_fd, watch;
     int ended_fd; /* eventfd: a stream has ended */
     struct loop_timer retry, check;
     struct endpoint endpoints[MODE_RESOURCES];
     char last_error
-        [ERROR_TEXT_SIZE]; /* so that a kubelet that is away is one line, not ten a second */
+        [ERROR_TEXT_SIZE]; /* so that an absent kubelet is logged once, not ten times a second */
 };
 
 static struct metric registrations = {.kind = METRIC_COUNTER,
@@ -91,7 +91,7 @@ static void stream_ended(void *arg)
 {
     const struct registrar *g = arg;
     uint64_t one = 1;
-    /* It can only fail when the counter is full: then the loop is awake already. */
+    /* write fails only when the counter is full, and then the loop already wakes. */
     if (write(g->ended_fd, &one, sizeof one) < 0)
         return;
 }
@@ -124,9 +124,9 @@ static void becomes_known(struct registrar *g, enum mode_resource r)
              kv("socket", e->path));
 }
 
-/* Has the kubelet taken an announcement whose answer came too late? It watches this server then,
- * which is younger than any other announcement. To announce it once more would cut that stream, and
- * the devices would be gone for a moment. */
+/* True if the kubelet accepted an announcement whose reply came too late: it already watches this
+ * server, which is newer than any other announcement. Announcing again would cut that stream and
+ * make the devices disappear for a moment. */
 static bool was_taken(struct registrar *g, enum mode_resource r)
 {
     if (rpc_server_streams(g->endpoints[r].server) == 0)
@@ -143,7 +143,7 @@ static int announce(struct registrar *g, enum mode_resource r, struct error *err
     AUTO_STRBUF reply;
     strbuf_init(&request);
     strbuf_init(&reply);
-    /* A channel of its own: one that failed a moment ago would wait before it tries again. */
+    /* A new channel: one that has just failed would back off first. */
     if (rpc_channel_new(&channel, g->kubelet, err) < 0)
         return -1;
     wire_encode_register(e->name, mode_resource_name(r), &request);
@@ -156,7 +156,6 @@ static int announce(struct registrar *g, enum mode_resource r, struct error *err
     return 0;
 }
 
-/* Takes the directory: lock and watch. */
 static int take_dir(struct registrar *g, struct error *err)
 {
     AUTO_CLOSE int fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -178,7 +177,7 @@ static int take_dir(struct registrar *g, struct error *err)
     return 0;
 }
 
-/* Is the directory that we hold no longer the one at its path? Then it is let go. */
+/* Lets the directory go if its path now names another one. */
 static bool lost_dir(struct registrar *g)
 {
     struct stat held, there;
@@ -193,8 +192,8 @@ static bool lost_dir(struct registrar *g)
     return true;
 }
 
-/* Brings every endpoint as far as it gets. When a socket cannot be made the others go on; when the
- * kubelet does not answer nobody does. Comes back until all is done. */
+/* Advances every endpoint as far as possible and retries until all are known. If one socket cannot
+ * be created, the others still continue; if the kubelet does not answer, none does. */
 static void advance(void *arg)
 {
     struct registrar *g = arg;
@@ -269,8 +268,8 @@ static void check(void *arg)
         advance(g);
 }
 
-/* Is one of our sockets missing? Our own rebuilding deletes and creates them too: what counts is
- * what is there now. */
+/* Is one of our sockets missing? Our own rebuilds delete and create sockets too, so only the
+ * current state counts. */
 static bool deleted(struct registrar *g, const char *name)
 {
     bool missing = false;
@@ -290,7 +289,7 @@ static void on_inotify(void *arg, uint32_t events)
     struct registrar *g = arg;
     (void)events;
     union {
-        struct inotify_event event; /* for its alignment */
+        struct inotify_event event; /* for alignment */
         char bytes[4096];
     } buf;
     bool act = false;
@@ -303,7 +302,7 @@ static void on_inotify(void *arg, uint32_t events)
             memcpy(&ev, buf.bytes + at, sizeof ev);
             const char *name = ev.len > 0 ? buf.bytes + at + sizeof ev : "";
             at += sizeof ev + ev.len;
-            if (ev.wd != g->watch && !(ev.mask & IN_Q_OVERFLOW)) /* of a directory from before */
+            if (ev.wd != g->watch && !(ev.mask & IN_Q_OVERFLOW)) /* of the previous directory */
                 continue;
             if (ev.mask & (IN_CREATE | IN_MOVED_TO) && str_eq(name, KUBELET_SOCKET)) {
                 log_info("the kubelet has started", kv("socket", g->kubelet));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * register - our sockets in the kubelet's directory, and the kubelet's knowledge of them. On the
- * loop.
- */
+/* register - serves our sockets in the kubelet's directory and registers them with the kubelet. On
+ * the loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,24 +14,23 @@
 enum {
     REGISTER_RETRY_MS = 100,
     REGISTER_TIMEOUT_MS = 1000,
-    REGISTER_NO_STREAM_MS =
-        5000, /* registered, and the kubelet has not called ListAndWatch: again */
+    REGISTER_NO_STREAM_MS = 5000, /* registered without a ListAndWatch call: register again */
     REGISTER_GRACE_MS = 300,
-    REGISTER_CHECK_MS = 5000, /* what no event tells of: the directory was replaced */
+    REGISTER_CHECK_MS = 5000, /* detects a replaced directory, which causes no event */
 };
 
 struct registrar;
 
-/* Takes the directory for this process (a second plugin there is refused: two would steal each
- * other's sockets). changed is called on the loop whenever register_done may have changed. */
+/* Locks the directory for this process; a second plugin is refused, because the two would replace
+ * each other's sockets. changed is called on the loop whenever register_done may have changed. */
 int register_new(struct registrar **out, struct loop *loop, const char *dir,
                  struct service *service, void (*changed)(void *arg), void *arg, struct error *err);
 /* Stops every server; the kubelet then shows 0 of each resource. */
 void register_free(struct registrar *g);
-/* The resources to serve, as a bit set. Those that are not in it any more are stopped. Registers at
- * once. */
+/* The resources to serve, as a bit set; registers them at once. Servers of other resources are
+ * stopped. */
 void register_want(struct registrar *g, uint32_t resources);
-/* There is a new device list. */
+/* The device list changed. */
 void register_notify(struct registrar *g, enum mode_resource r);
-/* Every wanted resource is known to the kubelet. */
+/* Has the kubelet accepted every wanted resource? */
 bool register_done(const struct registrar *g);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rpc - gRPC core from C: the server. Calls to others are rpc_channel's.
+ * rpc - the server, on gRPC core. Outgoing calls are in rpc_channel.
  *
- * A server has one completion queue and RPC_THREADS threads on it. Everything that happens is a tag
- * coming out of that queue; a tag is a function and a call:
+ * A server has one completion queue, served by RPC_THREADS threads. Every event is a tag from that
+ * queue; a tag is a function and a call:
  *
  *   arm_method ──accepted──► call_accepted
  *       ├─unary──► handler, one batch with the whole answer ─────────────► unary_done ─► free
@@ -11,12 +11,12 @@
  *                  batch 2: SEND_MESSAGE, never two at a time ────────────► stream_sent
  *                           └─ newer generation? send again ◄── rpc_server_notify
  *
- * A stream is freed when the peer is gone and no batch of ours is under way. Two threads suffice:
- * the kubelet calls serially, and while one handler waits for the pod resources service the other
- * thread still feeds the streams.
+ * A stream is freed when the peer is gone and no batch is in flight. Two threads suffice: the
+ * kubelet calls serially, and while one handler waits for pod resources the other thread serves the
+ * streams.
  *
  * Stopping follows gRPC's rules: end the streams, shutdown_and_notify, wait, cancel what is left,
- * destroy the server (this is what unlinks the socket), shut the queue, drain it, join.
+ * destroy the server (which unlinks the socket), shut down the queue, drain it, join.
  */
 #include "device-plugin/kubelet/rpc_internal.h"
 
@@ -42,8 +42,8 @@ enum { RPC_THREADS = 2 };
 
 struct call;
 
-/* What was written before hand_over is seen by whoever takes the tag out of the queue. gRPC
- * guarantees that, in ways that no compiler or sanitizer can see; the flag says it in C. */
+/* gRPC guarantees that writes before hand_over are visible to the thread that takes the tag, but
+ * compilers and sanitizers cannot see how. The flag states it in C. */
 struct tag {
     void (*fn)(struct call *c, bool ok);
     struct call *call;
@@ -63,7 +63,7 @@ struct call {
 
     /* Streams, under the server's lock. */
     struct call *next;
-    unsigned pending; /* batches under way */
+    unsigned pending; /* batches in flight */
     bool sending, peer_gone, ended, status_sent;
     uint64_t generation; /* of the message sent last */
     bool sent_any;
@@ -79,15 +79,15 @@ struct rpc_server {
     pthread_cond_t changed;
     struct call *streams;
     size_t streams_len;
-    size_t calls; /* asked for or accepted, and not freed: the queue must outlive them */
+    size_t calls; /* requested or accepted, not yet freed: the queue must outlive them */
     bool stopping;
-    bool shut; /* shutdown_and_notify has answered */
+    bool shut; /* shutdown_and_notify has completed */
     struct tag shut_tag;
     struct call shut_call;
 };
 
-/* gRPC's own lines, in our form. Our caller gets what they say as an error; a broken rule inside
- * gRPC aborts next. */
+/* Logs gRPC's messages in our format, at debug level: callers get the same text as an error. A
+ * failed assertion aborts next. */
 static void on_log(gpr_log_func_args *args)
 {
     bool fatal = strstr(args->message, "assertion") != NULL;
@@ -152,7 +152,7 @@ grpc_byte_buffer *rpc_buffer_of(const void *bytes, size_t n)
     return buffer;
 }
 
-/* gRPC has bounded the message already (4 MiB). */
+/* gRPC has already bounded the message (4 MiB). */
 int rpc_bytes_of(grpc_byte_buffer *buffer, struct strbuf *out, struct error *err)
 {
     grpc_byte_buffer_reader reader;
@@ -218,7 +218,7 @@ static void start_batch(struct call *c, const grpc_op *ops, size_t n, struct tag
                         void (*fn)(struct call *, bool))
 {
     grpc_call_error e = grpc_call_start_batch(c->call, ops, n, hand_over(tag, fn, c), NULL);
-    /* Only a misuse of the API ends here: a batch of ours that gRPC refuses is a bug to be seen. */
+    /* gRPC refuses a batch only on API misuse, which is a bug here. */
     if (e != GRPC_CALL_OK)
         abort();
 }
@@ -265,11 +265,11 @@ static void run_unary(struct call *c)
     answer(c, &reply, result == 0 ? GRPC_STATUS_OK : status_of(err.code), err.text);
 }
 
-/* ---- server: streams; the caller holds the lock unless it says otherwise ---- */
+/* ---- server: streams; the caller holds the lock unless noted ---- */
 
 static void stream_sent(struct call *c, bool ok);
 
-/* One message or the final status, if one is due and none is under way. */
+/* Sends one message or the final status, if due and no send is in flight. */
 static void stream_advance(struct call *c)
 {
     struct rpc_server *s = c->server;
@@ -300,7 +300,7 @@ static void stream_advance(struct call *c)
     grpc_byte_buffer_destroy(buffer);
 }
 
-/* Gives up the lock. */
+/* Releases the lock. */
 static void stream_settle(struct call *c)
 {
     struct rpc_server *s = c->server;
@@ -327,7 +327,7 @@ static void stream_sent(struct call *c, bool ok)
     pthread_mutex_lock(&c->server->lock);
     c->pending--;
     c->sending = false;
-    /* A send fails when the peer is gone: RECV_CLOSE says so too, and is the one that counts. */
+    /* A send fails when the peer is gone; RECV_CLOSE handles that. */
     if (ok)
         stream_advance(c);
     stream_settle(c);
@@ -416,7 +416,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* ---- server: life ---- */
+/* ---- server: lifecycle ---- */
 
 int rpc_check_path(const char *path, struct error *err)
 {
@@ -514,7 +514,7 @@ void rpc_server_stop(struct rpc_server *s, int64_t grace_ms)
     if (!shut)
         grpc_server_cancel_all_calls(s->server);
     pthread_mutex_lock(&s->lock);
-    /* gRPC counts a call that the peer has given up as done, although its handler still runs. */
+    /* gRPC counts a call that the peer gave up as done while its handler still runs. */
     while (!s->shut || s->calls > 0)
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rpc_channel - gRPC core from C: calls to others, one at a time for whoever calls.
- *
- * Each call has a completion queue of its own, so that several threads may call at once and none
- * sees another's answer.
- */
+/* rpc_channel - unary client calls on gRPC core. Each call has its own completion queue, so that
+ * threads can call concurrently without seeing each other's replies. */
 #include "device-plugin/kubelet/rpc_internal.h"
 
 #include <stdlib.h>
@@ -16,7 +12,7 @@
 
 #include "lib/base/mem.h"
 
-enum { GREETING_MS = 5000 /* to be connected; a call may end before */ };
+enum { GREETING_MS = 5000 /* to connect; a call may end earlier */ };
 
 struct rpc_channel {
     grpc_channel *channel;
@@ -35,7 +31,7 @@ int rpc_channel_new(struct rpc_channel **out, const char *path, struct error *er
         rpc_integer((char[]){GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}, 100),
         rpc_integer((char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, 0),
         rpc_integer((char[]){GRPC_ARG_HTTP2_BDP_PROBE}, 0),
-        /* gRPC 1.51 may lose a cancelled call in its retries; the callers have their own. */
+        /* gRPC 1.51 may lose a cancelled call in its retries, and the callers retry themselves. */
         rpc_integer((char[]){GRPC_ARG_ENABLE_RETRIES}, 0),
         rpc_integer((char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, 1)};
     grpc_channel_args all = {.num_args = sizeof args / sizeof args[0], .args = args};
@@ -55,15 +51,14 @@ void rpc_channel_free(struct rpc_channel *c)
     free(c);
 }
 
-/* Until the one batch of the call is done. The call's own deadline ends this wait, or whoever wants
- * to end before. */
+/* Waits for the call's only batch, until the call's deadline or rpc_abandon_when. */
 static void await_batch(grpc_completion_queue *cq, grpc_call *call, void *tag)
 {
     gpr_timespec look = gpr_inf_future(GPR_CLOCK_MONOTONIC);
     do {
         if (rpc_is_abandoned()) {
             (void)grpc_call_cancel(call, NULL);
-            look = gpr_inf_future(GPR_CLOCK_MONOTONIC); /* a cancelled batch is done at once */
+            look = gpr_inf_future(GPR_CLOCK_MONOTONIC); /* a cancelled batch completes at once */
         } else if (rpc_may_abandon()) {
             look = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                                 gpr_time_from_millis(RPC_LOOK_MS, GPR_TIMESPAN));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * service - what the kubelet may ask.
+ * service - the methods of the device plugin:
  *
- *   GetPreferredAllocation   who waits? (pod resources) → its grant → ids on the claimed cards
- *   Allocate                 the same, then: do the ids lie where the grant says? → environment
- *   PreStartContainer        who holds these ids? → if the grant says otherwise it is corrected →
- *                            "assigned"
+ *   GetPreferredAllocation   identify the waiting container (pod resources) → its grant → ids on
+ *                            the granted cards
+ *   Allocate                 the same, then check the ids against the grant → environment
+ *   PreStartContainer        identify the holder of the ids → correct its grant → "assigned"
  *
- * Who waits is service_identify's business, what is true service_reconcile's. A refusal rejects the
- * pod for good (the kubelet's rule), so it is a sentence for its owner; an environment that means
- * "failed" is never handed out.
+ * service_identify finds the container; service_reconcile compares grants with the kubelet's
+ * allocations. A refusal rejects the pod for good (the kubelet's rule), so its text addresses the
+ * pod's owner. Failures are errors, never an environment that means "failed".
  */
 #include "device-plugin/kubelet/service_internal.h"
 
@@ -59,10 +59,10 @@ const struct grant *service_promised(const struct service *s, const struct podca
     return adds_up ? &p->grant : NULL;
 }
 
-/* ---- the pods: the loop, told by the cache ---- */
+/* ---- the pods: called by the cache, on the loop ---- */
 
-/* A pod that runs and whose grant does not say so: we were not asked before its start, could not
- * look, or the write was lost. */
+/* A running pod whose grant is not "assigned": its start was not announced to us, could not be
+ * verified, or the write was lost. */
 static void on_put(void *arg, const struct podcache_pod *p)
 {
     struct service *s = arg;
@@ -93,13 +93,13 @@ static void on_told(void *arg, bool all)
     pthread_mutex_lock(&s->pods->lock);
     if (all) {
         given_sweep(&s->given, is_there, s->pods);
-        s->owed = true; /* what was said meanwhile may not be what is true */
+        s->owed = true; /* grants may have diverged before the list */
     }
     service_touched(s);
     pthread_mutex_unlock(&s->pods->lock);
 }
 
-/* ---- the loop's side ---- */
+/* ---- called on the loop ---- */
 
 int service_new(struct service **out, const char *pod_resources_socket,
                 const struct service_hooks *hooks, struct error *err)
@@ -234,9 +234,9 @@ size_t service_init_holders(const struct service *s, uint32_t resources)
     return n;
 }
 
-/* ---- the kubelet's side ---- */
+/* ---- called by the kubelet ---- */
 
-/* Under the lock: the refusal of an identified pod. */
+/* Under the lock. pod NULL: not identified. */
 static void tell_refused(const struct request *q, const struct pod *pod, const char *why)
 {
     if (pod != NULL)
@@ -419,7 +419,7 @@ static int pre_start_one(struct request *q, const void *bytes, size_t n, struct 
 static int pre_start(void *arg, const void *bytes, size_t n, struct strbuf *reply,
                      struct error *err)
 {
-    (void)reply; /* PreStartContainerResponse is empty: no bytes */
+    (void)reply; /* PreStartContainerResponse is empty */
     struct request q;
     service_request_init(&q, arg);
     int result = pre_start_one(&q, bytes, n, err);

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * service_identify - for whom does the kubelet ask? From ids and nothing else to a pod, its
- * container and its grant. It collects who may be meant; grant/match chooses among them.
+ * service_identify - finds the pod, container and grant behind a call that carries only ids. It
+ * collects the candidates; grant/match chooses among them. The pod is
  *
- *   known, with a grant          its cards are the grant's
- *   known, without one           (another scheduler, spec.nodeName): it gets one here, by the
- *                                node's placement policy, and keeps it; the annotation follows
- *   not known                    the API server is away, or it is a static pod, which the API
- *                                server learns of later: a card with room under all known grants,
- *                                or a refusal in a sentence; the annotation is corrected when the
- *                                pod is known
+ *   known, with a grant          it gets the granted cards
+ *   known, without a grant       (another scheduler, spec.nodeName): it is granted cards here, by
+ *                                the placement policy, and the annotation is written later
+ *   unknown                      (API server down, or a static pod, which the API server learns of
+ *                                later): it gets a card that has capacity beside all known grants,
+ *                                or is refused; its annotation is corrected once the pod is known
  *
- * Between GetPreferredAllocation and Allocate of one container the kubelet does nothing else, and
- * ids that it was told to take are nobody else's: an Allocate with exactly those ids, at once after
- * it, is of the same container. So the list is asked once for a container, not twice; the kubelet
- * allows only so many of those calls.
+ * The kubelet does nothing between a container's GetPreferredAllocation and its Allocate, and gives
+ * the preferred ids to no other container. So an Allocate with exactly those ids right afterwards
+ * is for the same container, and the rate-limited pod resources list is needed once, not twice.
  *
- * The pod is found among those that the watch has brought. The kubelet may be faster than our
- * watch, so when none of them waits for the resource the API server is asked: first for listed pods
- * that the watch has not brought at all, then for those of which it may have brought a namesake
- * from before.
+ * The candidates are the cached pods. The kubelet may be ahead of our watch, so if none of them
+ * waits for the resource, the API server is asked: first for listed pods that are not cached, then
+ * for those whose cached pod may be an older one of the same name.
  */
 #include "device-plugin/kubelet/service_internal.h"
 
@@ -47,9 +44,8 @@ static struct pod *fetched(const struct request *q, const char *key)
     return NULL;
 }
 
-/* Can the pod be under admission? One that has run, that has ended or that is ending was admitted
- * before. If its name waits all the same, it is a namesake from before, or the kubelet has lost its
- * books. */
+/* Can the pod be under admission? A pod that has run, ended or is terminating was admitted earlier.
+ * If its name still waits, it is an older pod of that name, or the kubelet lost its checkpoint. */
 static bool is_new(const struct pod *p)
 {
     if (p->phase != POD_PENDING || p->terminating)
@@ -60,7 +56,7 @@ static bool is_new(const struct pod *p)
     return true;
 }
 
-/* Under the lock. What we asked the API server for is newer than what the watch had brought. */
+/* Under the lock. A fetched pod is newer than the cached one. */
 static void attach_pods(struct request *q)
 {
     for (size_t i = 0; i < q->listing.len; i++) {
@@ -74,7 +70,7 @@ static void attach_pods(struct request *q)
             seen = l->pod;
         if (seen != NULL)
             given_fill(&q->service->given, seen->uid, l);
-        /* A namesake that was asked for has not arrived yet. */
+        /* A fetched namesake is not in the cache yet. */
         bool arrived = cached != NULL && seen != NULL && str_eq(cached->pod->uid, seen->uid);
         l->arrival = arrived ? cached->arrival : 0;
         q->match_confidence[i] = seen == NULL ? STRANGER
@@ -84,8 +80,7 @@ static void attach_pods(struct request *q)
     }
 }
 
-/* Without the lock. Asks for the listed pods that we know only so well and that could be the
- * one. */
+/* Without the lock. Fetches the listed pods of this confidence that may be the subject. */
 static int fetch_pods(struct request *q, enum match_confidence whom, struct error *err)
 {
     const struct service_hooks *h = &q->service->hooks;
@@ -145,7 +140,7 @@ int service_identify_lock(struct request *q, size_t count, struct error *err)
         pthread_mutex_lock(&s->pods->lock);
         attach_pods(q);
         error_clear(err);
-        /* The mode may have changed while the API server was asked. */
+        /* The mode may have changed during the call to the API server. */
         if (check_served(q, err) == 0 &&
             match_waiting(&q->listing, q->endpoint->resource, count, &q->subject, err) == 0)
             return 0;
@@ -187,8 +182,8 @@ bool service_identify_preferred(struct request *q, const struct inventory_ids *i
     if (e->preferred_uid != NULL && clock_mono_ms() - e->preferred_ms < SERVICE_PREFERRED_MS &&
         match_same_ids(&e->preferred, ids) && check_served(q, &why) == 0)
         p = podcache_find_uid(s->pods, e->preferred_uid);
-    e->preferred_uid = NULL; /* for one call, whatever becomes of it */
-    /* What has no promise needs the whole look round. */
+    e->preferred_uid = NULL; /* valid for one call only */
+    /* A pod without a grant needs the full identification. */
     if (p != NULL && is_new(p->pod) &&
         (mode_resource_is_whole(e->resource) || service_promised(s, p) != NULL)) {
         q->subject = (struct match_subject){.pod = p->pod, .container = e->preferred_container};
@@ -198,7 +193,7 @@ bool service_identify_preferred(struct request *q, const struct inventory_ids *i
     return false;
 }
 
-/* ---- a pod without a grant ---- */
+/* ---- a known pod without a grant ---- */
 
 static const struct match_listed *listed(const struct request *q, const char *key)
 {
@@ -208,7 +203,7 @@ static const struct match_listed *listed(const struct request *q, const char *ke
     return NULL;
 }
 
-/* What is free beside everybody but this pod (or NULL). */
+/* Counts the grants of all pods but this one (may be NULL). */
 static void count_room(struct request *q, const struct pod *but, struct card_usage *out)
 {
     const struct service *s = q->service;
@@ -248,10 +243,10 @@ int service_settle_grant(struct request *q, struct error *err)
     return 0;
 }
 
-/* ---- a pod that is not known ---- */
+/* ---- an unknown pod ---- */
 
-/* Both resources of a container are on one card: where strangers' containers hold the other one,
- * and not yet this one. */
+/* A container's two resources must be on one card. Finds the cards where containers of unknown pods
+ * hold the other resource but not yet this one. */
 static size_t partners(const struct request *q, bool cards[GPU_CARDS_MAX])
 {
     enum mode_resource r = q->endpoint->resource,
@@ -294,7 +289,7 @@ int service_unknown_pod_cards(struct request *q, size_t count, bool cards[GPU_CA
             "unknown",
             count, mode_resource_name(r));
     if (n == 1)
-        return 0; /* the kubelet's ids there are the limit */
+        return 0; /* the kubelet's ids are the limit there */
     if (card_usage_pick(&room, r, count, &at, err) < 0)
         return -1;
     cards[at] = true;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * service_reconcile - what the kubelet handed out, what was promised, and what we remember.
+ * service_reconcile - compares the kubelet's allocations, the grants and the pods kept here.
  *
- * The truth is the kubelet's: a container sees the card of its ids, whatever an annotation says.
- * Its list (pod resources) names pods and leaves out ordinary init containers, its checkpoint names
- * uids and has them all. Where the truth differs from the promise, the promise is corrected. Until
- * a container has its ids the promise stands.
+ * The kubelet is authoritative: a container sees the card of its ids, whatever an annotation says.
+ * The pod resources list names pods and omits ordinary init containers; the checkpoint names uids
+ * and has all containers. A grant that differs is corrected; until a container has ids, its grant
+ * stands.
  *
- * A correction is two writes. The first says both, the promise and the truth (the scheduler then
- * counts the pod on every card). The second takes the promise back, and only when the watch shows
- * that every pod's annotations cover its truth: of two pods that hold each other's cards, the first
- * to be corrected in one write would leave its card looking empty while the second, whose
- * annotation still speaks of another card, is on it. So a card looks fuller than it is for a
- * moment, never emptier.
+ * A correction takes two writes. The first announces both the old grant and the allocation, so the
+ * scheduler counts the pod on every card. The second withdraws the old grant, once the watch shows
+ * that every pod's annotations cover its allocation. With a single write, of two pods that hold
+ * each other's cards, the first one corrected would leave its card looking empty while the second,
+ * whose annotation still names another card, is on it. So a card may briefly look fuller than it
+ * is, never emptier.
  */
 #include "device-plugin/kubelet/checkpoint.h"
 #include "device-plugin/kubelet/service_internal.h"
@@ -24,7 +24,7 @@
 #include "lib/model/gpu_request.h"
 #include "lib/model/names.h"
 
-/* ---- truth against promise; under the lock ---- */
+/* ---- allocations against grants; under the lock ---- */
 
 static bool is_asked_for(const struct pod *p)
 {
@@ -53,7 +53,7 @@ enum announced service_announce(struct service *s, const struct pod *p, struct a
     if (here == NULL)
         return ANNOUNCED;
     if (grant_decode(p, a, &said, &why) < 0)
-        said = (struct grant){0}; /* nobody can read it: it stands for nothing */
+        said = (struct grant){0}; /* unreadable: counts as no grant */
     if (card_usage_covers(&said, here))
         return card_usage_covers(here, &said) ? ANNOUNCED : ANNOUNCED_MORE;
     card_usage_widen(&said, here, a, &both);
@@ -77,14 +77,14 @@ static enum announced correct(struct service *s, const struct podcache_pod *its,
     return service_announce(s, p, a);
 }
 
-/* It runs, and "assigned" does not say so: we died between the start and the write. */
+/* A running pod without "assigned": the plugin died between the start and the write. */
 static void catch_up(struct service *s, const struct pod *p, const struct match_listed *held)
 {
     if (p->phase == POD_RUNNING && holds_shares(held) && s->hooks.starting != NULL)
         s->hooks.starting(s->hooks.arg, p->ns, p->name, p, given_grant(&s->given, p->uid) != NULL);
 }
 
-/* Init containers that had their ids before this process began. */
+/* Notes init containers that got their ids before this process started. */
 static void recall_inits(struct service *s, const struct checkpoint *c)
 {
     for (size_t i = 0; i < c->len; i++) {
@@ -100,22 +100,21 @@ static bool is_live(const struct pod *p)
     return !p->terminating && !pod_is_finished(p);
 }
 
-/* A listed pod whose annotations are ours to keep right, or NULL. */
+/* The listed pod, if we maintain its annotations, or NULL. */
 static const struct podcache_pod *kept_pod(const struct service *s, const struct match_listed *l)
 {
     const struct podcache_pod *p = podcache_find(s->pods, l->key);
     return p != NULL && is_live(p->pod) && is_asked_for(p->pod) ? p : NULL;
 }
 
-/* All listed pods, truth against promise. false: there is more to do when the watch has brought
- * what was written. */
+/* Compares all listed pods. false: continue when the watch has delivered what was written. */
 static bool compare(struct service *s, const struct match_listing *l, struct arena *a)
 {
     bool settled = true, narrower = false;
     for (size_t i = 0; i < l->len; i++) {
         const struct podcache_pod *p = kept_pod(s, &l->pods[i]);
         if (podcache_find(s->pods, l->pods[i].key) == NULL && holds_shares(&l->pods[i]))
-            settled = false; /* what it was promised nobody here knows */
+            settled = false; /* its grant is not known here */
         if (p == NULL)
             continue;
         enum announced said = correct(s, p, &l->pods[i], a);
@@ -169,7 +168,7 @@ bool service_owes(struct service *s)
 
 /* ---- before a container starts ---- */
 
-/* Memory and compute of one container are on one card, or nothing limits what it does there. */
+/* A container's memory and compute must be on one card, or nothing limits it there. */
 static int check_one_card(const struct service *s, const struct match_listed *l,
                           const char *container, struct error *err)
 {
@@ -199,7 +198,7 @@ static int complete(const struct service *s, const struct match_listed *l, const
     return 0;
 }
 
-/* By the checkpoint: an ordinary init container is in no list. Under the lock. */
+/* Under the lock. Finds an ordinary init container, which no list has, by the checkpoint. */
 static const struct podcache_pod *initial(struct request *q, const struct checkpoint *c,
                                           const struct inventory_ids *ids)
 {
@@ -207,7 +206,7 @@ static const struct podcache_pod *initial(struct request *q, const struct checkp
     return e != NULL ? podcache_find_uid(q->service->pods, e->uid) : NULL;
 }
 
-/* Where an engine can only act now. */
+/* For engines that can act only at the start. */
 static int start_held(const struct service *s, const struct podcache_pod *p, struct error *err)
 {
     const struct isolation_engine *e = s->answer.engine;
@@ -240,7 +239,7 @@ void service_keep(struct service *s)
         const char *line = arena_printf(&a, "%s: %s\n", p->pod->uid, err.text);
         strbuf_adds(&unheld, line);
         if (strstr(strbuf_str(&s->unheld), line) == NULL && s->hooks.unheld != NULL)
-            s->hooks.unheld(s->hooks.arg, p->pod, err.text); /* once, as long as it stays so */
+            s->hooks.unheld(s->hooks.arg, p->pod, err.text); /* once, until it changes */
     }
     struct strbuf before = s->unheld;
     s->unheld = unheld;
@@ -249,8 +248,8 @@ void service_keep(struct service *s)
     arena_deinit(&a);
 }
 
-/* Allocate has decided already; this is the last look before the container runs. What cannot be
- * looked at (a pod that we do not know) is no reason to stop it: it has the card of its ids. */
+/* The final check; Allocate has already decided. A container whose pod is not known may start: it
+ * has the card of its ids. */
 int service_verify(struct request *q, const struct inventory_ids *ids, struct error *err)
 {
     struct service *s = q->service;
@@ -269,7 +268,7 @@ int service_verify(struct request *q, const struct inventory_ids *ids, struct er
     const struct podcache_pod *its =
         holder != NULL ? podcache_find(s->pods, holder->key) : initial(q, &c, ids);
     if (its != NULL && !is_live(its->pod))
-        its = NULL; /* perhaps a namesake of the one that starts */
+        its = NULL; /* perhaps an older pod of the same name */
     const struct pod *p = its != NULL ? its->pod : NULL;
     result = holder != NULL ? check_one_card(s, holder, container, err) : 0;
     if (result == 0 && holder != NULL)
@@ -292,7 +291,7 @@ int service_verify(struct request *q, const struct inventory_ids *ids, struct er
     return result;
 }
 
-/* ---- what is remembered ---- */
+/* ---- saved state ---- */
 
 uint64_t service_version(struct service *s)
 {
@@ -336,7 +335,7 @@ static void print_annotations(struct json_writer *w, const struct service *s, co
     for (size_t i = 0; i < said.len; i++)
         if (grant_is_result_key(said.items[i].key) && said.items[i].value[0] != '\0' &&
             !str_eq(said.items[i].key,
-                    NAME_ANN_GPU_USED)) /* no part of the grant, and it changes */
+                    NAME_ANN_GPU_USED)) /* not part of the grant, and it changes */
             json_kv_str(w, said.items[i].key, said.items[i].value);
     json_object_end(w);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wire - see the header. protobuf-c's structs hold plain char *: a copy in a scratch arena keeps
- * const honest. */
+/* protobuf-c's structs hold plain char *; strings are copied into a scratch arena to avoid casting
+ * const away. */
 #include "device-plugin/kubelet/wire.h"
 
 #include "proto/deviceplugin.pb-c.h"
@@ -225,7 +225,7 @@ int wire_decode_pre_start(const void *bytes, size_t n, struct arena *a, struct i
     return result;
 }
 
-/* The same resource may come in several entries, one for each NUMA node. */
+/* A resource may have several entries, one per NUMA node. */
 static int copy_container(const V1__ContainerResources *from, struct arena *a,
                           struct match_listed_container *to, struct error *err)
 {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * wire - the kubelet's messages as bytes: our structs ↔ protobuf (device plugin v1beta1, pod
- * resources v1). The only file besides rpc that knows protobuf-c. Everything decoded is copied into
- * the arena and bounded.
- */
+/* wire - converts between our structs and the kubelet's protobuf messages (device plugin v1beta1,
+ * pod resources v1). The only user of protobuf-c. Decoded data is bounded and copied into the
+ * arena. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +30,7 @@ struct wire_preference {
     size_t count;
 };
 
-/* Device plugin options: we want PreStartContainer and GetPreferredAllocation. */
+/* Requests PreStartContainer and GetPreferredAllocation. */
 void wire_encode_options(struct strbuf *out);
 void wire_encode_register(const char *endpoint, const char *resource, struct strbuf *out);
 void wire_encode_devices(const struct inventory_devices *d, struct strbuf *out);
@@ -46,6 +44,6 @@ void wire_encode_allocate(const struct response *answers, size_t len, struct str
 int wire_decode_pre_start(const void *bytes, size_t n, struct arena *a, struct inventory_ids *out,
                           struct error *err);
 
-/* ListPodResourcesResponse; ids of resources that are not ours are left out. */
+/* ListPodResourcesResponse; ids of other resources are omitted. */
 int wire_decode_pods(const void *bytes, size_t n, struct arena *a, struct match_listing *out,
                      struct error *err);

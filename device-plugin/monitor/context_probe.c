@@ -3,11 +3,10 @@
  * context_probe - one card after the other, each once:
  *
  *   start (child) ─► it is ready ─► the next scan of the cards shows its memory: measured ─► end
- *                 └─► it ends, or nothing comes: not known, contexts on this card are not charged
+ *                 └─► it exits, or times out: unknown, contexts on this card are not charged
  *
- * The driver tells process ids of the host; where this process counts otherwise (a pod without
- * hostPID) nothing is found, and nothing is charged. What containers say of themselves is not
- * asked: they could make contexts of others look large.
+ * The driver reports host process ids. In a pod without hostPID they do not match, and nothing is
+ * charged. The containers' own figures are not used: they could inflate the contexts of others.
  */
 #include "device-plugin/monitor/context_probe.h"
 
@@ -32,8 +31,8 @@ struct context_probe {
     const char *program, *cuda_library;
     _Atomic int32_t *mib;
     char tried[GPU_CARDS_MAX][BACKEND_UUID_SIZE]; /* by index */
-    pid_t pid;                                    /* 0: none is under way */
-    int to, from;                                 /* its input and output */
+    pid_t pid;                                    /* 0: no child runs */
+    int to, from;                                 /* the child's input and output */
     int32_t card;
     int looks;
     bool ready, ending;
@@ -59,7 +58,7 @@ static void let_go(struct context_probe *c)
     c->to = c->from = -1;
 }
 
-/* Killed, not asked: a driver that hangs holds it. Its end is waited for by later looks. */
+/* Kills the child, which may hang in the driver; later calls reap it. */
 static void end(struct context_probe *c)
 {
     let_go(c);
@@ -113,7 +112,7 @@ int context_probe_probe(const char *cuda_library, const char *uuid)
     return 6;
 }
 
-/* Between fork and exec: only what is safe there. */
+/* Between fork and exec: async-signal-safe calls only. */
 static void become(const struct context_probe *c, const char *uuid, int in, int out, pid_t parent)
 {
     union { /* execv does not change them */
@@ -181,7 +180,7 @@ static void follow(struct context_probe *c, const struct scan_letter *l)
     }
     if (c->ending)
         return;
-    /* The sight in which it said so may have begun before. */
+    /* The scan that arrived with the child's message may have begun before it. */
     for (size_t i = 0; c->ready && i < l->processes_len; i++) {
         const struct usage_process *p = &l->processes[i];
         if (p->pid != c->pid || p->card != c->card || p->mib < 0 || p->mib > MIB_MAX)

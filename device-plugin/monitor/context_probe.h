@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * context_probe - what the driver takes of a card for a context, by the driver's own figure: a
- * child of ours makes one, and NVML says how much memory the child has. On the loop.
- */
+/* context_probe - measures the memory the driver uses for one CUDA context on each card: a child
+ * process creates a context, and NVML reports the child's memory. On the loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,17 +8,17 @@
 
 #include "device-plugin/monitor/scan.h"
 
-#define CONTEXT_PROBE_PROBE "--probe-context" /* LIBRARY UUID: this program as that child */
+#define CONTEXT_PROBE_PROBE "--probe-context" /* LIBRARY UUID: runs this program as the child */
 
 struct context_probe;
 
-/* mib: by card index, GPU_CARDS_MAX of them; 0: not known. program: this one. Texts are
+/* mib: by card index, GPU_CARDS_MAX entries; 0: unknown. program: this executable. Strings are
  * borrowed. */
 struct context_probe *context_probe_new(const char *program, const char *cuda_library,
                                         _Atomic int32_t *mib);
 void context_probe_free(struct context_probe *c);
-/* At every sight of the cards. wanted: somebody is going to be charged for contexts. */
+/* After every scan of the cards. wanted: contexts are going to be charged. */
 void context_probe_look(struct context_probe *c, const struct scan_letter *l, bool wanted);
-/* The child: makes a context on the card, says so on its output, and stays until its input ends.
+/* The child: creates a context on the card, reports it on stdout, and stays until stdin closes.
  * Returns its exit status. */
 int context_probe_probe(const char *cuda_library, const char *uuid);

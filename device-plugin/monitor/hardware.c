@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hardware - see the header. */
 #include "device-plugin/monitor/hardware.h"
 
 #include <dirent.h>
@@ -18,8 +17,8 @@
 
 enum {
     MAILBOX = 256,
-    END_MS = 1000,   /* how long a backend may take to come to an end */
-    LISTEN_MS = 100, /* where it waits for an event, which nothing but time ends */
+    END_MS = 1000,   /* how long a backend may take to stop */
+    LISTEN_MS = 100, /* while it waits for an event, which only a timeout ends */
     SYSFS_BYTES_MAX = 4096,
 };
 enum { BACKEND_NVML, BACKEND_SIM, BACKEND_NONE, BACKEND_AUTO };
@@ -109,7 +108,7 @@ struct hardware {
     char cpu_manager_state[PATH_MAX];
 };
 
-/* A display controller of NVIDIA's: class 0x03, vendor 0x10de. */
+/* An NVIDIA display controller: class 0x03, vendor 0x10de. */
 static bool is_nvidia(const char *sysfs, const char *device)
 {
     char path[PATH_MAX];
@@ -175,7 +174,7 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         free(h);
         return error_set(err, ERROR_INVALID, "--cpu-manager-state: too long");
     }
-    *out = h; /* also on failure: from here on the metrics may be asked for */
+    *out = h; /* also on failure: the metrics may be collected from now on */
     struct monitor_config watch = {.loop = loop,
                                    .interval_ms = o->scan_interval_ms,
                                    .deadline_ms = o->scan_deadline_ms,
@@ -188,7 +187,7 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         .backend = {.nvml_library = o->nvml_library, .sysfs = o->sysfs, .sim_file = o->sim_file},
         .proc = o->proc,
         .interval_ms = o->scan_interval_ms,
-        /* A wait for events is not taken for a driver that hangs. */
+        /* So that waiting for events does not look like a hanging driver. */
         .slice_ms = num_min(SCAN_SLICE_MS, o->scan_deadline_ms / 2)};
     if (mailbox_new(&h->messages, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0)
         return -1;

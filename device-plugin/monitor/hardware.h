@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * hardware - the cards' side of the program: its options, the backend's thread, and the monitor of
- * what it finds. On the loop.
- */
+/* hardware - the program's GPU options, the backend's thread and its monitor. On the loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,24 +17,24 @@ struct hardware_options { /* rows: hardware_option_rows */
     const char *cpu_manager_state;
 };
 extern const struct option_row hardware_option_rows[];
-/* Chooses for --backend=auto. First thing after the options are read. */
+/* Resolves --backend=auto. Call it first after parsing the options. */
 void hardware_settle(struct hardware_options *o);
-/* false: the node is one without cards, and hardware_start is not called. */
+/* false: a node without cards; hardware_start is not called. */
 bool hardware_has_cards(const struct hardware_options *o);
 const char *hardware_backend_name(const struct hardware_options *o);
 
 struct hardware;
 
-/* kubelet_dir: where the CPU manager's state lies unless the option says otherwise. fatal: the
- * backend cannot be opened, there will be no cards. Options and kubelet_dir are borrowed. Where
- * *out is set on failure, it is stopped and freed all the same. */
+/* kubelet_dir: where the CPU manager's state is by default. fatal: the backend cannot be opened, so
+ * there will be no cards. Options and kubelet_dir are borrowed. If *out is set on failure, the
+ * caller still stops and frees it. */
 int hardware_start(struct hardware **out, struct loop *loop, const struct hardware_options *o,
                    const char *kubelet_dir, const struct monitor_hooks *hooks,
                    void (*fatal)(void *arg), struct error *err);
-/* For monitor_offered and the pods. */
 struct monitor *hardware_monitor(struct hardware *h);
-/* No more scans. false: the backend does not return now; its thread is left behind, the loop must
- * not be freed, and the process should end. */
+/* Ends the scans. false: the backend does not return now; its thread is left behind, the loop must
+ * not be freed, and the process should exit. */
 bool hardware_stop(struct hardware *h);
-/* After the metrics are no longer served, only if hardware_stop was clean. NULL is fine. */
+/* After the metrics are no longer served, and only if hardware_stop returned true. NULL is
+ * allowed. */
 void hardware_free(struct hardware *h);

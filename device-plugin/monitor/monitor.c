@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * monitor - the shell around device-plugin/health.
+ * monitor - connects scans with device-plugin/health:
  *
- *   letters of the scan ─► health ─► cards, each well or sick ─► agent
- *                      └─► usage  ─► Events on pods, metrics
+ *   messages of the scan ─► health ─► cards, healthy or not ─► agent
+ *                       └─► usage  ─► Events on pods, metrics
  *
- * A card that a scan does not show is not gone from the inventory: it stays in it, and health says
- * whether it is sick yet. So one call that fails by chance changes nothing, and a card that is lost
- * keeps what its containers hold.
+ * A card missing from a scan stays in the inventory until health calls it unhealthy. So one failed
+ * call changes nothing, and a lost card keeps what its containers hold.
  *
- * A driver that hangs is no verdict on all cards. The call that does not return is about one card:
- * that one is taken away, the others stay as they were known, and the node says that it cannot see
- * any more. If the call is about no card at all, nothing changes but that.
+ * A hanging driver does not condemn all cards. If the call that hangs is about one card, that card
+ * is withdrawn; the others keep their last state, and the node reports that it cannot see them.
  */
 #include "device-plugin/monitor/monitor_internal.h"
 
@@ -62,7 +60,7 @@ static int32_t index_of(const struct monitor *m, const char *uuid)
     return BACKEND_NO_CARD;
 }
 
-/* The cards as they are known, each with the verdict of its health. */
+/* Delivers the known cards with their health. */
 static void deliver(struct monitor *m, const struct gpu_inventory *scan)
 {
     struct arena fresh;
@@ -98,7 +96,7 @@ static void judge_scan(struct monitor *m, const struct backend_sight *sight, int
     bool seen[GPU_CARDS_MAX] = {false};
     for (size_t i = 0; i < sight->inventory.cards_len; i++) {
         const struct gpu_card *c = &sight->inventory.cards[i];
-        bool ill = c->health != GPU_HEALTH_OK; /* only a simulated card says that itself */
+        bool ill = c->health != GPU_HEALTH_OK; /* only a simulated card reports this itself */
         judge(m,
               &(struct health_sight){.index = c->index,
                                      .uuid = c->uuid,
@@ -127,7 +125,7 @@ static void judge_scan(struct monitor *m, const struct backend_sight *sight, int
                   now_ms);
 }
 
-/* A shared mode beside a kubelet that gives CPUs to single containers. */
+/* Warns about a shared mode beside a kubelet that gives containers exclusive CPUs. */
 static void look_at_kubelet(struct monitor *m)
 {
     if (m->config.cpu_manager_state == NULL)
@@ -147,7 +145,7 @@ static void look_at_kubelet(struct monitor *m)
     monitor_metrics_cpu_static(now);
 }
 
-/* ---- errors as they happen ---- */
+/* ---- error events ---- */
 
 static void count_xid(struct monitor *m, int32_t card, int64_t xid)
 {
@@ -211,7 +209,7 @@ void monitor_letter(struct monitor *m, const struct scan_letter *l)
     }
 }
 
-/* ---- a driver that hangs ---- */
+/* ---- a hanging driver ---- */
 
 static void watch(void *arg)
 {
@@ -220,7 +218,7 @@ static void watch(void *arg)
     int64_t now_ms = clock_mono_ms();
     int64_t busy_ms = m->scan != NULL ? scan_busy_ms(m->scan, now_ms, &card) : 0;
     bool hung = busy_ms >= m->config.deadline_ms;
-    if (hung && (!m->hung || card != m->hung_card)) { /* one hang may follow right after another */
+    if (hung && (!m->hung || card != m->hung_card)) { /* one hang may follow another */
         char text[512], which[48] = "";
         if (card != BACKEND_NO_CARD)
             (void)str_format(which, sizeof which, " about card %d", card);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * monitor - what goes on on the cards: scans and errors in, the cards with their health out; and
- * what pods use of them. The metrics of cards and pods are its. On the loop.
- */
+/* monitor - turns scans and error events into the cards' health and the pods' GPU usage, and
+ * exports the metrics of both. On the loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,33 +16,34 @@
 #include "lib/model/pod.h"
 
 struct monitor_hooks {
-    /* Every scan's cards, each with its health; those that vanished are there, sick. */
+    /* The cards of every scan, with their health; vanished cards are included, as unhealthy. */
     void (*cards)(void *arg, const struct gpu_inventory *inv);
     /* On our node. */
     void (*event)(void *arg, bool warning, const char *reason, const char *message);
     /* On a pod of this node. */
     void (*pod_event)(void *arg, const struct pod *pod, bool warning, const char *reason,
                       const char *message);
-    /* What a pod uses has changed by much. */
+    /* A pod's usage has changed considerably. */
     void (*pod_used)(void *arg, const struct pod *pod, const struct gpuuse *use);
-    /* A pod whose processes got past the library is to go. NULL: it is only told. */
+    /* Evict a pod whose processes bypassed the library. NULL: it is only reported. */
     void (*evict)(void *arg, const struct pod *pod);
     void *arg;
-    struct podcache *pods;              /* of this node; the monitor subscribes to it */
-    const char *program, *cuda_library; /* this one, and the CUDA driver's library: see contexts */
-    /* what a context takes of each card, found out here; NULL: it is not */
+    struct podcache *pods; /* of this node; the monitor subscribes to it */
+    const char *program,
+        *cuda_library; /* this executable and the CUDA driver library: see contexts */
+    /* measured context size of each card; NULL: not measured */
     _Atomic int32_t *contexts;
-    const char *state_dir; /* where sick cards are remembered; NULL: nowhere. Borrowed. */
-    /* folders of containers with our own library, swept here; NULL: none. Borrowed. */
+    const char *state_dir; /* where unhealthy cards are recorded; NULL: nowhere. Borrowed. */
+    /* our library's container folders, swept here; NULL: none. Borrowed. */
     const char *shares;
 };
 
 struct monitor_config {
     struct loop *loop;
     int64_t interval_ms;           /* between two scans */
-    int64_t deadline_ms;           /* of one call into the backend */
+    int64_t deadline_ms;           /* of one backend call */
     int64_t hold_ms;               /* see health_init */
-    const char *cpu_manager_state; /* the kubelet's file; NULL: it is not looked at */
+    const char *cpu_manager_state; /* the kubelet's file; NULL: not read */
     struct monitor_hooks hooks;
 };
 
@@ -55,9 +54,9 @@ struct monitor *monitor_new(const struct monitor_config *c);
 void monitor_free(struct monitor *m);
 /* The scan whose calls are watched; NULL: none any more. */
 void monitor_watch(struct monitor *m, struct scan *s);
-/* Any but SCAN_FATAL. Borrowed. */
+/* Any message but SCAN_FATAL. Borrowed. */
 void monitor_letter(struct monitor *m, const struct scan_letter *l);
-/* The mode that the node is in, and whether our own library is its engine. */
+/* The node's mode, and whether our own library is its engine. */
 void monitor_mode(struct monitor *m, enum gpu_mode mode, bool confined);
-/* What is offered to the kubelet of the resource. */
+/* The devices offered to the kubelet for the resource. */
 void monitor_offered(struct monitor *m, enum mode_resource r, const struct inventory_devices *d);

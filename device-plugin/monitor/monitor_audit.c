@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * monitor_audit - what got past our own library: static and musl binaries, or whoever talks to the
- * device file himself; and containers whose device time nobody measures.
+ * monitor_audit - finds processes that bypass our library (static and musl binaries, direct users
+ * of the device file) and containers whose device time is not measured. There are two signs:
  *
- * Two signs, each by itself:
+ *   - A process gets a context only through a call that the library intercepts, and then has a slot
+ *     in its container's region. If the driver lists more processes of a pod than there are live
+ *     processes with a slot, some are not limited to the share.
+ *   - The driver counts more memory for a container's processes than its limit. It also counts
+ *     its own per-process overhead: a context, module code, stacks. Only an empty context can be
+ *     charged, so a legitimate program that fills its share exceeds it. AUDIT_DRIVER_MIB is
+ *     allowed for each process, less what is already charged.
  *
- *   - A process can have a context on a card only by a call that the library stands in front of,
- *     and then it has a slot in its container's region. So if the driver lists more processes of a
- *     pod than there are living ones with a slot, some are not held to the share.
- *   - The memory that the driver counts for a container's processes is more than its limit. The
- *     driver also counts what it needs itself for each process: a context, the code of modules,
- *     stacks. Of that only an empty context can be charged, so an honest program that fills its
- *     share is beyond it; AUDIT_DRIVER_MIB is allowed for each process, less what is charged
- *     already.
- *
- * A process that has just started or ended may be seen by one and not by the other, so it counts
- * after some looks in a row. With --enforce=evict the pod is evicted then; and again, as long as it
- * is there and still does it.
+ * One source may not yet see a process that just started or ended, so a finding counts only after
+ * several in a row. With --enforce=evict the pod is then evicted, repeatedly while it continues.
  */
 #include "device-plugin/monitor/monitor_internal.h"
 
@@ -29,15 +25,14 @@
 
 enum { AUDIT_LOOKS = 3, AUDIT_DRIVER_MIB = 512 };
 
-/* ---- what the regions say ---- */
+/* ---- what the regions report ---- */
 
 struct asking {
     const struct monitor *m;
     const struct scan_letter *l;
 };
 
-/* The folder of a container whose pod was not known may be of a namesake that has gone: is it in
- * use? */
+/* The folder of a then unknown pod may belong to an earlier pod of that name: is it in use? */
 static bool is_in_use(const struct scan_letter *l, const char *folder, const struct monitor_pod *p)
 {
     if (shares_is_of(folder, p->pod->uid))
@@ -59,7 +54,7 @@ static void add(void *arg, const struct shares_look *l)
     p->audit.unmeasured = p->audit.unmeasured || l->unmeasured;
 }
 
-/* ---- what the driver says ---- */
+/* ---- what the driver reports ---- */
 
 static void compare(const struct monitor *m, const struct scan_letter *l,
                     const struct shares_folder *list, size_t len, size_t at, uint32_t row)
@@ -119,7 +114,7 @@ static void judge(struct monitor *m, struct monitor_pod *p)
         m->config.hooks.evict(m->config.hooks.arg, p->pod);
 }
 
-/* A container that has just begun, or a plugin, is not measured yet. */
+/* New containers and a restarted plugin have no measurements yet. */
 static void judge_time(struct monitor *m, struct monitor_pod *p)
 {
     static const char text[] =

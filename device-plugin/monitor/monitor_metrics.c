@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * monitor_metrics - what Prometheus sees of each card and of each pod. Told at scrape time from
- * what the monitor knows, so that a card or a pod that is gone is gone from the metrics as well.
- */
+/* monitor_metrics - the Prometheus metrics of cards and pods. They are collected from the monitor
+ * at scrape time, so a card or pod that is gone also disappears from the metrics. */
 #include "device-plugin/monitor/monitor_internal.h"
 
 #include "lib/base/metrics.h"
@@ -51,7 +49,7 @@ static void sample_card(struct metric_samples *out, const struct gpu_card *c, co
 
 /* ---- cards ---- */
 
-/* What the pod has of the card, by resource; and in how many containers. */
+/* What the pod is granted of the card, by resource. */
 static int64_t granted(const struct monitor_pod *p, int32_t card, enum mode_resource r)
 {
     int64_t sum = 0;

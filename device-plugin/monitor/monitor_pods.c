@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * monitor_pods - the pods of this node as far as cards concern them: what they were given (their
- * grants) and what their processes use. A node has some hundred pods at most, so they are a list
- * and are searched one by one.
- *
- * Finished pods hold nothing and are not kept, nor are those of a state file. A pod's verdict on
- * its usage stays over changes of the pod.
- */
+/* monitor_pods - the node's pods with their grants and GPU usage. A node has a few hundred pods at
+ * most, so they are a list with linear search. Finished pods and pods from a state file are left
+ * out. The verdict on a pod's usage survives updates of the pod. */
 #include "device-plugin/monitor/monitor_internal.h"
 
 #include <stdlib.h>
@@ -37,7 +32,7 @@ static struct monitor_pod *pod_new(const struct pod *p, int64_t asked_mib)
     return out;
 }
 
-/* ---- told by the cache ---- */
+/* ---- called by the cache ---- */
 
 static void on_gone(void *arg, const struct podcache_pod *p)
 {
@@ -80,7 +75,7 @@ static void on_told(void *arg, bool all)
 {
     struct monitor *m = arg;
     m->pods_listed = m->pods_listed || all;
-    monitor_time_wanted(m); /* the scheduler's grant is here before its container begins */
+    monitor_time_wanted(m); /* the grant arrives before its container starts */
 }
 
 void monitor_pods_init(struct monitor *m)
@@ -96,7 +91,7 @@ void monitor_pods_free(struct monitor *m)
     vec_deinit(&m->pods);
 }
 
-/* ---- what they use ---- */
+/* ---- usage ---- */
 
 static void tell(const struct monitor *m, const struct monitor_pod *p, enum usage_change change)
 {
@@ -122,8 +117,8 @@ static bool has_uid(void *arg, const char *uid)
     return find(m, uid) < m->pods.len;
 }
 
-/* Not before all pods are known: a folder that is removed too early would leave a container without
- * its limits. */
+/* Only after all pods are known: removing a folder too early would leave a container without its
+ * limits. */
 static void sweep(struct monitor *m)
 {
     if (m->config.hooks.shares == NULL || !m->pods_listed)
@@ -154,8 +149,7 @@ void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t n
         if (usage_is_news(&p->usage, p->asked_mib, now_ms))
             m->config.hooks.pod_used(m->config.hooks.arg, p->pod, &(struct gpuuse){mib, processes});
     }
-    /* Whatever else is on the cards: processes of the machine, and of pods that asked for no
-     * GPU. */
+    /* The rest: processes of the host, and of pods that asked for no GPU. */
     usage_sum(l->processes, l->processes_len, NULL, &all_mib, &all);
     m->outside_mib = num_sub_sat(all_mib, in_pods_mib);
     m->outside_processes = all - in_pods;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * monitor_time - device time that the driver measured, process by process → the regions of the
- * containers that have a limit of it.
- *
- * A container whose processes did nothing is told that as well: what matters to the library is that
- * somebody looks. Cards whose driver does not tell are left alone; the library notices by itself,
- * counts launches instead, and says so (monitor_audit makes an Event of that).
- */
+/* monitor_time - writes the device time that the driver measured per process into the regions of
+ * the containers that have a time limit. Idle containers get a zero, because the library must see
+ * that measuring goes on. If a card's driver does not report time, nothing is written: the library
+ * notices, counts launches instead and says so (monitor_audit makes an Event of it). */
 #include "device-plugin/monitor/monitor_internal.h"
 
 #include <string.h>
@@ -86,7 +82,7 @@ void monitor_time_look(struct monitor *m, const struct scan_letter *l)
     arena_deinit(&a);
 }
 
-/* Is there a pod with a part of a card's time? While pods are not listed there may be. */
+/* Does a pod have a share of a card's time? Unknown, so assumed, until the pods are listed. */
 static bool has_timed_pods(const struct monitor *m)
 {
     for (size_t i = 0; i < m->pods.len; i++)

@@ -2,13 +2,12 @@
 /*
  * scan - the thread that may hang.
  *
- *   open ─► scan ─► letter ─► wait for events (letters) until the next scan is due ─► scan ...
+ *   open ─► scan ─► message ─► wait for events (messages) until the next scan is due ─► scan ...
  *
- * Before each call into the backend the time is noted, after it the note is cleared: whoever waits
- * for letters sees from outside that a call does not return, and for which card (scan_busy_ms).
- * Nobody can end such a call; so nothing is decided here, and the loop goes on with what it knows.
- * The wait for events is such a call, too: it is cut into slices, long ones, since every slice
- * wakes the processor for nothing on a node whose cards are well.
+ * The thread notes the time before each backend call and clears it afterwards, so that others can
+ * see which call hangs and for which card (scan_busy_ms). Such a call cannot be ended; the loop
+ * decides what to do. Waiting for events is also such a call. It is cut into slices, long ones,
+ * because every slice is a needless wakeup on a healthy node.
  */
 #include "device-plugin/monitor/scan.h"
 
@@ -28,8 +27,8 @@
 struct scan {
     struct scan_config config;
     _Atomic int32_t asking;
-    _Atomic int64_t began_ms; /* the call that is under way; 0: none */
-    _Atomic bool listening;   /* that call is the wait for an event */
+    _Atomic int64_t began_ms; /* of the current call; 0: none */
+    _Atomic bool listening;   /* the current call waits for an event */
     _Atomic bool timed;       /* scan_want_time */
     pthread_t thread;
     pthread_mutex_t lock;
@@ -59,7 +58,7 @@ static struct timespec after_ms(clockid_t clock, int64_t ms)
     return t;
 }
 
-/* Returns sooner when there is something new to do. */
+/* Returns earlier when poked. */
 static bool stopped_within(struct scan *s, int64_t ms)
 {
     struct timespec until = after_ms(CLOCK_MONOTONIC, ms);
@@ -100,8 +99,8 @@ static bool read_proc(const struct scan *s, int64_t pid, const char *file, size_
            file_read(path, most, text, NULL) == 0;
 }
 
-/* The pod of a process, "" when it is in none, or has ended meanwhile; and the folder with its
- * container's limits: its own pod's, or of a pod that was not known when it was admitted. */
+/* Sets the process's pod ("": none, or the process has ended), and the folder with its container's
+ * limits: its own pod's, or one made while the pod was unknown. */
 static void find_pod(const struct scan *s, struct strbuf *text, struct usage_process *p)
 {
     struct podcgroup pod = {0};
@@ -180,7 +179,7 @@ static struct scan_letter *look_at_time(struct scan *s, struct backend *b)
     return l;
 }
 
-/* Waits for an event, or for the time to pass. -1: the end. */
+/* Waits for an event or the timeout. -1: stop. */
 static int listen_for(struct scan *s, struct backend *b, int64_t ms)
 {
     struct backend_event event;
@@ -201,7 +200,7 @@ static int listen_for(struct scan *s, struct backend *b, int64_t ms)
     return stopped_within(s, heard < 0 ? ms : 0) ? -1 : 0;
 }
 
-/* Until the next scan is due. false: the end. */
+/* Until the next scan is due. false: stop. */
 static bool listen(struct scan *s, struct backend *b, int64_t until_ms)
 {
     int64_t timed_ms = 0;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * scan - asks the backend for its cards, on a thread of its own: a driver may hang, the loop may
- * not.
- */
+/* scan - queries the backend for its cards on its own thread, because a driver may hang. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,18 +12,17 @@
 #include "lib/base/loop.h"
 
 enum {
-    SCAN_SLICE_MS = 5000, /* how long one wait for an event may keep the thread from ending */
+    SCAN_SLICE_MS = 5000, /* longest wait for an event, and so for the thread's end */
     SCAN_PROCESSES_MAX = 4096,
-    SCAN_TIME_MS =
-        250, /* between two looks at how busy processes are, where somebody wants to know */
+    SCAN_TIME_MS = 250, /* between two measurements of device time, if wanted */
 };
 
 enum scan_kind {
     SCAN_CARDS,  /* sight, processes */
     SCAN_EVENT,  /* event */
     SCAN_TIME,   /* busy, timed */
-    SCAN_FAILED, /* err: the cards cannot be read; it is tried again */
-    SCAN_FATAL,  /* err: the backend could not be opened, no more letters will come */
+    SCAN_FAILED, /* err: the cards cannot be read; will be retried */
+    SCAN_FATAL,  /* err: the backend could not be opened; no more messages follow */
 };
 
 struct scan_letter {
@@ -36,7 +32,7 @@ struct scan_letter {
     struct usage_process *processes; /* on all cards, with their pods */
     size_t processes_len;
     struct backend_event event;
-    /* Device time since the last such letter, and the cards of which it is known. */
+    /* Device time since the last such message, and the cards for which it is known. */
     struct scan_busy {
         struct usage_process process; /* mib -1 */
         int64_t ns;
@@ -50,22 +46,22 @@ void scan_letter_free(void *message);
 
 struct scan_config {
     const struct backend_type *type;
-    struct backend_config backend; /* texts are borrowed; `asking` is ours */
-    const char *proc;              /* "/proc", of the host's processes */
+    struct backend_config backend; /* strings are borrowed; `asking` is set by scan */
+    const char *proc;              /* "/proc" of the host */
     int64_t interval_ms;
-    int64_t slice_ms; /* less than SCAN_SLICE_MS; 0: that */
+    int64_t slice_ms; /* 0: SCAN_SLICE_MS; else less than that */
     struct mailbox *mailbox;
 };
 
 struct scan;
 
-/* Opens the backend and scans at once, then every interval_ms; each result, and each event between
- * two scans, is a letter in the mailbox. */
+/* Opens the backend and scans at once, then every interval_ms. Posts each result, and each event in
+ * between, to the mailbox. */
 int scan_start(struct scan **out, const struct scan_config *c, struct error *err);
-/* Letters of SCAN_TIME from now on, or none any more. Any thread. */
+/* Starts or stops SCAN_TIME messages. Any thread. */
 void scan_want_time(struct scan *s, bool wanted);
-/* For how long the backend has not returned from one call, in ms (0: it is not asked anything), and
- * the card that it is being asked for, or BACKEND_NO_CARD. Any thread. */
+/* How long the current backend call has lasted, in ms (0: no call), and the card it is about, or
+ * BACKEND_NO_CARD. Any thread. */
 int64_t scan_busy_ms(const struct scan *s, int64_t now_ms, int32_t *card);
 /* Is it waiting for an event? Then the backend returns within a slice. Any thread. */
 bool scan_is_listening(const struct scan *s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podcache - see the header.
+ * podcache - the sequence of a change:
  *
  *   put, remove, reset ─► maps change, under the lock ─► subscribers: gone, put, told
  *                      ─► old pods are freed
@@ -70,7 +70,7 @@ static struct podcache_pod *wrap(struct pod *take)
     struct error ignored = ERROR_INIT;
     p->pod = take;
     if (grant_decode(take, &take->arena, &p->grant, &ignored) < 0)
-        p->grant = (struct grant){0}; /* the scheduler's to complain about */
+        p->grant = (struct grant){0}; /* the scheduler reports it */
     return p;
 }
 
@@ -81,7 +81,7 @@ static void leave(struct podcache *c, struct podcache_pod *p, struct leaving *ou
     vec_push(out, p);
 }
 
-/* What is in the cache from now on; NULL: nothing new, and take is freed. */
+/* Returns the new entry; NULL: no change, and take is freed. */
 static struct podcache_pod *enter(struct podcache *c, struct pod *take, struct leaving *out)
 {
     struct podcache_pod *old = map_get(&c->by_key, take->key);
@@ -99,7 +99,8 @@ static struct podcache_pod *enter(struct podcache *c, struct pod *take, struct l
     struct podcache_pod *p = wrap(take);
     p->arrival = same ? old->arrival : ++c->arrivals;
     p->list = c->lists;
-    (void)map_put(&c->by_key, take->key, p); /* replaces the keys, too: the old ones end with old */
+    (void)map_put(&c->by_key, take->key,
+                  p); /* replaces the keys too: the old ones are freed with old */
     (void)map_put(&c->by_uid, take->uid, p);
     if (old != NULL)
         leave(c, old, out);
@@ -115,7 +116,7 @@ static void tell_put(const struct podcache *c, const struct podcache_pod *p)
             c->subscribers[i].put(c->subscribers[i].arg, p);
 }
 
-/* Those that have left for good, not for another version. */
+/* Pods that are gone, not replaced by a newer version. */
 static void tell_gone(const struct podcache *c, const struct leaving *out)
 {
     for (size_t k = 0; k < out->len; k++) {
@@ -191,7 +192,7 @@ void podcache_reset(struct podcache *c, struct pod **pods, size_t len)
     struct leaving out = {0};
     const char *key;
     void *old;
-    if (len > 0) /* as the kubelet takes those that it finds together */
+    if (len > 0) /* the kubelet's order for pods it finds together */
         qsort(pods, len, sizeof(struct pod *), by_creation);
     pthread_mutex_lock(&c->lock);
     c->lists++;
@@ -251,7 +252,7 @@ void podcache_letter(void *cache, void *message)
             podcache_reset(c, pods, l->len);
         else
             podcache_put(c, pods[0]);
-        l->len = 0; /* they are the cache's now */
+        l->len = 0; /* owned by the cache now */
     }
     reflector_message_free(l);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podcache - the pods of this node, kept once for the whole program: decoded, with what their
- * annotations say they were given. Whatever needs pods reads them here or subscribes to changes,
- * and keeps of its own only what it found out itself, by uid.
+ * podcache - the decoded pods of this node and their annotated grants, shared by the whole program.
+ * Users read them here or subscribe to changes, and store only their own findings, by uid.
  *
- * Threads: only the loop changes the cache, and the loop reads it without the lock. Every other
- * thread holds the lock for as long as it looks at a pod. Subscribers are called on the loop,
- * without the lock; a pod that was replaced or removed is freed after the last of them has
- * returned. So a subscriber may keep a pointer to a pod until it is told of the change, and may
- * show it to another thread if it replaces the pointer under a lock of its own.
+ * Threads: only the loop changes the cache, and it reads without the lock. Other threads hold the
+ * lock while they use a pod. Subscribers are called on the loop, without the lock. A replaced or
+ * removed pod is freed after the last subscriber has returned. So a subscriber may keep a pointer
+ * to a pod until it is told of the change, and may share it with another thread if it replaces the
+ * pointer under its own lock.
  */
 #pragma once
 
@@ -26,18 +25,18 @@ enum { PODCACHE_SUBSCRIBERS_MAX = 4 };
 
 struct podcache_pod {
     struct pod *pod;    /* owned by the cache */
-    struct grant grant; /* as its annotations say; empty: nothing, or nothing that can be decoded */
-    uint64_t arrival;   /* counts from 1 in the order in which pods came; kept over versions */
-    bool remembered; /* from a state file: reduced to what a grant needs, and perhaps gone by now */
-    uint64_t list;   /* podcache's own: the last list that had it */
+    struct grant grant; /* from its annotations; empty: none, or undecodable */
+    uint64_t arrival;   /* sequence number from 1 in order of arrival; same for all versions */
+    bool remembered; /* from a state file: reduced to what a grant needs, perhaps already deleted */
+    uint64_t list;   /* private: the last list that had it */
 };
 
 struct podcache_subscriber {
-    /* A pod is new, or has another version. The version before is still there. */
+    /* A pod is new or has a new version. The previous version is still valid. */
     void (*put)(void *arg, const struct podcache_pod *p);
-    /* A pod is gone. A namesake with another uid comes as a put after this. */
+    /* A pod is gone. A pod of the same name with another uid follows as a put. */
     void (*gone)(void *arg, const struct podcache_pod *p);
-    /* The change has been told in full. all: it was a list of all pods of the node. */
+    /* The change is complete. all: it was a list of all pods of the node. */
     void (*told)(void *arg, bool all);
     void *arg;
 };
@@ -51,19 +50,19 @@ struct podcache {
 };
 
 void podcache_init(struct podcache *c);
-/* Subscribers are not told. */
+/* Does not call subscribers. */
 void podcache_deinit(struct podcache *c);
-/* Copies it. Each of its functions may be NULL; its owner outlives the last change. */
+/* Copies s. Its functions may be NULL; its owner outlives the last change. */
 void podcache_subscribe(struct podcache *c, const struct podcache_subscriber *s);
 
-/* A version that cannot be read (pod.unreadable) changes nothing of a pod that is known, and is
- * ignored otherwise: what a pod holds is not forgotten because of a field that we do not know. One
- * that has finished holds nothing: then the pod is gone. A pod of a state file stays remembered. */
+/* An unreadable version (pod.unreadable) is ignored, so that an unknown field does not make us
+ * forget what a pod holds; but if it is finished, the pod is removed. A pod of a state file stays
+ * marked as remembered. */
 void podcache_put(struct podcache *c, struct pod *take);
 void podcache_remove(struct podcache *c, const char *key);
-/* All pods of this node. Takes every pod, and sorts the array. */
+/* All pods of this node. Takes the pods, and sorts the array. */
 void podcache_reset(struct podcache *c, struct pod **pods, size_t len);
-/* A put of a pod from a state file; one that is known by now is newer, and stays. */
+/* Puts a pod from a state file, unless the cache already has it. */
 void podcache_restore(struct podcache *c, struct pod *take);
 
 /* Borrowed until the next change; NULL: unknown. */
@@ -72,6 +71,6 @@ const struct podcache_pod *podcache_find_uid(const struct podcache *c, const cha
 /* for (size_t i = 0; (p = podcache_next(c, &i)) != NULL;) */
 const struct podcache_pod *podcache_next(const struct podcache *c, size_t *i);
 
-/* What the watch of pods needs: how they are decoded, and the receiver of its letters. */
+/* For the watch of pods: its decoder, and the receiver of its messages. */
 extern const struct reflector_type podcache_type;
 void podcache_letter(void *cache, void *message);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish - two kinds of writes, one worker.
+ * publish - writes the node and pods on one worker thread.
  *
- * The node: what we want is compared with what the watch shows, key by key, and only the difference
- * is sent. So a label that somebody else removes comes back, an unchanged inventory costs nothing,
- * and there is no memory of "what I wrote" that could be wrong. Every node heartbeat carries our
- * annotation to every watcher: at most one write in ten seconds.
+ * The node: each wanted key is compared with what the watch shows, and only differences are sent.
+ * So a label that is removed by others comes back, an unchanged inventory costs nothing, and no
+ * record of earlier writes can be wrong. Every node heartbeat carries our annotation to every
+ * watcher, so there is at most one write in ten seconds.
  *
- * Pods: "assigned" is set once a container is about to start. These writes are not throttled; each
- * carries the pod's uid, so a namesake is never touched. A write that the API server refuses (pod
- * gone, other uid) is dropped; one that did not get through is tried again a second later; the
- * others do not wait for it.
+ * Pods: "assigned" is set when a container is about to start. These writes are not throttled. Each
+ * carries the pod's uid, so a new pod of the same name is never changed. A write that the API
+ * server refuses (pod gone, other uid) is dropped. One that did not get through is retried a second
+ * later, without delaying the others.
  */
 #include "device-plugin/node/publish.h"
 
@@ -30,7 +30,6 @@
 
 enum { RECENT = 64, RECENT_UID = 64 };
 
-/* What a write of a pod is about. */
 enum about { ABOUT_ASSIGNED, ABOUT_GRANT, ABOUT_USE, ABOUT_CPUS, ABOUT_EVICTION };
 static const char *const about_done[] = {"pod assigned", "grant recorded", "use published",
                                          "CPUs published", "pod evicted"};
@@ -42,10 +41,10 @@ struct assigned {
     struct assigned *next;
     char *ns, *name, *uid;
     enum about about;
-    char *patch; /* NULL: "assigned" */
+    char *patch; /* NULL: sets "assigned" */
     bool old_form;
     int64_t due_ms; /* not before */
-    bool told;      /* that it has to be tried again */
+    bool told;      /* the retry was logged */
 };
 
 struct publish {
@@ -53,7 +52,7 @@ struct publish {
     char *node_name;
     int64_t interval_ms;
     pthread_t thread;
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t wake;
     bool stop;
     bool wanted;
@@ -64,9 +63,9 @@ struct publish {
     int64_t next_write_ms;
     struct assigned *first, **last;
     size_t queued;
-    char recent[RECENT][RECENT_UID]; /* uids taken: two resources of one container call twice */
+    char recent[RECENT][RECENT_UID]; /* queued uids: a container's two resources both call */
     size_t recent_at;
-    char node_error[ERROR_TEXT_SIZE]; /* the worker's: said once, not at every try */
+    char node_error[ERROR_TEXT_SIZE]; /* worker only; last error logged */
 };
 
 static struct metric writes = {.kind = METRIC_COUNTER,
@@ -143,8 +142,8 @@ void publish_patches(const struct publish_wanted *want, const struct node *node,
     json_object_end(&w);
 }
 
-/* A patch of a pod's annotations, which the caller puts in between. The uid is a precondition: no
- * namesake is patched. */
+/* Begins a patch of a pod's annotations. The uid is a precondition: no other pod of that name is
+ * patched. */
 static void pod_begin(struct json_writer *w, const char *uid, struct strbuf *out)
 {
     json_writer_init(w, out);
@@ -176,7 +175,7 @@ void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out)
 void publish_grant_patch(const struct pod *pod, const struct grant *grant,
                          const struct gpu_inventory *inv, struct strbuf *out)
 {
-    /* "assigned" is not among them: it has a patch of its own, which may have come first. */
+    /* "assigned" has its own patch, which may have been written first. */
     static const char *const keys[] = {
         NAME_ANN_ALLOCATION, NAME_ANN_CORE,    NAME_ANN_ASSUME_TIME,    NAME_ANN_OLD_IDX,
         NAME_ANN_OLD_DEV,    NAME_ANN_OLD_POD, NAME_ANN_OLD_ASSUME_TIME};
@@ -208,7 +207,7 @@ static void queue_push(struct publish *p, struct assigned *x)
     p->queued++;
 }
 
-/* The first that is due, or NULL and when the next will be (*wake_ms stays if that is earlier; -1:
+/* Removes the first due entry, or returns NULL and lowers *wake_ms to the next due time (-1:
  * never). */
 static struct assigned *queue_take(struct publish *p, int64_t now_ms, int64_t *wake_ms)
 {
@@ -235,8 +234,8 @@ static void assigned_free(struct assigned *x)
     free(x);
 }
 
-/* The pod was not known when its container started: ask for its uid and its annotations. 1: nothing
- * to set. */
+/* Gets uid and annotations of a pod that was unknown when its container started. 1: nothing to
+ * set. */
 static int look_up(struct publish *p, struct assigned *x, struct error *err)
 {
     AUTO_JSON *doc = NULL;
@@ -253,7 +252,7 @@ static int look_up(struct publish *p, struct assigned *x, struct error *err)
     return 0;
 }
 
-/* Its next container may try again. */
+/* Lets the pod's next container try again. */
 static void forget(struct publish *p, const char *uid)
 {
     pthread_mutex_lock(&p->lock);
@@ -263,7 +262,7 @@ static void forget(struct publish *p, const char *uid)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* true: done with, one way or the other. */
+/* true: finished, written or dropped. */
 static bool write_assigned(struct publish *p, struct assigned *x)
 {
     struct error err = ERROR_INIT;
@@ -319,8 +318,8 @@ static void write_node(struct publish *p, const struct strbuf *meta, const struc
         log_warn("node not published", kv("node", p->node_name), kv("error", err.text));
     (void)str_format(p->node_error, sizeof p->node_error, "%s", err.text);
     pthread_mutex_lock(&p->lock);
-    /* CPUs are known at once: the cards, which follow within the second, do not wait for their
-     * sake. */
+    /* The CPUs are known at once; the cards follow within a second and must not wait for the
+     * interval. */
     bool only_cpus = result == 0 && !p->wanted;
     int64_t pause_ms = only_cpus ? 0 : result == 0 ? p->interval_ms : PUBLISH_RETRY_MS;
     p->next_write_ms = clock_mono_ms() + pause_ms;
@@ -337,7 +336,7 @@ static void wait_until(struct publish *p, int64_t at_ms)
     (void)pthread_cond_timedwait(&p->wake, &p->lock, &until);
 }
 
-/* Gives up the lock for as long as it takes. */
+/* Releases the lock while it writes. */
 static void work_on_pod(struct publish *p, struct assigned *x)
 {
     pthread_mutex_unlock(&p->lock);
@@ -347,7 +346,7 @@ static void work_on_pod(struct publish *p, struct assigned *x)
         assigned_free(x);
         return;
     }
-    /* A budget of the pod's owner may forbid an eviction for long. */
+    /* A disruption budget may block an eviction for long. */
     x->due_ms =
         clock_mono_ms() + (x->about == ABOUT_EVICTION ? PUBLISH_EVICTION_MS : PUBLISH_RETRY_MS);
     queue_push(p, x);
@@ -361,8 +360,7 @@ static void *worker_publish(void *arg)
     strbuf_init(&status);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        /* One pod, then the node, then the next pod: neither can keep the other waiting for
-         * long. */
+        /* Alternates between pods and the node, so that neither delays the other for long. */
         int64_t wake_ms = -1;
         struct assigned *x = queue_take(p, clock_mono_ms(), &wake_ms);
         bool wrote = x != NULL;
@@ -501,7 +499,7 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
                  kv("pod", name));
 }
 
-/* One of a pod's that waits already is replaced. */
+/* Replaces a waiting patch of the same kind for this pod. */
 static void push_patch(struct publish *p, const struct pod *pod, enum about about,
                        const struct strbuf *patch)
 {

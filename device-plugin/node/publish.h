@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * publish - what the API server learns from us: the node's inventory, its labels and gpu-count;
- * that a pod's grant is in use, what it is, and what its processes use. A thread of its own, so
- * that a slow API server delays nobody.
- */
+/* publish - writes to the API server: the node's inventory, labels and gpu-count; and for pods that
+ * a grant is in use, the grant, and their usage. It has its own thread, so a slow API server delays
+ * no caller. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,23 +25,20 @@ enum {
 };
 
 struct publish_wanted {
-    const char *inventory; /* text of cosched.io/gpu-inventory; NULL: nothing is said of cards */
-    struct labels labels;  /* accelerator labels; value NULL: the node has none of this key */
-    int64_t gpu_count; /* aliyun.com/gpu-count; 0 is written only where the node has the resource */
-    /* text of cosched.io/cpu-topology; NULL: nothing is said of CPUs. Not by publish_want: by
-     * publish_cpus. */
+    const char *inventory; /* cosched.io/gpu-inventory; NULL: cards are not published */
+    struct labels labels;  /* accelerator labels; value NULL: the node must not have the key */
+    int64_t gpu_count; /* aliyun.com/gpu-count; 0 is written only if the node has the resource */
+    /* cosched.io/cpu-topology; NULL: not published. Set by publish_cpus, not publish_want. */
     const char *cpus;
 };
 
-/* The merge patches that turn node into what is wanted: for the node, and for its status. Empty:
- * nothing to do. */
+/* The merge patches of the node and its status that make node match w. Empty: nothing to do. */
 void publish_patches(const struct publish_wanted *w, const struct node *node, struct strbuf *meta,
                      struct strbuf *status);
-/* The merge patch that sets "assigned". old_form: the pod has the older annotations as well. */
+/* The merge patch that sets "assigned". old_form: the pod also has the older annotations. */
 void publish_assigned_patch(const char *uid, bool old_form, struct strbuf *out);
 
-/* The merge patch with a grant that was made or corrected on this node: the grant, and that we
- * confirm it. */
+/* The merge patch that writes and confirms a grant made or corrected on this node. */
 void publish_grant_patch(const struct pod *pod, const struct grant *grant,
                          const struct gpu_inventory *inv, struct strbuf *out);
 
@@ -51,26 +46,25 @@ struct publish;
 
 int publish_start(struct publish **out, struct kube_config *kube, const struct kube_options *o,
                   const char *node, int64_t interval_ms, struct error *err);
-/* What is under way is cancelled. */
+/* Cancels the write in progress. */
 void publish_stop(struct publish *p);
-/* Any thread, never blocks. Copies. The first write goes out at once, later ones at least
+/* Any thread, never blocks. Copies. The first write is sent at once, later ones at least
  * interval_ms apart. */
 void publish_want(struct publish *p, const struct publish_wanted *w);
-/* The same for cosched.io/cpu-topology. NULL: it is left alone. */
+/* The same for cosched.io/cpu-topology. NULL: leaves it alone. */
 void publish_cpus(struct publish *p, const char *topology);
 /* Our node as the watch shows it. Takes it. */
 void publish_seen(struct publish *p, struct node *take);
-/* The pod's container is about to start. uid "" when it is not known. */
+/* The pod's container is about to start. uid "": unknown. */
 void publish_assigned(struct publish *p, const char *ns, const char *name, const char *uid,
                       bool old_form);
-/* Writes publish_grant_patch; one of this pod that waits already is replaced by it. */
+/* Writes publish_grant_patch, replacing a waiting one for this pod. */
 void publish_grant(struct publish *p, const struct pod *pod, const struct grant *grant,
                    const struct gpu_inventory *inv);
-/* The same for what was done with its CPUs (cosched.io/cpuset-applied); a grant of cards that waits
- * is not replaced by it. */
+/* The same for the CPUs applied to the pod (cosched.io/cpuset-applied); a waiting grant stays. */
 void publish_applied(struct publish *p, const struct pod *pod, const char *cpuset);
-/* Writes what the pod uses; the same. */
+/* The same for the pod's GPU usage. */
 void publish_use(struct publish *p, const struct pod *pod, const struct gpuuse *use);
-/* Evicts the pod, unless a namesake is there by now; again and again while its owner's disruption
- * budget forbids it. */
+/* Evicts the pod unless it was replaced by another of that name. Retries while a disruption budget
+ * forbids it. */
 void publish_evict(struct publish *p, const struct pod *pod);

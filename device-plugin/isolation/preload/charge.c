@@ -3,8 +3,8 @@
 
 #define MIN_PITCH 512u
 
-/* Flags of arrays: depth counts layers, or faces; and arrays without memory of their own, into
- * which cuMemCreate's is mapped. */
+/* Flags of arrays: depth counts layers or faces; arrays without memory, into which cuMemCreate's is
+ * mapped. */
 enum { ARRAY_LAYERED = 0x01, ARRAY_CUBEMAP = 0x04, ARRAY_SPARSE = 0x40, ARRAY_DEFERRED = 0x80 };
 
 CUcontext charge_context(const struct hooks_cuda *real, int card)
@@ -49,8 +49,6 @@ CUresult charge_freed(CUresult result, const struct share_item *item)
         (void)share_put(item);
     return result;
 }
-
-/* ---- sizes ---- */
 
 static uint64_t multiply(uint64_t a, uint64_t b)
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * charge - the steps of every allocation: take its bytes from the container's share, call the
- * driver, and record the result under the handle that will be freed; if the driver refuses, return
- * the bytes.
- */
+/* charge - the steps of every allocation: take its bytes from the container's share, call the
+ * driver, record the result under its handle; if the driver refuses, return the bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,8 +26,7 @@ bool charge_written(CUresult result, enum share_kind kind, uint64_t key, uint64_
 /* After the driver's call to free an item already removed from the records: returns its bytes, or
  * restores it if the driver refused. Returns result. */
 CUresult charge_freed(CUresult result, const struct share_item *item);
-/* The context whose end frees memory of this card: the current one. NULL for a card without a
- * limit. */
+/* The current context, whose end frees memory of this card. NULL for a card without a limit. */
 CUcontext charge_context(const struct hooks_cuda *real, int card);
 /* Upper bound for the rows of a pitched allocation, before the driver reports the pitch. */
 uint64_t charge_rows(uint64_t width, uint64_t height);

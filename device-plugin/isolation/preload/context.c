@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * context - a context takes device memory for itself (the limits file says how much, from the
+/* context - a context takes device memory for itself (the limits file says how much, from the
  * driver's own figures), and its end frees what was allocated in it. The driver counts references
- * to a device's primary context: it ends with the last release, or by a reset.
- */
+ * to a device's primary context: it ends with the last release, or by a reset. */
 #include "device-plugin/isolation/preload/charge.h"
 
 static bool written(CUcontext context, int card, bool primary)
@@ -18,7 +16,6 @@ static bool written(CUcontext context, int card, bool primary)
     return share_put(&item);
 }
 
-/* Takes the context's own memory. */
 static CUresult before(CUdevice device, int *card)
 {
     *card = share_depth > 0 ? SHARE_FREE_CARD : share_card_of(device);
@@ -75,8 +72,8 @@ int cuCtxCreate_v4(CUcontext *out, void *params, unsigned flags, CUdevice device
     CREATE(cuCtxCreate_v4, out, params, flags, device);
 }
 
-/* Once the driver has destroyed it, another thread may get a context of the same address. So before
- * the call, what ends with this one moves to a unique name. */
+/* Once the driver has destroyed the context, another thread may get one at the same address. So
+ * before the call, what ends with this one is moved to a unique name. */
 static CUresult destroy(CUresult (*call)(CUcontext), CUcontext context)
 {
     char name;
@@ -135,8 +132,8 @@ int cuCtxDetach(CUcontext context)
     return result;
 }
 
-/* ---- the primary context: retains and releases are serialized, or one thread would end what
- * another began ---- */
+/* Primary contexts. Retain and release are serialized: otherwise one thread could end a context
+ * that another has just begun. */
 
 int cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cuda - the part of the CUDA driver's interface that we hook: our own transcription of names,
- * numbers and layouts. The names with _v2 and so on are what the driver exports.
- */
+/* cuda - the part of the CUDA driver's ABI that we hook, transcribed by us. Names with _v2 etc. are
+ * what the driver exports. */
 #pragma once
 
 #include <stddef.h>

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * elf - the dynamic symbol table of a loaded object, by its hash table.
- *
- * dl_iterate_phdr gives each object's load address and program headers; the dynamic section among
- * them gives symbols, names and the hash table (GNU's, or the older one). glibc adds the load
- * address to the pointers there, other loaders do not: a pointer below it is taken as an offset.
- */
+/* elf - looks up the dynamic symbol table of a loaded object by its hash table. dl_iterate_phdr
+ * gives each object's load address and program headers; the dynamic section gives symbols, names
+ * and the hash table (GNU's, or the older one). glibc adds the load address to the pointers there,
+ * other loaders do not: a pointer below it is taken as an offset. */
 #include "device-plugin/isolation/preload/elf.h"
 
 #include <link.h>

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * elf - finds functions in loaded objects without dlsym, which we replace. Uses only the loader's
- * list of objects, so it neither loads anything nor affects dlerror.
- */
+/* elf - finds functions in loaded objects without dlsym, which we replace. Only reads the loader's
+ * list of objects, so it neither loads anything nor affects dlerror. */
 #pragma once
 
-/* The function of that name in the object whose file name begins with `object` ("libcuda.so");
- * NULL: none. object NULL: in the first object that has one and is not ours. */
+/* The function in the object whose file name begins with `object` ("libcuda.so"); NULL: none.
+ * object NULL: in the first object that has one and is not ours. */
 void *elf_find(const char *object, const char *name);
-/* The path by which such an object was loaded. 0: none is, or it does not fit. */
+/* The path by which such an object was loaded. 0: none, or it does not fit. */
 int elf_path(const char *object, char *out, unsigned long size);
-/* The folder that our own library was loaded from, with a '/' at its end. 0: it does not fit. */
+/* The folder our own library was loaded from, ending in '/'. 0: it does not fit. */
 int elf_folder(char *out, unsigned long size);

@@ -9,11 +9,9 @@
 
 enum { DEPTH_MAX = 8, BATCH = 64 };
 
-/* Most programs have none: then a launch checks no further. May be stale (true) in a child of
+/* Most programs have none, and launches check no further. May be stale (true) in a child of
  * fork. */
 static atomic_bool used;
-
-/* ---- what a graph needs ---- */
 
 static void add(const struct hooks_cuda *real, CUgraphNode node, struct graphmem *out)
 {
@@ -71,8 +69,6 @@ void graphmem_of(const struct hooks_cuda *real, CUgraph graph, struct graphmem *
         walk(real, graph, 0, out);
 }
 
-/* ---- in the records: one entry for each card ---- */
-
 static uint64_t key_of(CUgraphExec exec, int card)
 {
     return (uint64_t)(uintptr_t)exec ^ (uint64_t)(card + 1) << 56;
@@ -116,8 +112,6 @@ void graphmem_forget(CUgraphExec exec)
          card++)
         (void)share_find(SHARE_GRAPH_MEMORY, key_of(exec, card), true, &item);
 }
-
-/* ---- around the driver's call ---- */
 
 static void settle(const struct graphmem *g, int cards, bool gave)
 {

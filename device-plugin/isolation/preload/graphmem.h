@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * graphmem - memory that graphs allocate in nodes (cuGraphAddMemAllocNode, or captured
- * stream-ordered allocation). The driver takes it from a pool of the device when the graph is first
- * uploaded or launched: both take their bytes beforehand, like an allocation. Instantiating a graph
- * needs no memory, unless it is uploaded in the same call.
- */
+/* graphmem - memory that graph nodes allocate (cuGraphAddMemAllocNode, or captured stream-ordered
+ * allocation). The driver takes it from a pool of the device at the graph's first upload or launch,
+ * so both take their bytes beforehand. Instantiation needs none, unless it also uploads. */
 #pragma once
 
 #include "device-plugin/isolation/preload/hooks.h"
@@ -24,7 +21,6 @@ void graphmem_of(const struct hooks_cuda *real, CUgraph graph, struct graphmem *
 void graphmem_keep(CUgraphExec exec, const struct graphmem *g);
 void graphmem_find(CUgraphExec exec, struct graphmem *out);
 void graphmem_forget(CUgraphExec exec);
-/* Around the driver's call. begin: CUDA_SUCCESS, or CUDA_ERROR_OUT_OF_MEMORY and end is not
- * called. */
+/* Around the driver's call. begin: CUDA_SUCCESS; or CUDA_ERROR_OUT_OF_MEMORY, without an end. */
 CUresult graphmem_begin(struct graphmem *g);
 void graphmem_end(struct graphmem *g, CUresult result);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * hooks - the list of hooked functions: source of their prototypes, the pointers to the real ones,
- * and the table for dlsym and cuGetProcAddress.
+ * and the table for dlsym and cuGetProcAddress. Later forms of a function come after earlier ones:
+ * drivers keep the first ones for programs from before CUDA 3.2, and the runtime requests some by
+ * their first version. _ptsz is the form for per-thread default streams.
  *
  *     X(exported name, name for cuGetProcAddress, first CUDA version with this form, arguments)
- *
- * Later forms of a function come after earlier ones: drivers keep the first ones for programs from
- * before CUDA 3.2, and the runtime requests some by their first version. _ptsz is the form for
- * per-thread default streams.
  */
 #pragma once
 

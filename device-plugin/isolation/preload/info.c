@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * info - memory queries: programs see the container's share as if it were the card.
- */
+/* info - memory queries: programs see the container's share as if it were the card. */
 #include "device-plugin/isolation/preload/hooks.h"
 #include "device-plugin/isolation/preload/share.h"
 
@@ -38,8 +36,6 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     *free_bytes = least(*free_bytes, used < limit ? limit - used : 0);
     return result;
 }
-
-/* ---- NVML ---- */
 
 enum { NVML_UNINITIALIZED = 1, UUID_TEXT = 96 };
 

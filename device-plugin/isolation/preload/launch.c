@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * launch - kernels wait until the container has device time for them (budget.c). A graph counts as
- * the kernels in it, which are counted when it is made. Cards without a time limit cost one check.
- */
+/* launch - kernels wait until the container has device time (budget.c). A graph counts as its
+ * kernels, counted at its instantiation. Cards without a time limit cost one check. */
 #include "device-plugin/isolation/preload/graphmem.h"
 #include "device-plugin/isolation/preload/hooks.h"
 #include "device-plugin/isolation/preload/share.h"
@@ -82,8 +80,6 @@ int cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **par
     LAUNCH(cuLaunchKernelEx_ptsz, config, f, params, extra);
 }
 
-/* For programs built long ago. */
-
 int cuLaunch(CUfunction f)
 {
     LAUNCH(cuLaunch, f);
@@ -99,7 +95,7 @@ int cuLaunchGridAsync(CUfunction f, int width, int height, CUstream stream)
     LAUNCH(cuLaunchGridAsync, f, width, height, stream);
 }
 
-/* One kernel on each of several cards. All are charged to the current card; measurements correct
+/* One kernel on each of several cards, all charged to the current card; measurements correct
  * that. */
 int cuLaunchCooperativeKernelMultiDevice(void *list, unsigned n, unsigned flags)
 {
@@ -122,7 +118,6 @@ static uint64_t kernels_of(const struct hooks_cuda *real, CUgraphNode node, int 
     return 0;
 }
 
-/* Kernels in the graph and its child graphs. */
 static uint64_t kernels_in(const struct hooks_cuda *real, CUgraph graph, int depth)
 {
     size_t len = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * legacy - the first forms of calls, from before CUDA 3.2, with 32-bit sizes and addresses. Drivers
- * still have them, so they count like their successors.
- */
+/* legacy - the first forms of calls, from before CUDA 3.2, with 32-bit sizes and addresses. Drivers
+ * still have them, so they are charged like their successors. */
 #include "device-plugin/isolation/preload/charge.h"
 
 static int card_now(void)
@@ -10,7 +8,6 @@ static int card_now(void)
     return share_depth > 0 ? SHARE_FREE_CARD : share_card_current();
 }
 
-/* A size clamped to 32 bits. */
 static unsigned at_most(uint64_t bytes)
 {
     return bytes > UINT32_MAX ? UINT32_MAX : (unsigned)bytes;
@@ -103,7 +100,6 @@ int cuMemFree(CUdeviceptr_v1 at)
     return charge_freed(result, &item);
 }
 
-/* The common part of both kinds of array after the driver's call. */
 static CUresult array_made(const struct hooks_cuda *real, CUresult result, const CUarray *out,
                            uint64_t bytes, int card)
 {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * memory - allocations, by the steps of charge.h. An item leaves the records before the driver
+/* memory - allocations, by the steps of charge.h. An item leaves the records before the driver
  * frees it, because another thread may get the same address at once; its bytes are returned after
- * the driver has freed them.
- *
- * Memory imported from another process was charged there; handles to it are not recorded.
- */
+ * the driver has freed them. Memory imported from another process was charged there and is not
+ * recorded. */
 #include "device-plugin/isolation/preload/charge.h"
 #include "device-plugin/isolation/preload/hooks.h"
 #include "device-plugin/isolation/preload/share.h"
@@ -46,7 +43,7 @@ int cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned flags)
     return result;
 }
 
-/* The driver decides the pitch. Current cards round to 512 bytes; one that rounds to more has
+/* The driver chooses the pitch. Current cards round to 512 bytes; one that rounds to more has
  * already taken the difference when we learn of it. */
 int cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
                        unsigned element)

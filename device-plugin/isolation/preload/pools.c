@@ -3,13 +3,11 @@
  * pools - stream-ordered allocation. A pool is charged for what it has reserved on the card, not
  * for what is allocated from it: freed memory stays in the pool until it is trimmed.
  *
- * A pool grows in steps that only the driver knows. So before the call we take the most that it may
- * grow by (a step of 32 MiB, or of 2 MiB if 32 do not fit), and afterwards return what the pool did
- * not need by its own figure. If it has grown by more than the limit allows, the memory is freed
- * again.
- *
- * A pool belongs to the card that it was made for, and a stream to the card of its context: neither
- * need be the current one.
+ * Only the driver knows the steps in which a pool grows. So before the call we take the most that
+ * it may grow by (a step of 32 MiB, or of 2 MiB if 32 do not fit), and afterwards return what the
+ * pool did not need. If it has grown beyond the limit, the memory is freed again. A pool belongs to
+ * the card it was made for, and a stream to the card of its context: neither need be the current
+ * one.
  */
 #include "device-plugin/isolation/preload/charge.h"
 #include "device-plugin/isolation/preload/pools.h"
@@ -59,8 +57,6 @@ bool pools_settle(struct share_pool *p, uint64_t taken, bool gave)
     return fits;
 }
 
-/* ---- whose pool, whose stream ---- */
-
 static bool is_of(const struct hooks_cuda *real, CUmemoryPool pool, CUdevice device)
 {
     CUmemoryPool its = NULL;
@@ -104,8 +100,7 @@ static bool device_of_stream(const struct hooks_cuda *real, CUstream stream, CUd
     return known;
 }
 
-/* Calls on a stream that is being captured go into a graph: nothing is allocated before that runs
- * (graphmem.c). */
+/* Calls on a captured stream go into a graph and allocate nothing before it runs (graphmem.c). */
 static bool is_captured(const struct hooks_cuda *real, CUstream stream, bool ptsz)
 {
     int status = 0;
@@ -114,8 +109,6 @@ static bool is_captured(const struct hooks_cuda *real, CUstream stream, bool pts
     return (uintptr_t)stream > 1 && real->cuStreamIsCapturing != NULL &&
            real->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != 0;
 }
-
-/* ---- taking ---- */
 
 /* The driver's function for this kind of call; pool NULL: that of the stream's device. */
 struct way {
@@ -171,7 +164,6 @@ static CUresult from_pool(const struct hooks_cuda *real, const struct way *w, CU
     return within ? result : share_denied(card);
 }
 
-/* From the pool of the stream's device. */
 static CUresult from_device(const struct hooks_cuda *real, const struct way *w, CUdeviceptr *out,
                             size_t size)
 {
@@ -248,8 +240,6 @@ int cuMemFreeAsync_ptsz(CUdeviceptr at, CUstream stream)
         return CUDA_ERROR_NOT_INITIALIZED;
     return free_async(real->cuMemFreeAsync_ptsz, at, stream);
 }
-
-/* ---- pools that programs make ---- */
 
 int cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 {

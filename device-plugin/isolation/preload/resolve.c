@@ -6,12 +6,9 @@
  *   dlopen and dlsym         we replace dlsym, for names in our list that begin with cu or nvml
  *   cuGetProcAddress         is in the list itself (the CUDA runtime uses it for everything)
  *
- * In each the real one is asked first and decides whether there is such a function at all; only
- * then ours replaces it.
- *
- * dlsym for all other names jumps to the real one: RTLD_NEXT and RTLD_DEFAULT mean "seen from the
- * caller", and the C library finds the caller by the return address. C cannot express such a jump,
- * so it is written in assembly.
+ * The real lookup comes first and decides whether the function exists; only then ours replaces it.
+ * For other names dlsym jumps to the real one: RTLD_NEXT and RTLD_DEFAULT depend on the caller,
+ * which the C library finds by the return address. Such a jump needs assembly.
  */
 #include "device-plugin/isolation/preload/elf.h"
 #include "device-plugin/isolation/preload/hooks.h"
@@ -48,10 +45,7 @@ static struct hooks_cuda cuda;
 static struct hooks_nvml nvml;
 static atomic_bool cuda_ready, nvml_ready;
 
-/* ---- the real ones ---- */
-
-/* A program may unload the driver and load it again elsewhere, which would leave our pointers
- * dangling. So it stays loaded from now on. */
+/* Keeps the driver loaded: unloading it would leave our pointers dangling. */
 static void keep_loaded(const char *path)
 {
     void *(*open_object)(const char *, int) =
@@ -93,8 +87,6 @@ const struct hooks_nvml *hooks_nvml(void)
     atomic_store_explicit(&nvml_ready, true, memory_order_release);
     return &nvml;
 }
-
-/* ---- cuGetProcAddress ---- */
 
 static bool is_ptsz(const char *name)
 {
@@ -155,8 +147,6 @@ int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t fl
     return share_depth > 0 ? result : found(result, symbol, out, version, flags);
 }
 
-/* ---- dlsym and dlvsym ---- */
-
 typedef void *(*dlsym_function)(void *, const char *);
 typedef void *(*dlvsym_function)(void *, const char *, const char *);
 
@@ -202,16 +192,15 @@ static void *find_real(void **at, const char *name)
     return real;
 }
 
-/* A search through all loaded objects finds a name of the list in ours even without a driver: such
- * a program must not find CUDA. */
+/* Without a driver, a search through all objects finds a listed name in our library: such a program
+ * must not find CUDA. */
 static bool is_only_ours(const void *found, const struct row *r)
 {
     char path[PATH_BYTES];
     return found == (void *)(uintptr_t)r->hook && !elf_path(name_of_driver(r), path, sizeof path);
 }
 
-/* Our function for the name; NULL: go on to the real dlsym, which is known now, and sets dlerror if
- * there is none. */
+/* Our function for the name; NULL: continue with the real dlsym, which also sets dlerror. */
 void *resolve_dlsym(void *handle, const char *name)
 {
     dlsym_function real = (dlsym_function)(uintptr_t)find_real(&resolve_real_dlsym, "dlsym");
@@ -238,8 +227,8 @@ void *resolve_dlvsym(void *handle, const char *name, const char *version)
     return NOTHING;
 }
 
-/* name: saves the arguments and calls resolve_<name>; its answer is the result (1 stands for NULL),
- * or else jumps to the real one with the original arguments and return address. */
+/* name: saves the arguments and calls resolve_<name>. Returns its answer (1 stands for NULL), or
+ * else jumps to the real one with the original arguments and return address. */
 #if defined(__x86_64__)
 #define JUMP(name)                                                       \
     __asm__(".pushsection .text\n"                                       \

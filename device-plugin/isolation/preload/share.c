@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * share - see the header.
+ * This process's state lies in memory that the kernel clears in a child of fork (MADV_WIPEONFORK):
+ * the child finds an unstarted state, whatever the parent's other threads were doing. On older
+ * kernels the process id is compared instead.
  *
- * The state of this process lies in memory that the kernel clears in a child of fork
- * (MADV_WIPEONFORK): the child finds an unstarted state, whatever other threads of its parent were
- * doing, without any code in between. On older kernels the process id is compared instead.
- *
- * If the limits file exists but the region is unusable, what is in use is unknown: the container
- * gets no memory of limited cards. Without a limits file nothing is limited, and the library is not
- * loaded.
+ * If the limits file exists but the region is unusable, the usage is unknown and limited cards give
+ * no memory. Without a limits file nothing is limited, and the library is not loaded.
  */
 #include "device-plugin/isolation/preload/share.h"
 
@@ -44,8 +41,6 @@ _Thread_local int share_depth __attribute__((tls_model("initial-exec")));
 static _Atomic(struct state *) page;
 static struct state without_mmap;
 static atomic_bool compare_pids;
-
-/* ---- the state, and fork ---- */
 
 static void spin(atomic_int *lock)
 {
@@ -135,8 +130,6 @@ static struct state *state(void)
     return s;
 }
 
-/* ---- cards ---- */
-
 const struct limits_card *share_limit(int card)
 {
     return &state()->limits.cards[card];
@@ -188,8 +181,6 @@ struct region_card *share_region(int card)
     const struct state *s = state();
     return s->attached ? region_card(&s->file.region, (uint32_t)card) : NULL;
 }
-
-/* ---- taking and giving ---- */
 
 static bool try_take(struct state *s, int card, uint64_t bytes)
 {
@@ -248,8 +239,6 @@ uint64_t share_used(int card)
     reap(s);
     return region_used(&s->file.region, (uint32_t)card);
 }
-
-/* ---- records ---- */
 
 static size_t bucket(const struct state *s, uint8_t kind, uint64_t key)
 {
@@ -422,8 +411,6 @@ void share_unmap(void *memory, size_t bytes)
     if (memory != NULL)
         munmap(memory, bytes);
 }
-
-/* ---- pools ---- */
 
 void share_pools_begin(void)
 {

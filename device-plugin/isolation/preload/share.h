@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * share - this process's part of the container's share: its limits, its slot in the region, and
+/* share - this process's part of the container's share: its limits, its slot in the region, and
  * what it holds by handle. Initialised by the first call that needs it, and again in a child of
- * fork.
- */
+ * fork. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,8 +43,7 @@ bool share_limited(void);
 int share_card_by_uuid(const unsigned char uuid[16]);
 const struct limits_card *share_limit(int card);
 
-/* Takes bytes of the card: CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. Always succeeds on a card
- * without a limit. */
+/* CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. Always succeeds on a card without a limit. */
 CUresult share_take(int card, uint64_t bytes);
 void share_give(int card, uint64_t bytes);
 /* Counts a denial. Returns CUDA_ERROR_OUT_OF_MEMORY. */
@@ -55,7 +52,7 @@ CUresult share_denied(int card);
 uint64_t share_used(int card);
 struct region_card *share_region(int card);
 
-/* Records what this process holds. put is false when there is no memory for it. */
+/* Records what this process holds. false: no memory for the record. */
 bool share_put(const struct share_item *item);
 /* Finds, and removes if `take`. */
 bool share_find(enum share_kind kind, uint64_t key, bool take, struct share_item *out);
@@ -67,7 +64,7 @@ bool share_take_within(enum share_kind kind, uint64_t from, uint64_t len, struct
 CUcontext share_primary(int card);
 /* Returns all that ends with the context. */
 void share_end_context(CUcontext context);
-/* What ends with one ends with the other from now on. */
+/* From now on `to` ends what ended with `from`. */
 void share_rename_context(CUcontext from, CUcontext to);
 /* Between begin and end no other thread retains or releases a primary context. */
 void share_contexts_begin(void);
@@ -77,8 +74,8 @@ void share_contexts_end(void);
 void *share_map(size_t bytes);
 void share_unmap(void *memory, size_t bytes);
 
-/* Pools and their charges. What graphs allocate is a pool of each device, with other driver
- * queries. Between begin and end no other thread changes pools. */
+/* Pools and their charges. A device's graph memory is a pool too, with other driver queries.
+ * Between begin and end no other thread changes pools. */
 struct share_pool {
     CUmemoryPool pool; /* or a key for a device's graphs (share_pool_graphs) */
     int card, device;
@@ -91,16 +88,15 @@ struct share_pool *share_pool_find(CUmemoryPool pool);
 /* The existing or a new one; NULL: too many. */
 struct share_pool *share_pool(CUmemoryPool pool, int card);
 struct share_pool *share_pool_graphs(int card, CUdevice device);
-/* What it has of the card, by the driver's figure; false: unknown. */
+/* The pool's memory on the card, from the driver; false: unknown. */
 bool share_pool_reserved(const struct share_pool *p, uint64_t *bytes);
 bool share_pool_used(const struct share_pool *p, uint64_t *bytes); /* of that, allocated */
 /* Queries what the driver's pools hold now, and returns the rest. */
 void share_pools_settle(void);
 /* The same after trimming them, as the driver does when a card is full. */
 void share_pools_trim(void);
-/* The device was reset: pools that programs made on it no longer exist, and must not be queried. */
+/* After a device reset: programs' pools on it no longer exist and must not be queried. */
 void share_pools_reset(int card, CUdevice device);
 
-/* Are we inside a call of ours into the driver? Then hooked calls are the driver's own and pass
- * through. */
+/* > 0: we are inside a driver call of ours; hooked calls are the driver's own and pass through. */
 extern _Thread_local int share_depth __attribute__((tls_model("initial-exec")));
