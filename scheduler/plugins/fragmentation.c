@@ -12,7 +12,7 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return gpu_prices_score(ask->cluster, ask->pod, node);
 }
 
-/* Most nodes have no cards, as their row shows. */
+/* The row shows which nodes have no cards, and most have none. */
 static int32_t rate(const struct plugin_ask *ask, const struct node_table_row *row)
 {
     return row->cards ? (int32_t)score(ask, row->node) : 0;
