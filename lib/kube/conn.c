@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * CURLOPT_CONNECT_ONLY, driven by its own multi handle: only curl_multi_wakeup can interrupt the
+/* CURLOPT_CONNECT_ONLY, driven by its own multi handle: only curl_multi_wakeup can interrupt the
  * wait for a handshake. The easy handle stays in it while the connection lives, because removing it
- * would close the connection.
- */
+ * would close the connection. */
 #include "lib/kube/conn.h"
 
 #include <stdatomic.h>

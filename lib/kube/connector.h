@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * connector - makes connections one after the other on its own thread, so that the thread that
- * serves them never waits for a handshake.
- */
+/* connector - makes connections one after the other on its own thread, so that the thread that
+ * serves them never waits for a handshake. */
 #pragma once
 
 #include <stdint.h>

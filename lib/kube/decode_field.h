@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * decode_field - helpers shared by the decoders. null counts as absent and leaves *out unchanged;
- * the wrong kind is ERROR_INVALID that names the field.
- */
+/* decode_field - helpers shared by the decoders. null counts as absent and leaves *out unchanged;
+ * the wrong kind is ERROR_INVALID that names the field. */
 #pragma once
 
 #include <stdbool.h>

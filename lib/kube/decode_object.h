@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * decode_object - decodes small objects: their own arena, their names, then the fields of the kind.
- */
+/* decode_object - decodes small objects: their own arena, their names, then the fields of the
+ * kind. */
 #pragma once
 
 #include <stdbool.h>

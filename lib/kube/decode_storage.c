@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Claims, volumes, their classes, and the CSI objects of nodes and drivers. An in-tree volume
- * (awsElasticBlockStore...) is read as a volume of the CSI driver that serves it today.
- */
+/* Claims, volumes, their classes, and the CSI objects of nodes and drivers. An in-tree volume
+ * (awsElasticBlockStore...) is read as a volume of the CSI driver that serves it today. */
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/kube/decode_field.h"

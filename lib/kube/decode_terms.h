@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * decode_terms - a pod's affinity to other pods, and its topologySpreadConstraints. Both need the
- * pod's namespace and labels, so metadata must be decoded first.
- */
+/* decode_terms - a pod's affinity to other pods, and its topologySpreadConstraints. Both need the
+ * pod's namespace and labels, so metadata must be decoded first. */
 #pragma once
 
 #include "lib/base/error.h"

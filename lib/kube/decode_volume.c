@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Most volumes of most pods (tokens, config maps, empty directories) do not affect where the pod
+/* Most volumes of most pods (tokens, config maps, empty directories) do not affect where the pod
  * may run. For those only the member names are checked; memory is allocated for the first volume
- * that matters.
- */
+ * that matters. */
 #include "lib/kube/decode_volume.h"
 
 #include "lib/base/str.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * http_reply - one answer of the API server over a connection without libcurl (conn), parsed by
- * http_parse. No I/O: post_pipeline supplies the bytes.
- */
+/* http_reply - one answer of the API server over a connection without libcurl (conn), parsed by
+ * http_parse. No I/O: post_pipeline supplies the bytes. */
 #pragma once
 
 #include "lib/base/error.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The rules of lease.h without I/O; lease.c has a diagram. Only our own monotonic clock is read.
- * The times inside the record are only compared for change.
- */
+/* The rules of lease.h without I/O; lease.c has a diagram. Only our own monotonic clock is read.
+ * The times inside the record are only compared for change. */
 #include "lib/kube/lease.h"
 
 #include <string.h>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The thread lives for one page: it starts when the page's token is known, and is joined before the
+/* The thread lives for one page: it starts when the page's token is known, and is joined before the
  * page is used. So each field belongs to one thread at a time (token, version and next to the
  * thread while `ahead`, the rest to the caller), and no lock is needed. Starting a thread costs a
- * thousandth of a full page. If that fails, the page is fetched when the caller wants it.
- */
+ * thousandth of a full page. If that fails, the page is fetched when the caller wants it. */
 #include "lib/kube/list_pager.h"
 
 #include <string.h>

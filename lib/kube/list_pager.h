@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * list_pager - a list, page by page: while the caller reads one, a thread fetches and parses the
+/* list_pager - a list, page by page: while the caller reads one, a thread fetches and parses the
  * next, so a long list takes as long as the slower of server and reader. At most two pages are in
- * memory.
- */
+ * memory. */
 #pragma once
 
 #include <pthread.h>

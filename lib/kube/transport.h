@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * transport - settings of every connection to the API server, whether libcurl (http) or we (conn)
+/* transport - settings of every connection to the API server, whether libcurl (http) or we (conn)
  * speak HTTP on it: address, CA, certificate, proxy, and what happens to bytes of abandoned writes.
- * Only http and conn include this.
- */
+ * Only http and conn include this. */
 #pragma once
 
 #include <stdbool.h>

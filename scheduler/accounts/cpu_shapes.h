@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cpu_shapes - the distinct CPU layouts of the cluster's nodes. Equal nodes publish the same text
- * and share one layout, which takes tens of kilobytes. Pure.
- */
+/* cpu_shapes - the distinct CPU layouts of the cluster's nodes. Equal nodes publish the same text
+ * and share one layout, which takes tens of kilobytes. Pure. */
 #pragma once
 
 #include <stddef.h>

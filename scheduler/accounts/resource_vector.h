@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * resource_vector - resources with extra names mapped to small numbers, so that fitting a pod
- * compares integers. Pure.
- */
+/* resource_vector - resources with extra names mapped to small numbers, so that fitting a pod
+ * compares integers. Pure. */
 #pragma once
 
 #include <stdbool.h>

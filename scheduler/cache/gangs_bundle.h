@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gangs_bundle - gangs that are placed as one because each names the same list of gangs. Pure; for
- * gangs.c, whose header declares the one public function.
- */
+/* gangs_bundle - gangs that are placed as one because each names the same list of gangs. Pure; for
+ * gangs.c, whose header declares the one public function. */
 #pragma once
 
 #include "lib/base/arena.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * A member's minimum comes from its labels or annotations, its PodGroup, or several of these. If
+/* A member's minimum comes from its labels or annotations, its PodGroup, or several of these. If
  * they differ, the result does not depend on the order of arrival: the gang uses the largest, and
  * the message names the largest and the smallest, each with the first member by name. A PodGroup
- * that no member names does not count.
- */
+ * that no member names does not count. */
 #include "scheduler/cache/gangs_messages.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gangs_messages - the settings of a gang from its members and PodGroup, and their conflicts. Pure;
- * for gangs.c.
- */
+/* gangs_messages - the settings of a gang from its members and PodGroup, and their conflicts. Pure;
+ * for gangs.c. */
 #pragma once
 
 #include "lib/base/arena.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * reservations - capacity reserved for gangs that have waited long: for which gangs, on which
+/* reservations - capacity reserved for gangs that have waited long: for which gangs, on which
  * nodes, until when; and how long each gang has waited. cycle/reservation.h makes them. Pure. Times
- * are in milliseconds since the epoch, like those of pods.
- */
+ * are in milliseconds since the epoch, like those of pods. */
 #pragma once
 
 #include <stdbool.h>

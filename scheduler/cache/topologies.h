@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * topologies - for each topology key in use, the domain (label value) of each node of the table.
+/* topologies - for each topology key in use, the domain (label value) of each node of the table.
  * Pure. Shared by all classes. Rebuilt with the table's generation, and when a Node's label
- * changes.
- */
+ * changes. */
 #pragma once
 
 #include <stdbool.h>

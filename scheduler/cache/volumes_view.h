@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * volumes_view - storage from one pod's view: its claims with their volumes, and waiting claims
+/* volumes_view - storage from one pod's view: its claims with their volumes, and waiting claims
  * with their candidate volumes. Pure. It computes once what does not depend on a node, so checking
- * a node is cheap.
- */
+ * a node is cheap. */
 #pragma once
 
 #include <stdbool.h>

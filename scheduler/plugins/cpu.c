@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cpu - exclusive CPUs for pods with the annotation cpuset-scheduler, counted and chosen by the
+/* cpu - exclusive CPUs for pods with the annotation cpuset-scheduler, counted and chosen by the
  * node's CPU accounts (cpu_accounts.h). It runs after gpu, because CPUs are chosen on the NUMA node
  * of the pod's cards. If that has too few, a pod with a NUMA policy gets cards of a NUMA node that
  * has enough; other pods change only to an equivalent card, and otherwise keep the cards that fit
- * the cluster best.
- */
+ * the cluster best. */
 #include "lib/base/str.h"
 #include "scheduler/accounts/cpu_accounts.h"
 #include "scheduler/cache/gangs.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * ports - host ports. Two pods cannot have the same port and protocol on one address of a node;
+/* ports - host ports. Two pods cannot have the same port and protocol on one address of a node;
  * 0.0.0.0 (or no address) is every address. Containers and sidecars count; ordinary init containers
- * do not, because they end before the others run, as in kube-scheduler.
- */
+ * do not, because they end before the others run, as in kube-scheduler. */
 #include "lib/base/str.h"
 #include "scheduler/cache/nominations.h"
 #include "scheduler/plugins/all.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * volumes - claims and the volumes behind them: whether a pod's storage exists, and can be reached
+/* volumes - claims and the volumes behind them: whether a pod's storage exists, and can be reached
  * from or created for the node (volumes_view.h). Volumes chosen for waiting claims are promised
- * when the pod is assumed (volumes_held.h), by the same function, so reserve has nothing to do.
- */
+ * when the pod is assumed (volumes_held.h), by the same function, so reserve has nothing to do. */
 #include "scheduler/plugins/all.h"
 #include "scheduler/cache/volumes_held.h"
 #include "scheduler/cache/volumes_view.h"
