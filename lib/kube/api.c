@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api - the verbs. Every request goes through attempt(), which holds the three rules:
+ * The verbs. Every request goes through attempt(), which applies three rules:
  *
  *   time    one deadline covers the verb: waiting for the rate limiter, every try, every pause
- *           between them. A try gets what is left, and writes tell the server so (?timeout=), so
- *           that an answer we no longer wait for is not acted upon either. Fencing counts on it: a
- *           Binding that may take 4 s is over after 4 s. Nothing is sent once the deadline has
- *           passed, however that came about: a process that was stopped for a minute does not send
- *           when it wakes.
- *   retry   429 means "not done": waits as long as the server wishes and asks again, reads and
- *           writes alike (an eviction is the exception: its 429 is the disruption budget's "no"). A
- *           request that never left this machine is sent again too. Reads are also repeated after a
- *           lost connection; a write that may have arrived is not.
+ *           between them. A try gets the remaining time, and writes send it to the server
+ *           (?timeout=), so that it does not act on a request we no longer wait for. Fencing
+ *           relies on it: a Binding that may take 4 s is over after 4 s. Nothing is sent after the
+ *           deadline: a process that was stopped for a minute does not send when it resumes.
+ *   retry   429 means "not done": waits for Retry-After and tries again, reads and writes alike
+ *           (except an eviction, whose 429 is a refusal by the disruption budget). A request that
+ *           was never sent is also tried again. Reads are repeated after a lost connection too; a
+ *           write that may have arrived is not.
  *   rate    one token bucket for the process, refilled at --kube-qps up to --kube-burst.
  */
 #include "lib/kube/api.h"
@@ -29,7 +28,7 @@ enum {
     TRIES_MAX = 6,
     RETRY_FIRST_MS = 50,
     RETRY_MAX_MS = 2000,
-    PAUSE_WISH_MAX_MS = 10000, /* a Retry-After beyond that is not believed */
+    PAUSE_WISH_MAX_MS = 10000, /* a longer Retry-After is cut to this */
     THROTTLE_DEFAULT_MS = 1000,
 };
 
@@ -104,17 +103,15 @@ void kube_client_set_timeout(struct kube_client *c, int64_t ms)
     c->options.request_timeout_ms = ms;
 }
 
-/* ---- rate ----------------------------------------------------------------------------------- */
-
 static struct {
     pthread_mutex_t lock;
     bool started;
-    /* thousandths of a request that may go out now; negative: promised to those who wait */
+    /* thousandths of a request that may be sent now; negative: promised to waiting requests */
     int64_t milli;
     int64_t at_ms;
 } bucket = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Takes a place in the queue; returns how long to wait for it. */
+/* Takes a token; returns how long to wait for it. */
 static int64_t bucket_take(int64_t qps, int64_t burst)
 {
     pthread_mutex_lock(&bucket.lock);
@@ -130,7 +127,7 @@ static int64_t bucket_take(int64_t qps, int64_t burst)
     return wait;
 }
 
-/* Gives a place back that was not used. */
+/* Returns an unused token. */
 static void bucket_return(void)
 {
     pthread_mutex_lock(&bucket.lock);
@@ -156,15 +153,13 @@ static int wait_for_rate(struct kube_client *c, int64_t deadline_ms, struct erro
     return 0;
 }
 
-/* ---- one request with its tries ------------------------------------------------------------- */
-
 struct call {
     const char *method;
-    const char *path; /* with a query or without */
+    const char *path; /* with or without a query */
     const char *content_type;
     const char *body;
     size_t body_len;
-    int64_t timeout_ms; /* 0: the options' */
+    int64_t timeout_ms; /* 0: from the options */
     int64_t began_ms;   /* 0: now */
     bool no_throttle_retry;
     bool dry_run;
@@ -201,7 +196,7 @@ static int in_call(struct error *err, const struct call *q)
     return error_wrap(err, "%s %.*s", q->method, (int)strcspn(q->path, "?"), q->path);
 }
 
-/* The reply's body in `body`. */
+/* Appends the reply's body to `body`. */
 static int attempt(struct kube_client *c, const struct call *q, struct strbuf *body,
                    bool *never_sent, struct error *err)
 {
@@ -243,7 +238,7 @@ static int attempt(struct kube_client *c, const struct call *q, struct strbuf *b
         if (clock_mono_ms() + wait >= deadline)
             return -1;
         if (!kube_http_sleep(c->http, wait)) {
-            *never_sent = true; /* or refused: what may be tried again was not done */
+            *never_sent = true; /* or refused: what may be retried was not done */
             error_set(err, ERROR_CANCELLED, "cancelled");
             return in_call(err, q);
         }
@@ -290,10 +285,8 @@ void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns
     }
 }
 
-/* ---- verbs ---------------------------------------------------------------------------------- */
-
-/* Absent is for the caller to say, by NULL. "" would make the collection of an object, and the dots
- * that a URL knows its parent: a DELETE of those takes more than was meant. No object has such a
+/* The caller passes NULL for an absent part. "" would address the collection instead of an object,
+ * and "." or ".." a parent: a DELETE there would remove more than intended. No object has such a
  * name. */
 static bool may_be_in_path(const char *part)
 {
@@ -309,7 +302,7 @@ static int check_names(const char *method, const struct kube_kind *k, const char
                      method, k->resource, str_or_empty(name), str_or_empty(ns));
 }
 
-/* The call for an object, or for its collection when name is NULL. */
+/* The call for an object; name NULL: for its collection. */
 static int on_object(struct kube_client *c, struct call q, const struct kube_kind *k,
                      const char *ns, const char *name, const char *sub, struct json_doc **out,
                      bool *never_sent, struct error *err)

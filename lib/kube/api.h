@@ -4,8 +4,8 @@
  * 429.
  *
  * A client is one connection plus the process-wide rate limiter. Reads are retried here (429 with
- * Retry-After, connection lost before anything was answered); writes are retried only on 429 and
- * when the request was never sent: whether an ambiguous write was done is the caller's to find out.
+ * Retry-After, connection lost before any answer); writes are retried only on 429 and when the
+ * request was never sent: the caller must find out whether an ambiguous write was done.
  */
 #pragma once
 
@@ -20,7 +20,6 @@
 #include "lib/kube/http.h"
 #include "lib/model/selector.h"
 
-/* One kind of object: path of its collection. */
 struct kube_kind {
     const char *group; /* "" for core */
     const char *version;
@@ -41,19 +40,19 @@ int kube_client_new(struct kube_client **out, struct kube_config *config,
 void kube_client_free(struct kube_client *c);
 void kube_client_cancel(struct kube_client *c); /* any thread; see kube_http_cancel */
 struct kube_http *kube_client_http(struct kube_client *c);
-/* Before the next try of what failed with err: about first_ms, twice as long after each attempt
- * (from 0) up to 2 s, but as late as the server wished, up to 10 s. false: cancelled. */
+/* Pauses before retrying what failed with err: about first_ms, doubled for each attempt (from 0) up
+ * to 2 s, or the server's Retry-After up to 10 s if longer. false: cancelled. */
 bool kube_client_pause(struct kube_client *c, int64_t first_ms, int attempt,
                        const struct error *err);
-/* How long the next verbs may take, instead of the options' request timeout. */
+/* The timeout of the next verbs, instead of the options' request timeout. */
 void kube_client_set_timeout(struct kube_client *c, int64_t ms);
 
-/* "/api/v1/namespaces/NS/pods/NAME/SUB", parts escaped; ns NULL: cluster-wide; name, sub NULL: left
- * out. */
+/* "/api/v1/namespaces/NS/pods/NAME/SUB", parts escaped; ns NULL: cluster-wide; name, sub NULL:
+ * omitted. */
 void kube_api_path(struct strbuf *out, const struct kube_kind *k, const char *ns, const char *name,
                    const char *sub);
 
-/* The reply's document in *out (free with json_free); out may be NULL. query: "fieldSelector=..."
+/* *out is the reply's document (free with json_free); out may be NULL. query: "fieldSelector=..."
  * or NULL, escaped. */
 int kube_get(struct kube_client *c, const struct kube_kind *k, const char *ns, const char *name,
              struct json_doc **out, struct error *err);
@@ -75,20 +74,19 @@ int kube_evict(struct kube_client *c, const char *ns, const char *pod, const cha
 struct kube_binding {
     const char *ns, *pod, *uid, *node;
     struct labels annotations; /* merged into the pod in the same transaction */
-    struct labels labels;      /* likewise, by servers from 1.35 on; older ones leave them out */
+    struct labels labels;      /* likewise, from server version 1.35; older ones ignore them */
     int64_t timeout_ms;        /* also sent as ?timeout= */
-    /* on clock_mono_ms: the timeout runs from here, so what was asked between (a fence) still holds
-     * when it is sent; 0: now */
+    /* on clock_mono_ms: the timeout runs from here, so a check made in between (a fence) still
+     * holds when it is sent; 0: now */
     int64_t began_ms;
-    bool dry_run; /* everything is checked and nothing is done */
+    bool dry_run; /* the server validates and stores nothing */
 };
-/* All of it in a. */
+/* A deep copy in a. */
 struct kube_binding kube_binding_copy(const struct kube_binding *from, struct arena *a);
 /* 0: 201. ERROR_CONFLICT: bound, deleting or gated. ERROR_NOT_FOUND. ERROR_TIMEOUT and
  * ERROR_UNAVAILABLE are ambiguous unless *never_sent. */
 int kube_bind(struct kube_client *c, const struct kube_binding *b, bool *never_sent,
               struct error *err);
-/* The same request for the post pipeline to send: what is added to path (without a query) and
- * body. */
+/* The same request for the post pipeline: appended to path (without a query) and body. */
 int kube_bind_compose(const struct kube_binding *b, struct strbuf *path, struct strbuf *body,
                       struct error *err);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config - reads a kubeconfig or the service account of our pod into one immutable struct; only the
- * token moves.
+ * Reads a kubeconfig or our pod's service account into one struct, immutable except for the token.
  *
  * A kubeconfig is YAML, so it goes through yaml → json and is read like any reply of the API
- * server. What we do not do is refused by name (exec, auth-provider, passwords, impersonation,
- * proxy-url, unverified TLS): ignoring one of them would mean talking to the server as somebody
- * else, or trusting somebody else.
+ * server. Unsupported features are refused by name (exec, auth-provider, passwords, impersonation,
+ * proxy-url, unverified TLS): ignoring one would mean using a wrong identity, or trusting a wrong
+ * server.
  *
- * The token file: the kubelet replaces it by a rename behind a symlink, so a changed inode, size or
- * mtime means a new token. It is looked at when a request needs a token and the last look is a
- * second old; it is read again when it changed, and in any case every minute. A file that cannot be
- * read or holds nonsense keeps the last good token: the server decides whether that is still good.
+ * The kubelet replaces the token file by a rename behind a symlink, so a changed inode, size or
+ * mtime means a new token. A request that needs a token checks the file if the last check is a
+ * second old; the file is read again when it changed, and at least every minute. If it cannot be
+ * read or is invalid, the last good token stays: the server decides whether it is still accepted.
  */
 #include "lib/kube/config.h"
 
@@ -96,7 +95,7 @@ struct kube_config {
     const char *server, *ns, *ca, *cert, *key, *tls_server_name;
     bool loopback;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of the fields below */
     const char *token_file;
     char *token; /* heap, wiped before it is freed */
     struct timespec token_mtime;
@@ -136,18 +135,14 @@ static void config_freep(struct kube_config **c)
     kube_config_free(*c);
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
 static const char *resolve(struct arena *a, const char *base_dir, const char *path)
 {
     return path[0] == '/' || !base_dir[0] ? arena_strdup(a, path)
                                           : arena_printf(a, "%s/%s", base_dir, path);
 }
 
-/* ---- the token ------------------------------------------------------------------------------ */
-
-/* It goes into a header line: printable ASCII without blanks, nothing that could begin another
- * header. Does not show the token. */
+/* The token goes into a header line: only printable ASCII without blanks, so it cannot start
+ * another header. The error does not show the token. */
 static int check_token(const char *s, size_t n, struct error *err)
 {
     if (n == 0)
@@ -172,7 +167,7 @@ static void set_token(struct kube_config *c, const char *s, size_t n)
 static int read_token(struct kube_config *c, struct error *err)
 {
     AUTO_STRBUF text = {0};
-    strbuf_reserve(&text, KUBE_TOKEN_MAX + 64); /* does not move, so that wiping it wipes all */
+    strbuf_reserve(&text, KUBE_TOKEN_MAX + 64); /* never reallocated, so that wiping it wipes all */
     int rc = file_read(c->token_file, KUBE_TOKEN_MAX + 16, &text, err);
     size_t n = text.len;
     while (n > 0 && (text.ptr[n - 1] == '\n' || text.ptr[n - 1] == '\r' || text.ptr[n - 1] == ' '))
@@ -226,7 +221,7 @@ bool kube_config_token(struct kube_config *c, char *buf, size_t size)
     return have;
 }
 
-/* The first read: a token file that is not there is an error now, not at the first request. */
+/* The first read: a missing token file is an error now, not at the first request. */
 static int open_token_file(struct kube_config *c, const char *path, struct error *err)
 {
     c->token_file = path;
@@ -235,15 +230,13 @@ static int open_token_file(struct kube_config *c, const char *path, struct error
     return read_token(c, err);
 }
 
-/* ---- kubeconfig ----------------------------------------------------------------------------- */
-
-struct source { /* where values come from */
+struct source {
     struct kube_config *config;
     const char *base_dir;
     bool read_files;
 };
 
-/* A member that, when present, is a string; *out NULL when absent or "". */
+/* An optional string member; *out is NULL when absent or "". */
 static int get_text(json *obj, const char *key, const char **out, struct error *err)
 {
     *out = NULL;
@@ -278,7 +271,7 @@ static int find_named(json *root, const char *list, const char *member, const ch
     return error_set(err, ERROR_NOT_FOUND, "%s: no entry named '%s'", list, name);
 }
 
-/* PEM text, kept in the arena; pem is wiped. name: what it is called where it came from. */
+/* Stores PEM text in the arena and wipes pem. name: for messages. */
 static int keep_pem(struct kube_config *c, const char *name, struct strbuf *pem, const char **out,
                     struct error *err)
 {
@@ -291,7 +284,7 @@ static int keep_pem(struct kube_config *c, const char *name, struct strbuf *pem,
     return good ? 0 : error_set(err, ERROR_INVALID, "%s: not PEM", name);
 }
 
-/* <key>-data (base64) or <key> (a file) as PEM text; NULL when neither is there. */
+/* <key>-data (base64) or <key> (a file) as PEM text; NULL when both are absent. */
 static int get_pem(const struct source *s, json *obj, const char *key, const char **out,
                    struct error *err)
 {
@@ -325,7 +318,7 @@ static int refuse(json *obj, const char *key, const char *instead, struct error 
     return error_set(err, ERROR_UNSUPPORTED, "%s is not supported: %s", key, instead);
 }
 
-/* host[:port][/path] names this machine. "127.evil.example" does not. */
+/* Whether host[:port][/path] names this machine. "127.evil.example" does not. */
 static bool loopback_host(const char *host)
 {
     size_t n = host[0] == '[' ? strcspn(host, "]/") + 1 : strcspn(host, ":/");
@@ -334,9 +327,8 @@ static bool loopback_host(const char *host)
     return (n == 9 && str_starts(host, "localhost")) || (n == 5 && str_starts(host, "[::1]"));
 }
 
-/* https://host[:port], or plain http on loopback only: no credential ever leaves the machine
- * unencrypted. */
-/* A URL that holds a password is not shown. */
+/* https://host[:port], or plain http on loopback only: credentials never leave the machine
+ * unencrypted. Errors do not show a URL that holds a password. */
 static int set_server(struct kube_config *c, const char *server, struct error *err)
 {
     if (!server)
@@ -404,7 +396,7 @@ static int read_user(const struct source *s, json *user, struct error *err)
             return -1;
         set_token(c, token, strlen(token));
     }
-    if (token_file && s->read_files) /* wins over token, as in every other client */
+    if (token_file && s->read_files) /* takes precedence over token, as in other clients */
         return open_token_file(c, resolve(&c->arena, s->base_dir, token_file), err);
     return 0;
 }
@@ -495,7 +487,7 @@ int kube_config_in_cluster(struct kube_config **out, const char *dir, const char
     return 0;
 }
 
-/* The first file of a list a:b:c that exists, in out. */
+/* The first existing file of a list a:b:c. */
 static bool first_existing(const char *list, struct strbuf *out)
 {
     for (const char *p = list; *p;) {
@@ -531,8 +523,6 @@ int kube_config_load(struct kube_config **out, const struct kube_options *o, str
         err, ERROR_NOT_FOUND,
         "no way to the API server: no --kubeconfig, no $KUBECONFIG, not in a pod, no ~/.kube/config");
 }
-
-/* ---- what is in it -------------------------------------------------------------------------- */
 
 const char *kube_config_server(const struct kube_config *c)
 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config - where the API server is and who we are: a kubeconfig file or the pod's service account.
+ * config - the API server's address and our credentials: a kubeconfig file or the pod's service
+ * account.
  *
  * Order: --kubeconfig, $KUBECONFIG (first file of the list that exists), the in-cluster files,
  * ~/.kube/config. Supported in a kubeconfig: server, certificate-authority(-data), tls-server-name,
  * client-certificate(-data), client-key(-data), token, tokenFile, contexts. `exec`,
- * `auth-provider`, username/password and insecure-skip-tls-verify get a clear "not supported" (TLS
- * is always verified), and so does plain http beyond loopback. Token files are read again when they
- * change, at the latest every minute.
+ * `auth-provider`, username/password and insecure-skip-tls-verify are refused as "not supported"
+ * (TLS is always verified), and so is plain http beyond loopback. Token files are read again when
+ * they change, at the latest every minute.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 #include "lib/base/error.h"
 #include "lib/base/options.h"
 
-/* Bounds for everything that the API server sends, and the way we talk to it. Rows:
+/* Connection options, and bounds for everything that the API server sends. Rows:
  * kube_option_rows. */
 struct kube_options {
     const char *kubeconfig;     /* --kubeconfig */
@@ -31,37 +32,35 @@ struct kube_options {
     int64_t request_timeout_ms; /* --request-timeout, default 30s */
     /* --watch-timeout: the server ends a watch after it, default 5m (spread by jitter) */
     int64_t watch_timeout_ms;
-    /* --watch-idle: no byte for so long (bookmarks included) and the connection is dropped, default
-     * 90s */
+    /* --watch-idle: drops the connection after so long without a byte (or bookmark), default 90s */
     int64_t watch_idle_ms;
     int64_t qps;   /* --kube-qps: 0 = no limit */
     int64_t burst; /* --kube-burst */
 };
 extern const struct option_row kube_option_rows[];
 
-struct kube_config; /* immutable but for the token; any thread */
+struct kube_config; /* immutable except for the token; any thread */
 
 int kube_config_load(struct kube_config **out, const struct kube_options *o, struct error *err);
 /* From kubeconfig text, for tests and fuzzing. base_dir resolves relative paths ("" for none);
  * files are read only if read_files. */
 int kube_config_parse(struct kube_config **out, const char *text, size_t n, const char *context,
                       const char *base_dir, bool read_files, struct error *err);
-/* The service account whose files (ca.crt, token, namespace) are in dir; kube_config_load passes
- * the usual one. */
+/* The service account whose files (ca.crt, token, namespace) are in dir. */
 int kube_config_in_cluster(struct kube_config **out, const char *dir, const char *host,
                            const char *port, struct error *err);
 void kube_config_free(struct kube_config *c);
 
 const char *
-kube_config_server(const struct kube_config *c); /* "https://host:port", no slash at the end */
+kube_config_server(const struct kube_config *c); /* "https://host:port" without a trailing slash */
 const char *kube_config_namespace(
     const struct kube_config *c); /* context's or the service account's; "default" */
 const char *kube_config_ca_pem(const struct kube_config *c);   /* NULL: the system's store */
 const char *kube_config_cert_pem(const struct kube_config *c); /* NULL: none */
 const char *kube_config_key_pem(const struct kube_config *c);
 const char *kube_config_tls_server_name(const struct kube_config *c); /* NULL: the host of server */
-bool kube_config_is_loopback(const struct kube_config *c); /* server is on this machine */
-/* The current bearer token, copied into buf (re-read from its file when due): true, or false when
- * there is none. Any thread. */
+bool kube_config_is_loopback(const struct kube_config *c);
+/* Copies the current bearer token into buf, re-reading its file when due; false: there is none. Any
+ * thread. */
 enum { KUBE_TOKEN_MAX = 16 * 1024 };
 bool kube_config_token(struct kube_config *c, char *buf, size_t size);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * CURLOPT_CONNECT_ONLY, driven by a multi handle of its own: only curl_multi_wakeup ends the wait
- * for a handshake at once. The easy handle stays in it for as long as the connection lives, since
- * taking it out would close the connection.
- */
+/* CURLOPT_CONNECT_ONLY, driven by its own multi handle: only curl_multi_wakeup can interrupt the
+ * wait for a handshake. The easy handle stays in it while the connection lives, because removing it
+ * would close the connection. */
 #include "lib/kube/conn.h"
 
 #include <stdatomic.h>
@@ -22,7 +20,7 @@ struct conn {
     CURL *easy;
     CURLM *multi;
     curl_socket_t fd;
-    int64_t limit_ms; /* what the kernel was told last */
+    int64_t limit_ms; /* last value set in the kernel */
     _Atomic bool cancelled;
 };
 
@@ -67,7 +65,7 @@ void conn_cancel(struct conn *d)
     curl_multi_wakeup(d->multi);
 }
 
-/* true: it has come to an end, *result says to which. */
+/* Whether the transfer has ended; *result is its code. */
 static bool has_ended(struct conn *d, CURLcode *result)
 {
     int left = 0;
@@ -132,7 +130,7 @@ const char *conn_root(const struct conn *d)
 void conn_begin(struct conn *d, int64_t limit_ms)
 {
     d->transport.unanswered = true;
-    /* One system call less for each write: a limit a little shorter than need be is as good. */
+    /* Saves a system call per write: a slightly shorter limit is good enough. */
     if (d->limit_ms > limit_ms || d->limit_ms < limit_ms - LIMIT_SLACK_MS) {
         transport_limit_delivery(&d->transport, limit_ms);
         d->limit_ms = limit_ms;

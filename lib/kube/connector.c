@@ -16,7 +16,7 @@ struct connector {
     pthread_cond_t work;
     unsigned wanted;
     bool stopping;
-    bool failed; /* and error says why */
+    bool failed; /* with the reason in error */
     struct error error;
     struct conn *making;
     struct connector_made VEC(struct conn *) made;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * connector - makes connections on a thread of its own, one after the other: whoever serves many of
- * them must not wait for a handshake.
- */
+/* connector - makes connections one after the other on its own thread, so that the thread that
+ * serves them never waits for a handshake. */
 #pragma once
 
 #include <stdint.h>
@@ -14,16 +12,16 @@
 struct connector_config {
     const char *user_agent;
     int64_t timeout_ms;        /* of each attempt */
-    void (*notify)(void *arg); /* something can be taken; on the connector's thread */
+    void (*notify)(void *arg); /* a result can be taken; on the connector's thread */
     void *arg;
 };
 
 struct connector;
 int connector_start(struct connector **out, struct kube_config *kube,
                     const struct connector_config *c, struct error *err);
-/* So many more, please. An attempt that fails ends all that are wanted by then. */
+/* Requests n more connections. A failed attempt cancels all that are requested by then. */
 void connector_want(struct connector *c, unsigned n);
-/* 1: a connection, the caller's from now on. -1: an attempt failed. 0: nothing yet. */
+/* 1: *out is a connection, which the caller owns. -1: an attempt failed. 0: nothing yet. */
 int connector_take(struct connector *c, struct conn **out, struct error *err);
-/* At once, also in the middle of a handshake. NULL is fine. */
+/* Stops at once, even during a handshake. NULL is allowed. */
 void connector_stop(struct connector *c);

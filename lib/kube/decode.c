@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode - nodes, PodGroups, and the names of any object. Pods, which are most of the work, have
- * decode_pod.c.
+ * Nodes, PodGroups, and the names of any object. decode_pod.c has pods, which are most of the work.
  *
- * Nodes, as pods, are built in scratch and packed. Every other decoder builds the object inside the
+ * Nodes and pods are built in scratch and packed. Every other decoder builds the object in the
  * object's own arena and moves the arena into it at the end, so that one free releases all of it,
- * also half-built.
+ * even half-built.
  */
 #include "lib/kube/decode.h"
 
@@ -17,9 +16,7 @@
 #include "lib/kube/decode_field.h"
 #include "lib/model/names.h"
 
-enum {
-    NODE_SCRATCH = 8192
-}; /* on the stack; a node that needs more takes the rest from the heap */
+enum { NODE_SCRATCH = 8192 }; /* on the stack; a larger node also uses the heap */
 
 void decode_meta(json *j, struct object_meta *out)
 {
@@ -30,8 +27,6 @@ void decode_meta(json *j, struct object_meta *out)
                              .uid = str_or_empty(json_get_str(m, "uid")),
                              .resource_version = str_or_empty(json_get_str(m, "resourceVersion"))};
 }
-
-/* ---- node ----------------------------------------------------------------------------------- */
 
 static int taint_effect_of(const char *s, enum taint_effect *out, struct error *err)
 {
@@ -91,8 +86,8 @@ static int by_hash(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* Each image under each of its names. A kubelet tells 50 images unless it is told otherwise; past
- * DECODE_LIST_MAX names the rest gives no points. */
+/* Each image under each of its names. A kubelet reports 50 images by default; names beyond
+ * DECODE_LIST_MAX give no points. */
 static int decode_images(json *j, struct node *n, struct arena *a, struct error *err)
 {
     size_t len, room = 0, i = 0, kept = 0;
@@ -210,9 +205,7 @@ int decode_node(json *j, struct node **out, struct error *err)
     return 0;
 }
 
-/* ---- PodGroup ------------------------------------------------------------------------------- */
-
-/* A status is ours to write: what cannot be read is written again, and is no reason to refuse the
+/* We write the status ourselves: an unreadable one is overwritten and no reason to refuse the
  * object. */
 static int32_t count_in_status(json *status, const char *name)
 {
@@ -241,7 +234,7 @@ static const char *either(const struct labels *in, const char *key, const char *
     return text ? text : labels_get(in, koord);
 }
 
-/* Kubernetes' own: {"basic":{}} or {"gang":{"minCount":3}}. */
+/* The native form: {"basic":{}} or {"gang":{"minCount":3}}. */
 static int decode_policy(json *policy, int64_t *min, struct error *err)
 {
     bool have;
@@ -312,8 +305,6 @@ int decode_pod_group(json *j, struct pod_group **out, struct error *err)
     *out = g;
     return 0;
 }
-
-/* ---- container ids -------------------------------------------------------------------------- */
 
 static void take_ids(json *statuses, struct container *list, size_t len, struct arena *a)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode - JSON → model objects. Each object gets an arena of its own; nothing is borrowed from the
+ * decode - JSON → model objects. Each object gets its own arena; nothing is borrowed from the
  * document.
  *
- * A field that is missing takes Kubernetes' default; a field of the wrong kind, or a value that
- * cannot be, is ERROR_INVALID with its path: "pod default/a: spec.containers[0].resources.requests:
- * resource cpu: not a quantity: 'x'". One bad object never spoils a list (the reflector counts and
- * logs it).
+ * A missing field takes Kubernetes' default; a field of the wrong kind or with an impossible value
+ * is ERROR_INVALID with its path: "pod default/a: spec.containers[0].resources.requests: resource
+ * cpu: not a quantity: 'x'". One bad object does not spoil a list (the reflector counts and logs
+ * it).
  */
 #pragma once
 
@@ -27,9 +27,9 @@ enum {
 };
 
 int decode_pod(json *j, struct pod **out, struct error *err);
-/* Sets container.id of those that run, in p's arena, by the status of the same object. */
+/* Sets container.id of running containers, in p's arena, from the object's status. */
 void decode_container_ids(json *j, struct pod *p);
-/* What can be known of a pod that decode_pod refused, so that what it holds is not given away: see
+/* What is known of a pod that decode_pod refused, so that its holdings are not given to others: see
  * pod.unreadable. -1: not even which pod it is. */
 int decode_pod_remains(json *j, const struct error *why, struct pod **out, struct error *err);
 int decode_node(json *j, struct node **out, struct error *err);
@@ -45,7 +45,7 @@ int decode_csi_capacity(json *j, struct csi_capacity **out, struct error *err);
 int decode_volume_attachment(json *j, struct volume_attachment **out, struct error *err);
 int decode_pdb(json *j, struct pdb **out, struct error *err);
 int decode_device_class(json *j, struct device_class **out, struct error *err);
-/* One whose spec is wrong is none that is in force: see policy.invalid. */
+/* An invalid spec makes the policy inactive: see policy.invalid. */
 int decode_resource_policy(json *j, struct policy **out, struct error *err);
 
 /* metadata.namespace/name, uid and resourceVersion of any object; "" when absent. Borrowed from

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * decode_field - the small steps that decode_pod.c and decode.c share. null counts as absent and
- * leaves *out as it is; the wrong kind is ERROR_INVALID that names the field.
- */
+/* decode_field - helpers shared by the decoders. null counts as absent and leaves *out unchanged;
+ * the wrong kind is ERROR_INVALID that names the field. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +13,8 @@
 #include "lib/model/resources.h"
 #include "lib/model/selector.h"
 
-/* FIELD(it, "spec"): is this member called that? Objects are walked once, so each name is compared
- * with few others. */
+/* FIELD(it, "spec"): whether the member has that name. Objects are walked once, so each name is
+ * compared with few others. */
 #define FIELD(it, name) \
     ((it).key_len == sizeof(name) - 1 && memcmp((it).key, name, sizeof(name) - 1) == 0)
 
@@ -29,18 +27,18 @@ int decode_field_bool(json *v, const char *name, bool *out, struct error *err);
 int decode_field_time(json *v, const char *name, int64_t *out, struct error *err);
 int decode_field_labels(json *v, const char *name, struct arena *a, struct labels *out,
                         struct error *err);
-/* {"cpu": "100m", ...}; *present says whether there was an object at all (may be NULL). */
+/* {"cpu": "100m", ...}; *present: whether there was an object (may be NULL). */
 int decode_field_resources(json *v, const char *name, struct arena *a, enum quantity_round round,
                            struct resources *out, bool *present, struct error *err);
-/* 0 or -1, and *len: an array of at most max elements; 0 when absent. */
+/* Sets *len of an array of at most max elements; 0 when absent. */
 int decode_field_array(json *v, const char *name, size_t max, size_t *len, struct error *err);
-/* A list of strings, in its order; NULL and 0 when absent. */
+/* A list of strings, in order; NULL and 0 when absent. */
 int decode_field_strings(json *v, const char *name, struct arena *a, const char ***out, size_t *len,
                          struct error *err);
-/* The same as a set: sorted, each once. */
+/* The same as a set: sorted, without duplicates. */
 int decode_field_set(json *v, const char *name, struct arena *a, const char ***out, size_t *len,
                      struct error *err);
-/* Sorts words, and drops those that are there twice. */
+/* Sorts words and drops duplicates. */
 void decode_field_sort(const char **words, size_t *len);
 /* One quantity, text or number. */
 int decode_field_quantity(json *v, const char *name, enum quantity_round round, int64_t *out,
@@ -48,7 +46,7 @@ int decode_field_quantity(json *v, const char *name, enum quantity_round round, 
 /* An object, or absent (then *present is false). */
 int decode_field_object(json *v, const char *name, bool *present, struct error *err);
 
-/* What metadata holds for us. */
+/* The metadata that we read. */
 struct decode_metadata {
     const char *ns, *name, *uid, *resource_version; /* never NULL */
     struct labels labels, annotations;

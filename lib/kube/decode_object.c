@@ -62,11 +62,7 @@ int decode_object(json *j, const struct decode_kind *k, struct object **out, str
     return 0;
 }
 
-/* ---- Namespace ------------------------------------------------------------------------------ */
-
 DECODE_KIND(decode_namespace, struct object, "namespace", false, NULL)
-
-/* ---- PodDisruptionBudget -------------------------------------------------------------------- */
 
 static int fill_pdb(json *j, struct object *o, struct arena *a, struct error *err)
 {
@@ -92,8 +88,6 @@ static int fill_pdb(json *j, struct object *o, struct arena *a, struct error *er
 }
 
 DECODE_KIND(decode_pdb, struct pdb, "poddisruptionbudget", true, fill_pdb)
-
-/* ---- DeviceClass ---------------------------------------------------------------------------- */
 
 static int fill_device_class(json *j, struct object *o, struct arena *a, struct error *err)
 {

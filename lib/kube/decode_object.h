@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * decode_object - how every small object is decoded: its own arena, its names, then what its kind
- * adds.
- */
+/* decode_object - decodes small objects: their own arena, their names, then the fields of the
+ * kind. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +14,7 @@ struct decode_kind {
     const char *what; /* "persistentvolumeclaim", for messages */
     bool namespaced;
     size_t size;
-    /* What the kind adds; NULL: nothing. The names are there. */
+    /* Fills the kind's fields, after the names; NULL: none. */
     int (*fill)(json *j, struct object *o, struct arena *a, struct error *err);
 };
 

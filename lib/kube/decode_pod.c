@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_pod - the hot one: a cluster's pods are most of what the API server tells us.
+ * The hot path: most of what the API server sends is pods.
  *
- * Each object is walked once, member by member, and a member that we do not want costs one step
- * whatever is inside (managedFields is half of a pod). It is built in scratch, with whatever that
- * leaves unused, and then packed (pod_pack): one malloc of exactly its size.
+ * Each object is walked once, member by member, and an unwanted member costs one step whatever its
+ * size (managedFields is half of a pod). The pod is built in scratch, which wastes some space, and
+ * then packed (pod_pack): one malloc of exactly its size.
  *
- * What must not hide a pod: a pod that cannot be decoded is a pod whose cards are given away again.
- * So fields that only narrow or widen where a pod may go, and that a newer API server may fill with
- * words unknown to us (a toleration's operator), are read as the narrower meaning instead of
- * refused. What is left (the API server takes cpu: "1e30") is for decode_pod_remains: which pod,
- * and where.
+ * A decoding error must not hide a pod, or its cards would be given away again. So fields that only
+ * narrow or widen where a pod may run, and that a newer API server may fill with unknown values (a
+ * toleration's operator), are read in the narrower sense instead of refused. For the remaining
+ * errors (the API server accepts cpu: "1e30") decode_pod_remains returns the pod's name and node.
  */
 #include "lib/kube/decode.h"
 
@@ -22,14 +21,12 @@
 #include "lib/kube/decode_terms.h"
 #include "lib/kube/decode_volume.h"
 
-enum { SCRATCH = 8192 }; /* on the stack; a pod that needs more takes the rest from the heap */
-
-/* ---- containers ----------------------------------------------------------------------------- */
+enum { SCRATCH = 8192 }; /* on the stack; a larger pod also uses the heap */
 
 static int decode_ports(json *j, struct container *c, struct arena *a, struct error *err)
 {
     size_t len, kept = 0;
-    c->ports = NULL; /* a second member of the same name may be longer */
+    c->ports = NULL; /* a repeated member of the same name may be longer */
     c->ports_len = 0;
     if (decode_field_array(j, "ports", DECODE_LIST_MAX, &len, err) < 0)
         return -1;
@@ -105,9 +102,7 @@ static int decode_containers(json *j, const char *name, bool init, struct arena 
     return 0;
 }
 
-/* ---- where it may go ------------------------------------------------------------------------ */
-
-/* false: an operator or effect we do not know. Such a toleration tolerates nothing here. */
+/* false: unknown operator or effect. Such a toleration tolerates nothing here. */
 static bool toleration_words(const char *op, const char *effect, struct toleration *t)
 {
     if (!op[0] || str_eq(op, "Equal"))
@@ -196,8 +191,6 @@ static int decode_affinity(json *j, struct pod *p, struct arena *a, struct error
     return decode_terms_affinity(j, p, a, err);
 }
 
-/* ---- spec ----------------------------------------------------------------------------------- */
-
 static struct pod_sizes *sizes_of(struct pod *p, struct arena *a)
 {
     if (!p->sizes)
@@ -205,7 +198,7 @@ static struct pod_sizes *sizes_of(struct pod *p, struct arena *a)
     return p->sizes;
 }
 
-/* A member of spec. Ordered by how often each is there. */
+/* Members of spec, ordered by how common they are. */
 static int decode_spec_field(const struct json_iter *at, struct pod *p, struct arena *a,
                              struct error *err)
 {
@@ -280,9 +273,7 @@ static int decode_spec_field(const struct json_iter *at, struct pod *p, struct a
     return 0;
 }
 
-/* ---- status --------------------------------------------------------------------------------- */
-
-/* Usually in the order of the spec; the kubelet does not promise it. */
+/* Usually in the spec's order, but the kubelet does not guarantee it. */
 static struct container *container_named(struct container *list, size_t len, size_t guess,
                                          const char *name)
 {
@@ -306,8 +297,8 @@ static bool same_sizes(const struct resources *a, const struct resources *b)
     return true;
 }
 
-/* A kubelet repeats the spec's sizes in every status. Only others change what a pod takes
- * (pod_effective_request), and only with `actual` among them. */
+/* A kubelet repeats the spec's sizes in every status. Only different ones change the effective
+ * request (pod_effective_request), and only with `actual` among them. */
 static bool says_other_sizes(const struct resized *r, const struct resources *spec)
 {
     return r->has_actual && (!same_sizes(&r->actual, spec) ||
@@ -321,7 +312,9 @@ static int decode_resized(const struct json_iter *at, bool of_pod, struct resize
     static const char allocated[] = "status.allocatedResources", actual[] = "status.resources",
                       requests[] = "status.resources.requests";
     const struct json_iter it = *at;
-    size_t skip = of_pod ? 0 : strlen("status."); /* of a container's status only the field */
+    size_t skip =
+        of_pod ? 0
+               : strlen("status."); /* messages about a container's status name only the field */
     bool have;
     if (FIELD(it, "allocatedResources")) {
         r->allocated = (struct resources){0};
@@ -407,7 +400,7 @@ static enum pod_phase phase_of(const char *s)
     return s && s[0] ? POD_UNKNOWN : POD_PENDING;
 }
 
-/* Extended resources that a grant provides: by name, each once. */
+/* Extended resources that a grant provides: sorted by name, without duplicates. */
 static int decode_claimed(json *j, struct pod *p, struct arena *a, struct error *err)
 {
     static const char name[] = "status.extendedResourceClaimStatus.requestMappings";
@@ -459,8 +452,6 @@ static int decode_status_field(const struct json_iter *at, struct pod *p, struct
     return 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
-
 static int decode_owner(json *j, struct pod *p, struct arena *a, struct error *err)
 {
     size_t len;
@@ -492,7 +483,7 @@ static int fill_metadata(json *j, struct pod *p, struct arena *a, struct error *
     p->uid = m.uid;
     p->resource_version = m.resource_version;
     p->labels = m.labels;
-    for (size_t i = 0; i < m.annotations.len; i++) /* in place: what is kept stays sorted */
+    for (size_t i = 0; i < m.annotations.len; i++) /* in place: the kept ones stay sorted */
         if (pod_annotation_is_read(m.annotations.items[i].key))
             m.annotations.items[p->annotations.len++] = m.annotations.items[i];
     p->annotations.items = m.annotations.items;
@@ -560,7 +551,7 @@ int decode_pod(json *j, struct pod **out, struct error *err)
     return 0;
 }
 
-/* Text of a member that may be anything. */
+/* The member if it is a non-empty string, else `otherwise`. */
 static const char *text_or(json *object, const char *name, const char *otherwise, struct arena *a)
 {
     const char *s = json_get_str(object, name);

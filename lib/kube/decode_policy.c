@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_policy - a ResourcePolicy. Field by field what webhook/rules/rules_policy.c demands, for
- * clusters where the webhook is not installed or was not asked.
+ * A ResourcePolicy. Checks every field like webhook/rules/rules_policy.c, for clusters where the
+ * webhook is not installed or was not called.
  *
- * An object whose spec is wrong is decoded all the same, as one that is not in force
- * (policy.invalid): its author is to be told, and a policy that was right before must not stay in
- * force because its new version cannot be read.
+ * A policy with an invalid spec is decoded as one that is not in force (policy.invalid): its author
+ * must be told, and the previous, valid version must not stay in force because the new one cannot
+ * be read.
  */
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
@@ -16,7 +16,7 @@
 
 enum { DEFAULT_TIMEOUT_MS = 15 * 60 * 1000 };
 
-/* One of some words; absent leaves *out as it is. */
+/* One of several words; absent leaves *out unchanged. */
 static int decode_word(json *v, const char *name, const char *(*word)(int), int words, int *out,
                        struct error *err)
 {
@@ -54,7 +54,7 @@ static const char *preempt_word(int i)
     return i == 0 ? "AfterAllUnits" : "BeforeNextUnit";
 }
 
-/* A map whose keys and values are those of labels. */
+/* A map of valid label keys and values. */
 static int decode_labels(json *v, const char *name, struct arena *a, struct labels *out,
                          struct error *err)
 {
@@ -73,10 +73,8 @@ static int decode_labels(json *v, const char *name, struct arena *a, struct labe
     return 0;
 }
 
-/* ---- what pods are given ---- */
-
-/* Keys that a policy may not give are left out, and the first of them is told. selected: labels of
- * the pods that it selects by, or NULL. */
+/* Removes keys that a policy may not set and warns about the first. selected: the labels by which
+ * it selects pods, or NULL. */
 static void drop_forbidden(struct labels *l, const char *name, const struct labels *selected,
                            struct arena *a, const char **warning)
 {
@@ -95,7 +93,7 @@ static void drop_forbidden(struct labels *l, const char *name, const struct labe
     l->len = kept;
 }
 
-/* A sign to us, and not a label for pods. */
+/* An instruction to us, not a label for pods. */
 static void take_wait(struct policy_unit *u)
 {
     size_t kept = 0;
@@ -129,8 +127,6 @@ static int decode_gifts(json *j, const char *path, struct policy *p, struct poli
     drop_forbidden(&u->pod_annotations, annotations, NULL, a, &p->warning);
     return 0;
 }
-
-/* ---- units ---- */
 
 static int decode_unit(json *j, const char *path, struct policy *p, struct policy_unit *u,
                        struct arena *a, struct error *err)
@@ -175,8 +171,6 @@ static int decode_units(json *j, struct policy *p, struct arena *a, struct error
             return -1;
     return 0;
 }
-
-/* ---- the rest ---- */
 
 static int decode_when(json *j, struct policy *p, struct error *err)
 {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * decode_storage - claims, volumes, their classes, and what CSI says of nodes and drivers.
- *
- * An in-tree volume (awsElasticBlockStore...) is read as what it is today: a volume of the CSI
- * driver that serves it.
- */
+/* Claims, volumes, their classes, and the CSI objects of nodes and drivers. An in-tree volume
+ * (awsElasticBlockStore...) is read as a volume of the CSI driver that serves it today. */
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/kube/decode_field.h"
 #include "lib/kube/decode_object.h"
 #include "lib/kube/decode_volume.h"
 
-/* Modes that we do not know are left out: nothing that we could match asks for them. */
+/* Unknown modes are ignored: no claim that we could match requests them. */
 static int decode_access_modes(json *j, unsigned *out, struct error *err)
 {
     static const char *const names[] = {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany",
@@ -26,7 +22,7 @@ static int decode_access_modes(json *j, unsigned *out, struct error *err)
     return 0;
 }
 
-/* One amount of a list of amounts: {"storage": "1Gi"}. */
+/* One amount of a resource list: {"storage": "1Gi"}. */
 static int decode_storage(json *list, const char *name, enum quantity_round round, int64_t *out,
                           struct error *err)
 {
@@ -38,7 +34,7 @@ static int decode_storage(json *list, const char *name, enum quantity_round roun
     return 0;
 }
 
-/* The place in `names` of the word, or otherwise. */
+/* The index of the word in `names`, or `otherwise`. */
 static unsigned word_of(json *v, const char *const *names, unsigned len, unsigned otherwise)
 {
     for (unsigned i = 0; i < len; i++)
@@ -51,8 +47,6 @@ static const char *not_empty(const char *s)
 {
     return s && s[0] ? s : NULL;
 }
-
-/* ---- PersistentVolumeClaim ------------------------------------------------------------------ */
 
 static int fill_pvc(json *j, struct object *o, struct arena *a, struct error *err)
 {
@@ -79,7 +73,7 @@ static int fill_pvc(json *j, struct object *o, struct arena *a, struct error *er
     c->volume = not_empty(c->volume);
     c->attributes_class = not_empty(c->attributes_class);
     const char *old = labels_get(&o->annotations, "volume.beta.kubernetes.io/storage-class");
-    if (old) /* it wins, as it did when it was the only way to say so */
+    if (old) /* the old annotation takes precedence over the field */
         c->storage_class = old;
     c->block = str_eq(json_get_str(spec, "volumeMode"), "Block");
     c->phase = (enum pvc_phase)word_of(json_get(status, "phase"), phases, 3, PVC_PENDING);
@@ -89,8 +83,6 @@ static int fill_pvc(json *j, struct object *o, struct arena *a, struct error *er
 }
 
 DECODE_KIND(decode_pvc, struct pvc, "persistentvolumeclaim", true, fill_pvc)
-
-/* ---- PersistentVolume ----------------------------------------------------------------------- */
 
 static int decode_claim_ref(json *j, struct pv *v, struct arena *a, struct error *err)
 {
@@ -177,8 +169,6 @@ static int fill_pv(json *j, struct object *o, struct arena *a, struct error *err
 
 DECODE_KIND(decode_pv, struct pv, "persistentvolume", false, fill_pv)
 
-/* ---- StorageClass --------------------------------------------------------------------------- */
-
 /* matchLabelExpressions: {key, values}, which means `key In values`. */
 static int decode_topology(json *j, struct arena *a, struct node_term *t, struct error *err)
 {
@@ -220,8 +210,6 @@ static int fill_storage_class(json *j, struct object *o, struct arena *a, struct
 }
 
 DECODE_KIND(decode_storage_class, struct storage_class, "storageclass", false, fill_storage_class)
-
-/* ---- CSINode, CSIDriver, CSIStorageCapacity, VolumeAttachment ---- */
 
 static int decode_driver(json *j, struct arena *a, struct csi_driver_on_node *d, struct error *err)
 {

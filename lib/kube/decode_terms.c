@@ -8,8 +8,6 @@
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 #define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
 
-/* ---- affinity to pods ----------------------------------------------------------------------- */
-
 static int decode_selector(json *j, const char *name, struct arena *a, struct selector *out,
                            struct error *err)
 {
@@ -93,7 +91,7 @@ int decode_terms_affinity(json *affinity, struct pod *p, struct arena *a, struct
 {
     json *to = json_get(affinity, "podAffinity"), *against = json_get(affinity, "podAntiAffinity");
     struct podterms t = {0};
-    p->terms = NULL; /* a second member of the same name may have none */
+    p->terms = NULL; /* a repeated member of the same name may have none */
     if ((!to || json_is_null(to)) && (!against || json_is_null(against)))
         return 0;
     if (decode_side(to, "podAffinity", p, a, &t.affinity, &t.affinity_len, &t.preferred,
@@ -108,8 +106,6 @@ int decode_terms_affinity(json *affinity, struct pod *p, struct arena *a, struct
     p->terms = kept;
     return 0;
 }
-
-/* ---- spread --------------------------------------------------------------------------------- */
 
 static int decode_constraint(json *j, const struct pod *p, struct arena *a, struct spread *s,
                              struct error *err)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * decode_volume - most volumes of most pods (tokens, config maps, empty directories) say nothing
- * about where the pod may run. They cost a look at the names of their members; memory is taken for
- * the first volume that matters.
- */
+/* Most volumes of most pods (tokens, config maps, empty directories) do not affect where the pod
+ * may run. For those only the member names are checked; memory is allocated for the first volume
+ * that matters. */
 #include "lib/kube/decode_volume.h"
 
 #include "lib/base/str.h"
@@ -33,13 +31,12 @@ static int decode_rbd(json *j, struct arena *a, struct pod_volume *v, struct err
     return 0;
 }
 
-/* Whether a member of a volume is a source that matters. */
 static bool source_matters(const struct json_iter *at)
 {
     const struct json_iter it = *at;
     if (FIELD(it, "name") || FIELD(it, "emptyDir") || FIELD(it, "projected") ||
         FIELD(it, "configMap") || FIELD(it, "secret") || FIELD(it, "hostPath"))
-        return false; /* what nearly all of them are */
+        return false; /* most volumes */
     return FIELD(it, "persistentVolumeClaim") || FIELD(it, "ephemeral") || FIELD(it, "csi") ||
            FIELD(it, "image") || FIELD(it, "iscsi") || FIELD(it, "rbd") ||
            volume_migration_of(it.key, it.key_len) != NULL;
@@ -112,7 +109,7 @@ static int keep(json *volume, const struct json_iter *source, size_t room, struc
 int decode_volume_list(json *j, struct pod *p, struct arena *a, struct error *err)
 {
     size_t len, i = 0;
-    p->volumes = NULL; /* a second member of the same name may be longer */
+    p->volumes = NULL; /* a repeated member of the same name may be longer */
     p->image_volumes = NULL;
     p->volumes_len = p->image_volumes_len = 0;
     if (decode_field_array(j, "spec.volumes", DECODE_LIST_MAX, &len, err) < 0)

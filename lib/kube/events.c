@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * events - what happened to an object, told where `kubectl describe` shows it.
+ * events_emit is called from threads that must not wait, so it only queues a copy. A repetition of
+ * a queued message raises its count there; a repetition of one sent within ten minutes raises the
+ * count of the existing Event; anything else is a new Event. The queue, the memory of sent messages
+ * (oldest out) and the rate are always bounded.
  *
- * events_emit is called from threads that must not wait, so it only puts a copy into a queue. What
- * is said again while it still waits there is counted on the spot; what was sent within the last
- * ten minutes becomes a higher count on the Event that exists; anything else is a new Event. Three
- * bounds hold whatever happens: the queue, the memory of what was sent (oldest out), and the rate.
- *
- * An Event that the server does not take is dropped and counted: it is a courtesy, nothing may wait
- * for it or depend on it.
+ * An Event that the server does not accept is dropped and counted: nothing may wait for it or
+ * depend on it.
  */
 #include "lib/kube/events.h"
 
@@ -32,12 +30,13 @@
 
 enum {
     MESSAGE_MAX = 1024,
-    NAME_MAX_BYTES = 230, /* of the object's name inside the Event's: 253 is the limit */
+    NAME_MAX_BYTES =
+        230, /* of the object's name inside the Event's name, which is limited to 253 */
     SENT_MAX = 4096,
     SENT_MS = 10 * 60 * 1000,
     REQUEST_MS = 5000,
     LOG_EVERY_MS = 10000,
-    BUSY_POLL_MS = 50, /* how soon the end of a busy time is noticed */
+    BUSY_POLL_MS = 50, /* how soon the end of a busy period is noticed */
 };
 
 const struct option_row events_option_rows[] = {
@@ -74,21 +73,21 @@ static struct metric said = {.kind = METRIC_COUNTER,
                              .help = "Events by what became of them.",
                              .label = "result"};
 
-/* One thing to say. Waits in the queue, then is remembered among the sent ones. */
+/* One message. It waits in the queue, then moves to the sent list. */
 struct note {
     struct note *next, *prev; /* queue or sent list, oldest first */
     struct arena arena;       /* owns the note */
     const char *key;          /* object, type, reason, message */
     const char *api_version, *kind, *ns, *name, *uid, *reason, *message;
     bool warning;
-    int64_t count;    /* waiting: times said since it was queued; sent: times told to the server */
+    int64_t count; /* waiting: repetitions since it was queued; sent: count known to the server */
     int64_t first_ns; /* wall clock */
     int64_t last_ns;
     const char *event;          /* name of the Event object */
     int64_t queued_ms, sent_ms; /* monotonic */
 };
 
-struct notes { /* a list with an index */
+struct notes {
     struct note *first, *last;
     struct map by_key;
 };
@@ -100,21 +99,19 @@ struct events {
     char host[128];
     pthread_t thread;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of the fields below */
     pthread_cond_t wake;
     struct notes waiting;
     bool stopping;
     int64_t stop_by_ms;
 
-    struct notes sent;     /* the thread's */
+    struct notes sent;     /* only the thread uses it */
     struct rate_limit own; /* unless options.shared */
     int64_t logged_ms;
     uint64_t serial;
 
     _Atomic int64_t dropped;
 };
-
-/* ---- lists ---------------------------------------------------------------------------------- */
 
 static void notes_add(struct notes *l, struct note *n)
 {
@@ -147,9 +144,7 @@ static void notes_deinit(struct notes *l)
     map_deinit(&l->by_key);
 }
 
-/* ---- saying --------------------------------------------------------------------------------- */
-
-/* At most n bytes, not inside a character. */
+/* At most n bytes, not splitting a character. */
 static size_t cut(const char *s, size_t n)
 {
     size_t len = strnlen(s, n + 1);
@@ -211,7 +206,7 @@ void events_emit(struct events *e, const struct events_object *o, bool warning, 
         n = note_new(&object, warning, reason, message, strbuf_str(&key));
         n->first_ns = now;
         n->queued_ms = clock_mono_ms();
-        /* Who waits for a token looks by itself when that is due. */
+        /* A thread that waits for a token checks the queue when that is due. */
         if (!e->waiting.first)
             pthread_cond_signal(&e->wake);
         notes_add(&e->waiting, n);
@@ -225,8 +220,6 @@ void events_emit(struct events *e, const struct events_object *o, bool warning, 
     pthread_mutex_unlock(&e->lock);
 }
 
-/* ---- sending -------------------------------------------------------------------------------- */
-
 static const char *namespace_of(const struct note *n)
 {
     return n->ns[0] ? n->ns : "default";
@@ -239,7 +232,7 @@ static void put_time(struct json_writer *w, const char *key, int64_t wall_ns)
     json_kv_str(w, key, text);
 }
 
-/* How much of the object's name goes into the Event's. What comes before a dot must end in a letter
+/* How much of the object's name goes into the Event's. The part before a dot must end in a letter
  * or digit, or the server refuses the name. */
 static int name_len(const char *name)
 {
@@ -332,13 +325,13 @@ static int send_note(struct events *e, struct note *n, struct error *err)
             known->last_ns = n->last_ns;
             known->sent_ms = now;
             notes_remove(&e->sent, known);
-            notes_add(&e->sent, known); /* youngest again */
+            notes_add(&e->sent, known); /* moves to the end as the youngest */
         }
         if (rc == 0 || err->code != ERROR_NOT_FOUND) {
             note_free(n);
             return rc;
         }
-        forget(e, known); /* the server lets Events expire; a new one then */
+        forget(e, known); /* the Event has expired on the server: create a new one */
     }
     if (create(e, n, err) < 0) {
         note_free(n);
@@ -350,7 +343,7 @@ static int send_note(struct events *e, struct note *n, struct error *err)
     return 0;
 }
 
-/* How long until the rate allows one more; 0: now, and it is taken. */
+/* How long until the rate allows one more; 0: now, and the token is taken. */
 static int64_t take_token(struct events *e, int64_t now_ms)
 {
     const struct events_pace *shared = e->options.shared;
@@ -361,7 +354,7 @@ static int64_t take_token(struct events *e, int64_t now_ms)
     return busy ? num_min(ms, BUSY_POLL_MS) : ms;
 }
 
-/* Those that waited too long; the oldest come first. */
+/* Drops messages that waited too long; the oldest come first. */
 static void drop_old(struct events *e, int64_t now_ms)
 {
     while (e->waiting.first && now_ms - e->waiting.first->queued_ms >= e->options.max_age_ms) {
@@ -391,7 +384,7 @@ static void wait_ms(struct events *e, int64_t ms)
     pthread_cond_timedwait(&e->wake, &e->lock, &until);
 }
 
-/* The next note to send, or NULL at the end. Waits. */
+/* Waits for the next note to send; NULL: stopped. */
 static struct note *next_note(struct events *e)
 {
     struct note *n = NULL;
@@ -439,8 +432,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- start and stop ------------------------------------------------------------------------- */
-
 static void events_free(struct events *e)
 {
     notes_deinit(&e->waiting);
@@ -474,7 +465,7 @@ int events_start(struct events **out, struct kube_config *kube, const struct kub
     if (gethostname(e->host, sizeof e->host - 1) < 0)
         e->host[0] = '\0';
     struct kube_options limits = *k;
-    limits.qps = 0; /* its own rate */
+    limits.qps = 0; /* it has its own rate */
     limits.request_timeout_ms = num_min(limits.request_timeout_ms, REQUEST_MS);
     int rc = kube_client_new(&e->client, kube, &limits, component, err);
     int why = rc < 0 ? 0 : pthread_create(&e->thread, NULL, run, e);
@@ -498,7 +489,7 @@ void events_stop(struct events *e, int64_t drain_ms)
     e->stop_by_ms = clock_mono_ms() + drain_ms;
     pthread_cond_signal(&e->wake);
     pthread_mutex_unlock(&e->lock);
-    /* A request that was under way before the drain began may hang longer than that. */
+    /* A request that started before the drain may hang longer than that. */
     if (pthread_timedjoin_np(e->thread, NULL, &by) != 0) {
         kube_client_cancel(e->client);
         pthread_join(e->thread, NULL);

@@ -2,12 +2,12 @@
 /*
  * events - Kubernetes Events, de-duplicated and bounded. One worker thread.
  *
- * The same (object, reason, message) within 10 minutes raises the count of the Event that exists (a
- * patch) instead of making a new one. The queue is bounded (--event-queue, default 10000; beyond it
- * the newest is dropped and counted), the memory of what was sent as well (4096, oldest out), and
- * sending is limited by a token bucket (--event-qps, default 50), which may be shared with other
- * writers (lib/base/rate_limit). What waited longer than a minute (--event-max-age) is old news:
- * dropped and counted. cosched_events_total says what became of them.
+ * The same (object, reason, message) within 10 minutes raises the count of the existing Event by a
+ * patch. The queue is bounded (--event-queue, default 10000; when full the newest is dropped and
+ * counted), so is the memory of sent messages (4096, oldest out), and a token bucket limits sending
+ * (--event-qps, default 50); it may be shared with other writers (lib/base/rate_limit). Messages
+ * that waited longer than a minute (--event-max-age) are dropped and counted. cosched_events_total
+ * counts the outcomes.
  */
 #pragma once
 
@@ -25,11 +25,11 @@ struct events_options { /* rows: events_option_rows */
     int64_t queue;
     int64_t qps;
     int64_t max_age_ms; /* 0: EVENTS_MAX_AGE_MS */
-    /* no option; NULL: a bucket of its own. Outlives the events. */
+    /* no option; NULL: its own bucket. Must outlive the events. */
     const struct events_pace *shared;
 };
 
-/* One bucket for several writers; while is_busy says so its slow rate holds. */
+/* One bucket for several writers; its slow rate applies while is_busy returns true. */
 struct events_pace {
     struct rate_limit *pace;
     bool (*is_busy)(void *arg); /* any thread */
@@ -40,7 +40,7 @@ extern const struct option_row events_option_rows[];
 struct events_object {
     const char *api_version; /* "v1" */
     const char *kind;        /* "Pod" */
-    const char *ns;          /* "" for cluster objects: their Events live in "default" */
+    const char *ns;          /* "" for cluster-scoped objects: their Events are in "default" */
     const char *name;
     const char *uid;
 };
@@ -48,10 +48,10 @@ struct events_object {
 struct events;
 int events_start(struct events **out, struct kube_config *kube, const struct kube_options *k,
                  const struct events_options *o, const char *component, struct error *err);
-/* Any thread. Copies everything; never blocks. message is cut at 1024 bytes. warning: type Warning
+/* Any thread. Copies everything; never blocks. Cuts message at 1024 bytes. warning: type Warning
  * instead of Normal. */
 void events_emit(struct events *e, const struct events_object *object, bool warning,
                  const char *reason, const char *message);
-/* Sends what is queued for at most drain_ms, then ends. */
+/* Sends queued messages for at most drain_ms, then ends. */
 void events_stop(struct events *e, int64_t drain_ms);
 int64_t events_dropped(const struct events *e);

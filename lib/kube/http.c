@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * http - one connection to the API server over libcurl.
+ * One connection to the API server over libcurl.
  *
- * Why the multi interface for one request at a time: a watch spends its life in poll(2), and only
- * curl_multi_wakeup ends that at once when another thread cancels. It also gives a place to notice
- * silence (idle_ms) that curl's own low-speed limit cannot see finer than a second.
+ * One request at a time still uses the multi interface: a watch spends its life in poll(2), and
+ * only curl_multi_wakeup interrupts that at once when another thread cancels. It also lets us
+ * detect silence (idle_ms) more finely than curl's low-speed limit, which counts seconds.
  *
- * What libcurl must not do for us (transport has the rest): repeat a write. When a kept connection
- * turns out to be dead curl sends the request again by itself, whatever the method. For reads that
- * is welcome. For writes the pre-request hook sees the second attempt and refuses it: whether the
- * first was done is the caller's to find out (never_sent says when it cannot have been).
+ * libcurl must not repeat a write (see transport for other restrictions). When a kept connection
+ * turns out to be dead, curl sends the request again by itself, whatever the method. That is fine
+ * for reads. For writes the pre-request hook refuses the second attempt: the caller must find out
+ * whether the first was done (never_sent tells when it cannot have been).
  *
  * The bearer token is fetched for every request, lives in the header list for that request and is
- * wiped afterwards. It is in no error text: those hold the method, the path without its query, and
- * curl's own words.
+ * wiped afterwards. No error text holds it: those have the method, the path without its query, and
+ * curl's message.
  */
 #include "lib/kube/http.h"
 
@@ -30,9 +30,9 @@
 #include "lib/kube/transport.h"
 
 enum {
-    ERROR_BODY_MAX = 64 * 1024, /* of an error reply that arrives where a stream was wanted */
+    ERROR_BODY_MAX = 64 * 1024, /* of an error reply to a streaming request */
     RETRY_AFTER_MAX_S = 3600,
-    POLL_MAX_MS = 60 * 1000, /* libcurl's timers and curl_multi_wakeup end a wait before */
+    POLL_MAX_MS = 60 * 1000, /* libcurl's timers and curl_multi_wakeup end a wait earlier */
 };
 
 struct kube_http {
@@ -44,7 +44,6 @@ struct kube_http {
     _Atomic bool cancelled;
 };
 
-/* One request under way. */
 struct transfer {
     struct kube_http *http;
     const struct kube_request *request;
@@ -52,18 +51,18 @@ struct transfer {
     kube_http_sink sink; /* NULL: into body */
     void *sink_arg;
     struct error *err;
-    struct error unwanted; /* what err points to when the caller does not care */
+    struct error unwanted; /* used as err when the caller passes NULL */
     size_t received;
     size_t max_bytes;
     int64_t last_byte_ms;
-    struct wake_coalesce gather; /* of a stream */
+    struct wake_coalesce gather; /* for a stream */
     unsigned attempts;
     bool write;
-    bool refused; /* a callback ended it and err says why */
-    bool cut;     /* enough of an error page was read */
+    bool refused; /* a callback ended it; err says why */
+    bool cut;     /* enough of an error reply was read */
     bool repeated;
     bool late;
-    bool head_ended; /* libcurl takes a head that was cut off for a whole one */
+    bool head_ended; /* libcurl takes a truncated head for a complete one */
 };
 
 static enum error_code code_of(int status, const char *reason)
@@ -123,7 +122,7 @@ int kube_http_status_error(struct error *err, int status, const char *body, size
 
 void kube_http_global_init(void)
 {
-    /* A server that closes while we write must not end the process. */
+    /* A server that closes the connection while we write must not kill the process. */
     signal(SIGPIPE, SIG_IGN);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         abort();
@@ -154,7 +153,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     if (t->sink && good) {
         bool more = t->sink(t->sink_arg, bytes, n, t->err);
         t->last_byte_ms =
-            clock_mono_ms(); /* a receiver that takes its time is not the server's silence */
+            clock_mono_ms(); /* a slow receiver does not count as the server's silence */
         if (more)
             return n;
         t->refused = true;
@@ -162,7 +161,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     }
     size_t max = t->sink ? (size_t)ERROR_BODY_MAX : t->max_bytes;
     if (n > max - t->received) {
-        t->cut = t->sink != NULL; /* a stream has no time limit, so its error page has no rest */
+        t->cut = t->sink !=
+                 NULL; /* a stream has no time limit, so the rest of its error reply is not read */
         t->refused = !t->cut;
         if (t->refused)
             error_set(t->err, ERROR_TOO_LARGE, "reply is larger than %zu bytes", max);
@@ -180,7 +180,7 @@ static int64_t whole_timeout(const struct kube_http *h, const struct kube_reques
     return r->timeout_ms > 0 ? r->timeout_ms : h->options.request_timeout_ms;
 }
 
-/* Called before each attempt to send, also curl's own repetitions. */
+/* Called before each attempt to send, including curl's own repetitions. */
 static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
     (void)remote_ip, (void)local_ip, (void)remote_port, (void)local_port;
@@ -189,7 +189,7 @@ static int on_request(void *arg, char *remote_ip, char *local_ip, int remote_por
         t->repeated = true;
         return CURL_PREREQFUNC_ABORT;
     }
-    /* The last moment before the bytes go out: the process may have been stopped (SIGSTOP, a frozen
+    /* The last check before bytes are sent: the process may have been stopped (SIGSTOP, a frozen
      * machine) anywhere before. */
     int64_t until = t->request->not_after_ms, left = until - clock_mono_ms();
     if (until > 0 && left <= 0) {
@@ -282,7 +282,7 @@ static struct curl_slist *make_headers(struct kube_http *h, const struct kube_re
 {
     enum { PREFIX = sizeof "Authorization: Bearer " - 1 };
     struct curl_slist *list = add_header(NULL, "Accept: application/json");
-    list = add_header(list, "Expect:"); /* a write is one round trip */
+    list = add_header(list, "Expect:"); /* without it a write would take two round trips */
     if (h->transport.renamed) {
         AUTO_STRBUF b = {0};
         strbuf_addf(&b, "Host: %s", h->transport.host);
@@ -309,7 +309,7 @@ static void free_headers(struct curl_slist *list)
     curl_slist_free_all(list);
 }
 
-/* The path without its query: continue tokens and selectors say nothing to a reader. */
+/* Without the query: continue tokens and selectors do not help a reader. */
 static int wrap(struct error *err, const struct kube_request *r)
 {
     return error_wrap(err, "%s %.*s", r->method, (int)strcspn(r->path, "?"), r->path);
@@ -317,7 +317,7 @@ static int wrap(struct error *err, const struct kube_request *r)
 
 enum outcome { OUTCOME_DONE, OUTCOME_CANCELLED, OUTCOME_IDLE, OUTCOME_BROKEN };
 
-/* Drives the transfer to its end. BROKEN: libcurl itself cannot go on. */
+/* Runs the transfer to its end. BROKEN: libcurl itself failed. */
 static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *result)
 {
     int64_t idle_ms = t->request->idle_ms;
@@ -378,7 +378,7 @@ static CURLcode prepare(struct kube_http *h, struct transfer *t, const char *url
     return rc;
 }
 
-/* What curl says went wrong, in our codes. */
+/* Maps curl's result to our error codes. */
 static int transport_error(struct kube_http *h, CURLcode result, bool sent, struct error *err)
 {
     const char *text =

@@ -6,7 +6,7 @@
 #include "lib/base/num.h"
 #include "lib/kube/http.h"
 
-enum { KEPT_MAX = 64 * 1024 }; /* of an answer's memory, for the next one */
+enum { KEPT_MAX = 64 * 1024 }; /* memory kept for the next answer */
 
 void http_reply_reset(struct http_reply *r)
 {
@@ -50,7 +50,7 @@ bool http_reply_keeps(const struct http_reply *r)
     return r->head.keep_alive && r->head.at == r->in.len;
 }
 
-/* 0: none, or a date. */
+/* 0: none, or given as a date. */
 static int64_t retry_after_s(const struct http_reply *r)
 {
     int64_t seconds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lease - the thread around lease_state: asks, decides, writes.
+ * The thread around lease_state: reads, decides, writes.
  *
  *          +--------------------------------- retry_ms --------------------------------+
  *          v                                                                           |
@@ -19,11 +19,11 @@
  *          |             |
  *          +-------------+-- lease_stop --> ENDED; release: PUT without a holder
  *
- * Why it holds: a write is sent only within renew_deadline (10 s) of the beginning of a renewal
- * that succeeded, and is over 4 s later. The server saw that renewal after it began, so another
- * candidate cannot see it earlier, and waits a duration (15 s) from then. Every write carries the
+ * Why this is safe: a write is sent only within renew_deadline (10 s) of the start of a successful
+ * renewal, and is over 4 s later. The server saw that renewal after it began, so another candidate
+ * cannot see it earlier, and waits a duration (15 s) from then. Every write carries the
  * resourceVersion it is based on, so of two candidates one gets 409. A write whose answer was lost
- * is not believed: a candidate that is LOOKING and finds its own name waits like any other.
+ * does not count: a LOOKING candidate that finds its own name waits like any other.
  */
 #include "lib/kube/lease.h"
 
@@ -95,10 +95,8 @@ struct lease {
     _Atomic int64_t renewal_began_boot_ms; /* the same moment on clock_boot_ms */
 };
 
-/* ---- the record ----------------------------------------------------------------------------- */
-
-/* Absent and null are "". A holder that cannot be read is an error: "" would mean that nobody holds
- * the lease. */
+/* Absent and null are "". An unreadable holder is an error, because "" means that the lease is
+ * free. */
 static int copy_text(json *spec, const char *key, char *out, size_t size, struct error *err)
 {
     json *v = json_get(spec, key);
@@ -133,7 +131,7 @@ static int read_record(json *root, struct lease_record *out, struct error *err)
     return copy_text(spec, "renewTime", out->renew_time, sizeof out->renew_time, err);
 }
 
-/* The Lease as we want it: the whole object, as PUT replaces it. holder NULL: released. */
+/* The whole Lease object, because PUT replaces it. holder NULL: released. */
 static void write_record(struct lease *l, const char *holder, bool taking, struct strbuf *out)
 {
     const struct lease_record *seen = &l->state.seen;
@@ -165,9 +163,7 @@ static void write_record(struct lease *l, const char *holder, bool taking, struc
     json_object_end(&w);
 }
 
-/* ---- requests ------------------------------------------------------------------------------- */
-
-/* A request may take 4 s, and while we lead not beyond the deadline. */
+/* A request may take 4 s and, while we lead, must end before the deadline. */
 static void limit_time(struct lease *l, int64_t now_ms)
 {
     int64_t ms = l->stopping ? RELEASE_MAX_MS : REQUEST_MAX_MS;
@@ -177,7 +173,7 @@ static void limit_time(struct lease *l, int64_t now_ms)
     kube_client_set_timeout(l->client, ms);
 }
 
-/* GET, into the state. */
+/* Reads the Lease into the state. */
 static int look(struct lease *l, struct error *err)
 {
     AUTO_JSON *doc = NULL;
@@ -196,7 +192,7 @@ static int look(struct lease *l, struct error *err)
     return 0;
 }
 
-/* POST or PUT with us as the holder. 0: we lead, and the fence stands at when this began. */
+/* POST or PUT with us as the holder. 0: we lead, and the fence is the time when this began. */
 static int hold(struct lease *l, bool taking, struct error *err)
 {
     AUTO_STRBUF body = {0};
@@ -232,9 +228,7 @@ static int release(struct lease *l, struct error *err)
                        NULL, err);
 }
 
-/* ---- the thread ----------------------------------------------------------------------------- */
-
-/* Not beyond the deadline. false: stopping. */
+/* Sleeps, at most until the deadline. false: stopping. */
 static bool rest(struct lease *l, int64_t ms)
 {
     if (l->state.leading)
@@ -254,7 +248,7 @@ static void lose(struct lease *l)
         l->callbacks.lost(l->callbacks.arg);
 }
 
-/* Returns how long to rest. */
+/* Returns how long to sleep. */
 static int64_t acquire(struct lease *l)
 {
     struct error err = ERROR_INIT;
@@ -282,8 +276,7 @@ static int64_t renew(struct lease *l)
     if (err.code != ERROR_CANCELLED)
         log_warn("lease not renewed", kv("lease", l->name), kv("error", err.text));
     int64_t wait = num_max(num_max(l->options.retry_ms / 4, 10), err.retry_after_ms);
-    /* A lost reply leaves us with an old version, and so does whoever took the lease: look before
-     * the next try. */
+    /* After a lost reply or another holder's write our version is old: read before the next try. */
     return look(l, &err) == 0 && next_action(l) == LEASE_LOST ? 0 : wait;
 }
 
@@ -322,8 +315,6 @@ static void *run(void *arg)
         lose(l);
     return NULL;
 }
-
-/* ---- start and stop ------------------------------------------------------------------------- */
 
 static char *make_identity(void)
 {
@@ -365,7 +356,7 @@ static void lease_free(struct lease *l)
     free(l);
 }
 
-/* Its own limits: the lease waits behind nothing. */
+/* It has its own rate limit, so the lease never waits for other requests. */
 static int new_client(struct lease *l, struct error *err)
 {
     struct kube_options o = l->kube_options;
@@ -411,11 +402,11 @@ bool lease_may_write(const struct lease *l)
         return true;
     if (!atomic_load(&l->leading))
         return false;
-    /* Read before the clocks: a renewal between the two can only make the answer stricter. */
+    /* Loaded before the clocks are read: a renewal in between can only make the answer stricter. */
     int64_t began = atomic_load(&l->renewal_began_ms);
     int64_t began_boot = atomic_load(&l->renewal_began_boot_ms);
-    /* A machine that slept wakes up with the monotonic clock where it was. The lease ran out
-     * meanwhile. */
+    /* The monotonic clock stops during suspend, but the lease runs out: check the boot clock
+     * too. */
     return clock_mono_ms() - began < l->options.renew_deadline_ms &&
            clock_boot_ms() - began_boot < l->options.renew_deadline_ms;
 }
@@ -425,12 +416,12 @@ bool lease_is_leader(const struct lease *l)
     return !l->options.enabled || atomic_load(&l->leading);
 }
 
-/* The thread has ended, and a renewal of its may have been stored without our knowing: then look,
- * and try once more. */
+/* The thread has ended, and its last renewal may have been stored unnoticed: then read and try once
+ * more. */
 static void give_back(struct lease *l)
 {
     struct error err = ERROR_INIT;
-    kube_client_free(l->client); /* was cancelled */
+    kube_client_free(l->client); /* it was cancelled */
     l->client = NULL;
     l->state.leading = false;
     l->stopping = true;

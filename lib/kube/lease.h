@@ -3,13 +3,13 @@
  * lease - leader election by a coordination.k8s.io Lease: 15 s duration, 10 s renew deadline, 2 s
  * retry. One thread.
  *
- * Fencing: a write is sent only while the monotonic time since the last renewal *began* is under
- * the renew deadline (lease_may_write; time in which the machine slept counts too), with a request
- * timeout of at most 4 s. So a leader that was paused, or cut off, stops before another can start:
- * 10 s + 4 s < 15 s. A new leader waits out a full lease duration on its own clock from the moment
- * it saw the holder's record last change (not the record's own times: clocks differ), and only a
- * released lease is taken at once. lost is called once when the lead is lost: the program ends at
- * once.
+ * Fencing: a write is sent only while the time since the last successful renewal *began* is under
+ * the renew deadline (lease_may_write; on the monotonic clock, and time in suspend counts), with a
+ * request timeout of at most 4 s. So a paused or disconnected leader stops before another can
+ * start: 10 s + 4 s < 15 s. A new leader waits a full lease duration on its own clock from the last
+ * change of the holder's record that it saw (not by the record's times: clocks differ); only a
+ * released lease is taken at once. lost is called once when the lead is lost; the program then
+ * exits at once.
  */
 #pragma once
 
@@ -29,10 +29,7 @@ struct lease_options {    /* rows: lease_option_rows */
 };
 extern const struct option_row lease_option_rows[];
 
-/*
- * The rules, without I/O: what to do now, given what was seen. All times are one monotonic clock in
- * ms.
- */
+/* The rules, without I/O. All times are of one monotonic clock in ms. */
 struct lease_record { /* spec of the Lease */
     char holder[256]; /* "" released */
     int64_t transitions;
@@ -56,8 +53,8 @@ enum lease_action lease_state_next(const struct lease_state *s, const struct lea
 bool lease_state_may_write(const struct lease_state *s, const struct lease_options *o,
                            int64_t now_ms);
 
-/* A Lease that vanished counts as a change of the record: its last holder may not know yet. One
- * that never was is taken at once. */
+/* A deleted Lease counts as a change of the record: its last holder may not know yet. One that
+ * never existed is taken at once. */
 
 struct lease;
 struct lease_callbacks {
@@ -65,12 +62,12 @@ struct lease_callbacks {
     void (*lost)(void *arg);
     void *arg;
 };
-/* Election off: there is no thread, and started is called before lease_start returns. ERROR_INVALID
- * when the times do not fit each other: retry < renew deadline, renew deadline + 4 s < duration. */
+/* Election off: no thread; started is called before lease_start returns. ERROR_INVALID unless retry
+ * < renew deadline and renew deadline + 4 s < duration. */
 int lease_start(struct lease **out, struct kube_config *kube, const struct kube_options *k,
                 const struct lease_options *o, const struct lease_callbacks *cb, struct error *err);
 /* Any thread. Always true when election is off. */
 bool lease_may_write(const struct lease *l);
 bool lease_is_leader(const struct lease *l);
-/* release: gives the lead back (call only after the last bind was answered). Joins the thread. */
+/* release: gives the lead up (call only after the last bind was answered). Joins the thread. */
 void lease_stop(struct lease *l, bool release);

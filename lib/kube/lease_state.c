@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * lease_state - the rules of lease.h without I/O. Drawn in lease.c.
- *
- * Only one clock is ever read: ours, monotonic. The times inside the record are looked at for one
- * thing, whether they changed.
- */
+/* The rules of lease.h without I/O; lease.c has a diagram. Only our own monotonic clock is read.
+ * The times inside the record are only compared for change. */
 #include "lib/kube/lease.h"
 
 #include <string.h>
@@ -23,8 +19,8 @@ void lease_state_observe(struct lease_state *s, const struct lease_record *rec, 
                          int64_t now_ms)
 {
     if (!found) {
-        /* Somebody deleted it. Its holder may not know yet: that is a change like any other, and
-         * the holder's name stays. */
+        /* The Lease was deleted, and its holder may not know yet: this counts as a change, and the
+         * holder's name stays. */
         if (s->have_seen && s->seen.resource_version[0]) {
             s->seen.resource_version[0] = '\0';
             s->seen_at_ms = now_ms;
@@ -49,8 +45,8 @@ enum lease_action lease_state_next(const struct lease_state *s, const struct lea
         return found ? LEASE_WAIT : LEASE_ACQUIRE;
     if (!s->seen.holder[0])
         return LEASE_ACQUIRE;
-    /* Whoever wrote the record may go by a longer duration than ours. Our own name changes nothing:
-     * it may be a predecessor's that still runs. */
+    /* The record's writer may use a longer duration than ours. Our own name makes no difference: a
+     * predecessor with that name may still run. */
     int64_t duration = num_max(o->duration_ms, (int64_t)s->seen.duration_s * 1000);
     return now_ms - s->seen_at_ms >= duration ? LEASE_ACQUIRE : LEASE_WAIT;
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The thread lives for one page: it is made when the token of that page is known, and joined before
- * the page is used. So everything in struct pages belongs to one of the two at a time (token,
- * version and next to the thread while `ahead`, the rest to the caller), and there is nothing to
- * lock. Making one costs a thousandth of what a full page does. Where none can be made, the page is
- * fetched when it is asked for.
- */
+/* The thread lives for one page: it starts when the page's token is known, and is joined before the
+ * page is used. So each field belongs to one thread at a time (token, version and next to the
+ * thread while `ahead`, the rest to the caller), and no lock is needed. Starting a thread costs a
+ * thousandth of a full page. If that fails, the page is fetched when the caller wants it. */
 #include "lib/kube/list_pager.h"
 
 #include <string.h>
@@ -31,7 +28,7 @@ static int read_meta(struct list_pager *p, json *root, struct error *err)
     const char *version = str_or_empty(json_get_str(meta, "resourceVersion"));
     if (!version[0] || strlen(version) >= LIST_PAGER_VERSION_SIZE)
         return error_set(err, ERROR_INVALID, "metadata.resourceVersion: '%.32s'", version);
-    if (!p->version[0]) /* the first page's */
+    if (!p->version[0]) /* from the first page */
         memcpy(p->version, version, strlen(version) + 1);
     strbuf_reset(&p->token);
     strbuf_adds(&p->token, str_or_empty(json_get_str(meta, "continue")));
@@ -83,7 +80,7 @@ static void join(struct list_pager *p)
     p->ahead = false;
 }
 
-/* The page after the current one becomes the current. */
+/* Makes the next page the current one. */
 static int turn(struct list_pager *p, struct error *err)
 {
     if (!p->ahead)

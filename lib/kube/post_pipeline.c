@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One write, from submit to its report; everything but submit happens on the pipeline's thread:
+ * One write, from submit to its report; all but submit happens on the pipeline's thread:
  *
  *     queue ── a connection is idle ── compose (start) ── no ────────────► report, never sent
  *       │                                  │── its time is over (start) ─► report, never sent
@@ -11,21 +11,18 @@
  *       │                                                  (expire) ── reset ─────► report
  *       └── no connection stands or can be made (assign) ────────────────► report, never sent
  *
- * Why not libcurl's own transfers: here a write is one send(2) and one recv(2), and a round of
- * epoll serves all that came meanwhile. The same pipeline over curl_multi (7.88: one thread, epoll
- * and socket_action, kept HTTP/1.1 connections), measured in turns: 22 us of the thread's time for
- * a write instead of 8 us, 30 us instead of 13 us with TLS; in bench-scale 8,490 pods/s instead of
- * 9,180, and 59 us of the scheduler's time for each instead of 42 us; on a real API server 93 % of
- * the binds, in the rounds that nothing disturbed. HTTP/2 is no way out: a write that is given up
- * takes its connection with it.
+ * Why not libcurl's transfers: here a write is one send(2) and one recv(2), and one epoll round
+ * serves all that arrived meanwhile. The same pipeline over curl_multi (7.88: one thread, epoll and
+ * socket_action, kept HTTP/1.1 connections), measured alternately: 22 us of thread time per write
+ * instead of 8 us, 30 us instead of 13 us with TLS; in bench-scale 8,490 pods/s instead of 9,180,
+ * and 59 us of the scheduler's time per pod instead of 42 us; on a real API server 93 % of the
+ * binds in undisturbed rounds. HTTP/2 does not help: giving up a write closes the connection.
  *
- * Time: began is taken before compose asks whether we may write, the end of a write counts from it,
- * and the clock is read again right before each send. So a process that was stopped anywhere before
- * sends nothing late. What is in the kernel by then is limited by the kernel (conn_begin), and a
- * write that is given up takes its connection with it, by a reset.
- *
- * Replies that are there are read before anything is given up: after a stop an answer may have
- * waited for us.
+ * Time: `began` is taken before compose checks whether we may write, the write's deadline counts
+ * from it, and the clock is read again right before each send. So a process that was stopped
+ * anywhere before sends nothing late. The kernel limits bytes already handed to it (conn_begin),
+ * and giving up a write resets its connection. Replies that have arrived are read before any write
+ * is given up: after a stop an answer may be waiting.
  */
 #include "lib/kube/post_pipeline.h"
 
@@ -51,14 +48,14 @@
 enum {
     EVENTS_PER_ROUND = 64,
     PIECE = 16 * 1024,
-    IDLE_MAX_MS = 60000, /* API servers close an idle one after 90 s: not into that moment */
-    NAP_US = 200,        /* under many answers; shorter than others', the server waits for us */
-    REPORT_MS = 5,       /* so late may good news be */
+    IDLE_MAX_MS = 60000, /* below the 90 s after which API servers close an idle connection */
+    NAP_US = 200,        /* when many answers arrive; a longer nap makes the server wait for us */
+    REPORT_MS = 5,       /* how late a success may be reported */
     REPORT_MANY = 64,
-    CONNECT_PAUSE_MS = 250, /* after an attempt that failed */
-    AHEAD_EVERY_MS = 1000,  /* also where a server takes connections only to close them */
-    AHEAD_PAUSE_MS = 5000,  /* after a failure where nothing waits */
-    AHEAD_MAX_MS = 45000,   /* idle, then renewed: before it is too old to be used */
+    CONNECT_PAUSE_MS = 250, /* after a failed attempt */
+    AHEAD_EVERY_MS = 1000,  /* also if a server closes each connection at once */
+    AHEAD_PAUSE_MS = 5000,  /* after a failure while nothing waits */
+    AHEAD_MAX_MS = 45000,   /* renewed after so long idle, before it is too old to use */
     WAKE = INT32_MAX
 };
 
@@ -67,8 +64,8 @@ struct link {
     void *job;         /* NULL: idle */
     struct strbuf path, body, out;
     size_t sent;
-    bool tried;     /* a byte may have gone */
-    bool wants_out; /* epoll tells when there is room */
+    bool tried;     /* a byte may have been sent */
+    bool wants_out; /* epoll reports when the socket takes more */
     int64_t until_ms, began_us, idle_since_ms;
     struct http_reply reply;
 };
@@ -90,14 +87,14 @@ struct post_pipeline {
     pthread_mutex_t lock;
     struct poster_jobs VEC(void *) incoming;
 
-    /* The thread's own: */
+    /* Used only by the thread: */
     struct poster_jobs queue;
     size_t queue_head;
     struct link *links;
     unsigned live, making; /* connections */
     unsigned busy;         /* writes under way */
     int64_t connect_after_ms, ahead_after_ms;
-    int64_t ahead_ms; /* when keep_ahead has something to do */
+    int64_t ahead_ms; /* when keep_ahead is due */
     struct error connect_error;
     struct poster_successes VEC(struct success) successes;
     struct wake_coalesce gather;
@@ -125,8 +122,6 @@ void post_pipeline_submit(struct post_pipeline *p, void *job)
     wake(p);
 }
 
-/* ---- reports ---- */
-
 static void report_failure(struct post_pipeline *p, void *job, struct error *err, bool never_sent,
                            const struct link *l)
 {
@@ -139,13 +134,13 @@ static void report_failure(struct post_pipeline *p, void *job, struct error *err
     p->config.done(p->config.arg, job, &a);
 }
 
-/* When the oldest must be told at the latest. */
+/* When the oldest success must be reported. */
 static int64_t report_due_ms(const struct post_pipeline *p)
 {
     return p->successes.items[0].ended_us / 1000 + REPORT_MS;
 }
 
-/* After the next writes went out: the server works while we tell. */
+/* Runs after the next writes were sent, so the server works meanwhile. */
 static void report_successes(struct post_pipeline *p, bool now)
 {
     if (p->successes.len == 0 || (!now && p->busy > 0 && p->successes.len < REPORT_MANY &&
@@ -162,9 +157,7 @@ static void report_successes(struct post_pipeline *p, bool now)
     p->successes.len = 0;
 }
 
-/* ---- one connection ---- */
-
-/* The token is in it. */
+/* It holds the token. */
 static void wipe(struct link *l)
 {
     if (l->out.len > 0)
@@ -174,7 +167,7 @@ static void wipe(struct link *l)
 
 static void drop(struct post_pipeline *p, struct link *l)
 {
-    conn_free(l->conn); /* which also takes it out of epoll */
+    conn_free(l->conn); /* also removes it from epoll */
     l->conn = NULL;
     l->wants_out = false;
     wipe(l);
@@ -203,7 +196,7 @@ static void watch(struct post_pipeline *p, struct link *l, bool out)
     l->wants_out = out;
 }
 
-/* Sends what is left; not after its end. */
+/* Sends the rest, but not after the deadline. */
 static void push(struct post_pipeline *p, struct link *l)
 {
     struct error err = ERROR_INIT;
@@ -231,7 +224,7 @@ static void push(struct post_pipeline *p, struct link *l)
     }
 }
 
-/* On an idle connection. */
+/* Starts a write on an idle connection. */
 static void start(struct post_pipeline *p, struct link *l, void *job)
 {
     struct error err = ERROR_INIT;
@@ -277,7 +270,7 @@ static void answered(struct post_pipeline *p, struct link *l)
     report_failure(p, job, &err, false, l);
 }
 
-/* Something came, or the end. */
+/* Bytes or the end of the connection arrived. */
 static void read_answer(struct post_pipeline *p, struct link *l)
 {
     struct error err = ERROR_INIT;
@@ -299,8 +292,8 @@ static void read_answer(struct post_pipeline *p, struct link *l)
         }
         if (how == HTTP_REPLY_MORE)
             continue;
-        /* An answer to a write of which a part is not yet sent, or bytes after it: this connection
-         * has lost the thread. */
+        /* An answer before the write was fully sent, or bytes after it: the connection is out of
+         * sync. */
         bool keep = http_reply_keeps(&l->reply) && !closed && l->out.len == 0;
         answered(p, l);
         if (!keep)
@@ -320,15 +313,13 @@ static void on_event(struct post_pipeline *p, struct link *l, uint32_t events)
             push(p, l);
         return;
     }
-    /* Nobody asked: the server closes it, or a TLS message without content. */
+    /* Unexpected data while idle: the server closes it, or a TLS message without content. */
     char byte;
     size_t n = 0;
     bool closed = false;
     if (conn_recv(l->conn, &byte, 1, &n, &closed, NULL) < 0 || closed || n > 0)
         drop(p, l);
 }
-
-/* ---- a round ---- */
 
 static void expire(struct post_pipeline *p)
 {
@@ -355,7 +346,7 @@ static void adopt(struct post_pipeline *p, struct conn *d)
     unsigned i = 0;
     while (i < p->config.connections && p->links[i].conn != NULL)
         i++;
-    if (i == p->config.connections) { /* asked for once too often, around a failure */
+    if (i == p->config.connections) { /* one too many was requested, around a failure */
         conn_free(d);
         return;
     }
@@ -425,8 +416,8 @@ static void want_connections(struct post_pipeline *p, size_t waiting)
     connector_want(p->connector, more);
 }
 
-/* So that the first write after a quiet time does not wait for a handshake. Renewed one at a time:
- * the others are there meanwhile. */
+/* So that the first write after an idle period does not wait for a handshake. Connections are
+ * renewed one at a time, so the others stay usable. */
 static void keep_ahead(struct post_pipeline *p)
 {
     int64_t now_ms = clock_mono_ms();
@@ -497,7 +488,7 @@ static void *poster_main(void *arg)
             uint64_t count;
             while (read(p->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
                 ;
-            atomic_store(&p->wake_sent, false); /* before anything is looked at */
+            atomic_store(&p->wake_sent, false); /* before the queues are read */
         }
         if (atomic_load(&p->stopping))
             break;
@@ -508,11 +499,9 @@ static void *poster_main(void *arg)
         keep_ahead(p);
         report_successes(p, false);
     }
-    report_successes(p, true); /* they are facts */
+    report_successes(p, true); /* their outcome is known */
     return NULL;
 }
-
-/* ---- start and stop ---- */
 
 static int open_fds(struct post_pipeline *p, struct error *err)
 {

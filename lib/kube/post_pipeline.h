@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * post_pipeline - many small writes under way at once, for the price of few system calls: one
- * thread, epoll, a number of kept connections.
+ * post_pipeline - many small concurrent writes with few system calls: one thread, epoll, a number
+ * of kept connections.
  *
- * It only knows the good case. A write is sent once and never again; whatever comes of it is
- * reported with all that is known, and an answer other than 2xx is the owner's to deal with.
- * Results come in no particular order, on the pipeline's thread; good news a few milliseconds late
- * while there is more to do, several at a time, since whoever gets them would be woken for each.
+ * A write is sent once and never repeated. Its outcome is reported with all that is known; the
+ * owner handles every answer other than 2xx. Results arrive in no particular order, on the
+ * pipeline's thread. While there is more to do, successes are reported in batches, a few
+ * milliseconds late, so that the receiver is not woken for each.
  */
 #pragma once
 
@@ -20,25 +20,25 @@
 
 struct post_pipeline_answer {
     struct error error; /* code ERROR_NONE: 2xx */
-    bool never_sent;    /* not a byte of it went out */
-    int64_t until_ms;   /* on clock_mono_ms: the server was told to give up then */
+    bool never_sent;    /* no byte was sent */
+    int64_t until_ms;   /* on clock_mono_ms: the server's deadline for it */
     int64_t began_us;   /* on clock_mono_us: when it was composed; 0: never */
-    int64_t ended_us;   /* and when the answer came, or was no longer awaited */
+    int64_t ended_us;   /* when the answer arrived, or we stopped waiting */
 };
 
 struct post_pipeline_config {
-    unsigned connections; /* at most, made when there is work for them */
-    bool ahead;           /* made before there is work, and renewed while there is none */
-    int64_t timeout_ms;   /* of each write, as a whole; also told to the server (?timeout=) */
+    unsigned connections; /* maximum, made on demand */
+    bool ahead;           /* made before there is work, and renewed while idle */
+    int64_t timeout_ms;   /* of each write, as a whole; also sent to the server (?timeout=) */
     const char *user_agent;
-    /* What to POST, the path without a query, the body as JSON. The write's time runs already: what
-     * compose finds out (a fence) still holds when it is sent. -1: it is not sent, and done says
-     * why. Neither may wait. */
+    /* What to POST: the path without a query, the body as JSON. The write's time already runs, so
+     * what compose checks (a fence) still holds when it is sent. -1: it is not sent, and done gets
+     * the reason. Neither may block. */
     int (*compose)(void *arg, void *job, struct strbuf *path, struct strbuf *body,
                    struct error *err);
     /* Takes the job. */
     void (*done)(void *arg, void *job, const struct post_pipeline_answer *a);
-    void (*dispose)(void *job); /* when we stop: nothing is known of it */
+    void (*dispose)(void *job); /* on stop: the outcome is unknown */
     void *arg;
 };
 
@@ -46,7 +46,7 @@ struct post_pipeline;
 int post_pipeline_start(struct post_pipeline **out, struct kube_config *kube,
                         const struct kube_options *o, const struct post_pipeline_config *c,
                         struct error *err);
-/* Any thread. Takes the job. The owner bounds how many. */
+/* Any thread. Takes the job. The owner limits how many. */
 void post_pipeline_submit(struct post_pipeline *p, void *job);
-/* What is under way is given up, at once. After this no callback is called. NULL is fine. */
+/* Gives up all writes at once. No callback is called afterwards. NULL is allowed. */
 void post_pipeline_stop(struct post_pipeline *p);

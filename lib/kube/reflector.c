@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reflector - one thread that lists a collection, then follows it.
+ * One thread that lists a collection, then watches it.
  *
  *                    start
  *                      |
@@ -23,16 +23,14 @@
  *     any state: cancelled, or the receiver closed → END
  *
  * Rules:
- *   - The version moves only after the letter was delivered, so a resume repeats nothing and skips
- *     nothing.
+ *   - The version moves after the message was delivered, so a resume repeats and skips nothing.
  *   - The first list may come from the server's watch cache (resourceVersion=0) unless from_etcd;
- *     every later one asks for the latest state, or a server that lags behind the last one would
- *     take us back in time.
- *   - Backoff doubles from 100 ms to 30 s, between half and all of it by chance; a healthy watch
- *     (an event, or ten seconds) sets it back, but one that ended because of a line we could not
- *     take only after ten seconds. Retry-After is honoured on top.
- *   - What a line means is decided before anything of it is used; a malformed one means that we may
- *     have missed something: list again.
+ *     later ones ask for the latest state, or a lagging server would take us back in time.
+ *   - Backoff doubles from 100 ms to 30 s, with jitter between half and all of it. A healthy watch
+ *     (an event, or ten seconds) resets it; one that ended with an unacceptable line resets it only
+ *     after ten seconds. Retry-After is honoured in addition.
+ *   - A line is validated before any of it is used; after a malformed one we may have missed an
+ *     event, so the reflector lists again.
  */
 #include "lib/kube/reflector.h"
 
@@ -59,10 +57,10 @@ enum {
     OPTIONAL_MS = 30000,
     HEALTHY_MS = 10000,
     FRUITLESS_MAX = 8,
-    LIST_TIMES = 10, /* a page may take so many request timeouts, if bytes keep coming */
+    LIST_TIMES = 10, /* a page may take so many request timeouts while bytes keep coming */
     VERSION_SIZE = LIST_PAGER_VERSION_SIZE,
     LOG_EVERY_MS = 10000,
-    KEEP_BYTES = 256 * 1024, /* of a line's document: more than that is given back */
+    KEEP_BYTES = 256 * 1024, /* of a line's document: memory beyond that is freed */
 };
 
 enum state { STATE_LIST, STATE_WATCH, STATE_END };
@@ -77,12 +75,12 @@ struct reflector {
     /* of the thread */
     struct watchline lines;
     struct json_memory memory;  /* of a line */
-    char version[VERSION_SIZE]; /* what the receiver knows */
+    char version[VERSION_SIZE]; /* the version that the receiver has */
     bool consistent;            /* the next list asks for the latest state */
     bool reported_absent;
-    bool delivered;    /* the receiver has got something */
-    bool closed;       /* the receiver takes no more */
-    bool fruitful;     /* this watch brought something */
+    bool delivered;    /* the receiver got something */
+    bool closed;       /* the receiver accepts no more */
+    bool fruitful;     /* this watch delivered something */
     unsigned failures; /* in a row */
     int64_t bad_logged_ms, bad_not_logged;
 
@@ -92,8 +90,6 @@ struct reflector {
 };
 
 struct objects VEC(void *);
-
-/* ---- letters -------------------------------------------------------------------------------- */
 
 void reflector_message_free(void *message)
 {
@@ -134,15 +130,13 @@ static bool deliver(struct reflector *r, enum reflector_event event, struct obje
     return send_letter(r, l);
 }
 
-/* There is one letter for each change, so it is one block. */
+/* A change is one message with one object, so both share one allocation. */
 static bool deliver_one(struct reflector *r, enum reflector_event event, void *object)
 {
     struct reflector_message *l = mem_new(struct reflector_message, 1);
     *l = (struct reflector_message){.event = event, .one = object, .objects = &l->one, .len = 1};
     return send_letter(r, l);
 }
-
-/* ---- objects that cannot be decoded --------------------------------------------------------- */
 
 static void count_undecodable(struct reflector *r, bool remains, const struct error *why)
 {
@@ -159,7 +153,7 @@ static void count_undecodable(struct reflector *r, bool remains, const struct er
     r->bad_not_logged = 0;
 }
 
-/* An object, or what the type can tell of it instead. -1: absent. */
+/* Decodes the object, or its remains if the type can. -1: treat it as absent. */
 static int decode_or_remains(struct reflector *r, json *object, void **out)
 {
     const struct reflector_type *type = &r->config.type;
@@ -171,7 +165,7 @@ static int decode_or_remains(struct reflector *r, json *object, void **out)
     return remains ? 0 : -1;
 }
 
-/* An object with its metadata only, enough for a receiver to know which one to forget. */
+/* An object with only its metadata, enough for a receiver to know which one to forget. */
 static int decode_metadata_only(struct reflector *r, json *object, void **out, struct error *err)
 {
     struct object_meta m;
@@ -195,8 +189,6 @@ static int decode_metadata_only(struct reflector *r, json *object, void **out, s
     return r->config.type.decode(json_root(doc), out, err);
 }
 
-/* ---- backoff -------------------------------------------------------------------------------- */
-
 static int64_t backoff_ms(const struct reflector *r, int64_t retry_after_ms)
 {
     int64_t ms = r->config.backoff_first_ms;
@@ -207,7 +199,7 @@ static int64_t backoff_ms(const struct reflector *r, int64_t retry_after_ms)
     return num_max(ms, num_min(retry_after_ms, RETRY_AFTER_MAX_MS));
 }
 
-/* One more failure in a row: says so, waits, then goes on with next. */
+/* Counts and logs a failure, waits, then continues with next. */
 static enum state backed_off(struct reflector *r, const char *what, const struct error *why,
                              enum state next)
 {
@@ -221,8 +213,6 @@ static enum state backed_off(struct reflector *r, const char *what, const struct
     return kube_http_sleep(r->http, wait) ? next : STATE_END;
 }
 
-/* ---- list ----------------------------------------------------------------------------------- */
-
 static void add_selectors(const struct reflector *r, struct strbuf *path)
 {
     if (r->label_selector) {
@@ -235,12 +225,11 @@ static void add_selectors(const struct reflector *r, struct strbuf *path)
     }
 }
 
-/* A list under way. */
 struct listing {
     struct list_pager pages;
     struct objects all;
     size_t seen;        /* objects, decodable or not */
-    size_t empty_pages; /* that promised more */
+    size_t empty_pages; /* empty pages with a continue token */
 };
 
 static int take_items(struct reflector *r, struct listing *l, json *root, struct error *err)
@@ -302,7 +291,7 @@ static bool is_missing(const struct reflector *r, const struct error *err)
            (err->code == ERROR_NOT_FOUND || (r->config.without && err->http_status == 403));
 }
 
-/* The collection does not exist (its CRD is not installed), or is not ours to read. */
+/* The collection does not exist (its CRD is not installed), or we may not read it. */
 static enum state wait_for_kind(struct reflector *r, const struct error *err)
 {
     struct objects none = {0};
@@ -340,8 +329,6 @@ static enum state list(struct reflector *r)
     }
     return backed_off(r, "list failed", &err, STATE_LIST);
 }
-
-/* ---- watch ---------------------------------------------------------------------------------- */
 
 static int set_version(struct reflector *r, const char *version, struct error *err)
 {
@@ -412,15 +399,15 @@ static bool on_bytes(void *arg, const char *bytes, size_t n, struct error *err)
     return watchline_feed(&r->lines, bytes, n, on_line, r, err) == 0;
 }
 
-/* Was it the way to the server that broke, or the server's patience, and not a line that we could
- * not take? */
+/* Whether the connection or the server ended the watch, rather than a line that we could not
+ * accept. */
 static bool is_interruption(enum error_code code)
 {
     return code == ERROR_NONE || code == ERROR_GONE || code == ERROR_TIMEOUT ||
            code == ERROR_UNAVAILABLE || code == ERROR_THROTTLED || code == ERROR_DENIED;
 }
 
-/* What to do about the end of a watch. */
+/* What to do after the end of a watch. */
 static enum state watch_failed(struct reflector *r, const struct error *err, bool healthy)
 {
     if (healthy)
@@ -464,13 +451,13 @@ static enum state watch(struct reflector *r)
     r->fruitful = false;
     atomic_fetch_add(&r->stats.watches, 1);
     int rc = kube_http_stream(r->http, &q, on_bytes, r, &status, &err);
-    /* A line that we cannot take costs a whole list and may come again with the next event: what
-     * came before it is no sign of health. */
+    /* An unacceptable line costs a full list and may come again with the next event: earlier events
+     * do not make the watch healthy. */
     bool fruitful = r->fruitful && is_interruption(err.code);
     bool healthy = status == 200 && (fruitful || clock_mono_ms() - began >= HEALTHY_MS);
     if (rc < 0)
         return watch_failed(r, &err, healthy);
-    if (healthy) { /* timeoutSeconds, or a server that goes down in good order */
+    if (healthy) { /* timeoutSeconds, or a graceful shutdown of the server */
         r->failures = 0;
         return STATE_WATCH;
     }
@@ -478,12 +465,10 @@ static enum state watch(struct reflector *r)
     return watch_failed(r, &err, false);
 }
 
-/* ---- thread --------------------------------------------------------------------------------- */
-
 static void *run(void *arg)
 {
     struct reflector *r = arg;
-    char name[16]; /* what the kernel keeps of it */
+    char name[16]; /* the kernel's limit */
     enum state state = STATE_LIST;
     (void)str_format(name, sizeof name, "%.15s", r->config.kind->resource);
     (void)pthread_setname_np(pthread_self(), name);

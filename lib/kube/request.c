@@ -6,7 +6,7 @@
 void request_print(const struct request *r, const struct conn *d, struct kube_config *kube,
                    struct strbuf *out)
 {
-    /* Room for all of it at once: growing would leave a copy of the token behind. */
+    /* Reserves everything at once: growing would leave a copy of the token behind. */
     strbuf_reserve(out, r->path->len + r->body->len + KUBE_TOKEN_MAX + 1024 + strlen(conn_host(d)) +
                             strlen(conn_root(d)) + strlen(r->user_agent));
     strbuf_adds(out, "POST ");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * request - a write as the bytes that are sent, for connections without libcurl (conn).
- */
+/* request - a write as the bytes that are sent, for connections without libcurl (conn). */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +15,7 @@ struct request {
     int64_t timeout_ms;        /* told to the server */
 };
 
-/* Adds a POST, with the token as it is now. It does not move while it is added: no copy of the
- * token is left behind. Whoever has sent it wipes it. */
+/* Appends a POST with the current token. Reserves memory first, so no copy of the token is left
+ * behind. The caller wipes it after sending. */
 void request_print(const struct request *r, const struct conn *d, struct kube_config *kube,
                    struct strbuf *out);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What libcurl must not do for us here:
- *   - follow redirects (the token would travel);
+ * libcurl must not
+ *   - follow redirects (the token would be sent elsewhere);
  *   - trust the system's certificates beside the cluster's own CA: CURLOPT_CAPATH has a compiled-in
  *     default and is cleared when we have a CA.
  *
- * A write that was given up is over. The kernel is not of that opinion: what it could not deliver
- * before close(2) it goes on sending for a minute or two, and a Binding would arrive when another
- * scheduler leads. So the connection of a write without an answer is closed by a reset, which
- * throws away what is unsent, and the socket is told how long a byte may stay unacknowledged
- * (TCP_USER_TIMEOUT), which holds even if this process is stopped and gives up nothing.
+ * A write that was given up must not arrive later. But the kernel keeps sending undelivered bytes
+ * for a minute or two after close(2), and a Binding would arrive when another scheduler leads. So
+ * the connection of an unanswered write is closed by a reset, which discards unsent bytes, and the
+ * socket limits how long a byte may stay unacknowledged (TCP_USER_TIMEOUT), which works even if
+ * this process is stopped.
  */
 #include "lib/kube/transport.h"
 
@@ -66,14 +66,12 @@ void transport_deinit(struct transport *t)
     free(t->host);
 }
 
-/* ---- sockets -------------------------------------------------------------------------------- */
-
 static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
     struct transport *t = arg;
     (void)purpose;
     if (t->sockets_len == TRANSPORT_SOCKETS)
-        t->sockets_len--; /* never seen; better one without its limit than no connection */
+        t->sockets_len--; /* unexpected; a socket without its limit is better than none */
     t->sockets[t->sockets_len++] = fd;
     return CURL_SOCKOPT_OK;
 }
@@ -101,11 +99,9 @@ void transport_limit_delivery(struct transport *t, int64_t ms)
     for (size_t i = 0; i < t->sockets_len; i++)
         setsockopt(t->sockets[i], IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 #else
-    (void)t, (void)ms; /* only those who bind set one, and they run on Linux */
+    (void)t, (void)ms; /* only programs that bind set a limit, and they run on Linux */
 #endif
 }
-
-/* ---- options -------------------------------------------------------------------------------- */
 
 static CURLcode set_blob(CURL *easy, CURLoption option, const char *pem)
 {
@@ -132,7 +128,7 @@ CURLcode transport_set_up(struct transport *t, CURL *e, const char *user_agent)
     TRANSPORT_SET(rc, e, CURLOPT_TCP_KEEPALIVE, 1L);
     TRANSPORT_SET(rc, e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
     TRANSPORT_SET(rc, e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
-    /* Cancelling does not wait for a resolver that hangs. */
+    /* Cancelling does not wait for a hanging resolver. */
     TRANSPORT_SET(rc, e, CURLOPT_QUICK_EXIT, 1L);
     TRANSPORT_SET(rc, e, CURLOPT_SOCKOPTFUNCTION, on_socket);
     TRANSPORT_SET(rc, e, CURLOPT_SOCKOPTDATA, t);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * watchline - a line may arrive in any number of pieces. Each is copied once, behind what is there,
- * because the reader parses in place and needs bytes that it may overwrite; the buffer is reused
- * from line to line.
- */
+/* A line may arrive in any number of pieces. Each is copied once, because the reader parses in
+ * place and overwrites the bytes; the buffer is reused for every line. */
 #include "lib/kube/watchline.h"
 
 #include <string.h>

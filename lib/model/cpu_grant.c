@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cpu_grant - the annotation is hostile until proven otherwise: it is bounded before it is parsed,
- * numbers are those that can exist and in the one form in which we write them, and anything that is
- * said twice is refused: two readers must never come to different CPUs.
- */
+/* The annotation is untrusted: its size is bounded before it is parsed, numbers must be possible
+ * and in the one form that we write, and duplicates are refused: two readers must never get
+ * different CPUs. */
 #include "lib/model/cpu_grant.h"
 
 #include <stdlib.h>
@@ -202,7 +200,7 @@ bool cpu_grant_equal(const struct cpu_grant *a, const struct cpu_grant *b)
     return true;
 }
 
-/* What c lacks of more; where both have a CPU, c's NUMA node counts. */
+/* The part of `more` that c lacks; if both have a CPU, c's NUMA node applies. */
 static void lacking(const struct cpu_grant *c, const struct cpu_grant *more, struct arena *a,
                     struct cpu_grant *out)
 {

@@ -35,22 +35,19 @@ bool cpu_request_shares(const struct labels *annotations)
     return str_eq(labels_get(annotations, NAME_ANN_CPUSET_SHARED), "true");
 }
 
-/* Somebody may take the request away from a pod that runs. That is for new pods: this one stays on
- * the CPUs that the node agent has bound it to, and they are nobody else's. */
+/* A client may remove the request from a running pod. That only affects new pods: this one stays on
+ * the CPUs that the node agent pinned it to, and they stay in use. */
 static bool has_cpus(const struct pod *p)
 {
     return p->node != NULL && !is_empty(annotation(p, NAME_ANN_CPUSET_APPLIED));
 }
 
-/* One pod being read. */
 struct reading {
     const struct pod *pod;
     struct arena *arena;
     struct request_errors errors;
     struct cpu_request *out;
 };
-
-/* ---- containers ------------------------------------------------------------------------------ */
 
 static const char *print_milli(int64_t milli, struct arena *a)
 {
@@ -59,8 +56,8 @@ static const char *print_milli(int64_t milli, struct arena *a)
     return arena_strdup(a, strbuf_str(&text));
 }
 
-/* An init container without a limit is not bound, nor is an ordinary one with a part of a CPU, as
- * those that other webhooks inject have. */
+/* An init container without a limit is not pinned, nor is an ordinary one with a fraction of a CPU,
+ * as other webhooks inject them. */
 static uint32_t read_cpus(struct reading *r, size_t i)
 {
     const struct container *c = pod_container(r->pod, i);
@@ -83,7 +80,7 @@ static uint32_t read_cpus(struct reading *r, size_t i)
     return (uint32_t)num_min(milli / 1000, CPUS_MAX);
 }
 
-/* As the effective request: all that run side by side, or an init container with the sidecars
+/* As for the effective request: all concurrent containers, or an init container with the sidecars
  * before it. */
 static uint32_t most_at_once(const struct pod *p, const uint32_t *each)
 {
@@ -99,9 +96,7 @@ static uint32_t most_at_once(const struct pod *p, const uint32_t *each)
     return (uint32_t)num_min(num_max(running + sidecars, peak), CPUS_MAX);
 }
 
-/* ---- annotations ----------------------------------------------------------------------------- */
-
-/* The index of the word; -1: it is none of them. "" is the first, which says nothing. */
+/* The index of the word; -1: unknown. "" is the first, which means not set. */
 static int word_of(json *value, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++)
@@ -110,7 +105,7 @@ static int word_of(json *value, const char *const *words)
     return -1;
 }
 
-/* The user's value of a member, for a sentence. */
+/* The user's value of a member, for a message. */
 static const char *quote(json *v, struct arena *a)
 {
     if (json_is_bool(v))
@@ -181,7 +176,7 @@ static void read_annotations(struct reading *r)
         request_errors_add(&r->errors, r->arena,
                            SHARED ": %s is not known; write \"true\" or \"false\"",
                            request_quote(shared, r->arena));
-    if (str_eq(wish, "true")) { /* the fewest NUMA nodes are preferred, and not insisted on */
+    if (str_eq(wish, "true")) { /* the fewest NUMA nodes are preferred, not required */
         r->out->numa = CPU_REQUEST_BEST_EFFORT;
         r->out->apart = CPU_REQUEST_BESIDE;
     }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cpuset - a set of CPU numbers below CPUSET_MAX, and the kernel's list form "0-3,8,10-11".
- */
+/* cpuset - a set of CPU numbers below CPUSET_MAX, and the kernel's list form "0-3,8,10-11". */
 #pragma once
 
 #include <stdbool.h>
@@ -44,7 +42,6 @@ static inline int cpuset_next(const struct cpuset *s, int after)
     }
     return -1;
 }
-/* Kernel list form; "" is the empty set. Blanks and a newline are allowed around the text, not
- * inside. */
+/* Kernel list form; "" is the empty set. Blanks and a newline are allowed around the text only. */
 int cpuset_parse(const char *text, struct cpuset *out, struct error *err);
 void cpuset_print(const struct cpuset *s, struct strbuf *out);

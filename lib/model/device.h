@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * device - a DeviceClass (dynamic resource allocation). Only the extended resource it offers
- * matters, to report clearly that this scheduler does not serve it.
- */
+/* device - a DeviceClass (dynamic resource allocation). Only its extended resource matters, to
+ * report clearly that this scheduler does not serve it. */
 #pragma once
 
 #include "lib/model/object.h"

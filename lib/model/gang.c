@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gang - finds the gang that a pod names.
+ * Finds the gang that a pod names.
  *
- * A gang can be named in five forms: rows of one table, in lookup order. A
- * form whose keys are present but incomplete or illegal is an error, not a reason to try the next
- * one: a member of a gang must not start alone. A pod may use several forms, for example when an
- * operator adds its own; they must agree.
+ * A gang can be named in five forms: rows of one table, in lookup order. A form whose keys are
+ * present but incomplete or invalid is an error, not a reason to try the next one: a member of a
+ * gang must not start alone. A pod may use several forms, for example when an operator adds its
+ * own; they must agree.
  *
  * The pods of a gpu-topology job are placed together too, even without a gang. If they have one,
  * that gang counts: its name and size may differ from the labels, which are about cards.
@@ -23,7 +23,7 @@ struct form {
     enum gang_form form;
     bool annotation;
     const char *name_key;
-    const char *min_key; /* NULL: the name is that of a PodGroup */
+    const char *min_key; /* NULL: the name is a PodGroup's */
 };
 
 static const struct form forms[] = {
@@ -77,8 +77,6 @@ static int read_form(const struct form *f, const char *name, const char *min, st
     *out = (struct gang_ref){.form = f->form, .name = name, .min_available = (int32_t)number};
     return 0;
 }
-
-/* ---- how gangs go together ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -156,7 +154,7 @@ int gang_read_match(const char *text, enum gang_match *out, struct error *err)
                      "must be once-satisfied, waiting-and-running or only-waiting: '%.64s'", text);
 }
 
-/* One setting under several names. Several may be present if they agree. */
+/* One setting under several names; if several are present they must agree. */
 struct wish {
     const struct labels *in;
     const char *key;
@@ -214,8 +212,6 @@ static int read_wishes(const struct pod *p, struct gang_ref *out, struct error *
     return 0;
 }
 
-/* ---- which gang ---- */
-
 static const char *name_source(enum gang_form form)
 {
     for (size_t i = 0; i < FORMS; i++)
@@ -255,7 +251,7 @@ static int agree(struct gang_ref *sum, const struct gang_ref *next, enum gang_fo
     return 0;
 }
 
-/* "true" instead of a name asks for cards chosen by their links and names no job; instead of a
+/* "true" instead of a name requests cards chosen by their links and names no job; instead of a
  * number it means that the job's size is unknown. */
 static int read_topology_job(const struct pod *p, struct gang_ref *out, struct error *err)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gang - which gang a pod belongs to, and the PodGroup object.
- */
+/* gang - which gang a pod belongs to, and the PodGroup object. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,38 +28,38 @@ enum gang_form {
 /* Which members count towards min-available (annotation match-policy). */
 enum gang_match {
     GANG_MATCH_UNSAID,        /* like once-satisfied, but agrees with any other */
-    GANG_ONCE_SATISFIED,      /* a gang that once had its quorum needs none any more */
+    GANG_ONCE_SATISFIED,      /* a gang that once had its quorum no longer needs one */
     GANG_WAITING_AND_RUNNING, /* waiting and placed members */
     GANG_ONLY_WAITING         /* members that wait or are being bound */
 };
 
-/* What a pod says about its gang. All borrowed from the pod. */
+/* A pod's gang settings. All borrowed from the pod. */
 struct gang_ref {
     enum gang_form form; /* the first form found */
     unsigned forms;      /* 1 << form for each form found; they agree */
     const char *name;
-    /* Of GANG_LABELS, GANG_KOORD or GANG_TOPOLOGY; 0: in the PodGroup, or (GANG_TOPOLOGY)
+    /* for GANG_LABELS, GANG_KOORD or GANG_TOPOLOGY; 0: in the PodGroup, or (GANG_TOPOLOGY)
      * unknown */
     int32_t min_available;
     enum gang_match match;
-    const char *list; /* the gangs scheduled with it, legal (gang_read_list); NULL: none */
+    const char *list; /* the gangs scheduled with it, valid (gang_read_list); NULL: none */
 };
 
 /* Looks up the five forms in the contract's order; a pod of a gpu-topology job that uses none is in
  * the gang of that name. 0 and GANG_NONE for a pod without a gang. ERROR_INVALID when a form is
- * incomplete or illegal: "label pod-group.scheduling.sigs.k8s.io/min-available: must be between 1
+ * incomplete or invalid: "label pod-group.scheduling.sigs.k8s.io/min-available: must be between 1
  * and 100000: '0'"; when two forms disagree on name or number; when match-policy or the list of
- * gangs is illegal. */
+ * gangs is invalid. */
 int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);
 /* ["ns/a","ns/b"]: 1 to GANG_LIST_MAX different gangs, sorted into *out, in a. own: the gang that
- * must be in the list, or NULL. The error does not say where the text came from. */
+ * must be in the list, or NULL. The error does not name the text's source. */
 int gang_read_list(const char *text, const char *own, struct arena *a, const char ***out,
                    size_t *len, struct error *err);
 int gang_read_match(const char *text, enum gang_match *out, struct error *err);
 const char *gang_match_name(enum gang_match m);
 /* The name of a form's number or PodGroup in messages. */
 const char *gang_form_source(enum gang_form form);
-/* Whether any key of the five forms is present, legal or not. For the webhook. */
+/* Whether any key of the five forms is present, valid or not. For the webhook. */
 bool gang_is_mentioned(const struct labels *labels, const struct labels *annotations,
                        const char *scheduling_group);
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu - a node's cards, and the annotation that tells the scheduler about them.
+ * A node's cards, and the annotation that publishes them.
  *
- * The device plugin writes it, the scheduler reads it, and both may be of different ages: the
- * version number is checked, fields that we do not know are passed over, fields that we know must
- * be right. An inventory that cannot be read means a node without cards, never a node with guessed
- * ones.
+ * The device plugin writes it and the scheduler reads it, and their versions may differ: the
+ * version number is checked, unknown fields are skipped, known fields must be valid. An inventory
+ * that cannot be read means a node without cards, never a node with guessed ones.
  */
 #include "lib/model/gpu.h"
 
@@ -67,14 +66,12 @@ const char *gpu_mode_names(void)
     return "default, cgpu, core_mem, share, mps, topology";
 }
 
-/* ---- decode ---------------------------------------------------------------------------------- */
-
 static bool is_absent(json *j)
 {
     return !j || json_is_null(j);
 }
 
-/* A string of at most max bytes; *out stays as it is when the field is absent. */
+/* A string of at most max bytes; *out is unchanged when the field is absent. */
 static int read_text(json *obj, const char *field, size_t max, struct arena *a, const char **out,
                      struct error *err)
 {
@@ -229,8 +226,6 @@ int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu
     *out = inv;
     return 0;
 }
-
-/* ---- encode ---------------------------------------------------------------------------------- */
 
 static void write_card(struct json_writer *w, const struct gpu_card *c)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gpu - a node's GPU inventory: modes, cards, links, and its codec (annotation
- * cosched.io/gpu-inventory, version 1).
- */
+/* gpu - a node's GPU inventory: modes, cards, links, and its codec (annotation
+ * cosched.io/gpu-inventory, version 1). */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +26,8 @@ enum gpu_mode {
 enum gpu_placement { GPU_BINPACK, GPU_SPREAD };
 enum gpu_health { GPU_HEALTH_OK, GPU_HEALTH_SICK };
 
-/* A new field: also in the codec in gpu.c, and in copy and comparison of cards/inventory.c. */
+/* A new field must also be added to the codec in gpu.c, and to copy and comparison in
+ * cards/inventory.c. */
 struct gpu_card {
     int32_t index;
     const char *uuid;
@@ -37,10 +36,10 @@ struct gpu_card {
     int32_t numa; /* -1 unknown */
     const char *pci;
     enum gpu_health health;
-    /* what made it sick: "XID 79: the card has fallen off the bus"; "" or NULL: not known, or well
-     * */
+    /* why it is unhealthy: "XID 79: the card has fallen off the bus"; "" or NULL: unknown, or
+     * healthy */
     const char *why;
-    bool mig; /* cut into MIG instances. The device plugin's alone: not in the annotation */
+    bool mig; /* divided into MIG instances. Only in the device plugin: not in the annotation */
 };
 
 struct gpu_inventory {
@@ -59,8 +58,8 @@ struct gpu_inventory {
 int64_t gpu_card_gib(const struct gpu_card *c);
 /* Sum over the cards. */
 int64_t gpu_inventory_gib(const struct gpu_inventory *inv);
-/* "unhealthy (XID 79)", "unhealthy (the card is lost)", "unhealthy": of a sick card. An error
- * number says enough, and its words are left out. In a. */
+/* For an unhealthy card: "unhealthy (XID 79)", "unhealthy (the card is lost)", "unhealthy". An
+ * error number suffices, so its text is omitted. In a. */
 const char *gpu_card_trouble(const struct gpu_card *c, struct arena *a);
 bool gpu_mode_is_shared(enum gpu_mode mode); /* cgpu, core_mem, share, mps */
 const char *gpu_mode_name(enum gpu_mode mode);
@@ -68,8 +67,8 @@ bool gpu_mode_parse(const char *text, enum gpu_mode *out);
 /* "default, cgpu, core_mem, share, mps, topology": for messages. */
 const char *gpu_mode_names(void);
 
-/* Strict: an unknown version, a card index twice, a size that is not positive, a link matrix of the
- * wrong shape are errors naming the field. */
+/* Strict: an unknown version, a duplicate card index, a size that is not positive, a link matrix of
+ * the wrong shape are errors that name the field. */
 int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu_inventory *out,
                          struct error *err);
 void gpu_inventory_encode(const struct gpu_inventory *inv, struct strbuf *out);

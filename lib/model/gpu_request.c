@@ -16,9 +16,7 @@ const char *const gpu_request_names[GPU_REQUEST_RESOURCES] = {
     [GPU_REQUEST_NVIDIA] = NAME_RES_NVIDIA_GPU,
 };
 
-/* ---- amounts --------------------------------------------------------------------------------- */
-
-/* *list: where it is written; may be NULL. */
+/* *list: the list that has the amount; may be NULL. */
 static int64_t written(const struct container *c, const char *resource, const char **list)
 {
     bool limited;
@@ -33,10 +31,10 @@ int64_t gpu_request_amount(const struct container *c, const char *resource)
     return num_min(written(c, resource, NULL), GPU_REQUEST_MAX);
 }
 
-/* The most that a pod has of a resource at one time. */
+/* The most that a pod uses of a resource at one time. */
 struct peak {
     int64_t total;
-    size_t container; /* the init container that needs more than what runs later */
+    size_t container; /* the init container that needs more than the later ones */
     int64_t beyond;   /* so much more; 0: none does */
 };
 
@@ -100,9 +98,6 @@ size_t *gpu_request_largest_first(const struct gpu_request *r, struct arena *a)
     return order;
 }
 
-/* ---- what nobody can serve ------------------------------------------------------------------- */
-
-/* One pod being checked. */
 struct check {
     const struct pod *pod;
     struct arena *arena;
@@ -162,7 +157,7 @@ static void check_container(const struct check *k, size_t container)
 
     for (int r = 0; r < GPU_REQUEST_RESOURCES; r++)
         check_equal(k, container, gpu_request_names[r]);
-    /* Amounts of memory are written in bytes everywhere else: 5Gi is told from 5 by its size. */
+    /* Users write other memory amounts in bytes: the size tells 5Gi from 5. */
     if (gib >= GPU_REQUEST_GIB_MAX)
         request_errors_add(k->errors, k->arena,
                            "%s: is %lld GiB, as the resource counts GiB and not bytes; write %lld",
@@ -211,8 +206,6 @@ static void check_kinds(const struct check *k, const struct gpu_request *r)
             first_path(k, gpu_request_names[kinds[i]]), gpu_request_names[kinds[0]]);
 }
 
-/* ---- gpu-count ------------------------------------------------------------------------------- */
-
 static void check_parts(const struct check *k, int64_t cards)
 {
     for (size_t i = 0; i < pod_container_count(k->pod); i++) {
@@ -234,7 +227,7 @@ static void check_parts(const struct check *k, int64_t cards)
     }
 }
 
-/* The label; 1 where it is absent or cannot be followed. */
+/* The label's value; 1 if it is absent or invalid. */
 static int64_t read_count(const struct check *k, const struct gpu_request *r)
 {
     const char *text = labels_get(&k->pod->labels, NAME_RES_GPU_COUNT);
@@ -267,7 +260,7 @@ static int64_t read_count(const struct check *k, const struct gpu_request *r)
     return k->errors->len == before && k->errors->left_out == 0 ? cards : 1;
 }
 
-/* Most pods ask for CPU and memory alone. */
+/* Most pods request only CPU and memory. */
 static bool has_extra(const struct pod *p)
 {
     for (size_t i = 0; i < pod_container_count(p); i++)

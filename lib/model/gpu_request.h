@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu_request - what a pod asks of GPUs: the limits of its containers and the label
- * aliyun.com/gpu-count. The one reading for the scheduler, the device plugin, the webhook and
- * kubectl-inspect-cgpu. Pure.
+ * gpu_request - what a pod requests of GPUs: the limits of its containers and the label
+ * aliyun.com/gpu-count. The scheduler, the device plugin, the webhook and kubectl-inspect-cgpu all
+ * use this parser. Pure.
  *
  * A pod has one kind of GPU: shares of cards (gpu-mem, with or without gpu-core.percentage), whole
- * cards by topology (aliyun.com/gpu), or whole cards (nvidia.com/gpu). An amount of 0 asks for
+ * cards by topology (aliyun.com/gpu), or whole cards (nvidia.com/gpu). An amount of 0 requests
  * nothing, as everywhere in Kubernetes, and a gpu-count of 1 is the same as none.
  *
- * Here is what no program can serve. What only the webhook sees (the form of amounts, resources of
- * others beside ours) is in webhook/rules/rules_gpu.c.
+ * This reports what no program can serve. webhook/rules/rules_gpu.c has the checks that only the
+ * webhook makes (the form of amounts, other vendors' resources beside ours).
  */
 #pragma once
 
@@ -22,10 +22,10 @@
 #include "lib/model/request.h"
 
 /* GiB, percent or cards of one pod. Amounts saturate here, so that sums over all pods of a node
- * cannot overflow whatever somebody writes. */
+ * cannot overflow, whatever the input. */
 #define GPU_REQUEST_MAX (INT64_C(1) << 32)
 
-/* So many GiB of gpu-mem are illegal: bytes were meant. */
+/* This many GiB of gpu-mem are an error: bytes were meant. */
 #define GPU_REQUEST_GIB_MAX (INT64_C(1) << 20)
 
 enum gpu_request_resource {
@@ -37,7 +37,7 @@ enum gpu_request_resource {
 };
 extern const char *const gpu_request_names[GPU_REQUEST_RESOURCES];
 
-/* What one container has of its card, or of all its cards together. */
+/* One container's share of its card, or of all its cards together. */
 struct gpu_request_share {
     uint32_t container; /* index in spec.containers; init container i is containers_len + i */
     int64_t gib;
@@ -45,27 +45,28 @@ struct gpu_request_share {
 };
 
 struct gpu_request {
-    /* What the pod takes of a node by Kubernetes' formula, init containers included. */
+    /* What the pod takes of a node by Kubernetes' formula, including init containers. */
     int64_t total[GPU_REQUEST_RESOURCES];
-    /* By container. The shares add up to the totals: containers and sidecars have what they ask
-     * for; of the ordinary init containers, which run before the others on the same card, only
-     * what the largest needs beyond that is a share. */
+    /* By container. The shares add up to the totals: containers and sidecars have what they
+     * request; ordinary init containers run before the others on the same card, so only what the
+     * largest needs beyond that is a share. */
     struct gpu_request_share *shares;
     size_t shares_len;
-    int64_t spread_over; /* cards that each share is divided over; 1 unless the label says more */
-    bool shared;         /* asks for shares of cards */
-    bool any;            /* asks for cards that the scheduler chooses: all but nvidia.com/gpu */
-    bool one_card; /* an ordinary init container asks: the kubelet reuses its ids in any order */
-    const char *illegal; /* the first error: why no node can ever serve it; NULL when legal */
+    int64_t spread_over; /* cards that each share is divided over; 1 unless the label sets more */
+    bool shared;         /* requests shares of cards */
+    bool any;            /* requests cards that the scheduler chooses: all but nvidia.com/gpu */
+    bool
+        one_card; /* an ordinary init container requests: the kubelet reuses its ids in any order */
+    const char *illegal; /* the first error: why no node can serve it; NULL: valid */
 };
 
-/* Everything lives in a. errors may be NULL; else it gets every sentence. What an illegal pod holds
- * when it runs nevertheless is counted all the same. */
+/* Everything lives in a. errors may be NULL; else it gets every message. What an invalid pod would
+ * hold if it runs anyway is counted too. */
 void gpu_request_read(const struct pod *p, struct arena *a, struct gpu_request *out,
                       struct request_errors *errors);
-/* Of one container: limits, or requests where only those are written (the API server makes them
- * equal). At most GPU_REQUEST_MAX. */
+/* Of one container: limits, or requests if only those are set (the API server makes them equal). At
+ * most GPU_REQUEST_MAX. */
 int64_t gpu_request_amount(const struct container *c, const char *resource);
-/* Indexes of shares, the most GiB first, equal ones in order: the second try where placing them in
- * order has failed. In a. */
+/* Indexes of shares, the most GiB first, equal ones in order: for the second try, after placing
+ * them in order failed. In a. */
 size_t *gpu_request_largest_first(const struct gpu_request *r, struct arena *a);

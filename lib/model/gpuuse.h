@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gpuuse - what a pod's processes use of its cards: the annotation that the device plugin writes
- * and `kubectl inspect cgpu -d` shows. Pure.
- *
- * It is for display only: a sample, rewritten when it changes by much. The exact figures are in the
- * plugin's metrics.
- */
+/* gpuuse - what a pod's processes use of its cards: the annotation that the device plugin writes
+ * and `kubectl inspect cgpu -d` shows. Pure. For display only: a sample, rewritten when it changes
+ * by much. The plugin's metrics have the exact figures. */
 #pragma once
 
 #include <stdbool.h>

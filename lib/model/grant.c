@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grant - what a pod was given: sums, checks and the annotations of a Binding. Reading is
- * grant_decode.c.
+ * Sums, checks and the Binding's annotations of a grant; grant_decode.c reads them.
  *
- * A grant is written once, by the scheduler, in the same request that binds the pod, and read by
- * whoever starts later: the plugin on the node, a scheduler that takes over. Between them stand
- * annotations that anybody with the right to edit a pod can edit too; so reading trusts nothing,
- * and grant_check decides whether a grant counts.
+ * The scheduler writes a grant once, in the request that binds the pod. The plugin on the node and
+ * a scheduler that takes over read it later. Meanwhile anyone with the right to edit the pod can
+ * edit the annotations, so reading trusts nothing, and grant_check decides whether a grant counts.
  */
 #include "lib/model/grant.h"
 
@@ -49,8 +47,6 @@ bool grant_is_result_key(const char *key)
         return !str_eq(key, NAME_INJECT) && !str_eq(key, NAME_ANN_CPUSET_SHARED);
     return is_in_table(key);
 }
-
-/* ---- sums ------------------------------------------------------------------------------------ */
 
 bool grant_is_empty(const struct grant *c)
 {
@@ -106,8 +102,6 @@ void grant_one_card(const struct gpu_request *r, int32_t card, struct arena *a, 
                                               .gib = r->shares[i].gib,
                                               .percent = r->shares[i].percent};
 }
-
-/* ---- check ----------------------------------------------------------------------------------- */
 
 static bool card_exists(const struct gpu_inventory *inv, int32_t card)
 {
@@ -168,7 +162,7 @@ static int check_sums(const struct grant *c, const struct pod *p, const struct g
     return 0;
 }
 
-/* No share that makes a sum right by being none. */
+/* A negative share, or one of no container, must not make a sum right. */
 static int check_shares(const struct grant *c, const struct pod *p, bool one_card,
                         struct error *err)
 {
@@ -188,7 +182,7 @@ static int check_shares(const struct grant *c, const struct pod *p, bool one_car
     return 0;
 }
 
-/* Exclusive cards may be left to the kubelet to choose; topology cards are always named. */
+/* The kubelet may choose exclusive cards; topology cards are always named. */
 static int check_group(const struct grant *c, const struct gpu_request *r, struct error *err)
 {
     int64_t whole = r->total[GPU_REQUEST_CARDS];
@@ -226,9 +220,7 @@ int grant_check(const struct grant *c, const struct pod *p, const struct gpu_inv
     return failed ? -1 : 0;
 }
 
-/* ---- encode ---------------------------------------------------------------------------------- */
-
-/* {"<container>":{"<card>":<amount>}} of the shares that are not 0; NULL if there are none. */
+/* {"<container>":{"<card>":<amount>}} of the non-zero shares; NULL if there are none. */
 static const char *print_shares(const struct grant *c, bool percent, struct arena *a)
 {
     AUTO_STRBUF buf = {0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grant - what a pod was given: the one contract between the scheduler, the device plugin and the
+ * grant - what a pod was given: the contract between the scheduler, the device plugin and the
  * webhook.
  *
- * The scheduler writes a grant into the Binding (grant_encode), the plugin and a restarted
+ * The scheduler writes a grant into the Binding (grant_encode); the plugin and a restarted
  * scheduler read it back from the pod (grant_decode). Both annotation forms are read; the newer
- * wins when both are there. A grant counts only if its sums equal the requests and the cards exist
+ * takes precedence. A grant counts only if its sums equal the requests and the cards exist
  * (grant_check).
  */
 #pragma once
@@ -26,18 +26,16 @@
 enum { GRANT_ANNOTATION_MAX = 16 * 1024, GRANT_GIB_MAX = 1024 * 1024 };
 
 /*
- * One container's share of one card.
- *
- * The shares of a pod add up to its effective request, so accounts may simply sum them.
- * spec.containers and sidecars have exactly what they ask for. Ordinary init containers run before
- * the others and use the same card; only what the largest of them needs beyond that is a share of
- * its own.
+ * One container's share of one card. The shares of a pod add up to its effective request, so
+ * accounts may simply sum them. spec.containers and sidecars have exactly what they request.
+ * Ordinary init containers run before the others and use the same card; only what the largest of
+ * them needs beyond that is a share of its own.
  */
 struct grant_share {
     uint32_t container; /* index in spec.containers; init container i is containers_len + i */
     int32_t card;
-    int64_t gib;     /* 0 when only compute */
-    int64_t percent; /* 0 when only memory */
+    int64_t gib;     /* 0: only compute */
+    int64_t percent; /* 0: only memory */
 };
 
 struct grant {
@@ -53,9 +51,9 @@ struct grant {
     struct cpu_grant cpus;
 };
 
-/* The grant of the whole pod on one card; empty if it asks for no shares. */
+/* The grant of the whole pod on one card; empty if it requests no shares. */
 void grant_one_card(const struct gpu_request *r, int32_t card, struct arena *a, struct grant *out);
-/* Of cards: CPUs do not count. */
+/* Whether it has no cards; CPUs do not count. */
 bool grant_is_empty(const struct grant *c);
 /* GiB of the pod on one card; of the whole pod; of one container. */
 int64_t grant_card_gib(const struct grant *c, int32_t card);
@@ -63,24 +61,24 @@ int64_t grant_total_gib(const struct grant *c);
 int64_t grant_container_gib(const struct grant *c, uint32_t container);
 
 /* From a pod's annotations. Empty values count as absent. 0 with an empty grant when there is none;
- * ERROR_INVALID names the annotation. For the older form the container is the only one with a
- * gpu-mem limit (an error when several have one). visible is group where it is absent. */
+ * ERROR_INVALID names the annotation. In the older form the container is the only one with a
+ * gpu-mem limit (an error if several have one). visible defaults to group. */
 int grant_decode(const struct pod *p, struct arena *a, struct grant *out, struct error *err);
-/* The annotations of a Binding: every result key of the contract; those not used are "" (a Binding
- * cannot delete), and so is every other key under cosched.io/ that the pod carries and that is no
+/* The annotations of a Binding: every result key of the contract. Unused ones are "" (a Binding
+ * cannot delete), and so is every other key under cosched.io/ that the pod has and that is no
  * request. The older form is filled when the pod uses one card. dev_gib: GiB of that card. Returned
  * labels live in a. */
 void grant_encode(const struct grant *c, const struct pod *p, int64_t dev_gib, struct arena *a,
                   struct labels *out);
-/* Sums equal the requests of each container: the half of the contract's rule that needs no
+/* Whether the sums equal the requests of each container: the part of the rule that needs no
  * inventory. ERROR_INVALID: "container 'a': grant has 2 GiB, request is 3". r: read from p. */
 int grant_adds_up(const struct grant *c, const struct pod *p, const struct gpu_request *r,
                   struct error *err);
-/* Adds up, and the cards exist in inv. */
+/* grant_adds_up, and the cards exist in inv. */
 int grant_check(const struct grant *c, const struct pod *p, const struct gpu_inventory *inv,
                 struct error *err);
 
-/* Is this annotation (or label) a result key of the contract, never input? */
+/* Whether this annotation (or label) is a result key of the contract, never input. */
 bool grant_is_result_key(const char *key);
 /* The result keys without the cosched.io/ prefix rule; NULL-terminated. */
 extern const char *const grant_result_keys[];

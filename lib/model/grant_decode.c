@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grant_decode - a grant from a pod's annotations.
+ * Decodes a grant from a pod's annotations.
  *
- * Two forms exist. The newer one says for each container how much of which card; the older one says
- * one card and one amount for the pod, and pods that an earlier installation placed have nothing
- * else. The newer wins when both are there. An empty value is an absent one: a Binding can
- * overwrite annotations and not remove them.
+ * There are two forms. The newer one has the amount of each card for each container; the older one
+ * has one card and one amount for the pod, and pods placed by an earlier installation have only
+ * that. The newer takes precedence. An empty value counts as absent: a Binding can overwrite
+ * annotations but not remove them.
  *
- * The text is hostile until proven otherwise. Sizes are bounded before anything is parsed,
- * container and card numbers by what can exist, and anything said twice is refused rather than
- * summed or overwritten: two readers of the same grant must never come to different cards.
+ * The text is untrusted. Sizes are bounded before anything is parsed, container and card numbers by
+ * what can exist, and duplicates are refused rather than summed or overwritten: two readers of the
+ * same grant must never get different cards.
  */
 #include "lib/model/grant.h"
 
@@ -25,7 +25,7 @@ static const char *annotation(const struct pod *p, const char *key)
     return v && v[0] != '\0' ? v : NULL;
 }
 
-/* A wrong annotation is invalid input, whatever was wrong with it. */
+/* A wrong annotation is always ERROR_INVALID. */
 static int in_annotation(struct error *err, const char *key)
 {
     if (err)
@@ -48,8 +48,6 @@ static bool index_parse(const char *s, size_t n, size_t limit, size_t *out)
     *out = v;
     return v < limit;
 }
-
-/* ---- the newer form -------------------------------------------------------------------------- */
 
 struct shares {
     struct grant_share *items;
@@ -98,7 +96,7 @@ static int read_containers(json *root, const struct pod *p, bool percent, struct
     return 0;
 }
 
-/* Appends the shares of one annotation, if it is there. */
+/* Appends the shares of one annotation, if present. */
 static int read_shares(const struct pod *p, const char *key, bool percent, struct arena *a,
                        struct shares *out, struct error *err)
 {
@@ -134,7 +132,7 @@ static int share_order(const void *a, const void *b)
     return x->card < y->card ? -1 : x->card > y->card;
 }
 
-/* Sorts, and joins GiB and percent of the same card. The same thing said twice is refused. */
+/* Sorts, and joins GiB and percent of the same card. Duplicates are refused. */
 static int join_shares(struct shares *s, struct error *err)
 {
     size_t kept = 0;
@@ -160,17 +158,14 @@ static int join_shares(struct shares *s, struct error *err)
     return 0;
 }
 
-/* ---- the older form -------------------------------------------------------------------------- */
-
-/* The one container that the amount belongs to. */
+/* The one container that has the amount. */
 static int old_container(const struct pod *p, uint32_t *out, struct error *err)
 {
     const struct container *lists[] = {p->containers, p->init_containers};
     const size_t lens[] = {p->containers_len, p->init_containers_len};
     size_t found = 0;
 
-    /* That installation looked at the containers; init containers only matter where these have
-     * none. */
+    /* The earlier installation read the containers; init containers only if these have no limit. */
     for (size_t l = 0; l < 2 && found == 0; l++)
         for (size_t i = 0; i < lens[l]; i++)
             if (gpu_request_amount(&lists[l][i], NAME_RES_GPU_MEM) > 0) {
@@ -217,8 +212,6 @@ static int read_old(const struct pod *p, struct arena *a, struct shares *out, st
     return 0;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
-
 static int read_state(const struct pod *p, struct grant *out, struct error *err)
 {
     const char *time =
@@ -236,7 +229,7 @@ static int read_state(const struct pod *p, struct grant *out, struct error *err)
     return 0;
 }
 
-/* "0,3": ascending in out, whatever the order in the text. */
+/* "0,3": sorted ascending in out. */
 static int read_cards_list(const struct pod *p, const char *key, struct arena *a, int32_t **out,
                            size_t *out_len, struct error *err)
 {

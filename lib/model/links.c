@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * links - the search for the best k cards.
+ * The search for the best k cards.
  *
  * The weakest link decides first, so link kinds are tried from the best down: at the first kind
  * that has k cards linked pairwise at least that well, all such sets are compared by the rest of
  * the order. Cards are tried in ascending order, so that of equal choices the lowest cards win.
  *
  * Most machines are symmetric: eight cards behind one switch make 70 equal choices of four. Two
- * cards are twins if exchanging them changes nothing that is compared; once one is passed over, its
- * later twins are not tried in its stead. That leaves a handful of choices on real machines, and a
- * step limit bounds the cost of a contrived matrix.
+ * cards are twins if exchanging them changes nothing that is compared; once one is skipped, its
+ * later twins are not tried instead. That leaves a handful of choices on real machines, and a step
+ * limit bounds the cost of a contrived matrix.
  */
 #include "lib/model/links.h"
 
@@ -22,8 +22,6 @@ enum {
     SEARCH_STEPS = 1 << LINKS_EXACT, /* at least the number of sets of so many cards */
     ISLAND_STEPS = 4096
 };
-
-/* ---- the matrix ---- */
 
 static uint64_t bit(size_t i)
 {
@@ -45,7 +43,7 @@ static uint64_t above(size_t i)
     return ~(bit(i) | (bit(i) - 1));
 }
 
-/* A card links only to others: "X" between two cards means nothing. */
+/* "X" between two different cards is ignored. */
 static int32_t score_of(const char *link)
 {
     int32_t score = topology_link_score(link);
@@ -66,9 +64,6 @@ void links_of(const struct gpu_inventory *inv, struct links *out)
     }
 }
 
-/* ---- islands ---- */
-
-/* Free cards divided into sets. */
 struct parts {
     uint64_t set[GPU_CARDS_MAX];
     size_t len;
@@ -78,7 +73,7 @@ struct level {
     int32_t score;
     uint64_t joined[GPU_CARDS_MAX]; /* per card: the cards linked to it at least this well */
     struct parts islands;           /* of all free cards */
-    /* links are transitive: what is left of an island is one island */
+    /* links are transitive: the rest of an island is one island */
     bool firm;
     bool plain; /* one island, or single cards only: every choice leaves the same */
 };
@@ -192,8 +187,6 @@ static void find_numa(struct search *s)
     }
 }
 
-/* ---- twins ---- */
-
 static bool are_twins(const struct search *s, size_t x, size_t y)
 {
     const struct links *l = s->links;
@@ -207,8 +200,7 @@ static bool are_twins(const struct search *s, size_t x, size_t y)
     return true;
 }
 
-/* Where islands are not firm their division depends on the order of the cards, so no two are
- * twins. */
+/* If islands are not firm their division depends on the order of the cards, so no two are twins. */
 static void find_twins(struct search *s)
 {
     bool firm = true;
@@ -222,8 +214,6 @@ static void find_twins(struct search *s)
                 s->twins[i] |= bit(lowest(later));
     }
 }
-
-/* ---- comparing two choices ---- */
 
 /* Compares the sizes of two sets' parts: the larger part decides, then the number of parts. > 0: x
  * is better. */
@@ -290,8 +280,6 @@ static bool is_better(struct search *s, uint64_t set)
         return pairs > best_pairs;
     return compare_parts(&s->numa, s->free & ~set, &s->numa, s->free & ~s->best) > 0;
 }
-
-/* ---- the search ---- */
 
 static int64_t links_with(const struct search *s, size_t card, uint64_t set)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * links - which k of a node's free cards go best together. Pure; used by the scheduler for
+ * links - which k of a node's free cards are connected best. Pure; used by the scheduler for
  * aliyun.com/gpu and by the device plugin for nvidia.com/gpu.
  *
  * Two choices are compared in this order; the first difference decides:
@@ -37,7 +37,7 @@ enum {
     LINKS_EXACT = 16   /* up to this many free cards the answer is optimal */
 };
 
-/* A matrix in numbers. Both directions of a link count as the weaker one; unknown is 0. */
+/* The link matrix as numbers. Both directions of a link count as the weaker one; unknown is 0. */
 struct links {
     size_t len;
     int32_t score[GPU_CARDS_MAX][GPU_CARDS_MAX];
@@ -45,7 +45,7 @@ struct links {
 };
 
 void links_of(const struct gpu_inventory *inv, struct links *out);
-/* The cards, or 0 when there are fewer than count, or must is more than count. Beyond LINKS_EXACT
+/* The cards, or 0 when fewer than count are free, or must has more than count. Beyond LINKS_EXACT
  * free cards the search stops after a fixed number of steps with the best choice so far,
  * deterministically. */
 uint64_t links_choose(const struct links *l, const struct links_ask *ask);

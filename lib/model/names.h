@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * names - every public label, annotation, resource and variable, once. Users' manifests and other
- * programs rely on them: document every change in the README.
- */
+/* names - every public label, annotation, resource and variable, once. Users' manifests and other
+ * programs rely on them: document every change in the README. */
 #pragma once
 
 #define NAME_SCHEDULER "ack-co-scheduler"
@@ -37,8 +35,8 @@
 #define NAME_ANN_CORE "gpushare.alibabacloud.com/core-percentage"
 #define NAME_ANN_ASSUME_TIME "scheduler.framework.gpushare.assume-time"
 #define NAME_ANN_ASSIGNED "scheduler.framework.gpushare.assigned"
-/* The grant that the device plugin made or corrected. If it differs from the grant, that was edited
- * by another client. */
+/* The grant that the device plugin made or corrected. If it differs from the grant, another client
+ * edited that. */
 #define NAME_ANN_GPU_CONFIRMED "cosched.io/gpu-confirmed"
 /* What the pod's processes use of its cards, measured by the device plugin; see gpuuse. */
 #define NAME_ANN_GPU_USED "cosched.io/gpu-used"

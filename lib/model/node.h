@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * node - a decoded node; same rules as pod.
- */
+/* node - a decoded node; same rules as pod. */
 #pragma once
 
 #include <stdbool.h>
@@ -56,8 +54,8 @@ bool node_is_virtual(const struct node *n);
 const struct taint *node_untolerated(const struct node *n, const struct pod *p);
 /* The name of the first feature that the pod needs and the node does not declare, or NULL. */
 const char *node_missing_feature(const struct node *n, const struct pod *p);
-/* Of the name with ":latest" where it has neither tag nor digest. "#0123456789abcdef" is that hash
- * itself, so that a dump can name an image by its hash. */
+/* The hash of the name, with ":latest" if it has neither tag nor digest. "#0123456789abcdef" is
+ * that hash itself, so that a dump can name an image by its hash. */
 uint64_t node_image_hash(const char *name);
 /* Size of the image on the node; 0: absent. */
 int64_t node_image_bytes(const struct node *n, uint64_t hash);

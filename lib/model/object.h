@@ -3,8 +3,8 @@
  * object - the common part of small API objects: names, in their own arena.
  *
  * It is the first member of the structs of volume.h, pdb.h and device.h, so that one store keeps
- * them all. A Namespace is only this: the scheduler needs just its labels. Pods and nodes, which
- * are many, have their own form.
+ * them all. A Namespace is only this, because the scheduler needs just its labels. Pods and nodes,
+ * which are many, have their own form.
  */
 #pragma once
 
@@ -26,5 +26,5 @@ struct object {
     const char *owner_uid; /* of the controlling owner, or NULL */
 };
 
-/* Frees the arena, and so the object. NULL is fine. */
+/* Frees the arena, and so the object. NULL is allowed. */
 void object_free(struct object *o);

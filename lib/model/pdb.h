@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * pdb - a PodDisruptionBudget, as far as choosing victims needs it: its pods, and how many of them
- * may be disrupted now.
- */
+/* pdb - a PodDisruptionBudget for choosing victims: its pods, and how many may be disrupted now. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pod - a pod's effective request.
- *
- * For each resource a pod counts with its peak over its life:
+ * A pod's effective request. For each resource a pod counts with its peak over its life:
  *
  *     init containers in order:  [s1]      [i1]      [s2]      [i2]        then the containers
  *     running meanwhile:          s1      s1+i1     s1+s2    s1+s2+i2     s1+s2 + c1+c2+...
@@ -32,7 +30,6 @@ bool pod_is_finished(const struct pod *p)
     return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
 }
 
-/* The largest of the three lists, into out. */
 static bool largest(const struct pod *p, const struct resources *spec, const struct resized *status,
                     struct arena *a, struct resources *out)
 {
@@ -42,8 +39,7 @@ static bool largest(const struct pod *p, const struct resources *spec, const str
            resources_max(out, &status->actual, a);
 }
 
-/* The resources that one container counts with: borrowed from it, or built in *space. NULL: too
- * many names. */
+/* The resources of one container: borrowed from it, or built in *space. NULL: too many names. */
 static const struct resources *container_request(const struct pod *p, const struct container *c,
                                                  struct arena *a, struct resources *space)
 {
@@ -121,7 +117,7 @@ static bool with_pod_level(const struct pod *p, struct arena *a, struct resource
     return true;
 }
 
-/* What a ResourceClaim provides does not come out of the node's allocatable. */
+/* Resources of a ResourceClaim do not come out of the node's allocatable. */
 static void without_claimed(const struct pod *p, struct resources *out)
 {
     uint32_t kept = 0;

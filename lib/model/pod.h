@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * pod - a decoded pod. Immutable; replaced whole by the next version. The pod, and all it points
- * to, lives in its own arena.
- */
+/* pod - a decoded pod. Immutable; the next version replaces it as a whole. The pod, and all it
+ * points to, lives in its own arena. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,7 +27,7 @@ struct resized {
     struct resources allocated; /* allocatedResources */
     struct resources actual;    /* resources.requests */
     bool has_allocated;
-    bool has_actual; /* status has `resources`, even if there are no requests in it */
+    bool has_actual; /* status has `resources`, even without requests */
 };
 
 struct container {
@@ -42,12 +40,12 @@ struct container {
     size_t ports_len;
     bool sidecar; /* restartable init container */
     bool has_id;  /* status names a container: it runs, or has run */
-    /* "containerd://9f…": the running one. Only the agent of its node needs it: set by
+    /* "containerd://9f…" of a running container. Only its node's agent needs it: set by
      * decode_container_ids, else NULL. */
     const char *id;
 };
 
-/* Pod-level sizes. Few pods have any. */
+/* Pod-level sizes, which few pods have. */
 struct pod_sizes {
     struct resources overhead;
     struct resources requests; /* spec.resources.requests */
@@ -127,7 +125,7 @@ struct pod {
     size_t preferred_affinity_len;
     struct toleration *tolerations;
     size_t tolerations_len;
-    const struct podterms *terms; /* affinity to other pods; NULL: none at all */
+    const struct podterms *terms; /* affinity to other pods; NULL: none */
     struct spread *spread;        /* topologySpreadConstraints */
     size_t spread_len;
     struct pod_volume *volumes; /* those that affect where it may run */
@@ -140,26 +138,27 @@ struct pod {
 
     enum pod_phase phase;
     const char *status_reason; /* status.reason of a Failed pod: "OutOfcpu"; NULL: none */
-    int64_t started_ns;        /* status.startTime; 0: the kubelet has not begun */
+    int64_t started_ns;        /* status.startTime; 0: the kubelet has not started it */
     const char *nominated_node;
     /* Extended resources that a claim of dynamic resource allocation provides
-     * (status.extendedResourceClaimStatus): no device plugin's, so they are not in `request`. */
+     * (status.extendedResourceClaimStatus). They are no device plugin's, so `request` excludes
+     * them. */
     const char **claimed;
     size_t claimed_len;
     struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
 
-    /* Why it could not be decoded, in a sentence; NULL: it could. Such a pod has its names, uid,
-     * version, node, scheduler, phase, gated and terminating, labels and annotations if those could
-     * be read, and nothing else: what it holds is unknown. Only decode_pod_remains makes it. */
+    /* Why it could not be decoded, as a sentence; NULL: it was. Such a pod has only its names, uid,
+     * version, node, scheduler, phase, gated and terminating, and labels and annotations if
+     * readable: what it holds is unknown. Only decode_pod_remains makes it. */
     const char *unreadable;
 
     struct resources request; /* the effective request (pod_effective_request); filled by decode */
 };
 
-/* Frees the arena, and so the pod. NULL is fine. */
+/* Frees the arena, and so the pod. NULL is allowed. */
 void pod_free(struct pod *p);
-/* A copy of everything in one block of exactly its size, for long-term storage. p, in whatever
- * arena, is not changed. */
+/* A deep copy in one block of exactly its size, for long-term storage. p, in whatever arena, is
+ * unchanged. */
 struct pod *pod_pack(struct pod *p);
 /* Succeeded or Failed: holds nothing. */
 bool pod_is_finished(const struct pod *p);
@@ -182,10 +181,10 @@ bool toleration_covers(const struct toleration *t, const char *key, const char *
 /* Containers, then init containers: the index that grants use. */
 size_t pod_container_count(const struct pod *p);
 const struct container *pod_container(const struct pod *p, size_t i);
-/* An ordinary init container: it ends before the containers begin. */
+/* An ordinary init container, which ends before the containers start. */
 bool pod_container_is_init(const struct pod *p, size_t i);
-/* Whether any of our programs reads a pod's annotation of this name. Decoding drops the others:
- * annotations of users and controllers are the largest part of many pods. */
+/* Whether any of our programs reads this pod annotation. Decoding drops the others: annotations of
+ * users and controllers are the largest part of many pods. */
 bool pod_annotation_is_read(const char *key);
 /* A static pod as the API server shows it: its kubelet runs it regardless of the API. */
 bool pod_is_mirror(const struct pod *p);

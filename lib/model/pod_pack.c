@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * pod_pack - every pointer of struct pod, once (see pack.h). Add new pointers of the struct, or of
- * what it points to, here.
- */
+/* Packs every pointer of struct pod once (see pack.h). Add new pointers of the struct, or of what
+ * it points to, here. */
 #include <string.h>
 
 #include "lib/model/names.h"

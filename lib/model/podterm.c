@@ -18,7 +18,7 @@ bool podterm_matches(const struct podterm *t, const char *ns, const struct label
     return selector_matches(&t->selector, labels) && podterm_has_namespace(t, ns, ns_labels);
 }
 
-/* Whether one of the keys is in the selector in the API server's merged form. */
+/* Whether the selector has one of the keys in the API server's merged form. */
 static bool is_merged(const struct selector *s, const char *const *keys, size_t len,
                       enum selector_op op)
 {

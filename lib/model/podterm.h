@@ -32,7 +32,7 @@ struct podterm {
     int32_t weight;                     /* preferred terms: 1 to 100; required ones: 0 */
 };
 
-/* A pod's terms. All required ones must be met; the weight of each preferred one is added or (anti)
+/* A pod's terms. All required ones must be met; each preferred one's weight is added or (anti)
  * subtracted. */
 struct podterms {
     struct podterm *affinity, *anti_affinity;
@@ -47,11 +47,10 @@ bool podterm_matches(const struct podterm *t, const char *ns, const struct label
                      const struct labels *labels);
 /* Whether the term selects the namespace. */
 bool podterm_has_namespace(const struct podterm *t, const char *ns, const struct labels *ns_labels);
-/* Adds `key in (value)` and `key notin (value)` to t->selector for those keys that the labels have,
+/* Adds `key in (value)` and `key notin (value)` to t->selector for the keys that the labels have,
  * unless the API server already did. */
 void podterm_merge_keys(struct podterm *t, const char *const *match, size_t match_len,
                         const char *const *mismatch, size_t mismatch_len,
                         const struct labels *labels, struct arena *a);
-/* Canonical text, the same for equal terms in whatever order of requirements. Without the
- * weight. */
+/* Canonical text without the weight: the same for equal terms, in any order of requirements. */
 void podterm_print(const struct podterm *t, struct strbuf *out);

@@ -8,8 +8,6 @@
 #include "lib/model/grant.h"
 #include "lib/model/names.h"
 
-/* ---- selection ---- */
-
 static bool has_all(const struct labels *have, const struct labels *want)
 {
     for (size_t i = 0; i < want->len; i++)
@@ -47,8 +45,6 @@ int policy_order(const struct policy *a, const struct policy *b)
         return a->created_ns < b->created_ns ? -1 : 1;
     return strcmp(a->object.name, b->object.name);
 }
-
-/* ---- the same ---- */
 
 static bool labels_equal(const struct labels *a, const struct labels *b)
 {
@@ -92,9 +88,8 @@ bool policy_equal(const struct policy *a, const struct policy *b)
     return true;
 }
 
-/* ---- keys ---- */
-
-/* The domain of a key, or one above it: "app.kubernetes.io/name" is of kubernetes.io. */
+/* Whether the key's domain is this one or below it: "app.kubernetes.io/name" is of
+ * kubernetes.io. */
 static bool is_of_domain(const char *key, const char *domain)
 {
     const char *slash = strchr(key, '/');
@@ -143,8 +138,6 @@ bool policy_key_is_reserved(const char *key)
             return true;
     return grant_is_result_key(key);
 }
-
-/* ---- words ---- */
 
 static const char *unit_of_time(const char *s, int64_t *ms)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy - a ResourcePolicy: in which order the pods that it selects use its
- * units, which are pools of nodes, and how many may be in each.
+ * policy - a ResourcePolicy: in which order the pods that it selects use its units, which are pools
+ * of nodes, and how many may be in each.
  *
- * The webhook rejects invalid policies, but the scheduler does not rely on it. A policy that cannot
- * be understood is `invalid`: it is kept, so that its author can be informed, and selects no pod. A
- * key that a policy may not give to pods is dropped with a `warning`; the rest of the policy holds.
+ * The webhook rejects invalid policies, but the scheduler does not rely on it. An invalid policy is
+ * stored, so that its author can be informed, and selects no pod. A key that a policy may not set
+ * on pods is dropped with a `warning`; the rest of the policy applies.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ enum {
 };
 
 /* ecs and elastic are real nodes, eci and acs virtual ones. An autoscaler fills a unit of elastic
- * nodes: pods wait for it even where it has no limit. */
+ * nodes: pods wait for it even if it has no limit. */
 enum policy_resource { POLICY_ECS, POLICY_ECI, POLICY_ELASTIC, POLICY_ACS };
 
 /* When a pod may use the units after this one. */
@@ -44,9 +44,9 @@ struct policy_unit {
     int64_t max; /* pods; -1: unlimited */
     bool has_max_resources;
     struct resources max_resources; /* limits only what `has` and extra name */
-    struct labels pod_labels;       /* given to the pods of this unit: legal keys only */
+    struct labels pod_labels;       /* set on the pods of this unit: allowed keys only */
     struct labels pod_annotations;
-    bool awaited; /* pods wait for it without a limit: elastic, or its podLabels say so */
+    bool awaited; /* pods wait for it without a limit: elastic, or its podLabels request it */
 };
 
 struct policy {
@@ -71,14 +71,14 @@ bool policy_selects(const struct policy *p, const struct pod *pod);
 /* Whether the node belongs to the unit, by kind and labels. */
 bool policy_unit_has_node(const struct policy_unit *u, const struct labels *node_labels,
                           bool is_virtual);
-/* Whether the pod has the labels that the unit gives to its pods. (Annotations are not compared:
+/* Whether the pod has the labels that the unit sets on its pods. (Annotations are not compared:
  * only those that we read are kept.) */
 bool policy_unit_is_on(const struct policy_unit *u, const struct pod *pod);
 /* Equal except for status and other metadata. */
 bool policy_equal(const struct policy *a, const struct policy *b);
-/* Older first, then by name: of those that select a pod the first applies. */
+/* Older first, then by name: the first one that selects a pod applies. */
 int policy_order(const struct policy *a, const struct policy *b);
-/* A key that no policy may give to pods, because this system or Kubernetes acts on it. */
+/* Whether no policy may set this key on pods, because this system or Kubernetes acts on it. */
 bool policy_key_is_reserved(const char *key);
 /* "15m", "1h30m", "90s", "500ms": not zero, at most a year. */
 bool policy_parse_duration(const char *text, int64_t *ms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * quantity - parses Kubernetes quantities exactly.
+ * Parses Kubernetes quantities exactly.
  *
  * A quantity is D * 10^e * 2^b with D a decimal number of up to 256 digits: no machine integer
  * holds that, and a float would lose the last byte of "9223372036854775807". So all arithmetic is
@@ -10,7 +10,7 @@
  *               times 1024 three times, digit by digit:  1610612736 0, point 1 before the end
  *     "1e-9"    digits 1, point moved 9 places to the left
  *
- * The digits before the point are the whole part, at most 19 digits or it does not fit; any
+ * The digits before the point are the whole part, which fits only with at most 19 digits; any
  * non-zero digit after the point decides the rounding.
  *
  * The grammar is Kubernetes' documented one. Its parser accepts more ("k" and "." are 0 there), but
@@ -22,7 +22,7 @@
 
 enum {
     DIGITS_MAX = QUANTITY_TEXT_MAX + 24, /* 2^60 adds 19 digits */
-    EXPONENT_MAX = 100000,               /* beyond any row of digits: larger ones count as this */
+    EXPONENT_MAX = 100000, /* longer than any row of digits: larger ones count as this */
 };
 
 /* Most significant first. The value is 0.d0 d1 d2... * 10^point; no leading zeros. */
@@ -42,8 +42,7 @@ static int not_a_quantity(const char *text, size_t n, struct error *err)
     return error_set(err, ERROR_INVALID, "not a quantity: '%.*s'", (int)n, text);
 }
 
-/* Reads digits and point from the front of the text; returns the bytes read, 0 if there was no
- * digit. */
+/* Reads digits and point from the start of the text; returns the bytes read, 0: no digit. */
 static size_t take_digits(const char *text, size_t n, struct decimal *d)
 {
     size_t i = 0;
@@ -111,7 +110,6 @@ static bool take_exponent(const char *s, size_t n, int *out)
     return true;
 }
 
-/* Applies the suffix. */
 static bool apply_suffix(const char *s, size_t n, struct decimal *d)
 {
     static const struct {
@@ -147,8 +145,7 @@ static bool apply_suffix(const char *s, size_t n, struct decimal *d)
     return true;
 }
 
-/* The whole part of d as a magnitude, and whether a rest was cut off. false: more than 19
- * digits. */
+/* The whole part of d, and whether a rest was cut off. false: more than 19 digits. */
 static bool whole_part(const struct decimal *d, uint64_t *out, bool *rest)
 {
     uint64_t v = 0;

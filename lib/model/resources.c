@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * resources - lists of amounts.
- *
- * The four names that every node has are fields; all others are a short array sorted by name, so
- * that two lists are added or compared in one pass, and the result does not depend on input order.
+ * Lists of amounts. The four names that every node has are fields; all others are a short array
+ * sorted by name, so that two lists are added or compared in one pass, and the result does not
+ * depend on input order.
  *
  * Only its owner changes an array in place: set, add and max work on a list that began as {0} or by
- * resources_copy. It is reallocated when a name is added, and arenas do not take memory back; but
+ * resources_copy. The array is reallocated when a name is added, and arenas do not free memory; but
  * accounting adds lists of the same names, which costs nothing.
  */
 #include "lib/model/resources.h"
@@ -96,7 +95,7 @@ int64_t resources_get(const struct resources *r, const char *name, bool *present
     return value;
 }
 
-/* Inserts a new name at its index. There is space. */
+/* Inserts a new name at its index. There must be space. */
 static void extra_insert(struct resources *r, struct arena *a, uint32_t at, const char *name,
                          int64_t value)
 {
@@ -209,7 +208,7 @@ void resources_copy(struct resources *dst, const struct resources *src, struct a
     dst->extra = extra;
 }
 
-/* The extras of a that are not 0 have the same amount in b. */
+/* Whether the non-zero extras of a have the same amount in b. */
 static bool extras_within(const struct resources *a, const struct resources *b)
 {
     for (uint32_t i = 0; i < a->extra_len; i++)

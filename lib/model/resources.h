@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * resources - amounts of what a node has and a pod asks for.
+ * resources - amounts that a node offers or a pod requests.
  *
  * CPU in milli, memory and ephemeral storage in bytes, the rest (extended resources, hugepages) as
  * whole numbers sorted by name. Sums are checked: resources_add returns false rather than wrap.
@@ -49,8 +49,8 @@ int64_t resources_get(const struct resources *r, const char *name, bool *present
 int resources_set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
                        const char *text, size_t text_len, enum quantity_round round,
                        struct error *err);
-/* dst += src; dst began as {0} or by resources_copy (its array is changed in place); names are
- * borrowed (src's arena must outlive dst). false: overflow or too many names, dst is then
+/* dst += src. dst began as {0} or by resources_copy (its array is changed in place); names are
+ * borrowed, so src's arena must outlive dst. false: overflow or too many names; dst is then
  * unspecified. */
 bool resources_add(struct resources *dst, const struct resources *src, struct arena *a);
 /* dst = max(dst, src) for each. false: too many names. */

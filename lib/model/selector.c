@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selector - labels, label selectors, node selectors.
- *
- * Three of Kubernetes' rules that are easy to get wrong:
+ * Labels, label selectors, node selectors. Three of Kubernetes' rules that are easy to get wrong:
  *
  *   - NotIn and DoesNotExist hold for an object that lacks the key; In, Gt and Lt do not.
  *   - An absent LabelSelector selects nothing, an empty one everything; an empty node term selects
@@ -45,7 +43,7 @@ static int label_order(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* The API server writes maps sorted, so there is usually nothing to do. */
+/* The API server writes maps sorted, so usually nothing is moved. */
 static int sort_labels(struct label *items, size_t n, struct error *err)
 {
     size_t sorted = 1;
@@ -193,8 +191,6 @@ bool selector_matches(const struct selector *s, const struct labels *l)
     return true;
 }
 
-/* ---- decoding ---- */
-
 static bool op_parse(const char *text, bool numbers, enum selector_op *out)
 {
     static const char *const names[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
@@ -291,7 +287,6 @@ static int requirements_decode(json *j, const char *name, bool numbers, struct a
     return 0;
 }
 
-/* An optional array. */
 static int array_member(json *j, const char *name, json **out, struct error *err)
 {
     *out = json_get(j, name);
@@ -339,9 +334,7 @@ int selector_decode(json *j, struct arena *a, struct selector *out, struct error
     return 0;
 }
 
-/* ---- node selectors ---- */
-
-/* Why the expression can never match although the API server accepts it; NULL when it is valid. */
+/* Why the expression can never match although the API server accepts it; NULL: it can. */
 static const char *expression_finish(struct requirement *r, size_t i, struct arena *a)
 {
     for (size_t k = 0; k < r->values_len; k++)

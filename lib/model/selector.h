@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * selector - labels, label selectors (matchLabels, matchExpressions) and node selectors (terms of
- * matchExpressions and matchFields).
- */
+/* selector - labels, label selectors (matchLabels, matchExpressions) and node selectors (terms of
+ * matchExpressions and matchFields). */
 #pragma once
 
 #include <stdbool.h>
@@ -57,9 +55,8 @@ struct selector {
     bool nothing;
 };
 
-/* LabelSelector {matchLabels, matchExpressions: In NotIn Exists DoesNotExist}; j NULL or null gives
- * a selector of nothing. Errors say the path: "matchExpressions[0].operator: unknown operator
- * 'in'". */
+/* LabelSelector {matchLabels, matchExpressions: In NotIn Exists DoesNotExist}; j NULL or null
+ * selects nothing. Errors have the path: "matchExpressions[0].operator: unknown operator 'in'". */
 int selector_decode(json *j, struct arena *a, struct selector *out, struct error *err);
 /* NotIn and DoesNotExist hold when the key is absent. Gt and Lt need an integer label value. */
 bool selector_matches(const struct selector *s, const struct labels *l);
@@ -71,12 +68,12 @@ int selector_parse(const char *text, struct arena *a, struct selector *out, stru
 /* Canonical text, independent of order: "a in (x,y),!b"; "<nothing>" for a nil selector, "" for one
  * that selects everything. */
 void selector_print(const struct selector *s, struct strbuf *out);
-/* Adds a requirement with one value (NULL for Exists and DoesNotExist). key and value are borrowed,
- * and live as long as a. */
+/* Adds a requirement with one value (NULL for Exists and DoesNotExist). key and value are borrowed
+ * and must live as long as a. */
 void selector_add(struct selector *s, const char *key, enum selector_op op, const char *value,
                   struct arena *a);
 
-/* What Kubernetes allows as a label's key ([prefix/]name) and value. */
+/* Whether Kubernetes allows it as a label's key ([prefix/]name) or value. */
 bool selector_key_is_legal(const char *key);
 bool selector_value_is_legal(const char *value);
 
@@ -87,7 +84,7 @@ struct node_term {
     const char *invalid;
 };
 
-/* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms matches
+/* Terms are ORed; a term with neither expressions nor fields matches nothing; no terms match
  * nothing. */
 struct node_selector {
     struct node_term *terms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selector_parse - the query form of a label selector, as kubectl -l takes it.
+ * The query form of a label selector, as kubectl -l takes it.
  *
  *     selector    = [ requirement { "," requirement } ]
  *     requirement = KEY
@@ -10,7 +10,7 @@
  *
  * `in` and `notin` are operators only after a key, so they may also be keys and values. A VALUE may
  * be empty: "a=" and "a in ()" mean the empty string. Requirements are counted first, so that
- * nothing grows.
+ * nothing is reallocated.
  */
 #include "lib/model/selector.h"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * selector_print - a selector as canonical text: requirements and their values are sorted and
- * unique. Pods that select by the same requirements get the same text, and so share counters.
- *
- * Keys and values are legal labels (selector_decode checks), so no separator can be part of one.
- */
+/* A selector as canonical text: requirements and their values are sorted and unique. Pods that
+ * select by the same requirements get the same text, and so share counters. Keys and values are
+ * valid labels (selector_decode checks), so none contains a separator. */
 #include "lib/model/selector.h"
 
 #include <stdlib.h>
@@ -16,7 +13,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts, drops duplicates, returns how many are left. */
+/* Sorts, drops duplicates, returns the number left. */
 static size_t sort_words(const char **words, size_t n)
 {
     size_t kept = 0;

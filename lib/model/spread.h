@@ -3,8 +3,7 @@
  * spread - one of a pod's topologySpreadConstraints, with Kubernetes' defaults filled in.
  *
  * matchLabelKeys: kube-scheduler adds `key In [the pod's current value]` to the selector whether or
- * not the API server (since 1.34) did so at creation. Decoding does the same, but adds no
- * duplicate.
+ * not the API server (since 1.34) did so at creation. Decoding does the same without duplicates.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * topology - distances between cards, and the layout of a node's CPUs.
+ * Distances between cards, and the layout of a node's CPUs.
  *
  * Link names are those of nvidia-smi's matrix, from near to far: NV<n> (n NVLinks), PIX (one PCIe
  * switch), PXB (several switches), PHB (a host bridge), NODE (one NUMA node), SYS (between NUMA
@@ -46,8 +46,6 @@ int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chos
     return sum;
 }
 
-/* ---- decode ---- */
-
 /* A list of CPUs in a string. */
 static int read_set(json *j, struct cpuset *out, struct error *err)
 {
@@ -85,7 +83,6 @@ static int read_level(json *root, const char *field, struct arena *a, struct cpu
     return 0;
 }
 
-/* An optional list. */
 static int read_list(json *root, const char *field, struct cpuset *out, struct error *err)
 {
     json *j = json_get(root, field);
@@ -124,7 +121,6 @@ static uint16_t *no_cores(struct arena *a)
     return core_of;
 }
 
-/* One core of the list. */
 static int read_core(struct cpu_topology *out, const char *text, struct error *err)
 {
     struct cpuset set;
@@ -141,7 +137,7 @@ static int read_core(struct cpu_topology *out, const char *text, struct error *e
         out->core_of[cpu] = (uint16_t)out->cores;
     }
     out->threads = threads > out->threads ? threads : out->threads;
-    out->cores++; /* each has a CPU of its own, so they are at most CPUSET_MAX */
+    out->cores++; /* each has a CPU of its own, so there are at most CPUSET_MAX */
     return 0;
 }
 
@@ -180,7 +176,7 @@ static int read_cores(json *root, struct arena *a, struct cpu_topology *out, str
     return read_listed(text, a, out, err);
 }
 
-/* A CPU that is in no core; -1 if there is none. */
+/* A CPU that is in no core; -1: none. */
 static int unknown_cpu(const struct cpu_topology *t, const struct cpuset *set)
 {
     for (int cpu = -1; (cpu = cpuset_next(set, cpu)) >= 0;)
@@ -265,8 +261,6 @@ int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_
     return 0;
 }
 
-/* ---- encode ---- */
-
 static void write_set(struct json_writer *w, const struct cpuset *s)
 {
     AUTO_STRBUF text = {0};
@@ -326,8 +320,6 @@ void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out)
     json_object_end(&w);
 }
 
-/* ---- cores ---- */
-
 uint32_t cpu_topology_core_of(const struct cpu_topology *t, unsigned cpu)
 {
     if (t->numbering == TOPOLOGY_LISTED)
@@ -349,7 +341,7 @@ struct cpuset *cpu_topology_cores(const struct cpu_topology *t, struct arena *a)
     return cores;
 }
 
-/* Whether the form puts every two known CPUs into one core exactly when core_of does. */
+/* Whether the form puts any two known CPUs into one core exactly when core_of does. */
 static bool says_the_same(const struct cpu_topology *form, const uint16_t *core_of)
 {
     uint16_t theirs[CPUSET_MAX], ours[CPUSET_MAX];

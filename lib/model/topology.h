@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * topology - distances: card to card by link, card to CPU by NUMA node; and the node's CPU layout
- * (annotation cosched.io/cpu-topology, version 1).
- */
+/* topology - distances: card to card by link, card to CPU by NUMA node; and the node's CPU layout
+ * (annotation cosched.io/cpu-topology, version 1). */
 #pragma once
 
 #include <stdbool.h>
@@ -56,13 +54,12 @@ struct cpu_topology {
 int cpu_topology_decode(const char *text, size_t n, struct arena *a, struct cpu_topology *out,
                         struct error *err);
 void cpu_topology_encode(const struct cpu_topology *t, struct strbuf *out);
-/* The core of a CPU, below t->cores; TOPOLOGY_NO_CORE for a CPU in none (offline CPUs may be in
- * one). */
+/* The core of a CPU, below t->cores; TOPOLOGY_NO_CORE: in none (offline CPUs may be in one). */
 uint32_t cpu_topology_core_of(const struct cpu_topology *t, unsigned cpu);
 /* The threads of each of the t->cores cores, including offline ones. */
 struct cpuset *cpu_topology_cores(const struct cpu_topology *t, struct arena *a);
 /* Sets numbering, threads, cores and core_of from core_of, which has CPUSET_MAX entries: numbers
- * below CPUSET_MAX, equal for threads of one core, TOPOLOGY_NO_CORE for offline and absent CPUs;
- * t->offline is set already. Chooses the shortest form. false: no CPU, or a core with too many
+ * below CPUSET_MAX, equal for threads of one core, TOPOLOGY_NO_CORE for offline and absent CPUs.
+ * t->offline must be set. Chooses the shortest form. false: no CPU, or a core with too many
  * threads. */
 bool cpu_topology_number(struct cpu_topology *t, const uint16_t *core_of, struct arena *a);

@@ -19,7 +19,7 @@ bool pod_volume_conflicts(const struct pod_volume *a, const struct pod_volume *b
     bool readers = a->read_only && b->read_only;
     switch (a->kind) {
     case POD_VOLUME_AWS_EBS:
-        return true; /* read-only or not */
+        return true; /* even if read-only */
     case POD_VOLUME_GCE_PD:
     case POD_VOLUME_ISCSI:
         return !readers;

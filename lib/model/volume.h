@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * volume - what a pod mounts, and the storage objects behind it, as far as they affect where the
- * pod may run.
- */
+/* volume - a pod's volumes, and the storage objects behind them, as far as they affect
+ * placement. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +25,7 @@ enum pod_volume_kind {
     POD_VOLUME_RBD,        /* id: "pool/image"; monitors */
 };
 
-/* Only volumes of these kinds are kept: the others do not affect placement. */
+/* Only volumes of these kinds are kept: others do not affect placement. */
 struct pod_volume {
     enum pod_volume_kind kind;
     bool read_only;
@@ -52,8 +50,7 @@ const struct volume_migration *volume_migration_of(const char *field, size_t len
 /* The CSI driver behind a provisioner: its own name, unless it is an in-tree one. */
 const char *volume_driver_of(const char *provisioner);
 
-/* Whether two pods that mount these must not be on one node (kube-scheduler's
- * VolumeRestrictions). */
+/* Whether two pods that mount these must not share a node (kube-scheduler's VolumeRestrictions). */
 bool pod_volume_conflicts(const struct pod_volume *a, const struct pod_volume *b);
 
 enum access_mode {

@@ -4,15 +4,13 @@
  * patterns, of which only those in the basis are known. Each step prices the sizes by the basis and
  * solves a knapsack for the best pattern at these prices; if that is worth no more than the card it
  * takes, the prices are optimal, else the pattern enters the basis. There are some 20 sizes, 1,000
- * units and a few dozen steps: an LP library would be a dependency for a hundred lines, and its
- * choice among equally good prices would change with its version.
+ * units and a few dozen steps: an LP library would replace only a hundred lines, and its choice
+ * among equally good prices would change with its version.
  *
- * Floating point is only for prices, which choose between placements that all fit; nothing is
- * accounted in it. The operations and their order are the same on every machine (C11 without
- * contraction), so the prices are too (I4).
- *
- * The simplex stops after a fixed number of steps. The prices are then divided by the worth of the
- * best pattern, so they are always feasible, and at most a little below the optimum.
+ * Floating point is only for prices, which choose between placements that all fit; no account uses
+ * it. The operations and their order are the same on every machine (C11 without contraction), so
+ * the prices are too (I4). The simplex stops after a fixed number of steps. The prices are then
+ * divided by the worth of the best pattern, so they are always feasible and near the optimum.
  */
 #include "scheduler/accounts/card_value.h"
 
@@ -34,7 +32,7 @@ struct simplex {
     double prices[N];
 };
 
-/* The best worth of each remainder, and the request added last; -1: none. */
+/* The best worth for each remainder, and the request added last; -1: none. */
 struct knapsack {
     double best[CARD_VALUE_UNITS_MAX + 1];
     int16_t last[CARD_VALUE_UNITS_MAX + 1];
@@ -81,7 +79,7 @@ static void pack(int64_t units, const struct card_value_ask *asks, const double 
     }
 }
 
-/* Replaces the pattern in the basis that is used up first. */
+/* Replaces the basis pattern that is used up first. */
 static bool enter(struct simplex *s, const double *pattern, double cost)
 {
     double way[N], least = 0;
@@ -111,7 +109,7 @@ static bool enter(struct simplex *s, const double *pattern, double cost)
     return true;
 }
 
-/* A size with a negative price: surplus of it is cut and discarded. */
+/* Handles a size with a negative price: its surplus is cut and discarded. */
 static bool throw_away(struct simplex *s)
 {
     size_t worst = 0;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which of a container's CPUs are borrowed is not stored: the limits.cpu of them that cpus_choose
- * takes first are its own, so every reader of the annotation agrees, and a restart changes nothing.
+ * Which of a container's CPUs are borrowed is not stored: its own are the limits.cpu CPUs that
+ * cpus_choose takes first, so every reader of the annotation agrees, also after a restart.
  *
- * A container that has CPUs and asks for none (its limit was resized to less than one since) keeps
- * them: if all were borrowed they could all be reclaimed, and the container would be unpinned.
+ * A container that has CPUs and requests none (its limit was resized to less than one) keeps them:
+ * if all were borrowed they could all be reclaimed, and the container would be unpinned.
  *
  * A grant that names CPUs beyond the node's, or fewer than requested, is accounted as written; CPUs
- * that do not exist are ignored. Only what the node agent would pin matters here, and it rejects
- * errors.
+ * that do not exist are ignored. Only what the node agent would pin matters, and it rejects errors.
  */
 #include "scheduler/accounts/cpu_accounts.h"
 
@@ -28,7 +27,6 @@ static size_t cpus_len(const struct cpu_accounts *b)
     return b->shape != NULL ? b->shape->cpus : 0;
 }
 
-/* All counts are one allocation. */
 static size_t counts_len(const struct cpu_accounts *b)
 {
     return 2 * cpus_len(b) + 2 * numa_len(b);
@@ -92,7 +90,7 @@ void cpu_accounts_split(const struct cpu_shape *shape, const struct cpu_grant *c
     cpuset_subtract(lent, owned);
 }
 
-/* One pod more or less on each of its CPUs. */
+/* Adds or removes one pod on each of its CPUs. */
 static void count(uint16_t *counts, size_t len, const struct cpuset *cpus, int sign)
 {
     for (int cpu = -1; (cpu = cpuset_next(cpus, cpu)) >= 0 && (size_t)cpu < len;)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cpu_accounts - which pods are bound to which CPUs of one node, and which CPUs the next pod gets.
+ * cpu_accounts - which pods are pinned to which CPUs of one node, and which CPUs the next pod gets.
  * Pure.
  *
- * It covers only pods that ask for CPUs (cpu_request.h) and were given some (annotation cpuset);
- * all others float. A pod owns what it was given, except with static-burst: there it owns
- * limits.cpu of each container's CPUs, and borrows the rest. A lent CPU is not free; if a pod does
+ * It covers only pods that request CPUs (cpu_request.h) and got some (annotation cpuset); all
+ * others float. A pod owns the CPUs it was granted, except with static-burst: then it owns
+ * limits.cpu of each container's CPUs and borrows the rest. A lent CPU is not free; if a pod does
  * not fit without it, it is reclaimed (cpu_lending.h), and the pod waits until the node agent
  * confirms that.
  */
@@ -21,22 +21,21 @@
 #include "lib/model/cpu_request.h"
 #include "scheduler/accounts/cpu_shapes.h"
 
-/* Not copyable by assignment, which would share the counts: see cpu_accounts_try_on. */
+/* Assignment would share the counts: copy with cpu_accounts_try_on. */
 struct cpu_accounts {
     const struct cpu_shape *shape; /* NULL: not published by the node */
-    uint16_t *owners;              /* pods that each CPU belongs to; shape->cpus of them */
-    uint16_t *borrowers;           /* pods that borrow it */
-    uint16_t *single,
-        *several;              /* by NUMA node: pods that are on this one alone, or on others too */
-    struct cpuset owned, lent; /* by one or more pods; lent excludes owned */
+    uint16_t *owners;              /* number of pods that own each CPU; shape->cpus entries */
+    uint16_t *borrowers;           /* number of pods that borrow it */
+    uint16_t *single, *several;    /* by NUMA node: pods on this one alone, or on others too */
+    struct cpuset owned, lent;     /* by one or more pods; lent excludes owned */
 };
 
 void cpu_accounts_deinit(struct cpu_accounts *b);
-/* Drops all pods: the caller adds them again. The shape is the caller's. */
+/* Drops all pods: the caller adds them again and owns the shape. */
 void cpu_accounts_set_shape(struct cpu_accounts *b, const struct cpu_shape *shape);
 /* A copy in a for trial accounting. Nothing to deinit. */
 void cpu_accounts_try_on(const struct cpu_accounts *b, struct arena *a, struct cpu_accounts *out);
-/* Adds or (sign -1) removes what a pod has. r NULL: nothing. */
+/* Adds or (sign -1) removes a pod's CPUs. r NULL: nothing. */
 void cpu_accounts_account(struct cpu_accounts *b, const struct cpu_grant *c,
                           const struct cpu_request *r, int sign);
 
@@ -45,15 +44,15 @@ enum cpu_accounts_no {
     CPU_ACCOUNTS_NO_TOPOLOGY,   /* shape NULL, or its problem */
     CPU_ACCOUNTS_CLOSED,        /* as the shape says */
     CPU_ACCOUNTS_TOO_FEW,       /* want, free: CPUs of the node */
-    CPU_ACCOUNTS_NO_NUMA,       /* want: CPUs, of one NUMA node; free: most that one has */
-    CPU_ACCOUNTS_TOO_MANY_NUMA, /* want: NUMA nodes, free: that it would take */
+    CPU_ACCOUNTS_NO_NUMA,       /* want: CPUs on one NUMA node; free: the most that one has */
+    CPU_ACCOUNTS_TOO_MANY_NUMA, /* want: NUMA nodes allowed; free: needed */
     CPU_ACCOUNTS_LENT           /* once lent CPUs are reclaimed; want, free: CPUs */
 };
 struct cpu_accounts_why {
     enum cpu_accounts_no no;
     int64_t want, free;
 };
-/* Whether the pod fits, by counting alone, and so cheap for every node. cpu_accounts_choose then
+/* Whether the pod fits, by counting only, so it is cheap on every node. If so, cpu_accounts_choose
  * finds CPUs on the same state (I3). why may be NULL. */
 bool cpu_accounts_has_capacity(const struct cpu_accounts *b, const struct cpu_request *r,
                                struct cpu_accounts_why *why);
@@ -66,17 +65,17 @@ struct cpu_accounts_near {
 bool cpu_accounts_choose(const struct cpu_accounts *b, const struct pod *p,
                          const struct cpu_request *r, const struct cpu_accounts_near *near,
                          struct arena *a, struct cpu_grant *out);
-/* static-burst: adds what else is free in the L3 groups of the chosen CPUs, as borrowed. The
+/* static-burst: adds the other free CPUs in the L3 groups of the chosen CPUs as borrowed. The
  * accounts may already include the pod. */
 void cpu_accounts_lend(const struct cpu_accounts *b, const struct pod *p,
                        const struct cpu_request *r, struct arena *a, struct cpu_grant *c);
-/* Accounts a pod that is going to be placed here with the own CPUs that it would get now, or when
- * all lent CPUs are reclaimed; nothing if it does not fit then either. */
+/* Accounts a pod that is going to be placed here: with the own CPUs that it would get now or,
+ * failing that, after all lent CPUs are reclaimed; nothing if it does not fit then either. */
 void cpu_accounts_expect(struct cpu_accounts *b, const struct pod *p, const struct cpu_request *r,
                          struct arena *a, struct cpu_grant *out);
-/* Whether that many CPUs are free on that NUMA node of the layout. The node is open. */
+/* Whether enough CPUs are free on that NUMA node of the layout. The node must be open. */
 bool cpu_accounts_fits_on(const struct cpu_accounts *b, const struct cpu_request *r, size_t numa);
-/* 0..100: how well the pod would fit here. One NUMA node, one L3 group, little left over in
+/* 0..100: how well the pod would fit here: on one NUMA node, one L3 group, with little left in
  * them. */
 int64_t cpu_accounts_score(const struct cpu_accounts *b, const struct cpu_request *r);
 /* The containers' own CPUs, and the borrowed ones. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Filter and score only count, so they are cheap on every node; cpus.h chooses the CPUs on the
- * chosen node. Both call numa_fit on the same set, so they cannot disagree.
+ * selected node. Both call numa_fit on the same set, so they cannot disagree.
  *
  * The pod's CPUs are chosen as one set and then divided, larger containers first, so that a pod of
- * several containers is on one NUMA node if one container of that size would be. Ordinary init
+ * several containers is on one NUMA node if a single container of that size would be. Ordinary init
  * containers share the same set.
  *
  *      free ──► near the pod's cards, if that is enough
@@ -18,8 +18,6 @@
 #include "lib/base/num.h"
 #include "scheduler/accounts/cpu_accounts.h"
 
-/* ---- fit ---- */
-
 static uint32_t most_in_one(const struct cpus_layout *l, const struct cpuset *from)
 {
     uint32_t most = 0;
@@ -28,7 +26,7 @@ static uint32_t most_in_one(const struct cpus_layout *l, const struct cpuset *fr
     return most;
 }
 
-/* The fewest NUMA nodes that hold n CPUs of `from`; UINT32_MAX: there are too few CPUs. */
+/* The fewest NUMA nodes that hold n CPUs of `from`; UINT32_MAX: too few CPUs. */
 static uint32_t fewest_nodes(const struct cpus_layout *l, const struct cpuset *from, uint32_t n)
 {
     uint32_t left[TOPOLOGY_GROUPS_MAX];
@@ -46,7 +44,7 @@ static uint32_t fewest_nodes(const struct cpus_layout *l, const struct cpuset *f
     return n == 0 ? 0 : UINT32_MAX;
 }
 
-/* NUMA nodes that the pod may be on. */
+/* The number of NUMA nodes that the pod may use. */
 static uint32_t nodes_allowed(const struct cpus_layout *l, const struct cpu_request *r)
 {
     switch (r->numa) {
@@ -60,7 +58,7 @@ static uint32_t nodes_allowed(const struct cpus_layout *l, const struct cpu_requ
     return UINT32_MAX - 1;
 }
 
-/* Excludes NUMA nodes used by pods of the other kind, if the pod insists on that. */
+/* Excludes NUMA nodes used by pods of the other kind, if the pod requires that. */
 static struct cpuset without(const struct cpu_accounts *b, const struct cpu_request *r,
                              const struct cpuset *from, const uint16_t *others)
 {
@@ -83,7 +81,7 @@ static enum fit_kind numa_fit(const struct cpu_accounts *b, const struct cpu_req
         return FIT_SINGLE;
     *in = without(b, r, from, b->single);
     uint32_t nodes = fewest_nodes(l, in, r->cpus);
-    /* one node was tried before, excluding those of pods on several */
+    /* one node was tried before, without those of pods on several nodes */
     if (nodes == UINT32_MAX || nodes > nodes_allowed(l, r) ||
         (r->apart == CPU_REQUEST_APART && nodes == 1))
         return FIT_NONE;
@@ -165,11 +163,9 @@ bool cpu_accounts_fits_on(const struct cpu_accounts *b, const struct cpu_request
     return cpuset_count_in(&open, &b->shape->layout.numa[numa]) >= r->cpus;
 }
 
-/* ---- score ---- */
+enum { PART = 20 }; /* of 100 points: 2 parts for one NUMA node, 2 for one L3 group */
 
-enum { PART = 20 }; /* of the points: 2 for one NUMA node, 2 for one L3 group */
-
-/* Points for the tightest of these groups that holds n; 0: none does. */
+/* Points for the tightest group that holds n; 0: none does. */
 static int64_t tightest(const struct cpuset *groups, size_t len, const struct cpuset *open,
                         uint32_t n, bool untouched)
 {
@@ -216,8 +212,6 @@ int64_t cpu_accounts_score(const struct cpu_accounts *b, const struct cpu_reques
     return score > 0 ? score : score_of(b, r) / 2;
 }
 
-/* ---- CPUs ---- */
-
 static struct cpuset near_cards(const struct cpus_layout *l, const struct cpuset *from,
                                 const struct cpu_accounts_near *near)
 {
@@ -231,7 +225,6 @@ static struct cpuset near_cards(const struct cpus_layout *l, const struct cpuset
     return out;
 }
 
-/* Unused L3 groups. */
 static struct cpuset untouched(const struct cpus_layout *l, const struct cpuset *from)
 {
     struct cpuset out;
@@ -263,8 +256,8 @@ static uint32_t pods_on(const struct cpu_accounts *b, int cpu)
     return (uint32_t)b->owners[cpu] + b->borrowers[cpu];
 }
 
-/* The CPUs with the fewest pods; of the last level needed, those that go best together. *level: the
- * number of pods on these. */
+/* The CPUs with the fewest pods; of the last level needed, the best connected. *level: the number
+ * of pods on these. */
 static bool choose_least_bound(const struct cpu_accounts *b, const struct cpuset *from, uint32_t n,
                                struct cpuset *out, uint32_t *level)
 {
@@ -316,7 +309,7 @@ static bool choose_shared(const struct cpu_accounts *b, const struct cpu_request
     return best < UINT32_MAX;
 }
 
-/* Near the pod's cards, untouched L3 groups, anywhere, shared. */
+/* In this order: near the pod's cards, untouched L3 groups, anywhere, shared. */
 static bool choose_own(const struct cpu_accounts *b, const struct cpu_request *r,
                        const struct cpu_accounts_near *near, const struct cpuset *open,
                        struct cpuset *out)
@@ -336,7 +329,6 @@ static bool choose_own(const struct cpu_accounts *b, const struct cpu_request *r
            (r->shared && choose_shared(b, r, out));
 }
 
-/* The pod's own CPUs. */
 static bool choose_all(const struct cpu_accounts *b, const struct cpu_request *r,
                        const struct cpu_accounts_near *near, const struct cpuset *open,
                        struct cpuset *out)
@@ -346,13 +338,11 @@ static bool choose_all(const struct cpu_accounts *b, const struct cpu_request *r
            choose_own(b, r, near, open, out);
 }
 
-/* ---- containers ---- */
-
 struct division {
     const struct cpus_layout *layout;
     const struct pod *pod;
     const struct cpu_request *request;
-    struct cpuset *sets; /* of each container */
+    struct cpuset *sets; /* per container */
 };
 
 /* The largest of the concurrent containers not yet served; of equal ones the first. each_len:
@@ -374,7 +364,7 @@ static void divide(struct division *d, const struct cpuset *all, struct arena *a
     struct cpuset left = *all;
     for (size_t i; (i = next_container(d, done)) < r->each_len; done[i] = true) {
         if (r->each[i] == r->cpus)
-            d->sets[i] = *all; /* the only one, mostly */
+            d->sets[i] = *all; /* usually there is only one */
         else
             (void)cpus_choose(d->layout, &left, r->each[i], &d->sets[i]);
         cpuset_subtract(&left, &d->sets[i]);
@@ -388,8 +378,8 @@ static void divide(struct division *d, const struct cpuset *all, struct arena *a
     }
 }
 
-/* Lends what else is free in a container's L3 groups to it, to the first container where several
- * share one. */
+/* Lends the other free CPUs of a container's L3 groups to it; to the first container if several
+ * share a group. */
 static void lend(struct division *d, const struct cpuset *open, const struct cpuset *own)
 {
     struct cpuset left = *open;
@@ -461,7 +451,7 @@ void cpu_accounts_lend(const struct cpu_accounts *b, const struct pod *p,
     write_parts(&d, a, c);
 }
 
-/* A pod that waits for lent CPUs also needs what is free now, or the reclaimed ones would not
+/* A pod that waits for lent CPUs also needs the free ones, or the reclaimed ones would not
  * suffice. */
 void cpu_accounts_expect(struct cpu_accounts *b, const struct pod *p, const struct cpu_request *r,
                          struct arena *a, struct cpu_grant *out)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cpu_shapes - the distinct CPU layouts of the cluster's nodes: equal nodes publish the same text,
- * and a layout takes tens of kilobytes. Pure.
- */
+/* cpu_shapes - the distinct CPU layouts of the cluster's nodes. Equal nodes publish the same text
+ * and share one layout, which takes tens of kilobytes. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -27,7 +25,7 @@ struct cpu_shapes {
 
 void cpu_shapes_init(struct cpu_shapes *s);
 void cpu_shapes_deinit(struct cpu_shapes *s);
-/* For the annotation's text; NULL for NULL and "". Release by cpu_shapes_give. */
+/* The shape for an annotation's text; NULL for NULL and "". Release it with cpu_shapes_give. */
 const struct cpu_shape *cpu_shapes_take(struct cpu_shapes *s, const char *text);
-/* NULL is fine. */
+/* NULL is allowed. */
 void cpu_shapes_give(struct cpu_shapes *s, const struct cpu_shape *shape);

@@ -13,7 +13,7 @@
  * Sets are tried one by one, smallest first, largest groups first, skipping those that cannot hold
  * n or be tighter than the best so far; at most TRIES_MAX steps. Beyond that the tightest set so
  * far is used, or else the largest groups, with the tightest that suffices as the last. So the
- * search is exact where the choice matters (few groups) and bounded elsewhere.
+ * search is exact with few groups, where the choice matters, and bounded elsewhere.
  *
  * Everything is counted in one pass over the CPUs: set operations per core were ten times slower.
  */
@@ -27,8 +27,6 @@ enum {
     TRIES_MAX = 250,
     WORK = 200 /* fixed cost of a choice */
 };
-
-/* ---- layout ---- */
 
 static int add_groups(const struct cpuset *from, size_t n, const struct cpuset *usable,
                       const char *level, struct arena *a, struct cpuset **sets, size_t *len,
@@ -72,7 +70,7 @@ int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct
         return error_set(err, ERROR_INVALID, "cores: %lu of %lu threads are not possible",
                          (unsigned long)t->cores, (unsigned long)t->threads);
     struct cpuset *cores = cpu_topology_cores(t, a);
-    /* Many virtual machines do not publish shared caches. */
+    /* Many virtual machines publish no shared caches. */
     const struct cpuset *l3 = t->l3_len > 0 ? t->l3 : t->numa;
     size_t l3_len = t->l3_len > 0 ? t->l3_len : t->numa_len;
     for (size_t i = 0; i < t->numa_len; i++)
@@ -109,8 +107,6 @@ int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct
     }
     return 0;
 }
-
-/* ---- cost ---- */
 
 static int compare(uint32_t x, uint32_t y)
 {
@@ -165,8 +161,6 @@ struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *
     return cost;
 }
 
-/* ---- counting ---- */
-
 void cpus_supply_add(struct supply *to, const struct supply *s, uint32_t threads)
 {
     for (uint32_t i = 1; i <= threads; i++)
@@ -216,13 +210,11 @@ void cpus_fill_from(const struct supply *s, uint32_t n, uint32_t threads, struct
         }
 }
 
-/* ---- groups ---- */
-
 struct region {
     const struct cpus_layout *layout;
     struct cpuset open; /* in this region */
     uint32_t n;
-    struct fill goal; /* the whole region's fill: no set of its groups does better */
+    struct fill goal;                 /* the whole region's fill: no set of its groups is better */
     struct supply groups[GROUPS_MAX]; /* largest first, of equal ones the first */
     uint32_t before[GROUPS_MAX + 1];  /* CPUs of all groups before it */
     uint16_t ids[GROUPS_MAX];         /* their indexes in the layout */
@@ -322,8 +314,8 @@ static bool try_sets(struct region *r, size_t from, size_t left, size_t depth,
     return true;
 }
 
-/* The largest group not picked yet; with `enough`, the smallest that completes the set, or none
- * (groups_len). */
+/* The largest group not picked yet; with `enough`, the smallest that completes the set, or
+ * groups_len: none. */
 static size_t next_group(const struct region *r, const bool *picked, const struct supply *so_far,
                          bool enough)
 {
@@ -369,9 +361,7 @@ static void pick_groups(struct region *r)
         }
 }
 
-/* ---- numbers ---- */
-
-/* n CPUs of the picked groups: what becomes of a core is decided at its first thread. */
+/* Takes n CPUs of the picked groups; a core's first thread decides for the whole core. */
 static void take(const struct region *r, struct cpuset *out)
 {
     enum { UNSEEN, NONE, SOME, ALL };
@@ -415,14 +405,12 @@ static void take(const struct region *r, struct cpuset *out)
     }
 }
 
-/* ---- regions ---- */
-
-/* The best n of `open`, ignoring NUMA nodes. open has at least n. Returns the work done: CPUs
+/* The best n of `open`, which has at least n, ignoring NUMA nodes. Returns the work done: CPUs
  * counted, and sets of groups tried. */
 static uint32_t choose_in(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
                           struct cpuset *out)
 {
-    struct region r; /* not cleared: most of it is for much larger machines */
+    struct region r; /* not cleared: most of it is unused except on very large machines */
     struct supply total;
     r.layout = l;
     r.open = *open;

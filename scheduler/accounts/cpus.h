@@ -3,14 +3,14 @@
  * cpus - which CPUs of one node a container is pinned to. Pure.
  *
  * A layout is made once from the node's published topology (cosched.io/cpu-topology). A choice then
- * takes the best CPUs by this order, each line deciding only ties of the lines above:
+ * takes the best CPUs by this order, each line breaking ties of the lines above:
  *
  *   1  the fewest NUMA nodes
  *   2  the fewest cores of which the container has some threads and not all
  *   3  the fewest cores broken that were whole before (an odd CPU goes beside another odd one)
  *   4  the fewest L3 groups
- *   5  the fewest CPUs left over in the NUMA nodes, then in the L3 groups, that it is in (tight, so
- *      that large free areas remain)
+ *   5  the fewest CPUs left over in its NUMA nodes, then in its L3 groups (so that large free areas
+ *      remain)
  *   6  the lowest numbers
  *
  * This is exact for cores of one or two threads; with four or eight, cores are filled from the
@@ -33,7 +33,7 @@ struct cpus_layout {
     struct cpuset usable; /* neither offline nor reserved */
     struct cpuset *numa;  /* usable CPUs of each */
     size_t numa_len;
-    uint16_t *numa_id; /* each node's published number; those without usable CPUs are left out */
+    uint16_t *numa_id; /* each node's published number; nodes without usable CPUs are omitted */
     struct cpuset *l3;
     size_t l3_len;
     struct cpuset *cores;
@@ -46,12 +46,12 @@ struct cpus_layout {
     uint32_t threads; /* of the largest */
 };
 
-/* Everything in a. ERROR_INVALID when a usable CPU is in no NUMA node or in two; likewise for L3
- * groups and cores. Without any L3 group each NUMA node is one. */
+/* Everything lives in a. ERROR_INVALID if a usable CPU is in no NUMA node or in two; likewise for
+ * L3 groups and cores. Without any L3 group each NUMA node is one. */
 int cpus_layout_init(struct cpus_layout *l, const struct cpu_topology *t, struct arena *a,
                      struct error *err);
 
-/* The cost of a choice; less is better, in this order. */
+/* The cost of a choice: lower is better, in the order of the fields. */
 struct cpus_cost {
     uint32_t numa_nodes;
     uint32_t partial_cores;
@@ -61,13 +61,13 @@ struct cpus_cost {
     uint32_t l3_left;   /* free CPUs left in its L3 groups */
 };
 int cpus_cost_compare(const struct cpus_cost *x, const struct cpus_cost *y);
-/* Of `chosen`, a subset of `open`. */
+/* The cost of `chosen`, a subset of `open`. */
 struct cpus_cost cpus_cost_of(const struct cpus_layout *l, const struct cpuset *open,
                               const struct cpuset *chosen);
 
 /* n of the CPUs in `open` (usable and available). false: too few; *out is then undefined. */
 bool cpus_choose(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
                  struct cpuset *out);
-/* As above, all within one NUMA node: that one, or with -1 the best. */
+/* As above, all within one NUMA node: numa, or with -1 the best. */
 bool cpus_choose_in_numa(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
                          int numa, struct cpuset *out);

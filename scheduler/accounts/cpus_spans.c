@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cpus_spans - which NUMA nodes n CPUs are taken from if no single one has enough.
+ * Which NUMA nodes n CPUs are taken from if no single one has enough.
  *
  * There are 70 ways to take four of eight, and choosing the CPUs in each takes microseconds. But
- * adding counts nearly gives the cost of a set of NUMA nodes: the partial cores, what is left over,
- * and a lower bound of L3 groups. So sets are evaluated in that order, until the next one cannot
- * beat the best so far. Equal sets come in the order of their numbers.
+ * adding counts nearly gives the cost of a set of NUMA nodes: the partial cores, the CPUs left
+ * over, and a lower bound of L3 groups. So sets are evaluated in that order, until the next one
+ * cannot beat the best so far. Equal sets come in the order of their numbers.
  */
 #include <string.h>
 
 #include "scheduler/accounts/cpus_internal.h"
 
 enum {
-    NODES_MAX = 64, /* NUMA nodes of a machine up to which sets are compared */
+    NODES_MAX = 64, /* with more NUMA nodes sets are not compared */
     SETS_MAX = 128,
-    VISITS_MAX = 1 << 16, /* all sets of 16; with more NUMA nodes too many may be too small */
+    VISITS_MAX =
+        1 << 16, /* all sets of 16; with more NUMA nodes there may be too many small sets */
     GROUPS_MAX = TOPOLOGY_GROUPS_MAX,
     CELLS_MAX = 2048,
-    WORK_MAX = 1300 /* small machines: all sets are evaluated, large ones: some */
+    WORK_MAX = 1300 /* small machines evaluate all sets, large ones some */
 };
 
 struct span_set {
@@ -35,17 +36,15 @@ struct spans {
     uint32_t visits;
     struct supply supply[NODES_MAX];
     uint32_t from_here[NODES_MAX + 1]; /* CPUs of it and of all after it */
-    /* CPUs by NUMA node and L3 group: caches may be shared by NUMA nodes */
+    /* CPUs by NUMA node and L3 group, because NUMA nodes may share a cache */
     uint16_t cells[CELLS_MAX];
     struct span_group groups[GROUPS_MAX]; /* the largest first */
     size_t groups_len;
-    bool shared;  /* a group spans two NUMA nodes: the list is useless */
-    bool unknown; /* too many cells: nothing is known of L3 groups */
+    bool shared;  /* a group spans two NUMA nodes: the list is unusable */
+    bool unknown; /* too many cells: no data about L3 groups */
     struct span_set sets[SETS_MAX];
     size_t len;
 };
-
-/* ---- counting ---- */
 
 static void count(struct spans *s, const struct cpuset *open)
 {
@@ -77,7 +76,6 @@ static void count(struct spans *s, const struct cpuset *open)
         s->from_here[i] = s->from_here[i + 1] + s->supply[i].cpus;
 }
 
-/* All groups, the largest first. */
 static void sort_groups(struct spans *s)
 {
     const struct cpus_layout *l = s->layout;
@@ -130,8 +128,6 @@ static uint32_t least_groups(const struct spans *s, uint64_t nodes)
     return groups;
 }
 
-/* ---- sets ---- */
-
 static void note(struct spans *s, uint64_t nodes, const struct supply *sum)
 {
     struct fill f;
@@ -143,8 +139,8 @@ static void note(struct spans *s, uint64_t nodes, const struct supply *sum)
                                           .left = sum->cpus - s->n};
 }
 
-/* Lists all sets of `more` NUMA nodes from `from` on, besides those so far, that hold n. false: too
- * many. */
+/* Lists all sets of `more` NUMA nodes from `from` on, added to those so far, that hold n. false:
+ * too many. */
 static bool list(struct spans *s, size_t from, uint32_t more, uint64_t nodes,
                  const struct supply *so_far)
 {
@@ -179,7 +175,7 @@ static int compare(const struct span_set *x, const struct span_set *y)
     return 0;
 }
 
-/* Removes the most promising set that is left. false: none. */
+/* Removes the most promising remaining set. false: none. */
 static bool take_next(struct spans *s, struct span_set *out)
 {
     size_t best = 0;
@@ -215,14 +211,12 @@ static bool work_out(struct spans *s, const struct cpuset *open, struct cpuset *
     return found;
 }
 
-/* ---- how many ---- */
-
 struct most {
     uint32_t nodes;     /* the fewest that hold n */
     struct cpuset part; /* an example: those with the most CPUs */
 };
 
-/* There are n. */
+/* open has at least n CPUs. */
 static void find_fewest(const struct cpus_layout *l, const struct cpuset *open, uint32_t n,
                         struct most *out)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * demand - what recent pods requested of cards: the sizes of shares, the CPU per card, and the
- * demand that insists on certain models. Pure.
+ * demand for specific models. Pure.
  *
  * A pod counts once, when first seen, whether it is placed or not. Counts decay after every
  * DEMAND_FADE_EVERY pods, so that the last few thousand pods matter and the demand follows a
@@ -25,10 +25,9 @@ enum {
     DEMAND_CARD = 1000     /* thousandths of a card */
 };
 
-/* One pod. */
 struct demand_ask {
     int64_t cpu_milli;
-    int64_t milli_cards; /* total; 0: it requests no card, and is not counted */
+    int64_t milli_cards; /* total; 0: the pod requests no card and is not counted */
     int64_t size;        /* of its share of each card, in the caller's unit; 0: whole cards */
     int64_t shares;      /* of that size */
     uint64_t models;     /* a bit for each acceptable model; 0: all */
@@ -48,10 +47,10 @@ struct demand {
     int64_t cpu_milli, milli_cards; /* weighted sums over pods that requested cards */
 };
 
-/* Amounts of one pod are capped at DEMAND_ASK_MAX: no sum overflows. */
+/* The amounts of one pod are capped at DEMAND_ASK_MAX, so no sum overflows. */
 #define DEMAND_ASK_MAX (INT64_C(1) << 30)
 
 void demand_see(struct demand *d, const struct demand_ask *ask);
-/* The same without decay: for a demand that is known as a whole. */
+/* The same without decay, for a demand that is known as a whole. */
 void demand_count(struct demand *d, const struct demand_ask *ask);
 uint64_t demand_digest(const struct demand *d);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu_accounts_choose - the cards for one pod on one node.
+ * The cards for one pod on one node.
  *
  * A shared pod has a share for each container (or one on each of M cards). Containers are placed
- * one by one by the node's placement rule; if one does not fit, once more with the largest first
- * and each on the fullest card that fits: so `spread` with containers of 5 and 8 GiB can use cards
- * with 8 and 5 GiB free. Pods with several GPU containers are rare, so there is no further search.
+ * one by one by the node's placement rule. If one does not fit, all are tried once more with the
+ * largest first and each on the fullest card that fits: so `spread` with containers of 5 and 8 GiB
+ * can use cards with 8 and 5 GiB free. Pods with several GPU containers are rare, so there is no
+ * further search.
  *
  * If the node's label sets no rule and its cards have one size, a share goes to the card where it
  * costs least (prices.h); of equal ones to the fullest. Whole cards are chosen by their links
- * (lib/model/links.h).
- *
- * Nothing here changes the accounts. struct trial holds what the pod takes while it is being
- * placed.
+ * (lib/model/links.h). Nothing here changes the accounts: struct trial holds what the pod takes
+ * while it is being placed.
  */
 #include <stdlib.h>
 
@@ -72,7 +71,6 @@ static int64_t card_cost(const struct gpu_accounts *l, const struct trial *t, si
                            untouched);
 }
 
-/* Which card a share goes to. */
 enum rule { RULE_BINPACK, RULE_SPREAD, RULE_PRICES };
 
 static enum rule rule_of(const struct gpu_accounts *l)
@@ -83,7 +81,7 @@ static enum rule rule_of(const struct gpu_accounts *l)
 }
 
 /* The card for one share: binpack takes the fullest that fits, spread the emptiest; ties go to the
- * first. cards_len when none fits. */
+ * first. cards_len: none fits. */
 static size_t best_card(const struct gpu_accounts *l, const struct trial *t, const bool *excluded,
                         const struct share *want, enum rule rule, int64_t *cost)
 {
@@ -107,7 +105,7 @@ static size_t best_card(const struct gpu_accounts *l, const struct trial *t, con
     return best;
 }
 
-/* One container's share, on as many different cards as the pod asks for. */
+/* One container's share, on as many different cards as the pod requests. */
 static bool place(const struct gpu_accounts *l, const struct gpu_request *r, size_t i,
                   enum rule rule, struct trial *t)
 {
@@ -158,7 +156,7 @@ static int by_container_and_card(const void *a, const void *b)
     return (x->card > y->card) - (x->card < y->card);
 }
 
-/* All of the pod, where it must be on one card. */
+/* The sum of all shares, for a pod that must be on one card. */
 static struct share whole_share(const struct gpu_request *r)
 {
     return (struct share){r->total[GPU_REQUEST_MEM], r->total[GPU_REQUEST_CORE]};
@@ -176,8 +174,8 @@ static struct share largest_share(const struct gpu_request *r)
     return most;
 }
 
-/* The card that comes nearest to the largest share, as an operator would see it: without what the
- * pod itself would take. */
+/* The card with the most free capacity for the largest share, as an operator sees it: without what
+ * the pod itself would take. */
 static void explain(const struct gpu_accounts *l, const struct gpu_request *r,
                     struct gpu_accounts_why *why)
 {
@@ -252,8 +250,7 @@ static bool choose_shared(const struct gpu_accounts *l, const struct gpu_request
     return false;
 }
 
-/* Keeps only the free cards that go best with the other and later members', as many as there
- * are. */
+/* Limits the free cards to those that connect best with the cards of other and later members. */
 static void narrow(const struct links *links, const struct gpu_accounts_peers *topology_job,
                    struct links_ask *ask)
 {
@@ -267,7 +264,7 @@ static void narrow(const struct links *links, const struct gpu_accounts_peers *t
     ask->free = links_choose(links, &all) & ~topology_job->beside;
 }
 
-/* By the best links; in the grant in ascending order. */
+/* Chooses by the best links; the grant lists the cards in ascending order. */
 static void take_linked(const struct gpu_accounts *l, const struct gpu_accounts_peers *topology_job,
                         struct links_ask *ask, struct arena *a, struct grant *out)
 {
@@ -354,7 +351,7 @@ static bool mode_serves(enum gpu_mode mode, const struct gpu_request *r)
     return r->total[GPU_REQUEST_CORE] > 0 ? mode == GPU_MODE_CORE_MEM : gpu_mode_is_shared(mode);
 }
 
-/* Whether the card would do if it were healthy. */
+/* Whether the card would fit if it were healthy. */
 static bool would_do(const struct gpu_accounts *l, const struct gpu_request *r, size_t at)
 {
     if (r->total[GPU_REQUEST_CARDS] > 0 || !r->shared)

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu_accounts_links - see gpu_accounts_links.h.
- *
- * links.h chooses the cards on a node. This file compares nodes by what the pod would get there, as
- * a cost in points, thousandths of a card:
+ * links.h chooses the cards on a node. This file compares nodes by the cards that the pod would get
+ * there, as a cost in points, thousandths of a card:
  *
  *     the weakest link between two of its cards    200 without any, 100 for one NVLink, 50 for
  *                                                  three, 11 for seventeen
  *     the mean of its links                        8 and less, in the same way
- *     what stays over                              1 for each card, at most 8: a pair goes where a
- *                                                  pair is free, and not into eight that belong
- *                                                  together
+ *     cards left over                              1 for each, at most 8: a pair goes where a pair
+ *                                                  is free, and not into eight that belong together
  *
  * So the weakest link outweighs stranded CPU, and a user's preferences can outweigh the link.
  *
@@ -46,7 +43,7 @@ static struct rating rate(const struct links *l, uint64_t set)
     return r;
 }
 
-/* From one card on; ties go to the lowest. */
+/* Grows a set from one card; ties go to the lowest. */
 static struct rating grow(const struct links *l, uint64_t free, size_t first, int64_t want)
 {
     struct rating each[GPU_CARDS_MAX], all = {INT64_MAX, 0};

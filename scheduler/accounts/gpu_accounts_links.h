@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gpu_accounts_links - the cost of a node's whole cards by their links, to compare nodes. Pure.
- */
+/* gpu_accounts_links - the cost of a node's whole cards by their links, to compare nodes. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -10,11 +8,11 @@
 
 enum {
     GPU_ACCOUNTS_LINKS_EXACT = 8,     /* free cards up to which the search is exact */
-    GPU_ACCOUNTS_LINKS_WEAKEST = 200, /* points, for cards with unknown links */
+    GPU_ACCOUNTS_LINKS_WEAKEST = 200, /* points for cards with unknown links */
     GPU_ACCOUNTS_LINKS_MEAN = 8,
-    GPU_ACCOUNTS_LINKS_LEFT = 8 /* for so many cards or more left over */
+    GPU_ACCOUNTS_LINKS_LEFT = 8 /* points for so many cards or more left over */
 };
 
-/* Cost of `want` of the free cards (bits by position), in the unit of prices.h. 0 if there are
- * fewer: not decided here. Less is better. */
+/* Cost of `want` of the free cards (bits by position), in the unit of prices.h; lower is better. 0
+ * if fewer are free, which is not decided here. */
 int64_t gpu_accounts_links_cost(const struct gpu_inventory *inv, uint64_t free, int64_t want);

@@ -8,7 +8,7 @@
 #include "lib/base/num.h"
 
 enum { MODEL_PRICE_MAX = 100 * PRICES_CARD };
-/* For CPU and cards: products of two of them, times 1,000, stay below 2^63. */
+/* Bounds of CPU and cards: a product of both, times 1,000, stays below 2^63. */
 #define CPU_MAX (INT64_C(1) << 26)
 #define CARDS_MAX (INT64_C(1) << 20)
 
@@ -22,8 +22,6 @@ void prices_deinit(struct prices *p)
     free(p->tables);
     *p = (struct prices){0};
 }
-
-/* ---- cards ---- */
 
 static int64_t up(int64_t size, int64_t units, int64_t capacity)
 {
@@ -61,7 +59,7 @@ static const struct prices_table *table_for(const struct prices *p, int64_t capa
     return NULL;
 }
 
-/* In cards of that capacity. */
+/* The cost in cards of that capacity. */
 static int64_t of_share(const struct prices *p, int64_t capacity, int64_t before, int64_t after,
                         bool untouched)
 {
@@ -69,7 +67,7 @@ static int64_t of_share(const struct prices *p, int64_t capacity, int64_t before
     int64_t cost = untouched ? PRICES_UNTOUCHED * PRICES_POINT : 0;
     if (after < 0 || after > before || before > capacity)
         return cost;
-    if (t == NULL) /* no prices for this size: the fullest card */
+    if (t == NULL) /* no prices for this size: use the fullest card */
         return cost + before * PRICES_CARD / capacity;
     int32_t worth = t->value[down(before, t->units, capacity)];
     int32_t rest = t->value[down(after, t->units, capacity)];
@@ -84,8 +82,6 @@ int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t before
     int64_t cost = of_share(p, capacity, before, after, untouched);
     return p->reference > 0 && p->reference != capacity ? cost * capacity / p->reference : cost;
 }
-
-/* ---- the node ---- */
 
 /* Idle cards without CPU. */
 static int64_t stranded(int64_t idle_milli, int64_t cpu_per_card, int64_t free_cpu_milli)
@@ -125,8 +121,6 @@ int64_t prices_of_node(const struct prices *p, const struct prices_node *n, int6
                 size_of(n) / DEMAND_CARD;
     return cost;
 }
-
-/* ---- taking them ---- */
 
 void prices_take(struct prices *p, const struct demand *d, const int64_t *capacities, size_t len,
                  int64_t reference)

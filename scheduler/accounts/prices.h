@@ -6,16 +6,15 @@
  * The cheapest placement that fits wins. A cost has three parts, all in cards (here in millionths,
  * PRICES_CARD):
  *
- *     the card    what its rest was worth to the shares that are expected, less what the new rest
- *                 is worth (card_value.h); a little more for a card not in use yet. Whole
- *                 cards cost the same everywhere, but for their links (gpu_accounts_links.h).
- *     the CPU     idle cards of the node that are left without the CPU that goes with a card, after
- *                 less before. Also for pods that ask for no card. What goes with a card is what
- *                 pods ask for on average, but no more than the node has for each card, nor than
- *                 half of what the cluster has left for each idle one: where CPU is scarce only
- *                 pods that ask for little of it will get a card.
- *     the model   the pod's cards, times how much of the demand insists on that model, by how much
- *                 of it is idle.
+ *     the card    the value of its free part for the expected shares before, less the value after
+ *                 (card_value.h); a little more for an unused card. Whole cards cost the same
+ *                 everywhere, except for their links (gpu_accounts_links.h).
+ *     the CPU     idle cards of the node left without the CPU that a card needs, after less before.
+ *                 Also for pods that request no card. A card needs what pods request on average,
+ *                 but no more than the node has per card, nor half of what the cluster has left
+ *                 per idle card: if CPU is scarce only pods that request little of it get a card.
+ *     the model   the pod's cards, times the part of the demand that insists on that model, divided
+ *                 by its part of the idle cards.
  *
  * Cards differ in size, and a tenth of a large one may exceed half of a small one. So the unit is a
  * card of the mean size (prices.reference), and others count by their GiB. With different sizes,
@@ -35,9 +34,9 @@
 #include "scheduler/accounts/demand.h"
 
 enum {
-    PRICES_CARD = 1000000,    /* one card */
-    PRICES_POINT = 1000,      /* costs that differ by less are equal: a thousandth of a card */
-    PRICES_CAPACITIES = 16,   /* distinct card sizes */
+    PRICES_CARD = 1000000,
+    PRICES_POINT = 1000, /* costs that differ by less are equal: a thousandth of a card */
+    PRICES_CAPACITIES = 16,
     PRICES_UNTOUCHED = 10,    /* points for using an unused card */
     PRICES_CPU_PERCENT = 95,  /* share of a node's CPU that can go with its cards */
     PRICES_TAKE_EVERY = 1024, /* pods */
@@ -56,10 +55,10 @@ struct prices_table {
 
 struct prices {
     uint64_t version;
-    /* the size of the unit card, in the unit of capacities; 0: every card is one */
+    /* size of the unit card, in the unit of capacities; 0: every card is one */
     int64_t reference;
     int64_t cpu_wanted;   /* milli-CPU per card, by the demand */
-    int64_t cpu_per_card; /* the same, or less if there is less; 0: CPU costs nothing */
+    int64_t cpu_per_card; /* the same, or less if CPU is scarce; 0: CPU costs nothing */
     struct prices_table *tables;
     size_t tables_len;
     int64_t model[DEMAND_MODELS_MAX]; /* in millionths of a card for each card */
@@ -76,11 +75,11 @@ struct prices_node {
     int64_t cards;
     int64_t free_cpu_milli;
     int64_t idle_milli; /* of all cards, in thousandths of one */
-    uint32_t model;     /* DEMAND_MODELS_MAX: not known */
+    uint32_t model;     /* DEMAND_MODELS_MAX: unknown */
     int64_t size_milli; /* of one of its cards, in thousandths of the mean size; 0: the mean */
 };
 
-/* What is idle in the cluster. */
+/* The cluster's idle capacity. */
 struct prices_idle {
     int64_t milli_cards[DEMAND_MODELS_MAX]; /* by model */
     int64_t cpu_milli;                      /* left on nodes with cards */
@@ -89,26 +88,27 @@ struct prices_idle {
 void prices_init(struct prices *p);
 void prices_deinit(struct prices *p);
 
-/* Whether prices should be recomputed: when twice as many pods were seen, and later every
- * thousand. */
+/* Whether to recompute prices: when the number of pods seen has doubled, later every
+ * PRICES_TAKE_EVERY pods. */
 static inline bool prices_are_due(uint64_t seen, uint64_t taken)
 {
     return seen != taken && (seen >= 2 * taken || seen >= taken + PRICES_TAKE_EVERY);
 }
-/* From the current demand, for cards of these sizes (the first PRICES_CAPACITIES of them), with the
- * mean size reference. */
+/* Computes prices from the current demand, for cards of these sizes (the first PRICES_CAPACITIES of
+ * them), with the mean size reference. */
 void prices_take(struct prices *p, const struct demand *d, const int64_t *capacities, size_t len,
                  int64_t reference);
-/* From idle capacity. false, and nothing is set: no change reached a PRICES_STEP-th. */
+/* Computes prices from idle capacity. false, and nothing is set: no change reached
+ * 1/PRICES_STEP. */
 bool prices_set_idle(struct prices *p, const struct prices_idle *idle);
 
 /* Cost of a share of a card with that capacity, of which `before` is free now and `after` then. */
 int64_t prices_of_share(const struct prices *p, int64_t capacity, int64_t before, int64_t after,
                         bool untouched);
-/* Cost of that much CPU and so many thousandths of cards, whichever cards they are. */
+/* Cost of so much CPU and so many thousandths of cards, whichever cards they are. */
 int64_t prices_of_node(const struct prices *p, const struct prices_node *n, int64_t cpu_milli,
                        int64_t milli_cards);
-/* Of the total cost: higher is better, in points. */
+/* The score in points of a total cost: higher is better. */
 static inline int64_t prices_score(int64_t cost)
 {
     return cost >= 0 ? -((cost + PRICES_POINT - 1) / PRICES_POINT) : -cost / PRICES_POINT;

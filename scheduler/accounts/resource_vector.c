@@ -66,7 +66,7 @@ bool resource_vector_get(const struct resource_vector *a, uint32_t id, int64_t *
     return false;
 }
 
-/* The index of an entry, created if need be. */
+/* The index of an entry, created if necessary. */
 static uint32_t index_of(struct resource_vector *a, const struct resource_vector_extra *of)
 {
     uint32_t at = 0;

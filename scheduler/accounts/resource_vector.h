@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * resource_vector - resources with extra names mapped to small numbers, so that fitting a pod
- * compares integers. Pure.
- */
+/* resource_vector - resources with extra names mapped to small numbers, so that fitting a pod
+ * compares integers. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +11,7 @@
 #include "lib/base/vec.h"
 #include "lib/model/resources.h"
 
-/* The numbering. Names are never removed: a cluster has a handful. */
+/* Names are never removed: a cluster has a handful. */
 struct resource_vector_names {
     struct map ids; /* name -> entry in names */
     struct VEC(char *) names;
@@ -26,7 +24,7 @@ const char *resource_vector_name(const struct resource_vector_names *n, uint32_t
 
 struct resource_vector_extra {
     uint32_t id;
-    const char *name; /* owned by the numbering, permanent */
+    const char *name; /* owned by resource_vector_names, permanent */
     int64_t value;
 };
 
@@ -35,7 +33,7 @@ struct resource_vector {
     int64_t memory_bytes;
     int64_t ephemeral_bytes;
     int64_t pods;
-    /* By name; a resource that a node offers with amount 0 has an entry. */
+    /* Sorted by name; a resource that a node offers with amount 0 has an entry. */
     struct resource_vector_extra *extra;
     uint32_t extra_len;
     uint32_t extra_cap; /* 0: in an arena, must not grow */
@@ -45,15 +43,15 @@ struct resource_vector {
 /* An immutable copy in an arena: a pod's request, a node's allocatable. */
 void resource_vector_of(struct resource_vector *out, const struct resources *r,
                         struct resource_vector_names *names, struct arena *a);
-/* *value set and true when there is an entry. */
+/* true: there is an entry, and *value is set. */
 bool resource_vector_get(const struct resource_vector *a, uint32_t id, int64_t *value);
-/* dst (heap) += sign * src. An overflow saturates at INT64_MAX, where nothing fits any more, and
- * sets `saturated`: it cannot be subtracted again, so the owner must recount (only hostile input
- * gets there). An entry that becomes 0 is removed. */
+/* dst (heap) += sign * src. An overflow saturates at INT64_MAX, where nothing fits, and sets
+ * `saturated`: it cannot be subtracted, so the owner must recount (only hostile input causes this).
+ * An entry that becomes 0 is removed. */
 void resource_vector_account(struct resource_vector *dst, const struct resource_vector *src,
                              int sign);
-void resource_vector_deinit(struct resource_vector *a); /* heap ones */
-/* Some amount of b exceeds that of a, or b has a resource that a lacks. */
+void resource_vector_deinit(struct resource_vector *a); /* only heap ones */
+/* Whether an amount of b exceeds that of a, or b has a resource that a lacks. */
 bool resource_vector_grew(const struct resource_vector *a, const struct resource_vector *b);
 /* By name and of non-zero amounts only: independent of numbering and history. */
 uint64_t resource_vector_digest(const struct resource_vector *a);

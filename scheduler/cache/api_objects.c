@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_objects - a row per kind: the event of a new or changed object, that of a removed one, and
- * what counts as a change.
+ * One row per kind: the event of a new or changed object, the event of a removed one, and what
+ * counts as a change.
  *
- * The API server sends versions that do not matter here (a controller's annotation, managedFields,
- * a status that we do not read). A version that is equal in what we read replaces the last one
- * silently: no event, same generation, no recount and no wake-up.
+ * The API server also sends versions that do not matter here: a controller's annotation,
+ * managedFields, a status that we do not read. A version that is equal in the fields that we read
+ * replaces the last one without an event, a new generation, a recount or a wake-up.
  */
 #include "scheduler/cache/api_objects.h"
 
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/model.h"
-
-/* ---- says the same ---- */
 
 static bool words_equal(const char *const *a, size_t a_len, const char *const *b, size_t b_len)
 {
@@ -142,12 +140,10 @@ static bool same_policy(const void *a, const void *b)
     return policy_equal(a, b);
 }
 
-/* ---- the kinds ---- */
-
 static const struct {
     bool (*same)(const void *a, const void *b);
-    uint32_t put;     /* event of a new or changed object */
-    uint32_t removed; /* event of a removed one */
+    uint32_t put;
+    uint32_t removed;
 } rows[API_OBJECTS_KINDS] = {
     [API_OBJECTS_NAMESPACES] = {same_namespace, EVENT_NAMESPACE, EVENT_NAMESPACE},
     [API_OBJECTS_CLAIMS] = {same_claim, EVENT_VOLUME, 0},
@@ -157,7 +153,7 @@ static const struct {
     [API_OBJECTS_CSI_NODES] = {same_csi_node, EVENT_VOLUME, EVENT_VOLUME},
     [API_OBJECTS_CSI_DRIVERS] = {same_csi_driver, EVENT_VOLUME, EVENT_VOLUME},
     [API_OBJECTS_CSI_CAPACITIES] = {same_capacity, EVENT_VOLUME, 0},
-    /* One more attachment never helps; one less may. */
+    /* A removed attachment may let a pod fit; a new one never does. */
     [API_OBJECTS_VOLUME_ATTACHMENTS] = {same_attachment, 0, EVENT_VOLUME},
     [API_OBJECTS_BUDGETS] = {same_budget, EVENT_BUDGET, EVENT_BUDGET},
     [API_OBJECTS_DEVICE_CLASSES] = {same_device_class, 0, 0},
@@ -210,8 +206,6 @@ uint32_t api_objects_remove(struct api_objects *o, enum api_objects_kind kind, c
     return rows[kind].removed;
 }
 
-/* ---- questions ---- */
-
 const struct object *api_objects_find(const struct api_objects *o, enum api_objects_kind kind,
                                       const char *key)
 {
@@ -261,7 +255,7 @@ const struct csi_driver *api_objects_find_csi_driver(const struct api_objects *o
     return (const void *)api_objects_find(o, API_OBJECTS_CSI_DRIVERS, driver);
 }
 
-/* By the name that it gives, or by the one that every class has. */
+/* Matches the name that the class declares, and the implicit name that every class has. */
 static bool offers(const struct device_class *c, const char *resource)
 {
     static const char every[] = NAME_RES_DEVICE_CLASS;

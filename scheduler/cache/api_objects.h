@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_objects - the other objects that affect where a pod may run: namespaces, storage, disruption
- * budgets, device classes. Pure.
+ * api_objects - the other API objects that affect where a pod may run: namespaces, storage,
+ * disruption budgets, device classes. Pure.
  *
  * One map per kind, by key ("ns/name", or the name). Put and remove return the EVENT_* bits they
- * caused, none when nothing changed for a waiting pod. A generation per kind changes with every
- * change that may alter a verdict, so that derived data can be seen to be stale.
+ * caused; 0: nothing changed for a waiting pod. A kind's generation changes with every change that
+ * may alter a verdict, so readers can detect stale derived data.
  */
 #pragma once
 
@@ -37,10 +37,10 @@ enum api_objects_kind {
 };
 
 struct api_objects {
-    /* -> struct object; iterate with map_next, in order of arrival */
+    /* -> struct object; map_next iterates in order of arrival */
     struct map by_key[API_OBJECTS_KINDS];
     uint64_t generation[API_OBJECTS_KINDS];
-    /* also counts versions without news: borrowed pointers are invalid */
+    /* counts every version, also those without an event: each one invalidates borrowed pointers */
     uint64_t changes[API_OBJECTS_KINDS];
 };
 
@@ -53,7 +53,7 @@ uint32_t api_objects_put(struct api_objects *o, enum api_objects_kind kind, stru
 uint32_t api_objects_remove(struct api_objects *o, enum api_objects_kind kind, const char *key,
                             const char *uid);
 
-/* Borrowed until the next change; NULL: there is none. */
+/* Borrowed until the next change; NULL: not found. */
 const struct object *api_objects_find(const struct api_objects *o, enum api_objects_kind kind,
                                       const char *key);
 /* Labels of a namespace; NULL: unknown (then only the namespaceSelector {} selects it). */

@@ -122,8 +122,6 @@ void cluster_deinit(struct cluster *c)
     ids_deinit(&c->group_ids);
 }
 
-/* ---- room ---- */
-
 static void hold_ports(struct cluster_node *cn, const struct cluster_pod *cp,
                        const struct container *c, size_t len, bool sidecars_only)
 {
@@ -166,7 +164,7 @@ bool cluster_has_placed_below(const struct cluster *c, int32_t priority)
     return false;
 }
 
-/* Whether affinity or spread of any pod counts this one. */
+/* Returns whether affinity or spread of any pod counts this one. */
 static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod *cp)
 {
     bool counted = pod_counters_hold(c, cp, cn);
@@ -191,7 +189,7 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
     return counted;
 }
 
-/* Sums that overflowed do not come back by subtracting. */
+/* A saturated sum cannot be corrected by subtraction. */
 static void recount(struct cluster_node *cn)
 {
     resource_vector_deinit(&cn->used);
@@ -225,8 +223,6 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     nominations_touch(c, cp);
 }
 
-/* ---- pods ---- */
-
 static bool is_ours(const struct cluster *c, const struct pod *p)
 {
     return str_eq(p->scheduler, c->scheduler_name);
@@ -254,21 +250,20 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
 }
 
-/* Whether affinity and spread see the same pod. Terms cannot change once a pod is placed, and a pod
- * that waits is only counted by its labels. */
+/* Whether affinity and spread see the same pod. Terms cannot change once a pod is placed, and a
+ * pending pod is counted only by its labels. */
 static bool same_traits(const struct pod *a, const struct pod *b)
 {
     return a->terms == NULL && b->terms == NULL && a->terminating == b->terminating &&
            cluster_labels_equal(&a->labels, &b->labels);
 }
 
-/* A newer version of a pod that we know. */
 static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct pod *p,
                             const struct cluster_hooks *hooks)
 {
     struct pod *old = cp->pod;
     struct cluster_node *was_on = cp->on;
-    struct resource_vector held = cp->request; /* its names are in the old object */
+    struct resource_vector held = cp->request; /* borrows names from the old object */
     uint64_t claimed = cluster_digest_grant(cp), membership = policies_digest(cp);
     uint32_t events = 0;
 
@@ -305,12 +300,12 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     events |= policies_take_events(c);
     if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index->active)
         events |= EVENT_POD_COUNTED;
-    /* Elsewhere than we thought, on other cards, finished, smaller by a resize, or of a known size
-     * at last: room came free. */
+    /* The pod moved, got other cards, finished, shrank by a resize, or its size became known:
+     * capacity is free. */
     if (was_on != NULL && (cp->on != was_on || cluster_digest_grant(cp) != claimed ||
                            resource_vector_grew(&cp->request, &held) || old->unreadable != NULL))
         events |= EVENT_POD_GONE;
-    /* Only from those that the node agent has answered for can CPUs be called back. */
+    /* CPUs can be reclaimed only from pods that the node agent has confirmed. */
     if (cp->cpu != NULL && cp->cpu->burst &&
         !str_eq(labels_get(&old->annotations, NAME_ANN_CPUSET_APPLIED),
                 labels_get(&p->annotations, NAME_ANN_CPUSET_APPLIED)))
@@ -323,8 +318,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     return events;
 }
 
-/* Whether a version that cannot be read leaves in place what we know: an ASSUMED pod until it is
- * seen bound (on which cards, nobody can tell then), a BOUND one where it is. */
+/* Whether to keep the known object when version p is unreadable: an ASSUMED pod's until it is bound
+ * (its cards are then unknown), a BOUND pod's as long as it stays on its node. */
 static bool is_kept(const struct cluster_pod *cp, const struct pod *p)
 {
     if (p->unreadable == NULL || cp->pod->unreadable != NULL || cp->on == NULL ||
@@ -352,7 +347,7 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *
     return events;
 }
 
-/* A finished pod is remembered only for the sake of its gang. */
+/* A finished pod is kept only because its gang counts it. */
 static bool is_remembered(const struct cluster *c, const struct pod *p)
 {
     struct gang_ref ref;
@@ -383,7 +378,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     events |= nominations_set(c, cp, NULL);
     map_remove(&c->pods, key);
     policies_leave(c, cp);
-    events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* what it was promised is free again */
+    events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* its promised volumes are free again */
     volumes_held_withdraw(c, cp);
     pod_counters_forget_traits(c->index, cp);
     if (keeps)
@@ -400,7 +395,7 @@ uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_
     struct cluster_pod *cp = cluster_find_pod(c, p->key);
     uint32_t events = 0;
     if (cp != NULL &&
-        !str_eq(cp->pod->uid, p->uid)) { /* deleted and made again while we did not look */
+        !str_eq(cp->pod->uid, p->uid)) { /* deleted and recreated while the watch was interrupted */
         events = cluster_remove_pod(c, p->key, NULL, hooks);
         cp = NULL;
     }
@@ -424,8 +419,8 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
     events |= policies_take_events(c);
-    /* The room that it had a right to is another one's now; on the same node at most another card
-     * or CPU. */
+    /* The capacity that it was nominated for is free; on the same node only cards or CPUs can
+     * differ. */
     if (cp->nominated != NULL &&
         (cp->gpu.any || cp->cpu != NULL || !str_eq(cp->nominated, on->name)))
         events |= EVENT_POD_GONE;
@@ -462,5 +457,5 @@ void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_
     uint32_t events = c->policies->events;
     assert(cp->on == NULL);
     (void)hold(c, on, cp);
-    c->policies->events = events; /* it is counted as before: nobody is to be woken */
+    c->policies->events = events; /* it is counted as before: wake no pod */
 }

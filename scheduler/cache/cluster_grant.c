@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cluster_grant - the grant of a pod in the model: cards and CPUs, as assumed by us or from its
- * annotations.
+ * The grant of a pod in the model: cards and CPUs, assumed by us or read from its annotations.
  *
  * A grant is read once, when a pod is first seen bound. After that only the node's own programs can
  * change it: the device plugin to another card, the node agent to fewer CPUs. Other edits are
@@ -41,9 +40,8 @@ void cluster_grant_copy(struct cluster_pod *cp, const struct grant *from)
     cp->grant_trusted = cp->gpu.any;
 }
 
-/* Reads the cards from the pod's annotations. A grant that does not add up to the request is not
- * trusted. The GPU accounts check which cards exist: the inventory may arrive
- * later than the pod. */
+/* A grant that does not add up to the request is not trusted. Only the GPU accounts check which
+ * cards exist, because the inventory may arrive later than the pod. */
 static void grant_read_cards(struct cluster_pod *cp)
 {
     struct error err = ERROR_INIT;
@@ -55,10 +53,10 @@ static void grant_read_cards(struct cluster_pod *cp)
         cluster_grant_clear(cp);
 }
 
-/* CPUs are taken as written: the node agent binds to nothing else. If the annotation differs from
- * what the node agent confirmed, either it has shrunk, and the confirmed CPUs count until it is
- * confirmed again; or it was edited to name others, none, or cannot be read: then the container is
- * where it was, and the CPUs of both are in use. */
+/* CPUs are taken as written: the node agent pins to nothing else. If the annotation differs from
+ * what the node agent confirmed, it has either shrunk, and the confirmed CPUs count until the next
+ * confirmation; or it was edited to other CPUs, removed or made unreadable: then the container
+ * still runs on the confirmed CPUs, and both sets count as used. */
 void cluster_grant_cpus(const struct pod *p, struct arena *a, struct cpu_grant *out)
 {
     struct cpu_grant applied;
@@ -85,8 +83,8 @@ static void grant_read_cpus(struct cluster_pod *cp)
         cluster_grant_cpus(cp->pod, &cp->grant_arena, &cp->grant.cpus);
 }
 
-/* Reclaimed CPUs are free when the node agent confirms, and all of them when the annotation was
- * removed and the node agent has unpinned the pod: a grant only shrinks. */
+/* A grant only shrinks: reclaimed CPUs are free when the node agent confirms, and all of them when
+ * the annotation is removed and the node agent has unpinned the pod. */
 static void grant_follow_cpus(struct cluster_pod *cp)
 {
     struct cpu_grant now, applied;
@@ -131,8 +129,8 @@ void cluster_grant_read(struct cluster_pod *cp)
     grant_read_cpus(cp);
 }
 
-/* Did the node's device plugin make or correct this very grant? (A pod that came by another way, a
- * card other than the one that was chosen.) Nobody else's edit of a bound pod's grant counts. */
+/* Whether the node's device plugin made or corrected this grant: for a pod bound by other means, or
+ * on a card other than the chosen one. Edits by any other client do not count. */
 static bool is_confirmed(const struct pod *p)
 {
     const char *grant = labels_get(&p->annotations, NAME_ANN_ALLOCATION);
@@ -140,7 +138,6 @@ static bool is_confirmed(const struct pod *p)
            str_eq(labels_get(&p->annotations, NAME_ANN_GPU_CONFIRMED), grant);
 }
 
-/* A newer version of a pod that is bound where it was. */
 void cluster_grant_follow(struct cluster_pod *cp)
 {
     struct arena a;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cluster_nodes - the nodes of the model, and what a new version of a Node affects.
+ * The nodes of the model, and what a new version of a Node affects.
  *
- * A heartbeat changes nothing; a new size, label, taint, image or inventory is an event for waiting
- * pods and makes classes evaluate this node again; a node that comes or goes gives the node table a
- * new generation.
+ * A heartbeat changes nothing. A new size, label, taint, image or inventory is an event for waiting
+ * pods and makes classes evaluate this node again. Adding or removing a node starts a new
+ * generation of the node table.
  */
 #include "scheduler/cache/cluster.h"
 
@@ -103,8 +103,8 @@ static void cpus_rebuild(struct cluster *c, struct cluster_node *cn)
         cpu_accounts_account(&cn->cpus, &cn->pods.items[i]->grant.cpus, cn->pods.items[i]->cpu, 1);
 }
 
-/* Most new versions of a Node are heartbeats: nothing that a plugin reads differs, and nothing has
- * to be asked again. */
+/* Most new versions of a Node are heartbeats: no plugin input differs, so nothing is
+ * re-evaluated. */
 static bool is_as_before(const struct node *a, const struct node *b,
                          const struct resource_vector *had, const struct resource_vector *has)
 {

@@ -65,7 +65,7 @@ static struct failures_gang *gang_get(struct failures *f, const char *ns, const 
 void failures_note(struct failures *f, const struct pod *p)
 {
     struct gang_ref ref;
-    struct error ignored = ERROR_INIT; /* it was refused with the reason while it waited */
+    struct error ignored = ERROR_INIT; /* the pod was refused with this reason while it waited */
     if (p->phase != POD_FAILED || gang_of_pod(p, &ref, &ignored) < 0 || ref.form == GANG_NONE)
         return;
     failures_drop(f, p->key, NULL);

@@ -2,8 +2,8 @@
 /*
  * failures - failed members of gangs, for the count in a PodGroup's status. Pure.
  *
- * A Failed pod holds nothing, so the model does not have it. If it names a gang, its name and the
- * gang's are kept here until the pod is deleted.
+ * The model drops a Failed pod because it holds nothing. If the pod names a gang, this keeps both
+ * names until the pod is deleted.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ struct failures {
 
 void failures_init(struct failures *f);
 void failures_deinit(struct failures *f);
-/* Ignores a pod that is in no gang, or not Failed. Noted twice it counts once. */
+/* Idempotent. Ignores a pod that is in no gang, or not Failed. */
 void failures_note(struct failures *f, const struct pod *p);
 /* The pod was deleted. uid NULL: any pod with that key. */
 void failures_drop(struct failures *f, const char *key, const char *uid);
-/* Of the gang "ns/name". */
+/* gang: "ns/name". */
 int32_t failures_count(const struct failures *f, const char *gang);

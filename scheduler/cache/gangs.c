@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A gang comes into being with its first member and goes with its last; that of a lone pod goes
- * when the pod is bound. What it wants is said by the members or by its PodGroup
- * (gangs_messages.c); a PodGroup without members is only remembered. Members of any form are in one
- * gang if they name the same one.
+ * A gang is created with its first member and freed with its last; a lone pod's gang is freed when
+ * the pod is bound. Members or the PodGroup give its settings (gangs_messages.c); a PodGroup
+ * without members is only stored. Members that name the same gang are in one gang, whatever form
+ * they use.
  *
- * Each change of a member costs a walk over all of them. That is what makes it simple, and it is
- * cheap: what a pod says is read once, when the pod comes.
+ * Each change of a member walks all members. This keeps the code simple and is cheap, because a
+ * pod's gang settings are parsed once, when the pod arrives.
  */
 #include "scheduler/cache/gangs.h"
 
@@ -33,8 +33,8 @@ static void key_of(const struct pod *p, const struct gang_ref *ref, struct strbu
         strbuf_addf(out, "gang %s/%s", p->ns, ref->name);
 }
 
-/* A gang form that is not legal makes the pod a lone one that waits with the reason: see
- * gangs_has_quorum. */
+/* A pod with an invalid gang form becomes a lone pod that waits with the reason
+ * (gangs_has_quorum). */
 static void ref_of(const struct pod *p, struct gang_ref *ref)
 {
     struct error err = ERROR_INIT;
@@ -57,9 +57,7 @@ const struct pod_group *gangs_group_of(const struct cluster *c, const struct gan
     return NULL;
 }
 
-/* ---- satisfied: see gangs.h ----------------------------------------------------------------- */
-
-/* Bound, as the API server says. */
+/* Bound according to the API server, not only assumed. */
 static bool is_bound(const struct cluster_pod *cp)
 {
     return (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED) && !cp->pod->terminating;
@@ -71,7 +69,7 @@ static bool says_satisfied(const struct cluster_pod *cp)
            str_eq(labels_get(&cp->pod->annotations, NAME_ANN_GANG_SATISFIED), cp->said.name);
 }
 
-/* Whether the member counts for a quorum that is still to be found. */
+/* Whether the member counts for a quorum that is not yet complete. */
 static bool is_open(const struct gang *g, const struct cluster_pod *cp)
 {
     return g->match != GANG_ONLY_WAITING || !cp->in_quorum;
@@ -117,7 +115,7 @@ static void look_for_quorum(struct cluster *c, struct gang *g)
         list_for_record(c, g);
 }
 
-/* With once-satisfied one that lives is enough, of several the first by name. */
+/* With once-satisfied one live recorded member is enough: the first by name. */
 static struct cluster_pod *unrecorded(const struct gang *g)
 {
     struct cluster_pod *first = NULL;
@@ -147,7 +145,7 @@ struct cluster_pod *gangs_take_unrecorded(struct cluster *c)
     return NULL;
 }
 
-/* Written, as far as we know, and the API server does not show it. */
+/* We wrote the annotation, but the watch has not shown it yet. */
 static bool is_on_its_way(const struct cluster_pod *cp)
 {
     return cp->recorded && cp->state == CLUSTER_BOUND && !cp->pod->terminating &&
@@ -185,8 +183,6 @@ const char *gangs_record_of(const struct cluster_pod *cp)
     return once && g->min_available > 1 ? cp->said.name : NULL;
 }
 
-/* ---- what changes with a member ------------------------------------------------------------- */
-
 static bool is_ready(const struct cluster *c, const struct gang *g);
 
 static void refresh(struct cluster *c, struct gang *g)
@@ -216,8 +212,7 @@ uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_h
     return changed(c, g, hooks);
 }
 
-/* Nearly all gangs are lone pods: the key lies behind the struct, and there is room for one
- * member. */
+/* Nearly all gangs are lone pods, so the key and storage for one member lie behind the struct. */
 static struct gang *gang_new(struct cluster *c, const char *key, size_t key_len,
                              enum gang_form form)
 {
@@ -231,8 +226,7 @@ static struct gang *gang_new(struct cluster *c, const char *key, size_t key_len,
     return g;
 }
 
-/* A lone pod that is bound waits for nothing and nobody waits for it. Most pods of a cluster are
- * such, so they have no gang. */
+/* A bound lone pod waits for nothing, so it has no gang. Most pods of a cluster are such pods. */
 static bool is_settled(const struct cluster_pod *cp)
 {
     return cp->said.form == GANG_NONE && cp->state == CLUSTER_BOUND;
@@ -314,9 +308,9 @@ static bool tolerations_equal(const struct pod *a, const struct pod *b)
     return true;
 }
 
-/* Whether a try could end otherwise than the last one. A condition of a waiting pod is often our
- * own write coming back: nothing to try again for. What cannot change without a gate (selectors,
- * affinity) need not be looked at. */
+/* Whether another attempt could end differently. A changed condition of a waiting pod is often our
+ * own write, so it is no reason to retry. Fields that only a gated pod may change (selectors,
+ * affinity) are not compared. */
 static bool matters(const struct pod *old, const struct pod *now)
 {
     return old->gated != now->gated || old->terminating != now->terminating ||
@@ -338,7 +332,7 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
         return events;
     if (cp->gang == NULL)
         return events | gangs_join(c, cp, hooks);
-    ref_of(cp->pod, &cp->said); /* borrowed from the pod, which is another one now */
+    ref_of(cp->pod, &cp->said); /* it borrows from the pod object, which was replaced */
     if (is_settled(cp))
         return gangs_leave(c, cp, hooks);
     return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;
@@ -365,8 +359,7 @@ static void groups_free(struct cluster_groups *all)
     free(all);
 }
 
-/* Whether a gang may end otherwise. A status is often our own write coming back: nothing to try
- * again for. */
+/* Whether another attempt could end differently. A changed status is often our own write. */
 static bool group_matters(const struct pod_group *old, const struct pod_group *now)
 {
     return old == NULL || !str_eq(old->uid, now->uid) || old->min_member != now->min_member ||
@@ -432,7 +425,7 @@ int32_t gangs_count_existing(const struct gang *g)
     return n;
 }
 
-/* Of these, the ones that count for the quorum that is asked for. */
+/* Whether an existing member counts for the required quorum. */
 static bool counts(const struct gang *g, const struct cluster_pod *cp)
 {
     return !cp->pod->gated && !cp->pod->terminating && is_open(g, cp);
@@ -481,7 +474,7 @@ int32_t gangs_count_placed(const struct gang *g)
     return n;
 }
 
-/* Each member may go alone: the quorum was there and is not asked for again. */
+/* Each member may be placed alone: the quorum was complete once and is not required again. */
 static bool is_free(const struct gang *g)
 {
     return g->satisfied && g->match == GANG_ONCE_SATISFIED;
@@ -511,7 +504,7 @@ int32_t gangs_count_spare(const struct gang *g)
     return placed > g->min_available ? placed - g->min_available : 0;
 }
 
-/* Whether the gang itself has what it needs, whatever gangs it goes with. */
+/* Whether the gang itself is ready, regardless of the gangs in its bundle. */
 static bool has_own_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
                            const char **why)
 {

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gangs - which pods belong together; part of the cluster model. Pure. A lone pod is a gang of one,
- * until it is bound.
+ * gangs - groups of pods that are scheduled together; part of the cluster model. Pure. A lone pod
+ * is a gang of one until it is bound.
  *
- * Satisfied. With match-policy once-satisfied (the default) a gang that had its quorum once needs
- * none any more: whoever comes later goes alone. A quorum is there when min-available members are
- * bound, as the API server says, not only planned: a gang whose first burst was cut by a crash is
- * not satisfied, and what is missing still goes together. That a quorum was there must be known
- * after a restart too, also when members have gone since and where there is no PodGroup. So it lies
- * with the members (`in_quorum`, annotation NAME_ANN_GANG_SATISFIED with the gang's name), for all
- * forms alike:
+ * Satisfied. With match-policy once-satisfied (the default) a gang needs its quorum only once:
+ * later members are placed alone. The quorum is complete when min-available members are bound
+ * according to the API server, not only planned. If a crash cuts the first batch of Bindings short,
+ * the gang is not satisfied and the missing members are still placed together. A restarted
+ * scheduler must know that a quorum was complete, even if members have gone since and without a
+ * PodGroup. So the members record it (`in_quorum`, annotation NAME_ANN_GANG_SATISFIED with the
+ * gang's name), for all gang forms:
  *
- *     - of the members that make up the quorum one is written to (for only-waiting: each), once it
- *       is complete: gangs_take_unrecorded; again where the watch does not show it in time
- *       (gangs_follow_record);
- *     - a member that is placed later brings it along in its Binding, at no cost: gangs_record_of;
- *     - it counts as long as such a member lives (a Succeeded one does, a terminating one does
- *       not). A gang that is made again under the same name while the pods of the old one go has to
- *       find its own quorum. Where the one member goes and the scheduler restarts before another
- *       was placed, the gang counts as not satisfied: it waits for what it lacks, and nothing is
- *       promised that does not hold.
+ *     - once the quorum is complete, one of its members gets the annotation (only-waiting: each
+ *       member), see gangs_take_unrecorded; it is written again if the watch does not show it in
+ *       time (gangs_follow_record);
+ *     - a member placed later gets it with its Binding, at no extra cost: gangs_record_of;
+ *     - it counts while such a member lives (Succeeded counts, terminating does not). So a gang
+ *       recreated under the same name while the old pods terminate must reach its own quorum. If
+ *       the only recorded member goes and the scheduler restarts before it placed another, the
+ *       gang counts as not satisfied and waits for its missing members.
  *
- * With only-waiting members that had their quorum count no more: the next ones need min-available
- * of their own.
+ * With only-waiting, members of a complete quorum no longer count: the next members need
+ * min-available of their own.
  */
 #pragma once
 
@@ -33,56 +32,55 @@
 #include "lib/base/arena.h"
 #include "scheduler/cache/model.h"
 
-/* Our pod cp enters its gang, unless it is a lone one that is bound; returns the events. */
+/* Adds our pod to its gang, unless it is a bound lone pod. Returns the events. */
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks);
 uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks);
-/* cp->pod was replaced; old is the version before. Joins, leaves or moves as its labels say now. */
+/* cp->pod was replaced; old is the previous version. Joins, leaves or moves by the new labels. */
 uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
                               const struct cluster_hooks *hooks);
-/* Something of a member changed that is not in its labels. */
+/* A member changed in something other than its labels. */
 uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks);
 /* Frees all gangs and PodGroups. */
 void gangs_deinit(struct cluster *c);
 
-/* The gang "ns/name" that has members, or NULL. Borrowed. */
+/* A gang with members, by "ns/name"; NULL: none. Borrowed. */
 struct gang *gangs_find(const struct cluster *c, const char *key);
-/* "ns/name" of a gang that is not a lone pod. */
+/* "ns/name" of the gang, which is not a lone pod's. */
 const char *gangs_name(const struct gang *g);
-/* The PodGroup that holds for the gang, or NULL. Borrowed. */
+/* The PodGroup that applies to the gang, or NULL. Borrowed. */
 const struct pod_group *gangs_group_of(const struct cluster *c, const struct gang *g);
 
-/* Members that exist: not gated, not terminating (Failed ones are not in the model). */
+/* Members that are neither gated nor terminating (Failed ones are not in the model). */
 int32_t gangs_count_existing(const struct gang *g);
-/* Members on a node, assumed or bound, and those that have succeeded there; not the terminating. */
+/* Members that are assumed, bound or succeeded; without terminating ones. */
 int32_t gangs_count_placed(const struct gang *g);
-/* How many of the waiting members must find a place now or none may go; 0: each may go alone. */
+/* How many waiting members must be placed at once, or none is; 0: each may be placed alone. */
 int32_t gangs_count_missing(const struct gang *g);
-/* How many of its placed members it could do without. */
+/* How many placed members it has beyond its quorum. */
 int32_t gangs_count_spare(const struct gang *g);
-/* When the quorum of pods was complete: the creation of the youngest of the oldest min-available
- * that count. 0: it is not, or nobody knows. */
+/* When enough pods for the quorum existed: the creation time of the youngest of the oldest
+ * min-available members that count. 0: not enough exist, or unknown. */
 int64_t gangs_quorum_since_ns(const struct gang *g);
 bool gangs_is_lone(const struct gang *g);
-/* Whether a cycle is worth it. If not, *why is a sentence for the members, in a. */
+/* Whether to attempt the gang. If not, *why is a sentence for the members, in a. */
 bool gangs_has_quorum(const struct cluster *c, const struct gang *g, struct arena *a,
                       const char **why);
-/* The gangs that are placed as one with g, which gangs_has_quorum said yes to: g and those that it
- * names, sorted by key, in a. g alone when it names none, or when nothing of it is missing. Each of
- * them has its own gangs_count_missing, and all of these must be met or nothing is placed. */
+/* The gangs that are placed as one with g, for which gangs_has_quorum returned true: g and those
+ * that it names, sorted by key, in a. Only g if it names none or misses no member. Each gang's
+ * gangs_count_missing must be met, or nothing is placed. */
 size_t gangs_bundle(const struct cluster *c, struct gang *g, struct arena *a, struct gang ***out);
 
-/* The value of NAME_ANN_GANG_SATISFIED in the Binding of a pod that is being placed; NULL: none. */
+/* The value of NAME_ANN_GANG_SATISFIED in the Binding of a pod being placed; NULL: none. */
 const char *gangs_record_of(const struct cluster_pod *cp);
-/* A bound pod that is to be given that annotation (the value is cp->said.name); NULL: no more. It
- * counts as written from now on. */
+/* The next bound pod that needs that annotation (value cp->said.name), which then counts as
+ * written; NULL: no more. */
 struct cluster_pod *gangs_take_unrecorded(struct cluster *c);
-/* Whether what was taken came back by the watch: if not within again_ms, it is to be taken again
- * (*again is set). Returns when to look again; -1: nothing is on its way. *since_ms is the caller's
- * memory of the gang: since when something is; 0 at first. */
+/* Checks whether the watch has shown a taken record; after again_ms without it sets *again: take it
+ * again. Returns when to check next, or -1: no write is pending. *since_ms is the caller's state
+ * for the gang: when the pending write started; 0 at first. */
 int64_t gangs_follow_record(struct cluster *c, struct gang *g, int64_t *since_ms, int64_t now_ms,
                             int64_t again_ms, bool *again);
-/* A PodGroup came, changed or went. Each returns the events that it caused; put takes the
- * object. */
+/* A PodGroup was added, changed or removed. Each returns the events; put takes the object. */
 uint32_t gangs_put_group(struct cluster *c, struct pod_group *g, const struct cluster_hooks *hooks);
 uint32_t gangs_remove_group(struct cluster *c, const char *key, enum pod_group_api api,
                             const struct cluster_hooks *hooks);

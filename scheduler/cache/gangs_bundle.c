@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A list is valid only if every gang in it names the same one, in any order, so that users cannot
- * tie other users' gangs to their own. A gang's list is what all its members say, or its
- * PodGroup's, which then speaks for members without one.
+ * A list is valid only if every gang in it names the same list, in any order: users cannot tie
+ * other users' gangs to their own. A gang's list is the one that all its members name, or its
+ * PodGroup's, which also applies to members without one.
  *
- * A gang may wait for another of its list, which does not know it: cluster.gangs_named has the
- * reverse references. Gangs are notified when a gang that they name comes, goes, gets or loses its
- * quorum, or changes its list; not for each of its pods, or n gangs of m pods would cost n * n * m
- * attempts.
+ * A gang may wait for another gang that has no reference back, so cluster.gangs_named holds the
+ * reverse references. A gang is notified when a gang that it names is added or removed, gets or
+ * loses its quorum, or changes its list. It is not notified for each pod: n gangs of m pods would
+ * cost n * n * m attempts.
  */
 #include "scheduler/cache/gangs_bundle.h"
 
@@ -24,8 +24,6 @@ struct named {
     char *key;
     struct VEC(struct gang *) by;
 };
-
-/* ---- references between gangs ---- */
 
 static void enter(struct cluster *c, struct gang *g)
 {
@@ -90,7 +88,7 @@ static void tell_all(const struct cluster *c, const struct gang *g,
 void gangs_bundle_tell(struct cluster *c, struct gang *g, bool ready,
                        const struct cluster_hooks *hooks)
 {
-    uint64_t now = ready ? 3 : 2; /* 0: not reported yet */
+    uint64_t now = ready ? 3 : 2; /* 0 means not reported yet */
     for (size_t i = 0; i < g->list.len; i++)
         now = now * UINT64_C(1099511628211) ^ str_hash(g->list.names[i], strlen(g->list.names[i]));
     if (now == g->list.told)
@@ -98,8 +96,6 @@ void gangs_bundle_tell(struct cluster *c, struct gang *g, bool ready,
     g->list.told = now;
     tell_all(c, g, hooks);
 }
-
-/* ---- the gang's own list ---- */
 
 static void clear(struct cluster *c, struct gang *g)
 {
@@ -119,7 +115,7 @@ static bool same_lists(const char *const *a, size_t a_len, const char *const *b,
     return a_len == b_len;
 }
 
-/* Members' texts are legal. */
+/* Members' texts are valid. */
 static bool means_the_same(const char *a, const char *b)
 {
     const char **x = NULL, **y = NULL;
@@ -133,7 +129,7 @@ static bool means_the_same(const char *a, const char *b)
     return same;
 }
 
-/* Of the counting members the first by name whose list is such; NULL: none. */
+/* The first counting member, by name, whose list matches `such`; NULL: none. */
 enum such { SUCH_ANY, SUCH_NONE, SUCH_OTHER };
 static const struct cluster_pod *first_with(const struct gang *g, enum such such, const char *text)
 {
@@ -152,7 +148,7 @@ static const struct cluster_pod *first_with(const struct gang *g, enum such such
     return first;
 }
 
-/* What the gang says first, and whether its PodGroup does. */
+/* The text of the gang's list, and whether its PodGroup has it. */
 static const char *text_of(const struct cluster *c, const struct gang *g, bool *by_group)
 {
     const struct pod_group *group = gangs_group_of(c, g);
@@ -201,8 +197,6 @@ void gangs_bundle_deinit(struct cluster *c)
         clear(c, value);
     map_deinit(&c->gangs_named);
 }
-
-/* ---- sentences ---- */
 
 enum { LIST_SHOWN = 128 };
 
@@ -263,15 +257,12 @@ const char *gangs_bundle_waits(const struct cluster *c, const struct gang *g,
     return NULL;
 }
 
-/* ---- the bundle ---- */
-
 size_t gangs_bundle(const struct cluster *c, struct gang *g, struct arena *a, struct gang ***out)
 {
     size_t n = 0;
     *out = arena_new(a, struct gang *, g->list.len + 1);
     for (size_t i = 0; i < g->list.len && gangs_count_missing(g) > 0; i++) {
-        struct gang *other =
-            gangs_find(c, g->list.names[i]); /* the list is sorted, and so are keys */
+        struct gang *other = gangs_find(c, g->list.names[i]); /* names are sorted like keys */
         if (other != NULL)
             (*out)[n++] = other;
     }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * A member's minimum comes from its labels or annotations, from the PodGroup that it names, or from
- * several of these. If they differ, the result does not depend on arrival order: the gang has the
- * largest, and the sentence names the largest and the smallest, each with the first member by name.
- * A PodGroup that no member names does not count.
- */
+/* A member's minimum comes from its labels or annotations, its PodGroup, or several of these. If
+ * they differ, the result does not depend on the order of arrival: the gang uses the largest, and
+ * the message names the largest and the smallest, each with the first member by name. A PodGroup
+ * that no member names does not count. */
 #include "scheduler/cache/gangs_messages.h"
 
 #include <string.h>
@@ -18,13 +16,11 @@ bool gangs_words_counts(const struct cluster_pod *cp)
     return !cp->pod->terminating && cp->state != CLUSTER_FINISHED;
 }
 
-/* ---- voices ---- */
-
 struct voice {
     int64_t number;
-    const char *text;   /* "" where it is a number */
+    const char *text;   /* "" for a number */
     const char *pod;    /* name of the member; NULL: the PodGroup itself */
-    const char *source; /* where it stands, or NULL */
+    const char *source; /* the form it comes from, or NULL */
 };
 
 struct voices {
@@ -74,7 +70,7 @@ static void print_voice(const struct gang *g, const struct voice *v, struct strb
         strbuf_addf(out, "pod %s)", v->pod);
 }
 
-/* NULL: they agree. */
+/* NULL: the values agree. */
 static const char *quarrel(const struct gang *g, const struct voices *v, const char *about,
                            struct arena *a)
 {
@@ -87,8 +83,6 @@ static const char *quarrel(const struct gang *g, const struct voices *v, const c
     print_voice(g, &v->least, &b);
     return arena_strdup(a, strbuf_str(&b));
 }
-
-/* ---- numbers ---- */
 
 static int32_t size_of(const struct pod_group *group)
 {
@@ -132,15 +126,13 @@ static void hear_sizes(const struct cluster *c, const struct gang *g, struct voi
             hear_numbers(groups, g->members.items[i], v);
 }
 
-/* ---- match-policy ---- */
-
 static void hear_policy(struct voices *v, enum gang_match match, const char *pod)
 {
     struct voice now = {.number = (int64_t)match, .text = gang_match_name(match), .pod = pod};
     hear(v, &now);
 }
 
-/* NULL, or what is wrong with the PodGroup's own. */
+/* Returns what is wrong with the PodGroup's own match-policy, or NULL. */
 static const char *hear_policies(const struct cluster *c, const struct gang *g, struct voices *v,
                                  struct arena *a)
 {
@@ -161,8 +153,6 @@ static const char *hear_policies(const struct cluster *c, const struct gang *g, 
     hear_policy(v, match, NULL);
     return NULL;
 }
-
-/* ---- all of it ---- */
 
 void gangs_words_read(const struct cluster *c, struct gang *g)
 {

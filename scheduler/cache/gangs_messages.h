@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gangs_messages - the settings of a gang from its members and PodGroup, and their conflicts. Pure;
- * for gangs.c.
- */
+/* gangs_messages - the settings of a gang from its members and PodGroup, and their conflicts. Pure;
+ * for gangs.c. */
 #pragma once
 
 #include "lib/base/arena.h"
 #include "scheduler/cache/model.h"
 
-/* Whether a member's settings count: it is not terminating. */
+/* Whether a member's settings count: it is neither terminating nor finished. */
 bool gangs_words_counts(const struct cluster_pod *cp);
-/* Size rule, match-policy, priority and age, from the current members and PodGroup. */
+/* Sets size, match-policy, priority and age from the current members and PodGroup. */
 void gangs_words_read(const struct cluster *c, struct gang *g);
-/* Why the gang is refused regardless of pods and capacity: a sentence in a; NULL: it is not. */
+/* Why the gang is refused whatever its pods and the capacity: a sentence in a; NULL: it is not. */
 const char *gangs_words_conflict(const struct cluster *c, const struct gang *g, struct arena *a);

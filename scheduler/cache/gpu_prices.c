@@ -28,8 +28,6 @@ void gpu_prices_free(struct gpu_prices *g)
     free(g);
 }
 
-/* ---- models ---- */
-
 uint32_t gpu_prices_model(struct gpu_prices *g, const char *name)
 {
     if (name == NULL)
@@ -54,7 +52,7 @@ static uint64_t all_models(const struct gpu_prices *g)
     return g->models_len == DEMAND_MODELS_MAX ? UINT64_MAX : (UINT64_C(1) << g->models_len) - 1;
 }
 
-/* Which models a term allows; what it says of other labels does not count. */
+/* The models that a term allows; its other labels do not count. */
 static uint64_t models_of_term(struct gpu_prices *g, const struct node_term *t)
 {
     uint64_t allowed = UINT64_MAX;
@@ -71,7 +69,7 @@ static uint64_t models_of_term(struct gpu_prices *g, const struct node_term *t)
     return allowed;
 }
 
-/* 0: all of those that there are. */
+/* 0: all known models. */
 static uint64_t models_of(struct gpu_prices *g, const struct pod *p)
 {
     const char *selected = labels_get(&p->node_selector, NAME_LABEL_ACCEL_NAME);
@@ -83,8 +81,6 @@ static uint64_t models_of(struct gpu_prices *g, const struct pod *p)
     return allowed == all_models(g) ? 0 : allowed;
 }
 
-/* ---- what a pod asks for ---- */
-
 static int64_t whole_cards(const struct gpu_prices *g, const struct cluster_pod *cp)
 {
     int64_t cards = cp->gpu.total[GPU_REQUEST_CARDS], more = 0;
@@ -92,7 +88,7 @@ static int64_t whole_cards(const struct gpu_prices *g, const struct cluster_pod 
     return num_min(num_add_sat(cards, more), GPU_REQUEST_MAX);
 }
 
-/* In thousandths of a card with so many GiB. */
+/* The request in thousandths of a card of that size. */
 static int64_t milli_cards(const struct gpu_prices *g, const struct cluster_pod *cp,
                            int64_t card_gib)
 {
@@ -101,7 +97,7 @@ static int64_t milli_cards(const struct gpu_prices *g, const struct cluster_pod 
     return whole_cards(g, cp) * DEMAND_CARD + shared;
 }
 
-/* The share of a container; where containers differ, of the largest. */
+/* The share of one container; if containers differ, the largest. */
 static void sizes_of(const struct gpu_request *r, struct demand_ask *ask)
 {
     ask->shares = r->spread_over;
@@ -130,8 +126,6 @@ void gpu_prices_pod_moved(struct gpu_prices *g, const struct cluster_pod *cp)
 {
     g->changes += cp->gpu.any || cp->request.extra_len > 0;
 }
-
-/* ---- nodes ---- */
 
 static bool has_accounts(const struct cluster_node *cn)
 {
@@ -201,13 +195,11 @@ int64_t gpu_prices_score(const struct cluster *c, const struct cluster_pod *cp,
     return num_min(num_max(score, -GPU_PRICES_SCORE_MAX), GPU_PRICES_SCORE_MAX);
 }
 
-/* ---- taking prices ---- */
-
 enum { SIZES_MAX = 64 };
 
 struct survey {
     struct prices_idle idle;
-    int64_t capacities[SIZES_MAX]; /* different ones, in order */
+    int64_t capacities[SIZES_MAX]; /* distinct, sorted */
     size_t len;
     int64_t gib, cards;
 };
@@ -246,7 +238,7 @@ static void survey_sizes(const struct cluster_node *cn, struct survey *s)
     }
 }
 
-/* Sizes first: what is idle is counted in cards of the mean size. */
+/* Card sizes come first, because idle capacity is counted in cards of the mean size. */
 static void survey_all(struct cluster *c, struct survey *s)
 {
     const char *name;

@@ -96,7 +96,7 @@ void node_table_refresh(struct node_table *t, const struct map *nodes)
 void node_table_touch(struct node_table *t, struct cluster_node *cn, bool object)
 {
     if (t->stale || cn->place == NODE_TABLE_NOWHERE)
-        return; /* all rows will be rebuilt, or no pod can go there */
+        return; /* all rows will be rebuilt, or no pod fits there */
     struct node_table_row *row = &t->rows[cn->place];
     fill(row, cn);
     row->changed = t->logged;

@@ -13,12 +13,13 @@ static void count(struct cluster *c, const char *node, bool more)
 {
     struct cluster_node *cn = cluster_find_node(c, node);
     if (cn == NULL)
-        return; /* counted when it comes */
+        return; /* counted when the node arrives */
     cn->nominated = more ? cn->nominated + 1 : cn->nominated - 1;
     node_table_touch(c->table, cn, false);
 }
 
-/* By name: which cards are left depends on the order, which must not be that of arrival (I4). */
+/* Sorted by name: which cards are left depends on the order, which must not be that of arrival
+ * (I4). */
 static size_t index_of(const struct cluster *c, const struct cluster_pod *cp)
 {
     size_t i = 0;
@@ -40,7 +41,7 @@ static void take_out(struct cluster *c, const struct cluster_pod *cp)
 {
     size_t at = index_of(c, cp);
     while (at < c->nominated.len && c->nominated.items[at] != cp)
-        at++; /* one that is kept for a gang (replacement_hold.h) may have the same name */
+        at++; /* a replacement hold (replacement_hold.h) may have the same name */
     assert(at < c->nominated.len);
     struct cluster_pod **p = &c->nominated.items[at];
     memmove(p, p + 1, (--c->nominated.len - at) * sizeof *p);
@@ -53,7 +54,7 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
         node = NULL;
     if (str_eq(cp->nominated, node))
         return 0;
-    cp->version++; /* it does not stand in its own way, so it is a class of its own */
+    cp->version++; /* its own nomination does not block it, so it is a class of its own */
     if (cp->nominated != NULL) {
         take_out(c, cp);
         count(c, cp->nominated, false);
@@ -69,7 +70,7 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
     return events;
 }
 
-/* It waits for the node as before, and what it takes there may be something else. */
+/* The pod stays nominated to the node, but its request there may have changed. */
 static uint32_t go_on(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
                       const struct resource_vector *held)
 {
@@ -87,7 +88,7 @@ uint32_t nominations_follow(struct cluster *c, struct cluster_pod *cp, const str
     if (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED)
         return nominations_set(c, cp, NULL);
     if (old != NULL && str_eq(old->nominated_node, cp->pod->nominated_node))
-        return go_on(c, cp, old, held); /* ours stays until the API server says another */
+        return go_on(c, cp, old, held); /* ours stays until the API server has another */
     return nominations_set(c, cp, cp->pod->nominated_node);
 }
 

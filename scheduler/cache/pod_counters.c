@@ -22,7 +22,7 @@ void pod_counters_init(struct pod_counters *x)
 static void counter_free(struct pod_counters_counter *k)
 {
     free(k->counts);
-    struct arena arena = k->arena; /* the counter lies in it */
+    struct arena arena = k->arena; /* the counter itself lies in the arena */
     arena_deinit(&arena);
 }
 
@@ -53,14 +53,12 @@ void pod_counters_deinit(struct pod_counters *x)
     strbuf_deinit(&x->key);
 }
 
-/* ---- does a counter mean a pod ---- */
-
 static bool is_hold(enum pod_counters_role role)
 {
     return role >= POD_COUNTERS_HOLDS_ANTI;
 }
 
-/* MATCHES and SPREADS: is such a pod counted. HOLDS: is it meant by the term. */
+/* MATCHES and SPREADS: whether such a pod is counted. HOLDS: whether the term selects it. */
 static bool means(const struct cluster *c, const struct pod_counters_counter *k,
                   const struct pod_counters_traits *t)
 {
@@ -84,7 +82,7 @@ static void link_if_meant(const struct cluster *c, struct pod_counters_counter *
         vec_push(&t->counted, k);
 }
 
-/* A label that a pod must have to be meant by the selector, as "key=value". */
+/* A label that the selector requires, as "key=value"; NULL: none. */
 static const char *bucket_of(const struct selector *s, struct arena *a)
 {
     for (size_t i = 0; i < s->len; i++)
@@ -125,8 +123,6 @@ static void link_all(struct cluster *c, struct pod_counters_traits *t)
     }
 }
 
-/* ---- counting ---- */
-
 static void add(struct pod_counters_counter *k, uint32_t node, int32_t n)
 {
     if (node >= k->counts_len) {
@@ -139,7 +135,7 @@ static void add(struct pod_counters_counter *k, uint32_t node, int32_t n)
     assert(k->counts[node] >= 0);
 }
 
-/* From now on every placed pod has traits. There is no counter yet: nothing is to be counted. */
+/* From now on every placed pod has traits. There is no counter yet, so nothing is counted. */
 static void activate(struct cluster *c)
 {
     void *value;
@@ -160,14 +156,12 @@ static void count_placed(struct cluster *c, struct pod_counters_counter *k)
         const struct cluster_node *cn = value;
         for (size_t p = 0; p < cn->pods.len; p++) {
             const struct pod_counters_traits *t = cn->pods.items[p]->traits;
-            /* just made, so it is the last of the list if it is there at all */
+            /* the counter is new, so it can only be the last of the list */
             if (t->counted.len > 0 && t->counted.items[t->counted.len - 1] == k)
                 add(k, cn->id.number, 1);
         }
     }
 }
-
-/* ---- counters ---- */
 
 static void copy_selector(struct selector *to, const struct selector *from, struct arena *a)
 {
@@ -284,8 +278,6 @@ void pod_counters_drop(struct pod_counters_counter *k)
     k->users--;
 }
 
-/* ---- traits ---- */
-
 static void print_terms(const struct podterm *terms, size_t len, char which, struct strbuf *out)
 {
     for (size_t i = 0; i < len; i++) {
@@ -401,8 +393,6 @@ bool pod_counters_release(struct cluster *c, struct cluster_pod *cp, const struc
 {
     return account(c, cp, on, -1);
 }
-
-/* ---- from time to time ---- */
 
 static void relink(struct cluster *c)
 {

@@ -3,19 +3,16 @@
  * pod_counters - the number of placed pods of a kind on each node, maintained incrementally. For
  * inter-pod affinity and topology spread. Pure.
  *
- * A counter is a question about placed pods with a number for each node:
+ * A counter is a query over placed pods with a number for each node:
  *
  *     POD_COUNTERS_MATCHES    pods that all these terms select, from any namespace
- *     POD_COUNTERS_SPREADS    pods that this spread constraint counts: of one namespace, not
- *                             terminating
+ *     POD_COUNTERS_SPREADS    non-terminating pods of one namespace that the constraint counts
  *     POD_COUNTERS_HOLDS_*    pods that have this very term: for the symmetry of affinity
  *
- * Pods with the same namespace, labels, terms and fate share their traits, which list the counters
- * that count such a pod: placing a pod costs one addition per such counter, and finding them is
- * done once per kind of pod. A new counter visits every placed pod once.
- *
- * While no pod uses affinity or spread there is no counter, no pod has traits, and this costs
- * nothing.
+ * Pods with the same namespace, labels, terms and terminating state share their traits, which list
+ * the counters that count such a pod. Placing a pod costs one addition per such counter. A new
+ * counter visits every placed pod once. While no pod uses affinity or spread there are no counters
+ * and no traits, and this costs nothing.
  *
  * Counts are by the number of the node's id, including nodes unknown to the API server; domains.h
  * maps them to topology keys.
@@ -48,10 +45,10 @@ enum pod_counters_role {
 };
 
 struct pod_counters_counter {
-    struct arena arena; /* of what follows, and of the counter itself */
+    struct arena arena; /* of the counter and all it points to */
     const char *text;
     enum pod_counters_role role;
-    uint64_t number;       /* never reused: usable in the text of a class */
+    uint64_t number;       /* never reused: usable in a class text */
     struct podterm *terms; /* POD_COUNTERS_HOLDS_*: one */
     size_t terms_len;
     struct spread spread; /* POD_COUNTERS_SPREADS: its selector */
@@ -70,7 +67,7 @@ struct pod_counters_traits {
     struct labels labels;
     bool terminating;
     size_t pods; /* that have these traits */
-    /* counters that count such a pod where it is placed */
+    /* counters that count such a placed pod */
     struct VEC(struct pod_counters_counter *) counted;
     /* POD_COUNTERS_HOLDS_* whose term selects such a pod */
     struct VEC(struct pod_counters_counter *) against;
@@ -93,7 +90,7 @@ struct pod_counters {
     uint64_t searched;    /* numbers at the last search for idle counters */
     uint64_t version;     /* changes with the POD_COUNTERS_HOLDS_* counters */
     uint64_t namespaces;  /* generation of the namespace labels in use */
-    size_t with_selector; /* counters that select namespaces by label */
+    size_t with_selector; /* counters with a namespaceSelector */
     struct strbuf key;
 };
 
@@ -101,26 +98,25 @@ void pod_counters_init(struct pod_counters *x);
 /* After all pods are gone. */
 void pod_counters_deinit(struct pod_counters *x);
 
-/* The pod comes to the node (before it is in the node's list) or leaves it. Returns whether any
+/* The pod is placed on the node (before it is in the node's list) or leaves it. Returns whether any
  * counter counts it. */
 bool pod_counters_hold(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);
 bool pod_counters_release(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);
-/* The pod's labels, terms or fate changed; not while it is held. */
+/* The pod's labels, terms or terminating state changed; call while it is not held. */
 void pod_counters_forget_traits(struct pod_counters *x, struct cluster_pod *cp);
-/* Of a pod that may be placed. NULL while the counters are not active and the pod has no terms.
- * Borrowed until pod_counters_forget_traits. */
+/* The traits of a pod that may be placed. NULL while the counters are inactive and the pod has no
+ * terms. Borrowed until pod_counters_forget_traits. */
 struct pod_counters_traits *pod_counters_traits_of(struct cluster *c, struct cluster_pod *cp);
 
-/* The counter for the question, created and counted if need be; the caller uses it until
- * pod_counters_drop. */
+/* Finds or creates the counter; the caller uses it until pod_counters_drop. */
 struct pod_counters_counter *pod_counters_want_matches(struct cluster *c,
                                                        const struct podterm *terms, size_t len);
 struct pod_counters_counter *pod_counters_want_spread(struct cluster *c, const struct spread *s,
                                                       const char *ns);
 void pod_counters_use(struct pod_counters_counter *k);
 void pod_counters_drop(struct pod_counters_counter *k);
-/* Namespace labels may have changed: recounts everything that depends on them. true: something did.
- * Unused counters go when there are many. */
+/* Recounts what depends on namespace labels, if they changed; true: they did. Drops unused counters
+ * when there are many. */
 bool pod_counters_refresh(struct cluster *c);
 
 static inline int32_t pod_counters_count(const struct pod_counters_counter *k, uint32_t node)

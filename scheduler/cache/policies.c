@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policies - valid policies, groups of pods, and the counts. policies_units.c decides which units
- * are open; policies_messages.c has what is written and reported.
+ * Valid policies, groups of pods, and the counts. policies_units.c decides which units are open;
+ * policies_messages.c has what is written and reported.
  *
- * The counts follow the cluster's hold and release (cluster.c). What a pod was counted as is
- * recorded with it, so it is subtracted exactly as it was added, whatever changed meanwhile. When a
- * policy changes, the pods of its namespace leave their groups and join them again: people edit
- * policies, so a walk over all pods is cheap enough.
+ * The counts follow the cluster's hold and release (cluster.c). Each pod records what it was
+ * counted as, so the same is subtracted, whatever changed meanwhile. When a policy changes, all
+ * pods of its namespace leave and join their groups again: policies are edited by hand, so this
+ * walk is rare.
  */
 #include "scheduler/cache/policies.h"
 
@@ -51,7 +51,7 @@ static void entry_free(struct policies_entry *e)
     free(e);
 }
 
-/* Before the objects are freed: groups know by their policy how many units they have. */
+/* Must run before the objects are freed: groups read their number of units from their policy. */
 void policies_deinit(struct policies *ps)
 {
     const char *key;
@@ -66,15 +66,13 @@ void policies_deinit(struct policies *ps)
     vec_deinit(&ps->entries);
 }
 
-/* ---- policies in force ---- */
-
 static int entry_order(const struct policy *a, const struct policy *b)
 {
     int by_ns = strcmp(a->object.ns, b->object.ns);
     return by_ns != 0 ? by_ns : policy_order(a, b);
 }
 
-/* The first of a namespace, or where it would be. */
+/* Index of the namespace's first policy, or where it would be inserted. */
 static size_t first_of(const struct policies *ps, const char *ns)
 {
     size_t from = 0, to = ps->entries.len;
@@ -131,8 +129,6 @@ static void drop_entry(struct policies *ps, const struct policy *p)
     memmove(&ps->entries.items[at], &ps->entries.items[at + 1],
             (--ps->entries.len - at) * sizeof ps->entries.items[0]);
 }
-
-/* ---- groups ---- */
 
 static struct policies_entry *entry_for(const struct policies *ps, const struct pod *pod)
 {
@@ -200,8 +196,7 @@ void policies_leave(struct cluster *c, struct cluster_pod *cp)
     group_free(g);
 }
 
-/* What the unit of a placed pod is called may be another policy's from now on: see
- * policies_read. */
+/* A placed pod's unit may now belong to another policy: see policies_read. */
 void policies_join(struct cluster *c, struct cluster_pod *cp)
 {
     struct policy_membership *s = &cp->membership;
@@ -218,14 +213,12 @@ void policies_join(struct cluster *c, struct cluster_pod *cp)
     s->group = g;
 }
 
-/* ---- in which unit ---- */
-
 static bool unit_has(const struct policy *p, int32_t unit, const struct cluster_node *on)
 {
     return policy_unit_has_node(&p->units[unit], &on->node->labels, on->is_virtual);
 }
 
-/* "policy/unit/uid"; false: nothing that can be read. */
+/* "policy/unit/uid"; false: malformed. */
 static bool read_unit(const char *text, uint64_t *by, int64_t *unit)
 {
     struct error err = ERROR_INIT;
@@ -246,7 +239,7 @@ static int32_t first_unit_on(const struct policy *p, const struct cluster_pod *c
     return POLICIES_NO_UNIT;
 }
 
-/* The unit that `by` gave it holds as long as there is such a unit, and it has the node. */
+/* The unit that policy `by` assigned stays while it exists and selects the node. */
 static void join_policy(struct cluster_pod *cp, uint64_t by, int64_t unit,
                         const struct cluster_node *on)
 {
@@ -266,7 +259,7 @@ void policies_read(struct cluster_pod *cp, const struct cluster_node *on)
         policies_forget(cp);
         return;
     }
-    bool written = cp->state != CLUSTER_ASSUMED; /* nothing is written into an assumed one yet */
+    bool written = cp->state != CLUSTER_ASSUMED; /* an assumed pod has no annotation yet */
     if (written)
         s->by = 0;
     if (written && !read_unit(labels_get(&cp->pod->annotations, NAME_ANN_UNIT), &s->by, &unit))
@@ -292,8 +285,6 @@ void policies_forget(struct cluster_pod *cp)
     cp->membership.by = 0;
 }
 
-/* ---- counts ---- */
-
 static struct policies_tally *tally_of(const struct policy_membership *s)
 {
     struct policies_count *count = &s->group->counts[s->unit];
@@ -305,8 +296,8 @@ static bool is_limited(const struct policy_unit *u)
     return u->max >= 0 || u->has_max_resources;
 }
 
-/* Pods may wait for a unit to fill, to use the next one; and a terminating pod may leave the count
- * before it frees capacity. */
+/* Pods may wait for a unit to become full, to use the next one; and a terminating pod may leave the
+ * count before it frees capacity. */
 static void note_events(struct cluster *c, const struct policy_membership *s)
 {
     const struct policy *p = s->group->of->policy;
@@ -315,8 +306,8 @@ static void note_events(struct cluster *c, const struct policy_membership *s)
         c->policies->events |= EVENT_UNIT;
 }
 
-/* It was there before the policy. One that is younger came past it: another scheduler placed it, or
- * we did before we knew the policy. Times are whole seconds, so of the same age is before. */
+/* The pod is older than the policy. A younger one without a unit was placed by another scheduler,
+ * or by us before we knew the policy. Times are whole seconds, so equal age counts as older. */
 static bool is_ignored(const struct policy *p, const struct cluster_pod *cp)
 {
     return p->ignore_previous && cp->membership.previous && cp->pod->created_ns <= p->created_ns;
@@ -341,7 +332,7 @@ void policies_hold(struct cluster *c, struct cluster_pod *cp)
         resource_vector_account(&tally_of(s)->used, &cp->request, 1);
 }
 
-/* Sums that overflowed do not come back by subtracting. */
+/* A saturated sum cannot be corrected by subtraction. */
 static void recount(struct cluster *c, const struct policy_membership *like)
 {
     const char *key;
@@ -408,8 +399,6 @@ void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64
         c->policies->events |= EVENT_UNIT;
 }
 
-/* ---- what changes under placed pods ---- */
-
 static void sit_down(struct cluster *c, struct cluster_pod *cp)
 {
     if (cp->on == NULL || cp->membership.group == NULL)
@@ -455,8 +444,6 @@ static void sit_down_all(struct cluster *c, const char *ns)
     }
 }
 
-/* ---- policies come and go ---- */
-
 const struct policy *policies_find(const struct cluster *c, const char *key)
 {
     return (const struct policy *)api_objects_find(c->objects, API_OBJECTS_POLICIES, key);
@@ -497,7 +484,6 @@ uint32_t policies_remove(struct cluster *c, const char *key, const char *uid)
     return EVENT_POLICY;
 }
 
-/* Of one pod; the groups' counts are their sums. */
 uint64_t policies_digest(const struct cluster_pod *cp)
 {
     const struct policy_membership *s = &cp->membership;

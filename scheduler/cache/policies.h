@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policies - the ResourcePolicy that applies to a pod, the unit that a placed pod is in, and the
- * units that a pod may use. Pure.
+ * policies - the ResourcePolicy that applies to a pod, the unit of a placed pod, and the units that
+ * a pod may use. Pure.
  *
- * The pods of a policy are counted by group (equal values of matchLabelKeys) and unit, as nodes
- * hold and release them: assumed ones count from the moment of the plan, so a unit's max holds at
- * any time, and a rolled back plan leaves no trace. The counts are not stored: after a restart they
+ * Pods of a policy are counted by group (equal values of matchLabelKeys) and unit as nodes hold and
+ * release them. Assumed pods count from the moment of the plan, so a unit's max holds at any time,
+ * and rolling back a plan restores the counts. The counts are not stored: after a restart they
  * follow from the pods. The Binding writes a pod's unit into it (cosched.io/resource-unit), because
  * node labels do not determine it: units may overlap, and a pod of the second unit may run on a
- * node that the first one selects too. Pods that no policy placed (they are older) are in the first
+ * node that the first one also selects. Pods that no policy placed (older ones) are in the first
  * unit that selects their node and whose podLabels they all have.
  *
- * A unit is named by its index in spec.units, from 0. A pod's written unit holds as long as the
- * policy of that uid has such a unit and it selects the node; otherwise the pod counts like an
- * older one. So editing a policy moves no pod, and counts running pods by the new rules.
+ * A unit is named by its index in spec.units, from 0. A pod's written unit applies while the policy
+ * of that uid has such a unit and it selects the node; otherwise the pod counts like an older one.
+ * So editing a policy moves no pod, and running pods are counted by the new rules.
  */
 #pragma once
 
@@ -48,23 +48,22 @@ struct policies_count {
 
 struct policies_entry;
 
-/* Pods of one policy with equal values of its matchLabelKeys. Lives as long as such a pod does,
- * waiting or placed. */
+/* Pods of one policy with equal values of its matchLabelKeys. Freed with its last pod, waiting or
+ * placed. */
 struct policies_group {
     char *key;   /* "ns/policy" and the values */
-    char *lacks; /* a label of matchLabelKeys that they lack, or NULL; owned */
+    char *lacks; /* a label of matchLabelKeys that its pods lack, or NULL; owned */
     struct policies_entry *of;
-    size_t pods;                   /* that belong to it, placed or not */
+    size_t pods;                   /* members, placed or not */
     struct policies_count *counts; /* one for each unit */
 };
 
-/* A valid policy. */
 struct policies_entry {
-    const struct policy *policy; /* the object store's */
-    /* per unit: amounts that maxResources names */
+    const struct policy *policy; /* a valid one, owned by cluster.objects */
+    /* per unit: the amounts in maxResources */
     struct resource_vector *limits;
-    int64_t *placed;  /* pods in each unit, of all groups, whether they count or not */
-    int64_t *leaving; /* of these those that are terminating */
+    int64_t *placed;  /* pods in each unit, of all groups, counted or not */
+    int64_t *leaving; /* the terminating ones of these */
     size_t groups;
     uint64_t serial; /* changes whenever the policy's content does */
 };
@@ -74,42 +73,40 @@ struct policies {
     struct map groups;                           /* key -> struct policies_group */
     uint64_t serials;
     uint32_t events; /* EVENT_* caused by counting since the last policies_take_events */
-    uint64_t moves;  /* how often a placed pod's count changed */
-    int64_t now_ns;  /* wall time as last set by the loop: timeouts refer to it */
+    uint64_t moves;  /* number of changed counts of placed pods */
+    int64_t now_ns;  /* wall time as last set by the loop: the base of timeouts */
 };
 
 void policies_init(struct policies *ps);
 void policies_deinit(struct policies *ps);
 
-/* ---- policies come and go: the watch, a dump ---- */
-
 /* Takes the object, valid or not, into cluster.objects (API_OBJECTS_POLICIES). Returns EVENT_*
- * bits, none if only its status changed. Waiting pods follow the new rules; placed ones stay, and
- * are counted by them. */
+ * bits, 0 if only its status changed. Waiting pods follow the new rules; placed ones stay and are
+ * counted by them. */
 uint32_t policies_put(struct cluster *c, struct policy *p);
 /* uid NULL: any policy with that key. */
 uint32_t policies_remove(struct cluster *c, const char *key, const char *uid);
-/* Borrowed until the next change; NULL: there is none, valid or not. */
+/* Borrowed until the next change; NULL: none, valid or not. */
 const struct policy *policies_find(const struct cluster *c, const char *key);
 
 /* ---- of one pod: for writers of labels, costs and events ---- */
 
 /* The policy that applies to the pod, waiting or placed; NULL: none. Borrowed until it changes. */
 const struct policy *policies_of(const struct cluster_pod *cp);
-/* The unit that a placed pod is in; POLICIES_NO_UNIT: none, or it is not placed. */
+/* The unit of a placed pod; POLICIES_NO_UNIT: none, or not placed. */
 int32_t policies_unit_of(const struct cluster_pod *cp);
-/* The names of the other policies that select the pod, "b" or "b, c"; NULL: there is none. */
+/* The names of the other policies that select the pod, "b" or "b, c"; NULL: none. */
 const char *policies_others(const struct cluster *c, const struct cluster_pod *cp, struct arena *a);
-/* Whether the pod's policy decides between real and virtual nodes: true for every pod that has one.
- * Then the unit's kind matters, not the annotation for virtual nodes; their taint is tolerated if
- * one of the units is eci or acs (policies_goes_virtual). */
+/* Whether the pod's policy decides between real and virtual nodes: true for every pod with a
+ * policy. Then the unit's kind matters, not the annotation for virtual nodes; their taint is
+ * tolerated if one of the units is eci or acs (policies_goes_virtual). */
 bool policies_holds(const struct cluster_pod *cp);
 bool policies_goes_virtual(const struct cluster_pod *cp);
 /* What a Binding writes into an assumed pod besides its grant, in a: its unit, the unit's
- * podAnnotations, and the deletion cost unless the user set one. Without a policy: nothing, or what
- * blanks a unit annotation that the pod came with. */
+ * podAnnotations, and the deletion cost unless the user set one. Without a policy: nothing, or an
+ * empty value for a unit annotation that the pod came with. */
 struct labels policies_annotations(const struct cluster_pod *cp, struct arena *a);
-/* The unit's podLabels that the pod lacks: an existing label is never changed, because the pod's
+/* The unit's podLabels that the pod lacks. An existing label is never changed, because the pod's
  * owner may select by it. */
 struct labels policies_labels(const struct cluster_pod *cp, struct arena *a);
 /* The unit's podLabels that the pod has with another value: "app=web, and not other"; NULL:
@@ -117,71 +114,69 @@ struct labels policies_labels(const struct cluster_pod *cp, struct arena *a);
 const char *policies_labels_kept(const struct cluster_pod *cp, struct arena *a);
 
 enum policies_cost {
-    POLICIES_COST_NONE,    /* not ours: it is in no unit and has no annotation of ours */
+    POLICIES_COST_NONE,    /* not ours: in no unit, and no annotation of ours */
     POLICIES_COST_RIGHT,   /* already set */
-    POLICIES_COST_WRITE,   /* *cost is to be written, as both annotations */
-    POLICIES_COST_REMOVE,  /* has one of ours, and should have none */
-    POLICIES_COST_CONFLICT /* the user's value stays; it conflicts: *cost is what ours would be */
+    POLICIES_COST_WRITE,   /* write *cost, as both annotations */
+    POLICIES_COST_REMOVE,  /* remove our annotation */
+    POLICIES_COST_CONFLICT /* the user's value stays; *cost is what ours would be */
 };
 /* The pod-deletion-cost of a placed pod: the first unit has the highest, POLICY_UNITS_MAX, each
  * further one less, so that controllers delete pods of the last unit first. A value that differs
  * from our note beside it (cosched.io/deletion-cost) is the user's. */
 enum policies_cost policies_deletion_cost(const struct cluster_pod *cp, int32_t *cost);
 
-/* ---- time ---- */
-
-/* The loop sets the time before each cycle. When a gang is refused it asks when time alone may
- * help: wall nanoseconds, 0 for never. Then it wakes the gang with EVENT_UNIT. */
+/* The loop sets the time before each cycle. policies_due_ns: when a refused gang may pass by time
+ * alone, in wall nanoseconds, 0: never. Then the loop wakes the gang with EVENT_UNIT. */
 void policies_set_now(struct cluster *c, int64_t now_ns);
 int64_t policies_due_ns(const struct cluster *c, const struct gang *g);
 
 /* ---- for cluster.c ---- */
 
-void policies_join(struct cluster *c, struct cluster_pod *cp);  /* is new, or its object changed */
-void policies_leave(struct cluster *c, struct cluster_pod *cp); /* is about to go */
-/* It is about to be assumed on that node: into the first open unit that has it. */
+void policies_join(struct cluster *c, struct cluster_pod *cp);  /* new, or its object changed */
+void policies_leave(struct cluster *c, struct cluster_pod *cp); /* about to be removed */
+/* The pod is about to be assumed on that node: puts it into the first open unit that selects it. */
 void policies_assume(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);
-/* The pod is bound there, or still assumed: its unit, by its annotation or the plan. */
+/* The pod is bound there, or still assumed: reads its unit from its annotation or the plan. */
 void policies_read(struct cluster_pod *cp, const struct cluster_node *on);
 void policies_forget(struct cluster_pod *cp);
-/* The pod was assumed in a dump: its unit is in its annotations. */
+/* The pod was assumed in a dump: reads its unit from its annotations. */
 void policies_restore(struct cluster *c, struct cluster_pod *cp);
-/* It is held on its node from now on, or not any more. */
+/* The pod is now held on its node, or no longer. */
 void policies_hold(struct cluster *c, struct cluster_pod *cp);
 void policies_release(struct cluster *c, struct cluster_pod *cp);
-/* Its labels or its kind changed, or it came or went. */
+/* The node's labels or kind changed, or it was added or removed. */
 void policies_node_changed(struct cluster *c, struct cluster_node *cn);
-/* The pod's part was `was` (policies_digest; 0: none). If it differs now, capacity came free where
- * it counted before. */
+/* `was` is the pod's previous policies_digest (0: none). If it differs now, capacity is free in the
+ * unit where the pod was counted. */
 void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64_t was);
-/* EVENT_* of what was counted since the last question. */
+/* The EVENT_* bits since the last call. */
 uint32_t policies_take_events(struct cluster *c);
-/* A pod's part of the cluster's digest: its unit, and which policy gave it. */
+/* A pod's part of the cluster's digest: its unit, and which policy assigned it. */
 uint64_t policies_digest(const struct cluster_pod *cp);
 /* Records what the pod sees of its policy's units now (policies_is_as_seen). */
 void policies_see(const struct cluster *c, struct cluster_pod *cp);
-/* A text for the policy's version and the open units, as recorded: for the plugin's key. */
+/* The policy's version and the open units, as recorded, as text: for the plugin's key. */
 void policies_print_key(const struct cluster_pod *cp, struct strbuf *out);
 
 /* ---- for the pipeline ---- */
 
-/* What the pod sees now. */
+/* The pod's view now. */
 struct policies_view policies_view_of(const struct cluster *c, const struct cluster_pod *cp);
-/* Whether that equals what it saw when its class was found. */
+/* Whether that equals the view recorded when its class was looked up. */
 bool policies_is_as_seen(const struct cluster *c, const struct cluster_pod *cp);
-/* The first of the open units that has the node; POLICIES_NO_UNIT: none. */
+/* The first open unit that selects the node; POLICIES_NO_UNIT: none. */
 int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
                          const struct cluster_node *node);
 /* Why the node is in no open unit of the pod, as last recorded, in a: "in units[0] of
  * ResourcePolicy web, which is at its max of 2 pods". The same for all pods of a class. */
 const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_node *node,
                              struct arena *a);
-/* Why that unit does not accept the pod now, whatever its nodes: "is at its max of 2 pods"; NULL:
- * it is open. */
+/* Why that unit does not accept the pod now, on any node: "is at its max of 2 pods"; NULL: it is
+ * open. */
 const char *policies_why_shut(const struct cluster *c, const struct cluster_pod *cp, size_t unit,
                               struct arena *a);
-/* The number of steps in which a gang is tried: units of its members that preempt before they use
- * the next unit; 1: at once. */
+/* In how many steps a gang is tried: the units of members that preempt before they use the next
+ * unit; 1: one step. */
 size_t policies_steps(struct gang *const *gangs, size_t len);
-/* Limits members that preempt before the next unit to the first `units` ones; 0: no limit. */
+/* Limits members that preempt before the next unit to the first `units` units; 0: no limit. */
 void policies_narrow(struct gang *const *gangs, size_t len, size_t units);

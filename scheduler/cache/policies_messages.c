@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * policies_messages - what a policy writes into its pods: the unit, labels and annotations, the
- * deletion cost.
- */
+/* What a policy writes into its pods: the unit, labels and annotations, the deletion cost. */
 #include <string.h>
 
 #include "lib/base/num.h"
@@ -35,8 +32,6 @@ bool policies_goes_virtual(const struct cluster_pod *cp)
     return false;
 }
 
-/* ---- the deletion cost ---- */
-
 static const char *annotation(const struct cluster_pod *cp, const char *key)
 {
     const char *value = labels_get(&cp->pod->annotations, key);
@@ -65,10 +60,8 @@ enum policies_cost policies_deletion_cost(const struct cluster_pod *cp, int32_t 
     return ours && is_number(has, *cost) ? POLICIES_COST_RIGHT : POLICIES_COST_WRITE;
 }
 
-/* ---- what a Binding writes ---- */
-
-/* Result keys are never input: a note of ours in a pod without nodeName was written by another
- * client, so a cost beside it is the user's. */
+/* Result annotations are never input: a note of ours in a pod without nodeName was written by
+ * another client, so the cost beside it is the user's. */
 static bool has_own_cost(const struct cluster_pod *cp)
 {
     return annotation(cp, NAME_ANN_DELETION_COST) != NULL;
@@ -89,7 +82,7 @@ struct labels policies_annotations(const struct cluster_pod *cp, struct arena *a
         return out;
     const struct labels *gifts = &p->units[unit].pod_annotations;
     out.items = arena_new(a, struct label, gifts->len + OURS);
-    if (!cp->membership.previous) /* another policy's or none: not given by this one */
+    if (!cp->membership.previous) /* previous: this policy did not assign the unit */
         add(&out, NAME_ANN_UNIT,
             arena_printf(a, "%s/%d/%s", p->object.name, (int)unit, p->object.uid));
     if (!has_own_cost(cp)) {

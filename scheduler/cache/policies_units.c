@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policies_units - which units of its policy a pod may use now.
+ * Which units of its policy a pod may use now.
  *
  * Units are checked in order. A full one accepts no pod; whenTryNextUnits decides whether those
  * after it may be used:
  *
  *     LackResourceOrExceedMax        always: nodes of an earlier unit score above all others, so
  *                                    the next one is used only where no node of the earlier fits
- *     ExceedMax                      when it is full; one without a limit is skipped freely
+ *     ExceedMax                      when it is full; a unit without a limit is skipped freely
  *     TimeoutOrExceedMax             the same, or when the pod has waited long enough: one timeout
  *                                    for each unit that is worth waiting for
  *     LackResourceAndNoTerminating   while none of the policy's pods in it is terminating, in any
  *                                    group: a rolling update changes the group
  *
- * Pods also wait for a unit without a limit if an autoscaler fills it (elastic, or its podLabels
- * say so).
- *
- * The timeout runs from the creation of the pod or the policy, whichever is later: both are in the
- * API, so it survives restarts and is the same for every scheduler.
+ * Pods also wait for a unit without a limit if an autoscaler fills it (elastic, or podLabels for
+ * it). The timeout runs from the creation of the pod or the policy, whichever is later: both are in
+ * the API, so it survives restarts and is the same for every scheduler.
  *
  * The result is one bit per unit. Besides the node it is all that a plugin needs, so it is part of
  * the class text (the plugin policy's key), and cached verdicts about nodes stay right while units
@@ -33,8 +31,6 @@
 
 enum { NS_PER_MS = 1000000 };
 
-/* ---- full ---- */
-
 static int64_t used_of(int64_t live, int64_t leaving, bool ignore_leaving)
 {
     return num_add_sat(live, ignore_leaving ? 0 : leaving);
@@ -45,7 +41,7 @@ static bool exceeds(int64_t want, int64_t used, int64_t most)
     return want > 0 && num_add_sat(used, want) > most;
 }
 
-/* Whether the pod would break one of the unit's limits of resources. */
+/* Whether the pod would exceed the unit's resource limits. */
 static bool lacks_resources(const struct policies_group *g, size_t unit,
                             const struct cluster_pod *cp)
 {
@@ -97,14 +93,12 @@ static bool is_full(const struct policies_group *g, size_t unit, const struct cl
            (g->of->policy->units[unit].has_max_resources && lacks_resources(g, unit, cp));
 }
 
-/* ---- on to the next ---- */
-
 static int64_t since_ns(const struct policy *p, const struct cluster_pod *cp)
 {
     return num_max(p->created_ns, cp->pod->created_ns);
 }
 
-/* When it need not wait any longer for the n-th of the units that are waited for. */
+/* When the pod stops waiting for the n-th unit that is worth waiting for. */
 static int64_t due_ns(const struct policy *p, const struct cluster_pod *cp, int64_t n)
 {
     int64_t ms = 0, ns = 0;
@@ -118,10 +112,10 @@ struct walk {
     const struct cluster_pod *pod;
     int64_t now_ns;
     int64_t waited; /* units so far that are worth waiting for */
-    int64_t due_ns; /* of the one at which the walk ended for want of time; 0: it did not */
+    int64_t due_ns; /* timeout of the unit that stopped the walk; 0: no timeout did */
 };
 
-/* Whether the units behind this one may be used. */
+/* Whether the units after this one may be used. */
 static bool passes(struct walk *w, size_t unit, bool full)
 {
     const struct policy *p = w->group->of->policy;
@@ -210,8 +204,6 @@ void policies_print_key(const struct cluster_pod *cp, struct strbuf *out)
                 str_or_empty(cp->membership.lacks));
 }
 
-/* ---- time ---- */
-
 void policies_set_now(struct cluster *c, int64_t now_ns)
 {
     c->policies->now_ns = now_ns;
@@ -241,8 +233,6 @@ int64_t policies_due_ns(const struct cluster *c, const struct gang *g)
     return first;
 }
 
-/* ---- step by step ---- */
-
 static bool preempts_before_next(const struct cluster_pod *cp)
 {
     const struct policy *p = policies_of(cp);
@@ -269,8 +259,6 @@ void policies_narrow(struct gang *const *gangs, size_t len, size_t units)
             if (units == 0 || preempts_before_next(gangs[i]->members.items[k]))
                 gangs[i]->members.items[k]->membership.first = (uint8_t)units;
 }
-
-/* ---- why not ---- */
 
 /* "is at its max of 2 pods" */
 static const char *why_full(const struct policy_unit *u, bool at_max, struct arena *a)

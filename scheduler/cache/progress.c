@@ -67,7 +67,7 @@ int64_t progress_start_ns(const struct pod_group *group, const char *phase, bool
         return group->schedule_start_ns;
     if (since_ns > 0 || group->schedule_start_ns > 0)
         return since_ns > 0 ? since_ns : group->schedule_start_ns;
-    /* One that has failed may never have had its pods together. */
+    /* A failed gang may never have had all its pods. */
     return str_eq(phase, failed) ? 0 : now_ns / second_ns * second_ns;
 }
 

@@ -9,7 +9,7 @@
  *      Scheduling      | some are bound, fewer than minMember
  *      Scheduled       | minMember are bound
  *      Running         | minMember run or have succeeded
- *      Finished        | minMember have succeeded, and nothing else waits or runs
+ *      Finished        | minMember have succeeded, and none other waits or runs
  *
  * The phase is always recomputed from the pods, so none is final; only a group that lost all its
  * pods after Finished or Failed keeps its phase. Terminating and merely assumed pods do not count.
@@ -23,8 +23,7 @@
 
 enum { PROGRESS_TIMEOUT_MS = 60000 }; /* of a gang without a PodGroup */
 
-/* How long an attempt of its gang may take, and how long a replacement hold lasts
- * (replacement_hold.h). NULL: no PodGroup. */
+/* How long an attempt of the gang may take, and a replacement hold lasts. NULL: no PodGroup. */
 int64_t progress_timeout_ms(const struct pod_group *group);
 
 struct progress {
@@ -37,8 +36,8 @@ struct progress {
 void progress_of(const struct cluster *c, const struct pod_group *group, const struct gang *g,
                  struct progress *out);
 /* scheduleStartTime: of the current attempt, or of the one that succeeded; 0: none. since_ns is the
- * last known attempt (0: none, if pods were placed before our start or by another leader), has_pods
- * whether any pod names the group. In whole seconds, as it is written. */
+ * last known attempt (0: none, if pods were placed before our start or by another leader);
+ * has_pods: whether any pod names the group. In whole seconds, as written. */
 int64_t progress_start_ns(const struct pod_group *group, const char *phase, bool has_pods,
                           int64_t since_ns, int64_t now_ns);
 /* Whether the PodGroup's status equals p. */

@@ -11,7 +11,7 @@
 #include "lib/model/resources.h"
 
 static const char out_of[] = "OutOf";                        /* the resource's name follows */
-static const char unexpected[] = "UnexpectedAdmissionError"; /* a device plugin said no */
+static const char unexpected[] = "UnexpectedAdmissionError"; /* a device plugin refused */
 
 bool rejections_is_one(const struct pod *p)
 {
@@ -24,7 +24,7 @@ static void touch(struct cluster *c, const struct cluster_rejection *r, int by)
 {
     struct cluster_node *cn = cluster_find_node(c, r->node);
     if (cn == NULL)
-        return; /* counted when it comes: cluster.c */
+        return; /* counted when the node arrives: cluster.c */
     cn->rejections = (uint32_t)((int64_t)cn->rejections + by);
     node_table_touch(c->table, cn, true);
 }
@@ -44,7 +44,7 @@ static void note(struct cluster *c, const char *node, const char *resource, int6
         vec_push(&c->rejections, first);
         r = &c->rejections.items[c->rejections.len - 1];
     }
-    r->closed = true; /* the next expiry opens it if that is over already */
+    r->closed = true; /* rejections_expire reopens it if its time is already over */
     r->closed_until_ms = closed_until_ms;
     r->until_ms = until_ms;
     touch(c, r, known ? 0 : 1);
@@ -65,7 +65,7 @@ void rejections_note(struct cluster *c, const struct pod *p, int64_t age_ms, int
             note(c, p->node, p->request.extra[i].name, noted_ms + REJECTIONS_DEVICE_MS, until_ms);
             any = true;
         }
-    if (!any) /* the kubelet's own managers: of CPUs, as a rule */
+    if (!any) /* the kubelet's own managers, usually the CPU manager */
         note(c, p->node, p->request.cpu_milli > 0 ? "cpu" : "pods", until_ms, until_ms);
 }
 
@@ -115,7 +115,7 @@ static bool is_against(const struct cluster_rejection *r, const struct cluster_p
 const char *rejections_against(const struct cluster *c, const struct cluster_pod *pod,
                                const struct cluster_node *node)
 {
-    const char *first = NULL; /* by name: not by the order in which they came */
+    const char *first = NULL; /* by name, not by order of arrival */
     for (size_t i = 0; node->rejections > 0 && i < c->rejections.len; i++) {
         const struct cluster_rejection *r = &c->rejections.items[i];
         if (r->closed && is_against(r, pod, node) &&

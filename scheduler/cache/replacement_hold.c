@@ -47,14 +47,13 @@ static uint32_t end(struct cluster *c, size_t i)
     pods_free(c, s.ghost);
     free(s.gang);
     free(s.node);
-    for (size_t k = i + 1; k < c->slots->items.len; k++) /* in the order in which they came */
+    for (size_t k = i + 1; k < c->slots->items.len; k++) /* keeps the order of creation */
         c->slots->items.items[k - 1] = c->slots->items.items[k];
     c->slots->items.len--;
     return events;
 }
 
-/* The first by name that waits and has no promise of its own; of the lost one's size, if there is
- * one. */
+/* The first waiting member by name without a nomination, preferably of the lost member's size. */
 static struct cluster_pod *taker(const struct gang *g, const struct cluster_pod *ghost)
 {
     struct cluster_pod *best = NULL;

@@ -5,13 +5,13 @@
  * A running gang that loses a member soon gets a new one from its owner; if another pod took the
  * capacity meanwhile, the rest of the gang would run in vain. So the lost pod keeps its capacity
  * like a nomination (nominations.h), against pods of lower or equal priority. At the gang's next
- * attempt its waiting members may use the holds; each placed member ends one. A hold that is not
- * used ends after the gang's timeout.
+ * attempt its waiting members may use the holds; each placed member ends one. An unused hold ends
+ * after the gang's timeout.
  *
  * Only a gang at its quorum, counting the lost member, gets a hold: not one that is being deleted
  * (its members are terminating), is below its quorum, or has no pod left. Members that were
- * preempted or rejected by their kubelet leave none either. Holds are in the dump, but do not
- * survive a restart.
+ * preempted or rejected by their kubelet leave no hold. Holds are in the dump, but do not survive a
+ * restart.
  */
 #pragma once
 
@@ -27,33 +27,33 @@ struct gang;
 struct pod;
 
 struct replacement_hold {
-    bool kept; /* set by the code that also expires them; otherwise there are none */
+    bool kept; /* set by the code that also expires holds; false: no holds are made */
     struct VEC(struct slot) items;
 };
 
-/* Before the pod leaves its node: whether to hold its capacity. */
+/* Whether to hold the pod's capacity; call before it leaves its node. */
 bool replacement_hold_wants(const struct cluster *c, const struct cluster_pod *cp);
 /* Takes the pod, which has left all other structures. */
 void replacement_hold_keep(struct cluster *c, struct cluster_pod *cp, const char *gang,
                            const char *node);
-/* Around a cycle: the gang's holds belong to its waiting members; afterwards used ones are gone,
- * and the others stand as before. */
+/* Around a cycle: lend gives the gang's holds to its waiting members; settle removes the used ones
+ * and restores the others. */
 void replacement_hold_lend(struct cluster *c, struct gang *g);
 void replacement_hold_settle(struct cluster *c, struct gang *g);
 /* For a gang without members. Returns the events. */
 uint32_t replacement_hold_drop(struct cluster *c, const char *gang);
-/* The kubelet rejected that pod: there is no capacity where it was. */
+/* The kubelet rejected that pod, so its node has no capacity for a replacement. */
 uint32_t replacement_hold_void(struct cluster *c, const char *uid);
-/* Ends what has expired; returns the events. *next_ms is when the next one expires, or -1. */
+/* Ends expired holds; returns the events. *next_ms is when the next one expires, or -1. */
 uint32_t replacement_hold_expire(struct cluster *c, int64_t now_ms, int64_t *next_ms);
 size_t replacement_hold_count(const struct cluster *c);
 /* Iterates in order of creation; false: no more. Borrowed. */
 struct replacement_hold_view {
     const char *gang; /* its key */
     const char *node;
-    const struct pod *pod; /* the lost one */
+    const struct pod *pod; /* the lost member */
 };
 bool replacement_hold_at(const struct cluster *c, size_t i, struct replacement_hold_view *out);
-/* As read from a dump: takes p. */
+/* Restores a hold from a dump; takes p. */
 void replacement_hold_restore(struct cluster *c, struct pod *p, const char *gang, const char *node);
 void replacement_hold_deinit(struct cluster *c);

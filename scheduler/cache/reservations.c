@@ -29,12 +29,12 @@ struct reservation_wait *reservations_at(struct cluster *c, const struct gang *g
     return ids_at(&c->reservations->waits, g->id);
 }
 
-/* How many keep room there, and with it every answer about the node, is another one now. */
+/* Changes the node's number of reservations, which makes every cached verdict about it stale. */
 static void touch(struct cluster *c, const char *node, int by)
 {
     struct cluster_node *cn = cluster_find_node(c, node);
     if (cn == NULL)
-        return; /* counted when it comes: cluster_nodes.c */
+        return; /* counted when the node arrives: cluster_nodes.c */
     cn->reserved = by > 0 ? cn->reserved + 1 : by < 0 ? cn->reserved - 1 : cn->reserved;
     node_table_touch(c->table, cn, false);
 }
@@ -100,7 +100,7 @@ static void add_place(struct reservation *r, const struct reservation_place *p)
     vec_push(&at->members, mem_strdup(p->member->pod->key));
 }
 
-/* By priority, highest first: who says no is the same whatever came first. */
+/* Sorted by priority, highest first, so which one refuses a pod does not depend on arrival. */
 static void put_in(struct reservations *all, struct reservation *r)
 {
     size_t i = all->items.len;

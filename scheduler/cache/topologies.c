@@ -31,7 +31,7 @@ static const char *value_at(const struct topology *t, const struct node_table *t
     return labels_get(&table->rows[place].node->node->labels, t->key);
 }
 
-/* Domains are numbered in the order of nodes, so by the first node's name. */
+/* Domains are numbered in node order, so by the name of their first node. */
 static void build(struct topology *t, const struct node_table *table)
 {
     struct map seen; /* value -> number + 1 */

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * topologies - for each topology key in use, the domain (label value) of each node of the table.
- * Pure.
- *
- * Shared by all classes. Rebuilt with the table's generation, and when the label of a Node changes.
- */
+/* topologies - for each topology key in use, the domain (label value) of each node of the table.
+ * Pure. Shared by all classes. Rebuilt with the table's generation, and when a Node's label
+ * changes. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,9 +31,9 @@ struct topologies {
 
 void topologies_init(struct topologies *t);
 void topologies_deinit(struct topologies *t);
-/* Up to date with the table. The pointer stays valid; its content is rebuilt in place. */
+/* Current with the table. The pointer stays valid; its content is rebuilt in place. */
 struct topology *topologies_get(struct topologies *t, const struct node_table *table,
                                 const char *key);
-/* A node's labels changed: marks the topologies in which it moves as stale. */
+/* A node's labels changed: marks the topologies in which its domain changes as stale. */
 void topologies_labels_changed(struct topologies *t, const struct labels *old,
                                const struct labels *now);

@@ -14,7 +14,7 @@ bool topology_job_are(const struct cluster_pod *x, const struct cluster_pod *y)
     return job != NULL && str_eq(job, labels_get(&y->pod->labels, NAME_LABEL_TOPOLOGY_JOB));
 }
 
-/* By position. */
+/* One bit per position in the inventory. */
 static uint64_t cards_of(const struct cluster_pod *cp)
 {
     uint64_t set = 0;

@@ -10,7 +10,7 @@ void virtuals_init(struct virtuals *v)
     *v = (struct virtuals){0};
     arena_init(&v->arena, 0);
     struct error err = ERROR_INIT;
-    (void)virtuals_set(v, VIRTUALS_LABELS, VIRTUALS_TAINTS, &err); /* they are legal */
+    (void)virtuals_set(v, VIRTUALS_LABELS, VIRTUALS_TAINTS, &err); /* the defaults are valid */
 }
 
 void virtuals_deinit(struct virtuals *v)
@@ -18,7 +18,7 @@ void virtuals_deinit(struct virtuals *v)
     arena_deinit(&v->arena);
 }
 
-/* One "key=value", of which an empty value is legal: a taint may have none. */
+/* One "key=value". An empty value is valid: a taint may have none. */
 static int read_pair(struct virtuals *v, const char *text, size_t n, struct label *out,
                      struct error *err)
 {

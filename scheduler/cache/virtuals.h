@@ -3,9 +3,9 @@
  * virtuals - which nodes are virtual, by label, and which provider taints keep ordinary pods away.
  * Pure.
  *
- * Alibaba Cloud's unless options say otherwise (--virtual-node-labels, --virtual-node-taints). Only
- * NoSchedule taints are tolerated: the pod gets no toleration, so a taint that evicts would evict
- * it.
+ * The defaults are Alibaba Cloud's (--virtual-node-labels, --virtual-node-taints override them).
+ * Only NoSchedule taints are tolerated: the pod gets no toleration, so a NoExecute taint would
+ * evict it.
  */
 #pragma once
 
@@ -29,16 +29,16 @@ struct virtuals {
     const char *labels_text, *taints_text;
 };
 
-/* Alibaba Cloud's. */
+/* Sets the defaults. */
 void virtuals_init(struct virtuals *v);
 void virtuals_deinit(struct virtuals *v);
-/* "key=value,key=value"; NULL or "": unchanged. An error names the list and the pair, and changes
- * neither list. */
+/* "key=value,key=value"; NULL or "": unchanged. On error both lists are unchanged and err names the
+ * list and the pair. */
 int virtuals_set(struct virtuals *v, const char *labels, const char *taints, struct error *err);
 bool virtuals_are_default(const struct virtuals *v);
 
 bool virtuals_have(const struct virtuals *v, const struct node *n);
 /* Whether this label marks virtual nodes. */
 bool virtuals_know(const struct virtuals *v, const char *key, const char *value);
-/* A provider's taint. */
+/* Whether it is a provider's taint. */
 bool virtuals_cover(const struct virtuals *v, const struct taint *t);

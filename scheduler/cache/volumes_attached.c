@@ -10,7 +10,7 @@
 #include "scheduler/cache/model.h"
 #include "scheduler/cache/api_objects.h"
 
-/* A claim without a volume counts for the driver that will make one, by its own name. */
+/* A claim without a volume counts for the driver that will provision it, under the claim's key. */
 static bool attached_by_class(const struct cluster *c, const struct pvc *claim,
                               struct volumes_attached *out)
 {
@@ -54,11 +54,9 @@ int volumes_attached_compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->handle, y->handle);
 }
 
-/* ---- VolumeAttachments by node ---- */
-
 struct volumes_index {
     struct VEC(const struct volume_attachment *) by_node;
-    uint64_t changes; /* of the attachments, plus one; 0: never made */
+    uint64_t changes; /* changes of the attachments, plus one; 0: not built */
 };
 
 struct volumes_index *volumes_attached_index_new(void)
@@ -98,7 +96,7 @@ const struct volume_attachment *const *volumes_attached_to(const struct cluster 
     struct volumes_index *x = c->volumes_index;
     refresh(x, c->objects);
     size_t low = 0, high = x->by_node.len;
-    while (low < high) { /* the first that is not before the node */
+    while (low < high) { /* binary search: the first entry not before the node */
         size_t middle = low + (high - low) / 2;
         if (strcmp(x->by_node.items[middle]->node, node) < 0)
             low = middle + 1;

@@ -53,8 +53,6 @@ void volumes_held_deinit(struct volumes_held *h)
     map_deinit(&h->users);
 }
 
-/* ---- users of claims ---- */
-
 /* Only ReadWriteOncePod claims need their users counted. An unknown claim may turn out to be
  * one. */
 static bool matters(const struct cluster *c, const char *claim)
@@ -81,7 +79,7 @@ static void count(struct cluster *c, const char *claim, bool more)
     h->version += matters(c, claim);
 }
 
-/* Claims that the pod names itself; those that are made for it alone have no other user. */
+/* Only claims that the pod names; an ephemeral claim has no other user. */
 static void count_all(struct cluster *c, const struct pod *p, bool more)
 {
     AUTO_STRBUF key = {0};
@@ -109,8 +107,6 @@ bool volumes_held_is_used(const struct volumes_held *h, const char *claim)
     return map_get(&h->users, claim) != NULL;
 }
 
-/* ---- promises ---- */
-
 static struct volumes_promise *give(struct volumes_held *h, const char *claim, const char *node,
                                     const char *volume)
 {
@@ -124,7 +120,7 @@ static struct volumes_promise *give(struct volumes_held *h, const char *claim, c
         if (p->volume != NULL)
             map_put(&h->by_volume, p->volume, p);
     }
-    /* Another pod's promise of the same claim holds for this one too: the filter has seen to it. */
+    /* A promise to another pod for the same claim applies here too; the filter has checked that. */
     assert(str_eq(p->volume, volume));
     p->pods++;
     return p;
@@ -161,8 +157,6 @@ void volumes_held_withdraw(struct cluster *c, struct cluster_pod *cp)
     cp->volumes = NULL;
     c->volumes->version++;
 }
-
-/* ---- versions ---- */
 
 uint64_t volumes_held_version(const struct cluster *c)
 {

@@ -2,16 +2,15 @@
 /*
  * The rules are those of kube-scheduler 1.36 (VolumeBinding, VolumeZone, NodeVolumeLimits):
  *
- * - A claim is bound when it names a volume and the volume controller has marked it complete. While
- *   it names a volume before that, or its class binds at once, the controller is at work: the pod
- *   waits.
- * - A claim of a class that waits for its first consumer gets the volume that is reserved for it;
- *   else the smallest free one that matches and that the node reaches; else a new one, if the class
+ * - A claim is bound when it names a volume and the volume controller has marked it complete. If
+ *   it names one before that, or its class binds immediately, the pod waits for the controller.
+ * - A claim of a WaitForFirstConsumer class gets the volume that is reserved for it; else the
+ *   smallest free one that matches and that the node reaches; else a new one, if the class
  *   provisions, allows the node, and its driver does not report a lack of capacity. Claims are
- *   served smallest first, so that a small one does not take what only a large one needs; two
- *   claims never get the same volume.
- * - Once a node is chosen for a claim (the annotation, or a promise to another pod) only that node
- *   and a new volume will do.
+ *   served smallest first, so that a small one does not take a volume that only a large one needs;
+ *   two claims never get the same volume.
+ * - Once a node is chosen for a claim (by annotation, or a promise to another pod), only that node
+ *   and a new volume fit.
  */
 #include "scheduler/cache/volumes_view.h"
 
@@ -24,8 +23,6 @@
 #include "scheduler/cache/api_objects.h"
 #include "scheduler/cache/volumes_held.h"
 
-/* ---- one claim ---- */
-
 static const char *class_name(const struct pvc *claim)
 {
     return str_or_empty(claim->storage_class);
@@ -36,7 +33,7 @@ static bool is_bound(const struct pvc *claim)
     return claim->volume != NULL && claim->bind_completed;
 }
 
-/* Reserved for the claim, by its name and, if given, its uid. */
+/* Whether the volume is reserved for the claim, by name and, if given, uid. */
 static bool is_reserved_for(const struct pv *v, const struct pvc *claim)
 {
     return v->claim_name != NULL && str_eq(v->claim_name, claim->object.name) &&
@@ -45,7 +42,7 @@ static bool is_reserved_for(const struct pv *v, const struct pvc *claim)
             str_eq(v->claim_uid, claim->object.uid));
 }
 
-/* Of the right class, size and form: what holds for reserved volumes as well. */
+/* Class, size, volume mode and attributes class fit; required of reserved volumes too. */
 static bool is_alike(const struct pv *v, const struct pvc *claim)
 {
     return str_eq(v->storage_class, class_name(claim)) &&
@@ -69,7 +66,7 @@ static int by_size(const void *a, const void *b)
     return strcmp(x->object.name, y->object.name);
 }
 
-/* Two passes over all volumes: to count, and to note. */
+/* The caller runs it twice: to count, and to fill out. */
 static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const struct pv **out)
 {
     size_t n = 0;
@@ -78,7 +75,7 @@ static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const s
     for (size_t i = 0; map_next(&c->objects->by_key[API_OBJECTS_VOLUMES], &i, &key, &value);) {
         const struct pv *v = value;
         if (!is_alike(v, w->claim) || map_get(&c->volumes->by_volume, key) != NULL)
-            continue; /* what is promised, is to another claim */
+            continue; /* promised to another claim */
         if (is_reserved_for(v, w->claim)) {
             if (w->own == NULL || strcmp(v->object.name, w->own->object.name) < 0)
                 w->own = v;
@@ -91,7 +88,7 @@ static size_t find_fits(const struct cluster *c, struct volumes_wait *w, const s
     return n;
 }
 
-/* Where the class' driver has capacity for a volume of this size, if it reports capacity at all. */
+/* Where the class's driver has capacity for this size, if it reports capacity at all. */
 static void find_capacities(const struct cluster *c, struct volumes_wait *w, struct arena *a)
 {
     const struct csi_driver *driver =
@@ -133,9 +130,7 @@ static void fill_wait(const struct cluster *c, struct volumes_wait *w, struct ar
     qsort(w->fits, w->fits_len, sizeof *w->fits, by_size);
 }
 
-/* ---- all claims of a pod ---- */
-
-/* "z1__z2"; NULL: not a list of names, and then it says nothing. */
+/* "z1__z2"; NULL: not a list of names, so it is ignored. */
 static const char **split_zones(const char *text, size_t *len, struct arena *a)
 {
     const char **out = arena_new(a, const char *, strlen(text) / 2 + 1);
@@ -177,7 +172,7 @@ static bool has_claim(const struct pod_volume *v)
     return v->kind == POD_VOLUME_CLAIM || v->kind == POD_VOLUME_EPHEMERAL;
 }
 
-/* Named twice in a pod it is still one claim. */
+/* A claim named twice in a pod counts once. */
 static bool is_known(const struct volumes_view *v, const struct pvc *claim)
 {
     for (size_t i = 0; i < v->bound_len; i++)
@@ -197,7 +192,7 @@ static const char *not_there(const struct pod *p, const struct pod_volume *v, st
                : arena_printf(a, "claim %s/%s does not exist", p->ns, v->claim);
 }
 
-/* What is wrong with the claim whatever its class. */
+/* What is wrong with the claim, whatever its class. */
 static const char *problem_of(const struct pod *p, const struct pod_volume *v,
                               const struct pvc *claim, struct arena *a)
 {
@@ -248,7 +243,7 @@ static const char *add_wait(const struct cluster *c, struct volumes_view *v,
     return NULL;
 }
 
-/* The first problem stays; the rest of the pod is then skipped. */
+/* Returns the first problem; the rest of the pod is then skipped. */
 static const char *add_claim(const struct cluster *c, const struct pod *p,
                              const struct pod_volume *pv, struct volumes_view *v, struct arena *a)
 {
@@ -261,7 +256,7 @@ static const char *add_claim(const struct cluster *c, const struct pod *p,
     return is_bound(claim) ? add_bound(c, v, claim, a) : add_wait(c, v, claim, a);
 }
 
-/* Of equal sizes in the order of the pod. */
+/* Stable: equal sizes stay in the pod's order. */
 static void sort_waits(struct volumes_view *v)
 {
     for (size_t i = 1; i < v->waits_len; i++) {
@@ -302,8 +297,6 @@ void volumes_view_make(const struct cluster *c, const struct pod *p, struct aren
     sort_waits(out);
 }
 
-/* ---- one node ---- */
-
 static bool no(struct volumes_no *why, enum volumes_no_kind kind, const char *what)
 {
     if (why != NULL)
@@ -311,13 +304,13 @@ static bool no(struct volumes_no *why, enum volumes_no_kind kind, const char *wh
     return false;
 }
 
-/* As the volume's owner wrote it: labels only, a volume knows no names of nodes. */
+/* Labels only: a volume's affinity cannot name nodes. */
 static bool reaches(const struct node *n, const struct pv *v)
 {
     return !v->has_node_affinity || node_selector_matches(&v->node_affinity, &n->labels, "");
 }
 
-/* A node without any of the labels is in a cluster of one zone. */
+/* A node without any topology label is in a cluster of one zone. */
 static bool has_topology(const struct node *n)
 {
     for (size_t i = 0; i < TOPOLOGY_LABELS; i++)
@@ -366,7 +359,7 @@ static bool is_chosen(const struct volumes_view *v, size_t before, const struct 
     return false;
 }
 
-/* A volume that there is, or NULL. */
+/* An existing volume, or NULL. */
 static const struct pv *choose_volume(const struct volumes_view *v, size_t at, const struct node *n)
 {
     const struct volumes_wait *w = &v->waits[at];
@@ -386,7 +379,7 @@ static bool has_capacity(const struct volumes_wait *w, const struct node *n)
     return !w->asks_for_capacity;
 }
 
-/* A volume that is made for the claim when the pod is there. */
+/* Whether a new volume can be provisioned for the claim on the node. */
 static bool can_provision(const struct volumes_wait *w, const struct node *n, struct arena *a,
                           struct volumes_no *why)
 {
@@ -426,13 +419,11 @@ bool volumes_view_choose(const struct volumes_view *v, const struct node *n, str
     return true;
 }
 
-/* ---- remembered ---- */
-
 struct volumes_cache {
     struct arena arena;
     struct volumes_view view;
-    uint64_t class;   /* serial; 0: nothing is remembered */
-    uint64_t changes; /* of what is borrowed */
+    uint64_t class;   /* serial; 0: empty */
+    uint64_t changes; /* of the borrowed objects */
     uint64_t version; /* of promises */
 };
 
@@ -461,7 +452,7 @@ static uint64_t changes_of(const struct api_objects *o)
            o->changes[API_OBJECTS_CSI_CAPACITIES];
 }
 
-/* Pods of one class have the same claims (scheduler/plugins/volumes.c), so they see the same. */
+/* Pods of one class have the same claims (scheduler/plugins/volumes.c), so they share a view. */
 const struct volumes_view *volumes_view_of(const struct cluster *c, const struct pod *p,
                                            uint64_t class)
 {

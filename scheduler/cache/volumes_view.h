@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * volumes_view - the storage as one pod sees it: its claims with their volumes, and waiting claims
- * with the volumes that they could get. Pure.
- *
- * What does not depend on a node is computed once here; checking a node is then cheap.
- */
+/* volumes_view - storage from one pod's view: its claims with their volumes, and waiting claims
+ * with their candidate volumes. Pure. It computes once what does not depend on a node, so checking
+ * a node is cheap. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +16,7 @@
 
 struct cluster;
 
-/* A label of a volume that the node must match: zone or region. */
+/* A zone or region label of a volume that the node must match. */
 struct volumes_zone {
     const char *key;
     const char **values;
@@ -32,24 +29,25 @@ struct volumes_bound {
     const struct pv *volume;
 };
 
-/* A claim that is bound once a node is chosen. */
+/* A claim that is bound after a node is chosen. */
 struct volumes_wait {
     const struct pvc *claim;
     const struct storage_class *class;
-    const char *node;       /* already chosen for it: only this one; NULL: any */
-    const struct pv *own;   /* reserved for it: this one or a new one; NULL: none */
+    const char *node;       /* already chosen: only this one; NULL: any */
+    const struct pv *own;   /* reserved for the claim: this one or a new one; NULL: none */
     bool only_own;          /* promised: never a new one */
     const struct pv **fits; /* smallest first, then by name */
     size_t fits_len;
     bool provisions;
-    bool asks_for_capacity; /* a new volume only where one of capacities is accessible */
+    bool asks_for_capacity; /* provisions only where one of capacities is accessible */
     const struct csi_capacity **capacities;
     size_t capacities_len;
-    const struct pv *choice; /* volumes_view_choose's; NULL: a new one */
+    const struct pv *choice; /* set by volumes_view_choose; NULL: a new one */
 };
 
 struct volumes_view {
-    const char *problem; /* no node will do: a clause that names the claim; NULL: it depends */
+    const char
+        *problem; /* no node fits: a clause that names the claim; NULL: it depends on the node */
     struct volumes_bound *bound;
     size_t bound_len;
     struct volumes_zone *zones;
@@ -64,7 +62,7 @@ struct volumes_view {
 
 /* Why a node does not fit. */
 enum volumes_no_kind {
-    VOLUMES_NO_CLAIM, /* on every node: the problem of the claim */
+    VOLUMES_NO_CLAIM, /* the claim's problem, on every node */
     VOLUMES_NO_REACH,
     VOLUMES_NO_ZONE,
     VOLUMES_NO_NONE,
@@ -80,16 +78,16 @@ struct volumes_no {
 /* Borrows from the cluster's objects: valid until one of them changes. */
 void volumes_view_make(const struct cluster *c, const struct pod *p, struct arena *a,
                        struct volumes_view *out);
-/* The same, cached: pods with the same number of a class see the same. */
+/* The same, cached per class number. */
 const struct volumes_view *volumes_view_of(const struct cluster *c, const struct pod *p,
                                            uint64_t class);
-/* Whether the node reaches the bound volumes, and the waiting claims can be satisfied there: then
- * each choice is set. why NULL: no reason wanted. */
+/* Whether the node reaches the bound volumes and satisfies the waiting claims; if so, sets each
+ * choice. why may be NULL. */
 bool volumes_view_choose(const struct volumes_view *v, const struct node *n, struct arena *a,
                          struct volumes_no *why);
-/* Drops the cache: the numbers of classes start again. */
+/* Drops the cache; call when class numbers restart. */
 void volumes_view_forget(struct cluster *c);
 struct volumes_cache *volumes_view_cache_new(void);
 void volumes_view_cache_free(struct volumes_cache *cache);
-/* The pod is being assumed there: promises what is chosen for its waiting claims. */
+/* Promises the chosen volumes to the pod, which is being assumed there. */
 void volumes_view_promise(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * affinity - nodeSelector and required node affinity; preferred node affinity scores.
- */
+/* affinity - nodeSelector and required node affinity; preferred node affinity scores. */
 #include "lib/base/num.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * all - the plugins by name, for the table in all.c; and functions shared between plugins. Pure.
- */
+/* all - the plugins by name, for the table in all.c; and functions shared between plugins. Pure. */
 #pragma once
 
 #include "scheduler/framework/plugin.h"
@@ -11,6 +9,6 @@ extern const struct plugin plugin_virtual, plugin_taints, plugin_affinity, plugi
     plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute, plugin_cpu,
     plugin_policy, plugin_policy_open;
 
-/* The cards that gpu would reserve on one NUMA node alone. For cpu, which comes after it. */
+/* The cards that gpu would reserve on one NUMA node alone; for cpu, which runs after it. */
 bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
                           int32_t numa, struct arena *a, struct grant *grant);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * compute - the compute class and the GPU series that a pod requests by label. A node with another
- * value of the label is refused; a node without the label is not, since only some nodes of a
- * cluster have a class.
- */
+/* compute - the compute class and the GPU series that a pod requests by label. A node with another
+ * value of the label is refused; a node without it is not, since only some nodes have a class. */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/plugins/all.h"

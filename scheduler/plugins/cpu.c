@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cpu - exclusive CPUs for pods with the annotation cpuset-scheduler, counted and chosen by the
- * node's CPU accounts (cpu_accounts.h). After gpu in the table: CPUs are chosen on the NUMA node of
- * the pod's cards. If that has too few, a pod with a NUMA policy gets cards of a NUMA node that has
- * enough; other pods change only to an equivalent card, and otherwise keep those that fit the
- * cluster best.
- */
+/* cpu - exclusive CPUs for pods with the annotation cpuset-scheduler, counted and chosen by the
+ * node's CPU accounts (cpu_accounts.h). It runs after gpu, because CPUs are chosen on the NUMA node
+ * of the pod's cards. If that has too few, a pod with a NUMA policy gets cards of a NUMA node that
+ * has enough; other pods change only to an equivalent card, and otherwise keep the cards that fit
+ * the cluster best. */
 #include "lib/base/str.h"
 #include "scheduler/accounts/cpu_accounts.h"
 #include "scheduler/cache/gangs.h"
@@ -14,8 +12,8 @@
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"
 
-/* What is left for the pod after the CPUs of pods nominated here before it: the node's accounts, or
- * a copy in *trial. */
+/* The node's CPU accounts; if pods are nominated here before this one, a copy in *trial that
+ * includes them. */
 static const struct cpu_accounts *accounts_for(const struct plugin_ask *ask,
                                                const struct cluster_node *node, struct arena *a,
                                                struct cpu_accounts *trial)
@@ -100,7 +98,6 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return points > 0 && ask->pod->gpu.any && !has_both(ask, node) ? (points + 1) / 2 : points;
 }
 
-/* The NUMA nodes of the cards. */
 static struct cpu_accounts_near near_cards(const struct cluster_node *node,
                                            const struct grant *grant, struct arena *a)
 {
@@ -133,7 +130,7 @@ static bool is_near(const struct cpu_grant *cpus, const struct cpu_accounts_near
     return true;
 }
 
-/* The only card of a grant; -1: there are several. */
+/* The only card of a grant; -1: several. */
 static int32_t only_card(const struct grant *c)
 {
     int32_t card = c->shares_len > 0 ? c->shares[0].card : c->group_len == 1 ? c->group[0] : -1;
@@ -143,7 +140,7 @@ static int32_t only_card(const struct grant *c)
     return card;
 }
 
-/* Exchanging them makes no difference to other pods. */
+/* Whether exchanging the cards makes no difference to other pods. */
 static bool are_alike(const struct gpu_accounts *l, int32_t x, int32_t y)
 {
     int32_t a = gpu_accounts_find_card(l, x), b = gpu_accounts_find_card(l, y);
@@ -197,7 +194,7 @@ static bool reserve(const struct plugin_ask *ask, const struct cluster_node *nod
         return false;
     if (near.len > 0 && !is_near(&grant->cpus, &near, r))
         move_cards(ask, node, b, a, grant);
-    /* for gangs cpu_lending_lend does it */
+    /* cpu_lending_lend does it for gangs */
     if (ask->pod->gang == NULL || gangs_is_lone(ask->pod->gang))
         cpu_accounts_lend(b, ask->pod->pod, r, a, &grant->cpus);
     return true;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * features - node features that a pod needs (status.declaredFeatures). The kubelet of a node
- * without them would reject the pod.
- */
+/* features - node features that a pod needs (status.declaredFeatures). The kubelet of a node
+ * without them would reject the pod. */
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"
 

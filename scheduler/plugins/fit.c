@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * fit - capacity for the effective request: CPU, memory, ephemeral storage, pod slots and every
- * extended resource. A resource that the node does not list is a "no" even if the kubelet would
+ * extended resource. A node that does not list a resource is refused even if the kubelet would
  * start the pod without it; if a DeviceClass offers it (dynamic resource allocation) the reason
  * says that we do not serve that. A node with a pod of unknown size has no capacity. Capacity
  * reserved for a gang is not available to others.
@@ -60,7 +60,7 @@ static bool is_gpu(const char *resource)
            str_eq(resource, NAME_RES_GPU) || str_eq(resource, NAME_RES_NVIDIA_GPU);
 }
 
-/* A sick card lowers what the node offers: then the reason names it. */
+/* An unhealthy card lowers what the node offers: the reason then names it. */
 static void name_sick_card(const struct cluster_pod *pod, const struct cluster_node *node,
                            struct reason *why)
 {
@@ -126,8 +126,8 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return fits;
 }
 
-/* The share of the total left after this request, 0..PLUGIN_SCORE_MAX. In 24 bits, which suffices
- * and is much faster. */
+/* The share of the total left after this request, 0..PLUGIN_SCORE_MAX. 24 bits suffice and are much
+ * faster. */
 static int32_t share_left(int64_t want, int64_t total, int64_t left)
 {
     if (total <= 0 || want >= left)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * fragmentation - cards need CPU: a pod that requests none of our resources costs what it strands
+/* fragmentation - cards need CPU: a pod that requests none of our resources costs what it strands
  * of the node's idle cards, and one that requests whole cards by nvidia.com/gpu also their model's
- * value to others (gpu_prices.h). Score only. gpu scores pods that request our resources.
- */
+ * value to others (gpu_prices.h). Score only. gpu scores pods that request our resources. */
 #include "scheduler/cache/gpu_prices.h"
 #include "scheduler/plugins/all.h"
 
@@ -12,7 +10,7 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return gpu_prices_score(ask->cluster, ask->pod, node);
 }
 
-/* Most nodes have no cards, as their row shows. */
+/* The row shows which nodes have no cards, and most have none. */
 static int32_t rate(const struct plugin_ask *ask, const struct node_table_row *row)
 {
     return row->cards ? (int32_t)score(ask, row->node) : 0;

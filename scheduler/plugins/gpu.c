@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * gpu - shared and whole cards of one node. The GPU accounts choose; filter and reserve ask them
- * the same question, so they cannot disagree. The score is the cost of the placement
- * (gpu_prices.h); fit does not score these pods.
- */
+/* gpu - shared and whole cards of one node. Filter and reserve use the same choice of the GPU
+ * accounts, so they cannot disagree. The score is the cost of the placement (gpu_prices.h); fit
+ * does not score these pods. */
 #include "scheduler/cache/gpu_prices.h"
 #include "scheduler/cache/nominations.h"
 #include "scheduler/cache/topology_job.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"
 
-/* What is left for the pod after the cards of pods nominated here before it: the node's GPU
- * accounts, or a copy in *trial. */
+/* The node's GPU accounts; if pods are nominated here before this one, a copy in *trial that
+ * includes them. */
 static const struct gpu_accounts *accounts_for(const struct plugin_ask *ask,
                                                const struct cluster_node *node, struct arena *a,
                                                struct gpu_accounts *trial)
@@ -110,7 +108,6 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return gpu_prices_score(ask->cluster, ask->pod, node);
 }
 
-/* Of the prices. */
 static uint64_t version(const struct cluster *c)
 {
     return c->gpu_prices->prices.version;

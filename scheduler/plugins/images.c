@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * images - a node that already has the pod's images starts it sooner. Points for the bytes that
+/* images - a node that already has the pod's images starts it sooner. Points for the bytes that
  * need not be pulled, from 23 MiB to 1,000 MiB per image, the range of kube-scheduler; but for this
- * node alone, regardless of how many others have the image.
- */
+ * node alone, regardless of how many others have the image. */
 #include "lib/base/num.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * interpod - affinity and anti-affinity between pods: of this pod, and of placed pods against it.
- * Counting is in domains.h; this file has the messages.
- */
+/* interpod - affinity and anti-affinity between pods: of this pod, and of placed pods against it.
+ * Counting is in domains.h; this file has the messages. */
 #include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/domains.h"
 #include "scheduler/plugins/all.h"

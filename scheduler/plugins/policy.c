@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy - pods that a ResourcePolicy selects go to its units only, in their order (policies.h).
+ * policy - pods that a ResourcePolicy selects use only its units, in their order (policies.h).
  *
- * There are two plugins. The first refuses nodes in no unit, and orders the others: a node belongs
- * to its first open unit, and earlier units score above all other points together, so a later unit
- * is used only where no node of an earlier one fits.
- *
- * The second refuses nodes whose units are closed. Pods anywhere can close and open units; that is
- * in the pod's class (the plugin policy's key), not in a node's cached verdict. It still counts as
- * PLUGIN_HELD, so that preemption knows that removing a pod may open a unit.
+ * There are two plugins. The first refuses nodes in no unit and orders the others: a node belongs
+ * to its first open unit, and an earlier unit outweighs all other scores, so a later unit is used
+ * only where no node of an earlier one fits. The second refuses nodes whose units are closed. Pods
+ * anywhere can close and open units; that is in the pod's class (the plugin policy's key), not in a
+ * node's cached verdict. It still counts as PLUGIN_HELD, so that preemption knows that removing a
+ * pod may open a unit.
  */
 #include "scheduler/plugins/all.h"
 #include "scheduler/cache/policies.h"
@@ -78,7 +77,7 @@ const struct plugin plugin_policy = {
     .applies = applies,
     .filter = filter,
     .score = score,
-    .weight = 1 << 18 /* above all others together: virtual.c's is 100 * 1000 */};
+    .weight = 1 << 18 /* outweighs all others together: virtual.c's is 100 * 1000 */};
 
 const struct plugin plugin_policy_open = {
     .name = "policy-open",

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * ports - host ports. Two pods cannot have the same port and protocol on one address of a node;
- * 0.0.0.0 (or no address) is every address. Containers and sidecars count; ordinary init
- * containers, which end before the others run, do not, as in kube-scheduler.
- */
+/* ports - host ports. Two pods cannot have the same port and protocol on one address of a node;
+ * 0.0.0.0 (or no address) is every address. Containers and sidecars count; ordinary init containers
+ * do not, because they end before the others run, as in kube-scheduler. */
 #include "lib/base/str.h"
 #include "scheduler/cache/nominations.h"
 #include "scheduler/plugins/all.h"
@@ -20,7 +18,6 @@ static bool conflict(const struct container_port *a, const struct container_port
            (is_any(a->host_ip) || is_any(b->host_ip) || str_eq(a->host_ip, b->host_ip));
 }
 
-/* Whether the pod has a port that conflicts with this one. */
 static bool any_port(const struct pod *p, const struct container_port *conflicting)
 {
     for (size_t i = 0; i < p->containers_len; i++)
@@ -48,7 +45,7 @@ static bool is_taken(const struct plugin_ask *ask, const struct container_port *
     return false;
 }
 
-/* The first port of the list of containers that is in use on the node. */
+/* The first port of these containers that is in use on the node. */
 static const struct container_port *first_taken(const struct plugin_ask *ask,
                                                 const struct container *c, size_t len,
                                                 bool sidecars_only, const struct cluster_node *node)

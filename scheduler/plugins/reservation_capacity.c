@@ -17,7 +17,7 @@ static bool outlasts(const struct cluster *c, const struct reservation *r,
     return is_for(c, r, cp) || expected_end_of(c, cp, r->made_ms) > r->start_ms;
 }
 
-/* A member that still waits, looked up because it may be gone. */
+/* A member that still waits; NULL: it is gone or placed. */
 static const struct cluster_pod *member(const struct cluster *c, const struct reservation_node *at,
                                         size_t i)
 {
@@ -48,7 +48,7 @@ static bool amounts_fit(const struct resource_vector *want, const struct resourc
     return true;
 }
 
-/* Whether the amounts suffice for all that is there at the start, including the members. */
+/* Whether the node has enough for all pods that are there at the start, including the members. */
 static bool amounts_beside(const struct cluster *c, const struct reservation *r,
                            const struct reservation_node *at, const struct cluster_pod *pod,
                            const struct cluster_node *node)
@@ -66,8 +66,8 @@ static bool amounts_beside(const struct cluster *c, const struct reservation *r,
     return fits;
 }
 
-/* The same for cards. It does not decide which card the pod gets: where cards differ or are shared,
- * it may take one that suits the members better. */
+/* The same for cards. It does not decide which card the pod gets: if cards differ or are shared,
+ * the pod may take one that the members would prefer. */
 static bool cards_beside(const struct cluster *c, const struct reservation *r,
                          const struct reservation_node *at, const struct cluster_pod *pod,
                          const struct cluster_node *node)

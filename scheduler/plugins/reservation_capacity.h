@@ -4,8 +4,8 @@
  * of the filter plugin fit.
  *
  * It may if it belongs to the gang or has a higher priority; if it ends before the gang is to
- * start; or if the members then still fit beside it and all that remains. Checks amounts and cards,
- * not ports and volumes, which do not free up over time.
+ * start; or if the members then still fit beside it and the remaining pods. Checks amounts and
+ * cards, not ports and volumes, which time does not free.
  */
 #pragma once
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * spread - topologySpreadConstraints. Counting is in domains.h; this file has the messages.
- */
+/* spread - topologySpreadConstraints. Counting is in domains.h; this file has the messages. */
 #include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/domains.h"
 #include "scheduler/plugins/all.h"
@@ -20,7 +18,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return false;
 }
 
-/* Already weighted: the class adds it to its own. */
+/* Already weighted: the class adds it to its own score. */
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
     return domains_points(ask->class->domains, node, false) / plugin_spread.weight;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * taints - cordoned nodes and NoSchedule/NoExecute taints that the pod does not tolerate;
- * PreferNoSchedule ones cost points.
- */
+/* taints - cordoned nodes and NoSchedule/NoExecute taints that the pod does not tolerate;
+ * PreferNoSchedule ones cost points. */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/plugins/all.h"

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Not set: never on a virtual node, even if the pod tolerates everything, unless it asks for one by
+ * Not set: never on a virtual node, even if the pod tolerates everything, unless it requests one by
  * nodeSelector or required node affinity (the label of virtual nodes, or the node's name). eci:
- * real nodes score above every virtual one, so that a virtual one wins only where no real node
- * passes the filters. eci_only, or the label alibabacloud.com/eci on the pod or its namespace:
- * virtual nodes only.
+ * real nodes score above every virtual one, so a virtual one wins only where no real node passes
+ * the filters. eci_only, or the label alibabacloud.com/eci on the pod or its namespace: virtual
+ * nodes only.
  *
  * If a gang must stay together, the pool (ask->pool) decides which kind its members may use; it
- * affects only pods that prefer real nodes.
- *
- * Preemption: a pod that may use virtual nodes does not preempt while one of them fits. Real nodes
- * are preferred, but not at the cost of running pods while virtual capacity is available.
+ * affects only pods that prefer real nodes. A pod that may use virtual nodes does not preempt while
+ * one of them fits: real nodes are preferred, but not at the cost of running pods.
  */
 #include "scheduler/plugins/virtual.h"
 
@@ -27,8 +25,6 @@ bool virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *
     return node->is_virtual && ask->class->virtual_use != VIRTUAL_USE_NEVER &&
            virtuals_cover(&ask->cluster->virtuals, t);
 }
-
-/* ---- does the pod itself ask for a virtual node? ---- */
 
 static bool names_it(const struct plugin_ask *ask, const struct cluster_node *node, const char *key,
                      const char *value)
@@ -66,8 +62,6 @@ static bool asks_for(const struct plugin_ask *ask, const struct cluster_node *no
     }
     return false;
 }
-
-/* ---- the plugin ---- */
 
 static bool refuse(struct reason *why, enum reason_kind kind)
 {
@@ -120,4 +114,4 @@ const struct plugin plugin_virtual = {.name = "burst", /* visible to users */
                                       .score_depends = PLUGIN_NODE,
                                       .filter = filter,
                                       .score = score,
-                                      .weight = 1000 /* above all others together */};
+                                      .weight = 1000 /* outweighs all others together */};

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * volumes - claims and the volumes behind them: whether a pod's storage exists, and can be reached
+/* volumes - claims and the volumes behind them: whether a pod's storage exists, and can be reached
  * from or created for the node (volumes_view.h). Volumes chosen for waiting claims are promised
- * when the pod is assumed (volumes_held.h), by the same function, so reserve has nothing to do.
- */
+ * when the pod is assumed (volumes_held.h), by the same function, so reserve has nothing to do. */
 #include "scheduler/plugins/all.h"
 #include "scheduler/cache/volumes_held.h"
 #include "scheduler/cache/volumes_view.h"
@@ -41,8 +39,8 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return false;
 }
 
-/* Names identify volumes shared with other pods; a claim created for a pod belongs to that pod
- * alone. Inline CSI volumes do not depend on nodes. */
+/* Names identify volumes shared with other pods; an ephemeral claim belongs to one pod. Inline CSI
+ * volumes do not depend on nodes. */
 static void key(const struct plugin_ask *ask, struct strbuf *out)
 {
     const struct pod *p = ask->pod->pod;
@@ -63,7 +61,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     }
 }
 
-/* Forgetting an assumed pod returns a promised volume, and is an EVENT_VOLUME. */
+/* Forgetting an assumed pod returns a promised volume, which is an EVENT_VOLUME. */
 const struct plugin plugin_volumes = {.name = "volumes",
                                       .key = key,
                                       .wakes = EVENT_VOLUME | EVENT_NODE_LABELS,

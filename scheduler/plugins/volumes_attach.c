@@ -28,8 +28,6 @@ static bool no(struct reason *why, enum reason_kind kind, const char *what)
     return false;
 }
 
-/* ---- pods that exclude each other ---- */
-
 static bool claims_are_free(const struct plugin_ask *ask, const struct volumes_view *view,
                             struct arena *a, struct reason *why)
 {
@@ -70,8 +68,6 @@ static bool disks_are_free(const struct pod *p, const struct cluster_node *node,
                           why == NULL ? NULL : arena_strdup(a, p->volumes[i].id));
     return true;
 }
-
-/* ---- how many a node takes ---- */
 
 static bool drivers_are_there(const struct cluster *c, const struct volumes_view *view,
                               const struct csi_node *csi, struct arena *a, struct reason *why)
@@ -133,7 +129,7 @@ static void unite(struct handles *h)
     h->all.len = n;
 }
 
-/* Volumes of the driver that the pod adds: those that no pod there has. One that is only attached
+/* The driver's volumes that the pod adds: those that no pod there has. One that is only attached
  * counts twice, as in kube-scheduler. */
 static int64_t count_new(const struct volumes_view *view, const struct handles *h)
 {
@@ -176,8 +172,6 @@ static bool has_places(const struct plugin_ask *ask, const struct volumes_view *
                                .free = num_max(left, 0)};
     return false;
 }
-
-/* ---- the plugin ---- */
 
 static bool applies(const struct cluster_pod *pod)
 {
