@@ -75,9 +75,9 @@ struct cert_rotator {
     int64_t bundle_since_ms;  /* when bundle was published; -1: not yet */
     bool published;
     int64_t next_due_s; /* 0: unknown */
-    /* This version of the Secret needs no renewal between from_s and until_s unless the CA settles.
-     * If the clock falls below from_s, it was wrong at creation: other clients do not accept the
-     * certificates yet. */
+    /* This version of the Secret needs no renewal in [from_s, until_s) unless the CA settles. A
+     * clock below from_s was wrong at creation: other clients do not accept the certificates
+     * yet. */
     struct {
         char *version;
         int64_t from_s, until_s;
@@ -216,13 +216,11 @@ static void note_bundle(struct cert_rotator *k, const char *bundle)
         return;
     free(k->bundle);
     k->bundle = mem_strdup(bundle);
-    /* Without a configuration to write, an operator copies the bundle and needs the same settle
-     * time. */
+    /* Without a configuration to write, an operator copies the bundle and needs the same time. */
     k->bundle_since_ms = publishes(k) ? -1 : clock_mono_ms();
 }
 
-/* If the Secret has no usable CA but the served certificate is trusted, restores all but the CA
- * key. */
+/* If the Secret has no usable CA and we serve a trusted leaf, restores all but the CA key. */
 static void recover(const struct cert_rotator *k, struct cert_store_content *c, int64_t now_s)
 {
     struct cert_store_content known = {.ca_bundle = k->bundle, .leaf = k->served};
@@ -345,8 +343,7 @@ static int publish(struct cert_rotator *k, const char *bundle, struct error *err
     return 0;
 }
 
-/* A leaf may have to wait: its CA may be unknown to the API server while the served one is
- * accepted. */
+/* A new leaf waits while the API server may not know its CA and still accepts the served one. */
 static bool may_serve(const struct cert_rotator *k, const struct cert_store_content *c,
                       int64_t now_s)
 {

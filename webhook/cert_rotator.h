@@ -44,8 +44,7 @@ struct cert_rotator_policy {
     size_t names_len;
     int64_t ca_life_s, leaf_life_s;
 };
-/* settled: the newest CA has been in caBundle for settle_ms. *why is a static string for the
- * log. */
+/* settled: the newest CA has been in caBundle for settle_ms. *why: a static text for the log. */
 enum cert_rotator_need cert_rotator_judge(const struct cert_rotator_policy *p,
                                           const struct cert_store_content *c, int64_t now_s,
                                           bool settled, const char **why);
@@ -55,16 +54,16 @@ int cert_rotator_renew(const struct cert_rotator_policy *p, enum cert_rotator_ne
 
 struct cert_rotator_callbacks { /* called on the rotator's thread */
     int (*install)(void *arg, const char *cert_pem, const char *key_pem, struct error *err);
-    /* usable: an installed certificate is currently valid. published: caBundle is written or not
-     * needed. */
+    /* usable: the installed certificate is valid now. published: caBundle is written or
+     * unneeded. */
     void (*state)(void *arg, bool usable, bool published);
     int64_t (*now_s)(void *arg); /* since the epoch; NULL: wall clock */
     void *arg;
 };
 
 struct cert_rotator;
-/* Takes client, which may be NULL only with files and without a webhook configuration. ns: the
- * effective namespace. */
+/* Takes client (NULL only with files and without a webhook configuration). ns: the effective
+ * one. */
 int cert_rotator_start(struct cert_rotator **out, const struct cert_rotator_options *o,
                        const char *ns, struct kube_client *client,
                        const struct cert_rotator_callbacks *cb, struct error *err);

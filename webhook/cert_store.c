@@ -20,8 +20,7 @@ void cert_store_content_deinit(struct cert_store_content *c)
     *c = (struct cert_store_content){.resource_version = NULL};
 }
 
-/* Decodes a member of data. NULL if absent, not base64 or too long; the caller then recreates
- * it. */
+/* Decodes a member of data. NULL if absent, not base64 or too long: the caller recreates it. */
 static char *take_data(json *data, const char *key)
 {
     const char *text = json_get_str(data, key);
@@ -178,9 +177,8 @@ struct source {
     bool of_secret;
 };
 
-/* The configuration is read before and patched with its resourceVersion. So a bundle published
- * after that read fails our patch, and one published before it was in the Secret first, where we
- * see it now. */
+/* The configuration is read before this and patched with its resourceVersion. A bundle published
+ * after that read fails our patch; one published before it was in the Secret, which we read now. */
 static int check_source(const struct cert_store *v, const struct source *s, struct error *err)
 {
     struct cert_store_content c;

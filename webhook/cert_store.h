@@ -28,12 +28,10 @@ void cert_store_content_deinit(struct cert_store_content *c);
 
 /* A missing Secret is not an error: all members are NULL. */
 int cert_store_read(const struct cert_store *v, struct cert_store_content *out, struct error *err);
-/* Creates the Secret or replaces what was read. ERROR_CONFLICT: changed since it was read; read
- * again. */
+/* Creates the Secret or replaces what was read. ERROR_CONFLICT: it changed since; read again. */
 int cert_store_write(const struct cert_store *v, const struct cert_store_content *c,
                      struct error *err);
-/* caBundle of the configuration's first webhook, as PEM on the heap; *out is NULL if there is
- * none. */
+/* caBundle of the configuration's first webhook, as heap PEM; *out is NULL if there is none. */
 int cert_store_published(const struct cert_store *v, char **out, struct error *err);
 /* Sets caBundle of every webhook in the configurations; *changed: one differed. of_secret: the
  * bundle must still be the Secret's. ERROR_NOT_FOUND: no such configuration. ERROR_CONFLICT: a

@@ -28,9 +28,8 @@
 
 #include "lib/base/num.h"
 
-/* Clocks differ between machines, so a certificate is valid from shortly before its creation. The
- * allowance shrinks for short lifetimes (tests) so that two thirds of the lifetime stays
- * meaningful. */
+/* Clocks differ, so a certificate is valid from shortly before its creation. The allowance shrinks
+ * for short lifetimes (tests) so that two thirds of the lifetime stays meaningful. */
 enum { SKEW_S = 300, SKEW_PART = 10 };
 
 #define FREEP(type, fn)                 \
@@ -110,8 +109,7 @@ static int read_certs(const char *pem, const char *what, STACK_OF(X509) * *out, 
             X509_free(x);
             return fail(err, what);
         }
-    /* OpenSSL reports the end of the text as an error too; any other error means unreadable
-     * data. */
+    /* OpenSSL reports the end of the text as an error too; any other means unreadable data. */
     unsigned long why = ERR_peek_last_error();
     bool ended = ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
     if (!ended && sk_X509_num(certs) > 0) {

@@ -38,8 +38,8 @@ void certs_wipe_buf(struct strbuf *b);
  * `name` distinguishes CAs in one bundle. */
 int certs_make_ca(const char *name, int64_t now_s, int64_t valid_s, struct certs_pair *out,
                   struct error *err);
-/* Makes a server certificate for DNS names or IP addresses; names[0] is also the subject. It never
- * outlives its CA. */
+/* Makes a server certificate for DNS names or IP addresses. The subject is names[0]. The
+ * certificate never outlives its CA. */
 int certs_make_leaf(const struct certs_pair *ca, const char *const *names, size_t names_len,
                     int64_t now_s, int64_t valid_s, struct certs_pair *out, struct error *err);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The first pass reads all files and caches their PodGroups, ResourcePolicies and Namespaces, so
- * that objects may come in any order and from several files. The second judges each object with the
- * server's function. */
+ * objects may come in any order. The second judges each object with the server's function. */
 #include "webhook/check.h"
 
 #include <dirent.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reflector threads write and server threads read under one read-write lock. A reader holds it
- * while the rules run (microseconds) and copies nothing. Writers are rare and do no I/O under
- * it. */
+/* Reflector threads write and server threads read under one read-write lock. Readers hold it while
+ * the rules run (microseconds) and copy nothing. Writers are rare and do no I/O under it. */
 #include "webhook/informer_cache.h"
 
 #include <pthread.h>

@@ -20,8 +20,7 @@ void informer_cache_stop(struct informer_cache *w); /* NULL is fine */
 
 /* A cache without a cluster, for --check: the absence of an object means nothing. */
 struct informer_cache *informer_cache_new(void);
-/* Copies a Namespace, PodGroup or ResourcePolicy into the cache. False if it is something else or
- * unreadable. */
+/* Copies a Namespace, PodGroup or ResourcePolicy. False for other or unreadable objects. */
 bool informer_cache_put(struct informer_cache *w, json *object);
 
 /* Fills the context for an object of this namespace; valid until the matching informer_cache_leave.

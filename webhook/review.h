@@ -70,6 +70,5 @@ int review_judge(const struct review_config *config, const struct rules_subject 
  * have a patch, which a validating webhook's must not. */
 void review_answer(const struct review_config *config, bool mutate, char *body, size_t n,
                    struct arena *a, struct strbuf *out, struct review_outcome *outcome);
-/* A failure metav1.Status for replies that are not reviews (400, 404, 405, 415). reason:
- * "BadRequest" etc. */
+/* A failed metav1.Status for replies that are no reviews (400, 404, 405, 415). */
 void review_status(struct strbuf *out, int code, const char *reason, const char *message);

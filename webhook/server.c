@@ -240,15 +240,13 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
     metrics_observe_us(&durations, NULL, clock_mono_us() - began_us);
 }
 
-/* Limit for all bodies over 16 KiB together, so that many clients cannot exceed the container's
- * memory. */
+/* Limit for all bodies over 16 KiB together, to bound memory however many clients there are. */
 enum { LARGE_BYTES = 32 * 1024 * 1024 };
 
 /* For watches, certificates, probes and logs. */
 enum { OTHER_FILES = 64 };
 
-/* A refused connection is a pod not checked, so raise the file limit to fit all connections if
- * possible. */
+/* Raises the file limit to fit all connections if possible: a refused one is a pod not checked. */
 static void allow_files(int64_t connections)
 {
     struct rlimit files;

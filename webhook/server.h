@@ -21,8 +21,7 @@ extern const struct option_row server_option_rows[];
 
 struct server;
 
-/* Listens at once, but TLS handshakes fail until server_set_certificate. Copies config, but not
- * what it points to. */
+/* Listens at once; handshakes fail until server_set_certificate. Copies config, not its targets. */
 int server_start(struct server **out, const struct server_options *o,
                  const struct review_config *config, struct error *err);
 /* From now on every reply closes its connection so that clients reconnect elsewhere. Call some time

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads JSON, not struct pod: the decoder rejects what it cannot read, while the webhook must say
- * which field is wrong and how to correct it. Quantities may be strings (from the API server) or
- * numbers (from YAML). */
+/* Reads JSON, not struct pod: the decoder rejects what it cannot read, but the webhook must say
+ * which field is wrong and how to correct it. Quantities may be strings (API server) or numbers
+ * (YAML). */
 #include "webhook/rules/pod_view.h"
 
 #include <stdarg.h>

@@ -33,8 +33,7 @@ struct pod_view {
     struct labels annotations;
     const char *scheduling_group; /* NULL: none */
     bool daemon;                  /* belongs to a DaemonSet */
-    /* For the request readers: labels, annotations, and the readable GPU and CPU amounts of
-     * containers. */
+    /* For the request readers: labels, annotations, readable GPU and CPU amounts of containers. */
     struct pod pod;
     struct gpu_request gpu;
     struct request_errors gpu_errors;

@@ -197,8 +197,7 @@ static void check_placed(struct pod_view *l)
                       pod_view_quote(l, node), t->name);
 }
 
-/* Until ResourcePolicies are listed the pod keeps its scheduler, and we warn that one may select
- * it. */
+/* Until ResourcePolicies are listed, the pod keeps its scheduler and the author is warned. */
 static void check_unlisted(struct pod_view *l)
 {
     if (!l->judged || l->ours || is_placed(l) || !is_enabled(l) ||

@@ -34,12 +34,11 @@
 int rules_crds_parse(const char *text, struct arena *a, struct rules_crd **out, size_t *len,
                      struct error *err);
 
-/* A new pod. Everything in *out lives in a or in pod's document. ERROR_INVALID: a part has the
- * wrong type. */
+/* A new pod. *out lives in a and in pod's document. ERROR_INVALID: a part has the wrong type. */
 int rules_pod(const struct rules_config *config, const struct rules_context *context, json *pod,
               struct arena *a, struct rules_verdict *out, struct error *err);
-/* Any object: a new pod (as above), a workload, PodGroup, ResourcePolicy or Node. Others get an
- * empty verdict. */
+/* Any object: a new pod, workload, PodGroup, ResourcePolicy or Node. Others get an empty
+ * verdict. */
 int rules_object(const struct rules_config *config, const struct rules_context *context,
                  const struct rules_subject *s, struct arena *a, struct rules_verdict *out,
                  struct error *err);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks one field of a PodGroup or ResourcePolicy: absent, or valid and within bounds, or
- * refused. */
+/* Checks one field of a PodGroup or ResourcePolicy: absent, valid and in bounds, or refused. */
 #include "lib/base/str.h"
 #include "webhook/rules/rules_internal.h"
 

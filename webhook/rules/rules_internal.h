@@ -50,8 +50,7 @@ void rules_group_check(struct pod_view *own, const struct rules_subject *s);
 void rules_policy_check(struct pod_view *own, const struct rules_subject *s);
 void rules_node_check(struct pod_view *own, const struct rules_subject *s);
 
-/* Fields of such objects (rules_field.c). Each refuses with its path; an absent field is accepted
- * unless stated. */
+/* Fields of such objects. Each refuses with its path and accepts an absent field unless stated. */
 bool rules_field_int(struct pod_view *l, json *v, const char *path, int64_t min, int64_t max,
                      int64_t *out);
 void rules_field_bool(struct pod_view *l, json *v, const char *path);

@@ -12,8 +12,7 @@ static const char *before(const struct rules_subject *s, const char *key)
     return json_get_str(labels, key);
 }
 
-/* The plugin keeps the last mode until another is set, so removing the label does not restore whole
- * cards. */
+/* The plugin keeps the last mode, so removing the label does not restore whole cards. */
 static void check_removal(struct pod_view *own, const struct rules_subject *s)
 {
     const char *was = before(s, NAME_LABEL_GPU_MODE);

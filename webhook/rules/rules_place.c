@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Valid keys of ours in the wrong position, where they have no effect: a label that should be an
- * annotation, or a Deployment's metadata instead of its template's. Warnings name the right
- * path. */
+/* Valid keys of ours where they have no effect: a label that should be an annotation, or metadata
+ * of a Deployment instead of its template. Warnings name the right path. */
 #include "lib/base/str.h"
 #include "lib/model/grant.h"
 #include "lib/model/names.h"

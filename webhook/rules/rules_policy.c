@@ -42,8 +42,7 @@ static void check_labels(struct pod_view *l, json *v, const char *path)
     }
 }
 
-/* Labels and annotations that a unit adds to its pods: no reserved keys, and no label by which the
- * policy selects. */
+/* Labels and annotations that a unit adds to pods: no reserved keys, no label of the selector. */
 static void check_gifts(struct pod_view *l, json *v, const char *path, bool labels, json *selector)
 {
     if (labels)

@@ -179,8 +179,7 @@ static void check_sizes(struct pod_view *views, const struct templates *t)
     }
 }
 
-/* OrderedReady creates a pod only when the previous one is ready, but none is before the gang is
- * complete. */
+/* OrderedReady waits until a pod is ready, but no pod is before the gang is complete. */
 static void check_order(struct pod_view *own, const struct rules_subject *s, struct pod_view *l)
 {
     struct rules_quorum q;
@@ -272,8 +271,7 @@ static int view_templates(struct pod_view *own, const struct rules_subject *s,
     return 0;
 }
 
-/* Checks our keys on the workload's own metadata and, in a CronJob, on its Jobs': neither reaches
- * the pods. */
+/* Our keys on metadata of the workload and, in a CronJob, of its Jobs do not reach the pods. */
 static int check_own(struct pod_view *own, const struct rules_subject *s,
                      const struct pod_view *views, size_t n, bool changed, struct error *err)
 {

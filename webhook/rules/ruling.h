@@ -12,8 +12,7 @@
 #include "lib/base/map.h"
 #include "lib/model/selector.h"
 
-/* kubectl prints warnings one by one; the API server truncates each to 256 bytes and all to 4
- * KiB. */
+/* The API server truncates each warning to 256 bytes and all of them to 4 KiB. */
 enum { RULES_SENTENCES_MAX = 12, RULES_WARNING_BYTES = 256, RULES_REFUSAL_BYTES = 512 };
 enum { RULES_PATH_MAX = 8, RULES_CRDS_MAX = 32 };
 
