@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Rotation of our own certificates. Every replica runs the same passes over one Secret. Writes carry
- * the resourceVersion that was read, so one of two concurrent renewals wins (cert_store_write) and
- * the other replica reads the result:
+ * Rotation of our own certificates. Every replica runs the same passes over one Secret. Writes
+ * carry the resourceVersion that was read, so one of two concurrent renewals wins
+ * (cert_store_write) and the other replica reads the result:
  *             cert_store_read
  *   (no Secret, no usable CA) ── CERT_ROTATOR_ALL ──► [CA1 | leaf of CA1]
  *                                                    │        ▲
@@ -22,13 +22,13 @@
  * CA, and by the time replicas serve the new leaf it trusts both CAs. A failed pass does not change
  * what is served. The same holds if the Secret is deleted or corrupted: the first replica to see it
  * still has the leaf and the bundle (recover) and continues as if only the CA key were lost, with
- * CERT_ROTATOR_CA. A replica that has just started keeps the published CAs in the bundle (adopt), so
- * the others stay trusted; they serve its leaf only once its CA has settled (may_serve).
+ * CERT_ROTATOR_CA. A replica that has just started keeps the published CAs in the bundle (adopt),
+ * so the others stay trusted; they serve its leaf only once its CA has settled (may_serve).
  *
  * A pass without changes parses no certificate, which keeps 2 MB of OpenSSL code out of memory
  * (cert_rotator.quiet).
  *
- * A replica may stall for minutes between two calls. Its Secret write then fails by resourceVersion.
+ * A replica may stall for minutes between calls. Its Secret write then fails by resourceVersion.
  * Its caBundle write must not undo a newer one, so cert_store_publish reads the Secret again after
  * it has read the configuration, whose resourceVersion the write carries.
  */
