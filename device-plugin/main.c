@@ -419,7 +419,7 @@ static int start(struct app *app, struct error *err)
     app->probing = true;
     if (mailbox_new(&app->nodes, app->loop, MAILBOX, on_node, reflector_message_free, app, err) <
             0 ||
-        mailbox_new(&app->pods, app->loop, MAILBOX, podcache_letter, reflector_message_free,
+        mailbox_new(&app->pods, app->loop, MAILBOX, podcache_message, reflector_message_free,
                     &app->cache, err) < 0 ||
         events_start(&app->events, app->config, &app->kube, &app->event, PROGRAM, err) < 0 ||
         publish_start(&app->publish, app->config, &app->kube, app->main.node,
@@ -497,7 +497,7 @@ int main(int argc, char **argv)
                                           {0}};
     podcache_init(&app.cache);
     if (argc == 4 && str_eq(argv[1], CONTEXT_PROBE_PROBE)) /* our child process */
-        return context_probe_probe(argv[2], argv[3]);
+        return context_probe_run(argv[2], argv[3]);
     loop_block_signals(); /* before gRPC starts its threads */
     rss_trim_init();
     enum options_result parsed = options_parse(&settings_program, tables, argc, argv, NULL, &err);

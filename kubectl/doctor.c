@@ -75,7 +75,7 @@ static const char *tag_of(const char *image)
     return colon != NULL ? colon + 1 : "";
 }
 
-/* Whether a replica of the scheduler renews the Lease, wherever it runs. */
+/* Whether some scheduler replica renews the Lease. */
 static bool is_led(const struct doctor *d)
 {
     json *lease = json_get(d->facts, "lease");
@@ -90,11 +90,9 @@ static bool is_answered(const struct doctor *d)
     return json_get_bool(json_get(d->facts, "probe"), "answered", false);
 }
 
-/*
- * Programs may run outside the cluster: under systemd, or beside the embedded cluster. Their
- * effects show that they run. But once one of them is a workload of the cluster, a missing one is a
- * fault of the installation, even if something still answers.
- */
+/* Programs may run outside the cluster (under systemd, or beside the embedded cluster), where only
+ * their effects show that they run. But once one is a workload of the cluster, a missing one is a
+ * fault of the installation, even if something still answers. */
 static bool is_outside(const struct doctor *d, bool works)
 {
     return works && json_len(json_get(d->facts, "deployments")) == 0 &&
@@ -134,7 +132,7 @@ static int64_t offered(const struct view_node *n, const char *resource)
     return resources_get(&n->node->allocatable, resource, NULL);
 }
 
-/* The resource by which a mode offers its cards. */
+/* The resource that advertises the cards in this mode. */
 static const char *mode_resource(enum gpu_mode mode)
 {
     return gpu_mode_is_shared(mode)    ? NAME_RES_GPU_MEM
@@ -142,7 +140,8 @@ static const char *mode_resource(enum gpu_mode mode)
                                        : NAME_RES_NVIDIA_GPU;
 }
 
-/* The kubelet withdraws the resource when the plugin is gone; an inventory may be stale. */
+/* Checks the resource, which the kubelet withdraws without the plugin; an inventory may be
+ * stale. */
 static bool is_served(const struct doctor *d)
 {
     for (size_t i = 0; i < d->view->nodes_len; i++) {
@@ -247,7 +246,7 @@ static void check_lease(struct doctor *d)
              (long long)silent);
 }
 
-/* A lost role is one finding, not fifty: the facts group rights by account. */
+/* Reports a lost role as one finding: the facts group rights by account. */
 static void check_rights(struct doctor *d)
 {
     enum { NAMED = 4 };
@@ -302,7 +301,7 @@ static bool check_bundles(struct doctor *d, const char *key)
     return true;
 }
 
-/* It is renewed at two thirds of its life. */
+/* The webhook renews it at two thirds of its lifetime. */
 static bool check_certificate(struct doctor *d)
 {
     static const char advice[] = "the webhook's log says why it is not renewed; to begin anew, "
@@ -338,7 +337,7 @@ static void check_webhook(struct doctor *d)
     int64_t ready = 0;
     (void)json_get_int(json_get(workload(d, "deployments", "cosched-webhook"), "status"),
                        "readyReplicas", &ready);
-    /* Without replicas, or a CA, there is no answer either: already reported. */
+    /* Without replicas or a CA there is no answer either; that is already reported. */
     if (ready > 0 && trusted && json_is_object(probe) && !json_get_bool(probe, "answered", false))
         find(d,
              "can the API server reach the webhook's Service or URL, and does its certificate "
@@ -398,8 +397,8 @@ static void check_mode(struct doctor *d, const struct view_node *n)
              gpu_mode_name(n->inventory.mode), gpu_mode_name(n->inventory.switching_to));
 }
 
-/* What accompanies the memory of the shared modes: percents in core_mem, the number of cards,
- * including sick ones, and the labels that describe the cards. */
+/* Checks what accompanies memory in the shared modes: percents in core_mem, the number of cards
+ * (including unhealthy ones), and the labels that describe the cards. */
 static void check_patched(struct doctor *d, const struct view_node *n, bool offers, int64_t well)
 {
     static const char advice[] =
@@ -421,8 +420,8 @@ static void check_patched(struct doctor *d, const struct view_node *n, bool offe
              label, n->cards_len);
 }
 
-/* Compares what the kubelet offers with what the plugin found. Sick cards are not offered; while a
- * mode is being left, only what pods hold is. */
+/* Compares what the kubelet advertises with what the plugin found. Unhealthy cards are not
+ * advertised; during a mode switch only what pods hold is. */
 static void check_offer(struct doctor *d, const struct view_node *n)
 {
     int64_t gib = 0, well = 0;
@@ -512,8 +511,8 @@ static void check_pod(struct doctor *d, const struct view_node *n, const struct 
              n->node->name, given, confirmed);
 }
 
-/* Grants on nodes that are gone cannot be honoured, and Kubernetes deletes the pods only where its
- * controller for lost nodes runs. */
+/* Grants on deleted nodes cannot be honoured, and Kubernetes deletes such pods only if its node
+ * lifecycle controller runs. */
 static void check_orphans(struct doctor *d)
 {
     for (size_t i = 0; i < d->view->orphans_len; i++) {

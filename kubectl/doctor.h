@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * doctor - what is wrong with an installation, and what to do about it. Pure: rules over facts,
- * which facts.c fetches.
+ * doctor - diagnoses an installation and advises how to repair it. Pure: rules over facts that
+ * facts.c fetches.
  *
- * The facts are one JSON object, so that a test plants a fault by changing its text; a missing or
- * null key means that the thing does not exist, and "unasked" lists what could not be queried,
- * about which nothing is reported:
- *
- *   version        of the API server, as GET /version answers
- *   deployments, daemonsets                 items of lists, those of ours
- *   crds           names of our custom resources that are there
- *   lease          {"holder", "silentSeconds", "durationSeconds"} of the scheduler's Lease;
- *                  of any namespace when no program is a workload of the cluster
+ * The facts are one JSON object, so tests inject faults by changing its text. A missing or null key
+ * means that the object does not exist. "unasked" lists what could not be queried; nothing is
+ * reported about it:
+ *   version        reply to GET /version
+ *   deployments, daemonsets                 our items of the lists
+ *   crds           names of our custom resources that exist
+ *   lease          {"holder", "silentSeconds", "durationSeconds"} of the scheduler's Lease, in any
+ *                  namespace if no program is a workload of the cluster
  *   mutating, validating                    our webhook configurations
- *   certificate    {"ca", "leftSeconds", "lifeSeconds"}: of the webhook's Secret the CA (as a
- *                  caBundle has it), and how long its certificate is valid, now and in all
- *   policies, policyBindings                names of the admission policies that there are
+ *   certificate    {"ca", "leftSeconds", "lifeSeconds"} from the webhook's Secret: the CA (as in
+ *                  caBundle), the certificate's remaining and total lifetime
+ *   policies, policyBindings                names of the admission policies that exist
  *   rights         [{"account", "verb", "resource", "allowed"}]
- *   probe          {"answered": bool, "error": TEXT}: what became of a pod that was created with
- *                  dryRun=All
+ *   probe          {"answered": bool, "error": TEXT} of a pod created with dryRun=All
  *   kubelets       {NODE: {"cpuManagerPolicy"}}
  *
- * Nodes and pods come as a view. Nothing is reported twice: what a missing program explains is not
- * reported again for each node.
+ * Nodes and pods come as a view. What a missing program explains is not reported for each node.
  */
 #pragma once
 
@@ -47,11 +44,10 @@ struct doctor {
     json *facts;
     const struct view *view;
     struct arena *arena;
-    struct VEC(struct doctor_finding) findings; /* texts in arena; free with vec_deinit */
+    struct VEC(struct doctor_finding) findings; /* texts live in arena; free with vec_deinit */
 };
 
-/* Where a right is granted: everywhere, in the namespace of the programs, or on one object of
- * ours. */
+/* Where a right is needed: cluster-wide, in the programs' namespace, or on one object of ours. */
 enum doctor_scope {
     DOCTOR_ANYWHERE,
     DOCTOR_AT_HOME,
@@ -61,7 +57,7 @@ enum doctor_scope {
     DOCTOR_VALIDATING
 };
 
-/* What each program must be allowed to do: facts.c asks the API server about each. */
+/* A right that a program needs; facts.c asks the API server about each. */
 struct doctor_right {
     const char *program; /* "scheduler" */
     const char *verbs;   /* "list watch" */
@@ -71,12 +67,12 @@ struct doctor_right {
 extern const struct doctor_right doctor_rights[];
 extern const size_t doctor_rights_len;
 
-/* The program's Deployment or DaemonSet in a list, by its label; or NULL. */
+/* The program's Deployment or DaemonSet in a list, by its label, or NULL. */
 json *doctor_workload(json *items, const char *name);
-/* The value of an option on its program's command line, "--lease-name="; or NULL. */
+/* The value of an option ("--lease-name=") on the program's command line, or NULL. */
 const char *doctor_option(json *workload, const char *option);
 
-/* In the order: programs, webhook, policies, nodes, pods. */
+/* Findings come in the order programs, webhook, policies, nodes, pods. */
 void doctor_examine(struct doctor *d);
-/* Each finding with its advice, or a line saying that there is none. */
+/* Prints each finding with its advice, or that there is none. */
 void doctor_print(const struct doctor *d, struct strbuf *out);

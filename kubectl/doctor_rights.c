@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The rights of the three programs, as the chart's roles grant them. test_doctor compares the table
- * with deploy/manifests in both directions.
- */
+/* Rights of the three programs, as the chart's roles grant them. test_doctor compares the table
+ * with deploy/manifests in both directions. */
 #include "kubectl/doctor.h"
 
 #define SIGS "scheduling.sigs.k8s.io"

@@ -15,7 +15,7 @@
 #define PART_OF "?labelSelector=app.kubernetes.io%2Fpart-of%3Dcosched"
 #define ADMISSION "/apis/admissionregistration.k8s.io/v1/"
 
-/* Each node needs its own request: in a large cluster the first ones stand for all. */
+/* Each node needs its own request, so a large cluster is sampled. */
 enum { KUBELETS_MAX = 100 };
 static const int64_t SECOND_NS = 1000 * 1000 * 1000;
 
@@ -23,9 +23,9 @@ struct fetch {
     struct kube_client *client;
     const struct kube_options *options;
     struct json_writer w;
-    struct strbuf unasked; /* a JSON array without its closing bracket */
-    /* From the programs' options, or else their defaults. */
-    struct strbuf home; /* the namespace; "" when nothing is installed */
+    struct strbuf unasked; /* JSON array without its closing bracket */
+    /* From the programs' options, or their defaults. */
+    struct strbuf home; /* namespace; "" if nothing is installed */
     struct strbuf lease, lease_home, secret, mutating, validating;
 };
 
@@ -50,7 +50,7 @@ static void note_unasked(struct fetch *f, const char *key)
     json_escape(&f->unasked, key, strlen(key));
 }
 
-/* true: there is a document, or the server answers that it does not exist (*out is NULL then). */
+/* True if there is a document or the server says that none exists (*out is NULL). */
 static bool ask(struct fetch *f, const char *key, const char *path, struct json_doc **out)
 {
     struct error err = ERROR_INIT;
@@ -107,7 +107,7 @@ static void put_crds(struct fetch *f)
     json_array_end(&f->w);
 }
 
-/* ---- where the programs are, and their options ---- */
+/* ---- programs and their options ---- */
 
 static void take_option(json *d, const char *option, const char *fallback, struct strbuf *out)
 {
@@ -138,9 +138,7 @@ static void put_configurations(struct fetch *f)
     put_object(f, "validating", strbuf_str(&validating));
 }
 
-/* ---- the scheduler's Lease ---- */
-
-/* Without a Deployment the namespace is unknown: then the Lease is searched by name. */
+/* Without a Deployment the namespace is unknown, so the Lease is searched by name. */
 static void put_lease(struct fetch *f)
 {
     AUTO_JSON *doc = NULL;
@@ -168,7 +166,7 @@ static void put_lease(struct fetch *f)
     json_object_end(&f->w);
 }
 
-/* ---- what the accounts may do ---- */
+/* ---- rights of the accounts ---- */
 
 static void print_review(const struct fetch *f, const struct doctor_right *r, const char *verb,
                          const char *account, struct strbuf *out)
@@ -251,10 +249,10 @@ static void put_rights(struct fetch *f)
         note_unasked(f, "rights");
 }
 
-/* ---- the webhook and the kubelets ---- */
+/* ---- webhook and kubelets ---- */
 
-/* A dry-run pod that asks for cards and names no scheduler: the API server calls the webhook, which
- * sets ours, and stores nothing. */
+/* Creates a dry-run pod that requests GPUs and names no scheduler. The API server calls the
+ * webhook, which sets ours, and stores nothing. */
 static void put_probe(struct fetch *f)
 {
     static const char pod[] =
@@ -278,8 +276,8 @@ static void put_probe(struct fetch *f)
     json_object_end(&f->w);
 }
 
-/* The certificate's validity. Nothing else leaves the Secret but its CA, which the configurations
- * also have. */
+/* Reports the validity and the CA, which the configurations have too. Nothing else leaves the
+ * Secret. */
 static void put_certificate(struct fetch *f)
 {
     AUTO_JSON *doc = NULL;
@@ -291,14 +289,14 @@ static void put_certificate(struct fetch *f)
     json *data = json_get(json_root(doc), "data");
     const char *leaf = str_or_empty(json_get_str(data, "tls.crt"));
     const char *ca = json_get_str(data, "ca.crt");
-    if (ca == NULL) /* certificates from elsewhere: not in this Secret */
+    if (ca == NULL) /* certificates come from elsewhere */
         return;
     json_key(&f->w, "certificate");
     json_object_begin(&f->w);
     json_kv_str(&f->w, "ca", ca);
     if (base64_decode(leaf, strlen(leaf), &pem) && validity_read(strbuf_str(&pem), pem.len, &v)) {
         int64_t from = clock_parse_rfc3339(v.not_before), to = clock_parse_rfc3339(v.not_after);
-        if (from >= 0 && to >= 0) { /* 9999-12-31, "no expiry", does not fit */
+        if (from >= 0 && to >= 0) { /* 9999-12-31 ("no expiry") does not fit */
             json_kv_int(&f->w, "leftSeconds", (to - clock_wall_ns()) / SECOND_NS);
             json_kv_int(&f->w, "lifeSeconds", (to - from) / SECOND_NS);
         }

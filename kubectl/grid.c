@@ -5,8 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- cleaning ---- */
-
 static uint32_t code_of(const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
@@ -20,8 +18,7 @@ static bool is_harmless(uint32_t code)
 {
     if (code < 0x20 || (code >= 0x7f && code < 0xa0))
         return false;
-    /* Marks and overrides of the writing direction, separators of lines, invisible operators, byte
-     * order marks. */
+    /* Direction marks and overrides, line separators, invisible operators, byte order marks. */
     return !(code >= 0x200b && code <= 0x200f) && !(code >= 0x2028 && code <= 0x202e) &&
            !(code >= 0x2060 && code <= 0x206f) && code != 0x061c && code != 0xfeff;
 }
@@ -44,14 +41,12 @@ const char *grid_clean(const char *s, struct arena *a)
     return out;
 }
 
-/* ---- columns ---- */
-
 void grid_init(struct grid *g, size_t columns, struct arena *a)
 {
     *g = (struct grid){.arena = a, .columns = columns};
 }
 
-/* Characters; a wide one counts as one, which only costs alignment. */
+/* Counts characters; a double-width one counts as one, which only affects alignment. */
 static size_t width_of(const char *s)
 {
     size_t n = 0;

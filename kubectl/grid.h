@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grid - cells in columns, and untrusted text made safe for a terminal. Pure.
+ * grid - prints cells in columns and makes untrusted text safe for a terminal. Pure.
  *
- * Names and messages come from annotations and conditions that many clients may write. What a
- * terminal could interpret (control characters, C1 controls, overrides of the writing direction)
- * and invalid UTF-8 is shown as '?'.
+ * Many clients can write the annotations and conditions that names and messages come from. Invalid
+ * UTF-8 and whatever a terminal could interpret (control characters, C1 controls, direction
+ * overrides) become '?'.
  */
 #pragma once
 
@@ -29,13 +29,13 @@ struct grid {
 };
 
 void grid_init(struct grid *g, size_t columns, struct arena *a);
-/* The next cell, row by row. Cleaned. */
+/* Adds the next cell, cleaned; cells fill rows. */
 void grid_add(struct grid *g, enum grid_colour colour, const char *text);
 void grid_addf(struct grid *g, enum grid_colour colour, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Left-aligned, two blanks between columns, no trailing blanks. Returns the length of the longest
- * line. */
+/* Left-aligned, two blanks between columns, no trailing blanks. Returns the longest line's
+ * length. */
 size_t grid_print(const struct grid *g, bool colours, struct strbuf *out);
 
-/* s with printable characters only, in a. NULL is "". */
+/* Copies s into a, replacing unsafe characters. NULL becomes "". */
 const char *grid_clean(const char *s, struct arena *a);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kubectl-inspect-cgpu - `kubectl inspect cgpu`: the cluster's cards, and which pods hold them.
+ * `kubectl inspect cgpu`: the cluster's cards and the pods that hold them.
  *
- * kubectl runs any kubectl-inspect-cgpu in PATH. This program reads nodes and pods, once each, and
- * prints; it writes nothing to the cluster. It uses POSIX only, so that it also builds where the
- * other programs do not: --watch polls instead of watching.
+ * kubectl runs any kubectl-inspect-cgpu in PATH. This program lists nodes and pods, prints, and
+ * writes nothing to the cluster. It uses only POSIX, to build where the other programs do not, so
+ * --watch polls.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -117,7 +117,7 @@ struct app {
     struct kube_config *config;
     struct kube_client *client;
     const char *command; /* "why", "topology", "doctor" or NULL */
-    const char *subject; /* NODE or POD; NULL */
+    const char *subject; /* NODE, POD or NULL */
     bool colours;
 };
 
@@ -138,7 +138,7 @@ static int complain(const char *text, int status)
     return status;
 }
 
-/* ---- one answer: -1 failed, 1 there are findings ---- */
+/* ---- one report: -1 on failure, 1 if there are findings ---- */
 
 static const struct pod *find_pod(const struct load *l, const char *key)
 {
@@ -219,7 +219,7 @@ static int ask(const struct app *app, struct strbuf *out, struct error *err)
     return result;
 }
 
-/* ---- once, or again and again ---- */
+/* ---- printing, once or repeatedly ---- */
 
 static int print(const struct strbuf *text, struct error *err)
 {
@@ -232,7 +232,7 @@ static void pause_ms(int64_t ms)
 {
     const struct timespec t = {.tv_sec = (time_t)(ms / 1000),
                                .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)nanosleep(&t, NULL); /* a signal ends it early, and the loop sees that */
+    (void)nanosleep(&t, NULL); /* a signal ends it early; the loop checks stopped */
 }
 
 static int watch(const struct app *app, struct error *err)
@@ -269,9 +269,9 @@ static int run(struct app *app, struct error *err)
     return result < 0 || print(&out, err) < 0 ? -1 : result;
 }
 
-/* ---- the command line ---- */
+/* ---- command line ---- */
 
-/* Expands short forms, as in kubectl. */
+/* Expands kubectl's short options. */
 static int lengthen(int argc, char **argv, char **out, struct arena *a, struct error *err)
 {
     static const struct {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * load - all nodes and pods of a cluster: one list call per kind.
- */
+/* load - lists all nodes and pods of a cluster, with one list call per kind. */
 #pragma once
 
 #include <stddef.h>
@@ -15,8 +13,8 @@
 struct load {
     struct VEC(struct node *) nodes;
     struct VEC(struct pod *) pods;
-    size_t unreadable;          /* objects that could not be decoded, and are left out */
-    struct error first_problem; /* of the first of them */
+    size_t unreadable;          /* objects left out because they could not be decoded */
+    struct error first_problem; /* error of the first one */
 };
 
 int load_all(struct load *l, struct kube_client *client, const struct kube_options *o,

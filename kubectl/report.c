@@ -6,11 +6,9 @@
 #include "lib/base/num.h"
 #include "lib/model/names.h"
 
-/* ---- which nodes ---- */
-
 struct sums {
     int64_t used, total;
-    int32_t top; /* the highest card */
+    int32_t top; /* highest card index */
     bool pending;
 };
 
@@ -76,7 +74,7 @@ static enum grid_colour colour_of(int64_t used, int64_t total)
     return used == 0 ? GRID_PLAIN : used < total ? GRID_GREEN : GRID_RED;
 }
 
-/* ---- the table ---- */
+/* ---- table ---- */
 
 static void add_cards(const struct view_node *n, int32_t top, struct grid *g)
 {
@@ -147,7 +145,7 @@ static bool is_use_known(const struct view_node *n)
     return false;
 }
 
-/* Only memory is a share; a pod that holds a whole card cannot exceed it. */
+/* Only memory can be exceeded; a pod that holds a whole card cannot exceed it. */
 static void add_use(const struct view_pod *p, struct grid *g)
 {
     int64_t asked_mib = 0;

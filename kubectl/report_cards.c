@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * report_cards - card by card: the links of one node and the pods on them, and what keeps a pod
- * from each card.
+ * Reports by card: a node's links and the pods on its cards, and what keeps a pod from each card.
  *
- * The scheduler's own message about a pod (its condition PodScheduled) comes first: it knows
- * taints, volumes and other nodes. The rest is about cards only, computed from the same grants.
+ * The scheduler's message about a pod (condition PodScheduled) comes first, since it covers taints,
+ * volumes and other nodes. The rest covers cards only, computed from the same grants.
  */
 #include "kubectl/grid.h"
 #include "kubectl/report.h"
@@ -25,7 +24,7 @@ static bool holds(const struct view_pod *p, int32_t card)
     return false;
 }
 
-/* "default/a, default/b 3 GiB": of one card. */
+/* Pods on one card: "default/a, default/b 3 GiB". */
 static const char *holders_of(const struct view_node *n, int32_t card, struct arena *a)
 {
     AUTO_STRBUF b = {0};
@@ -112,11 +111,11 @@ int report_topology(const struct report *r, struct strbuf *out, struct error *er
 
 /* ---- why POD ---- */
 
-/* What the pod wants of one card, or how many whole cards. */
+/* What the pod requests of one card, or how many whole cards. */
 struct want {
-    int64_t gib, percent; /* the largest share */
+    int64_t gib, percent; /* of the largest share */
     int64_t cards, exclusive;
-    int64_t shares; /* more than one: several containers, or spread over several cards */
+    int64_t shares; /* more than one: several containers, or several cards */
 };
 
 static int64_t whole_cards(const struct want *w)
@@ -157,7 +156,7 @@ static void print_want(const struct want *w, struct strbuf *out)
     strbuf_addf(out, " on one card%s\n", w->shares > 1 ? ", the largest of its shares" : "");
 }
 
-/* Why nothing on the node can serve the pod, whatever its cards hold. */
+/* Why the node cannot serve the pod, whatever is free on its cards. */
 static const char *refusal_of(const struct view_node *n, const struct want *w, struct arena *a)
 {
     enum gpu_mode mode = n->inventory.mode;
@@ -178,7 +177,7 @@ static bool is_free(const struct view_card *c)
     return !is_sick(c) && c->holders == 0 && c->used_gib == 0 && c->used_percent == 0;
 }
 
-/* The verdict on one card; true: it could take a share, or is free. */
+/* Explains one card; true if it is free or could take a share. */
 static bool judge(const struct view_node *n, const struct view_card *c, const struct want *w,
                   struct arena *a, const char **why)
 {

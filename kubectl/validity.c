@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serialNumber,
- * signature, issuer, validity SEQUENCE { notBefore, notAfter }, ... (RFC 5280, 4.1). Each element
- * is a tag, a length and that many bytes; a Time is UTCTime (two digits of the year, 1950 to 2049)
- * or GeneralizedTime (four), both ending with Z.
- */
+/* Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serialNumber,
+ * signature, issuer, validity SEQUENCE { notBefore, notAfter }, ... (RFC 5280, 4.1). An element is
+ * a tag, a length and content. A Time is UTCTime (two-digit year, 1950 to 2049) or GeneralizedTime
+ * (four-digit), ending with Z. */
 #include "kubectl/validity.h"
 
 #include <string.h>
@@ -19,7 +17,7 @@ struct der {
     size_t left;
 };
 
-/* Takes one element from the front of d; its content goes to *in. */
+/* Takes the first element off d; *in is its content. */
 static bool next(struct der *d, int *tag, struct der *in)
 {
     size_t head = 2, length, more;
@@ -27,7 +25,7 @@ static bool next(struct der *d, int *tag, struct der *in)
         return false;
     *tag = d->at[0];
     length = d->at[1];
-    if (length >= 0x80) { /* that many length bytes follow; indefinite lengths are not DER */
+    if (length >= 0x80) { /* that many length bytes follow; DER has no indefinite lengths */
         more = length & 0x7f;
         if (more == 0 || more > 4 || d->left < head + more)
             return false;

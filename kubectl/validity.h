@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * validity - a certificate's period of validity. Pure.
- *
- * doctor needs nothing else of a certificate, so this walks the DER to it and no certificate
- * library is linked.
- */
+/* validity - reads a certificate's validity period from the DER, so that no certificate library is
+ * linked. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,6 +13,6 @@ struct validity {
     char not_after[VALIDITY_TIME_SIZE];
 };
 
-/* Of the first certificate in the n characters of PEM. false: none is readable. Verifies
+/* Reads the first certificate in n characters of PEM. False if none is readable. Verifies
  * nothing. */
 bool validity_read(const char *pem, size_t n, struct validity *out);

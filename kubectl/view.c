@@ -62,7 +62,7 @@ static void list_cards(struct view_node *n, struct arena *a)
         qsort(n->cards, n->cards_len, sizeof n->cards[0], by_index);
 }
 
-/* An older plugin publishes only the total and the number of cards. */
+/* An older plugin publishes only the total memory and the number of cards. */
 static bool guess_cards(struct view_node *n, struct arena *a)
 {
     int64_t gib = resources_get(&n->node->allocatable, NAME_RES_GPU_MEM, NULL);
@@ -159,7 +159,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->node->name, y->node->name);
 }
 
-/* Both sorted by the node's name. */
+/* Both are sorted by node name. */
 static void share_out(struct view *v, struct pod **held, size_t len, struct arena *a)
 {
     size_t i = 0;

@@ -395,7 +395,7 @@ static uint32_t reset(const struct change *ch, struct reflector_message *message
     return events | put_all(ch, message);
 }
 
-void intake_letter(struct intake *in, struct reflector_message *message)
+void intake_message(struct intake *in, struct reflector_message *message)
 {
     const struct intake_source *source = message->arg;
     const struct cluster_hooks hooks = {
@@ -428,7 +428,7 @@ void intake_letter(struct intake *in, struct reflector_message *message)
 
 static void deliver(void *arg, void *msg)
 {
-    intake_letter(arg, msg);
+    intake_message(arg, msg);
 }
 
 int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,

@@ -61,4 +61,4 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
 bool intake_is_synced(const struct intake *in);
 void intake_deinit(struct intake *in);
 /* Applies and frees one message. Exposed for tests. */
-void intake_letter(struct intake *in, struct reflector_message *message);
+void intake_message(struct intake *in, struct reflector_message *message);

@@ -202,10 +202,10 @@ static int start_volumes(struct scheduler *s, struct error *err)
     return volumes_start(&s->volumes, s->kube, &s->kube_options, &c, err);
 }
 
-static int start_rehearsal(struct scheduler *s, struct error *err)
+static int start_dryrun(struct scheduler *s, struct error *err)
 {
     struct bind_dryrun_config c = {.threads = (unsigned)s->options.bind_workers,
-                                   .results = s->sched.rehearsed};
+                                   .results = s->sched.dryrun_done};
     if (s->options.gang_dry_run &&
         bind_dryrun_start(&s->dryrun, s->kube, &s->kube_options, &c, err) < 0)
         return -1;
@@ -230,7 +230,7 @@ static int start_leading(struct scheduler *s, struct error *err)
     if (binder_start(&s->binder, s->kube, &s->kube_options, &binder, err) < 0 ||
         pod_writer_start(&s->pod_writer, s->kube, &s->kube_options, &status, err) < 0 ||
         evictor_start(&s->evictor, s->kube, &s->kube_options, &evictor, err) < 0 ||
-        start_volumes(s, err) < 0 || start_rehearsal(s, err) < 0 ||
+        start_volumes(s, err) < 0 || start_dryrun(s, err) < 0 ||
         intake_start(&s->intake, s->kube, &s->kube_options, err) < 0)
         return -1;
     return 0;
@@ -293,7 +293,7 @@ static void tear_down(struct scheduler *s)
     http_close(&s->http);
     bool drained = s->binder == NULL || binder_pending(s->binder) == 0;
     mailbox_close(s->sched.evictions);
-    mailbox_close(s->sched.rehearsed);
+    mailbox_close(s->sched.dryrun_done);
     mailbox_close(s->sched.results); /* its reader stopped: no worker may block on a full mailbox */
     intake_deinit(&s->intake);
     pod_writer_stop(s->pod_writer, STATUS_DRAIN_MS); /* before the binder, which it queries */

@@ -7,7 +7,7 @@
 #include "lib/base/num.h"
 #include "scheduler/cycle/reservation.h"
 
-/* Minimum time between two reservation_look calls: each may cost a large gang's cycle. */
+/* Minimum time between two reservation_reconcile calls: each may cost a large gang's cycle. */
 enum { PAUSE_MS = 1000, MS_PER_S = 1000, NS_PER_MS = 1000000 };
 
 static struct metric kept = {.kind = METRIC_GAUGE,
@@ -98,7 +98,7 @@ static void look(void *arg)
     struct reservation_timer *r = arg;
     int64_t began_us = clock_mono_us();
     arena_reset(&r->arena);
-    struct reservation_news news = reservation_look(r->pipeline, wall_ms(), &r->arena);
+    struct reservation_news news = reservation_reconcile(r->pipeline, wall_ms(), &r->arena);
     note(r, &news);
     if (news.looked != NULL) {
         metrics_observe_us(&look_seconds, NULL, clock_mono_us() - began_us);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reservation_timer - calls reservation_look (reservation.h) when due. On the loop's thread. */
+/* reservation_timer - calls reservation_reconcile (reservation.h) when due; on the loop thread. */
 #pragma once
 
 #include <stdbool.h>

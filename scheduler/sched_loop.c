@@ -61,7 +61,7 @@ static const char *verdict_name(enum cycle_verdict v)
     static const char *const names[] = {[CYCLE_PLACED] = "placed",
                                         [CYCLE_PARTLY] = "partly placed",
                                         [CYCLE_WAITING] = "waiting for gang",
-                                        [CYCLE_NO_ROOM] = "unschedulable",
+                                        [CYCLE_NO_CAPACITY] = "unschedulable",
                                         [CYCLE_NOTHING] = "nothing to do"};
     return names[v];
 }
@@ -173,7 +173,7 @@ static void tell_waiting(void *arg)
         const struct queue_entry *e = d->queue.parked.items[i];
         int64_t *due_ms = ids_at(&d->tell_due, e->gang->id);
         if (*due_ms >= 0 && *due_ms <= now_ms)
-            *due_ms = pod_writer_tell_waiting(d->pod_writer, e->gang, &e->why, now_ms);
+            *due_ms = pod_writer_report_waiting(d->pod_writer, e->gang, &e->why, now_ms);
         if (*due_ms >= 0 && (next_ms < 0 || *due_ms < next_ms))
             next_ms = *due_ms;
     }
@@ -187,8 +187,8 @@ static void bind(void *arg, struct gang *g, const struct plan *plan, const struc
     (void)g;
     submit(d, plan);
     for (size_t i = 0; i < r->bursts_len; i++)
-        pod_writer_tell_pod(d->pod_writer, r->bursts[i].pod->pod, false, "Bursting",
-                            r->bursts[i].sentence);
+        pod_writer_report_pod(d->pod_writer, r->bursts[i].pod->pod, false, "Bursting",
+                              r->bursts[i].sentence);
 }
 
 static void refused(void *arg, struct gang *g, const struct cycle_result *r)
@@ -205,7 +205,7 @@ static void refused(void *arg, struct gang *g, const struct cycle_result *r)
 static void tell_nominated(void *arg, struct cluster_pod *cp, const char *node)
 {
     struct sched_loop *d = arg;
-    pod_writer_tell_nominated(d->pod_writer, cp->pod, node);
+    pod_writer_report_nominated(d->pod_writer, cp->pod, node);
 }
 
 static void nominate(struct sched_loop *d, struct cluster_pod *cp, const char *node)
@@ -238,14 +238,14 @@ struct volumes_config sched_loop_volumes_config(struct sched_loop *d, struct bin
 }
 
 /* The write may have been lost: retrying the gangs reclaims CPUs that are still needed. */
-static void look_at_loans(void *arg)
+static void inspect_loans(void *arg)
 {
     struct sched_loop *d = arg;
     queue_wake(&d->queue, EVENT_POD_GONE, loop_now_ms(d->loop));
     sched_loop_poke(d);
 }
 
-static void call_back(void *arg, const struct cycle_recall *recall, const struct cycle_result *r)
+static void reclaim(void *arg, const struct cycle_recall *recall, const struct cycle_result *r)
 {
     struct sched_loop *d = arg;
     const struct cluster_pod *cp = recall->pod;
@@ -257,7 +257,7 @@ static void call_back(void *arg, const struct cycle_recall *recall, const struct
     log_info("reclaiming lent CPUs", kv("pod", cp->pod->key), kv("left", strbuf_str(&text)));
     metrics_inc(&recalls, NULL);
     pod_writer_write_cpuset(d->pod_writer, cp->pod, strbuf_str(&text));
-    loop_timer_set(d->loop, &d->cpu_lending, ATTEMPT_RECALL_MS, look_at_loans, d);
+    loop_timer_set(d->loop, &d->cpu_lending, ATTEMPT_RECALL_MS, inspect_loans, d);
 }
 
 static void evict_for(void *arg, struct gang *g, const struct cycle_result *r)
@@ -269,7 +269,7 @@ static void evict_for(void *arg, struct gang *g, const struct cycle_result *r)
     log_info("preempting", kv("gang", g->key), kv("victims", r->victims_len));
     for (size_t i = 0; i < r->victims_len; i++) {
         const struct cycle_victim *v = &r->victims[i];
-        pod_writer_tell_preempted(d->pod_writer, v->pod->pod, v->for_pod->pod, v->pod->on->name);
+        pod_writer_report_preempted(d->pod_writer, v->pod->pod, v->for_pod->pod, v->pod->on->name);
         evictor_submit(d->evictor, v->pod->pod, v->for_pod->pod);
     }
 }
@@ -293,7 +293,7 @@ static void take_eviction(void *arg, void *msg)
         log_warn("pod not preempted", kv("pod", r->victim), kv("for", r->pod),
                  kv("error", r->error.text));
         if (victim != NULL && str_eq(victim->pod->uid, r->victim_uid))
-            cluster_send_away(&d->cluster, victim, false);
+            cluster_set_evicting(&d->cluster, victim, false);
         if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING) {
             take_back_promises(d, cp);
             if (cp->gang != NULL)
@@ -358,14 +358,14 @@ static void tick(void *arg)
     struct sched_loop *d = arg;
     if (!d->running)
         return;
-    volumes_look(d->volumes);
-    gang_bind_look(d->bursts);
+    volumes_reconcile(d->volumes);
+    gang_bind_reconcile(d->bursts);
     record_satisfied(d);
     int64_t slice_end = clock_mono_ms() + SCHED_LOOP_SLICE_MS;
     while (try_next(d) && clock_mono_ms() < slice_end)
         ;
-    podgroups_look(d->podgroups);
-    policy_writer_look(d->policy_writer);
+    podgroups_reconcile(d->podgroups);
+    policy_writer_reconcile(d->policy_writer);
     metrics_set(&pods_gauge, NULL, (int64_t)map_count(&d->cluster.pods));
     metrics_set(&nodes_gauge, NULL, (int64_t)map_count(&d->cluster.nodes));
     metrics_set(&disagreed, NULL, (int64_t)d->pipeline.classes->disagreed);
@@ -397,7 +397,7 @@ static void note_bound(struct sched_loop *d, struct cluster_pod *cp, const struc
     if (cp == NULL)
         return;
     metrics_observe_us(&e2e_seconds, NULL, took_us);
-    pod_writer_tell_bound(d->pod_writer, cp->pod, r->node);
+    pod_writer_report_bound(d->pod_writer, cp->pod, r->node);
     if (d->policy_writer != NULL)
         policy_writer_bound(d->policy_writer, cp);
 }
@@ -409,7 +409,7 @@ static void take_back(struct sched_loop *d, struct cluster_pod *cp, const struct
     if (cp == NULL || cp->state != CLUSTER_ASSUMED)
         return;
     if (r->outcome == BINDER_FAILED)
-        pod_writer_tell_bind_failed(d->pod_writer, cp->pod, r->node, r->error.text);
+        pod_writer_report_bind_failed(d->pod_writer, cp->pod, r->node, r->error.text);
     uint32_t events = EVENT_POD_GONE;
     if (cp->volumes != NULL) { /* its volumes may not be available there */
         nominate(d, cp, NULL);
@@ -439,10 +439,10 @@ static void take_result(void *arg, void *msg)
     binder_result_free(r);
 }
 
-static void take_rehearsed(void *arg, void *msg)
+static void take_dryrun(void *arg, void *msg)
 {
     struct sched_loop *d = arg;
-    gang_bind_rehearsed(d->bursts, msg);
+    gang_bind_dryrun_done(d->bursts, msg);
     bind_dryrun_result_free(msg);
 }
 
@@ -470,7 +470,7 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
                                          .refused = refused,
                                          .evict_for = evict_for,
                                          .nominate = tell_nominated,
-                                         .recall = call_back,
+                                         .recall = reclaim,
                                          .arg = d});
     struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge, &nodes_gauge,
                             &queue_gauge, &preemptions,   &disagreed,   &recalls};
@@ -478,8 +478,8 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
         metrics_register(all[i]);
     if (mailbox_new(&d->evictions, loop, SCHED_LOOP_RESULTS, take_eviction, evictor_result_free, d,
                     err) < 0 ||
-        mailbox_new(&d->rehearsed, loop, SCHED_LOOP_RESULTS, take_rehearsed,
-                    bind_dryrun_result_free, d, err) < 0)
+        mailbox_new(&d->dryrun_done, loop, SCHED_LOOP_RESULTS, take_dryrun, bind_dryrun_result_free,
+                    d, err) < 0)
         return -1;
     return mailbox_new(&d->results, loop, SCHED_LOOP_RESULTS, take_result, binder_result_free, d,
                        err);
@@ -568,7 +568,7 @@ void sched_loop_deinit(struct sched_loop *d)
     sched_loop_pause(d);
     mailbox_free(d->results);
     mailbox_free(d->evictions);
-    mailbox_free(d->rehearsed);
+    mailbox_free(d->dryrun_done);
     gang_bind_free(d->bursts);
     reservation_timer_deinit(&d->reserving);
     queue_deinit(&d->queue);

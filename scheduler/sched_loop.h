@@ -44,9 +44,9 @@ struct sched_loop {
     struct loop_timer tell;        /* tells waiting pods why later */
     struct ids_table tell_due;     /* by gang: int64_t ms when due; -1: all told */
     struct mailbox *results;
-    struct mailbox *evictions; /* the evictor's results */
-    struct mailbox *rehearsed; /* the dry run's results */
-    struct binder *binder;     /* NULL until we lead */
+    struct mailbox *evictions;   /* the evictor's results */
+    struct mailbox *dryrun_done; /* the dry run's results */
+    struct binder *binder;       /* NULL until we lead */
     struct pod_writer *pod_writer;
     struct evictor *evictor;
     struct volumes *volumes; /* binds the claims of pods first */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The life of our own certificates. Every replica runs the same passes over one Secret; a write
- * carries the resourceVersion that was read, so of two concurrent renewals one wins
+ * Rotation of our own certificates. Every replica runs the same passes over one Secret. Writes
+ * carry the resourceVersion that was read, so one of two concurrent renewals wins
  * (cert_store_write) and the other replica reads the result:
- *
  *             cert_store_read
  *   (no Secret, no usable CA) ── CERT_ROTATOR_ALL ──► [CA1 | leaf of CA1]
  *                                                    │        ▲
@@ -19,23 +18,19 @@
  *                                        [CA2 CA1 | leaf of CA2]    CA1 leaves at the next
  *                                                                   CERT_ROTATOR_CA after its end
  *
- * Rotation never fails a request: an API server that has not seen the new bundle yet meets a leaf
- * of the old CA, and a replica that has not seen the new leaf yet meets an API server that trusts
- * both. A failed pass does not change what is served.
+ * Rotation never fails a request: until an API server has the new bundle it gets a leaf of the old
+ * CA, and by the time replicas serve the new leaf it trusts both CAs. A failed pass does not change
+ * what is served. The same holds if the Secret is deleted or corrupted: the first replica to see it
+ * still has the leaf and the bundle (recover) and continues as if only the CA key were lost, with
+ * CERT_ROTATOR_CA. A replica that has just started keeps the published CAs in the bundle (adopt),
+ * so the others stay trusted; they serve its leaf only once its CA has settled (may_serve).
  *
- * The same holds if the Secret is deleted or corrupted: the replica that sees it first still has
- * the leaf and the bundle in use (recover), and continues as if only the CA's key were lost, by
- * CERT_ROTATOR_CA above. A replica that has just started keeps the published CAs in the bundle
- * (adopt), so that the others stay trusted; they serve its leaf only when its CA has settled
- * (may_serve).
+ * A pass without changes parses no certificate, which keeps 2 MB of OpenSSL code out of memory
+ * (cert_rotator.quiet).
  *
- * A pass without changes reads no certificate, or two megabytes of OpenSSL's code would stay in
- * memory (cert_rotator.quiet).
- *
- * A replica may stall for minutes between two calls. Its write of the Secret then fails by the
- * resourceVersion; its write of caBundle must not undo a newer one, so cert_store_publish checks
- * the Secret once more after it has read the configuration, whose resourceVersion the write
- * carries.
+ * A replica may stall for minutes between calls. Its Secret write then fails by resourceVersion.
+ * Its caBundle write must not undo a newer one, so cert_store_publish reads the Secret again after
+ * it has read the configuration, whose resourceVersion the write carries.
  */
 #include "webhook/cert_rotator.h"
 
@@ -66,23 +61,23 @@ struct cert_rotator {
     struct cert_rotator_policy policy;
     struct cert_rotator_callbacks cb;
     struct cert_store store;
-    struct arena arena; /* names */
+    struct arena arena; /* owns policy.names */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stopping; /* under lock */
+    bool stopping; /* guarded by lock */
 
-    /* the thread's own */
-    struct certs_pair served; /* what is installed; NULL: nothing */
-    int64_t begins_s, ends_s; /* of it */
+    /* Only the rotator's thread uses the fields below. */
+    struct certs_pair served; /* the installed pair; NULL members: none */
+    int64_t begins_s, ends_s; /* validity of served */
     char *bundle;             /* as last read from the source */
     char *trusted;            /* the last bundle that has settled; NULL: none */
-    int64_t bundle_since_ms;  /* when that bundle was published; -1: not yet */
+    int64_t bundle_since_ms;  /* when bundle was published; -1: not yet */
     bool published;
-    int64_t next_due_s; /* when the next renewal is due; 0: unknown */
-    /* The Secret of this version needs nothing during this period, unless the CA settles meanwhile.
-     * Earlier than this period, the clock was wrong at creation and has been set back: clients with
-     * the right time do not accept the certificates yet. */
+    int64_t next_due_s; /* 0: unknown */
+    /* This version of the Secret needs no renewal in [from_s, until_s) unless the CA settles. A
+     * clock below from_s was wrong at creation: other clients do not accept the certificates
+     * yet. */
     struct {
         char *version;
         int64_t from_s, until_s;
@@ -90,7 +85,7 @@ struct cert_rotator {
     } quiet;
 };
 
-/* ---- the rule ---- */
+/* ---- what to renew ---- */
 
 static enum cert_rotator_need need_of(enum cert_rotator_need need, const char *reason,
                                       const char **why)
@@ -99,7 +94,7 @@ static enum cert_rotator_need need_of(enum cert_rotator_need need, const char *r
     return need;
 }
 
-/* The newest CA of the bundle alone, to reject a leaf of an older one. */
+/* Checks against the newest CA alone, to reject a leaf of an older one. */
 static bool is_of_newest(const struct cert_store_content *c, int64_t now_s)
 {
     AUTO_STRBUF first = {0};
@@ -113,7 +108,7 @@ static bool is_usable_ca(const struct cert_store_content *c, int64_t now_s)
     return c->ca_bundle && c->ca_key && certs_check_ca(&ca, now_s, NULL) == 0;
 }
 
-/* By clients that trust the bundle, under every name. */
+/* Whether clients that trust the bundle accept the leaf under every name. */
 static bool is_accepted(const struct cert_rotator_policy *p, const struct cert_store_content *c,
                         int64_t now_s)
 {
@@ -141,8 +136,8 @@ enum cert_rotator_need cert_rotator_judge(const struct cert_rotator_policy *p,
     bool of_newest = is_of_newest(c, now_s);
     if (settled && !of_newest)
         return need_of(CERT_ROTATOR_LEAF, "the certificate is of an older CA", why);
-    /* Before the CA: a fresh leaf outlasts the time in which the next CA settles. Clients that
-     * trust the old leaf trust this one. */
+    /* The leaf is renewed before the CA so that it outlasts the time the next CA takes to settle.
+     * Clients that trust the old leaf trust the new one. */
     if (of_newest && is_due(c->leaf.cert_pem, now_s))
         return need_of(CERT_ROTATOR_LEAF, "the certificate is near its end", why);
     if (is_due(c->ca_bundle, now_s))
@@ -221,12 +216,11 @@ static void note_bundle(struct cert_rotator *k, const char *bundle)
         return;
     free(k->bundle);
     k->bundle = mem_strdup(bundle);
-    /* Without a configuration to write, the operator who copies the bundle gets the same time. */
+    /* Without a configuration to write, an operator copies the bundle and needs the same time. */
     k->bundle_since_ms = publishes(k) ? -1 : clock_mono_ms();
 }
 
-/* A Secret without a usable CA, while we serve a trusted certificate: restores all but the CA's
- * key. */
+/* If the Secret has no usable CA and we serve a trusted leaf, restores all but the CA key. */
 static void recover(const struct cert_rotator *k, struct cert_store_content *c, int64_t now_s)
 {
     struct cert_store_content known = {.ca_bundle = k->bundle, .leaf = k->served};
@@ -240,7 +234,7 @@ static void recover(const struct cert_rotator *k, struct cert_store_content *c, 
     c->leaf = (struct certs_pair){mem_strdup(k->served.cert_pem), mem_strdup(k->served.key_pem)};
 }
 
-/* There is no CA, but other replicas may serve a certificate of the published ones. */
+/* The Secret has no CA, but other replicas may serve a certificate of a published one. */
 static int adopt(struct cert_rotator *k, struct cert_store_content *c, struct error *err)
 {
     free(c->ca_bundle);
@@ -255,7 +249,6 @@ static bool is_quiet(const struct cert_rotator *k, const struct cert_store_conte
            k->quiet.settled == is_settled(k);
 }
 
-/* Nothing is needed: records until when. */
 static void note_quiet(struct cert_rotator *k, const struct cert_store_content *c)
 {
     struct certs_life leaf, ca;
@@ -269,8 +262,7 @@ static void note_quiet(struct cert_rotator *k, const struct cert_store_content *
     k->quiet.settled = is_settled(k);
 }
 
-/* Brings the Secret up to date: reads it, and renews if needed. Other replicas may write
- * concurrently. */
+/* Reads the Secret and renews it if needed. Other replicas may write concurrently. */
 static int refresh(struct cert_rotator *k, struct cert_store_content *c, struct error *err)
 {
     for (int i = 0; i < CONFLICTS_MAX; i++) {
@@ -324,7 +316,7 @@ static int install(struct cert_rotator *k, const struct certs_pair *leaf, struct
     k->served = (struct certs_pair){mem_strdup(leaf->cert_pem), mem_strdup(leaf->key_pem)};
     k->begins_s = life.not_before_s;
     k->ends_s = life.not_after_s;
-    k->next_due_s = k->options.cert_file ? 0 : life.renew_s; /* files are renewed by others */
+    k->next_due_s = k->options.cert_file ? 0 : life.renew_s; /* another program renews files */
     metrics_set(&expiry, NULL, life.not_after_s);
     log_info("certificate installed", kv("not_after_s", life.not_after_s));
     return 0;
@@ -339,7 +331,7 @@ static int publish(struct cert_rotator *k, const char *bundle, struct error *err
     }
     if (cert_store_publish(&k->store, bundle, k->options.cert_file == NULL, &changed, err) < 0) {
         k->bundle_since_ms =
-            changed ? -1 : k->bundle_since_ms; /* one of them changed: it settles again */
+            changed ? -1 : k->bundle_since_ms; /* restart settling if one changed */
         return -1;
     }
     if (changed)
@@ -351,21 +343,21 @@ static int publish(struct cert_rotator *k, const char *bundle, struct error *err
     return 0;
 }
 
-/* Not yet if its CA may be unknown to the API server, while what we serve is accepted. */
+/* A new leaf waits while the API server may not know its CA and still accepts the served one. */
 static bool may_serve(const struct cert_rotator *k, const struct cert_store_content *c,
                       int64_t now_s)
 {
     struct cert_store_content before = {.ca_bundle = c->ca_bundle, .leaf = k->served};
     struct cert_store_content after = {.ca_bundle = k->trusted, .leaf = c->leaf};
-    /* Both of the newest CA, or both of older ones: clients trust both or neither. */
+    /* If both are of the newest CA, or both of older ones, clients trust both or neither. */
     return str_eq(k->served.cert_pem, c->leaf.cert_pem) || is_settled(k) ||
            !is_accepted(&k->policy, &before, now_s) ||
            is_of_newest(&before, now_s) == is_of_newest(c, now_s) ||
            is_accepted(&k->policy, &after, now_s);
 }
 
-/* The Secret was lost, and restored (recover) by a replica that had not yet seen the leaf that we
- * serve: ours lasts longer, and stays until the new CA has settled. */
+/* A replica that had not seen our leaf restored a lost Secret (recover). Our leaf lasts longer, so
+ * we keep it until the new CA has settled. */
 static bool is_step_back(const struct cert_rotator *k, const struct cert_store_content *c,
                          int64_t now_s)
 {
@@ -410,7 +402,7 @@ static int read_file(const char *path, char **out, struct error *err)
     return 0;
 }
 
-/* Other programs write the files one by one: until they match, the old ones stay. */
+/* Other programs write the files one by one; until they match, the installed pair stays. */
 static int pass_files(struct cert_rotator *k, struct error *err)
 {
     const struct cert_rotator_options *o = &k->options;
@@ -437,7 +429,7 @@ static int pass_files(struct cert_rotator *k, struct error *err)
     return rc;
 }
 
-/* Another replica, or the installer, writes concurrently: everything is checked again. */
+/* On a conflict with another replica or the installer, everything is checked again. */
 static int pass(struct cert_rotator *k, struct error *err)
 {
     for (int i = 1;; i++) {
@@ -448,20 +440,20 @@ static int pass(struct cert_rotator *k, struct error *err)
     }
 }
 
-/* ---- the thread ---- */
+/* ---- thread ---- */
 
-/* Until the next pass: the interval, or sooner when a renewal is due or the last pass failed. */
+/* The check interval, or less when a renewal is due or the last pass failed. */
 static int64_t pause_ms(const struct cert_rotator *k, int failures)
 {
     int64_t ms = k->options.check_ms;
     if (failures > 0)
         ms = num_min(ms, (int64_t)RETRY_MIN_MS << (failures < 16 ? failures - 1 : 15));
-    else if (k->next_due_s > now_seconds(k)) /* after that it waits for the new CA to settle */
+    else if (k->next_due_s > now_seconds(k)) /* once due, the new CA is settling */
         ms = num_min(ms, (k->next_due_s - now_seconds(k)) * 1000);
     return num_max(ms, 50);
 }
 
-/* false: stopping */
+/* False if stopping. */
 static bool sleep_ms(struct cert_rotator *k, int64_t ms)
 {
     struct timespec until;
@@ -489,7 +481,7 @@ static void *worker_main(void *arg)
         struct error err = ERROR_INIT;
         int rc = pass(k, &err);
         failures = rc == 0 ? 0 : failures + 1;
-        /* One line per new reason, not one per attempt. */
+        /* Log each new reason once, not every attempt. */
         if (rc < 0 && err.code != ERROR_CANCELLED && !str_eq(last, err.text))
             log_warn("certificates not up to date", kv("error", err.text));
         (void)str_format(last, sizeof last, "%s", rc < 0 ? err.text : "");
@@ -500,7 +492,7 @@ static void *worker_main(void *arg)
 
 /* ---- start and stop ---- */
 
-/* The DNS names of the Service, the one that the API server uses first; then the extra ones. */
+/* The Service's DNS names, starting with the one the API server uses, then --san. */
 static int collect_names(struct cert_rotator *k, const char *ns, struct error *err)
 {
     const char **names = arena_new(&k->arena, const char *, CERTS_NAMES_MAX);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The options of cert_rotator, one row each. cert_rotator.c checks their combinations.
- */
+/* Options of cert_rotator. cert_rotator.c checks their combinations. */
 #include "webhook/cert_rotator.h"
 
 const struct option_row cert_rotator_option_rows[] = {

@@ -20,15 +20,14 @@ void cert_store_content_deinit(struct cert_store_content *c)
     *c = (struct cert_store_content){.resource_version = NULL};
 }
 
-/* A member of data, decoded; NULL when it is absent, not base64, or too long for a PEM of ours.
- * Unusable data is treated as absent: both are created again. */
+/* Decodes a member of data. NULL if absent, not base64 or too long: the caller recreates it. */
 static char *take_data(json *data, const char *key)
 {
     const char *text = json_get_str(data, key);
     if (!text || strlen(text) > (size_t)CERTS_PEM_MAX * 2)
         return NULL;
     struct strbuf out = {0};
-    strbuf_reserve(&out, strlen(text)); /* so that it never moves and leaves no copy */
+    strbuf_reserve(&out, strlen(text)); /* never reallocated, so no copy of a key stays */
     if (!base64_decode(text, strlen(text), &out) || strlen(strbuf_str(&out)) != out.len) {
         certs_wipe_buf(&out);
         return NULL;
@@ -74,7 +73,7 @@ static void print_secret(const struct cert_store *v, const struct cert_store_con
     json_object_begin(&w);
     json_kv_str(&w, "apiVersion", "v1");
     json_kv_str(&w, "kind", "Secret");
-    if (!c->resource_version) /* cannot be changed later */
+    if (!c->resource_version) /* the type is immutable */
         json_kv_str(&w, "type", "kubernetes.io/tls");
     json_key(&w, "metadata");
     json_object_begin(&w);
@@ -99,19 +98,18 @@ int cert_store_write(const struct cert_store *v, const struct cert_store_content
     struct strbuf body = {0};
     strbuf_reserve(&body, (size_t)64 * 1024);
     print_secret(v, c, &body);
-    /* A merge patch keeps the labels and owners that an installer gave the Secret; its
-     * resourceVersion makes it fail after a concurrent write. */
+    /* A merge patch keeps the labels and owners set by an installer. Its resourceVersion makes it
+     * fail after a concurrent write. */
     int rc = c->resource_version
                  ? kube_patch(v->client, &kube_secrets, v->ns, v->secret, NULL, KUBE_PATCH_MERGE,
                               body.ptr, body.len, NULL, err)
                  : kube_create(v->client, &kube_secrets, v->ns, body.ptr, body.len, NULL, err);
     certs_wipe_buf(&body);
     if (rc < 0 && c->resource_version && err->code == ERROR_NOT_FOUND)
-        err->code = ERROR_CONFLICT; /* deleted since it was read: retry like any other change */
+        err->code = ERROR_CONFLICT; /* deleted since it was read: retry */
     return rc < 0 ? error_wrap(err, "secret %s/%s", v->ns, v->secret) : 0;
 }
 
-/* One operation of the JSON Patch on the configuration. */
 static void put_op(struct json_writer *w, const char *op, const char *path, const char *value)
 {
     json_object_begin(w);
@@ -121,7 +119,7 @@ static void put_op(struct json_writer *w, const char *op, const char *path, cons
     json_object_end(w);
 }
 
-/* Prints the operations that set every caBundle to this one; returns their number. */
+/* Prints the operations that set caBundle of every webhook; returns their number. */
 static size_t print_publish(json *config, const char *base64, struct strbuf *out)
 {
     struct json_writer w;
@@ -131,7 +129,7 @@ static size_t print_publish(json *config, const char *base64, struct strbuf *out
     json_writer_init(&w, out);
     decode_meta(config, &meta);
     json_array_begin(&w);
-    /* A replaced resourceVersion is a precondition: the indexes below refer to what we read. */
+    /* Replacing resourceVersion is a precondition: the indexes below refer to what we read. */
     put_op(&w, "replace", "/metadata/resourceVersion", meta.resource_version);
     json *webhooks = json_get(config, "webhooks");
     for (struct json_iter it = json_iter(webhooks); index < WEBHOOKS_MAX && json_next(&it);
@@ -173,16 +171,14 @@ int cert_store_published(const struct cert_store *v, char **out, struct error *e
     return 0;
 }
 
-/* A bundle and its source. */
 struct source {
     const char *pem;
     const char *base64;
     bool of_secret;
 };
 
-/* The configuration was read before this, and is written with its resourceVersion: if another
- * replica published since then the write fails, and what it published earlier was in the Secret
- * before, where it is seen now. */
+/* The configuration is read before this and patched with its resourceVersion. A bundle published
+ * after that read fails our patch; one published before it was in the Secret, which we read now. */
 static int check_source(const struct cert_store *v, const struct source *s, struct error *err)
 {
     struct cert_store_content c;

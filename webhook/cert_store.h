@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * cert_store - the two API objects behind our TLS: the Secret that all replicas share, and the
- * webhook configuration with the caBundle that the API server trusts. Blocking calls, one thread at
- * a time.
- */
+/* cert_store - the API objects behind our TLS: the Secret that all replicas share, and the webhook
+ * configurations whose caBundle the API server trusts. Blocking calls, one thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,30 +13,28 @@ struct cert_store {
     struct kube_client *client;
     const char *ns;
     const char *secret;
-    const char *webhook_config;    /* mutating; NULL: we do not manage caBundle */
-    const char *validating_config; /* the same of a ValidatingWebhookConfiguration */
+    const char *webhook_config;    /* Mutating...; NULL: caBundle not managed */
+    const char *validating_config; /* Validating...; NULL: likewise */
 };
 
-/* The Secret's content: ca.crt, ca.key, tls.crt, tls.key. Heap strings; NULL if absent. */
+/* ca.crt, ca.key, tls.crt and tls.key of the Secret. Heap strings; NULL if absent. */
 struct cert_store_content {
-    char *resource_version; /* NULL: there is no Secret yet */
+    char *resource_version; /* NULL: no Secret yet */
     char *ca_bundle;        /* newest CA first */
-    char *ca_key;           /* of the newest */
+    char *ca_key;           /* of the newest CA */
     struct certs_pair leaf;
 };
 void cert_store_content_deinit(struct cert_store_content *c);
 
-/* No Secret is not an error: everything is NULL then. */
+/* A missing Secret is not an error: all members are NULL. */
 int cert_store_read(const struct cert_store *v, struct cert_store_content *out, struct error *err);
-/* Creates the Secret, or replaces what we read. ERROR_CONFLICT: another replica was faster, read
- * again. */
+/* Creates the Secret or replaces what was read. ERROR_CONFLICT: it changed since; read again. */
 int cert_store_write(const struct cert_store *v, const struct cert_store_content *c,
                      struct error *err);
-/* The CAs that the configuration trusts now, as PEM, of its first webhook; *out NULL: none, or no
- * configuration. Heap. */
+/* caBundle of the configuration's first webhook, as heap PEM; *out is NULL if there is none. */
 int cert_store_published(const struct cert_store *v, char **out, struct error *err);
-/* Sets caBundle of every webhook in the configurations. *changed: one of them differed.
- * ERROR_NOT_FOUND: no such configuration; ERROR_CONFLICT: it was changed meanwhile, or, of_secret,
- * the bundle is no longer the Secret's. */
+/* Sets caBundle of every webhook in the configurations; *changed: one differed. of_secret: the
+ * bundle must still be the Secret's. ERROR_NOT_FOUND: no such configuration. ERROR_CONFLICT: a
+ * configuration, or with of_secret the Secret, changed concurrently. */
 int cert_store_publish(const struct cert_store *v, const char *ca_bundle, bool of_secret,
                        bool *changed, struct error *err);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * certs - X.509 by OpenSSL, judged like the API server.
+ * X.509 with OpenSSL, checked as the API server checks it.
  *
- * The one client that matters is written in Go, and differs from OpenSSL: a name counts only as a
- * subjectAltName, never as the common name; a star stands for a whole label; everything in the
- * bundle is trusted, be it an intermediate or the certificate itself; and the API server rejects a
- * caBundle with one unreadable certificate. A certificate that passes here and fails there means
- * that no pod is admitted, so the flags below follow Go.
+ * The API server is written in Go, which differs from OpenSSL: only subjectAltNames count, never
+ * the common name; a wildcard stands for one whole label; every certificate in the bundle is a
+ * trust anchor, even an intermediate or the leaf; one unreadable certificate invalidates the
+ * caBundle. A certificate that passed here and failed there would block all pod admission, so the
+ * flags below follow Go.
  *
- * Objects of OpenSSL live no longer than a call: their scope frees them (AUTO_OF). Its error queue
- * belongs to the thread; fail() takes the reason out and empties it. Keys are printed into memory
- * that OpenSSL wipes, copied once, and wiped by certs_wipe.
+ * Scopes free OpenSSL objects (AUTO_OF). The error queue is per thread; fail() takes the reason and
+ * clears it. Keys are printed into memory that OpenSSL wipes, copied once, and wiped by certs_wipe.
  */
 #include "webhook/certs.h"
 
@@ -29,9 +28,8 @@
 
 #include "lib/base/num.h"
 
-/* Clocks of machines differ, so a certificate is valid from a little before its creation. The
- * allowance shrinks with a short life (tests), so that "two thirds of its life" keeps its
- * meaning. */
+/* Clocks differ, so a certificate is valid from shortly before its creation. The allowance shrinks
+ * for short lifetimes (tests) so that two thirds of the lifetime stays meaningful. */
 enum { SKEW_S = 300, SKEW_PART = 10 };
 
 #define FREEP(type, fn)                 \
@@ -53,7 +51,7 @@ static void free_stack(STACK_OF(X509) * *stack)
     sk_X509_pop_free(*stack, X509_free);
 }
 
-/* "<what>: <OpenSSL's reason>". The queue is emptied: it belongs to the thread, not to us. */
+/* Sets "<what>: <OpenSSL's reason>" and clears the thread's error queue. */
 static int fail(struct error *err, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
@@ -85,7 +83,7 @@ void certs_pair_deinit(struct certs_pair *p)
 
 /* ---- PEM ---- */
 
-/* An encrypted key must not make OpenSSL prompt on the terminal. */
+/* Keeps OpenSSL from prompting on the terminal for an encrypted key. */
 static int no_passphrase(char *buf, int size, int writing, void *arg)
 {
     (void)buf, (void)size, (void)writing, (void)arg;
@@ -98,7 +96,7 @@ static BIO *reader(const char *pem)
     return n > CERTS_PEM_MAX ? NULL : BIO_new_mem_buf(pem, (int)n);
 }
 
-/* All certificates of the text, at least one. Freed by free_stack. */
+/* Reads all certificates, at least one. The caller frees them with free_stack. */
 static int read_certs(const char *pem, const char *what, STACK_OF(X509) * *out, struct error *err)
 {
     AUTO_OF(BIO_free_all) BIO *bio = pem ? reader(pem) : NULL;
@@ -111,7 +109,7 @@ static int read_certs(const char *pem, const char *what, STACK_OF(X509) * *out, 
             X509_free(x);
             return fail(err, what);
         }
-    /* The end of the text is reported as an error too. Any other one means unreadable data. */
+    /* OpenSSL reports the end of the text as an error too; any other means unreadable data. */
     unsigned long why = ERR_peek_last_error();
     bool ended = ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
     if (!ended && sk_X509_num(certs) > 0) {
@@ -132,7 +130,6 @@ static EVP_PKEY *read_key(const char *pem)
     return bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
 }
 
-/* The bytes of a memory BIO as a heap string. */
 static char *take_text(BIO *bio)
 {
     char *bytes = NULL;
@@ -154,7 +151,7 @@ static int print_cert(X509 *x, char **out, struct error *err)
 
 static int print_key(EVP_PKEY *key, char **out, struct error *err)
 {
-    /* BIO_s_secmem wipes what it held. */
+    /* BIO_s_secmem wipes its memory. */
     AUTO_OF(BIO_free_all) BIO *bio = BIO_new(BIO_s_secmem());
     if (!bio || !PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL))
         return fail(err, "write key");
@@ -162,7 +159,7 @@ static int print_key(EVP_PKEY *key, char **out, struct error *err)
     return 0;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static int set_serial(X509 *x, struct error *err)
 {
@@ -227,8 +224,7 @@ static int add_names(X509 *x, const char *const *names, size_t n, struct error *
     return 0;
 }
 
-/* A certificate with everything but its extensions and its signature. A common name holds 64
- * bytes. */
+/* Sets version, key, subject and serial number. A common name holds at most 64 bytes. */
 static int begin_cert(X509 *x, EVP_PKEY *key, const char *name, struct error *err)
 {
     char cn[65];
@@ -315,7 +311,7 @@ int certs_make_leaf(const struct certs_pair *ca, const char *const *names, size_
     return 0;
 }
 
-/* ---- judging ---- */
+/* ---- checking ---- */
 
 static int life_of(X509 *x, struct certs_life *out, struct error *err)
 {
@@ -407,7 +403,7 @@ int certs_check_ca(const struct certs_pair *ca, int64_t now_s, struct error *err
     X509 *x = sk_X509_value(certs, 0);
     if (check_key(x, ca->key_pem, "CA key", err) < 0 || life_of(x, &life, err) < 0)
         return -1;
-    if (X509_check_ca(x) != 1) /* more than 1: legacy forms, which no client accepts */
+    if (X509_check_ca(x) != 1) /* more than 1: legacy forms that no client accepts */
         return error_set(err, ERROR_INVALID, "CA: this certificate may not sign others");
     if (now_s < life.not_before_s || now_s >= life.not_after_s)
         return error_set(err, ERROR_INVALID, "CA: is not valid at this time");
@@ -445,7 +441,7 @@ static bool is_among(STACK_OF(X509) * certs, X509 *x)
 int certs_bundle(const char *newest_pem, const char *bundle_pem, int64_t now_s, struct strbuf *out,
                  struct error *err)
 {
-    __attribute__((cleanup(free_stack))) STACK_OF(X509) *kept = NULL; /* the newest, and more */
+    __attribute__((cleanup(free_stack))) STACK_OF(X509) *kept = NULL; /* starts with the newest */
     __attribute__((cleanup(free_stack))) STACK_OF(X509) *others = NULL;
     if (read_certs(newest_pem, "CA", &kept, err) < 0 ||
         (bundle_pem && read_certs(bundle_pem, "CA bundle", &others, err) < 0))

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Two passes: the first reads all files and puts their PodGroups, ResourcePolicies and Namespaces
- * into a cache, so that a Job and its PodGroup may be in any order and in two files; the second
- * judges each object by the same function as the server.
- */
+/* The first pass reads all files and caches their PodGroups, ResourcePolicies and Namespaces, so
+ * objects may come in any order. The second judges each object with the server's function. */
 #include "webhook/check.h"
 
 #include <dirent.h>
@@ -26,9 +23,9 @@ enum { FILE_MAX = 16 * 1024 * 1024, JSON_MAX = 64 * 1024 * 1024, LISTS_MAX = 8 }
 struct page { /* one document */
     const char *path;
     struct json_doc *doc;
-    size_t number; /* in its file, from 1 on; 0: the only one */
+    size_t number; /* in its file, from 1; 0: the only one */
 };
-/* One object. The items of a list from the API server ("PodList") have their kind from the list. */
+/* One object. Items of a list from the API server ("PodList") take their kind from the list. */
 struct thing {
     const struct page *page;
     json *object;
@@ -37,7 +34,7 @@ struct thing {
 struct run {
     struct review_config review;
     const char *ns;
-    struct arena arena; /* paths */
+    struct arena arena; /* owns the paths */
     struct VEC(struct page) documents;
     struct strbuf *out;
     struct check_summary *sum;
@@ -61,7 +58,7 @@ static int read_input(const char *path, struct strbuf *out, struct error *err)
     }
 }
 
-/* err already names the file. */
+/* Prints err under the path, which its text may already start with. */
 static void note_error(struct run *r, const char *path, const struct error *err)
 {
     const char *text = err->text;
@@ -72,7 +69,7 @@ static void note_error(struct run *r, const char *path, const struct error *err)
     r->sum->errors++;
 }
 
-/* JSON is YAML: one parser serves both. */
+/* JSON is YAML, so one parser serves both. */
 static int read_documents(struct run *r, const char *path, struct error *err)
 {
     AUTO_STRBUF text = {0};
@@ -113,7 +110,7 @@ static void read_path(struct run *r, const char *path)
         note_error(r, path, &err);
 }
 
-/* Like kubectl -f with a directory: its manifests by name, without subdirectories. */
+/* Like kubectl -f DIRECTORY: manifests by name, without subdirectories. */
 static void read_directory(struct run *r, const char *path)
 {
     struct dirent **entries = NULL;
@@ -140,7 +137,7 @@ static const char *ns_of(const struct run *r, json *object)
     return ns && *ns != '\0' ? ns : r->ns;
 }
 
-/* "Pod default/web", "Pod default/web-*" before generateName was used, "Node n1" */
+/* "Pod default/web"; "Pod default/web-*" with generateName; "Node n1" */
 static const char *name_of(const struct run *r, const struct thing *t, struct arena *a)
 {
     struct object_meta meta;
@@ -191,7 +188,7 @@ static int judge(struct run *r, const struct thing *t, struct error *err)
     return rc;
 }
 
-/* A copy with the namespace that the object would get. */
+/* Caches a copy with its effective namespace. */
 static void remember(struct run *r, const struct thing *t)
 {
     json *object = t->object;
@@ -223,7 +220,7 @@ static bool is_list(const struct thing *t)
     return str_ends(t->kind, "List") && json_is_array(json_get(t->object, "items"));
 }
 
-/* The object itself, or the items of a List, which may nest. */
+/* Calls `what` on the object, or on the items of a List, which may nest. */
 static void each(struct run *r, const struct thing *t, size_t depth,
                  void (*what)(struct run *r, const struct thing *t))
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The reflectors' threads write, the server's threads read: one read-write lock. A reader holds it
- * while the rules run, some microseconds, so it copies nothing; writers are rare, and never wait
- * for I/O under it.
- */
+/* Reflector threads write and server threads read under one read-write lock. Readers hold it while
+ * the rules run (microseconds) and copy nothing. Writers are rare and do no I/O under it. */
 #include "webhook/informer_cache.h"
 
 #include <pthread.h>
@@ -27,11 +24,11 @@ static const struct kube_kind policies_kind = {.group = NAME_GROUP_POLICY,
                                                .kind = NAME_KIND_POLICY,
                                                .namespaced = true};
 
-/* The relevant part of one object of any collection. */
+/* The part of an object that the rules need. */
 struct fact {
-    struct arena arena; /* owns everything, and the struct itself */
+    struct arena arena; /* owns everything, including this struct */
     enum collection of;
-    const char *key; /* "name" of a namespace, "namespace/name" of the others */
+    const char *key; /* "name" of a namespace, otherwise "namespace/name" */
     struct labels labels;
     struct rules_group group;
     struct rules_policy policy;
@@ -48,22 +45,20 @@ struct shelf { /* one collection */
 struct informer_cache {
     pthread_rwlock_t lock;
     struct shelf shelves[COLLECTIONS];
-    /* The rules' view: values lie inside the facts. Of two PodGroups of one name in both API groups
-     * the last written counts. */
+    /* The rules' indexes; values are inside the facts. If both API groups have a PodGroup of one
+     * name, the last one written counts. */
     struct map groups, policies;
-    bool some; /* --check: never complete */
+    bool some; /* for --check: never complete */
     void (*listed)(void *arg);
     void *arg;
 };
-
-/* ---- facts ---- */
 
 static void free_fact(void *object)
 {
     struct fact *f = object;
     if (!f)
         return;
-    struct arena a = f->arena; /* the struct lies inside */
+    struct arena a = f->arena; /* the struct is inside it */
     arena_deinit(&a);
 }
 
@@ -121,7 +116,7 @@ static int decode_policy(json *j, void **out, struct error *err)
     return decode_as(POLICIES, j, out, err);
 }
 
-/* ---- under the lock ---- */
+/* ---- caller holds the lock ---- */
 
 static void *value_of(struct fact *f)
 {
@@ -140,7 +135,7 @@ static struct fact *twin_of(const struct shelf *s, const struct fact *f)
     return s->of == POLICIES ? NULL : map_get(&s->cache->shelves[other].facts, f->key);
 }
 
-/* Removes it from the index, if the index has this one's value. */
+/* Frees f and, if the index refers to it, falls back to its twin. */
 static void forget(struct shelf *s, struct fact *f)
 {
     struct map *index = index_of(s->cache, s->of);
@@ -172,7 +167,7 @@ static void clear(struct shelf *s)
     }
 }
 
-/* Takes every object out of the message. */
+/* Moves the objects out of the message. */
 static void apply(struct shelf *s, struct reflector_message *message)
 {
     if (message->event == REFLECTOR_RESET)
@@ -202,8 +197,6 @@ static bool deliver(void *arg, struct reflector_message *message)
         w->listed(w->arg);
     return true;
 }
-
-/* ---- life ---- */
 
 static struct informer_cache *make(void)
 {

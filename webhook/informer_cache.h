@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * informer_cache - what the rules must know besides the object: labels of namespaces, sizes of
- * PodGroups, selectors of ResourcePolicies. Filled by reflectors, read by the server's threads.
- */
+/* informer_cache - cluster state the rules need: namespace labels, PodGroup sizes, ResourcePolicy
+ * selectors. Reflectors fill it, server threads read it. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,19 +11,19 @@
 
 struct informer_cache;
 
-/* Starts the watches. listed is called (on a reflector's thread) after each full list of
- * namespaces; NULL is fine. PodGroups and ResourcePolicies may be absent from the cluster. */
+/* Starts the watches. Calls listed (may be NULL) on a reflector's thread after each full list of
+ * namespaces. The cluster may lack PodGroups and ResourcePolicies. */
 int informer_cache_start(struct informer_cache **out, struct kube_config *kube,
                          const struct kube_options *o, void (*listed)(void *arg), void *arg,
                          struct error *err);
 void informer_cache_stop(struct informer_cache *w); /* NULL is fine */
 
-/* A cache without a cluster: the absence of an object means nothing. For --check. */
+/* A cache without a cluster, for --check: the absence of an object means nothing. */
 struct informer_cache *informer_cache_new(void);
-/* Adds (a copy of) a Namespace, PodGroup or ResourcePolicy; true if it was one, and readable. */
+/* Copies a Namespace, PodGroup or ResourcePolicy. False for other or unreadable objects. */
 bool informer_cache_put(struct informer_cache *w, json *object);
 
-/* What is known around an object of this namespace: out is valid until informer_cache_leave, which
- * every enter needs. Any thread. The arg is the struct informer_cache. */
+/* Fills the context for an object of this namespace; valid until the matching informer_cache_leave.
+ * Any thread. arg: the struct informer_cache. */
 void informer_cache_enter(void *arg, const char *ns, struct rules_context *out);
 void informer_cache_leave(void *arg);

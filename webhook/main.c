@@ -127,7 +127,7 @@ struct app {
     struct loop_timer end;
     struct rss_trim trim;
     struct kube_config *config;
-    struct arena arena; /* the options, parsed */
+    struct arena arena; /* owns the parsed options */
     struct rules_config rules;
     struct informer_cache *cache;
     struct server *http;
@@ -140,8 +140,8 @@ static void end(void *arg)
     loop_stop(app->loop);
 }
 
-/* The API server keeps connections open, and closing one under a request fails a pod's creation: so
- * for a moment each reply announces the end of its connection. */
+/* The API server keeps connections open, and closing one during a request fails a pod's creation.
+ * So for DRAIN_MS each reply closes its connection. */
 static void on_signal(void *arg, int signo)
 {
     struct app *app = arg;
@@ -193,7 +193,7 @@ static int start_certs(struct app *app, const char *ns, struct error *err)
     return cert_rotator_start(&app->certs, &app->rotator, ns, client, &cb, err);
 }
 
-/* Starts everything besides the loop. On failure stop() undoes what was started. */
+/* Starts everything but the loop. On failure the caller runs stop(). */
 static int start(struct app *app, struct error *err)
 {
     if (kube_config_load(&app->config, &app->kube, err) < 0)
@@ -303,8 +303,8 @@ int main(int argc, char **argv)
                                           {0}};
     loop_block_signals();
     rss_trim_init();
-    /* rss_trim sets one heap, on which the server's threads would contend, and returns larger
-     * blocks at once, as each request's are. */
+    /* rss_trim configures one heap, on which server threads would contend, and returns large blocks
+     * at once, which each request would reallocate. */
     (void)mallopt(M_ARENA_MAX, HEAPS);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BYTES);

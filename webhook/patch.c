@@ -17,7 +17,7 @@ void patch_deinit(struct patch *p)
     strbuf_deinit(&p->text);
 }
 
-/* RFC 6901: "~" is written "~0" and "/" is written "~1". */
+/* Escapes path parts as RFC 6901 demands. */
 static void add_pointer(struct strbuf *out, va_list parts)
 {
     for (const char *part; (part = va_arg(parts, const char *)) != NULL;) {

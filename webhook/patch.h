@@ -17,9 +17,9 @@
 #include "lib/base/str.h"
 
 struct patch {
-    struct strbuf text; /* the operations: "[{...},{...}" until patch_text closes it */
+    struct strbuf text; /* "[{...},{...}" until patch_text closes it */
     struct json_writer writer;
-    size_t len; /* operations */
+    size_t len; /* number of operations */
     bool closed;
 };
 
@@ -31,13 +31,13 @@ static inline void patch_cleanup(struct patch *p)
 }
 #define AUTO_PATCH __attribute__((cleanup(patch_cleanup))) struct patch
 
-/* The member names of the path follow, ended by NULL; '~' and '/' in them are escaped here. */
+/* The path's member names follow, terminated by NULL. '~' and '/' in them are escaped. */
 void patch_remove(struct patch *p, ...) __attribute__((sentinel));
-/* Sets a member: adds or replaces it. Its parent must exist. */
+/* Adds or replaces a member. Its parent must exist. */
 void patch_add_str(struct patch *p, const char *value, ...) __attribute__((sentinel));
-/* The same with any value; NULL is an empty object. */
+/* Likewise with any value; NULL is an empty object. */
 void patch_add_value(struct patch *p, json *value, ...) __attribute__((sentinel));
 
 bool patch_is_empty(const struct patch *p);
-/* The whole patch, "[]" when nothing was added. Nothing can be added afterwards. Borrowed. */
+/* The whole patch, "[]" if empty. Borrowed. Nothing can be added afterwards. */
 const char *patch_text(struct patch *p);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The whole path of a request: parse → rules → patch → reply. It does no I/O, so it also runs in
- * unit tests, under the fuzzer, and (from review_judge on) for `--check` on a laptop.
- */
+/* The whole request path (parse, rules, patch, reply) without I/O, so unit tests and the fuzzer run
+ * it too. `--check` uses it from review_judge on. */
 #include "webhook/review.h"
 
 #include "lib/base/base64.h"
@@ -22,7 +20,7 @@ const char *review_result_name(enum review_result result)
     return result_names[result];
 }
 
-/* "" when absent; also "", with -1, when it is not a string. */
+/* *out is "" if the field is absent, and also on error (not a string). */
 static int optional_str(json *object, const char *field, const char **out, struct error *err)
 {
     json *v = json_get(object, field);
@@ -88,7 +86,7 @@ int review_parse(json *root, struct review *out, struct error *err)
     return 0;
 }
 
-/* metav1.Status, without the braces around it. */
+/* Writes the members of a metav1.Status. */
 static void put_status(struct json_writer *w, int code, const char *reason, const char *message)
 {
     json_kv_str(w, "status", "Failure");

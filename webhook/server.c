@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * One request, one arena, no state between requests: any replica and thread gives the same answer.
- */
+/* Requests share no state, so any replica and thread gives the same answer. */
 #include "webhook/server.h"
 
 #include <stdatomic.h>
@@ -129,7 +127,7 @@ static void report(const struct review_outcome *o)
                   kv("removed", o->removed));
 }
 
-/* "application/json", perhaps with parameters */
+/* "application/json", possibly with parameters. */
 static bool is_json(const char *content_type)
 {
     static const char json_type[] = "application/json";
@@ -138,7 +136,7 @@ static bool is_json(const char *content_type)
            (content_type[n] == '\0' || content_type[n] == ';' || content_type[n] == ' ');
 }
 
-/* A body that is too large, or one too many: answered like any other. */
+/* For bodies that are too large, and for too many of them at a time. */
 static void refuse_body(void *arg, const char *sentence, struct httpd_response *reply)
 {
     const struct server *s = arg;
@@ -147,7 +145,7 @@ static void refuse_body(void *arg, const char *sentence, struct httpd_response *
            reply->status == 413 ? "RequestEntityTooLarge" : "ServiceUnavailable", sentence);
 }
 
-/* The fraction of n.ddd, in units of which `whole` make one. *text moves past it. */
+/* Reads the fraction of n.ddd in units of 1/whole and moves *text past it. */
 static int64_t read_fraction(const char **text, int64_t whole)
 {
     int64_t sum = 0;
@@ -160,7 +158,7 @@ static int64_t read_fraction(const char **text, int64_t whole)
     return sum;
 }
 
-/* "5s", "500ms", "1m30s", "1.5s", as Go writes a deadline; 0: there is none; -1: not a time. */
+/* Parses "5s", "500ms", "1m30s" or "1.5s", as Go prints deadlines. 0: none; -1: invalid. */
 static int64_t read_timeout_us(const char *text)
 {
     static const struct {
@@ -193,7 +191,7 @@ static int64_t read_timeout_us(const char *text)
     return sum;
 }
 
-/* Whether the client still waits: else no work is done. */
+/* Skips work for clients that no longer wait. */
 static bool is_in_time(const struct httpd_request *request, struct httpd_response *reply)
 {
     const char *text = httpd_query(request, "timeout");
@@ -242,15 +240,13 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
     metrics_observe_us(&durations, NULL, clock_mono_us() - began_us);
 }
 
-/* Limit for reviews over 16 KiB together: a thousand peers must not exceed the container's
- * memory. */
+/* Limit for all bodies over 16 KiB together, to bound memory however many clients there are. */
 enum { LARGE_BYTES = 32 * 1024 * 1024 };
 
-/* Besides the connections: watches, certificates, probes, logs. */
+/* For watches, certificates, probes and logs. */
 enum { OTHER_FILES = 64 };
 
-/* A connection that cannot be accepted is a pod that is not checked: allow as many files as
- * connections, if permitted. */
+/* Raises the file limit to fit all connections if possible: a refused one is a pod not checked. */
 static void allow_files(int64_t connections)
 {
     struct rlimit files;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * server - HTTPS for the API server: POST /mutate. Limits, metrics and the log are here; review
- * computes the reply.
- */
+/* server - HTTPS endpoint for the API server: POST /mutate and /validate. Handles limits, metrics
+ * and logs; review computes the replies. */
 #pragma once
 
 #include <stdint.h>
@@ -23,14 +21,13 @@ extern const struct option_row server_option_rows[];
 
 struct server;
 
-/* Listens at once; handshakes succeed from the first server_set_certificate on. config is copied,
- * what it points to is not. */
+/* Listens at once; handshakes fail until server_set_certificate. Copies config, not its targets. */
 int server_start(struct server **out, const struct server_options *o,
                  const struct review_config *config, struct error *err);
-/* From now on every reply ends its connection, so that peers reconnect elsewhere: called some time
+/* From now on every reply closes its connection so that clients reconnect elsewhere. Call some time
  * before server_stop. Any thread. */
 void server_drain(struct server *s);
-/* Requests in progress are answered. NULL is fine. */
+/* Answers requests in progress first. NULL is fine. */
 void server_stop(struct server *s);
 uint16_t server_port(const struct server *s);
 /* Any thread. Open connections keep their certificate. */

@@ -29,7 +29,7 @@ void usage_sum(const struct usage_process *list, size_t len, const char *uid, in
     }
 }
 
-enum usage_change usage_look(struct usage *u, int64_t asked_mib, int64_t mib, int64_t processes)
+enum usage_change usage_scan(struct usage *u, int64_t asked_mib, int64_t mib, int64_t processes)
 {
     u->mib = mib;
     u->processes = processes;

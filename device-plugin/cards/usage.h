@@ -47,7 +47,7 @@ enum usage_change { USAGE_SAME, USAGE_OVER, USAGE_WITHIN };
 void usage_sum(const struct usage_process *list, size_t len, const char *uid, int64_t *mib,
                int64_t *processes);
 /* A new sample. asked_mib 0: no memory requested, so nothing is too much. */
-enum usage_change usage_look(struct usage *u, int64_t asked_mib, int64_t mib, int64_t processes);
+enum usage_change usage_scan(struct usage *u, int64_t asked_mib, int64_t mib, int64_t processes);
 /* After a sample: should it be reported? Then it counts as reported. Start, end and overuse are
  * reported at once, other changes when large and a minute after the last report. */
 bool usage_is_news(struct usage *u, int64_t asked_mib, int64_t now_ms);

@@ -334,7 +334,7 @@ static void look(struct pinner *p)
     if (!p->open)
         open_cgroups(p);
     if (p->open)
-        pinner_groups_look(p);
+        pinner_groups_scan(p);
     p->is_static =
         p->config.cpu_manager_state != NULL && cpumanager_is_static(p->config.cpu_manager_state);
 }

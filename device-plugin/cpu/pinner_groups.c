@@ -53,7 +53,7 @@ static int watch(struct pinner *p, const char *path, const char *name, uint32_t 
                                                        : -1;
 }
 
-void pinner_groups_look(struct pinner *p)
+void pinner_groups_scan(struct pinner *p)
 {
     char path[CGROUPS_PATH_SIZE];
     for (unsigned i = 0; i < CGROUPS_PLACES; i++)
@@ -105,7 +105,7 @@ static void on_inotify(void *arg, uint32_t events)
         mark(p, (e.mask & IN_Q_OVERFLOW) != 0 ? -1 : e.wd, (e.mask & IN_IGNORED) != 0);
         at += sizeof e + e.len;
     }
-    pinner_groups_look(p); /* a directory that just appeared */
+    pinner_groups_scan(p); /* a directory that just appeared */
     pthread_mutex_unlock(&p->lock);
     pinner_hurry(p, 0);
 }

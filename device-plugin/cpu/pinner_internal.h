@@ -113,7 +113,7 @@ void pinner_groups_forget(struct pinner *p, struct pinner_pod *pod);
 int pinner_groups_start(struct pinner *p, struct error *err);
 void pinner_groups_stop(struct pinner *p);
 /* Watches those directories of pods that exist. */
-void pinner_groups_look(struct pinner *p);
+void pinner_groups_scan(struct pinner *p);
 
 /* pinner_memory: the state file. */
 void pinner_memory_load(struct pinner *p);

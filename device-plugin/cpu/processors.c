@@ -206,14 +206,14 @@ static int look(struct processors *p, struct error *err)
     return 0;
 }
 
-static void on_look(void *arg)
+static void on_scan(void *arg)
 {
     struct processors *p = arg;
     struct error err = ERROR_INIT;
     if (look(p, &err) < 0)
         complain(p, "the layout of the CPUs cannot be read", &err);
     loop_timer_beat(p->config.pinner.loop, &p->look,
-                    p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_look, p);
+                    p->config.look_ms > 0 ? p->config.look_ms : PROCESSORS_LOOK_MS, on_scan, p);
 }
 
 /* The option's path, or the default below the kubelet's directory. */
@@ -258,7 +258,7 @@ int processors_start(struct processors **out, const struct processors_config *c,
     pin->shared_pool = c->options->shared_pool;
     if (pinner_start(&p->pinner, pin, err) < 0 || (!is_live(p) && look(p, err) < 0))
         return -1;
-    on_look(p);
+    on_scan(p);
     return 0;
 }
 

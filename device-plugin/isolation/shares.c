@@ -226,7 +226,7 @@ static bool is_unmeasured(const struct region_card *c, uint64_t now_ns)
 }
 
 static void read_folder(const char *base, const char *folder,
-                        void (*report)(void *arg, const struct shares_look *l), void *arg)
+                        void (*report)(void *arg, const struct shares_scan *l), void *arg)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     struct limits limits;
@@ -239,7 +239,7 @@ static void read_folder(const char *base, const char *folder,
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     void *copy = fd >= 0 ? copy_region(fd, &r) : NULL;
     char *names = strbuf_take(&owner);
-    struct shares_look l = {.folder = folder};
+    struct shares_scan l = {.folder = folder};
     split_owner(names, &l.ns, &l.pod, &l.container);
     l.processes = copy != NULL ? processes_in(fd, &r) : 0;
     for (uint32_t i = 0; copy != NULL && i < limits.len && i < r.cards; i++) {
@@ -267,7 +267,7 @@ static const char *next_folder(DIR *d)
     return NULL;
 }
 
-void shares_each(const char *base, void (*report)(void *arg, const struct shares_look *l),
+void shares_each(const char *base, void (*report)(void *arg, const struct shares_scan *l),
                  void *arg)
 {
     DIR *d = opendir(base);

@@ -55,7 +55,7 @@ int shares_complete(const char *base, const char *folder, const char *ns, const 
                     const char *container, uint32_t percent, struct error *err);
 
 /* One card of one container, read from its region. */
-struct shares_look {
+struct shares_scan {
     const char *folder, *ns, *pod, *container;
     const struct limits_card *limit;
     uint32_t card;
@@ -66,7 +66,7 @@ struct shares_look {
     bool unmeasured;
 };
 /* Every card of every container. Skips invalid folders. */
-void shares_each(const char *base, void (*report)(void *arg, const struct shares_look *l),
+void shares_each(const char *base, void (*report)(void *arg, const struct shares_scan *l),
                  void *arg);
 
 struct shares_folder {

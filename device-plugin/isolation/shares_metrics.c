@@ -22,7 +22,7 @@ struct reporting {
     enum value value;
 };
 
-static void report(void *arg, const struct shares_look *l)
+static void report(void *arg, const struct shares_scan *l)
 {
     const struct reporting *t = arg;
     char card[NUMBER];

@@ -94,7 +94,7 @@ static bool save(struct reconciler *t)
 
 static void reconcile(void *arg);
 
-static void tend_in(struct reconciler *t, int64_t ms)
+static void reconcile_in(struct reconciler *t, int64_t ms)
 {
     t->due_ms = clock_mono_ms() + ms;
     loop_timer_set(t->loop, &t->timer, ms, reconcile, t);
@@ -114,7 +114,7 @@ static void reconcile(void *arg)
         return;
     }
     t->wait_ms = num_min(t->wait_ms * 2, RECONCILER_SLOW_MS);
-    tend_in(t, t->wait_ms);
+    reconcile_in(t, t->wait_ms);
 }
 
 void reconciler_poke(const struct reconciler *t)
@@ -135,7 +135,7 @@ static void on_poked(void *arg, uint32_t events)
     t->wait_ms = RECONCILER_MS;
     /* An earlier deadline stays, so constant pokes cannot postpone it. */
     if (t->due_ms == 0 || t->due_ms > clock_mono_ms() + RECONCILER_MS)
-        tend_in(t, RECONCILER_MS);
+        reconcile_in(t, RECONCILER_MS);
 }
 
 int reconciler_new(struct reconciler **out, struct loop *loop, struct service *service,
@@ -159,7 +159,7 @@ int reconciler_new(struct reconciler **out, struct loop *loop, struct service *s
         return -1;
     }
     load(t, pods);
-    tend_in(t, RECONCILER_MS);
+    reconcile_in(t, RECONCILER_MS);
     *out = t;
     return 0;
 }

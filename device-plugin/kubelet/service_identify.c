@@ -73,7 +73,7 @@ static void attach_pods(struct request *q)
         /* A fetched namesake is not in the cache yet. */
         bool arrived = cached != NULL && seen != NULL && str_eq(cached->pod->uid, seen->uid);
         l->arrival = arrived ? cached->arrival : 0;
-        q->match_confidence[i] = seen == NULL ? STRANGER
+        q->match_confidence[i] = seen == NULL ? UNKNOWN_POD
                                  : l->pod == NULL && match_asks(l, seen, q->endpoint->resource)
                                      ? DOUBTFUL
                                      : IDENTIFIED;
@@ -122,7 +122,7 @@ static int check_served(const struct request *q, struct error *err)
 static bool has_unknown_pod(const struct request *q)
 {
     for (size_t i = 0; i < q->listing.len; i++)
-        if (q->match_confidence[i] == STRANGER &&
+        if (q->match_confidence[i] == UNKNOWN_POD &&
             match_may_wait(&q->listing.pods[i], q->endpoint->resource))
             return true;
     return false;
@@ -135,7 +135,7 @@ int service_identify_lock(struct request *q, size_t count, struct error *err)
     if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, err) < 0)
         return -1;
     q->match_confidence = arena_new(&q->arena, enum match_confidence, q->listing.len);
-    for (enum match_confidence ask = STRANGER;; ask++) {
+    for (enum match_confidence ask = UNKNOWN_POD;; ask++) {
         bool last = ask == IDENTIFIED || away.code != ERROR_NONE;
         pthread_mutex_lock(&s->pods->lock);
         attach_pods(q);
@@ -204,7 +204,7 @@ static const struct match_listed *listed(const struct request *q, const char *ke
 }
 
 /* Counts the grants of all pods but this one (may be NULL). */
-static void count_room(struct request *q, const struct pod *but, struct card_usage *out)
+static void count_capacity(struct request *q, const struct pod *but, struct card_usage *out)
 {
     const struct service *s = q->service;
     const struct podcache_pod *p;
@@ -234,7 +234,7 @@ int service_settle_grant(struct request *q, struct error *err)
         return error_wrap(err, "pod %s: grant", p->key);
     if (!grant_is_empty(&said))
         return 0;
-    count_room(q, p, &room);
+    count_capacity(q, p, &room);
     if (card_usage_place(&room, p, &q->arena, &made, err) < 0)
         return -1;
     made.assume_time_ns = clock_wall_ns();
@@ -254,7 +254,7 @@ static size_t partners(const struct request *q, bool cards[GPU_CARDS_MAX])
     size_t n = 0;
     for (size_t i = 0; i < q->listing.len; i++) {
         const struct match_listed *l = &q->listing.pods[i];
-        for (size_t k = 0; q->match_confidence[i] == STRANGER && k < l->containers_len; k++) {
+        for (size_t k = 0; q->match_confidence[i] == UNKNOWN_POD && k < l->containers_len; k++) {
             const struct inventory_ids *has = &l->containers[k].held[other];
             if (has->len == 0 || l->containers[k].held[r].len > 0)
                 continue;
@@ -275,7 +275,7 @@ int service_unknown_pod_cards(struct request *q, size_t count, bool cards[GPU_CA
     const struct gpu_inventory *inv = &q->service->inventory;
     struct card_usage room;
     size_t at = 0;
-    count_room(q, NULL, &room);
+    count_capacity(q, NULL, &room);
     if (mode_resource_is_whole(r)) {
         for (size_t i = 0; i < inv->cards_len; i++)
             cards[i] = !room.used[i].whole;

@@ -52,9 +52,9 @@ const struct grant *service_promised(const struct service *s, const struct podca
 
 /* What the cache has under a listed pod's name. */
 enum match_confidence {
-    STRANGER,  /* nothing */
-    DOUBTFUL,  /* a pod admitted long ago that still has a container without ids */
-    IDENTIFIED /* the pod, or one that requests none of our resources */
+    UNKNOWN_POD, /* nothing */
+    DOUBTFUL,    /* a pod admitted long ago that still has a container without ids */
+    IDENTIFIED   /* the pod, or one that requests none of our resources */
 };
 
 /* One call by the kubelet. */

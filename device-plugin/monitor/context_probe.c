@@ -81,7 +81,7 @@ void context_probe_free(struct context_probe *c)
 
 /* ---- the child ---- */
 
-int context_probe_probe(const char *cuda_library, const char *uuid)
+int context_probe_run(const char *cuda_library, const char *uuid)
 {
     unsigned char wanted[16], has[16];
     int (*init)(unsigned), (*count)(int *), (*get)(int *, int), (*uuid_of)(void *, int),
@@ -165,7 +165,7 @@ static void give_up(const struct context_probe *c, const char *why)
              kv("card", c->card), kv("why", why));
 }
 
-static void follow(struct context_probe *c, const struct scan_letter *l)
+static void follow(struct context_probe *c, const struct scan_message *l)
 {
     int status = 0;
     char byte;
@@ -201,7 +201,7 @@ static void follow(struct context_probe *c, const struct scan_letter *l)
     }
 }
 
-void context_probe_look(struct context_probe *c, const struct scan_letter *l, bool wanted)
+void context_probe_scan(struct context_probe *c, const struct scan_message *l, bool wanted)
 {
     if (c->pid > 0) {
         follow(c, l);

@@ -18,7 +18,7 @@ struct context_probe *context_probe_new(const char *program, const char *cuda_li
                                         _Atomic int32_t *mib);
 void context_probe_free(struct context_probe *c);
 /* After every scan of the cards. wanted: contexts are going to be charged. */
-void context_probe_look(struct context_probe *c, const struct scan_letter *l, bool wanted);
+void context_probe_scan(struct context_probe *c, const struct scan_message *l, bool wanted);
 /* The child: creates a context on the card, reports it on stdout, and stays until stdin closes.
  * Returns its exit status. */
-int context_probe_probe(const char *cuda_library, const char *uuid);
+int context_probe_run(const char *cuda_library, const char *uuid);

@@ -147,15 +147,15 @@ const char *hardware_backend_name(const struct hardware_options *o)
     return hardware_has_cards(o) ? backends[o->backend]->name : "none";
 }
 
-static void on_letter(void *arg, void *msg)
+static void on_message(void *arg, void *msg)
 {
     struct hardware *h = arg;
-    struct scan_letter *l = msg;
+    struct scan_message *l = msg;
     if (l->kind == SCAN_FATAL) {
         log_error("no cards", kv("error", l->err.text));
         h->fatal(h->arg);
     } else {
-        monitor_letter(h->monitor, l);
+        monitor_message(h->monitor, l);
     }
     scan_letter_free(l);
 }
@@ -189,7 +189,7 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         .interval_ms = o->scan_interval_ms,
         /* So that waiting for events does not look like a hanging driver. */
         .slice_ms = num_min(SCAN_SLICE_MS, o->scan_deadline_ms / 2)};
-    if (mailbox_new(&h->messages, loop, MAILBOX, on_letter, scan_letter_free, h, err) < 0)
+    if (mailbox_new(&h->messages, loop, MAILBOX, on_message, scan_letter_free, h, err) < 0)
         return -1;
     scan.mailbox = h->messages;
     if (scan_start(&h->scan, &scan, err) < 0)

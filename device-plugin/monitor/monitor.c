@@ -126,7 +126,7 @@ static void judge_scan(struct monitor *m, const struct backend_sight *sight, int
 }
 
 /* Warns about a shared mode beside a kubelet that gives containers exclusive CPUs. */
-static void look_at_kubelet(struct monitor *m)
+static void inspect_kubelet(struct monitor *m)
 {
     if (m->config.cpu_manager_state == NULL)
         return;
@@ -180,7 +180,7 @@ static void judge_event(struct monitor *m, const struct backend_event *e, int64_
     }
 }
 
-void monitor_letter(struct monitor *m, const struct scan_letter *l)
+void monitor_message(struct monitor *m, const struct scan_message *l)
 {
     int64_t now_ms = clock_mono_ms();
     switch (l->kind) {
@@ -188,17 +188,17 @@ void monitor_letter(struct monitor *m, const struct scan_letter *l)
         m->scan_error[0] = '\0';
         judge_scan(m, &l->sight, now_ms);
         deliver(m, &l->sight.inventory);
-        monitor_pods_look(m, l, now_ms);
-        look_at_kubelet(m);
+        monitor_pods_scan(m, l, now_ms);
+        inspect_kubelet(m);
         monitor_time_wanted(m);
         if (m->contexts != NULL)
-            context_probe_look(m->contexts, l, m->confined);
+            context_probe_scan(m->contexts, l, m->confined);
         break;
     case SCAN_EVENT:
         judge_event(m, &l->event, now_ms);
         break;
     case SCAN_TIME:
-        monitor_time_look(m, l);
+        monitor_time_scan(m, l);
         break;
     case SCAN_FAILED:
     case SCAN_FATAL:

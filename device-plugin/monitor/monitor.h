@@ -55,7 +55,7 @@ void monitor_free(struct monitor *m);
 /* The scan whose calls are watched; NULL: none any more. */
 void monitor_watch(struct monitor *m, struct scan *s);
 /* Any message but SCAN_FATAL. Borrowed. */
-void monitor_letter(struct monitor *m, const struct scan_letter *l);
+void monitor_message(struct monitor *m, const struct scan_message *l);
 /* The node's mode, and whether our own library is its engine. */
 void monitor_mode(struct monitor *m, enum gpu_mode mode, bool confined);
 /* The devices offered to the kubelet for the resource. */

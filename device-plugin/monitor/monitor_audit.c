@@ -29,11 +29,11 @@ enum { AUDIT_LOOKS = 3, AUDIT_DRIVER_MIB = 512 };
 
 struct asking {
     const struct monitor *m;
-    const struct scan_letter *l;
+    const struct scan_message *l;
 };
 
 /* The folder of a then unknown pod may belong to an earlier pod of that name: is it in use? */
-static bool is_in_use(const struct scan_letter *l, const char *folder, const struct monitor_pod *p)
+static bool is_in_use(const struct scan_message *l, const char *folder, const struct monitor_pod *p)
 {
     if (shares_is_of(folder, p->pod->uid))
         return true;
@@ -43,7 +43,7 @@ static bool is_in_use(const struct scan_letter *l, const char *folder, const str
     return false;
 }
 
-static void add(void *arg, const struct shares_look *l)
+static void add(void *arg, const struct shares_scan *l)
 {
     const struct asking *q = arg;
     struct monitor_pod *p = monitor_pod_of(q->m, l->folder, l->ns, l->pod);
@@ -56,7 +56,7 @@ static void add(void *arg, const struct shares_look *l)
 
 /* ---- what the driver reports ---- */
 
-static void compare(const struct monitor *m, const struct scan_letter *l,
+static void compare(const struct monitor *m, const struct scan_message *l,
                     const struct shares_folder *list, size_t len, size_t at, uint32_t row)
 {
     const struct limits_card *limit = &list[at].limits.cards[row];
@@ -130,7 +130,7 @@ static void judge_time(struct monitor *m, struct monitor_pod *p)
     m->config.hooks.pod_event(m->config.hooks.arg, p->pod, true, "GpuTimeUnmeasured", text);
 }
 
-void monitor_audit_look(struct monitor *m, const struct scan_letter *l, bool processes_known)
+void monitor_audit_scan(struct monitor *m, const struct scan_message *l, bool processes_known)
 {
     struct arena a;
     struct shares_folder *list;

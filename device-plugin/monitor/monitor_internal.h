@@ -70,12 +70,12 @@ struct monitor {
 };
 
 /* Updates the pods' usage, with Events about pods that exceed their request. */
-void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t now_ms);
+void monitor_pods_scan(struct monitor *m, const struct scan_message *l, int64_t now_ms);
 /* Under the lock, after the usage is known: reports pods that bypass the library and containers
  * whose time is not measured, with Events. */
-void monitor_audit_look(struct monitor *m, const struct scan_letter *l, bool processes_known);
+void monitor_audit_scan(struct monitor *m, const struct scan_message *l, bool processes_known);
 /* Writes device time into the regions. */
-void monitor_time_look(struct monitor *m, const struct scan_letter *l);
+void monitor_time_scan(struct monitor *m, const struct scan_message *l);
 /* Tells the scan whether to measure device time. */
 void monitor_time_wanted(struct monitor *m);
 /* The card's index, or BACKEND_NO_CARD. */

@@ -128,7 +128,7 @@ static void sweep(struct monitor *m)
         log_info("folders of containers that have gone were removed", kv("folders", n));
 }
 
-void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t now_ms)
+void monitor_pods_scan(struct monitor *m, const struct scan_message *l, int64_t now_ms)
 {
     bool known = false;
     for (size_t i = 0; i < l->sight.inventory.cards_len; i++)
@@ -143,7 +143,7 @@ void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t n
         in_pods_mib = num_add_sat(in_pods_mib, mib);
         in_pods += processes;
         p->looked = true;
-        enum usage_change change = usage_look(&p->usage, share ? p->asked_mib : 0, mib, processes);
+        enum usage_change change = usage_scan(&p->usage, share ? p->asked_mib : 0, mib, processes);
         if (change == USAGE_OVER || (change == USAGE_WITHIN && share))
             tell(m, p, change);
         if (usage_is_news(&p->usage, p->asked_mib, now_ms))
@@ -153,7 +153,7 @@ void monitor_pods_look(struct monitor *m, const struct scan_letter *l, int64_t n
     usage_sum(l->processes, l->processes_len, NULL, &all_mib, &all);
     m->outside_mib = num_sub_sat(all_mib, in_pods_mib);
     m->outside_processes = all - in_pods;
-    monitor_audit_look(m, l, known);
+    monitor_audit_scan(m, l, known);
     pthread_mutex_unlock(&m->lock);
     sweep(m);
 }

@@ -52,7 +52,7 @@ bool monitor_is_in(const struct monitor *m, const struct usage_process *p,
     return true;
 }
 
-static uint64_t busy_ns(const struct monitor *m, const struct scan_letter *l,
+static uint64_t busy_ns(const struct monitor *m, const struct scan_message *l,
                         const struct shares_folder *list, size_t len, size_t at, int32_t card)
 {
     int64_t ns = 0;
@@ -62,7 +62,7 @@ static uint64_t busy_ns(const struct monitor *m, const struct scan_letter *l,
     return (uint64_t)ns;
 }
 
-void monitor_time_look(struct monitor *m, const struct scan_letter *l)
+void monitor_time_scan(struct monitor *m, const struct scan_message *l)
 {
     struct arena a;
     struct shares_folder *list;

@@ -38,7 +38,7 @@ struct scan {
 
 void scan_letter_free(void *message)
 {
-    struct scan_letter *l = message;
+    struct scan_message *l = message;
     if (l == NULL)
         return;
     arena_deinit(&l->arena);
@@ -71,9 +71,9 @@ static bool stopped_within(struct scan *s, int64_t ms)
     return stop;
 }
 
-static struct scan_letter *letter_new(enum scan_kind kind)
+static struct scan_message *letter_new(enum scan_kind kind)
 {
-    struct scan_letter *l = mem_new(struct scan_letter, 1);
+    struct scan_message *l = mem_new(struct scan_message, 1);
     l->kind = kind;
     arena_init(&l->arena, 0);
     return l;
@@ -115,7 +115,7 @@ static void find_pod(const struct scan *s, struct strbuf *text, struct usage_pro
         p->folder[0] = '\0';
 }
 
-static void find_pods(const struct scan *s, struct scan_letter *l)
+static void find_pods(const struct scan *s, struct scan_message *l)
 {
     const struct backend_sight *sight = &l->sight;
     size_t total = 0;
@@ -138,9 +138,9 @@ static void find_pods(const struct scan *s, struct scan_letter *l)
     }
 }
 
-static struct scan_letter *look(struct scan *s, struct backend *b)
+static struct scan_message *look(struct scan *s, struct backend *b)
 {
-    struct scan_letter *l = letter_new(SCAN_CARDS);
+    struct scan_message *l = letter_new(SCAN_CARDS);
     call_begins(s);
     int result = s->config.type->scan(b, &l->arena, &l->sight, &l->err);
     call_ended(s);
@@ -153,9 +153,9 @@ static struct scan_letter *look(struct scan *s, struct backend *b)
     return l;
 }
 
-static struct scan_letter *look_at_time(struct scan *s, struct backend *b)
+static struct scan_message *inspect_time(struct scan *s, struct backend *b)
 {
-    struct scan_letter *l = letter_new(SCAN_TIME);
+    struct scan_message *l = letter_new(SCAN_TIME);
     struct backend_time *cards = NULL;
     call_begins(s);
     size_t len = s->config.type->busy(b, &l->arena, &cards), total = 0;
@@ -192,7 +192,7 @@ static int listen_for(struct scan *s, struct backend *b, int64_t ms)
         call_ended(s);
     }
     if (heard > 0) {
-        struct scan_letter *l = letter_new(SCAN_EVENT);
+        struct scan_message *l = letter_new(SCAN_EVENT);
         l->event = event;
         if (!mailbox_post(s->config.mailbox, l))
             return -1;
@@ -208,7 +208,7 @@ static bool listen(struct scan *s, struct backend *b, int64_t until_ms)
         bool timed = atomic_load(&s->timed) && s->config.type->busy != NULL;
         if (timed && now - timed_ms >= SCAN_TIME_MS) {
             timed_ms = now;
-            if (!mailbox_post(s->config.mailbox, look_at_time(s, b)))
+            if (!mailbox_post(s->config.mailbox, inspect_time(s, b)))
                 return false;
         }
         int64_t next_ms = timed ? num_min(timed_ms + SCAN_TIME_MS, until_ms) : until_ms;
@@ -227,7 +227,7 @@ static void *worker_scan(void *arg)
     int result = s->config.type->open(&b, &s->config.backend, &err);
     call_ended(s);
     if (result < 0) {
-        struct scan_letter *l = letter_new(SCAN_FATAL);
+        struct scan_message *l = letter_new(SCAN_FATAL);
         l->err = err;
         (void)mailbox_post(s->config.mailbox, l);
         return NULL;

@@ -25,7 +25,7 @@ enum scan_kind {
     SCAN_FATAL,  /* err: the backend could not be opened; no more messages follow */
 };
 
-struct scan_letter {
+struct scan_message {
     enum scan_kind kind;
     struct arena arena;
     struct backend_sight sight;

@@ -240,7 +240,7 @@ static void free_pod(void *p)
 const struct reflector_type podcache_type = {
     .decode = decode, .free = free_pod, .remains = remains};
 
-void podcache_letter(void *cache, void *message)
+void podcache_message(void *cache, void *message)
 {
     struct podcache *c = cache;
     struct reflector_message *l = message;

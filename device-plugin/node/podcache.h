@@ -73,4 +73,4 @@ const struct podcache_pod *podcache_next(const struct podcache *c, size_t *i);
 
 /* For the watch of pods: its decoder, and the receiver of its messages. */
 extern const struct reflector_type podcache_type;
-void podcache_letter(void *cache, void *message);
+void podcache_message(void *cache, void *message);

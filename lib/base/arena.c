@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * arena - a list of blocks; small requests are cut from the first.
+ * A list of blocks; small requests are cut from the first.
  *
  *     arena ──► block (in use) ──► block of its own (big request) ──► older block ──► NULL
  *
  * A request too big for a fresh block gets a block of its own behind the first, so that one big
  * annotation neither wastes the rest of a block nor makes later blocks big. Blocks double from
- * first_block_bytes to BLOCK_MAX: a small pod takes one small block, a big list few big ones.
- *
- * Aligned data is cut from the front of a block and strings from the back, so that no byte is lost
- * to padding: an object fits a block of exactly its size (arena_init_exact) in any order.
+ * first_block_bytes to BLOCK_MAX. Aligned data is cut from the front of a block and strings from
+ * the back, so no byte is lost to padding and arena_init_exact works in any order:
  *
  *     [ header | structs and arrays ──►      free      ◄── strings ]
  *
- * Memory is cleared at allocation, so that blocks kept by arena_reset need no special case.
+ * Memory is cleared at allocation, so blocks kept by arena_reset need no special case.
  */
 #include "lib/base/arena.h"
 
@@ -40,10 +38,10 @@ static const bool one_malloc_each = false;
 struct arena_block {
     struct arena_block *next;
     size_t size;   /* of the whole malloc */
-    size_t used;   /* of data, from the front */
-    uint32_t back; /* from the end; a block that holds strings is smaller than 4 GiB */
-    bool own;      /* made for one request */
-    bool lent;     /* the caller's memory: never freed */
+    size_t used;   /* data, from the front */
+    uint32_t back; /* strings, from the end; such a block is below 4 GiB */
+    bool own;      /* for one request */
+    bool lent;     /* caller's memory: never freed */
     alignas(ALIGNMENT) unsigned char data[];
 };
 
@@ -64,7 +62,7 @@ static struct arena_block *new_block(struct arena *a, size_t data_bytes)
     return b;
 }
 
-/* A block for this request alone. The block small requests are cut from stays in front. */
+/* A block for this request alone. The block that small requests use stays first. */
 static void *own_block(struct arena *a, size_t n)
 {
     struct arena_block *b = new_block(a, n);
@@ -80,7 +78,7 @@ static void *own_block(struct arena *a, size_t n)
     return b->data;
 }
 
-/* From a block with enough space, or NULL. align 1: from the back. */
+/* Takes n bytes from the block, or returns NULL. align 1: from the back. */
 static inline void *cut_from(struct arena_block *b, size_t n, size_t align)
 {
     size_t pad = (0 - b->used) & (align - 1), left = space_left(b);
@@ -94,7 +92,6 @@ static inline void *cut_from(struct arena_block *b, size_t n, size_t align)
     return b->data + b->used - n;
 }
 
-/* The block in use has no space for it. */
 static void *cut_from_new(struct arena *a, size_t n, size_t align)
 {
     if (one_malloc_each)
@@ -113,7 +110,7 @@ static void *cut_from_new(struct arena *a, size_t n, size_t align)
     return cut_from(b, n, align);
 }
 
-/* n bytes, not cleared. align is a power of two, at most ALIGNMENT. */
+/* Returns n bytes, not cleared. align is a power of two, at most ALIGNMENT. */
 static inline void *cut(struct arena *a, size_t n, size_t align)
 {
     struct arena_block *b = a->blocks;
@@ -171,7 +168,7 @@ void arena_reset(struct arena *a)
     struct arena_block *kept = NULL;
     for (struct arena_block *b = a->blocks; b; b = b->next)
         if (!b->own && (!kept || b->size > kept->size))
-            kept = b; /* may be a lent block: the arena works without it too */
+            kept = b; /* may be a lent block */
     struct arena_block *b = a->blocks;
     while (b) {
         struct arena_block *next = b->next;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * arena - many small allocations, one release.
- *
- * Three lifetimes use it: the process, an object (each decoded pod or node owns an arena and is
- * replaced whole), and a cycle or request (arena_reset). Memory is zeroed. Allocation failure
- * aborts, so callers bound every size that comes from outside.
- *
- * With -DARENA_DEBUG=1 each allocation is a separate malloc, so that sanitizers see overflows and
- * use after arena_reset.
- */
+/* arena - many small allocations, one release. Used for three lifetimes: the process, an object
+ * (each decoded pod or node owns an arena and is replaced whole), and a cycle or request
+ * (arena_reset). Memory is zeroed. Allocation failure aborts, so callers bound every external size.
+ * With -DARENA_DEBUG=1 each allocation is a malloc, so sanitizers see overflows and use after
+ * arena_reset. */
 #pragma once
 
 #include <stdarg.h>
@@ -19,20 +14,20 @@ struct arena_block;
 
 struct arena {
     struct arena_block *blocks; /* newest first */
-    size_t next_block_bytes;    /* size of the next block; doubles up to 64 KiB */
+    size_t next_block_bytes;    /* doubles up to 64 KiB */
     size_t total_bytes;         /* heap bytes of all blocks */
 };
 
-/* first_block_bytes 0 means 1024. Nothing is allocated yet. */
+/* first_block_bytes 0 means 1024. Allocates nothing yet. */
 void arena_init(struct arena *a, size_t first_block_bytes);
 /* The first block holds exactly `bytes` of strings and of arrays from arena_new, in any order, if
- * the size of each array is a multiple of 8. Later allocations should be few. */
+ * each array's size is a multiple of 8. Later allocations should be few. */
 void arena_init_exact(struct arena *a, size_t bytes);
-/* The first block is the caller's memory (at least 256 bytes, aligned to 16, outlives the arena),
- * so small scratch needs no malloc. */
+/* The first block is the caller's memory (at least 256 bytes, aligned to 16, outlives the
+ * arena). */
 void arena_init_on(struct arena *a, void *memory, size_t bytes);
 void arena_deinit(struct arena *a);
-/* Frees everything but one block, which is kept for reuse. */
+/* Frees everything but one block, which is reused. */
 void arena_reset(struct arena *a);
 
 /* n zeroed bytes aligned to 16. n may be 0 (a unique pointer). */
@@ -43,7 +38,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
-/* arena_new(a, struct reason, n): zeroed array of n; aborts when n * sizeof overflows. */
+/* arena_new(a, struct reason, n): zeroed array of n; aborts if n * sizeof overflows. */
 #define arena_new(a, type, n) ((type *)arena_array_((a), sizeof(type), _Alignof(type), (n)))
 void *arena_array_(struct arena *a, size_t size, size_t align, size_t n);
 

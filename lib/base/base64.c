@@ -58,7 +58,7 @@ static void encode(const unsigned char *bytes, size_t n, const char *last_two, b
                    struct strbuf *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    strbuf_reserve(out, (n + 2) / 3 * 4); /* no growth: a secret leaves no copy behind */
+    strbuf_reserve(out, (n + 2) / 3 * 4); /* never reallocated, so no copy of a secret stays */
     for (size_t i = 0; i < n; i += 3) {
         size_t have = n - i < 3 ? n - i : 3;
         uint32_t bits = 0;

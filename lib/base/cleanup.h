@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* p is the address of a pointer of any type. memcpy because a `char *` may not be read through a
- * `void **`. */
+/* p: address of any pointer. memcpy, since a `char *` must not be read through a `void **`. */
 static inline void cleanup_free(void *p)
 {
     void *held;

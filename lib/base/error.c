@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * error - filling in an error value.
- *
- * Every text passes through store(), which replaces unsafe bytes by '?' and cuts long text at a
- * character boundary with "...". The text is formatted into a separate buffer first, because the
- * arguments may point into the error being written. That buffer is one byte longer than the result:
- * it is full exactly when something was cut.
- */
+/* store() sanitizes every text and truncates it at a character boundary with "...". Text is
+ * formatted into a separate buffer first, since arguments may point into the error being written.
+ * That buffer is one byte longer than the result, so it is full exactly if something was cut. */
 #include "lib/base/error.h"
 
 #include <errno.h>
@@ -18,8 +13,7 @@
 
 enum { DRAFT_SIZE = ERROR_TEXT_SIZE + 8 };
 
-/* Bytes of the character at s if it is printable, else 0: control characters (C1 too) and broken
- * UTF-8. */
+/* Bytes of the character at s; 0 if it is a control character (C1 too) or invalid UTF-8. */
 static size_t showable(const char *s, size_t n)
 {
     size_t len = str_utf8_len(s, n);
@@ -37,7 +31,7 @@ static void store(struct error *err, const char *draft)
     const size_t capacity = sizeof err->text - 1;
     size_t n = strlen(draft);
     size_t kept = 0;
-    size_t safe = 0; /* the longest prefix that leaves space for the dots */
+    size_t safe = 0; /* longest prefix that leaves space for the dots */
     size_t i = 0;
     while (i < n) {
         size_t len = showable(draft + i, n - i);
@@ -71,7 +65,7 @@ static void vset(struct error *err, enum error_code code, const char *fmt, va_li
     store(err, draft);
 }
 
-/* Adds ": <tail>" to the draft, as far as it fits. */
+/* Adds ": <tail>" as far as it fits. */
 static void append_tail(char draft[DRAFT_SIZE], const char *tail)
 {
     size_t n = strlen(draft);

@@ -12,7 +12,7 @@
 
 enum { PIECE = 8192 };
 
-/* Asks for one byte more than wanted, to detect the end of a file of exactly max bytes. */
+/* Reads one byte more than max, to detect the end of a file of exactly max bytes. */
 static int read_all(int fd, const char *path, size_t max, size_t begin, struct strbuf *out,
                     struct error *err)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * file - reading a whole file, bounded.
- */
+/* file - reads a whole file, bounded. */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +7,7 @@
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 
-/* Appends the file's content. More than max bytes is ERROR_TOO_LARGE and leaves out unchanged. Does
+/* Appends the content; on error out keeps its length. ERROR_TOO_LARGE: more than max bytes. Does
  * not block on a FIFO or device. Errors begin with the path. A regular file of constant size is
- * read into memory that never moves, so that a secret leaves no copy; the caller wipes out. */
+ * read without reallocation, so no copy of a secret stays; the caller wipes out. */
 int file_read(const char *path, size_t max, struct strbuf *out, struct error *err);

@@ -23,7 +23,7 @@ static void put(struct heap *h, size_t i, struct heap_node *n)
     n->position = i + 1;
 }
 
-/* Moves n, which belongs between the top and i, up from the gap at i. */
+/* Moves n up from the gap at i. */
 static void sift_up(struct heap *h, size_t i, struct heap_node *n)
 {
     while (i > 0) {

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * heap - a binary min-heap of embedded nodes. A node knows its position, so removing or moving it
- * is O(log n).
- */
+/* heap - a binary min-heap of embedded nodes. Nodes know their position, so removal is O(log n). */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct heap_node {
-    size_t position; /* 1 + index in the heap; 0 = not in a heap */
+    size_t position; /* 1 + index; 0: not in a heap */
 };
 
 struct heap {
     struct heap_node **nodes;
     size_t len;
     size_t cap;
-    /* true if a comes before b; must be a strict order */
+    /* whether a sorts before b; a strict order */
     bool (*before)(const struct heap_node *a, const struct heap_node *b);
 };
 
 void heap_init(struct heap *h, bool (*before)(const struct heap_node *, const struct heap_node *));
-/* Does not touch the nodes: they may have been freed. Set a node that outlives the heap to {0}
- * before it enters another. */
+/* Does not touch the nodes, which may be freed. Zero a node before it enters another heap. */
 void heap_deinit(struct heap *h);
 void heap_push(struct heap *h, struct heap_node *n);
 struct heap_node *heap_top(const struct heap *h); /* or NULL */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * http_parse - see http_parse.h.
- *
  *   FIRST_LINE ──► HEADERS ──┬──► LENGTH, UNTIL_CLOSE ──────────────────────► DONE
  *        ▲            │      │                                                 ▲
  *        └────1xx─────┘      └──► CHUNK_SIZE ──► CHUNK_DATA ──► CHUNK_END ──┐  │
@@ -9,8 +7,7 @@
  *                                   │   └──► TRAILERS ──────────────────────│──┘
  *                                   └───────────────────────────────────────┘
  *
- * Every arrow needs some bytes; with fewer the phase stays as it is and nothing is read twice but
- * one line.
+ * Every transition needs some bytes; with fewer the phase stays and at most one line is reread.
  */
 #include "lib/base/http_parse.h"
 
@@ -50,7 +47,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Whether the word is one of a list "a, b". */
+/* Whether the word is in a list "a, b". */
 static bool lists_word(const char *list, const char *word)
 {
     for (const char *s = list; *s;) {
@@ -66,9 +63,9 @@ static bool lists_word(const char *list, const char *word)
     return false;
 }
 
-/* ---- lines ------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
-/* The next line, NUL-terminated and without its end. */
+/* The next line, NUL-terminated, without its end. */
 static enum http_parse_progress take_line(struct http_parse *p, struct strbuf *in, size_t max,
                                           int status, const char *why, char **line)
 {
@@ -149,7 +146,7 @@ static enum http_parse_progress read_status_line(struct http_parse *p, const cha
 static enum http_parse_progress take_first_line(struct http_parse *p, struct strbuf *in)
 {
     char *line;
-    if (p->at == 0 && !p->reply) { /* a robust server ignores empty lines before a request */
+    if (p->at == 0 && !p->reply) { /* RFC 9112: ignore empty lines before a request */
         size_t skip = 0;
         while (skip < in->len && (in->ptr[skip] == '\r' || in->ptr[skip] == '\n'))
             skip++;
@@ -166,7 +163,7 @@ static enum http_parse_progress take_first_line(struct http_parse *p, struct str
     return got;
 }
 
-/* What a header says about the body and the connection. */
+/* Applies headers about the body and the connection. */
 static enum http_parse_progress judge_header(struct http_parse *p, const char *name,
                                              const char *value)
 {
@@ -211,7 +208,7 @@ static enum http_parse_progress read_header(struct http_parse *p, const char *ba
     char *end = value + strlen(value);
     while (end > value && is_blank(end[-1]))
         *--end = '\0';
-    if (p->phase == HTTP_PARSE_TRAILERS) /* read and forgotten */
+    if (p->phase == HTTP_PARSE_TRAILERS) /* trailers are ignored */
         return HTTP_PARSE_COMPLETE;
     if (p->headers_len == HTTP_PARSE_HEADERS_MAX)
         return refuse(p, 431, "too many headers");
@@ -220,12 +217,12 @@ static enum http_parse_progress read_header(struct http_parse *p, const char *ba
     return judge_header(p, line, value);
 }
 
-/* The empty line after the headers: what follows? */
+/* At the empty line after the headers: decides what follows. */
 static enum http_parse_progress end_head(struct http_parse *p, struct strbuf *in, size_t max_body)
 {
     if (p->reply && p->status == 101)
         return refuse(p, 400, "it changes the protocol");
-    if (p->reply && p->status < 200) { /* the answer itself comes after it */
+    if (p->reply && p->status < 200) { /* the final reply follows */
         strbuf_consume(in, p->at);
         *p = (struct http_parse){.reply = true, .head_bytes = p->head_bytes};
         return HTTP_PARSE_COMPLETE;
@@ -234,7 +231,7 @@ static enum http_parse_progress end_head(struct http_parse *p, struct strbuf *in
         return refuse(p, 400, "missing required Host header");
     if (p->chunked && p->length > 0)
         return refuse(p, 400, "both Content-Length and Transfer-Encoding");
-    if (p->chunked && p->http10) /* a proxy that knows no chunks would see another end */
+    if (p->chunked && p->http10) /* a proxy without chunk support would see another end */
         return refuse(p, 400, "Transfer-Encoding in HTTP/1.0");
     bool empty = p->reply && (p->status == 204 || p->status == 304);
     if (!empty && p->length > 0 && (uint64_t)p->length - 1 > max_body)
@@ -267,7 +264,7 @@ static enum http_parse_progress take_header(struct http_parse *p, struct strbuf 
     return HTTP_PARSE_COMPLETE;
 }
 
-/* ---- the body ---------------------------------------------------------------------------- */
+/* ---- body ---- */
 
 static enum http_parse_progress take_length(struct http_parse *p, const struct strbuf *in)
 {
@@ -298,7 +295,7 @@ static enum http_parse_progress take_chunk_size(struct http_parse *p, struct str
         return got;
     size_t size = 0;
     const char *s = line;
-    /* No overflow: no caller allows a body of a sixteenth of the address space. */
+    /* Cannot overflow: no caller allows a body of a sixteenth of the address space. */
     for (int d; (d = http_parse_hex(*s)) >= 0; s++) {
         size = size * 16 + (size_t)d;
         if (size > max_body - p->body_len)
@@ -341,8 +338,8 @@ static enum http_parse_progress take_chunk_end(struct http_parse *p, struct strb
     return *line ? refuse(p, 400, why) : got;
 }
 
-/* Chunks that were moved together leave a gap of framing behind them. In a body of many small
- * chunks it is closed now and then, so that the buffer stays in proportion to the body. */
+/* Merged chunks leave a gap of framing behind them. Closing it now and then keeps the buffer in
+ * proportion to a body of many small chunks. */
 static void close_gap(struct http_parse *p, struct strbuf *in)
 {
     size_t body_end = p->body_at + p->body_len, gap = p->at - body_end;

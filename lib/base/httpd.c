@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * httpd - see httpd.h. libmicrohttpd with its epoll threads; the handler is called with the whole
- * body.
- *
- * The phases of a request:
+ * libmicrohttpd with its epoll threads. The handler gets the whole body. Phases of a request:
  *
  *     (line read) on_uri → collecting: on_access, collect → answer (the handler) → reply →
  *     on_completed
  *                              │                                                   ↑
- *                              ├ over the bound: thrown away, reply_too_large ─────┤
+ *                              ├ over the bound: discarded, reply_too_large ───────┤
  *                              └ far over it: 413 at once, or the connection is cut ┘
  *
  * A body over the bound is read and discarded up to DISCARD_BYTES: if a server replies and closes
  * while the peer still writes, the peer's kernel drops the reply.
  *
- * Many peers: each of max_connections may send a body up to the bound and withhold the last byte.
- * To bound their memory, bodies that are not small share max_large_bytes; small bodies always pass.
+ * Many peers: each of max_connections may withhold the last byte of a body, so large bodies share
+ * max_large_bytes, which bounds their memory. Small bodies always pass.
  *
- * Slow peers: libmicrohttpd's timeout restarts with each byte, so a peer that sends one now and
- * then could hold its connection for ever. The sweeper thread limits each phase of a connection
- * (struct connection.since_ms) and shuts sockets that exceed it; libmicrohttpd then sees the end of
- * the stream and cleans up. A descriptor is shut only under the lock and while on the list;
- * libmicrohttpd closes it after on_connection removed it, so a reused descriptor is never shut.
+ * Slow peers: libmicrohttpd's timeout restarts with each byte, so a peer could hold its connection
+ * forever. The sweeper thread limits each phase of a connection (since_ms) and shuts down sockets
+ * that exceed it; libmicrohttpd then sees the end of the stream and cleans up. It closes a
+ * descriptor only after on_connection removed it from the list, and the sweeper shuts down only
+ * listed ones, under the lock, so a reused descriptor is never shut down.
  *
- * Certificates are reference-counted: one reference by the server for the current one, one by each
- * connection whose handshake used it. GnuTLS borrows what the callback returns until the session
- * ends, and on_connection is called after that. The callback gets only the session, so
- * on_connection attaches our struct connection to it.
+ * The server holds a reference to the current certificate, and each connection to the one of its
+ * handshake. GnuTLS borrows what the callback returns until the session ends; on_connection is
+ * called after that. The callback gets only the session, so on_connection attaches c to it.
  */
 #include "lib/base/httpd.h"
 
@@ -60,7 +56,7 @@ struct connection {
     struct httpd *server;
     struct connection *prev, *next;
     int fd;
-    int64_t since_ms; /* start of this phase; INT64_MAX: waiting for us, not the peer */
+    int64_t since_ms; /* start of this phase; INT64_MAX: our turn, not the peer's */
     struct httpd_cert *certificate;
 };
 
@@ -71,7 +67,7 @@ struct request {
     int64_t began_us;
     struct strbuf body;
     size_t discarded;
-    size_t large; /* of the body, counted in the server's `large` */
+    size_t large; /* part of the body counted in httpd.large */
     bool begun;
     bool too_large;
     bool too_many; /* implies too_large */
@@ -83,16 +79,16 @@ struct httpd {
     uint16_t port;
     pthread_t sweeper;
     bool has_sweeper;
-    atomic_size_t large; /* bytes of bodies that are not small */
+    atomic_size_t large; /* bytes of large bodies */
 
     pthread_mutex_t lock;
-    /* monotonic; requests == 0, stopping, or a connection while the sweeper is idle */
+    /* monotonic clock; signals requests == 0, stopping, or a connection while the sweeper rests */
     pthread_cond_t changed;
     struct connection *connections;
     size_t requests;
     bool stopping;
     bool sweeper_ends;
-    bool sweeper_rests; /* there is no connection */
+    bool sweeper_rests; /* no connection */
     struct httpd_cert *certificate;
 };
 
@@ -108,7 +104,7 @@ static void wait_changed(struct httpd *h, int64_t until_ms)
     pthread_cond_timedwait(&h->changed, &h->lock, &ts);
 }
 
-/* --- certificates --- */
+/* ---- certificates ---- */
 
 int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key_pem,
                           struct error *err)
@@ -126,7 +122,7 @@ int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key
     return 0;
 }
 
-/* GnuTLS callback: which certificate to present. */
+/* GnuTLS callback. */
 static int on_certificate(gnutls_session_t session, const gnutls_datum_t *names, int names_len,
                           const gnutls_pk_algorithm_t *algorithms, int algorithms_len,
                           gnutls_pcert_st **chain, unsigned *chain_len, gnutls_privkey_t *key)
@@ -150,7 +146,7 @@ static int on_certificate(gnutls_session_t session, const gnutls_datum_t *names,
     return 0;
 }
 
-/* --- connections --- */
+/* ---- connections ---- */
 
 static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
                           enum MHD_ConnectionNotificationCode code)
@@ -223,9 +219,9 @@ static void *sweeper_main(void *arg)
     return NULL;
 }
 
-/* --- requests --- */
+/* ---- requests ---- */
 
-/* The request line has arrived. */
+/* Called when the request line has arrived. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
 {
     struct httpd *h = arg;
@@ -246,7 +242,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     return r;
 }
 
-/* Whether the shared limit allows the body to grow to n bytes. */
+/* Whether the shared limit lets the body grow to n bytes. */
 static bool take_large(struct request *r, size_t n)
 {
     struct httpd *h = r->server;
@@ -307,7 +303,7 @@ const char *httpd_header(const struct httpd_request *r, const char *name)
                : MHD_lookup_connection_value(r->connection_, MHD_HEADER_KIND, name);
 }
 
-/* Takes over the response's body. */
+/* Takes the response's body. */
 static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
                              struct httpd_response *response)
 {
@@ -350,7 +346,7 @@ static enum MHD_Result reply_too_large(struct request *r, struct MHD_Connection 
     return reply(r, mhd, &response);
 }
 
-/* The header has arrived, the body has not. */
+/* Called with the header, before the body. */
 static enum MHD_Result begin_request(struct request *r, struct MHD_Connection *mhd)
 {
     r->begun = true;
@@ -404,7 +400,7 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
     if (r->connection != NULL)
         begin_phase(r->connection, INT64_MAX);
     r->server->config.handler(r->server->config.arg, &request, &response);
-    drop_body(r); /* before replying: the peer may retry at once */
+    drop_body(r); /* before replying, since the peer may retry at once */
     return reply(r, mhd, &response);
 }
 
@@ -427,7 +423,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
     return r->too_large ? reply_too_large(r, mhd) : answer(r, mhd, path, method);
 }
 
-/* --- the server --- */
+/* ---- server ---- */
 
 __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *fmt, va_list ap)
 {
@@ -447,7 +443,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
     if (h->config.tls)
         flags |= MHD_USE_TLS;
     unsigned pool = h->config.threads > 1 ? h->config.threads : 0;
-    /* For a plain server the list of options ends before those for TLS. */
+    /* Without TLS the option list ends before the TLS options. */
     return MHD_start_daemon(
         flags, h->port, NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, h->config.max_connections,
@@ -458,7 +454,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
         MHD_OPTION_HTTPS_PRIORITIES, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2", MHD_OPTION_END);
 }
 
-/* Not started, or stopped: no thread of the server runs. */
+/* Requires that no thread of the server runs. */
 static void free_server(struct httpd *h)
 {
     httpd_cert_release(h->certificate);
@@ -471,13 +467,13 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
 {
     struct httpd *h = mem_new(struct httpd, 1);
     h->config = *config;
-    h->config.address = NULL; /* borrowed: not kept */
+    h->config.address = NULL; /* borrowed, not kept */
     if (h->config.threads == 0)
         h->config.threads = 1;
     if (h->config.max_connections == 0)
         h->config.max_connections = DEFAULT_CONNECTIONS;
     if (h->config.max_connections < h->config.threads)
-        h->config.max_connections = h->config.threads; /* divided among the pool's threads */
+        h->config.max_connections = h->config.threads; /* divided among the threads */
     if (h->config.timeout_s == 0)
         h->config.timeout_s = DEFAULT_TIMEOUT_S;
     pthread_mutex_init(&h->lock, NULL);
@@ -491,8 +487,8 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
     if (fd < 0)
         goto fail;
     errno = 0;
-    /* On failure the library may or may not have closed fd. Closing it here could close a reused
-     * descriptor, so it is leaked. */
+    /* On failure libmicrohttpd may have closed fd. Closing it here could close a reused descriptor,
+     * so it is leaked. */
     h->daemon = start_daemon(h, fd);
     if (h->daemon == NULL) {
         error_errno(err, errno != 0 ? errno : EIO, "start the HTTP server on %s port %u",

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * httpd - a small HTTP server, plain or TLS. Only this file and httpd_cert know libmicrohttpd and
- * GnuTLS.
- *
- * The handler runs on one of the server's threads. A body over the limit is answered 413. An idle
- * peer is dropped after the timeout, a slow one after twice the timeout (counted separately for the
- * request line, the rest of the request, and the reply). Connections over the limit wait in the
- * backlog.
- */
+/* httpd - a small HTTP server, plain or TLS. Only httpd.c and httpd_cert.c use libmicrohttpd and
+ * GnuTLS. The handler runs on a server thread. A body over the limit gets 413. An idle peer is
+ * dropped after the timeout, a slow one after twice the timeout in each of three phases (request
+ * line, rest of the request, reply). Connections over the limit wait in the backlog. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,17 +19,16 @@ enum { HTTPD_SMALL_BODY = 16 * 1024 };
 struct httpd_request {
     const char *method;
     const char *path;         /* without the query */
-    const char *query;        /* raw, after the '?'; "" when absent; see httpd_query() */
-    const char *content_type; /* "" when absent */
+    const char *query;        /* raw; "" if absent; see httpd_query() */
+    const char *content_type; /* "" if absent */
     const char *body;         /* NUL-terminated, never NULL */
     size_t body_len;
-    /* the same bytes for json_parse_insitu: writable, with JSON_PADDING bytes behind them */
+    /* the same bytes for json_parse_insitu: writable, JSON_PADDING more bytes after them */
     char *body_insitu;
-    int64_t began_us; /* by clock_mono_us: when the request line arrived */
+    int64_t began_us; /* clock_mono_us when the request line arrived */
     void *connection_;
 };
-/* Decoded value of a query argument; "" when it has no value, NULL when absent. Borrowed for the
- * call. */
+/* Decoded value of a query argument; "" without a value, NULL if absent. Borrowed for the call. */
 const char *httpd_query(const struct httpd_request *r, const char *name);
 /* Value of a header, or NULL; case-insensitive. Borrowed for the call. */
 const char *httpd_header(const struct httpd_request *r, const char *name);
@@ -42,38 +36,35 @@ const char *httpd_header(const struct httpd_request *r, const char *name);
 struct httpd_response {
     int status;               /* 200 unless set */
     const char *content_type; /* static string; "text/plain; charset=utf-8" unless set */
-    struct strbuf body;       /* empty with status >= 400: the status' name is sent */
+    struct strbuf body;       /* if empty with status >= 400, the reason phrase is sent */
     bool close;               /* close the connection after this reply */
 };
 
 typedef void (*httpd_handler)(void *arg, const struct httpd_request *request,
                               struct httpd_response *response);
-/* Called instead of the handler for a rejected body: response has its status, and the sentence as
- * its body. */
+/* Called instead of the handler for a refused body. response has the status and the sentence. */
 typedef void (*httpd_refuser)(void *arg, const char *sentence, struct httpd_response *response);
 
 struct httpd_config {
     const char *address;   /* "0.0.0.0", "127.0.0.1", "::" */
-    uint16_t port;         /* 0: a free one, see httpd_port */
+    uint16_t port;         /* 0: any free port, see httpd_port */
     unsigned threads;      /* 0 means 1 */
-    size_t max_body_bytes; /* 0: no request may have a body */
-    /* limit for all bodies over HTTPD_SMALL_BODY together; beyond it 503. 0: no limit */
+    size_t max_body_bytes; /* 0: no bodies */
+    /* limit for all bodies over HTTPD_SMALL_BODY together, else 503; 0: none */
     size_t max_large_bytes;
     unsigned max_connections; /* 0 means 256 */
     unsigned timeout_s;       /* 0 means 30 */
-    bool tls;                 /* handshakes fail until httpd_set_certificate is called */
+    bool tls;                 /* handshakes fail until httpd_set_certificate */
     httpd_handler handler;
-    httpd_refuser refuser; /* NULL: the sentence in plain text */
+    httpd_refuser refuser; /* NULL: plain text */
     void *arg;
 };
 
 int httpd_start(struct httpd **out, const struct httpd_config *config, struct error *err);
-/* Stops accepting; requests in progress get 1 s. Not from one of the server's threads. NULL is
- * fine. */
+/* Stops accepting and gives running requests 1 s. Not from a server thread. NULL is fine. */
 void httpd_stop(struct httpd *h);
 uint16_t httpd_port(const struct httpd *h);
-/* Replaces the certificate for new handshakes; open connections keep the old one. Any thread. PEM
- * chain, leaf first. On an error (not PEM, wrong order, key does not match) the previous one
- * stays. */
+/* Replaces the certificate (PEM chain, leaf first) for new handshakes. Any thread. On error (not
+ * PEM, wrong order, key does not match) the previous one stays. */
 int httpd_set_certificate(struct httpd *h, const char *cert_pem, const char *key_pem,
                           struct error *err);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* httpd_cert - see httpd_cert.h. Order of the chain and match of the key are checked at load,
- * before a client finds the mistake. */
+/* Checks chain order and key at load time, before a client meets the mistake. */
 #include "lib/base/httpd_cert.h"
 
 #include <gnutls/x509.h>
@@ -54,11 +53,11 @@ static int load(struct httpd_cert *c, const char *cert_pem, const char *key_pem,
     size_t cert_len = strlen(cert_pem), key_len = strlen(key_pem);
     if (cert_len > UINT32_MAX || key_len > UINT32_MAX)
         return error_set(err, ERROR_TOO_LARGE, "certificate: too large");
-    /* Copies: gnutls_datum_t is not const. */
+    /* gnutls_datum_t is not const. */
     AUTO_STRBUF cert_copy = {0}, key_copy = {0};
     strbuf_adds(&cert_copy, cert_pem);
     strbuf_reserve(&key_copy,
-                   /* allocated at once: growing would leave parts of the key in freed memory */
+                   /* reserve at once: growing would leave parts of the key in freed memory */
                    key_len);
     strbuf_adds(&key_copy, key_pem);
     gnutls_datum_t cert = {.data = (unsigned char *)cert_copy.ptr, .size = (unsigned)cert_len};

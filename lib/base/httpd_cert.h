@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * httpd_cert - a certificate chain with its key, as httpd presents it. Reference-counted: open
- * connections keep a certificate that was replaced. Only httpd.c includes it; the server's lock
- * guards the count.
- */
+/* httpd_cert - a certificate chain with its key, private to httpd.c. Reference-counted, since open
+ * connections keep a replaced certificate. The server's lock guards the count. */
 #pragma once
 
 #include <gnutls/abstract.h>
@@ -20,8 +17,8 @@ struct httpd_cert {
     gnutls_privkey_t key;
 };
 
-/* From PEM, with one reference. NULL: err says whether certificate or key is wrong, and never shows
- * the key. */
+/* From PEM, with one reference. NULL on error; err names the faulty part and never shows the
+ * key. */
 struct httpd_cert *httpd_cert_new(const char *cert_pem, const char *key_pem, struct error *err);
 /* NULL is fine. */
 void httpd_cert_release(struct httpd_cert *c);

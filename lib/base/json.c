@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json - reading, on top of yyjson.
- *
- * A struct json_value is a yyjson_val and a struct json_doc a yyjson_doc: the names keep yyjson out
- * of other files. yyjson stores a document as one array of 16-byte values in the order of the text;
- * a container knows where it ends:
+ * Reading with yyjson. struct json_value is a yyjson_val and struct json_doc a yyjson_doc, which
+ * keeps yyjson out of other files. yyjson stores a document as an array of 16-byte values in text
+ * order. A container knows where it ends, so accessors only move a pointer and allocate nothing:
  *
  *     {"a": [1, 2], "b": true}   →   {2 | "a" | [2 | 1 | 2 | "b" | true
  *
- * so that accessors only move a pointer and allocate nothing.
- *
  * Numbers are read as text (YYJSON_READ_NUMBER_AS_RAW): the value points at the digits in yyjson's
- * copy of the input, which yyjson NUL-terminates in both parsing modes.
- *
- * Nothing here recurses. A hostile document may nest a million levels: yyjson parses in a loop, and
- * json_equal and json_put_value keep their stack on the heap.
+ * copy of the input, which yyjson NUL-terminates in both parsing modes. Nothing recurses, since a
+ * hostile document may nest a million levels: json_equal and json_put_value use the heap.
  */
 #include "lib/base/json.h"
 
@@ -38,8 +32,6 @@ static json *json_of(const yyjson_val *v)
 {
     return (json *)(const void *)v;
 }
-
-/* ---- memory ---- */
 
 #ifdef ARENA_DEBUG
 static const bool keeps_memory = !ARENA_DEBUG; /* so that sanitizers see use after free */
@@ -101,8 +93,6 @@ void json_memory_deinit(struct json_memory *m)
     drop_block(m);
 }
 
-/* ---- parsing ---- */
-
 static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag flags,
                  const yyjson_alc *memory, struct error *err)
 {
@@ -126,8 +116,7 @@ static int parse(struct json_doc **out, char *text, size_t n, yyjson_read_flag f
 
 int json_parse(struct json_doc **out, const char *text, size_t n, struct error *err)
 {
-    return parse(out, (char *)(uintptr_t)text, n, 0, NULL,
-                 err); /* without INSITU it is not written */
+    return parse(out, (char *)(uintptr_t)text, n, 0, NULL, err); /* not written without INSITU */
 }
 
 int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err)
@@ -226,7 +215,7 @@ size_t json_len(json *v)
     return yyjson_is_ctn(val_of(v)) ? unsafe_yyjson_get_len(val_of(v)) : 0;
 }
 
-/* yyjson marks strings without escapes, and a NUL needs one. */
+/* yyjson marks strings without escapes; a NUL needs an escape. */
 static bool has_no_nul(yyjson_val *s)
 {
     if (unsafe_yyjson_get_subtype(s) == YYJSON_SUBTYPE_NOESC)
@@ -309,11 +298,8 @@ bool json_next(struct json_iter *it)
     return true;
 }
 
-/*
- * Equality. Pairs still to compare wait in `todo`. Two objects usually have the same order of
- * members; from the first key that differs, the rest of both is sorted, so that a hostile pair
- * costs n log n, not n².
- */
+/* Equality. `todo` has the pairs still to compare. Members usually have the same order; from the
+ * first key that differs the rest of both is sorted, so a hostile pair costs n log n, not n². */
 struct pair {
     yyjson_val *a;
     yyjson_val *b;
@@ -330,7 +316,7 @@ static int compare_bytes(yyjson_val *a, yyjson_val *b)
     return (na > nb) - (na < nb);
 }
 
-/* By key, then by position in the text, so that the order is total. */
+/* By key, then by position, so the order is total. */
 static int compare_keys(const void *a, const void *b)
 {
     yyjson_val *const *ka = a;
@@ -389,7 +375,7 @@ static void pair_elements(struct pairs *todo, yyjson_val *a, yyjson_val *b)
     }
 }
 
-/* Whether two values may be equal without regard to their children, which go to todo. */
+/* Compares two values without their children, which go to todo. */
 static bool same_so_far(struct pairs *todo, yyjson_val *a, yyjson_val *b)
 {
     if (unsafe_yyjson_get_type(a) != unsafe_yyjson_get_type(b))
@@ -425,7 +411,7 @@ bool json_equal(json *a, json *b)
     return same;
 }
 
-/* Writing a parsed value. A level is an open container and the number of values left in it. */
+/* An open container of json_put_value and the number of values left in it. */
 struct level {
     size_t left;
     bool object;
@@ -440,7 +426,7 @@ void json_put_value(struct json_writer *w, json *v)
     struct VEC(struct level) open = {0};
     struct strbuf *out = w->out;
     yyjson_val *at = val_of(v);
-    json_put_raw(w, "", 0); /* the comma, and what comes after */
+    json_put_raw(w, "", 0); /* writes a comma if due */
     for (;;) {
         bool opened = false;
         switch (unsafe_yyjson_get_type(at)) {
@@ -465,7 +451,7 @@ void json_put_value(struct json_writer *w, json *v)
             strbuf_adds(out, "null");
             break;
         }
-        /* a container's values follow it: the next value of the text is the next in memory */
+        /* In memory, values follow in the order of the text. */
         at++;
         while (open.len > 0 && open.items[open.len - 1].left == 0) {
             strbuf_addc(out, open.items[open.len - 1].object ? '}' : ']');

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json - reading and writing JSON. Only json.c and jsontree.c know yyjson.
+ * json - reads and writes JSON. Only json.c and jsontree.c use yyjson.
  *
- * Reading: json_parse gives a document; values are borrowed from it. Every accessor accepts NULL
- * and the wrong kind as "absent", so a path through optional fields needs no checks. Numbers keep
- * their text: nothing becomes a float, "0.1" stays exact until quantity reads it.
+ * Reading: values are borrowed from their document. Every accessor treats NULL and the wrong kind
+ * as absent, so a path through optional fields needs no checks. Numbers keep their text and never
+ * become floats. Writing: struct json_writer appends to a strbuf, with commas and escapes, and
+ * keeps no tree.
  *
- * Writing: struct json_writer appends to a strbuf and takes care of commas and escapes. It keeps no
- * tree.
- *
- * Limits: nothing here recurses, so json_parse accepts any depth. Code that recurses through a
- * document limits itself to JSON_MAX_DEPTH. The reader of the bytes limits the document's size.
+ * Nothing here recurses, so json_parse accepts any depth; code that recurses limits itself to
+ * JSON_MAX_DEPTH. The caller bounds the document's size.
  */
 #pragma once
 
@@ -28,15 +26,15 @@ struct json_doc;   /* opaque */
 struct json_value; /* opaque, borrowed from its document */
 typedef const struct json_value json;
 
-/* Parses n bytes (copied). ERROR_INVALID with the byte offset and the cause. Of duplicate keys the
- * first wins (yyjson's lookup); nothing may depend on it. */
+/* Parses a copy of n bytes. ERROR_INVALID gives the byte offset and cause. Of duplicate keys the
+ * first wins (yyjson's lookup); do not rely on it. */
 int json_parse(struct json_doc **out, const char *text, size_t n, struct error *err);
-/* Without a copy: buf has at least JSON_PADDING writable bytes after n, is overwritten, and
- * outlives the document. */
+/* Parses in place: buf has JSON_PADDING writable bytes after n, is overwritten, and outlives the
+ * document. */
 enum { JSON_PADDING = 4 };
 int json_parse_insitu(struct json_doc **out, char *buf, size_t n, struct error *err);
-/* A reusable buffer for successive documents, to spare malloc: one document at a time, further ones
- * use the heap. It outlives its documents. Zero-initialise all but `keep`. */
+/* A reusable buffer for successive documents, which spares malloc. It holds one document at a time
+ * (others use the heap) and outlives its documents. Zero-initialise all but `keep`. */
 struct json_memory {
     void *block;
     size_t size;
@@ -44,7 +42,7 @@ struct json_memory {
     size_t keep; /* a larger block is freed with its document */
 };
 void json_memory_deinit(struct json_memory *m);
-/* In place, as json_parse_insitu. */
+/* In place, like json_parse_insitu. */
 int json_parse_within(struct json_doc **out, char *buf, size_t n, struct json_memory *m,
                       struct error *err);
 void json_free(struct json_doc *doc); /* NULL is fine */
@@ -60,27 +58,26 @@ bool json_is_array(json *v);
 bool json_is_string(json *v);
 bool json_is_number(json *v);
 bool json_is_bool(json *v);
-bool json_is_null(json *v); /* JSON null; false for NULL (absent) */
+bool json_is_null(json *v); /* false for NULL (absent) */
 /* "object", "array", "string", "number", "boolean", "null"; "nothing" for NULL. For messages. */
 const char *json_kind_name(json *v);
 
 json *json_get(json *obj, const char *key);          /* member, or NULL */
-json *json_path(json *obj, const char *const *keys); /* NULL-terminated list of keys */
+json *json_path(json *obj, const char *const *keys); /* NULL-terminated keys */
 json *json_at(json *arr, size_t i);                  /* O(n): use json_iter in loops */
 size_t json_len(json *v);                            /* members or elements; 0 for others */
 
-/* NUL-terminated string; NULL for anything else, also for a string with an embedded NUL.
- * Borrowed. */
+/* NULL if not a string or with an embedded NUL. Borrowed. */
 const char *json_str(json *v);
 size_t json_str_len(json *v);
 const char *json_get_str(json *obj, const char *key);
-/* Text of a number, as written, NUL-terminated; NULL for anything else. */
+/* A number's text as written, NUL-terminated; NULL for anything else. */
 const char *json_number_text(json *v);
 size_t json_number_len(json *v);
-/* true and *out only for an integer that fits: 5, -5; not 5.0, not 5e0. */
+/* True only for an integer that fits: 5, -5; not 5.0, not 5e0. */
 bool json_int(json *v, int64_t *out);
 bool json_get_int(json *obj, const char *key, int64_t *out);
-/* fallback for absent or not boolean */
+/* fallback if absent or not boolean */
 bool json_bool(json *v, bool fallback);
 bool json_get_bool(json *obj, const char *key, bool fallback);
 
@@ -97,18 +94,18 @@ struct json_iter {
 struct json_iter json_iter(json *v);
 bool json_next(struct json_iter *it);
 
-/* Objects regardless of order; numbers by text (1 is not 1.0); NULL equals only NULL. */
+/* Ignores the order of members; numbers by text (1 is not 1.0); NULL equals only NULL. */
 bool json_equal(json *a, json *b);
 
 enum { JSON_WRITER_DEPTH = JSON_MAX_DEPTH + 8 };
 struct json_writer {
     struct strbuf *out;
     unsigned depth;
-    bool comma_[JSON_WRITER_DEPTH]; /* a comma is due at this level */
+    bool comma_[JSON_WRITER_DEPTH]; /* comma due at this level */
     bool after_key_;
 };
-/* At depth 0 values are written one after the other. Nesting beyond JSON_WRITER_DEPTH, or an end
- * without its begin, aborts: only our own code nests. */
+/* At depth 0 values are concatenated. Nesting beyond JSON_WRITER_DEPTH or an unmatched end aborts:
+ * only our own code nests. */
 void json_writer_init(struct json_writer *w, struct strbuf *out);
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);
@@ -122,13 +119,13 @@ void json_put_str_n(struct json_writer *w, const char *s, size_t n);
 void json_put_int(struct json_writer *w, int64_t n);
 void json_put_bool(struct json_writer *w, bool b);
 void json_put_null(struct json_writer *w);
-/* Text that is JSON already. */
+/* Text that is already JSON. */
 void json_put_raw(struct json_writer *w, const char *text, size_t n);
 /* A parsed value of any depth, compact. NULL writes null. */
 void json_put_value(struct json_writer *w, json *v);
-/* json_kv_str(w, "a", "b"): key and value in one line. */
+/* Key and value in one call. */
 void json_kv_str(struct json_writer *w, const char *key, const char *s);
 void json_kv_int(struct json_writer *w, const char *key, int64_t n);
 void json_kv_bool(struct json_writer *w, const char *key, bool b);
-/* s quoted and escaped, without a writer. */
+/* Quotes and escapes s, without a writer. */
 void json_escape(struct strbuf *out, const char *s, size_t n);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * json_writer - the writing half of json.h: text appended to a strbuf, no tree.
- *
- * The writer keeps one bit per open level (is a comma due?) and whether a key was just written.
- * Only our own code nests, so nesting beyond JSON_WRITER_DEPTH or closing too often is a bug and
- * aborts. json_put_value has its own stack for values from outside.
- */
+/* The writing half of json.h. The writer keeps a bit per open level (comma due) and whether a key
+ * was just written. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -16,7 +11,7 @@ void json_escape(struct strbuf *out, const char *s, size_t n)
     static const char hex[] = "0123456789abcdef";
     strbuf_reserve(out, n + 2);
     strbuf_addc(out, '"');
-    size_t plain = 0; /* start of the bytes not yet written that need no escape */
+    size_t plain = 0; /* start of pending bytes that need no escape */
     size_t i = 0;
     while (i < n) {
         unsigned char c = (unsigned char)s[i];
@@ -53,7 +48,7 @@ void json_writer_init(struct json_writer *w, struct strbuf *out)
     *w = (struct json_writer){.out = out};
 }
 
-/* Before every value: its comma, unless it is the first or belongs to a key. */
+/* Writes the comma before a value, unless it is the first or follows its key. */
 static void before_value(struct json_writer *w)
 {
     if (w->after_key_) {

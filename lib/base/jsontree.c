@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * jsontree - mutable JSON, on top of yyjson's mutable values.
- *
- * A struct jsonnode is a yyjson_mut_val. yyjson keeps the members of a container in a ring, the
- * container pointing at the last one, so that appending is O(1); in an object keys and values
- * alternate:
+ * A struct jsonnode is a yyjson_mut_val. yyjson keeps a container's members in a ring and points to
+ * the last one, so appending is O(1). In an object keys and values alternate:
  *
  *     {"a":1,"b":2}      obj ──► "b" ─► 2 ─► "a" ─► 1 ─┐
  *                                 ▲────────────────────┘
  *
- * The tree owns the parsed document, and its nodes point at the strings and digits there. Making a
- * tree is one pass over the values and copies no string: most objects are read, changed in one
- * place and printed.
- *
- * Numbers are YYJSON_TYPE_RAW, their text, as in json.c. New integers are made the same way.
- *
- * Nothing here recurses: a JSON patch can build a tree deeper than any accepted text.
+ * The tree owns the parsed document, and its nodes point at strings and digits there. Creating a
+ * tree is one pass and copies no string, since most objects are read, changed slightly and printed.
+ * Numbers, also new ones, are YYJSON_TYPE_RAW, their text. Nothing here recurses: a JSON patch can
+ * build a tree deeper than any accepted text.
  */
 #include "lib/base/jsontree.h"
 
@@ -30,7 +24,7 @@
 
 struct jsontree {
     yyjson_mut_doc *doc;
-    yyjson_doc *parsed; /* strings of nodes may point into it; NULL for a new tree */
+    yyjson_doc *parsed; /* nodes may point into it; NULL for a new tree */
     struct VEC(yyjson_val) view;
 };
 
@@ -58,30 +52,26 @@ struct jsontree *jsontree_new(void)
     return t;
 }
 
-/*
- * The immutable document is an array of values in the order of the text. The mutable copy has the
- * same order, so node i of one is node i of the other and only the links are to be made. `open` are
- * the containers on the way down.
- */
+/* The immutable document is an array of values in text order, and so is the mutable copy: node i of
+ * one is node i of the other, and only links must be set. `open` is the stack of containers. */
 struct frame {
     yyjson_mut_val *container;
-    yyjson_mut_val *last; /* key of an object, element of an array; NULL: none yet */
+    yyjson_mut_val *last; /* last key or element; NULL: none yet */
     size_t left;          /* values, including keys */
 };
 struct frames VEC(struct frame);
 
-/* Links v into the innermost container. */
 static void link_value(struct frame *f, yyjson_mut_val *v, bool is_key)
 {
     bool object = unsafe_yyjson_is_obj(f->container);
     if (object && !is_key) {
-        f->last->next = v; /* its key */
+        f->last->next = v; /* last is its key */
     } else {
         if (f->last) {
             yyjson_mut_val *tail = object ? f->last->next : f->last;
             tail->next = v;
         } else {
-            f->container->uni.ptr = v; /* the first one, until the ring is closed */
+            f->container->uni.ptr = v; /* the first, until the ring is closed */
         }
         f->last = v;
     }
@@ -132,7 +122,7 @@ int jsontree_parse(struct jsontree **out, const char *text, size_t n, struct err
     if (json_parse(&doc, text, n, err) < 0)
         return -1;
     struct jsontree *t = jsontree_new();
-    t->parsed = (yyjson_doc *)(void *)doc; /* as json.c has it */
+    t->parsed = (yyjson_doc *)(void *)doc; /* as in json.c */
     t->doc->root =
         borrow(t->doc, yyjson_doc_get_root(t->parsed), yyjson_doc_get_val_count(t->parsed));
     *out = t;
@@ -171,19 +161,19 @@ void jsonnode_print(struct jsonnode *n, struct strbuf *out)
         return;
     }
     size_t len = 0;
-    /* Every string in a tree is valid UTF-8: parsed, or cleaned when it was made. */
+    /* Strings in a tree are valid UTF-8: parsed, or cleaned when created. */
     char *text = must(yyjson_mut_val_write(val_of(n), YYJSON_WRITE_NOFLAG, &len));
     strbuf_add(out, text, len);
     free(text);
 }
 
-/* borrow() the other way: values in the order of the text, strings where they are. A container says
- * how many bytes it takes with all that is in it. */
+/* The reverse of borrow(): values in text order, strings in place. A container's size covers its
+ * content. */
 json *jsonnode_view(struct jsontree *t, const struct jsonnode *n)
 {
     struct VEC(struct viewed {
-        size_t at;            /* the container in the view */
-        yyjson_mut_val *next; /* member to come; in an object a key, then its value */
+        size_t at;            /* the container's index in the view */
+        yyjson_mut_val *next; /* next member; in an object a key, then its value */
         size_t left;
     }) open = {0};
     yyjson_mut_val *v = val_of(n);
@@ -236,7 +226,7 @@ static bool is_utf8(const char *s, size_t n)
     return true;
 }
 
-/* A copy of s; invalid UTF-8 becomes U+FFFD, as in json_put_str. */
+/* Copies s; invalid UTF-8 becomes U+FFFD, as in json_put_str. */
 static yyjson_mut_val *new_string(struct jsontree *t, const char *s, size_t n)
 {
     if (is_utf8(s, n))
@@ -319,7 +309,7 @@ struct jsonnode *jsonnode_clone(struct jsontree *t, const struct jsonnode *n)
             continue;
         size_t left = unsafe_yyjson_get_len(p.a);
         bool object = unsafe_yyjson_is_obj(p.a);
-        yyjson_mut_val *at = p.a->uni.ptr; /* the last one; the first comes after it */
+        yyjson_mut_val *at = p.a->uni.ptr; /* the last; the first follows it */
         for (; left > 0; left--) {
             at = object ? at->next->next : at->next;
             yyjson_mut_val *from = object ? at->next : at;
@@ -397,7 +387,7 @@ static bool same_bytes(yyjson_mut_val *a, yyjson_mut_val *b)
            memcmp(unsafe_yyjson_get_raw(a), unsafe_yyjson_get_raw(b), n) == 0;
 }
 
-/* By key, then by position in memory, so that the order is total. */
+/* By key, then by address, so the order is total. */
 static int compare_keys(const void *a, const void *b)
 {
     yyjson_mut_val *const *ka = a;
@@ -419,8 +409,7 @@ static yyjson_mut_val **sorted_keys(yyjson_mut_val *key, size_t n)
     return keys;
 }
 
-/* Members usually have the same order; from the first key that differs, the rest of both is
- * sorted. */
+/* As in json.c: sorts from the first key that differs. */
 static bool pair_members(struct pairs *todo, yyjson_mut_val *a, yyjson_mut_val *b)
 {
     size_t left = unsafe_yyjson_get_len(a);

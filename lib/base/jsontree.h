@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * jsontree - mutable JSON, for patches and for objects under construction. Based on yyjson, like
- * json.c.
- *
- * Nodes belong to their tree and live as long as it does. A removed node stays valid and can be
- * inserted elsewhere; a node has one parent at a time. Every reader accepts NULL and the wrong
- * kind, as in json.h. Numbers keep their text.
- */
+/* jsontree - mutable JSON for patches and objects under construction. Nodes live as long as their
+ * tree. A removed node stays valid and can be inserted elsewhere; a node has one parent at a time.
+ * Readers accept NULL and the wrong kind, as in json.h. Numbers keep their text. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +15,7 @@
 struct jsontree; /* opaque */
 struct jsonnode; /* opaque */
 
-struct jsontree *jsontree_new(void); /* root: NULL */
+struct jsontree *jsontree_new(void); /* root is NULL */
 /* A mutable copy. */
 int jsontree_parse(struct jsontree **out, const char *text, size_t n, struct error *err);
 void jsontree_free(struct jsontree *t); /* NULL is fine */
@@ -31,11 +26,11 @@ static inline void jsontree_freep(struct jsontree **t)
 #define AUTO_JSONTREE __attribute__((cleanup(jsontree_freep))) struct jsontree
 struct jsonnode *jsontree_root(struct jsontree *t);
 void jsontree_set_root(struct jsontree *t, struct jsonnode *n);
-/* Compact text. A node may be printed on its own. */
+/* Compact text, of a tree or a node. */
 void jsontree_print(struct jsontree *t, struct strbuf *out);
 void jsonnode_print(struct jsonnode *n, struct strbuf *out);
-/* The node for readers of json.h, as if it had been printed and parsed. The view stays as it is
- * when the tree changes, until the next view of this tree or the tree's end. NULL gives NULL. */
+/* The node for readers of json.h, as if printed and parsed. Changes of the tree do not affect the
+ * view, which is valid until the tree's next view or end. NULL gives NULL. */
 json *jsonnode_view(struct jsontree *t, const struct jsonnode *n);
 
 /* New nodes, without a parent. */
@@ -69,12 +64,12 @@ struct jsonnode *jsonnode_get(const struct jsonnode *obj, const char *key);
 const char *jsonnode_get_str(const struct jsonnode *obj, const char *key);
 /* jsonnode_path(root, "metadata", "labels", NULL): the node at the end, or NULL. */
 struct jsonnode *jsonnode_path(const struct jsonnode *obj, ...) __attribute__((sentinel));
-/* Replaces the value, keeping its position, or appends. */
+/* Replaces the value in its position, or appends. */
 void jsonnode_set(struct jsontree *t, struct jsonnode *obj, const char *key,
                   struct jsonnode *value);
 void jsonnode_set_str(struct jsontree *t, struct jsonnode *obj, const char *key, const char *s);
 void jsonnode_set_int(struct jsontree *t, struct jsonnode *obj, const char *key, int64_t n);
-/* The member if it is an object, otherwise a new empty object that replaces it.
+/* The member if it is an object; otherwise a new empty object replaces it.
  * jsonnode_need_path(t, root, "metadata", "labels", NULL). */
 struct jsonnode *jsonnode_need_object(struct jsontree *t, struct jsonnode *obj, const char *key);
 struct jsonnode *jsonnode_need_path(struct jsontree *t, struct jsonnode *obj, ...)
@@ -93,7 +88,7 @@ struct jsonnode_iter {
 struct jsonnode_iter jsonnode_iter(struct jsonnode *n);
 bool jsonnode_next(struct jsonnode_iter *it);
 
-/* Arrays; i <= len for insert, i < len otherwise (false when not). */
+/* Arrays; i <= len for insert, else i < len (otherwise false or NULL). */
 struct jsonnode *jsonnode_at(const struct jsonnode *arr, size_t i);
 void jsonnode_append(struct jsonnode *arr, struct jsonnode *value);
 bool jsonnode_insert(struct jsonnode *arr, size_t i, struct jsonnode *value);

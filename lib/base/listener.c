@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * listener - see listener.h. The HTTP library reports failure only as NULL; opening the socket here
- * lets the error name a port in use.
- */
+/* Opens the socket itself, since the HTTP library's error would not say that a port is in use. */
 #include "lib/base/listener.h"
 
 #include <arpa/inet.h>

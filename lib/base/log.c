@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * log - see log.h.
+ * A line is built on the stack and written by one write(2), so threads' lines never mix and no lock
+ * is held. Logging cannot fail: a line that standard error does not accept (full disk, closed,
+ * stalled reader) is dropped and counted.
  *
- * A line is built on the stack and written by one write(2), so lines of several threads never mix
- * and no lock is held during the call. Logging cannot fail the program: a line that standard error
- * does not accept (full disk, closed, stalled reader) is dropped and counted.
- *
- * Each value is cut to a budget, half of the rest of the line; a key whose value would get less
- * than VALUE_MIN is left out with all after it. TAIL bytes stay free for the dots, the closing
- * quote, the brace and the newline.
+ * Each value is truncated to half of the rest of the line. A key whose value would get less than
+ * VALUE_MIN is omitted with all that follow. TAIL bytes are reserved for dots, quote, brace and
+ * newline.
  */
 #include "lib/base/log.h"
 
@@ -49,7 +47,7 @@ static void put(struct line *l, const char *s, size_t n)
     l->len += n;
 }
 
-/* May s appear in key=value without quotes? */
+/* Whether s needs no quotes in key=value. */
 static bool is_plain(const char *s)
 {
     if (*s == '\0')
@@ -60,7 +58,7 @@ static bool is_plain(const char *s)
     return true;
 }
 
-/* Writes the escaped character at s (n bytes readable) to out; *used is its length in s. */
+/* Writes the escaped character at s (n bytes readable); *used is its length in s. */
 static size_t escape(const char *s, size_t n, char out[8], size_t *used)
 {
     static const char hex[] = "0123456789abcdef";
@@ -78,7 +76,7 @@ static size_t escape(const char *s, size_t n, char out[8], size_t *used)
         return 2;
     }
     size_t whole = str_utf8_len(s, n);
-    /* C1 controls (U+0080 to U+009f) move the cursor of some terminals: escaped like C0. */
+    /* C1 controls (U+0080 to U+009f) move the cursor of some terminals. */
     bool control = c < 0x20 || c == 0x7f || (whole == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0);
     if (whole != 0 && !control) {
         memcpy(out, s, whole);
@@ -157,7 +155,7 @@ static void put_field(struct line *l, const struct log_kv *f)
     put(l, number, strlen(number));
 }
 
-/* Milliseconds suit readers; the clock prints none or six digits. */
+/* Prints milliseconds; the clock prints none or six digits. */
 static void put_time(struct line *l)
 {
     char ts[CLOCK_RFC3339_SIZE];
@@ -180,8 +178,8 @@ static void write_line(const char *p, size_t n)
         }
         if (done < 0 && errno == EINTR)
             continue;
-        /* Another process may have made the terminal or pipe non-blocking. The loop must not hang
-         * on a stalled reader: wait a little, then drop. */
+        /* Another process may have made the terminal or pipe non-blocking. Waits briefly for a
+         * stalled reader, then drops the line, so that the loop does not hang. */
         if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             struct pollfd pfd = {.fd = STDERR_FILENO, .events = POLLOUT};
             if (poll(&pfd, 1, STALL_MS) > 0 && (pfd.revents & POLLOUT) != 0)
@@ -252,7 +250,7 @@ void log_setup(enum log_level level, enum log_format format, const char *program
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;
-        /* open() takes the lowest free number, which is this one: those below are open. */
+        /* open() takes the lowest free number, which is this one. */
         int opened = open("/dev/null", O_RDWR);
         if (opened > STDERR_FILENO)
             close(opened);

@@ -3,12 +3,11 @@
  * log - one line per event, as key=value or JSON, to standard error. Any thread.
  *
  *     log_info("pod bound", kv("pod", key), kv("node", node), kv("ms", took_ms));
- *
  *     ts=2026-03-01T12:00:00.123Z level=info msg="pod bound" pod=default/a node=n1 ms=3
  *
- * Values other than printable characters without blanks and quotes are quoted and escaped. A line
- * is at most LOG_LINE_MAX bytes and one write(2); each value may take half of the rest of the line
- * and is cut with "...". errno is preserved. Secrets never reach a log: pass names, not contents.
+ * Values with blanks, quotes or unprintable characters are quoted and escaped. A line is at most
+ * LOG_LINE_MAX bytes and one write(2); each value may take half of the rest of the line and is
+ * truncated with "...". errno is preserved. Never log secrets: pass names, not contents.
  */
 #pragma once
 
@@ -22,15 +21,14 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 enum log_format { LOG_TEXT, LOG_JSON };
 enum { LOG_LINE_MAX = 8192 };
 
-/* Call before threads start and files are opened: closed descriptors 0, 1 and 2 are opened on
- * /dev/null, so that log lines never go to a file that got such a number. program becomes a field
- * of every line ("program=..."), NULL for none; borrowed. */
+/* Call before threads start and files are opened: opens closed descriptors 0 to 2 on /dev/null, so
+ * that log lines never go to a file with such a number. program (borrowed, may be NULL) becomes a
+ * field of every line. */
 void log_setup(enum log_level level, enum log_format format, const char *program);
 bool log_enabled(enum log_level level);
-/* Lines that standard error did not accept (full disk, closed pipe, stalled reader). */
+/* Lines that standard error did not accept. */
 uint64_t log_lost(void);
-/* Test hook: lines (with their '\n') go to fn instead, one at a time; NULL restores. fn must not
- * log. */
+/* Test hook: lines (with '\n') go to fn instead, one at a time. fn must not log. NULL restores. */
 void log_set_sink(void (*fn)(void *arg, const char *line, size_t n), void *arg);
 
 struct log_kv {
@@ -60,14 +58,14 @@ static inline struct log_kv log_kv_bool(const char *key, bool b)
 {
     return (struct log_kv){.key = key, .kind = LOG_KV_BOOL, .value.b = b};
 }
-/* kv("error", err.text) for errors. C11's true and false are ints: shown as 1 and 0. */
+/* C11's true and false are ints and shown as 1 and 0. */
 #define kv(key, v) \
     _Generic((v), char *: log_kv_str, const char *: log_kv_str, bool: log_kv_bool, \
              int: log_kv_int, long: log_kv_int, long long: log_kv_int, short: log_kv_int, \
              unsigned: log_kv_uint, unsigned short: log_kv_uint, unsigned char: log_kv_uint, \
              unsigned long: log_kv_uint, unsigned long long: log_kv_uint)(key, v)
 
-/* msg, then struct log_kv values, then log_kv_str(NULL, NULL). Use the macros. */
+/* Takes msg, struct log_kv values and log_kv_str(NULL, NULL). Use the macros. */
 void log_write(enum log_level level, const char *msg, ...);
 
 #define log_debug(...) \

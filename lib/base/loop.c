@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loop - see loop.h.
+ * A round: epoll (until the first timer is due; no wait while messages are left), then descriptors
+ * and signals, messages, timers. Each part is bounded so that none starves another: one epoll
+ * batch, MAILBOX_ROUND messages per mailbox, and timers set before the round fires them.
  *
- * A round: wait in epoll (until the first timer is due; not at all while messages are left) →
- * descriptors and signals → messages → timers. Each part is bounded, so none starves another: one
- * epoll batch, MAILBOX_ROUND messages per mailbox, and the timers set before the round fires them.
+ * Descriptors are in a table by number. An epoll event carries the number and the entry's
+ * generation. Unwatching changes the generation, so a stale event of the same batch is skipped.
  *
- * Descriptors are kept in a table by number. An epoll event carries the number and the entry's
- * generation; unwatching a descriptor changes the generation, so a stale event of the same batch is
- * skipped and nothing has to be kept alive until the end of the round.
+ * Each mailbox has a lock and a ring that grows to the capacity. A post writes the eventfd only if
+ * the loop is not yet notified (wake_sent), so many posts cost one system call. Blocked writers are
+ * woken when the mailbox is half empty, which avoids a context switch per message.
  *
- * Messages: one lock per mailbox, a ring that grows to the capacity. The eventfd is written only if
- * the loop is not yet notified (wake_sent), so a burst of posts costs one system call. Blocked
- * writers are woken when the mailbox is half empty, not at each message, to avoid a context switch
- * per message.
- *
- * Frequent rounds are spaced (wake_coalesce): under load a round finds several messages instead of
- * one, at most half a millisecond later.
- *
- * A thread-local pointer, set during a round, tells whether a thread is the loop's.
+ * Frequent rounds are spaced (wake_coalesce): under load a round finds several messages, at most
+ * half a millisecond later. A thread-local pointer, set during a round, identifies the loop's
+ * thread.
  */
 #include "lib/base/loop.h"
 
@@ -84,7 +79,7 @@ struct mailbox {
     pthread_mutex_t lock;
     pthread_cond_t space;
     void **ring;
-    size_t ring_size; /* a power of two */
+    size_t ring_size; /* power of two */
     size_t head;
     size_t len;
     size_t waiting;
@@ -119,7 +114,7 @@ static void wake(struct loop *l)
     if (atomic_exchange(&l->wake_sent, true))
         return;
     uint64_t one = 1;
-    /* Fails only by EINTR, or EAGAIN when the counter is full, and then the loop is awake. */
+    /* Fails only with EINTR, or with EAGAIN when the counter is full; then the loop is awake. */
     while (write(l->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
 }
@@ -131,7 +126,7 @@ static void on_wake(void *arg, uint32_t events)
     uint64_t count;
     while (read(l->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
         ;
-    /* Before the mailboxes are read: a later message wakes the loop again. */
+    /* Reset before the mailboxes are read, so that a later message wakes the loop again. */
     atomic_store(&l->wake_sent, false);
     l->messages_left = true;
 }
@@ -213,7 +208,7 @@ int loop_watch_fd(struct loop *l, int fd, uint32_t events, void (*fn)(void *arg,
                              .data.u64 = (uint64_t)generation << 32 | (uint32_t)fd};
     int op = w->active ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     int rc = epoll_ctl(l->epoll_fd, op, fd, &ev);
-    /* Closed without unwatch and the number reused: epoll has forgotten it. */
+    /* The fd was closed without unwatch and its number reused: epoll has forgotten it. */
     if (rc < 0 && errno == ENOENT && op == EPOLL_CTL_MOD)
         rc = epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
     if (rc < 0)
@@ -228,8 +223,7 @@ void loop_unwatch_fd(struct loop *l, int fd)
         return;
     l->watches.items[fd].active = false;
     l->watches.items[fd].generation++;
-    epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd,
-              NULL); /* fails only if it is closed, and then it is gone already */
+    epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL); /* fails only if fd is closed and thus gone */
 }
 
 int loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg, int signo), void *arg,
@@ -292,15 +286,14 @@ static void run_timers(struct loop *l)
 {
     uint64_t limit = l->timer_seq;
     struct loop_timer *t;
-    /* A timer set meanwhile is due now at the earliest, so it sorts behind all older ones that are
-     * due. */
+    /* A timer set in this loop is due now at the earliest, so it sorts after all older due ones. */
     while ((t = first_timer(l)) != NULL && t->due_ms <= l->now_ms && t->seq < limit) {
         heap_pop(&l->timers);
         t->fn(t->arg);
     }
 }
 
-/* Takes up to n messages out, and wakes writers when there is space again. */
+/* Takes up to n messages and wakes writers when there is space again. */
 static size_t take_messages(struct mailbox *mb, void **out, size_t n)
 {
     pthread_mutex_lock(&mb->lock);
@@ -363,7 +356,7 @@ static void run_round(struct loop *l, int64_t max_wait_ms)
         size_t fd = (size_t)(events[i].data.u64 & UINT32_MAX);
         if (fd >= l->watches.len)
             continue;
-        struct watch w = l->watches.items[fd]; /* a copy: the table may move */
+        struct watch w = l->watches.items[fd]; /* copied, since the table may move */
         if (w.active && w.generation == (uint32_t)(events[i].data.u64 >> 32))
             w.fn(w.arg, events[i].events);
     }
@@ -399,7 +392,7 @@ int mailbox_new(struct mailbox **out, struct loop *l, size_t capacity,
         .loop = l, .capacity = capacity, .deliver = deliver, .dispose = dispose, .arg = arg};
     pthread_mutex_init(&mb->lock, NULL);
     pthread_cond_init(&mb->space, NULL);
-    /* At the end: mailboxes are read in order of creation. */
+    /* Appended, since mailboxes are read in order of creation. */
     struct mailbox **at = &l->mailboxes;
     while (*at != NULL)
         at = &(*at)->next;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * map - two arrays: entries in order of insertion, and an index of entry numbers, hashed, with
- * linear probing.
+ * Two arrays: entries in insertion order, and a hash index of entry numbers with linear probing.
  *
  *     index    [ 0 | 3 | 0 | 1 | 2 | 0 | 0 | 0 ]        number + 1; 0 = empty
  *     entries  [ a | b(removed) | c ]
  *
- * A removed entry stays as a hole (key NULL) that its index slot still points at: the tombstone for
- * probing. Removal moves nothing, so iteration may remove. When the entries are full, rebuild()
- * compacts them, and grows the arrays only if most are live. The index has at least twice as many
- * slots as entries, so a probe always ends at an empty one.
+ * A removed entry stays as a tombstone (key NULL). Removal moves nothing, so iteration may remove.
+ * When the entries are full, rebuild() compacts them and grows the arrays only if most are live.
+ * The index has at least twice as many slots as entries, so a probe always ends at an empty one.
  */
 #include "lib/base/map.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * mem - heap objects that live on their own. Zeroed; allocation failure aborts; free() them.
- */
+/* mem - single heap objects. Zeroed; allocation failure aborts; free() them. */
 #pragma once
 
 #include <stddef.h>
@@ -11,11 +9,11 @@
 void *mem_array_(size_t n, size_t size);
 /* NULL gives NULL. */
 char *mem_strdup(const char *s);
-/* Zeroes a secret even if the compiler sees no later read (explicit_bzero is not POSIX). NULL and 0
- * are fine. */
+/* Zeroes a secret; the compiler cannot remove it (explicit_bzero is not POSIX). NULL and 0 are
+ * fine. */
 void mem_wipe(void *p, size_t n);
-/* For programs that keep many objects and receive thousands in a second; call before the first
- * thread. Large blocks (a page of a list, its parse) return to the system when freed: by default
- * glibc's threshold adapts and keeps later ones in the heap, between long-lived objects. The heap
- * grows by a megabyte per system call, and its free end is returned only when it is large. */
+/* For programs that keep many objects and receive thousands per second. Call before the first
+ * thread. Freed large blocks (a list page, its parse) return to the system; by default glibc's
+ * adaptive threshold would keep them in the heap between long-lived objects. The heap grows by 1 MB
+ * per system call, and its free end is returned only when large. */
 void mem_expect_many(void);

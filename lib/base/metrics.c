@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * metrics - see metrics.h.
+ * Series are found by comparing label values in a short append-only array of atomic pointers, so
+ * readers need no lock. The first use of a value takes the lock, checks again and publishes the new
+ * series with one store. The last element is reserved for "other".
  *
- * A series is found by comparing label values in a short append-only array of atomic pointers, so
- * readers need no lock. The first use of a value takes the lock, checks again, and publishes the
- * new series with one store. The last element is reserved for "other".
- *
- * Buckets are stored separately and summed while rendering; _count is that sum, so that a scrape
- * during an observation still shows a consistent histogram (le="+Inf" equals _count).
- *
- * Seconds are printed from integers: 1500 us is exactly "0.0015".
+ * Buckets are summed while rendering and _count is that sum, so a concurrent scrape is consistent
+ * (le="+Inf" equals _count). Seconds are printed from integers: 1500 us is exactly "0.0015".
  */
 #include "lib/base/metrics.h"
 
@@ -29,7 +25,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 
-/* For labels that are only printed: namespaces and names of pods have up to 253 bytes. */
+/* For labels that are only printed: pod names and namespaces have up to 253 bytes. */
 enum { METRIC_LABEL_LONG = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,7 +42,7 @@ static const int64_t *bounds_of(const struct metric *m)
     return m->bounds_us != NULL ? m->bounds_us : default_bounds_us;
 }
 
-/* The label as stored: bounded, whole characters, only text. */
+/* Stores the label bounded, in whole characters, without control characters. */
 static void clean_label(const char *label, char *out, size_t size)
 {
     size_t n = 0;
@@ -204,7 +200,7 @@ static void add_seconds(struct strbuf *out, int64_t us)
     strbuf_addf(out, ".%0*lld", digits, part);
 }
 
-/* `name_suffix{label="value",le="..."} `; le_us -1: no le, -2: +Inf. */
+/* Adds `name_suffix{label="value",le="..."} `; le_us -1: no le, -2: +Inf. */
 static void add_head(struct strbuf *out, const struct metric *m, const struct metric_series *s,
                      const char *suffix, int64_t le_us)
 {
@@ -298,7 +294,7 @@ static void add_metric(struct strbuf *out, const struct metric *m)
     }
 }
 
-/* The start of a file of /proc as a string; false if it cannot be read. */
+/* Reads the start of a /proc file as a string; false on failure. */
 static bool read_proc(const char *path, char *buf, size_t size)
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -313,7 +309,7 @@ static bool read_proc(const char *path, char *buf, size_t size)
     return n > 0;
 }
 
-/* Field `number` (from 0) of a line of blank-separated numbers; -1 if there is none. */
+/* Field `number` (from 0) of a line of blank-separated numbers, or -1. */
 static int64_t field(const char *s, unsigned number)
 {
     for (; number > 0; number--) {
@@ -333,7 +329,7 @@ static int64_t count_fds(void)
     for (const struct dirent *e; (e = readdir(d)) != NULL;)
         n += e->d_name[0] != '.';
     closedir(d);
-    return n - 1; /* the one that is reading */
+    return n - 1; /* minus the one reading */
 }
 
 static void add_gauge(struct strbuf *out, const char *name, const char *help, int64_t value)
@@ -344,8 +340,8 @@ static void add_gauge(struct strbuf *out, const char *name, const char *help, in
     strbuf_addf(out, "%s %lld\n", name, (long long)value);
 }
 
-/* Start of this process in microseconds since the epoch, or -1. Cached, because the wall clock may
- * be changed. */
+/* Start of this process in microseconds since the epoch, or -1. Cached, since the wall clock may
+ * change. */
 static int64_t start_time_us(void)
 {
     static _Atomic int64_t known = -1;
@@ -355,7 +351,7 @@ static int64_t start_time_us(void)
     char buf[1024];
     if (!read_proc("/proc/self/stat", buf, sizeof buf))
         return -1;
-    /* The second field is the name in parentheses and may hold anything; starttime is the 22nd. */
+    /* The second field, a name in parentheses, may hold anything; starttime is the 22nd. */
     const char *after = strrchr(buf, ')');
     int64_t ticks = after == NULL || after[1] != ' ' ? -1 : field(after + 2, 19);
     long per_second = sysconf(_SC_CLK_TCK);
@@ -366,7 +362,7 @@ static int64_t start_time_us(void)
     int64_t booted_us =
         ((int64_t)wall.tv_sec - boot.tv_sec) * 1000000 + (wall.tv_nsec - boot.tv_nsec) / 1000;
     int64_t started_us =
-        (booted_us + ticks * (1000000 / per_second)) / 10000 * 10000; /* the resolution of ticks */
+        (booted_us + ticks * (1000000 / per_second)) / 10000 * 10000; /* tick resolution */
     atomic_store(&known, started_us);
     return started_us;
 }
@@ -408,7 +404,7 @@ static void add_process(struct strbuf *out)
 
 void metrics_render(struct strbuf *out)
 {
-    /* read() callbacks run without our lock: the list only grows, at its end. */
+    /* read() callbacks run without the lock: the list only grows, at its end. */
     pthread_mutex_lock(&lock);
     const struct metric *m = registry;
     pthread_mutex_unlock(&lock);

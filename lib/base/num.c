@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* How much of a wrong number a message shows. */
+/* Bytes of an invalid number shown in a message. */
 enum { SHOWN = 64 };
 
 bool num_add(int64_t a, int64_t b, int64_t *out)
@@ -67,7 +67,7 @@ int num_parse(const char *s, size_t n, int64_t *out, struct error *err)
         if (s[i] < '0' || s[i] > '9')
             return error_set(err, ERROR_INVALID, "not an integer: '%.*s'", shown(n), s);
         int64_t digit = s[i] - '0';
-        /* Counting down for negative numbers reaches INT64_MIN without passing its absolute
+        /* Negative numbers count down, which reaches INT64_MIN without passing its absolute
          * value. */
         fits =
             fits && num_mul(value, 10, &value) && num_add(value, negative ? -digit : digit, &value);

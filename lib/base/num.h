@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * num - checked integer arithmetic and strict parsing. Accounting uses nothing else.
- */
+/* num - checked integer arithmetic and strict parsing. Accounting uses nothing else. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +8,11 @@
 
 #include "lib/base/error.h"
 
-/* true and *out set, or false on overflow (*out untouched). */
+/* False on overflow (*out untouched). */
 bool num_add(int64_t a, int64_t b, int64_t *out);
 bool num_sub(int64_t a, int64_t b, int64_t *out);
 bool num_mul(int64_t a, int64_t b, int64_t *out);
-/* a + b, a - b, saturating at INT64_MAX / INT64_MIN. For sums that must not wrap and cannot
- * fail. */
+/* Saturate at INT64_MIN and INT64_MAX, for sums that must neither wrap nor fail. */
 int64_t num_add_sat(int64_t a, int64_t b);
 int64_t num_sub_sat(int64_t a, int64_t b);
 
@@ -28,8 +25,7 @@ static inline int64_t num_min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Decimal, optional '-', no blanks, no '+', nothing after it. "not an integer: '4x'", or
- * ERROR_RANGE. */
+/* Decimal with optional '-' and nothing else. "not an integer: '4x'", or ERROR_RANGE. */
 int num_parse(const char *s, size_t n, int64_t *out, struct error *err);
-/* The same, within [min, max]: "must be between 1 and 65535: '0'". */
+/* Likewise within [min, max]: "must be between 1 and 65535: '0'". */
 int num_parse_range(const char *s, int64_t min, int64_t max, int64_t *out, struct error *err);

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * options - see options.h: values, environment and command line; options_help.c has the text of
- * --help.
- *
- * Fallbacks are stored first, then the command line, then the environment for rows that the command
- * line did not set: so --help works with a broken environment, and an overridden variable is never
- * parsed.
- */
+/* Values, environment and command line; options_help.c prints --help. Fallbacks are stored first,
+ * then the command line, then the environment for rows the command line did not set. So --help
+ * works with a broken environment, and an overridden variable is never parsed. */
 #include "lib/base/options.h"
 
 #include <assert.h>
@@ -18,7 +13,7 @@
 #include "lib/base/log.h"
 #include "lib/base/num.h"
 
-/* VERSION's content, set by the Makefile as a bare token, so that no shell has to quote it. */
+/* The Makefile passes VERSION as a bare token, so no shell has to quote it. */
 #define TEXT_OF(token) #token
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -69,7 +64,7 @@ void options_variable(const struct option_row *row, char out[OPTIONS_VARIABLE_SI
     }
 }
 
-/* The largest unit that divides n. */
+/* Uses the largest unit that divides n. */
 static void add_amount(const struct option_row *row, int64_t n, struct strbuf *out)
 {
     static const struct {
@@ -95,7 +90,7 @@ void options_add_bounds(const struct option_row *row, struct strbuf *out)
     add_amount(row, row->max, out);
 }
 
-/* Digits, then one of the units (or none, where the list has ""). */
+/* Digits, then one of the units, or none if the list has "". */
 static int parse_with_unit(const char *s, const struct unit *units, const char *what, int64_t *out,
                            struct error *err)
 {
@@ -218,14 +213,14 @@ static void store_nothing(const struct option_row *row, void *target)
     }
 }
 
-/* One row of one table. number counts all rows of all tables, for the `seen` array. */
+/* A row of a table. number counts all rows of all tables, for the `seen` array. */
 struct cursor {
     const struct option_table *table;
     const struct option_row *row;
     size_t number;
 };
 
-/* for (struct cursor c = {.table = tables}; next_row(&c);): options only, no headings. */
+/* for (struct cursor c = {.table = tables}; next_row(&c);). Skips headings. */
 static bool next_row(struct cursor *c)
 {
     for (;;) {
@@ -258,7 +253,7 @@ static bool find_row(const struct option_table *tables, const char *name, size_t
     return false;
 }
 
-/* Levenshtein distance; maximal for names longer than NAME_MAX_LEN. */
+/* Levenshtein distance; SIZE_MAX for names longer than NAME_MAX_LEN. */
 static size_t distance(const char *a, size_t a_len, const char *b)
 {
     size_t b_len = strlen(b);
@@ -283,8 +278,7 @@ static size_t distance(const char *a, size_t a_len, const char *b)
     return row[b_len];
 }
 
-/* Replaces nearest by candidate if that is nearer and near enough. A prefix of a name counts like
- * one wrong letter. */
+/* Replaces *nearest if candidate is nearer. A prefix of a name counts like one wrong letter. */
 static void consider(const char *name, size_t n, const char *candidate, const char **nearest,
                      size_t *best)
 {
@@ -313,7 +307,7 @@ static int unknown_flag(const struct option_table *tables, const char *name, siz
     return error_set(err, ERROR_INVALID, "unknown option --%.*s", shown, name);
 }
 
-/* One flag, argv[*i] = "--...". *i moves past its value. */
+/* Parses argv[*i], "--...", and moves *i past its value. */
 static int parse_flag(const struct option_table *tables, int argc, char **argv, int *i, bool *seen,
                       struct error *err)
 {

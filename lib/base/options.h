@@ -11,11 +11,11 @@
  *         ...
  *         {0}};
  *
- * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag wins over it, and an empty
+ * The environment variable of --lease-name is COSCHED_LEASE_NAME; a flag overrides it, and an empty
  * variable counts as unset. Forms: --name=value, --name value; booleans --name, --no-name,
- * --name=true|false. "--" ends the flags; of repeated flags the last one wins. Errors name an
- * unknown flag, an unexpected operand or a value out of bounds. A program may have several tables
- * (its own, and those of its libraries), each with its own target struct.
+ * --name=true|false. "--" ends the flags; the last of repeated flags wins. Unknown flags,
+ * unexpected operands and values out of bounds are errors. A program may have several tables (its
+ * own and its libraries'), each with its own target struct.
  */
 #pragma once
 
@@ -28,7 +28,7 @@
 #include "lib/base/str.h"
 
 enum option_kind {
-    OPTION_STRING,   /* const char *, of the fallback, argv or the environment; NULL without any */
+    OPTION_STRING,   /* const char *, from fallback, argv or environment; NULL without any */
     OPTION_INT,      /* int64_t, within min..max */
     OPTION_BOOL,     /* bool */
     OPTION_DURATION, /* int64_t milliseconds: "500ms", "10s", "15m", "2h"; min..max in ms */
@@ -37,14 +37,14 @@ enum option_kind {
 };
 
 struct option_row {
-    const char *name; /* NULL: heading (section set) or end of the table (section NULL) */
+    const char *name; /* NULL: heading (section set) or end of the table */
     const char *section;
     enum option_kind kind;
     size_t offset;
-    const char *fallback; /* text, parsed like a value; NULL: unset/0/false */
+    const char *fallback; /* parsed like a value; NULL: unset/0/false */
     int64_t min, max;     /* both 0: no bounds */
     const char *choices;
-    const char *meta; /* placeholder after the name in --help: "FILE" */
+    const char *meta; /* placeholder in --help: "FILE" */
     const char *help;
     bool required;
 };
@@ -59,7 +59,7 @@ struct option_program {
     const char *summary;     /* one line, for NAME */
     const char *synopsis;    /* after the name: "[OPTION]..." */
     const char *description; /* paragraphs, filled; lines that begin with 4 blanks are kept */
-    /* more sections, kept as they are (SIGNALS, EXAMPLES, FILES), or NULL */
+    /* more sections, kept verbatim (SIGNALS, EXAMPLES, FILES), or NULL */
     const char *trailer;
     size_t max_operands;
 };
@@ -71,27 +71,26 @@ struct options_operands {
     size_t len;
 };
 
-/* Fills the targets from fallbacks, environment and argv. OPTIONS_EXIT: --help or --version was
- * printed (the program exits 0). OPTIONS_ERROR: err names the option (the program prints it with
- * "try --help" and exits 2). tables ends with rows == NULL. argv is reordered: operands first, in
- * their order. operands may be NULL when max_operands is 0. */
+/* Fills the targets. OPTIONS_EXIT: --help or --version was printed; exit with 0. OPTIONS_ERROR: err
+ * names the option; print it with "try --help" and exit with 2. tables ends with rows == NULL. argv
+ * is reordered: operands first, in their order. operands may be NULL if max_operands is 0. */
 enum options_result options_parse(const struct option_program *program,
                                   const struct option_table *tables, int argc, char **argv,
                                   struct options_operands *operands, struct error *err);
-/* The man-page-like text of --help. */
+/* The text of --help, like a man page. */
 void options_help(const struct option_program *program, const struct option_table *tables,
                   struct strbuf *out);
 
-/* The row's environment variable; "COSCHED_LEASE_NAME". */
+/* The row's environment variable, "COSCHED_LEASE_NAME". */
 enum { OPTIONS_VARIABLE_SIZE = 80 };
 void options_variable(const struct option_row *row, char out[OPTIONS_VARIABLE_SIZE]);
-/* "1s and 15m": the row's bounds in its own unit. */
+/* The row's bounds in its own unit, "1s and 15m". */
 void options_add_bounds(const struct option_row *row, struct strbuf *out);
 
-/* "1.2.3 (abcdef0)": set by the build. */
+/* "1.2.3 (abcdef0)", set by the build. */
 const char *options_version(void);
 
-/* The rows of every program (--log-level, --log-format), applied by options_apply_log. */
+/* Rows of every program (--log-level, --log-format); options_apply_log applies them. */
 struct log_options {
     int level;
     int format;
@@ -99,7 +98,7 @@ struct log_options {
 extern const struct option_row log_option_rows[];
 void options_apply_log(const struct log_options *o, const char *program);
 
-/* Both reject signs, blanks, fractions, unknown units and overflow. A duration needs its unit,
- * except "0". */
+/* Both reject signs, blanks, fractions, unknown units and overflow. A duration needs a unit, except
+ * "0". */
 int options_parse_duration(const char *s, int64_t *ms, struct error *err);
 int options_parse_size(const char *s, int64_t *bytes, struct error *err);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * options_help - the text of --help, laid out like a manual page and generated from the rows.
- *
- * Headings at the margin, text at column 7, the help of an option at column 14, 80 columns. Each
- * option ends with its default, bounds and variable.
- */
+/* Generates --help from the rows, laid out like a man page in 80 columns: headings at the margin,
+ * text at column 7, an option's help at column 14, ending with default, bounds and variable. */
 #include <string.h>
 
 #include "lib/base/options.h"
@@ -17,11 +13,11 @@ static void indent(struct strbuf *out, size_t n)
         strbuf_addc(out, ' ');
 }
 
-/* Where the words of a paragraph go. */
+/* Output position of a paragraph's words. */
 struct flow {
     struct strbuf *out;
     size_t column;
-    size_t at; /* 0: a new line */
+    size_t at; /* 0: new line */
 };
 
 static void end_line(struct flow *f)
@@ -113,8 +109,7 @@ static void add_option(struct strbuf *out, const struct option_row *row, bool fi
     add_wrapped(out, strbuf_str(&text), HELP_COLUMN);
 }
 
-/* Rows before the first heading of their table go under OPTIONS, the others under their own
- * headings. */
+/* Rows before a table's first heading go under OPTIONS, others under their own headings. */
 static void add_options(struct strbuf *out, const struct option_table *tables)
 {
     strbuf_adds(out, "\nOPTIONS\n"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * probes - see probes.h. The server runs on its own thread, so it can report that the loop hangs.
- */
+/* The server has its own thread, so it can report that the loop hangs. */
 #include "lib/base/probes.h"
 
 #include <assert.h>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * probes - the endpoints of every program: /healthz, /readyz, /metrics.
- *
- * healthz: the loop's timer ran within the last 15 s. readyz: everything registered with
- * probes_need is met; the reply lists what is missing. Other paths go to `other`, or are 404.
- */
+/* probes - every program's /healthz, /readyz and /metrics. healthz: the loop's timer ran within the
+ * last 15 s. readyz: everything registered with probes_need is met; the reply lists what is
+ * missing. Other paths go to `other`, or get 404. */
 #pragma once
 
 #include <stdatomic.h>
@@ -37,7 +34,7 @@ struct probes {
 };
 
 void probes_init(struct probes *p, struct loop *loop);
-/* Before probes_start. Returns the need's number for probes_met. what: "pods listed". */
+/* Call before probes_start. Returns the need's number for probes_met. what: "pods listed". */
 unsigned probes_need(struct probes *p, const char *what);
 /* Any thread. */
 void probes_met(struct probes *p, unsigned need, bool met);

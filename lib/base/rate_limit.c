@@ -3,7 +3,7 @@
 
 #include "lib/base/num.h"
 
-enum { TOKEN = 1000 }; /* a token, in thousandths */
+enum { TOKEN = 1000 }; /* in thousandths */
 
 void rate_limit_init(struct rate_limit *p, int64_t rate, int64_t slow_rate, int64_t now_ms)
 {
@@ -37,7 +37,7 @@ int64_t rate_limit_take(struct rate_limit *p, bool busy, int64_t now_ms)
     int64_t rate = busy ? p->slow_rate : p->rate, wait_ms = 0;
     if (*from >= TOKEN) {
         *from -= TOKEN;
-        if (busy) /* a busy token is also taken from the full bucket */
+        if (busy) /* also taken from the full bucket */
             p->tokens_milli = num_max(p->tokens_milli - TOKEN, 0);
     } else {
         wait_ms = (TOKEN - *from + rate - 1) / rate;

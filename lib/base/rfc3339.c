@@ -23,7 +23,7 @@ void rfc3339_text(int64_t ns, char out[RFC3339_SIZE])
     static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t days = ns / NS_IN_S / S_IN_DAY, s = ns / NS_IN_S % S_IN_DAY, rest = ns % NS_IN_S;
     int64_t year = 1970;
-    for (; days >= 365 + is_leap(year); year++) /* at most 292 steps: int64 ends in 2262 */
+    for (; days >= 365 + is_leap(year); year++) /* at most 292: int64 ends in 2262 */
         days -= 365 + is_leap(year);
     int month = 0;
     for (; days >= month_days[month] + (month == 1 && is_leap(year)); month++)

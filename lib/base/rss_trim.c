@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rss_trim - returns unused memory. One of these processes runs on every node, so waste is paid per
- * node.
+ * Every node runs one of these processes, so memory matters. Most resident memory of a new process
+ * is code: the kernel maps sixteen pages around each page touched, and startup touches much that is
+ * never used again (relocations and symbols of eighty libraries, crypto self-tests, gRPC's set-up).
+ * MADV_DONTNEED on the read-only segments unmaps it; needed pages come back from the page cache.
+ * A pass takes about 1 ms of CPU, every five minutes.
  *
- * Most resident memory of a fresh process is not its data. The kernel maps code in runs of sixteen
- * pages around each page touched, and startup touches much that is never needed again: relocations
- * and symbol tables of eighty libraries, crypto self-tests, gRPC's set-up. MADV_DONTNEED on the
- * read-only segments unmaps it; pages still needed come back from the page cache.
- *
- * A read-only segment of a file can be read again unless it was modified. Two may have modified it:
+ * This is safe unless a read-only segment was modified, which two may do:
  *   - the dynamic linker, in a library with text relocations (DT_TEXTREL);
  *   - a library that patches itself, as drivers do. So only libraries loaded at start are
  *     trimmed; the driver's is loaded later (backend_nvml).
  * What the linker writes elsewhere and then protects (RELRO) is in segments marked writable.
  *
- * A pass costs about a millisecond of CPU, every five minutes.
- *
- * One heap suffices: threads allocate too little to contend, and reuse each other's free memory. A
- * block of 64 KiB or more (libcurl's buffers, lists of pods) is mapped separately: only its used
- * pages count, and all are returned when it is freed.
+ * One heap suffices: threads allocate too little to contend and reuse each other's free memory.
+ * Blocks of 64 KiB or more (libcurl's buffers, pod lists) are mapped separately, so only used pages
+ * count and all are returned when freed.
  */
 #include "lib/base/rss_trim.h"
 
@@ -39,7 +35,6 @@ static bool has_changed_code(const struct dl_phdr_info *o)
     for (size_t i = 0; i < o->dlpi_phnum; i++) {
         if (o->dlpi_phdr[i].p_type != PT_DYNAMIC)
             continue;
-        /* the segment's address after relocation, as an integer */
         const ElfW(Dyn) *d = (const void *)(o->dlpi_addr + o->dlpi_phdr[i].p_vaddr);
         for (; d->d_tag != DT_NULL; d++)
             if (d->d_tag == DT_TEXTREL || (d->d_tag == DT_FLAGS && d->d_un.d_val & DF_TEXTREL))
@@ -69,7 +64,7 @@ static int count_object(struct dl_phdr_info *o, size_t size, void *n)
     return 0;
 }
 
-/* Objects come in load order, and those loaded at start are never unloaded. */
+/* Objects come in load order; those loaded at start are never unloaded. */
 static int visit(struct dl_phdr_info *o, size_t size, void *arg)
 {
     size_t *seen = arg;

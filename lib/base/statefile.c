@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* statefile - write a temporary file, fsync, rename, and fsync the directory, or a power cut could
- * undo the rename. */
+/* Writes a temporary file, fsyncs and renames it, then fsyncs the directory, without which a power
+ * failure could undo the rename. */
 #include "lib/base/statefile.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ int statefile_write(const char *dir, const char *name, const char *bytes, size_t
     AUTO_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0 || write_all(fd, bytes, n) < 0 || fsync(fd) < 0 || rename(beside, path) < 0) {
         (void)error_errno(err, errno, "state file %s", path);
-        (void)unlink(beside); /* a partial file is useless, and may fill the disk */
+        (void)unlink(beside); /* a partial file is useless and may fill the disk */
         return -1;
     }
     AUTO_CLOSE int parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -20,7 +20,7 @@
         size_t cap;  \
     }
 
-/* Returns items grown to hold at least `need` elements of `size` bytes; updates *cap. */
+/* Grows items to hold at least `need` elements of `size` bytes; updates *cap. */
 void *vec_grow_(void *items, size_t *cap, size_t need, size_t size);
 
 #define vec_reserve(v, n)                                                                 \
@@ -29,7 +29,7 @@ void *vec_grow_(void *items, size_t *cap, size_t need, size_t size);
          : (void)0)
 #define vec_push(v, value) \
     (vec_reserve((v), (v)->len + 1), (void)((v)->items[(v)->len++] = (value)))
-/* Order is not kept. */
+/* Does not keep the order. */
 #define vec_remove_swap(v, i) ((void)((v)->items[(i)] = (v)->items[--(v)->len]))
 #define vec_deinit(v) \
     (vec_free_((v)->items), (void)((v)->items = NULL), (void)((v)->len = (v)->cap = 0))

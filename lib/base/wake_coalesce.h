@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * wake_coalesce - batches work under load.
- *
- * A thread that wakes for every message spends more on waking than on most messages. One that wakes
- * often sleeps briefly before it reads, and finds several messages; one that wakes seldom is not
- * delayed. Pure: the caller passes the time and sleeps.
- */
+/* wake_coalesce - batches work under load. Waking costs more than most messages, so a thread that
+ * wakes often sleeps briefly before it reads and finds several; one that wakes seldom is not
+ * delayed. Pure: the caller passes the time and sleeps. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,5 +15,5 @@ struct wake_coalesce { /* zero-initialised */
     bool busy;         /* the previous window had many rounds */
 };
 
-/* A round begins now. Returns how long to sleep first, 0 for not at all. */
+/* Call at the start of a round. Returns how long to sleep first, or 0. */
 int64_t wake_coalesce_round(struct wake_coalesce *g, int64_t now_us);

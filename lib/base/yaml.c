@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * yaml - from libyaml's events to a tree, and from the tree to JSON text.
- *
  *     text ──events──► compose ──nodes in an arena──► emit ──► one line of JSON per document
  *
- * libyaml's own document tree tags every untagged scalar "str", so that `!!str 5` and `5` look the
- * same. Our tree keeps the tag as written.
- *
- * Hostile input and the defence:
- *   deep nesting             DEPTH_MAX, while composing and again while emitting, where an alias
- *                            inside an alias adds up; so both may recurse.
- *   an alias inside itself   its node is still open when the alias is met.
- *   aliases that multiply    max_bytes; merging can cost time without writing a byte, so merged
- *                            members are counted against the same number.
- *   many keys                duplicates are found by a map, not by comparing all with all.
+ * libyaml's own tree tags every untagged scalar "str", so `!!str 5` and `5` would be the same. Our
+ * tree keeps the tag as written. Defences against hostile input:
+ *   deep nesting             DEPTH_MAX bounds recursion while composing, and while emitting, where
+ *                            nested aliases add up.
+ *   an alias inside itself   its node is still open when the alias is read.
+ *   aliases that multiply    max_bytes; merged members count too, since merging can take time
+ *                            without writing a byte.
+ *   many keys                a map finds duplicates in linear time.
  */
 #include "lib/base/yaml.h"
 
@@ -28,14 +24,14 @@
 
 enum {
     DEPTH_MAX = 64,
-    SHOWN = 64, /* how much of a wrong key or tag a message shows */
+    SHOWN = 64, /* bytes of an invalid key or tag shown in a message */
 };
 
 enum node_kind { NODE_SCALAR, NODE_SEQUENCE, NODE_MAPPING };
 
 struct node {
     enum node_kind kind;
-    bool open; /* its end has not been seen: an alias to it would contain itself */
+    bool open; /* end not yet seen: an alias to it would contain itself */
     size_t line;
     size_t column;
     /* scalar */
@@ -57,17 +53,17 @@ struct reader {
     yaml_parser_t parser;
     const char *text;
     size_t n;
-    struct arena arena; /* the nodes of one document */
+    struct arena arena; /* nodes of one document */
     struct map anchors; /* of one document */
     struct strbuf *out;
     struct json_writer writer;
-    size_t start; /* out->len before us */
+    size_t start; /* out->len at the start */
     size_t max_bytes;
-    size_t merged; /* members visited because of merge keys */
+    size_t merged; /* members visited for merge keys */
     struct error *err;
 };
 
-/* compose */
+/* ---- compose ---- */
 
 static int fail_at(struct reader *r, enum error_code code, size_t line, size_t column,
                    const char *what)
@@ -107,7 +103,7 @@ static int next_event(struct reader *r, yaml_event_t *e)
                      p->context ? ", " : "", p->problem ? p->problem : "not YAML");
 }
 
-/* Only the core tags, and each only where it makes sense. */
+/* Accepts only the core tags, each only where it makes sense. */
 static int check_tag(struct reader *r, struct node *n, const yaml_char_t *written)
 {
     static const struct {
@@ -245,7 +241,7 @@ static int compose(struct reader *r, unsigned depth, const yaml_event_t *e, stru
     }
 }
 
-/* emit */
+/* ---- emit ---- */
 
 static int emit(struct reader *r, unsigned depth, const struct node *n);
 
@@ -327,7 +323,7 @@ static int emit_member(struct reader *r, unsigned depth, const char *key, const 
 
 static int merge(struct reader *r, unsigned depth, const struct node *from, struct map *seen);
 
-/* Adds what the merge keys of n bring in: members with new keys; the first one wins. */
+/* Adds members with new keys from the merge keys of n; the first one wins. */
 static int merge_keys_of(struct reader *r, unsigned depth, const struct node *n, struct map *seen)
 {
     for (const struct member *m = n->first; m; m = m->next)
@@ -418,7 +414,7 @@ static int emit(struct reader *r, unsigned depth, const struct node *n)
     return 0;
 }
 
-/* documents */
+/* ---- documents ---- */
 
 /* Its start has been read. *wrote: it was not empty. */
 static int read_document(struct reader *r, bool *wrote)
@@ -427,7 +423,7 @@ static int read_document(struct reader *r, bool *wrote)
     yaml_event_t end;
     if (compose_next(r, 0, &root) < 0 || next_event(r, &end) < 0)
         return -1;
-    assert(root); /* libyaml gives an empty scalar where there is nothing */
+    assert(root); /* libyaml gives an empty scalar for nothing */
     yaml_event_delete(&end);
     *wrote = !(root->kind == NODE_SCALAR && root->plain && root->tag == SCALAR_TAG_NONE &&
                root->len == 0);

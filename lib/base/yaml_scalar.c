@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * yaml_scalar - words and numbers.
- *
- * Numbers keep their digits where JSON allows: 0.10 stays 0.10, a decimal integer may exceed 64
- * bits. Only what JSON cannot express is rewritten: +5, 1_000, 1., .5, 007.5, and other bases. A
- * leading zero means octal (defaultMode: 0644); 09 is not octal and therefore nine, as in kubectl.
- */
+/* Numbers keep their digits where JSON allows: 0.10 stays 0.10, and a decimal integer may exceed 64
+ * bits. Only what JSON cannot express is rewritten: +5, 1_000, 1., .5, 007.5 and other bases. A
+ * leading zero means octal (defaultMode: 0644); 09 is not octal and thus nine, as in kubectl. */
 #include "lib/base/yaml_scalar.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* How much of a wrong scalar a message shows. */
+/* Bytes of an invalid scalar shown in a message. */
 enum { SHOWN = 64 };
 
 enum found {
@@ -49,7 +45,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The value of a digit in any base up to 16, or 16. */
+/* Value of a digit in any base up to 16, or 16. */
 static unsigned digit_value(char c)
 {
     if (is_digit(c))
@@ -61,7 +57,7 @@ static unsigned digit_value(char c)
     return 16;
 }
 
-/* s follows the prefix. Replaces out by the decimal text. */
+/* s follows the prefix. Sets out to the decimal text. */
 static enum found other_base(const char *s, unsigned base, bool negative, struct strbuf *out)
 {
     uint64_t value = 0;

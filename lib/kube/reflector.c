@@ -111,7 +111,7 @@ static void free_objects(struct reflector *r, struct objects *o)
     vec_deinit(o);
 }
 
-static bool send_letter(struct reflector *r, struct reflector_message *l)
+static bool send_message(struct reflector *r, struct reflector_message *l)
 {
     l->from = r;
     l->free_object = r->config.type.free;
@@ -127,7 +127,7 @@ static bool deliver(struct reflector *r, enum reflector_event event, struct obje
     struct reflector_message *l = mem_new(struct reflector_message, 1);
     *l = (struct reflector_message){.event = event, .objects = o->items, .len = o->len};
     *o = (struct objects){0};
-    return send_letter(r, l);
+    return send_message(r, l);
 }
 
 /* A change is one message with one object, so both share one allocation. */
@@ -135,7 +135,7 @@ static bool deliver_one(struct reflector *r, enum reflector_event event, void *o
 {
     struct reflector_message *l = mem_new(struct reflector_message, 1);
     *l = (struct reflector_message){.event = event, .one = object, .objects = &l->one, .len = 1};
-    return send_letter(r, l);
+    return send_message(r, l);
 }
 
 static void count_undecodable(struct reflector *r, bool remains, const struct error *why)

@@ -9,7 +9,7 @@
 #include "scheduler/binding/binder.h"
 #include "scheduler/binding/workers.h"
 
-static struct metric rehearsals = {
+static struct metric dryruns = {
     .kind = METRIC_COUNTER,
     .name = "cosched_scheduler_dry_run_binds_total",
     .help = "Bindings of gangs that were posted with dryRun=All first, by answer.",
@@ -21,7 +21,7 @@ struct bind_dryrun {
     struct kube_client **clients; /* one per thread */
 };
 
-struct rehearsal_job {
+struct dryrun_job {
     struct arena arena;
     struct kube_binding binding;
     uint64_t ticket;
@@ -29,7 +29,7 @@ struct rehearsal_job {
 
 static void job_free(void *p)
 {
-    struct rehearsal_job *job = p;
+    struct dryrun_job *job = p;
     arena_deinit(&job->arena);
     free(job);
 }
@@ -44,7 +44,7 @@ void bind_dryrun_result_free(void *p)
 static void worker_run(void *arg, unsigned thread, void *p)
 {
     struct bind_dryrun *r = arg;
-    struct rehearsal_job *job = p;
+    struct dryrun_job *job = p;
     struct bind_dryrun_result *result = mem_new(struct bind_dryrun_result, 1);
     bool never_sent;
     result->ticket = job->ticket;
@@ -52,9 +52,9 @@ static void worker_run(void *arg, unsigned thread, void *p)
         result->refused = result->error.http_status >= 400 && result->error.http_status < 500 &&
                           result->error.code != ERROR_THROTTLED &&
                           result->error.code != ERROR_TIMEOUT;
-    metrics_inc(&rehearsals, result->refused                    ? "refused"
-                             : result->error.code == ERROR_NONE ? "accepted"
-                                                                : "none");
+    metrics_inc(&dryruns, result->refused                    ? "refused"
+                          : result->error.code == ERROR_NONE ? "accepted"
+                                                             : "none");
     job_free(job);
     (void)mailbox_post(r->config.results, result);
 }
@@ -63,7 +63,7 @@ int bind_dryrun_start(struct bind_dryrun **out, struct kube_config *kube,
                       const struct kube_options *o, const struct bind_dryrun_config *c,
                       struct error *err)
 {
-    metrics_register(&rehearsals);
+    metrics_register(&dryruns);
     struct bind_dryrun *r = mem_new(struct bind_dryrun, 1);
     r->config = *c;
     r->clients = mem_new(struct kube_client *, c->threads);
@@ -77,7 +77,7 @@ int bind_dryrun_start(struct bind_dryrun **out, struct kube_config *kube,
         .threads = c->threads, .run = worker_run, .dispose = job_free, .arg = r};
     if (rc < 0 || workers_start(&r->workers, &workers, err) < 0) {
         bind_dryrun_stop(r);
-        return error_wrap(err, "rehearsal");
+        return error_wrap(err, "dry run of bindings");
     }
     *out = r;
     return 0;
@@ -85,7 +85,7 @@ int bind_dryrun_start(struct bind_dryrun **out, struct kube_config *kube,
 
 void bind_dryrun_submit(struct bind_dryrun *r, const struct kube_binding *binding, uint64_t ticket)
 {
-    struct rehearsal_job *job = mem_new(struct rehearsal_job, 1);
+    struct dryrun_job *job = mem_new(struct dryrun_job, 1);
     struct arena *a = &job->arena;
     arena_init(a, 1024);
     job->binding = kube_binding_copy(binding, a);

@@ -72,7 +72,8 @@ static void print_condition(const struct evictor_job *job, struct strbuf *out)
     pod_patch_condition(out, job->uid, NULL, &c);
 }
 
-static int send_away(struct kube_client *client, const struct evictor_job *job, struct error *err)
+static int start_eviction(struct kube_client *client, const struct evictor_job *job,
+                          struct error *err)
 {
     AUTO_STRBUF body = {0};
     print_condition(job, &body);
@@ -98,7 +99,7 @@ static int worker_evict(struct evictor *e, struct kube_client *client,
         error_clear(err);
         if (e->config.lease != NULL && !lease_may_write(e->config.lease))
             return error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
-        if (send_away(client, job, err) == 0)
+        if (start_eviction(client, job, err) == 0)
             return 0;
         if (!may_help(err) || attempt + 1 == TRIES)
             return -1;

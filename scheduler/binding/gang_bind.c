@@ -31,9 +31,9 @@
 struct member {
     const char *pod; /* "ns/name" */
     struct kube_binding binding;
-    bool claims;    /* waits for its claims */
-    bool asked;     /* the dry run was sent */
-    bool rehearsed; /* and answered */
+    bool claims;      /* waits for its claims */
+    bool asked;       /* the dry run was sent */
+    bool dryrun_done; /* and answered */
     bool lost;
 };
 
@@ -176,7 +176,7 @@ static void post(const struct gang_bind *b, const struct burst *u)
 }
 
 /* Whether the dry run accepted all ready members; submits those not asked yet. */
-static bool is_rehearsed(const struct gang_bind *b, struct burst *u)
+static bool is_dryrun_done(const struct gang_bind *b, struct burst *u)
 {
     bool all = true;
     for (size_t i = 0; i < u->len; i++) {
@@ -186,7 +186,7 @@ static bool is_rehearsed(const struct gang_bind *b, struct burst *u)
         if (!m->asked)
             bind_dryrun_submit(b->config.dryrun, &m->binding, u->ticket + (uint64_t)i);
         m->asked = true;
-        all &= m->rehearsed;
+        all &= m->dryrun_done;
     }
     return all;
 }
@@ -208,7 +208,7 @@ static bool look_at(struct gang_bind *b, struct burst *u, int64_t now_ms)
         expire(b, u);
         return true;
     }
-    if (!taken_back || (b->config.dryrun != NULL && !is_rehearsed(b, u)))
+    if (!taken_back || (b->config.dryrun != NULL && !is_dryrun_done(b, u)))
         return false;
     post(b, u);
     return true;
@@ -216,10 +216,10 @@ static bool look_at(struct gang_bind *b, struct burst *u, int64_t now_ms)
 
 static void on_time(void *arg)
 {
-    gang_bind_look(arg);
+    gang_bind_reconcile(arg);
 }
 
-void gang_bind_look(struct gang_bind *b)
+void gang_bind_reconcile(struct gang_bind *b)
 {
     size_t kept = 0;
     int64_t now_ms = b->all.len > 0 ? clock_mono_ms() : 0, next_ms = INT64_MAX;
@@ -277,7 +277,7 @@ void gang_bind_submit(struct gang_bind *b, const struct gang_bind_member *member
         if (u->members[i].claims)
             volumes_submit(b->config.volumes, members[i].pod, &u->members[i].binding,
                            members[i].ticket);
-    gang_bind_look(b);
+    gang_bind_reconcile(b);
 }
 
 void gang_bind_ready(struct gang_bind *b, const struct kube_binding *binding, uint64_t ticket)
@@ -289,22 +289,22 @@ void gang_bind_ready(struct gang_bind *b, const struct kube_binding *binding, ui
         return;
     }
     m->claims = false;
-    gang_bind_look(b);
+    gang_bind_reconcile(b);
 }
 
-void gang_bind_rehearsed(struct gang_bind *b, const struct bind_dryrun_result *r)
+void gang_bind_dryrun_done(struct gang_bind *b, const struct bind_dryrun_result *r)
 {
     struct burst *u;
     struct member *m = find(b, r->ticket, &u);
     if (m == NULL)
         return; /* dissolved meanwhile */
-    m->rehearsed = true;
+    m->dryrun_done = true;
     if (r->refused) {
         m->lost = true;
         report(b, u, (size_t)(r->ticket - u->ticket), BINDER_FAILED, &r->error);
-        return; /* the loop forgets it, and calls gang_bind_look */
+        return; /* the loop forgets it, and calls gang_bind_reconcile */
     }
-    gang_bind_look(b);
+    gang_bind_reconcile(b);
 }
 
 size_t gang_bind_pending(const struct gang_bind *b)

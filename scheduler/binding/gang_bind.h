@@ -45,9 +45,9 @@ void gang_bind_submit(struct gang_bind *b, const struct gang_bind_member *member
 /* The claims of the ticket's pod are bound. */
 void gang_bind_ready(struct gang_bind *b, const struct kube_binding *binding, uint64_t ticket);
 /* The result of a dry run. */
-void gang_bind_rehearsed(struct gang_bind *b, const struct bind_dryrun_result *r);
+void gang_bind_dryrun_done(struct gang_bind *b, const struct bind_dryrun_result *r);
 /* Members may have gone. Cheap when nothing is held back. */
-void gang_bind_look(struct gang_bind *b);
+void gang_bind_reconcile(struct gang_bind *b);
 size_t gang_bind_pending(const struct gang_bind *b);
 /* NULL-safe. */
 void gang_bind_free(struct gang_bind *b);

@@ -326,8 +326,8 @@ static void tell(struct pod_writer *s, const struct gang *g, const struct queue_
     emit(s, p, true, "FailedScheduling", why->sentence);
 }
 
-int64_t pod_writer_tell_waiting(struct pod_writer *s, const struct gang *g,
-                                const struct queue_why *why, int64_t now_ms)
+int64_t pod_writer_report_waiting(struct pod_writer *s, const struct gang *g,
+                                  const struct queue_why *why, int64_t now_ms)
 {
     int64_t next_ms = -1;
     for (size_t i = 0; i < g->members.len; i++) {
@@ -343,7 +343,7 @@ int64_t pod_writer_tell_waiting(struct pod_writer *s, const struct gang *g,
     return next_ms;
 }
 
-void pod_writer_tell_bound(struct pod_writer *s, const struct pod *p, const char *node)
+void pod_writer_report_bound(struct pod_writer *s, const struct pod *p, const char *node)
 {
     AUTO_STRBUF b = {0};
     strbuf_adds(&b, "Assigned "); /* once per bound pod: no printf */
@@ -353,15 +353,15 @@ void pod_writer_tell_bound(struct pod_writer *s, const struct pod *p, const char
     emit(s, p, false, "Scheduled", strbuf_str(&b));
 }
 
-void pod_writer_tell_bind_failed(struct pod_writer *s, const struct pod *p, const char *node,
-                                 const char *why)
+void pod_writer_report_bind_failed(struct pod_writer *s, const struct pod *p, const char *node,
+                                   const char *why)
 {
     AUTO_STRBUF b = {0};
     strbuf_addf(&b, "Binding to %s failed, trying again: %s", node, why);
     emit(s, p, true, "FailedBinding", strbuf_str(&b));
 }
 
-void pod_writer_tell_nominated(struct pod_writer *s, const struct pod *p, const char *node)
+void pod_writer_report_nominated(struct pod_writer *s, const struct pod *p, const char *node)
 {
     struct status_job *job = job_new_pod(&pod_nomination, p);
     pod_patch_nominated(&job->body, p->uid, str_or_empty(node));
@@ -386,16 +386,16 @@ void pod_writer_write_cpuset(struct pod_writer *s, const struct pod *p, const ch
     write_annotation(s, p, NAME_ANN_CPUSET, text);
 }
 
-void pod_writer_tell_preempted(struct pod_writer *s, const struct pod *victim, const struct pod *by,
-                               const char *node)
+void pod_writer_report_preempted(struct pod_writer *s, const struct pod *victim,
+                                 const struct pod *by, const char *node)
 {
     AUTO_STRBUF b = {0};
     strbuf_addf(&b, "Sent away from %s to make room for pod %s of higher priority", node, by->key);
     emit(s, victim, false, "Preempted", strbuf_str(&b));
 }
 
-void pod_writer_tell_pod(struct pod_writer *s, const struct pod *p, bool warning,
-                         const char *reason, const char *message)
+void pod_writer_report_pod(struct pod_writer *s, const struct pod *p, bool warning,
+                           const char *reason, const char *message)
 {
     emit(s, p, warning, reason, message);
 }
@@ -415,8 +415,8 @@ bool pod_writer_write_policy(struct pod_writer *s, const struct policy *p, const
     return submit(s, job);
 }
 
-void pod_writer_tell_policy(struct pod_writer *s, const struct policy *p, bool warning,
-                            const char *reason, const char *message)
+void pod_writer_report_policy(struct pod_writer *s, const struct policy *p, bool warning,
+                              const char *reason, const char *message)
 {
     struct events_object o = {.api_version = NAME_GROUP_POLICY "/v1alpha1",
                               .kind = NAME_KIND_POLICY,
@@ -454,8 +454,8 @@ static void print_group(const struct pod_group *g, const struct progress *now, s
     json_object_end(&w);
 }
 
-void pod_writer_tell_group(struct pod_writer *s, const struct pod_group *group,
-                           const struct progress *now)
+void pod_writer_report_group(struct pod_writer *s, const struct pod_group *group,
+                             const struct progress *now)
 {
     struct status_job *job = job_new(&group_status[group->api], group->ns, group->name, group->uid);
     print_group(group, now, &job->body);
@@ -468,8 +468,9 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->pod->key, (*y)->pod->key);
 }
 
-void pod_writer_tell_gang(struct pod_writer *s, const struct gang *g, const struct pod_group *group,
-                          bool waiting, const char *reason, const char *message)
+void pod_writer_report_gang(struct pod_writer *s, const struct gang *g,
+                            const struct pod_group *group, bool waiting, const char *reason,
+                            const char *message)
 {
     const struct cluster_pod **members = mem_new(const struct cluster_pod *, g->members.len);
     size_t n = 0;

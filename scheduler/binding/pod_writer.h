@@ -47,36 +47,37 @@ int pod_writer_start(struct pod_writer **out, struct kube_config *kube,
                      const struct kube_options *k, const struct pod_writer_config *c,
                      struct error *err);
 /* Tells the members that are due why they wait; returns when the next one is due, or -1. */
-int64_t pod_writer_tell_waiting(struct pod_writer *s, const struct gang *g,
-                                const struct queue_why *why, int64_t now_ms);
-void pod_writer_tell_bound(struct pod_writer *s, const struct pod *p, const char *node);
-void pod_writer_tell_bind_failed(struct pod_writer *s, const struct pod *p, const char *node,
-                                 const char *why);
+int64_t pod_writer_report_waiting(struct pod_writer *s, const struct gang *g,
+                                  const struct queue_why *why, int64_t now_ms);
+void pod_writer_report_bound(struct pod_writer *s, const struct pod *p, const char *node);
+void pod_writer_report_bind_failed(struct pod_writer *s, const struct pod *p, const char *node,
+                                   const char *why);
 /* Writes status.nominatedNodeName without rate limit, since the next leader needs it, but in queue
  * order. node NULL: removes it. */
-void pod_writer_tell_nominated(struct pod_writer *s, const struct pod *p, const char *node);
+void pod_writer_report_nominated(struct pod_writer *s, const struct pod *p, const char *node);
 /* Writes NAME_ANN_GANG_SATISFIED into a bound pod, rate-limited. */
 void pod_writer_record_satisfied(struct pod_writer *s, const struct pod *p, const char *gang);
 /* Writes the cpuset annotation of a bound pod to reclaim lent CPUs, rate-limited. */
 void pod_writer_write_cpuset(struct pod_writer *s, const struct pod *p, const char *text);
-void pod_writer_tell_preempted(struct pod_writer *s, const struct pod *victim, const struct pod *by,
-                               const char *node);
-void pod_writer_tell_pod(struct pod_writer *s, const struct pod *p, bool warning,
-                         const char *reason, const char *message);
+void pod_writer_report_preempted(struct pod_writer *s, const struct pod *victim,
+                                 const struct pod *by, const char *node);
+void pod_writer_report_pod(struct pod_writer *s, const struct pod *p, bool warning,
+                           const char *reason, const char *message);
 /* Writes annotations and labels of a bound pod, rate-limited; a NULL value removes the key, either
  * list may be NULL. false: the queue is full. */
 bool pod_writer_write_metadata(struct pod_writer *s, const struct pod *p,
                                const struct labels *annotations, const struct labels *labels);
 /* Writes the ResourcePolicy's status: a merge patch with the uid. false: the queue is full. */
 bool pod_writer_write_policy(struct pod_writer *s, const struct policy *p, const char *patch_text);
-void pod_writer_tell_policy(struct pod_writer *s, const struct policy *p, bool warning,
-                            const char *reason, const char *message);
+void pod_writer_report_policy(struct pod_writer *s, const struct policy *p, bool warning,
+                              const char *reason, const char *message);
 /* Writes the PodGroup's status, unless the object was replaced. */
-void pod_writer_tell_group(struct pod_writer *s, const struct pod_group *group,
-                           const struct progress *now);
+void pod_writer_report_group(struct pod_writer *s, const struct pod_group *group,
+                             const struct progress *now);
 /* One Event for the PodGroup, if any, and one for each of the gang's waiting (or else placed)
  * members, at most POD_WRITER_MEMBERS, by name. */
-void pod_writer_tell_gang(struct pod_writer *s, const struct gang *g, const struct pod_group *group,
-                          bool waiting, const char *reason, const char *message);
+void pod_writer_report_gang(struct pod_writer *s, const struct gang *g,
+                            const struct pod_group *group, bool waiting, const char *reason,
+                            const char *message);
 /* Sends queued writes for at most drain_ms. NULL-safe. */
 void pod_writer_stop(struct pod_writer *s, int64_t drain_ms);

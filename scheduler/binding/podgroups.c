@@ -5,11 +5,11 @@
  * hook wherever a pod moves. States between two passes are never written, so a gang that is placed
  * at once costs one write instead of four.
  *
- *      look_at_gang     no attempt ── a quorum waits for capacity (begin) ─► attempt
+ *      inspect_gang     no attempt ── a quorum waits for capacity (begin) ─► attempt
  *                           ▲                                              │    │  ▲
  *                           └── placed, or the quorum is gone ─────────────┘    └──┘ timeout (fail)
  *
- *      look_at_group    the watch shows the right status (progress.h): nothing to do
+ *      inspect_group    the watch shows the right status (progress.h): nothing to do
  *                       it was sent less than PODGROUPS_AGAIN_MS ago: wait for the watch
  *                       otherwise: sent
  */
@@ -86,14 +86,14 @@ static void fail(struct podgroups *p, struct gang *g, const struct pod_group *gr
         strbuf_addf(&b, ": %s", why);
     metrics_inc(&timeouts, NULL);
     log_info("attempt of a gang ends", kv("gang", g->key), kv("timeout_ms", timeout_ms));
-    pod_writer_tell_gang(p->config.pod_writer, g, group, true, "ScheduleTimeout", strbuf_str(&b));
+    pod_writer_report_gang(p->config.pod_writer, g, group, true, "ScheduleTimeout", strbuf_str(&b));
     queue_retry(p->config.queue, g, now_ms);
     t->since_ms = now_ms;
     t->since_ns = clock_wall_ns() / second_ns * second_ns;
     p->config.changed(p->config.arg);
 }
 
-static void look_at_attempt(struct podgroups *p, struct gang *g, const struct pod_group *group,
+static void inspect_attempt(struct podgroups *p, struct gang *g, const struct pod_group *group,
                             bool waits, int64_t now_ms, int64_t *next_ms)
 {
     const char *why;
@@ -131,13 +131,13 @@ static void end_stale(struct podgroups *p, struct gang *g, const struct pod_grou
                       : "they stay (--stale-gang=keep)");
     metrics_inc(&stale_total, evict ? "evicted" : "kept");
     log_warn("gang is stale", kv("gang", g->key), kv("why", strbuf_str(&b)));
-    pod_writer_tell_gang(p->config.pod_writer, g, group, false, "StaleGang", strbuf_str(&b));
+    pod_writer_report_gang(p->config.pod_writer, g, group, false, "StaleGang", strbuf_str(&b));
     if (evict)
         send_all_away(p, g, strbuf_str(&b));
 }
 
 /* Deleted succeeded members may leave the rest below the quorum; such a gang is not stale. */
-static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod_group *group,
+static void inspect_pieces(struct podgroups *p, struct gang *g, const struct pod_group *group,
                            int64_t now_ms, int64_t *next_ms)
 {
     struct podgroups_trial *t = podgroups_trial(p, g);
@@ -160,7 +160,7 @@ static void look_at_pieces(struct podgroups *p, struct gang *g, const struct pod
 }
 
 /* The record is written without waiting for the answer; the watch shows it. */
-static void look_at_record(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
+static void inspect_record(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
 {
     bool again = false;
     int64_t due_ms = gangs_follow_record(p->config.cluster, g, &podgroups_trial(p, g)->recording_ms,
@@ -171,7 +171,7 @@ static void look_at_record(struct podgroups *p, struct gang *g, int64_t now_ms, 
         p->config.changed(p->config.arg);
 }
 
-static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
+static void inspect_gang(struct podgroups *p, struct gang *g, int64_t now_ms, int64_t *next_ms)
 {
     const struct pod_group *group = gangs_group_of(p->config.cluster, g);
     bool waits = false;
@@ -179,12 +179,12 @@ static void look_at_gang(struct podgroups *p, struct gang *g, int64_t now_ms, in
         waits |= cluster_pod_is_schedulable(g->members.items[i]);
         podgroups_trial(p, g)->had_success |= g->members.items[i]->state == CLUSTER_FINISHED;
     }
-    look_at_attempt(p, g, group, waits, now_ms, next_ms);
-    look_at_pieces(p, g, group, now_ms, next_ms);
-    look_at_record(p, g, now_ms, next_ms);
+    inspect_attempt(p, g, group, waits, now_ms, next_ms);
+    inspect_pieces(p, g, group, now_ms, next_ms);
+    inspect_record(p, g, now_ms, next_ms);
 }
 
-static void look_at_group(struct podgroups *p, const struct cluster_groups *all, int64_t now_ms,
+static void inspect_group(struct podgroups *p, const struct cluster_groups *all, int64_t now_ms,
                           int64_t *next_ms)
 {
     const struct pod_group *group =
@@ -205,7 +205,7 @@ static void look_at_group(struct podgroups *p, const struct cluster_groups *all,
     uint64_t digest = progress_digest(&now, group);
     if (sent->digest != digest || now_ms - sent->ms >= PODGROUPS_AGAIN_MS) {
         *sent = (struct podgroups_sent){.digest = digest, .ms = now_ms};
-        pod_writer_tell_group(p->config.pod_writer, group, &now);
+        pod_writer_report_group(p->config.pod_writer, group, &now);
     }
     next_by(next_ms, sent->ms + PODGROUPS_AGAIN_MS);
 }
@@ -230,15 +230,15 @@ static void look(void *arg)
     arena_reset(&p->arena);
     end_slots(p, now_ms, &next_ms);
     for (size_t i = 0; i < c->several.len; i++)
-        look_at_gang(p, c->several.items[i], now_ms, &next_ms);
+        inspect_gang(p, c->several.items[i], now_ms, &next_ms);
     for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
-        look_at_group(p, value, now_ms, &next_ms);
+        inspect_group(p, value, now_ms, &next_ms);
     if (next_ms < INT64_MAX)
         loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, PODGROUPS_DELAY_MS),
                        look, p);
 }
 
-void podgroups_look(struct podgroups *p)
+void podgroups_reconcile(struct podgroups *p)
 {
     if (heap_has(&p->timer.node) && p->timer.due_ms <= clock_mono_ms() + PODGROUPS_DELAY_MS)
         return;

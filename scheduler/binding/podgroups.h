@@ -42,7 +42,7 @@ struct podgroups_config {
 };
 struct podgroups *podgroups_new(const struct podgroups_config *c);
 /* Something changed; cheap, may be called often. */
-void podgroups_look(struct podgroups *p);
+void podgroups_reconcile(struct podgroups *p);
 /* State of a gang. Exposed for tests, like podgroups_sent. */
 struct podgroups_trial {
     int64_t since_ms;     /* since when a quorum waits for capacity; 0: it does not */

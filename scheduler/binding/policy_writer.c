@@ -165,9 +165,9 @@ static void tell_trouble(struct policy_writer *p, const struct policy *policy, s
     const char *text = policy->invalid != NULL ? policy->invalid : policy->warning;
     uint64_t said = text != NULL ? hash(text) : 0;
     if (said != 0 && said != a->trouble)
-        pod_writer_tell_policy(p->config.pod_writer, policy, true,
-                               policy->invalid != NULL ? "InvalidPolicy" : "PolicyIgnoredInPart",
-                               text);
+        pod_writer_report_policy(p->config.pod_writer, policy, true,
+                                 policy->invalid != NULL ? "InvalidPolicy" : "PolicyIgnoredInPart",
+                                 text);
     a->trouble = said;
 }
 
@@ -185,7 +185,7 @@ static int64_t status_interval_ms(const struct policy_writer *p, const struct po
                                      policy->units_len, map_count(&c->pods), map_count(&c->nodes));
 }
 
-static void look_at_policy(struct policy_writer *p, const struct policy *policy, int64_t now_ms,
+static void inspect_policy(struct policy_writer *p, const struct policy *policy, int64_t now_ms,
                            int64_t *next_ms)
 {
     struct account *a = account_of(p, policy);
@@ -220,14 +220,14 @@ static void forget_policies(struct policy_writer *p)
     }
 }
 
-static void look_at_policies(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
+static void inspect_policies(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
 {
     const struct api_objects *o = p->config.cluster->objects;
     policies_set_now(p->config.cluster, clock_wall_ns());
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&o->by_key[API_OBJECTS_POLICIES], &i, &key, &value);)
-        look_at_policy(p, value, now_ms, next_ms);
+        inspect_policy(p, value, now_ms, next_ms);
     forget_policies(p);
 }
 
@@ -260,8 +260,8 @@ static void tell_conflict(const struct policy_writer *p, struct cluster_pod *cp,
                 "Its own " NAME_ANN_DELETION_COST " is kept; ResourcePolicy %s would have set %d, "
                 "so it may not leave in the order of the policy's units",
                 policies_of(cp)->object.name, (int)value);
-    pod_writer_tell_pod(p->config.pod_writer, cp->pod, true, "DeletionCostConflict",
-                        strbuf_str(&b));
+    pod_writer_report_pod(p->config.pod_writer, cp->pod, true, "DeletionCostConflict",
+                          strbuf_str(&b));
 }
 
 /* false: it may not have been sent. */
@@ -287,7 +287,7 @@ static bool carry_out(struct policy_writer *p, struct cluster_pod *cp, enum poli
 }
 
 /* Returns the number of writes. */
-static size_t look_at_cost(struct policy_writer *p, struct cluster_pod *cp, int64_t now_ms,
+static size_t inspect_cost(struct policy_writer *p, struct cluster_pod *cp, int64_t now_ms,
                            int64_t *next_ms)
 {
     int32_t value = 0;
@@ -350,7 +350,7 @@ static bool is_scan_due(const struct policy_writer *p, int64_t now_ms, int64_t *
 }
 
 /* An interrupted pass restarts next time and gets further, since it skips what was sent. */
-static void look_at_costs(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
+static void inspect_costs(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
 {
     const struct cluster *c = p->config.cluster;
     const char *key;
@@ -359,7 +359,7 @@ static void look_at_costs(struct policy_writer *p, int64_t now_ms, int64_t *next
     if (!is_scan_due(p, now_ms, next_ms))
         return;
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        written += look_at_cost(p, value, now_ms, next_ms);
+        written += inspect_cost(p, value, now_ms, next_ms);
         if (written >= POLICY_WRITER_WRITES) {
             next_by(next_ms, now_ms + POLICY_WRITER_DELAY_MS);
             return;
@@ -371,7 +371,7 @@ static void look_at_costs(struct policy_writer *p, int64_t now_ms, int64_t *next
     p->scanned_ms = now_ms;
 }
 
-static void look_at_labels(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
+static void inspect_labels(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
 {
     const char *key;
     void *value;
@@ -405,7 +405,7 @@ static void tell_others(struct policy_writer *p, const struct cluster_pod *cp)
     if (said == e->others)
         return;
     e->others = said;
-    pod_writer_tell_pod(p->config.pod_writer, cp->pod, true, "SeveralPolicies", strbuf_str(&b));
+    pod_writer_report_pod(p->config.pod_writer, cp->pod, true, "SeveralPolicies", strbuf_str(&b));
 }
 
 static void tell_labels(const struct policy_writer *p, const struct cluster_pod *cp,
@@ -415,7 +415,8 @@ static void tell_labels(const struct policy_writer *p, const struct cluster_pod 
     strbuf_addf(&b,
                 "It keeps its label %s: ResourcePolicy %s gives labels only to pods without them",
                 kept, policies_of(cp)->object.name);
-    pod_writer_tell_pod(p->config.pod_writer, cp->pod, true, "PolicyIgnoredInPart", strbuf_str(&b));
+    pod_writer_report_pod(p->config.pod_writer, cp->pod, true, "PolicyIgnoredInPart",
+                          strbuf_str(&b));
 }
 
 void policy_writer_bound(struct policy_writer *p, struct cluster_pod *cp)
@@ -437,7 +438,7 @@ void policy_writer_bound(struct policy_writer *p, struct cluster_pod *cp)
     if (kept != NULL)
         tell_labels(p, cp, kept);
     tell_others(p, cp);
-    policy_writer_look(p);
+    policy_writer_reconcile(p);
 }
 
 void policy_writer_refused(struct policy_writer *p, const struct gang *g)
@@ -453,9 +454,9 @@ static void look(void *arg)
     struct policy_writer *p = arg;
     int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
     arena_reset(&p->arena);
-    look_at_policies(p, now_ms, &next_ms);
-    look_at_labels(p, now_ms, &next_ms);
-    look_at_costs(p, now_ms, &next_ms);
+    inspect_policies(p, now_ms, &next_ms);
+    inspect_labels(p, now_ms, &next_ms);
+    inspect_costs(p, now_ms, &next_ms);
     if (next_ms < INT64_MAX)
         loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, POLICY_WRITER_DELAY_MS),
                        look, p);
@@ -469,7 +470,7 @@ static bool is_idle(const struct policy_writer *p)
            map_count(&o->by_key[API_OBJECTS_POLICIES]) == 0 && map_count(&p->errands) == 0;
 }
 
-void policy_writer_look(struct policy_writer *p)
+void policy_writer_reconcile(struct policy_writer *p)
 {
     if (is_idle(p) ||
         (heap_has(&p->timer.node) && p->timer.due_ms <= clock_mono_ms() + POLICY_WRITER_DELAY_MS))

@@ -37,7 +37,7 @@ struct policy_writer_config {
 };
 struct policy_writer *policy_writer_new(const struct policy_writer_config *c);
 /* Something changed; cheap, may be called often. */
-void policy_writer_look(struct policy_writer *p);
+void policy_writer_reconcile(struct policy_writer *p);
 /* A Binding of this pod was accepted. */
 void policy_writer_bound(struct policy_writer *p, struct cluster_pod *cp);
 /* Members of this gang were refused: tells them which policy applies. */

@@ -180,7 +180,7 @@ static enum look look_unbound(struct entry *e, const struct volumes_item *it,
     return NOT_YET;
 }
 
-static enum look look_at_item(const struct volumes *v, struct entry *e,
+static enum look inspect_item(const struct volumes *v, struct entry *e,
                               const struct volumes_item *it, const struct node *node)
 {
     const struct api_objects *o = v->config.cluster->objects;
@@ -213,7 +213,7 @@ static enum look look_at(const struct volumes *v, struct entry *e, int64_t now_m
         return FAILED;
     }
     for (size_t i = 0; i < e->items_len; i++) {
-        enum look one = look_at_item(v, e, &e->items[i], on->node);
+        enum look one = inspect_item(v, e, &e->items[i], on->node);
         if (one == FAILED)
             return FAILED;
         if (one == NOT_YET && now_ms >= e->until_ms) {
@@ -236,7 +236,7 @@ static void say_if_long(struct volumes *v, struct entry *e, int64_t now_ms)
 
 static void on_time(void *arg);
 
-static void look_at_all(struct volumes *v)
+static void inspect_all(struct volumes *v)
 {
     int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
     v->version = volumes_held_version(v->config.cluster);
@@ -263,7 +263,7 @@ static void look_at_all(struct volumes *v)
 
 static void on_time(void *arg)
 {
-    look_at_all(arg);
+    inspect_all(arg);
 }
 
 /* The storage's version does not cover nodes. */
@@ -278,11 +278,11 @@ static bool lost_a_node(const struct volumes *v)
     return false;
 }
 
-void volumes_look(struct volumes *v)
+void volumes_reconcile(struct volumes *v)
 {
     if (v->waiting.len > 0 &&
         (v->version != volumes_held_version(v->config.cluster) || lost_a_node(v)))
-        look_at_all(v);
+        inspect_all(v);
 }
 
 static void take_entry(void *arg, void *msg)
@@ -296,7 +296,7 @@ static void take_entry(void *arg, void *msg)
     } else {
         e->state = WAITING;
         vec_push(&v->waiting, e);
-        look_at_all(v);
+        inspect_all(v);
     }
 }
 

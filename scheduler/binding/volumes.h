@@ -43,7 +43,7 @@ int volumes_start(struct volumes **out, struct kube_config *kube, const struct k
 void volumes_submit(struct volumes *v, const struct cluster_pod *cp,
                     const struct kube_binding *binding, uint64_t ticket);
 /* Something changed; cheap unless storage or nodes did. */
-void volumes_look(struct volumes *v);
+void volumes_reconcile(struct volumes *v);
 /* Pods whose claims are not bound yet. */
 size_t volumes_pending(const struct volumes *v);
 /* Those of them that are fully written and wait for the controller. */

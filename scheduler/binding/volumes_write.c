@@ -103,7 +103,7 @@ static enum sight no(struct error *err, const char *what, const char *problem)
     return SIGHT_NO;
 }
 
-static enum sight look_at_claim(json *seen, const struct volumes_item *it, struct error *err)
+static enum sight inspect_claim(json *seen, const struct volumes_item *it, struct error *err)
 {
     const char *at = annotation(seen, SELECTED_NODE);
     if (!str_eq(meta_str(seen, "uid"), it->claim_uid))
@@ -115,7 +115,7 @@ static enum sight look_at_claim(json *seen, const struct volumes_item *it, struc
     return is_empty(at) ? SIGHT_FREE : no(err, "the claim", "was given another node");
 }
 
-static enum sight look_at_volume(json *seen, struct volumes_item *it, struct error *err)
+static enum sight inspect_volume(json *seen, struct volumes_item *it, struct error *err)
 {
     json *ref = json_get(json_get(seen, "spec"), "claimRef");
     if (!str_eq(meta_str(seen, "uid"), it->volume_uid))
@@ -162,7 +162,7 @@ static int attempt(struct kube_client *client, const struct lease *lease, struct
     if (get(client, volume, it, &doc, err) < 0)
         return -1;
     json *seen = json_root(doc);
-    enum sight sight = volume ? look_at_volume(seen, it, err) : look_at_claim(seen, it, err);
+    enum sight sight = volume ? inspect_volume(seen, it, err) : inspect_claim(seen, it, err);
     if (sight != SIGHT_FREE) {
         it->version = version_of(seen);
         it->written |= sight == SIGHT_DONE;
@@ -239,7 +239,7 @@ static int attempt_undo(struct kube_client *client, const struct lease *lease,
     json *seen = json_root(doc);
     bool by_name = it->by_name;
     enum sight sight =
-        volume ? look_at_volume(seen, it, &seen_err) : look_at_claim(seen, it, &seen_err);
+        volume ? inspect_volume(seen, it, &seen_err) : inspect_claim(seen, it, &seen_err);
     it->by_name = by_name;
     if (sight != SIGHT_DONE || is_under_way(seen))
         return 0;

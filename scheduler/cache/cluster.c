@@ -445,9 +445,9 @@ void cluster_lift(struct cluster *c, struct cluster_pod *cp)
     release(c, cp);
 }
 
-void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away)
+void cluster_set_evicting(struct cluster *c, struct cluster_pod *cp, bool away)
 {
-    cp->sent_away = away;
+    cp->evicting = away;
     if (cp->on != NULL)
         node_table_touch(c->table, cp->on, false);
 }

@@ -52,7 +52,7 @@ void cluster_grant_call_back(struct cluster_pod *cp, const struct cpuset *cpus);
  * node agent last confirmed. */
 void cluster_grant_cpus(const struct pod *p, struct arena *a, struct cpu_grant *out);
 /* Marks a placed pod as preempted, or undoes that. */
-void cluster_send_away(struct cluster *c, struct cluster_pod *cp, bool away);
+void cluster_set_evicting(struct cluster *c, struct cluster_pod *cp, bool away);
 /* Whether any placed pod has a lower priority. */
 bool cluster_has_placed_below(const struct cluster *c, int32_t priority);
 

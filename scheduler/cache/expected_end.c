@@ -23,7 +23,7 @@ int64_t expected_end_of(const struct cluster *c, const struct cluster_pod *cp, i
 {
     if (is_permanent(cp))
         return INT64_MAX;
-    if (cp->pod->terminating || cp->sent_away)
+    if (cp->pod->terminating || cp->evicting)
         return then_ms;
     int64_t start_ns = cp->pod->started_ns > 0 ? cp->pod->started_ns : cp->grant.assume_time_ns;
     int64_t start_ms = start_ns > 0 ? start_ns / NS_PER_MS : then_ms;

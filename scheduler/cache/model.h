@@ -151,7 +151,7 @@ struct cluster_pod {
     struct pod_counters_traits *traits; /* pod_counters.h; NULL: not needed yet */
     struct id id;                       /* in cluster.pod_ids */
     uint32_t version; /* of its object, nomination, policy and reservation together */
-    bool sent_away;   /* preempted: treated as terminating (cluster_send_away) */
+    bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
 };
 
 /* The unit of scheduling: a gang, or a lone pod as a gang of one. */

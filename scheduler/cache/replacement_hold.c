@@ -25,7 +25,7 @@ bool replacement_hold_wants(const struct cluster *c, const struct cluster_pod *c
 {
     const struct gang *g = cp->gang;
     if (!c->slots->kept || g == NULL || gangs_is_lone(g) || cp->on == NULL ||
-        cp->on->node == NULL || cp->sent_away || cp->pod->unreadable != NULL ||
+        cp->on->node == NULL || cp->evicting || cp->pod->unreadable != NULL ||
         rejections_against(c, cp, cp->on) != NULL)
         return false;
     return g->min_available > 0 && gangs_count_placed(g) + cp->pod->terminating >= g->min_available;

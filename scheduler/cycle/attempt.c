@@ -66,7 +66,7 @@ static void evict_for(struct attempt *a, struct gang *g, const struct cycle_resu
         return;
     recall(a, r, now_ms);
     for (size_t i = 0; i < r->victims_len; i++)
-        cluster_send_away(a->pipeline->cluster, r->victims[i].pod, true);
+        cluster_set_evicting(a->pipeline->cluster, r->victims[i].pod, true);
 }
 
 /* Updates the gang's waiting time; adds what its members should know about its reservation. */

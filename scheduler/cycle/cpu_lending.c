@@ -131,7 +131,7 @@ static size_t note_taken(struct placing *p, size_t mark, struct taken *out,
 }
 
 /* The plan is already undone. */
-static void call_back(const struct call *c, const struct taken *taken, struct cycle_result *out)
+static void reclaim(const struct call *c, const struct taken *taken, struct cycle_result *out)
 {
     const struct cluster_node *cn = taken->node;
     struct cpuset loan;
@@ -207,7 +207,7 @@ bool cpu_lending_call(struct placing *p, bool late, struct cycle_result *out)
         most += taken[i].node->pods.len;
     out->recalls = arena_new(p->arena, struct cycle_recall, most);
     for (size_t i = 0; i < len; i++)
-        call_back(&c, &taken[i], out);
+        reclaim(&c, &taken[i], out);
     if (out->recalls_len == 0) {
         out->nominations_len = 0;
         return false;

@@ -90,7 +90,7 @@ static bool is_ready(const struct cluster *c, const struct gang *g, struct arena
     const struct cluster_pod *member = find_problem(g, a, &why);
     if (member == NULL)
         return true;
-    refuse(out, CYCLE_NO_ROOM, for_member(g, member, why, a), str_hash(why, strlen(why)), 0);
+    refuse(out, CYCLE_NO_CAPACITY, for_member(g, member, why, a), str_hash(why, strlen(why)), 0);
     return false;
 }
 
@@ -189,7 +189,8 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
         take_quorum(&p, g, out);
     } else {
         uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
-        refuse(out, CYCLE_NO_ROOM, explain(&p, g, quorum), reasons_class(p.why), p.wakes | again);
+        refuse(out, CYCLE_NO_CAPACITY, explain(&p, g, quorum), reasons_class(p.why),
+               p.wakes | again);
         p.ask.pool = p.pool; /* preempt in the pool it must stay in */
         gang_preempt_make(&p, out);
         done = last || out->awaits;

@@ -105,8 +105,8 @@ void gang_preempt_withdraw(const struct placing *p, struct cycle_result *out)
     }
 }
 
-static void send_away(struct cycle_result *out, struct cluster_pod *victim,
-                      struct cluster_pod *for_pod)
+static void start_eviction(struct cycle_result *out, struct cluster_pod *victim,
+                           struct cluster_pod *for_pod)
 {
     out->victims[out->victims_len++] = (struct cycle_victim){.pod = victim, .for_pod = for_pod};
 }
@@ -120,7 +120,7 @@ static void for_one(struct placing *p, struct cluster_pod *pod, struct cycle_res
     nominate(out, pod, choice.node);
     out->victims = arena_new(p->arena, struct cycle_victim, choice.victims_len);
     for (size_t i = 0; i < choice.victims_len; i++)
-        send_away(out, choice.victims[i], pod);
+        start_eviction(out, choice.victims[i], pod);
 }
 
 static void evict_leaving(struct plan *plan)
@@ -287,7 +287,7 @@ static void keep(const struct trial *t, struct cycle_result *out)
 {
     out->victims = arena_new(t->placing->arena, struct cycle_victim, t->victims.len);
     for (size_t i = 0; i < t->victims.len; i++)
-        send_away(out, t->victims.items[i].pod, member_for(out, &t->victims.items[i]));
+        start_eviction(out, t->victims.items[i].pod, member_for(out, &t->victims.items[i]));
 }
 
 /* All members count as the least important of them, so that none is evicted for another, even

@@ -8,7 +8,7 @@
 
 bool node_victims_is_leaving(const struct cluster_pod *cp)
 {
-    return cp->pod->terminating || cp->sent_away;
+    return cp->pod->terminating || cp->evicting;
 }
 
 int64_t node_victims_began_ns(const struct pod *p)

@@ -13,7 +13,7 @@ enum cycle_verdict {
     /* The quorum is placed, members beyond it wait; sentence and wakes are set. */
     CYCLE_PARTLY,
     CYCLE_WAITING, /* pods are missing: no placement was tried */
-    CYCLE_NO_ROOM,
+    CYCLE_NO_CAPACITY,
     CYCLE_NOTHING, /* no member waits */
 };
 

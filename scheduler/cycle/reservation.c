@@ -41,7 +41,7 @@ void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *
 /* It lacks capacity, not pods. wakes is 0 for a problem of its own that no capacity solves. */
 static bool lacks_room(const struct gang *g, const struct cycle_result *r)
 {
-    return r->verdict == CYCLE_NO_ROOM && r->wakes != 0 && !gangs_is_lone(g) &&
+    return r->verdict == CYCLE_NO_CAPACITY && r->wakes != 0 && !gangs_is_lone(g) &&
            gangs_count_missing(g) > 0;
 }
 
@@ -284,8 +284,8 @@ int64_t reservation_next(const struct cluster *c)
     return next_ms < INT64_MAX ? next_ms : -1;
 }
 
-struct reservation_news reservation_look(const struct pipeline *ask, int64_t now_ms,
-                                         struct arena *a)
+struct reservation_news reservation_reconcile(const struct pipeline *ask, int64_t now_ms,
+                                              struct arena *a)
 {
     struct cluster *c = ask->cluster;
     struct reservation_news news = {0};

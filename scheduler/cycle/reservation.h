@@ -71,9 +71,9 @@ void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *
 void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses);
 /* Drops ended reservations and may make one. Call between cycles, since it tries the cluster
  * without some of its pods. */
-struct reservation_news reservation_look(const struct pipeline *ask, int64_t now_ms,
-                                         struct arena *a);
-/* When reservation_look is due; -1: no gang waits. */
+struct reservation_news reservation_reconcile(const struct pipeline *ask, int64_t now_ms,
+                                              struct arena *a);
+/* When reservation_reconcile is due; -1: no gang waits. */
 int64_t reservation_next(const struct cluster *c);
 /* What members are told about it: "room is kept for it on 3 nodes until ..."; NULL: nothing. */
 const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a);

@@ -83,7 +83,7 @@ static void poster_take(struct post_pipeline *p, const struct pod *pod)
     binder_submit(p->binder, &b, (uint64_t)p->next);
 }
 
-static void poster_letter(void *arg, void *msg)
+static void post_message(void *arg, void *msg)
 {
     struct reflector_message *message = msg;
     for (size_t i = 0; message->event != REFLECTOR_DELETE && i < message->len; i++)
@@ -119,7 +119,7 @@ static int be_poster(void)
     arena_init(&p.uids, 65536);
     loop_block_signals();
     if (loop_new(&loop, &err) < 0 ||
-        mailbox_new(&p.pods, loop, 4096, poster_letter, reflector_message_free, &p, &err) < 0 ||
+        mailbox_new(&p.pods, loop, 4096, post_message, reflector_message_free, &p, &err) < 0 ||
         mailbox_new(&p.results, loop, 4096, poster_result, binder_result_free, &p, &err) < 0 ||
         loop_on_signal(loop, SIGTERM, stop_loop, loop, &err) < 0)
         die(err.text);

@@ -94,8 +94,8 @@ static const struct bench_case cases[] = {
     {"kinds", 20000, MEMBERS, kinds, "", 0, CYCLE_PLACED},
     {"shapes", 0, MEMBERS, shapes, "", 0, CYCLE_PLACED},
     {"together", 0, MEMBERS, same, TOGETHER, 0, CYCLE_PLACED},
-    {"no-room", 0, MEMBERS, too_large, "", 0, CYCLE_NO_ROOM},
-    {"victims", 0, 100, larger_than_free, "", 1000, CYCLE_NO_ROOM},
+    {"no-room", 0, MEMBERS, too_large, "", 0, CYCLE_NO_CAPACITY},
+    {"victims", 0, 100, larger_than_free, "", 1000, CYCLE_NO_CAPACITY},
 };
 
 /* ---- the cluster ---- */

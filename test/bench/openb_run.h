@@ -254,7 +254,7 @@ static inline void openb_take_prices(struct openb_run *r)
 }
 
 /* Before a pod is placed. */
-static inline void openb_look(struct openb_run *r, const struct openb_shape *s)
+static inline void openb_check(struct openb_run *r, const struct openb_shape *s)
 {
     if (r->policy == OPENB_LEARNING) {
         struct demand_ask ask = openb_ask(s);
@@ -350,7 +350,7 @@ static inline void openb_account(struct openb_run *r, struct openb_state *n, int
 static inline int32_t openb_place(struct openb_run *r, uint32_t shape, int32_t *card)
 {
     const struct openb_shape *s = &r->trace->shapes.items[shape];
-    openb_look(r, s);
+    openb_check(r, s);
     if (r->scores[shape] == NULL)
         r->scores[shape] = mem_new(struct openb_score, r->nodes_len);
     struct openb_score *scores = r->scores[shape];

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Works on JSON, not on struct pod: decode rejects what it cannot read, while the webhook has to
- * say which field is wrong and what to write there. Numbers may be JSON strings (as the API server
- * sends quantities) or JSON numbers (as people write them in YAML).
- */
+/* Reads JSON, not struct pod: the decoder rejects what it cannot read, but the webhook must say
+ * which field is wrong and how to correct it. Quantities may be strings (API server) or numbers
+ * (YAML). */
 #include "webhook/rules/pod_view.h"
 
 #include <stdarg.h>
@@ -91,7 +89,7 @@ bool pod_view_read_whole(json *v, int64_t *whole)
     return true;
 }
 
-/* An unreadable amount asks (and is refused later). */
+/* An unreadable amount counts as requested and is refused later. */
 static void view_amount(struct pod_view *l, json *container, const char *list, const char *resource,
                         struct resources *out, bool *unreadable)
 {
@@ -116,14 +114,14 @@ static void view_count(struct pod_view *l, struct resources *out)
 static void view_container(struct pod_view *l, const struct pod_view_container *c,
                            struct container *out)
 {
-    bool ignored = false; /* rules_cpuset says what cannot be read, of a pod that is pinned */
+    bool ignored = false; /* rules_cpuset reports unreadable CPUs of pinned pods */
     out->sidecar = c->list == pod_view_container_lists[1] && !c->init;
     for (int r = 0; r < GPU_REQUEST_RESOURCES; r++) {
         view_amount(l, c->value, "limits", gpu_request_names[r], &out->limits, &l->asks[r]);
         view_amount(l, c->value, "requests", gpu_request_names[r], &out->requests, &l->asks[r]);
     }
     view_amount(l, c->value, "limits", "cpu", &out->limits, &ignored);
-    /* nobody may, whatever the amount */
+    /* Users must not set the count, whatever the amount. */
     if (pod_view_amount(c->value, "limits", NAME_RES_GPU_COUNT))
         view_count(l, &out->limits);
     if (pod_view_amount(c->value, "requests", NAME_RES_GPU_COUNT))
@@ -153,8 +151,8 @@ static void read_requests(struct pod_view *l)
         l->asks[r] = l->asks[r] || l->gpu.total[r] > 0;
 }
 
-/* A label that is a number or an unquoted word is a common mistake where no API server has typed
- * the object yet: a refusal, not an error. */
+/* Numbers and unquoted words as labels are common mistakes while the API server has not typed the
+ * object. They are refused; they are not an error. */
 static int read_labels(struct pod_view *l, const char *member, struct labels *out,
                        struct error *err)
 {
@@ -195,7 +193,7 @@ int pod_view_init(struct pod_view *l, json *pod, struct error *err)
     return 0;
 }
 
-/* ---- sentences ---- */
+/* ---- findings ---- */
 
 static void __attribute__((format(printf, 4, 0)))
 say_to(struct pod_view *l, struct rules_sentences *to, size_t max, const char *fmt, va_list ap)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Which pods are ours, and which rules apply. To add a reason to be ours: one row in `triggers`. To
- * add a subject of rules: one row in `checks` and a file.
- */
+/* Decides which pods are ours and which rules apply. A new reason to be ours is a row in
+ * `triggers`. A new group of rules is a row in `checks` and a file. */
 #include "webhook/rules/rules.h"
 
 #include "lib/base/str.h"
@@ -16,7 +14,7 @@
 #define KUBE_DEFAULT_SCHEDULER "default-scheduler"
 #define SUBRESOURCE_DEBUG "ephemeralcontainers"
 
-/* ---- is it ours? ---- */
+/* ---- which pods are ours ---- */
 
 static bool asks_gpu_mem(const struct pod_view *l)
 {
@@ -68,20 +66,20 @@ static bool is_enabled(const struct pod_view *l)
     return str_eq(pod_view_ns_label(l, NAME_INJECT), "enabled");
 }
 
-/* An installation must not take over pods that worked before: only on request. */
+/* Opt-in, since installing cosched must not take over pods that worked before. */
 static bool asks_nvidia(const struct pod_view *l)
 {
     return l->asks[GPU_REQUEST_NVIDIA] && (l->config->inject_nvidia || is_enabled(l));
 }
 
-/* A policy may select every pod of a namespace without their authors' consent: the same. */
+/* Opt-in too, since a policy may select pods without their authors' consent. */
 static bool has_policy(const struct pod_view *l)
 {
     return is_enabled(l) && rules_virtual_policy(l) != NULL;
 }
 
-/* The origin of the request: the pod, for cards or something else; or its namespace or a policy,
- * while the pod itself has no setting of ours. */
+/* What asks for our scheduler: the pod, for GPUs or otherwise; or its namespace or a policy,
+ * although the pod has no setting of ours. */
 enum asker { BY_CARDS, BY_POD, BY_OTHERS };
 
 static const struct trigger {
@@ -111,21 +109,20 @@ static bool is_daemon(const struct pod_view *l)
     return l->daemon;
 }
 
-/* Opted out; and our own pods and the control plane's must start without us. */
+/* Opted out, or in a namespace (ours, the control plane's) whose pods must start without us. */
 static bool is_banned(const struct pod_view *l)
 {
     return l->home || str_eq(pod_view_ns_label(l, NAME_INJECT), "disabled") ||
            str_eq(pod_view_annotation(l, NAME_INJECT), "false");
 }
 
-/* The DaemonSet controller places its pods itself; a pod with a node needs no scheduler. */
+/* The DaemonSet controller places its own pods, and a pod with a node needs no scheduler. */
 static bool is_placed(const struct pod_view *l)
 {
     return is_daemon(l) || *str_or_empty(json_get_str(l->spec, "nodeName")) != '\0';
 }
 
-/* A pod that our scheduler cannot place is not taken over for a namespace or a policy: it worked
- * before. */
+/* Our scheduler cannot place these. A namespace or policy must not take over a pod that worked. */
 static bool has_resource_claims(const struct pod_view *l)
 {
     return json_len(json_get(l->spec, "resourceClaims")) > 0;
@@ -154,10 +151,10 @@ void rules_decide(struct pod_view *l)
     l->judged = l->ours || (is_free && !banned);
 }
 
-/* ---- what cannot be ---- */
+/* ---- rules in this file ---- */
 
-/* A list where a map belongs: before the API server has typed the object no other check reports it,
- * and every rule would read nothing there. */
+/* Reports a list where a map belongs and the like. The API server has not typed the object yet, and
+ * every other rule would read nothing there. */
 static void check_shape(struct pod_view *l)
 {
     for (const char *const *list = pod_view_container_lists; l->judged && *list; list++) {
@@ -177,8 +174,8 @@ static void check_shape(struct pod_view *l)
         }
 }
 
-/* The pod's request needs a scheduler, and it has none: each subject reports that itself, except
- * for these. */
+/* Warns if the request needs a scheduler but none will see the pod. The other triggers' rules
+ * report this themselves. */
 static void check_placed(struct pod_view *l)
 {
     const char *node = str_or_empty(json_get_str(l->spec, "nodeName"));
@@ -200,8 +197,7 @@ static void check_placed(struct pod_view *l)
                       pod_view_quote(l, node), t->name);
 }
 
-/* A policy might select it: until they are listed the pod keeps its scheduler, and its author gets
- * a warning. */
+/* Until ResourcePolicies are listed, the pod keeps its scheduler and the author is warned. */
 static void check_unlisted(struct pod_view *l)
 {
     if (!l->judged || l->ours || is_placed(l) || !is_enabled(l) ||
@@ -266,12 +262,12 @@ static void fill_one(struct pod_view *l, const struct pod_view_container *c, con
     if (!value || json_get(around, resource) || (around && !json_is_object(around)))
         return;
     bool make = !around;
-    /* Those of one container are adjacent: a pod with ten thousand of them, which the API server
-     * rejects only after us, must not cost their square. */
+    /* Entries of one container are adjacent. Searching only those avoids quadratic time on a pod
+     * with ten thousand containers, which the API server rejects only after us. */
     for (size_t i = v->fill_len;
          i > 0 && v->fill[i - 1].index == c->index && str_eq(v->fill[i - 1].list, c->list); i--)
         if (str_eq(v->fill[i - 1].missing, missing))
-            make = false; /* an earlier one creates it */
+            make = false; /* an earlier entry creates it */
     v->fill[v->fill_len++] = (struct rules_fill){.list = c->list,
                                                  .index = c->index,
                                                  .missing = missing,
@@ -280,8 +276,7 @@ static void fill_one(struct pod_view *l, const struct pod_view_container *c, con
                                                  .value = value};
 }
 
-/* Kubernetes requires both, and equal, for a resource that cannot be overcommitted; users write one
- * of them. */
+/* Kubernetes requires equal limits and requests for extended resources; users write one of them. */
 static void complete(struct pod_view *l)
 {
     size_t containers = 0;
@@ -317,8 +312,7 @@ int rules_pod(const struct rules_config *config, const struct rules_context *con
 
 /* ---- any object ---- */
 
-/* An in-place resize (pods/resize, or a plain update where the server allows it), or a debug
- * container. */
+/* An in-place resize (pods/resize, or a plain update on some servers) or a debug container. */
 static int change_pod(struct pod_view *l, const struct rules_subject *s, struct error *err)
 {
     if (!s->old)

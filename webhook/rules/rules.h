@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rules - the webhook's verdict on an object that is being created or changed, given what is known
- * around it. Pure.
+ * rules - the webhook's verdict on a created or changed object, given the cluster context. Pure.
  *
- * For a pod, three questions in this order:
- *   1. Is it ours? It asks for something of the contract (the table of triggers in rules.c) and
- *      has no opt-out. Then, if it names no scheduler or the default one, it gets our name. A pod
- *      that asks for nothing of ours is never touched.
- *   2. Which annotations does it carry that only we may write (grant_is_result_key)? They are
- *      removed from every pod, with a warning for each.
- *   3. Does it say something to us that cannot be? One file of rules for each subject: rules_gpu.c,
- *      rules_env.c, rules_gang.c, rules_cpuset.c, rules_virtual.c, rules_place.c. Each refusal is
- *      one sentence: where, what, and what to write instead. What is odd and does no harm is a
- *      warning.
- * The verdict on the changed pod is empty: applied twice, nothing changes (I6).
+ * For a pod, in this order:
+ *   1. Is it ours? It is if a trigger in rules.c applies and nothing opts out. If it then names no
+ *      scheduler or the default one, it gets our name. Other pods keep their scheduler.
+ *   2. Annotations that only cosched may write (grant_is_result_key) are removed from every pod,
+ *      with a warning for each.
+ *   3. Invalid settings are refused: path, value, and what to write instead. Harmless mistakes get
+ *      a warning. Rules are in rules_gpu.c, rules_env.c, rules_gang.c, rules_cpuset.c,
+ *      rules_virtual.c and rules_place.c.
+ * The verdict on the patched pod is empty: applied twice, nothing changes (I6).
  *
- * For workloads (rules_workload.c) the third question applies to their templates, so that mistakes
- * are reported at apply time; PodGroups and ResourcePolicies (rules_group.c, rules_policy.c) are
- * checked field by field; of Nodes (rules_node.c), two labels. Of an update only the changes are
- * judged: an object older than the webhook must still be scalable and deletable.
+ * Step 3 also applies to the templates of workloads (rules_workload.c), so mistakes are reported at
+ * apply time. PodGroups and ResourcePolicies (rules_group.c, rules_policy.c) are checked field by
+ * field, Nodes (rules_node.c) by two labels. Of an update only the changes are judged: an object
+ * older than the webhook must stay scalable and deletable.
  */
 #pragma once
 
@@ -33,16 +30,15 @@
 #include "lib/model/selector.h"
 #include "webhook/rules/ruling.h"
 
-/* A list of rules_crd, separated by commas. Strings live in a. */
+/* Parses a comma-separated list of rules_crd. Strings live in a. */
 int rules_crds_parse(const char *text, struct arena *a, struct rules_crd **out, size_t *len,
                      struct error *err);
 
-/* A new pod. Everything in *out lives in a or in pod's document. ERROR_INVALID: this is not a pod
- * (a part of it has the wrong kind). */
+/* A new pod. *out lives in a and in pod's document. ERROR_INVALID: a part has the wrong type. */
 int rules_pod(const struct rules_config *config, const struct rules_context *context, json *pod,
               struct arena *a, struct rules_verdict *out, struct error *err);
-/* Any object: a new pod as above, a workload, a PodGroup, a ResourcePolicy, a Node; the verdict on
- * others is empty. */
+/* Any object: a new pod, workload, PodGroup, ResourcePolicy or Node. Others get an empty
+ * verdict. */
 int rules_object(const struct rules_config *config, const struct rules_context *context,
                  const struct rules_subject *s, struct arena *a, struct rules_verdict *out,
                  struct error *err);

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_cpuset - pinned CPUs: what lib/model/cpu_request says nobody can serve, and what a user
- * should know of the rest.
- */
+/* Pinned CPUs: refuses what lib/model/cpu_request cannot serve and advises on the rest. */
 #include "lib/base/str.h"
 #include "lib/model/cpu_request.h"
 #include "lib/model/names.h"
 #include "webhook/rules/rules_internal.h"
 
-enum { CPUS_MOST = 4096 }; /* beyond it a suffix was meant otherwise */
+enum { CPUS_MOST = 4096 }; /* more suggests a wrong suffix */
 
-/* Limits that nobody can read, and advice about the others. false: one cannot be read. */
+/* Refuses unreadable limits and advises on the others. False if one cannot be read. */
 static bool check_limits(struct pod_view *l)
 {
     bool readable = true;
@@ -19,7 +16,7 @@ static bool check_limits(struct pod_view *l)
         int64_t milli = 0;
         if (c.init)
             continue;
-        /* Often it is another webhook's, and the pod's author cannot help it. */
+        /* Only warn: another webhook may have injected the sidecar. */
         if (!limit && str_eq(c.list, pod_view_container_lists[1]))
             pod_view_warn(
                 l,
@@ -63,7 +60,7 @@ static void check_numa(struct pod_view *l)
                               ": \"required\"");
 }
 
-/* Of a pod that is not pinned. */
+/* For pods that are not pinned. */
 static void check_means_nothing(struct pod_view *l)
 {
     const char *policy = pod_view_annotation(l, NAME_ANN_CPU_POLICY);
@@ -101,9 +98,9 @@ void rules_cpuset_check(struct pod_view *l)
                       pod_view_quote(l, node));
 }
 
-/* ---- resize ---------------------------------------------------------------------------------- */
+/* ---- resize ---- */
 
-/* Two lists of containers side by side: the API server lets nobody add, remove or move one. */
+/* Walks two lists in step: the API server forbids adding, removing or moving containers. */
 static json *same_container(struct json_iter *later, const char *name)
 {
     if (!json_next(later) || !str_eq(json_get_str(later->value, "name"), name))
@@ -111,7 +108,7 @@ static json *same_container(struct json_iter *later, const char *name)
     return later->value;
 }
 
-/* Somebody who removes the request (it is for new pods) leaves the CPUs that the pod has. */
+/* Removing the request affects only new pods; this pod keeps its CPUs. */
 static bool has_cpus(const struct pod_view *own)
 {
     return cpu_request_pins(&own->annotations) ||

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_env - variables that the device plugin sets. A pod's own environment overrides the
- * plugin's, so a pod that sets them could escape its share. Except in our own namespaces, where the
- * device plugin runs, they are judged whatever scheduler or opt-out the pod has, if it requests a
- * resource that only our plugin serves. A debug container gets nothing from the plugin; the
- * container runtime gives it the cards that it names, which is the same escape.
- */
+/* Variables that the device plugin sets. A pod's own environment overrides them, so a pod that sets
+ * them could escape its share. The rule ignores the pod's scheduler and opt-out if it requests a
+ * resource that only our plugin serves, except in our own namespaces, where the plugin runs. A
+ * debug container gets nothing from the plugin, but the container runtime gives it the cards it
+ * names. */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "webhook/rules/rules_internal.h"
 
-/* Variables are most of a pod; all relevant ones begin with one of three letters. */
+/* A cheap filter, since pods have many variables. */
 static bool may_matter(const char *name)
 {
     return *name == 'N' || *name == 'C' || *name == 'A';
@@ -23,7 +21,7 @@ static bool is_plugin_env(const char *name)
            str_starts(name, "COSCHED_");
 }
 
-/* "void" and "none" remove cards and give none. */
+/* "void" and "none" give no cards. */
 static bool is_harmless(const char *value)
 {
     return str_eq(value, "void") || str_eq(value, "none");
@@ -65,7 +63,7 @@ static void check_variable(struct pod_view *l, const struct pod_view_container *
             c->list, c->index, value_of(l, variable));
 }
 
-/* All keys of a ConfigMap or Secret, with a prefix: their names are unknown here. */
+/* All keys of a ConfigMap or Secret with a prefix; the names are unknown here. */
 static void check_source(struct pod_view *l, const struct pod_view_container *c, size_t index,
                          const char *prefix)
 {
@@ -90,7 +88,7 @@ static void check_sources(struct pod_view *l, const struct pod_view_container *c
         check_source(l, c, i, str_or_empty(json_get_str(it.value, "prefix")));
 }
 
-/* Whether it gets cards from our plugin. */
+/* Whether our plugin gives it cards. */
 static bool is_served(const struct pod_view *l)
 {
     return l->asks[GPU_REQUEST_MEM] || l->asks[GPU_REQUEST_CORE] || l->asks[GPU_REQUEST_CARDS] ||
@@ -99,7 +97,7 @@ static bool is_served(const struct pod_view *l)
 
 void rules_env_debug(struct pod_view *own, json *later)
 {
-    /* they can only be added */
+    /* Debug containers can only be added. */
     size_t known = json_len(json_get(own->spec, "ephemeralContainers"));
     bool served = is_served(own);
     json *list = json_get(json_get(later, "spec"), "ephemeralContainers");

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_field - one field of a PodGroup or ResourcePolicy: absent, or of the right kind and within
- * bounds, or refused in a sentence.
- */
+/* Checks one field of a PodGroup or ResourcePolicy: absent, valid and in bounds, or refused. */
 #include "lib/base/str.h"
 #include "webhook/rules/rules_internal.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_gang - the five ways to name a gang, and related keys. Each key is judged at its own path;
- * conflicts between keys (two forms that disagree) are reported in the words of gang_of_pod, as the
- * scheduler would later.
- */
+/* The five ways to name a gang, and related keys. Each key is checked at its own path. Conflicts
+ * between keys are reported with gang_of_pod's messages, as the scheduler would. */
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/gang.h"
@@ -15,7 +12,7 @@ enum { LABEL_VALUE_MAX = 63 };
 static const struct form {
     const char *where; /* "labels" or "annotations" */
     const char *name_key;
-    const char *min_key; /* NULL: the name is that of a PodGroup */
+    const char *min_key; /* NULL: name_key names a PodGroup */
 } forms[] = {
     {"labels", NAME_LABEL_GANG_NAME, NAME_LABEL_GANG_MIN},
     {"labels", NAME_LABEL_GANG_BARE, NULL},
@@ -29,7 +26,6 @@ static const char *value_at(const struct pod_view *l, const char *where, const c
     return str_eq(where, "labels") ? pod_view_label(l, key) : pod_view_annotation(l, key);
 }
 
-/* A legal object name in Kubernetes: lower case, parts separated by dots. */
 static bool is_object_name(const char *s)
 {
     size_t n = strlen(s);
@@ -88,7 +84,7 @@ static void check_forms(struct pod_view *l)
     }
 }
 
-/* "true" instead of a name or a number is tolerated: it asks for cards chosen by their links. */
+/* "true" in place of a name or number is accepted: it asks for cards chosen by their links. */
 static void check_topology(struct pod_view *l)
 {
     const char *job = pod_view_label(l, NAME_LABEL_TOPOLOGY_JOB);
@@ -182,7 +178,6 @@ static void check_compute(struct pod_view *l)
                       class);
 }
 
-/* The first form's name, legal or not: for rules that only need to know whether there is a gang. */
 const char *rules_gang_name(const struct pod_view *l)
 {
     for (size_t i = 0; i < FORMS; i++)
@@ -200,7 +195,7 @@ static const char *group_path(const struct pod_view *l)
     return "spec.schedulingGroup.podGroupName";
 }
 
-/* A missing PodGroup: the pods would wait. Native groups are not watched. */
+/* Pods of a missing PodGroup would wait. Native groups are not watched. */
 static void check_group(struct pod_view *l, const struct gang_ref *g)
 {
     if (g->form != GANG_BARE && g->form != GANG_X)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_gpu - GPUs: what lib/model/gpu_request says nobody can serve, and what a user should know
- * of the rest: the form of amounts, resources of others beside ours, nodes that do not offer them.
- */
+/* GPUs: refuses what lib/model/gpu_request cannot serve. Also checks the form of amounts, other GPU
+ * resources beside ours, and nodes that do not offer what the pod requests. */
 #include "lib/base/str.h"
 #include "lib/model/gpu.h"
 #include "lib/model/names.h"
@@ -11,7 +9,7 @@
 static const struct {
     const char *unit; /* "a whole number of ..." */
     const char *sample;
-    int64_t most; /* beyond it no node has so many */
+    int64_t most; /* no node has more */
 } words[GPU_REQUEST_RESOURCES] = {
     [GPU_REQUEST_MEM] = {"GiB", "3", GPU_CARDS_MAX * 1024LL},
     [GPU_REQUEST_CORE] = {"percent", "30", INT64_MAX},
@@ -19,10 +17,9 @@ static const struct {
     [GPU_REQUEST_NVIDIA] = {"cards", "1", GPU_CARDS_MAX},
 };
 
-/* ---- one amount ------------------------------------------------------------------------------ */
+/* ---- one amount ---- */
 
-/* The form of an amount, which the API server checks only after us, and that of a custom resource
- * nobody. */
+/* The API server checks amounts only after us, and not at all in custom resources. */
 static void refuse_unreadable(struct pod_view *l, const char *path,
                               enum gpu_request_resource resource, json *value, int64_t milli)
 {
@@ -55,7 +52,7 @@ static void advise(struct pod_view *l, const char *path, enum gpu_request_resour
                       words[resource].sample);
 }
 
-/* limits, then requests that say something else. false: one of them cannot be read. */
+/* Checks limits, then requests that differ. False if one cannot be read. */
 static bool check_amounts(struct pod_view *l, const struct pod_view_container *c,
                           enum gpu_request_resource resource)
 {
@@ -78,7 +75,7 @@ static bool check_amounts(struct pod_view *l, const struct pod_view_container *c
     return readable;
 }
 
-/* What gpu_request finds is told when every amount can be read. */
+/* Errors of gpu_request are reported only if every amount can be read. */
 static void check_request(struct pod_view *l)
 {
     bool readable = true;
@@ -89,17 +86,16 @@ static void check_request(struct pod_view *l)
         pod_view_refuse_all(l, &l->gpu_errors);
 }
 
-/* ---- what does not go together --------------------------------------------------------------- */
+/* ---- combinations ---- */
 
-/* Parts of cards as NVIDIA's own plugin and DeviceClasses give them: the same card could be
- * promised twice. */
+/* Partial cards from NVIDIA's plugin and DeviceClasses: the same card could be granted twice. */
 static bool is_foreign_gpu(const char *resource)
 {
     return str_starts(resource, "nvidia.com/mig-") || str_starts(resource, "nvidia.com/gpu.") ||
            str_starts(resource, NAME_RES_DEVICE_CLASS);
 }
 
-/* Looks like ours and is none: no node will ever have it. */
+/* Resembles our resources, but no node will ever have it. */
 static bool is_misspelt(const char *resource)
 {
     for (int r = 0; r < GPU_REQUEST_RESOURCES; r++)
@@ -136,7 +132,7 @@ static void check_resource(struct pod_view *l, const char *path, json *value, co
 
 static void check_names(struct pod_view *l)
 {
-    size_t found = 0; /* each is looked for in the limits: of thousands no more than are told */
+    size_t found = 0; /* bounds the searches in limits below */
     for (struct pod_view_container c = {0}; pod_view_next_container(l, &c);)
         for (const char *const *list = pod_view_amount_lists; *list; list++) {
             json *amounts = json_get(json_get(c.value, "resources"), *list);
@@ -146,7 +142,7 @@ static void check_names(struct pod_view *l)
                 if (++found > RULES_SENTENCES_MAX)
                     return;
                 if (*list != pod_view_amount_lists[0] && pod_view_amount(c.value, "limits", it.key))
-                    continue; /* was told */
+                    continue; /* already reported */
                 check_resource(
                     l,
                     pod_view_amount_path(l, &c, *list,
@@ -156,7 +152,7 @@ static void check_names(struct pod_view *l)
         }
 }
 
-/* A pod may ask as a whole for CPU and memory; the kubelet gives devices to containers. */
+/* Pod-level resources cover CPU and memory only; the kubelet gives devices to containers. */
 static void check_pod_level(struct pod_view *l)
 {
     for (const char *const *list = pod_view_amount_lists; *list; list++)
@@ -171,7 +167,7 @@ static void check_pod_level(struct pod_view *l)
         }
 }
 
-/* The scheduler places no grants (dynamic resource allocation): the pod would wait for ever. */
+/* The scheduler does not place ResourceClaims (DRA): the pod would wait forever. */
 static void check_grants(struct pod_view *l)
 {
     size_t claims = json_len(json_get(l->spec, "resourceClaims"));
@@ -189,7 +185,7 @@ static void check_grants(struct pod_view *l)
                       claims);
 }
 
-/* ---- nodes by their mode ---- */
+/* ---- node modes ---- */
 
 static bool offers(enum gpu_mode mode, enum gpu_request_resource resource)
 {
@@ -205,8 +201,7 @@ static bool offers(enum gpu_mode mode, enum gpu_request_resource resource)
     }
 }
 
-/* A pod that selects nodes by their mode: one that exists, and that offers what the pod asks
- * for. */
+/* A nodeSelector on the mode must name one that exists and offers what the pod requests. */
 static void check_selector(struct pod_view *l)
 {
     static const char *const fitting[GPU_REQUEST_RESOURCES] = {[GPU_REQUEST_MEM] =
@@ -235,7 +230,7 @@ static void check_selector(struct pod_view *l)
         }
 }
 
-/* ---- what means nothing ---- */
+/* ---- settings without effect ---- */
 
 static void check_count(struct pod_view *l)
 {
@@ -251,7 +246,7 @@ static void check_count(struct pod_view *l)
                       pod_view_quote(l, text));
 }
 
-/* A card is chosen by our scheduler, or by nobody. */
+/* Warns if our scheduler will not see the pod, since then nothing chooses a card. */
 static void check_scheduler(struct pod_view *l)
 {
     const char *node = json_get_str(l->spec, "nodeName");

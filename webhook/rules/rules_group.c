@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_group - PodGroup objects, of both API groups: the same fields.
- */
+/* PodGroup objects of both API groups, which have the same fields. */
 #include "lib/base/str.h"
 #include "lib/model/gang.h"
 #include "lib/model/names.h"
 #include "webhook/rules/rules_internal.h"
 
-/* Of an existing object, what a request leaves unchanged is not judged: its finalizers and
- * annotations belong to others. */
+/* On updates only changed keys are checked: finalizers and annotations belong to other clients. */
 static bool is_new(const struct pod_view *own, json *before, const char *member, const char *key)
 {
     const char *now = json_get_str(json_get(own->metadata, member), key);

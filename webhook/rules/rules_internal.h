@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_internal - the subjects of the rules, one function for each question; see rules.h.
- */
+/* rules_internal - functions that the rules' files share; see rules.h. */
 #pragma once
 
 #include "webhook/rules/pod_view.h"
 #include "webhook/rules/rules.h"
 
-/* Of a pod or a template. Each reports nothing when none of its keys is there. */
+/* Rules for a pod or template. Each reports nothing if none of its keys is present. */
 void rules_gpu_check(struct pod_view *l);
 void rules_env_check(struct pod_view *l);
 void rules_gang_check(struct pod_view *l);
@@ -15,34 +13,34 @@ void rules_cpuset_check(struct pod_view *l);
 void rules_virtual_check(struct pod_view *l);
 void rules_place_check(struct pod_view *l);
 
-/* The requirement of a legal gang, for the comparison with the workload's size: its name, the
- * number of pods, and the path and name of that number. */
+/* How many pods a valid gang needs, to compare with the workload's size. */
 struct rules_quorum {
     const char *name;
     int64_t pods;       /* 0: unknown */
-    const char *path;   /* "metadata.labels[...]", of the template */
+    const char *path;   /* of pods, in the template: "metadata.labels[...]" */
     const char *source; /* "min-available" or "minMember of PodGroup ns/g" */
 };
 bool rules_gang_quorum(const struct pod_view *l, struct rules_quorum *out);
-/* The name of its gang, legal or not, whatever its scheduler; NULL: none. */
+/* The gang's name, valid or not, under any scheduler; NULL: none. */
 const char *rules_gang_name(const struct pod_view *l);
 
-/* An update of a running pod: limits.cpu of pinned containers stay; a debug container has no
- * variables of the device plugin. own: the current pod, decided; later: the requested one. */
+/* Updates of a running pod: limits.cpu of pinned containers must not change, and a debug container
+ * must not set the device plugin's variables. own: the current pod, decided; later: the requested
+ * one. */
 void rules_cpuset_resize(struct pod_view *own, json *later);
 void rules_env_debug(struct pod_view *own, json *later);
 
-/* The policy that selects the pod, the first by its key; or NULL. */
+/* The first policy, by key, that selects the pod, or NULL. */
 const struct rules_policy *rules_virtual_policy(const struct pod_view *l);
 
-/* Keys of ours on a workload's own metadata that none of its templates (at least one) has. kind:
- * "Deployment". before: metadata whose keys were already reported, or NULL. */
+/* Warns about our keys on a workload's own metadata that none of its templates (at least one) has.
+ * kind: "Deployment" etc. before: metadata whose keys were already reported, or NULL. */
 void rules_place_own(struct pod_view *own, json *before, const struct pod_view *templates, size_t n,
                      const char *kind);
 
-/* Are the pods of this view ours? Sets trigger, inject, ours, judged. */
+/* Decides whether the view's pods are ours: sets trigger, inject, ours, judged. */
 void rules_decide(struct pod_view *l);
-/* All rules above on a decided view. */
+/* Applies all rules above to a decided view. */
 void rules_check(struct pod_view *l);
 
 /* Whole objects. The view has labels, annotations and an empty path prefix. */
@@ -52,8 +50,7 @@ void rules_group_check(struct pod_view *own, const struct rules_subject *s);
 void rules_policy_check(struct pod_view *own, const struct rules_subject *s);
 void rules_node_check(struct pod_view *own, const struct rules_subject *s);
 
-/* Fields of such objects (rules_field.c). Each refuses in a sentence with its path; absent is fine
- * unless it says so. */
+/* Fields of such objects. Each refuses with its path and accepts an absent field unless stated. */
 bool rules_field_int(struct pod_view *l, json *v, const char *path, int64_t min, int64_t max,
                      int64_t *out);
 void rules_field_bool(struct pod_view *l, json *v, const char *path);

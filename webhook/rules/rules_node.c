@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_node - the two labels by which an administrator chooses a node's GPU mode. Only labels that
- * the request changes are judged: other clients update nodes all the time and are not responsible
- * for them.
- */
+/* The two labels that choose a node's GPU mode. Only labels that the request changes are checked:
+ * other clients update nodes all the time and are not responsible for the rest. */
 #include "lib/base/str.h"
 #include "lib/model/gpu.h"
 #include "lib/model/names.h"
@@ -15,8 +12,7 @@ static const char *before(const struct rules_subject *s, const char *key)
     return json_get_str(labels, key);
 }
 
-/* The plugin keeps the last mode until another one is set: removing the label does not bring back
- * whole cards, as the user may expect. */
+/* The plugin keeps the last mode, so removing the label does not restore whole cards. */
 static void check_removal(struct pod_view *own, const struct rules_subject *s)
 {
     const char *was = before(s, NAME_LABEL_GPU_MODE);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_place - valid keys of ours in the wrong position: a label that should be an annotation, the
- * metadata of a Deployment instead of its template. They have no effect there: a warning names the
- * right path.
- */
+/* Valid keys of ours where they have no effect: a label that should be an annotation, or metadata
+ * of a Deployment instead of its template. Warnings name the right path. */
 #include "lib/base/str.h"
 #include "lib/model/grant.h"
 #include "lib/model/names.h"
@@ -40,7 +37,7 @@ static const struct {
 };
 enum { REQUESTS = sizeof requests / sizeof requests[0] };
 
-/* The gang's rules refuse a list of gangs in a label. */
+/* rules_gang refuses a list of gangs in a label. */
 static bool is_reported_elsewhere(const char *key)
 {
     return str_eq(key, NAME_ANN_GANG_GROUPS) || str_eq(key, NAME_ANN_GANG_KOORD_GROUPS);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_policy - ResourcePolicy objects, field by field.
- */
+/* ResourcePolicy objects, field by field. */
 #include "lib/base/str.h"
 #include "lib/model/policy.h"
 #include "webhook/rules/rules_internal.h"
 
-/* Nothing else is reported of a map that is too large. */
+/* Nothing else is reported about a map that is too large. */
 static bool is_bounded(struct pod_view *l, json *map, const char *path)
 {
     if (json_len(map) <= POLICY_LABELS_MAX)
@@ -44,8 +42,7 @@ static void check_labels(struct pod_view *l, json *v, const char *path)
     }
 }
 
-/* What a unit gives to its pods: nothing that another part of the system acts on, and no label by
- * which the policy itself selects. */
+/* Labels and annotations that a unit adds to pods: no reserved keys, no label of the selector. */
 static void check_gifts(struct pod_view *l, json *v, const char *path, bool labels, json *selector)
 {
     if (labels)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * rules_virtual - use of virtual nodes: by the pod's own annotation or label, or by a
- * ResourcePolicy, but not by both, since they would contradict each other.
- */
+/* Virtual nodes: requested by the pod's annotation or label, or by a ResourcePolicy, but not by
+ * both, which could contradict each other. */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "webhook/rules/rules_internal.h"

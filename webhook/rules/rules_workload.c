@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rules_workload - pod templates: where they are in each kind of workload, and the consistency of
- * several of them, or of a template and its number of pods.
+ * Pod templates: where each kind of workload has them, and whether templates and their number of
+ * pods are consistent.
  *
- * A workload that another one owns (the ReplicaSet of a Deployment) is not checked: its owner was.
- * An update that leaves the templates unchanged is judged by its numbers only, and those only warn:
- * running workloads must be scalable and deletable in any case.
+ * A workload owned by another (a Deployment's ReplicaSet) is not checked, since its owner was. On
+ * an update that leaves the templates unchanged only the sizes are checked, and only with warnings:
+ * running workloads must always be scalable and deletable.
  */
 #include "lib/base/num.h"
 #include "lib/base/str.h"
@@ -17,7 +17,7 @@ enum { TEMPLATES_MAX = 32 };
 
 static const struct builtin {
     const char *group, *kind;
-    bool nested;      /* below spec.jobTemplate */
+    bool nested;      /* under spec.jobTemplate */
     const char *size; /* member beside the template; NULL: depends on the nodes */
 } builtins[] = {
     {"apps", "Deployment", false, "replicas"},        {"apps", "StatefulSet", false, "replicas"},
@@ -26,14 +26,13 @@ static const struct builtin {
     {"", "ReplicationController", false, "replicas"},
 };
 
-/* One template, where it is, and how many pods it makes. */
 struct template
 {
     json *value;
-    json *around;   /* the object that contains it: replicas are there */
+    json *around;   /* object that contains it and its replicas */
     const char *at; /* "spec.template." */
     const char *size_path;
-    int64_t size; /* -1: unknown; 0: scaled to zero, on purpose */
+    int64_t size; /* -1: unknown; 0: scaled to zero on purpose */
 };
 struct templates {
     struct template items[TEMPLATES_MAX];
@@ -62,7 +61,7 @@ bool rules_workload_is(const struct rules_config *config, const struct rules_sub
     return find_builtin(s) || find_crd(config, s);
 }
 
-/* ---- where the templates are ---- */
+/* ---- finding the templates ---- */
 
 static int64_t number_or(json *v, int64_t fallback)
 {
@@ -70,8 +69,7 @@ static int64_t number_or(json *v, int64_t fallback)
     return !v || json_is_null(v) ? fallback : json_int(v, &n) && n >= 0 ? n : -1;
 }
 
-/* A Job creates no more pods at a time than it wants completions. *member becomes the field that
- * counts. */
+/* A Job runs at most `completions` pods at a time. *member becomes the field that decides. */
 static int64_t size_of(json *around, const char **member)
 {
     if (!*member)
@@ -138,8 +136,6 @@ static void find_templates(const struct rules_config *config, const struct rules
         add(out, a, spec, "spec.", "template", b->size);
 }
 
-/* ---- one template ---- */
-
 static void warn_result_keys(struct pod_view *l)
 {
     for (size_t i = 0; i < l->annotations.len; i++)
@@ -151,7 +147,7 @@ static void warn_result_keys(struct pod_view *l)
                 l->annotations.items[i].key);
 }
 
-/* ---- several templates, and numbers ---- */
+/* ---- consistency ---- */
 
 static void warn_size(struct pod_view *l, const struct rules_quorum *q, int64_t pods,
                       const char *size_path)
@@ -183,8 +179,7 @@ static void check_sizes(struct pod_view *views, const struct templates *t)
     }
 }
 
-/* Pods are created one by one, each when the previous is ready, which it is not before the gang is
- * complete. */
+/* OrderedReady waits until a pod is ready, but no pod is before the gang is complete. */
 static void check_order(struct pod_view *own, const struct rules_subject *s, struct pod_view *l)
 {
     struct rules_quorum q;
@@ -200,7 +195,7 @@ static void check_order(struct pod_view *own, const struct rules_subject *s, str
                   q.path);
 }
 
-/* Pods of another scheduler do not count for ours: the gang would wait for them. */
+/* Pods of another scheduler do not count: the gang would wait for them. */
 static void check_schedulers(struct pod_view *a, struct pod_view *b)
 {
     struct pod_view *other = a->ours ? b : a;
@@ -258,7 +253,6 @@ static bool is_same(const struct templates *a, const struct templates *b)
     return true;
 }
 
-/* Initialises and decides a view of each template. */
 static int view_templates(struct pod_view *own, const struct rules_subject *s,
                           const struct templates *t, struct pod_view *views, struct error *err)
 {
@@ -277,8 +271,7 @@ static int view_templates(struct pod_view *own, const struct rules_subject *s,
     return 0;
 }
 
-/* Keys on the workload's own metadata; and on that of a CronJob's Jobs, which is not their pods'
- * either. */
+/* Our keys on metadata of the workload and, in a CronJob, of its Jobs do not reach the pods. */
 static int check_own(struct pod_view *own, const struct rules_subject *s,
                      const struct pod_view *views, size_t n, bool changed, struct error *err)
 {
@@ -322,7 +315,7 @@ int rules_workload_check(struct pod_view *own, const struct rules_subject *s, st
     return views[0].judged ? check_own(own, s, views, now->len, changed, err) : 0;
 }
 
-/* ---- the option ---- */
+/* ---- the option for custom resources ---- */
 
 /* "kubeflow.org/TFJob=spec.tfReplicaSpecs.*.template" */
 static int parse_one(const char *text, struct arena *a, struct rules_crd *out, struct error *err)

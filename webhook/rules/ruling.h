@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * ruling - input and output of the rules: settings, what is known of the cluster, the verdict.
- * Pure.
- */
+/* ruling - input and output of the rules: configuration, cluster context and verdict. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,45 +12,44 @@
 #include "lib/base/map.h"
 #include "lib/model/selector.h"
 
-/* kubectl prints warnings one by one, and the API server cuts them at 256 bytes each and 4 KiB
- * together. */
+/* The API server truncates each warning to 256 bytes and all of them to 4 KiB. */
 enum { RULES_SENTENCES_MAX = 12, RULES_WARNING_BYTES = 256, RULES_REFUSAL_BYTES = 512 };
 enum { RULES_PATH_MAX = 8, RULES_CRDS_MAX = 32 };
 
-/* A custom resource with pod templates: "kubeflow.org/TFJob=spec.tfReplicaSpecs.*.template". Beside
- * each template, `replicas`. */
+/* A custom resource with pod templates, "kubeflow.org/TFJob=spec.tfReplicaSpecs.*.template";
+ * `replicas` is beside each template. */
 struct rules_crd {
     const char *group, *kind;
-    const char *path[RULES_PATH_MAX]; /* "*": each member, or each element */
+    const char *path[RULES_PATH_MAX]; /* "*": each member or element */
     size_t path_len;
 };
 
 struct rules_config {
-    const char *scheduler; /* the name to inject */
-    /* never injected there: our own pods must not depend on us; NULL: none */
+    const char *scheduler; /* name to inject */
+    /* never injected, since our own pods must not depend on us; NULL: none */
     const char *own_ns;
-    bool inject_nvidia;   /* also plain nvidia.com/gpu pods, in every namespace */
-    bool guard_variables; /* NVIDIA_VISIBLE_DEVICES is refused in every pod */
+    bool inject_nvidia;   /* also inject plain nvidia.com/gpu pods, in every namespace */
+    bool guard_variables; /* refuse NVIDIA_VISIBLE_DEVICES in every pod */
     const struct rules_crd *crds;
     size_t crds_len;
 };
 
-/* How much of a collection is known: all; nothing yet (a rule that needs it warns); some (no rule
- * concludes from absence). */
+/* How much of a collection is known: nothing yet (rules that need it warn), all, or some (rules
+ * conclude nothing from absence). */
 enum rules_known { RULES_NOT_YET, RULES_ALL, RULES_SOME };
 
-struct rules_group { /* a PodGroup */
+struct rules_group { /* PodGroup */
     int32_t min_member;
 };
-struct rules_policy { /* a ResourcePolicy */
+struct rules_policy { /* ResourcePolicy */
     const char *ns, *name;
     struct labels selector; /* empty: all pods of the namespace */
 };
 
-/* What is known around the object; borrowed for the call. */
+/* Cluster context of the object; borrowed for the call. */
 struct rules_context {
     const char *ns;
-    const struct labels *ns_labels; /* NULL: unknown (yet), counts as none */
+    const struct labels *ns_labels; /* NULL: unknown, treated as none */
     enum rules_known groups_known;
     const struct map *groups; /* "namespace/name" -> struct rules_group; NULL: empty */
     enum rules_known policies_known;
@@ -69,26 +65,24 @@ struct rules_subject {
 struct rules_sentences {
     const char *items[RULES_SENTENCES_MAX]; /* printable, no line breaks */
     size_t len;
-    size_t left_out; /* more were found; the last item says how many */
+    size_t left_out; /* found but not listed; the last item says how many */
 };
 
-/* A missing part of a request: /spec/<list>/<index>/resources/<missing>/<resource> becomes
- * value. */
+/* Sets a missing amount: /spec/<list>/<index>/resources/<missing>/<resource> becomes value. */
 struct rules_fill {
     const char *list;
     size_t index;
     const char *missing; /* "limits" or "requests" */
-    bool make;           /* the object around it is missing, too */
+    bool make;           /* the enclosing object is missing too */
     const char *resource;
     json *value;
 };
 
 struct rules_verdict {
-    /* what makes the pod ours, a static word for metrics ("gpu-mem", "gang"); NULL: nothing, or
-     * opted out */
+    /* static string for metrics ("gpu-mem", "gang"); NULL: not ours or opted out */
     const char *trigger;
-    bool inject;         /* spec.schedulerName must become config->scheduler */
-    bool ours;           /* scheduled by us, after the patch */
+    bool inject;         /* set spec.schedulerName to config->scheduler */
+    bool ours;           /* scheduled by us after the patch */
     const char **remove; /* annotations to remove; borrowed from the pod's document */
     size_t remove_len;
     struct rules_fill *fill;

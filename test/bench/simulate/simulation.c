@@ -241,7 +241,7 @@ static void end_one(struct simulation *s)
 static void look(struct simulation *s)
 {
     arena_reset(&s->arena);
-    struct reservation_news news = reservation_look(&s->pipeline, wall_ms(s), &s->arena);
+    struct reservation_news news = reservation_reconcile(&s->pipeline, wall_ms(s), &s->arena);
     s->reservations += news.made;
     queue_wake(&s->queue, news.events, s->now_ms);
 }

@@ -91,7 +91,7 @@ static int job_read(struct job *j, struct error *err)
     return 0;
 }
 
-static void look_at_pods(struct job *j)
+static void inspect_pods(struct job *j)
 {
     struct controllers_pods all = {0};
     controllers_pods_of(j->c, j->o->uid, &kind_pods, &all);
@@ -435,10 +435,10 @@ int job_sync(struct controllers *c, const struct controllers_work *w, int64_t *a
     size_t ended_len = 0;
     int rc = job_read(&j, err);
     if (rc == 0) {
-        look_at_pods(&j);
+        inspect_pods(&j);
         count_ended(&j, &names, &ended, &ended_len);
         int driven = drive(&j, err);
-        look_at_pods(&j);
+        inspect_pods(&j);
         struct error ignored = ERROR_INIT;
         rc = write_status(&j, driven < 0 ? &ignored : err);
         for (size_t i = 0; rc == 0 && i < ended_len; i++)

@@ -4,8 +4,8 @@
  * container statuses, so it is done once per cell into struct summary: a word that says what keeps
  * the pod from running, worst first, and the counts beside it.
  *
- *     status.reason or phase  ->  Init:...  while an init container is not done      (look_at_init)
- *                             ->  a container's waiting or terminated reason (look_at_containers)
+ *     status.reason or phase  ->  Init:...  while an init container is not done      (inspect_init)
+ *                             ->  a container's waiting or terminated reason (inspect_containers)
  *                             ->  Terminating  when it is being deleted and not over (pod_word)
  */
 #include "test/local/kinds/kinds_print.h"
@@ -80,7 +80,7 @@ static void set_ended(struct summary *s, const char *prefix, json *terminated)
                 (long long)(sig ? sig : code));
 }
 
-static void look_at_init(struct summary *s, json *pod)
+static void inspect_init(struct summary *s, json *pod)
 {
     size_t i = 0;
     json *statuses = kinds_print_at(pod, "status.initContainerStatuses");
@@ -113,7 +113,7 @@ static void look_at_init(struct summary *s, json *pod)
 }
 
 /* The first container's reason wins: each one overwrites those behind it. */
-static void look_at_containers(struct summary *s, json *pod)
+static void inspect_containers(struct summary *s, json *pod)
 {
     json *statuses = kinds_print_at(pod, "status.containerStatuses");
     bool running = false;
@@ -151,9 +151,9 @@ static void summarize(struct summary *s, json *pod)
         if (str_eq(json_get_str(it.value, "type"), "PodScheduled") &&
             str_eq(json_get_str(it.value, "reason"), "SchedulingGated"))
             set_word(s, "", "SchedulingGated");
-    look_at_init(s, pod);
+    inspect_init(s, pod);
     if (!s->initializing || pod_condition_true(pod, "Initialized"))
-        look_at_containers(s, pod);
+        inspect_containers(s, pod);
     if (!kinds_print_at(pod, "metadata.deletionTimestamp"))
         return;
     if (str_eq(reason, "NodeLost"))

@@ -72,7 +72,7 @@ static void reset_all(struct crew *c, struct message *l)
     }
 }
 
-static void on_letter(void *arg, void *msg)
+static void on_message(void *arg, void *msg)
 {
     struct crew *c = arg;
     struct message *l = msg;
@@ -139,7 +139,7 @@ int crew_new(struct crew **out, const struct crew_config *config, struct error *
     if (c->bell < 0)
         (void)error_errno(err, errno, "eventfd");
     else if (loop_new(&c->loop, err) == 0 &&
-             mailbox_new(&c->mail, c->loop, MAILBOX, on_letter, letter_free, c, err) == 0 &&
+             mailbox_new(&c->mail, c->loop, MAILBOX, on_message, letter_free, c, err) == 0 &&
              loop_watch_fd(c->loop, c->bell, EPOLLIN, on_bell, c, err) == 0 &&
              kube_client_new(&c->client, config->kube, config->kube_options, "cosched-local-node",
                              err) == 0) {

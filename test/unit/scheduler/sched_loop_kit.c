@@ -60,11 +60,11 @@ void sched_loop_kit_init_with(struct sched_loop_kit *k, const struct sched_loop_
         fail_msg("%s", err.text);
 }
 
-void sched_loop_kit_rehearse(struct sched_loop_kit *k)
+void sched_loop_kit_dryrun(struct sched_loop_kit *k)
 {
     struct error err = ERROR_INIT;
     struct kube_options options = twin_options();
-    struct bind_dryrun_config c = {.threads = 2, .results = k->sched.rehearsed};
+    struct bind_dryrun_config c = {.threads = 2, .results = k->sched.dryrun_done};
     if (bind_dryrun_start(&k->sched.dryrun, k->config, &options, &c, &err) < 0)
         fail_msg("%s", err.text);
 }
@@ -78,7 +78,7 @@ void sched_loop_kit_deinit(struct sched_loop_kit *k)
 {
     mailbox_close(k->sched.results);
     mailbox_close(k->sched.evictions);
-    mailbox_close(k->sched.rehearsed);
+    mailbox_close(k->sched.dryrun_done);
     intake_deinit(&k->intake);
     pod_writer_stop(k->pod_writer, 0);
     evictor_stop(k->evictor);

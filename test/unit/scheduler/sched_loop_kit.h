@@ -34,7 +34,7 @@ struct sched_loop_kit_config {
 void sched_loop_kit_init(struct sched_loop_kit *k, const struct sched_loop_options *o);
 void sched_loop_kit_init_with(struct sched_loop_kit *k, const struct sched_loop_kit_config *c);
 /* Before sched_loop_kit_start: --gang-dry-run. */
-void sched_loop_kit_rehearse(struct sched_loop_kit *k);
+void sched_loop_kit_dryrun(struct sched_loop_kit *k);
 void sched_loop_kit_start(struct sched_loop_kit *k);
 void sched_loop_kit_deinit(struct sched_loop_kit *k);
 /* What can be done now is done. */

@@ -42,8 +42,8 @@ static void (*free_of(enum intake_kind kind))(void *object)
     }
 }
 
-void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
-                  void *const *objects)
+void shell_message(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
+                   void *const *objects)
 {
     struct reflector_message *message = mem_new(struct reflector_message, 1);
     in->sources[kind] = (struct intake_source){.intake = in, .kind = kind};
@@ -54,7 +54,7 @@ void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event
                                           .free_object = free_of(kind)};
     for (size_t i = 0; i < n; i++)
         message->objects[i] = objects[i];
-    intake_letter(in, message);
+    intake_message(in, message);
 }
 
 int shell_count(struct twin *t, const char *method, const char *part)

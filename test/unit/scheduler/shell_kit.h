@@ -14,13 +14,13 @@
 enum { SHELL_WAIT_MS = 60000 };
 
 /* Hands n objects (struct node, pod, pod_group or object, taken) to intake in one letter. */
-void shell_letter(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
-                  void *const *objects);
-#define RESET(in, kind, ...)                                                                  \
-    shell_letter(in, kind, REFLECTOR_RESET, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *), \
-                 (void *[]){__VA_ARGS__})
-#define RESET_EMPTY(in, kind) shell_letter(in, kind, REFLECTOR_RESET, 0, NULL)
-#define SEND(in, kind, event, object) shell_letter(in, kind, event, 1, (void *[]){object})
+void shell_message(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
+                   void *const *objects);
+#define RESET(in, kind, ...)                                                                   \
+    shell_message(in, kind, REFLECTOR_RESET, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *), \
+                  (void *[]){__VA_ARGS__})
+#define RESET_EMPTY(in, kind) shell_message(in, kind, REFLECTOR_RESET, 0, NULL)
+#define SEND(in, kind, event, object) shell_message(in, kind, event, 1, (void *[]){object})
 
 /* How many of the requests that are kept (the last 64) begin with `method` and contain `part`
  * (NULL: anything). */

@@ -71,5 +71,5 @@ void storage_kit_send(struct intake *in, const char *text)
 {
     size_t at;
     void *o = make(text, &at);
-    shell_letter(in, kinds[at].message, REFLECTOR_PUT, 1, &o);
+    shell_message(in, kinds[at].message, REFLECTOR_PUT, 1, &o);
 }

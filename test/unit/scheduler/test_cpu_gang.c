@@ -112,7 +112,7 @@ static void all_or_none(void **state)
         put_member("b", "2", rows[i].cpus);
         uint64_t before = cluster_digest(&cluster);
         struct cycle_result r = run();
-        expect_int(rows[i].row, rows[i].a != NULL ? CYCLE_PLACED : CYCLE_NO_ROOM, r.verdict);
+        expect_int(rows[i].row, rows[i].a != NULL ? CYCLE_PLACED : CYCLE_NO_CAPACITY, r.verdict);
         expect_str(rows[i].row, rows[i].why, r.sentence);
         expect_str(rows[i].row, rows[i].a, shown("d/a"));
         expect_str(rows[i].row, rows[i].b, shown("d/b"));
@@ -147,7 +147,7 @@ static void loans_are_called_back_for_all_members_at_once(void **state)
     put_member("a", "2", 3);
     put_member("b", "2", 3);
     struct cycle_result r = run();
-    expect_int("not yet", CYCLE_NO_ROOM, r.verdict);
+    expect_int("not yet", CYCLE_NO_CAPACITY, r.verdict);
     expect_str("why",
                "gang d/g: room for 0 of 2 pods; pod a: 0/1 nodes fit: 1 has CPUs to pin only when "
                "those on loan are given back (asked: 3, most free: 0 on n); waits for pod d/z to "
@@ -178,7 +178,7 @@ static void what_is_free_is_not_called_back(void **state)
     put_member("a", "2", 2);
     put_member("b", "2", 2);
     struct cycle_result r = run();
-    expect_int("not yet", CYCLE_NO_ROOM, r.verdict);
+    expect_int("not yet", CYCLE_NO_CAPACITY, r.verdict);
     assert_int_equal(r.recalls_len, 1);
     expect_int("as many as the second needs", 2, cpuset_count(&r.recalls[0].cpus));
     expect_int("both are nominated", 2, (int64_t)r.nominations_len);
@@ -193,7 +193,7 @@ static void more_than_the_loan_calls_nothing_back(void **state)
     put_member("a", "2", 3);
     put_member("b", "2", 4);
     struct cycle_result r = run();
-    expect_int("no room", CYCLE_NO_ROOM, r.verdict);
+    expect_int("no room", CYCLE_NO_CAPACITY, r.verdict);
     expect_int("nothing is called back", 0, (int64_t)r.recalls_len);
     expect_int("and nothing promised", 0, (int64_t)r.nominations_len);
     expect_done();

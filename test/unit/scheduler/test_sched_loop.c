@@ -59,12 +59,12 @@ static void await_state(const char *key, enum cluster_state state)
 static void await_backoff_without_promise(const char *preemptor, const char *victim)
 {
     for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS;
-         find(victim)->sent_away || find(preemptor)->nominated != NULL ||
+         find(victim)->evicting || find(preemptor)->nominated != NULL ||
          queue_state(&k.sched.queue, find(preemptor)->gang) != GANG_BACKOFF;
          loop_once(k.loop, 20))
         if (clock_mono_ms() >= end)
             fail_msg("%s: victim %s %s, %s, queue state %d", preemptor, victim,
-                     find(victim)->sent_away ? "is thought to leave" : "stays",
+                     find(victim)->evicting ? "is thought to leave" : "stays",
                      find(preemptor)->nominated != NULL ? "promised" : "not promised",
                      (int)queue_state(&k.sched.queue, find(preemptor)->gang));
 }
@@ -89,7 +89,7 @@ static const char *why_of(const char *key)
 /* At a time when nobody is told anything: when the first member may be, or -1: all know. */
 static int64_t told_next_ms(const struct gang *g)
 {
-    return pod_writer_tell_waiting(k.pod_writer, g, queue_why(&k.sched.queue, g), 0);
+    return pod_writer_report_waiting(k.pod_writer, g, queue_why(&k.sched.queue, g), 0);
 }
 
 /* A node, and a pod of which a Binding hangs. Returns its ticket. */
@@ -355,7 +355,7 @@ static void less_important_pods_make_room(void **state)
     shell_await(k.twin, "DELETE", "/namespaces/d/pods/low", 1);
     expect_int("the victim is told why", 1, shell_count(k.twin, "PATCH", "PreemptionByScheduler"));
     expect_int("only that very pod", 1, shell_count(k.twin, "DELETE", "\"uid\":\"u-low\""));
-    expect_true("it is as good as gone", find("d/low")->sent_away);
+    expect_true("it is as good as gone", find("d/low")->evicting);
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "low", .node = "n1", .priority = 1, .terminating = true,
              .c = {{.cpu_milli = 1000}}));

@@ -153,12 +153,12 @@ void world_check_room(struct world *w, const struct gang *g, const struct cycle_
         return;
     uint64_t before = cluster_digest(&w->cluster);
     for (size_t i = 0; i < r->victims_len; i++)
-        cluster_send_away(&w->cluster, r->victims[i].pod, true);
+        cluster_set_evicting(&w->cluster, r->victims[i].pod, true);
     int32_t promised = place_without(w, g, r, WITHOUT_LEAVING);
     if (promised < 0 && count_promised(r) == 1)
         promised = place_without(w, g, r, WITHOUT_LEAVING_THERE);
     for (size_t i = 0; i < r->victims_len; i++)
-        cluster_send_away(&w->cluster, r->victims[i].pod, false);
+        cluster_set_evicting(&w->cluster, r->victims[i].pod, false);
     MUST(w, promised >= 0, "%s: %s on %s", g->key, r->nominations[0].pod->pod->key,
          r->nominations[0].node != NULL ? r->nominations[0].node->name : "no node");
     MUST(w, promised >= gangs_count_missing(g), "%s", g->key);

@@ -37,8 +37,8 @@ static char *text_of(BIO *bio)
 }
 
 /* Signed by itself, by other hands than ours. san and ca: the extensions' texts, or NULL. */
-static void make_stranger(struct certs_pair *out, long version, const char *name, const char *san,
-                          const char *ca)
+static void make_unknown_pod(struct certs_pair *out, long version, const char *name,
+                             const char *san, const char *ca)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *x = X509_new();
@@ -257,7 +257,7 @@ static void it_is_judged_as_the_api_server_does(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct certs_pair pair;
-        make_stranger(&pair, X509_VERSION_3, rows[i].cn, rows[i].san, NULL);
+        make_unknown_pod(&pair, X509_VERSION_3, rows[i].cn, rows[i].san, NULL);
         expect_str(rows[i].row, rows[i].expected, check(NULL, &pair, rows[i].name, NOW));
         certs_pair_deinit(&pair);
     }
@@ -290,7 +290,7 @@ static void a_ca_says_that_it_is_one(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct certs_pair pair;
         struct error err = ERROR_INIT;
-        make_stranger(&pair, rows[i].version, "ca", NULL, rows[i].ca);
+        make_unknown_pod(&pair, rows[i].version, "ca", NULL, rows[i].ca);
         expect_int(rows[i].row, rows[i].expected[0] ? -1 : 0, certs_check_ca(&pair, NOW, &err));
         expect_str(rows[i].row, rows[i].expected, err.text);
         certs_pair_deinit(&pair);

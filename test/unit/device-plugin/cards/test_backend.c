@@ -400,7 +400,7 @@ struct inbox {
 static void deliver(void *arg, void *msg)
 {
     struct inbox *in = arg;
-    struct scan_letter *l = msg;
+    struct scan_message *l = msg;
     in->messages++;
     in->failed += l->kind == SCAN_FAILED;
     in->fatal += l->kind == SCAN_FATAL;

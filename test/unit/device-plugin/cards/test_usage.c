@@ -55,7 +55,7 @@ static void over_and_back(void **state)
         {"who asked for nothing exceeds nothing", 0, 9999, USAGE_SAME},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        expect_int(rows[i].row, rows[i].change, usage_look(&u, rows[i].asked, rows[i].mib, 1));
+        expect_int(rows[i].row, rows[i].change, usage_scan(&u, rows[i].asked, rows[i].mib, 1));
     expect_int("the last look is remembered", 9999, u.mib);
     expect_done();
 }
@@ -90,18 +90,18 @@ static void what_is_told(void **state)
     };
     struct usage u = {0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        (void)usage_look(&u, 10240, rows[i].mib, rows[i].processes);
+        (void)usage_scan(&u, 10240, rows[i].mib, rows[i].processes);
         expect_int(rows[i].row, rows[i].told, usage_is_news(&u, 10240, rows[i].second * 1000 + 1));
     }
     u = (struct usage){.told = {.any = true, .mib = 1000}};
-    (void)usage_look(&u, 1024, 1100, 1);
+    (void)usage_scan(&u, 1024, 1100, 1);
     expect_int("what the process before told is as if long ago: going beyond is news", true,
                usage_is_news(&u, 1024, 1000000));
     u = (struct usage){.told = {.any = true, .mib = 1000}};
-    (void)usage_look(&u, 1024, 1000, 1);
+    (void)usage_scan(&u, 1024, 1000, 1);
     expect_int("the same is none", false, usage_is_news(&u, 1024, 1000000));
     u = (struct usage){.told = {.any = true, .mib = 1000}};
-    (void)usage_look(&u, 0, 1256, 1);
+    (void)usage_scan(&u, 0, 1256, 1);
     expect_int("who holds whole cards is told by 256 MiB", true, usage_is_news(&u, 0, 1000000));
     expect_done();
 }

@@ -148,12 +148,12 @@ static struct usage_process process(int64_t pid, int64_t mib, const char *folder
 
 static void messages(struct fixture *f, int times, struct usage_process *list, size_t len)
 {
-    struct scan_letter l = {.kind = SCAN_CARDS,
-                            .sight = {.inventory = f->cards, .cards = f->conditions},
-                            .processes = list,
-                            .processes_len = len};
+    struct scan_message l = {.kind = SCAN_CARDS,
+                             .sight = {.inventory = f->cards, .cards = f->conditions},
+                             .processes = list,
+                             .processes_len = len};
     for (int i = 0; i < times; i++)
-        monitor_letter(f->monitor, &l);
+        monitor_message(f->monitor, &l);
 }
 
 static void looks(struct fixture *f, int times, size_t processes)
@@ -316,9 +316,10 @@ static void another_pods_folder(void **state)
 
 static void measured(struct fixture *f, struct scan_busy *busy, size_t len, bool known, uint64_t at)
 {
-    struct scan_letter l = {.kind = SCAN_TIME, .busy = busy, .busy_len = len, .at_ns = (int64_t)at};
+    struct scan_message l = {
+        .kind = SCAN_TIME, .busy = busy, .busy_len = len, .at_ns = (int64_t)at};
     l.timed[1] = known;
-    monitor_letter(f->monitor, &l);
+    monitor_message(f->monitor, &l);
 }
 
 static struct region_card read_card(const char *path)

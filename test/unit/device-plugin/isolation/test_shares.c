@@ -56,7 +56,7 @@ static void prepare(struct fixture *f)
         fail_msg("%s", err.text);
 }
 
-static void tell(void *arg, const struct shares_look *l)
+static void tell(void *arg, const struct shares_scan *l)
 {
     struct fixture *f = arg;
     f->told++;

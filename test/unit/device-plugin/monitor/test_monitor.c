@@ -136,20 +136,20 @@ static int teardown(void **state)
 
 static void scan(struct fixture *f, const struct usage_process *processes, size_t len)
 {
-    struct scan_letter l = {.kind = SCAN_CARDS,
-                            .sight = {.inventory = f->cards, .cards = f->conditions},
-                            .processes_len = len};
+    struct scan_message l = {.kind = SCAN_CARDS,
+                             .sight = {.inventory = f->cards, .cards = f->conditions},
+                             .processes_len = len};
     l.processes = arena_new(&f->arena, struct usage_process, len);
     for (size_t i = 0; i < len; i++)
         l.processes[i] = processes[i];
-    monitor_letter(f->monitor, &l);
+    monitor_message(f->monitor, &l);
 }
 
 static void xid(struct fixture *f, const char *uuid, int64_t number)
 {
-    struct scan_letter l = {.kind = SCAN_EVENT, .event = {.kind = BACKEND_XID, .xid = number}};
+    struct scan_message l = {.kind = SCAN_EVENT, .event = {.kind = BACKEND_XID, .xid = number}};
     (void)str_format(l.event.uuid, sizeof l.event.uuid, "%s", uuid);
-    monitor_letter(f->monitor, &l);
+    monitor_message(f->monitor, &l);
 }
 
 /* Does the metrics' text have this line? */
@@ -218,30 +218,30 @@ static void cards_that_vanish(void **state)
     struct fixture *f = *state;
     struct gpu_inventory all = f->cards;
     struct backend_failure failure = {.index = 2, .why = "Unknown Error"};
-    struct scan_letter l = {
+    struct scan_message l = {
         .kind = SCAN_CARDS,
         .sight = {
             .inventory = all, .cards = f->conditions, .failures = &failure, .failures_len = 1}};
     scan(f, NULL, 0);
     l.sight.inventory.cards_len = 2;
-    monitor_letter(f->monitor, &l);
+    monitor_message(f->monitor, &l);
     expect_str("one scan in which a card fails", "ooo", f->health);
-    monitor_letter(f->monitor, &l);
+    monitor_message(f->monitor, &l);
     expect_str("two in a row", "oos", f->health);
     expect_true("say why", strstr(f->message, "Unknown Error") != NULL);
     for (int i = 0; i < 3; i++)
         scan(f, NULL, 0);
     expect_str("back", "ooo", f->health);
     failure.gone = true;
-    monitor_letter(f->monitor, &l);
+    monitor_message(f->monitor, &l);
     expect_str("a card that is lost for certain", "oos", f->health);
     l.sight.failures_len = 0;
     l.sight.inventory.cards_len = 1;
-    monitor_letter(f->monitor, &l);
+    monitor_message(f->monitor, &l);
     expect_str("cards that are not even listed", "oss", f->health);
-    struct scan_letter failed = {.kind = SCAN_FAILED};
+    struct scan_message failed = {.kind = SCAN_FAILED};
     (void)error_set(&failed.err, ERROR_IO, "no answer");
-    monitor_letter(f->monitor, &failed);
+    monitor_message(f->monitor, &failed);
     expect_str("a scan that fails says nothing about any card", "oss", f->health);
     expect_done();
 }
@@ -353,7 +353,7 @@ static void hang_close(struct backend *b)
 static void deliver(void *arg, void *msg)
 {
     struct fixture *f = arg;
-    monitor_letter(f->monitor, msg);
+    monitor_message(f->monitor, msg);
     scan_letter_free(msg);
 }
 

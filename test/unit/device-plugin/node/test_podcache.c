@@ -180,7 +180,7 @@ static void messages(void **state)
         *l = (struct reflector_message){
             .event = rows[i].event, .len = 1, .one = pod("a"), .free_object = podcache_type.free};
         l->objects = &l->one;
-        podcache_letter(&f.cache, l);
+        podcache_message(&f.cache, l);
         expect_told(&f, "a letter", rows[i].told);
     }
     end(&f);

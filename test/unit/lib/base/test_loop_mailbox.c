@@ -40,7 +40,7 @@ static void deliver(void *arg, void *msg)
         loop_stop(loop);
 }
 
-static struct message *new_letter(int writer, int number)
+static struct message *new_message(int writer, int number)
 {
     struct message *message = malloc(sizeof *message);
     assert_non_null(message);
@@ -54,11 +54,11 @@ struct writer {
     int refused;
 };
 
-static void *write_letters(void *arg)
+static void *write_messages(void *arg)
 {
     struct writer *w = arg;
     for (int i = 0; i < LETTERS; i++)
-        if (!mailbox_post(w->office->box, new_letter(w->number, i)))
+        if (!mailbox_post(w->office->box, new_message(w->number, i)))
             w->refused++;
     return NULL;
 }
@@ -75,7 +75,7 @@ static void letters_of_many_writers_arrive_in_their_order(void **state)
         pthread_t threads[WRITERS];
         for (int i = 0; i < WRITERS; i++) {
             writers[i] = (struct writer){.office = &office, .number = i};
-            assert_int_equal(0, pthread_create(&threads[i], NULL, write_letters, &writers[i]));
+            assert_int_equal(0, pthread_create(&threads[i], NULL, write_messages, &writers[i]));
         }
         loop_run(loop);
         for (int i = 0; i < WRITERS; i++)
@@ -97,7 +97,7 @@ static void closing_frees_the_writers_that_wait(void **state)
     pthread_t threads[WRITERS];
     for (int i = 0; i < WRITERS; i++) {
         writers[i] = (struct writer){.office = &office, .number = i};
-        assert_int_equal(0, pthread_create(&threads[i], NULL, write_letters, &writers[i]));
+        assert_int_equal(0, pthread_create(&threads[i], NULL, write_messages, &writers[i]));
     }
     while (office.delivered < 100)
         loop_once(loop, 1000);
@@ -109,7 +109,7 @@ static void closing_frees_the_writers_that_wait(void **state)
     }
     expect_true("some were refused", refused > 0);
     expect_int("each refused letter was disposed of", refused, disposed);
-    expect_int("a post after the close", false, mailbox_post(office.box, new_letter(0, 0)));
+    expect_int("a post after the close", false, mailbox_post(office.box, new_message(0, 0)));
     loop_once(loop, 0);
     mailbox_free(office.box);
     expect_int("every letter was delivered or disposed of", WRITERS * LETTERS + 1,
@@ -124,7 +124,7 @@ static void what_is_inside_is_delivered_after_the_close(void **state)
     struct post_office office = {0};
     assert_int_equal(0, mailbox_new(&office.box, loop, 10, deliver, dispose, &office, NULL));
     for (int i = 0; i < 3; i++)
-        expect_true("post", mailbox_post(office.box, new_letter(0, i)));
+        expect_true("post", mailbox_post(office.box, new_message(0, i)));
     mailbox_close(office.box);
     loop_once(loop, 1000);
     expect_int("delivered", 3, office.delivered);
@@ -139,7 +139,7 @@ static void freeing_disposes_of_what_is_inside(void **state)
     disposed = 0;
     assert_int_equal(0, mailbox_new(&office.box, loop, 200, deliver, dispose, &office, NULL));
     for (int i = 0; i < 100; i++)
-        mailbox_post(office.box, new_letter(0, i));
+        mailbox_post(office.box, new_message(0, i));
     mailbox_free(office.box);
     mailbox_free(NULL);
     loop_free(NULL);
@@ -169,7 +169,7 @@ static void deliver_nested(void *arg, void *msg)
     struct message *message = msg;
     nested_delivered++;
     for (int i = 0; i < 2 && message->number > 0; i++)
-        mailbox_post(nested_box, new_letter(0, message->number - 1));
+        mailbox_post(nested_box, new_message(0, message->number - 1));
     free(message);
 }
 
@@ -178,7 +178,7 @@ static void the_loop_itself_may_post_over_the_capacity(void **state)
     (void)state;
     nested_delivered = 0;
     assert_int_equal(0, mailbox_new(&nested_box, loop, 1, deliver_nested, dispose, NULL, NULL));
-    expect_true("post", mailbox_post(nested_box, new_letter(0, 9)));
+    expect_true("post", mailbox_post(nested_box, new_message(0, 9)));
     for (int i = 0; i < 100; i++)
         loop_once(loop, 0);
     expect_int("2^10 - 1 letters, and no deadlock", 1023, nested_delivered);
@@ -213,7 +213,7 @@ static void an_endless_stream_of_letters_does_not_starve_timers(void **state)
     expect_done();
 }
 
-static void note_letter(void *arg, void *msg)
+static void note_message(void *arg, void *msg)
 {
     strbuf_addf(&seen, "%s%s", (const char *)arg, (const char *)msg);
 }
@@ -222,9 +222,9 @@ static void mailboxes_are_read_in_the_order_they_were_made(void **state)
 {
     (void)state;
     struct mailbox *a, *b, *c;
-    assert_int_equal(0, mailbox_new(&a, loop, 5, note_letter, NULL, (char[]){"a"}, NULL));
-    assert_int_equal(0, mailbox_new(&b, loop, 5, note_letter, NULL, (char[]){"b"}, NULL));
-    assert_int_equal(0, mailbox_new(&c, loop, 5, note_letter, NULL, (char[]){"c"}, NULL));
+    assert_int_equal(0, mailbox_new(&a, loop, 5, note_message, NULL, (char[]){"a"}, NULL));
+    assert_int_equal(0, mailbox_new(&b, loop, 5, note_message, NULL, (char[]){"b"}, NULL));
+    assert_int_equal(0, mailbox_new(&c, loop, 5, note_message, NULL, (char[]){"c"}, NULL));
     mailbox_post(c, (char[]){"1"});
     mailbox_post(b, (char[]){"2"});
     mailbox_post(a, (char[]){"3"});

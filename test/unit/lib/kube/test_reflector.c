@@ -330,7 +330,7 @@ static void free_any_node(void *n)
     node_free(n);
 }
 
-static bool drop_letter(void *arg, struct reflector_message *l)
+static bool drop_message(void *arg, struct reflector_message *l)
 {
     (void)arg;
     reflector_message_free(l);
@@ -353,7 +353,7 @@ static void test_watches_from_the_first_page(void **state)
         twin_script(b.twin, 200, "", pages[i]);
     struct reflector_config c = {.kind = &kube_nodes,
                                  .type = {.decode = decode_any_node, .free = free_any_node},
-                                 .deliver = drop_letter,
+                                 .deliver = drop_message,
                                  .backoff_first_ms = 60000,
                                  .backoff_max_ms = 60000};
     start(&b, &c);

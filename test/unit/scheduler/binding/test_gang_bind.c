@@ -206,7 +206,7 @@ static void a_member_that_goes_takes_the_gang_back(void **state)
 
 static void put_three(int refused)
 {
-    sched_loop_kit_rehearse(&k);
+    sched_loop_kit_dryrun(&k);
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n"));
     sched_loop_kit_start(&k);
     for (int i = 0; i < refused; i++)

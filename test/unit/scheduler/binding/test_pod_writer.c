@@ -94,17 +94,17 @@ static void a_pod_is_told_after_a_second_and_again_when_the_class_changes(void *
     (void)state;
     struct gang *g = WAITING(7, .name = "p");
     int64_t told = SEEN_MS + POD_WRITER_FIRST_MS;
-    expect_int("too early", told, pod_writer_tell_waiting(status, g, &why, told - 1));
-    expect_int("now", -1, pod_writer_tell_waiting(status, g, &why, told));
-    expect_int("it knows", -1, pod_writer_tell_waiting(status, g, &why, told + 1));
+    expect_int("too early", told, pod_writer_report_waiting(status, g, &why, told - 1));
+    expect_int("now", -1, pod_writer_report_waiting(status, g, &why, told));
+    expect_int("it knows", -1, pod_writer_report_waiting(status, g, &why, told + 1));
     expect_int("and still does much later", -1,
-               pod_writer_tell_waiting(status, g, &why, told + LONG_MS));
+               pod_writer_report_waiting(status, g, &why, told + LONG_MS));
     why.class = 8;
     int64_t again = told + POD_WRITER_AGAIN_MS;
     expect_int("another class, too soon", again,
-               pod_writer_tell_waiting(status, g, &why, again - 1));
+               pod_writer_report_waiting(status, g, &why, again - 1));
     why.for_gang = true;
-    expect_int("now again", -1, pod_writer_tell_waiting(status, g, &why, again));
+    expect_int("now again", -1, pod_writer_report_waiting(status, g, &why, again));
     drain();
     expect_int("two writes", 2, shell_count(twin, "PATCH", NULL));
     expect_int("to the status of the pod", 2,
@@ -125,8 +125,9 @@ static void pods_that_do_not_wait_are_not_told(void **state)
         {.name = "terminating", .terminating = true},
         {.name = "bound", .node = "n1", .labels = PAIRS(NAME_LABEL_GANG_BARE, "g")}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        expect_int(rows[i].name, -1,
-                   pod_writer_tell_waiting(status, waiting(&rows[i], 7), &why, SEEN_MS + LONG_MS));
+        expect_int(
+            rows[i].name, -1,
+            pod_writer_report_waiting(status, waiting(&rows[i], 7), &why, SEEN_MS + LONG_MS));
     drain();
     expect_int("nothing is written", 0, shell_count(twin, "PATCH", NULL));
     expect_done();
@@ -155,7 +156,8 @@ static void what_the_pod_says_already_is_not_written_again(void **state)
                                                     .reason = rows[i].reason,
                                                     .message = rows[i].message};
         why.class ++;
-        expect_int(rows[i].sentence, -1, pod_writer_tell_waiting(status, g, &why, now += LONG_MS));
+        expect_int(rows[i].sentence, -1,
+                   pod_writer_report_waiting(status, g, &why, now += LONG_MS));
         writes += rows[i].writes;
         shell_await(twin, "PATCH", NULL, writes);
     }
@@ -190,7 +192,7 @@ static void a_pod_that_changed_is_looked_at_again(void **state)
         struct gang *g = WAITING(7, .name = "p");
         twin_script(twin, 409, "", "{}");
         twin_script(twin, rows[i].get_status, "", rows[i].get);
-        (void)pod_writer_tell_waiting(status, g, &why, SEEN_MS + LONG_MS);
+        (void)pod_writer_report_waiting(status, g, &why, SEEN_MS + LONG_MS);
         drain();
         expect_int(rows[i].sentence, rows[i].writes, shell_count(twin, "PATCH", NULL));
         expect_int(rows[i].sentence, rows[i].writes - 1,
@@ -207,7 +209,7 @@ static void a_server_that_is_away_is_waited_for(void **state)
     struct gang *g = WAITING(7, .name = "p");
     for (int i = 0; i < 6; i++)
         twin_fault(twin, TWIN_OTHER, TWIN_RESET);
-    (void)pod_writer_tell_waiting(status, g, &why, SEEN_MS + LONG_MS);
+    (void)pod_writer_report_waiting(status, g, &why, SEEN_MS + LONG_MS);
     drain();
     expect_int("six times in vain, then written", 7, shell_count(twin, "PATCH", NULL));
     expect_done();
@@ -219,8 +221,8 @@ static void a_server_that_says_no_for_one_pod_does_not_hold_up_the_others(void *
     struct gang *p = WAITING(7, .name = "p"), *q = WAITING(7, .name = "q");
     for (int i = 0; i < 20; i++)
         twin_script(twin, i < 5 ? 500 : 200, "", "{}");
-    (void)pod_writer_tell_waiting(status, p, &why, SEEN_MS + LONG_MS);
-    (void)pod_writer_tell_waiting(status, q, &why, SEEN_MS + LONG_MS);
+    (void)pod_writer_report_waiting(status, p, &why, SEEN_MS + LONG_MS);
+    (void)pod_writer_report_waiting(status, q, &why, SEEN_MS + LONG_MS);
     drain();
     expect_int("the one is given up after a few times", 5, shell_count(twin, "PATCH", "/pods/p/"));
     expect_int("the other is told", 1, shell_count(twin, "PATCH", "/pods/q/"));
@@ -233,17 +235,17 @@ static void what_finds_no_room_in_the_queue_is_said_later(void **state)
     struct gang *g = WAITING(1, .name = "p");
     int64_t now = SEEN_MS + POD_WRITER_FIRST_MS;
     twin_fault(twin, TWIN_OTHER, TWIN_HANG);
-    expect_int("the first", -1, pod_writer_tell_waiting(status, g, &why, now));
+    expect_int("the first", -1, pod_writer_report_waiting(status, g, &why, now));
     shell_await(twin, "PATCH", NULL, 1); /* and it hangs */
     for (int i = 0; i < POD_WRITER_QUEUE; i++) {
         why.class ++;
         expect_int("there is room", -1,
-                   pod_writer_tell_waiting(status, g, &why, now += POD_WRITER_AGAIN_MS));
+                   pod_writer_report_waiting(status, g, &why, now += POD_WRITER_AGAIN_MS));
     }
     why.class ++;
     now += POD_WRITER_AGAIN_MS;
     expect_int("full: not told, due again", now + POD_WRITER_AGAIN_MS,
-               pod_writer_tell_waiting(status, g, &why, now));
+               pod_writer_report_waiting(status, g, &why, now));
     pod_writer_stop(status, 0);
     status = NULL;
     expect_done();
@@ -270,12 +272,12 @@ static void a_gang_has_one_event_for_each_class(void **state)
     why.class = 7;
     for (size_t i = 0; i < g->members.len; i++)
         pod_trace_see(&trace, g->members.items[i], (int64_t)SEEN_MS * 1000);
-    (void)pod_writer_tell_waiting(status, g, &why, SEEN_MS + LONG_MS);
+    (void)pod_writer_report_waiting(status, g, &why, SEEN_MS + LONG_MS);
     shell_await(twin, "POST", "/events", 1);
     shell_await(twin, "PATCH", "/pods/", 3);
     why.class = 8;
     why.sentence = "room for 1 of 3 pods";
-    (void)pod_writer_tell_waiting(status, g, &why, SEEN_MS + 2 * LONG_MS);
+    (void)pod_writer_report_waiting(status, g, &why, SEEN_MS + 2 * LONG_MS);
     drain();
     expect_int("each member is told twice", 6, shell_count(twin, "PATCH", "/pods/"));
     expect_int("two Events in all", 2, shell_count(twin, "POST", "/events"));
@@ -286,8 +288,8 @@ static void a_gang_has_one_event_for_each_class(void **state)
 static void each_write_waits_for_its_turn(void **state)
 {
     (void)state;
-    (void)pod_writer_tell_waiting(status, WAITING(7, .name = "a"), &why, SEEN_MS + LONG_MS);
-    (void)pod_writer_tell_waiting(status, WAITING(7, .name = "b"), &why, SEEN_MS + LONG_MS);
+    (void)pod_writer_report_waiting(status, WAITING(7, .name = "a"), &why, SEEN_MS + LONG_MS);
+    (void)pod_writer_report_waiting(status, WAITING(7, .name = "b"), &why, SEEN_MS + LONG_MS);
     drain();
     expect_int("both are told in the end", 2, shell_count(twin, "PATCH", "/pods/"));
     expect_true("after asking whether Bindings wait", asked >= 2);
@@ -305,7 +307,7 @@ static void write_kind(enum kind kind)
     struct label one = {.key = "k", .value = "v"};
     struct pod *p = fixture_make_pod(&(struct fixture_pod){.name = "p"});
     if (kind == NOMINATED)
-        pod_writer_tell_nominated(status, p, "n1");
+        pod_writer_report_nominated(status, p, "n1");
     else if (kind == SATISFIED)
         pod_writer_record_satisfied(status, p, "d/g");
     else if (kind == CPUSET)
@@ -315,7 +317,7 @@ static void write_kind(enum kind kind)
     else if (kind == POLICY)
         expect_true("taken", pod_writer_write_policy(status, &policy, "{\"a\":1}"));
     else
-        pod_writer_tell_group(status, &group, &now);
+        pod_writer_report_group(status, &group, &now);
     pod_free(p);
 }
 

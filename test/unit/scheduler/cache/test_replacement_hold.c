@@ -131,7 +131,7 @@ static void who_leaves_no_slot(void **state)
         const char *who = "d/b";
         switch (rows[i].why) {
         case SENT_AWAY:
-            cluster_send_away(&c, cluster_find_pod(&c, "d/b"), true);
+            cluster_set_evicting(&c, cluster_find_pod(&c, "d/b"), true);
             break;
         case SENT_BACK: {
             struct pod *p = POD(.name = "b", .node = "n", .phase = "Failed", .labels = TWO,

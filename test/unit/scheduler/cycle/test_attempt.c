@@ -153,7 +153,7 @@ pods_are_evicted_after_the_reason_is_told_and_the_gang_goes_without_backoff(void
     struct cluster_pod *v = PUT(.name = "v", .node = "n", CPU(4000));
     struct cluster_pod *p = PUT(.name = "p", .priority = 10, CPU(4000));
     expect_str("in this order", NO_ROOM ", refused pod d/p, make room v, nominate p@n", next());
-    expect_true("v was told to go", v->sent_away);
+    expect_true("v was told to go", v->evicting);
     expect_str("p has a right to the room", "n", p->nominated);
     expect_str("nothing is done twice", "nobody's turn", next());
     go_away("d/v");
@@ -169,7 +169,7 @@ static void where_all_stay_nobody_is_evicted_or_nominated(void **state)
     struct cluster_pod *p = PUT(.name = "p", .priority = 10, CPU(4000));
     attempt.all_stay = true;
     expect_str("told only", NO_ROOM ", refused pod d/p", next());
-    expect_true("v stays", !v->sent_away && p->nominated == NULL);
+    expect_true("v stays", !v->evicting && p->nominated == NULL);
     go_away("d/v");
     expect_str("it has a backoff, as who waits for nobody", "nobody's turn", next());
     now_ms += QUEUE_BACKOFF_MIN_MS;

@@ -84,7 +84,7 @@ static void called_back_in_two_phases(void **state)
     uint64_t class = run().class;
     put_borrower(WHOLE, WHOLE);
     struct cycle_result r = run();
-    expect_int("no room yet", CYCLE_NO_ROOM, r.verdict);
+    expect_int("no room yet", CYCLE_NO_CAPACITY, r.verdict);
     expect_true("that somebody was asked is another sentence, which is told", r.class != class);
     expect_str("why",
                "0/1 nodes fit: 1 has CPUs to pin only when those on loan are given back (asked: 2, "
@@ -106,7 +106,7 @@ static void called_back_in_two_phases(void **state)
     expect_str("what is written", LEFT, strbuf_str(&text));
 
     put_borrower(LEFT, WHOLE); /* the watch shows the first phase */
-    expect_int("still not", CYCLE_NO_ROOM, run().verdict);
+    expect_int("still not", CYCLE_NO_CAPACITY, run().verdict);
     put_borrower(LEFT, LEFT); /* and the second */
     r = run();
     expect_int("placed", CYCLE_PLACED, r.verdict);
@@ -137,7 +137,7 @@ static void what_is_not_called_back(void **state)
         put_borrower(rows[i].cpuset, rows[i].applied);
         cluster_put_pod(&cluster, fixture_make_pod(&rows[i].pod), hooks);
         struct cycle_result r = run();
-        expect_int(rows[i].row, CYCLE_NO_ROOM, r.verdict);
+        expect_int(rows[i].row, CYCLE_NO_CAPACITY, r.verdict);
         expect_int(rows[i].row, 0, (int64_t)r.recalls_len);
         cluster_remove_pod(&cluster, "d/p", NULL, hooks);
         cluster_remove_pod(&cluster, "d/b", NULL, hooks);
@@ -203,7 +203,7 @@ static void after_a_restart_edited_cpus_are_not_given_twice(void **state)
                 .c = {{.cpu_milli = 2000}}),
             hooks);
         cluster_put_pod(&cluster, POD(WANTS), hooks);
-        expect_int(rows[i].row, rows[i].room ? CYCLE_PLACED : CYCLE_NO_ROOM, run().verdict);
+        expect_int(rows[i].row, rows[i].room ? CYCLE_PLACED : CYCLE_NO_CAPACITY, run().verdict);
         cluster_remove_pod(&cluster, "d/p", NULL, hooks);
         cluster_remove_pod(&cluster, "d/b", NULL, hooks);
     }
@@ -216,7 +216,7 @@ static void after_a_restart_unconfirmed_cpus_are_still_taken(void **state)
     put_borrower(LEFT, WHOLE); /* first seen in the middle of it */
     cluster_put_pod(&cluster, POD(WANTS), hooks);
     struct cycle_result r = run();
-    expect_int("not yet", CYCLE_NO_ROOM, r.verdict);
+    expect_int("not yet", CYCLE_NO_CAPACITY, r.verdict);
     for (size_t i = 0; i < r.recalls_len; i++) {
         struct cpu_grant left;
         AUTO_STRBUF text = {0};
@@ -272,7 +272,7 @@ static void cpus_are_free_when_the_node_agent_has_let_go(void **state)
                                      rows[i].cpuset, NAME_ANN_CPUSET_APPLIED, rows[i].applied),
                 .c = {{.cpu_milli = 2000}}),
             hooks);
-        expect_int(rows[i].row, rows[i].room ? CYCLE_PLACED : CYCLE_NO_ROOM, run().verdict);
+        expect_int(rows[i].row, rows[i].room ? CYCLE_PLACED : CYCLE_NO_CAPACITY, run().verdict);
     }
     expect_done();
 }
@@ -291,9 +291,9 @@ static void what_is_free_is_kept_beside_what_is_called_back(void **state)
                     POD(.name = "small", .annotations = PAIRS("cpuset-scheduler", "true"),
                         .c = {{.cpu_milli = 1000}}),
                     hooks);
-    expect_int("one that comes later", CYCLE_NO_ROOM, run_of("d/small").verdict);
+    expect_int("one that comes later", CYCLE_NO_CAPACITY, run_of("d/small").verdict);
     put_borrower(LEFT, LEFT);
-    expect_int("and when they are given back", CYCLE_NO_ROOM, run_of("d/small").verdict);
+    expect_int("and when they are given back", CYCLE_NO_CAPACITY, run_of("d/small").verdict);
     expect_int("the one that they were called back for", CYCLE_PLACED, run().verdict);
     expect_done();
 }

@@ -16,7 +16,7 @@ static void a_lone_pod(void **state)
     (void)state;
     PUT(.name = "a", .c = {{.cpu_milli = 4000}});
     expect_str("no node", "a@-", try_gang("pod d/a"));
-    expect_int("no room", CYCLE_NO_ROOM, result.verdict);
+    expect_int("no room", CYCLE_NO_CAPACITY, result.verdict);
     expect_str("says so", "0/0 nodes fit: the cluster has no nodes", result.sentence);
     expect_int("a node may help", EVENT_NODE_ADDED, result.wakes);
     (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 3999));
@@ -49,7 +49,7 @@ static void all_or_nothing(void **state)
     uint64_t two = result.class;
     PUT(.name = "c", .labels = MEMBER("g", "3"), .c = {{.cpu_milli = 1000}});
     expect_str("room for two", "a@- b@- c@-", try_gang("gang d/g"));
-    expect_int("no room", CYCLE_NO_ROOM, result.verdict);
+    expect_int("no room", CYCLE_NO_CAPACITY, result.verdict);
     expect_str("says so",
                "gang d/g: room for 2 of 3 pods; pod c: 0/1 nodes fit: 1 has too little cpu (asked: "
                "1, largest free: 0 on n1)",
@@ -75,7 +75,7 @@ static void members_beyond_the_quorum_go_as_they_fit(void **state)
                "n1)",
                result.sentence);
     expect_str("the rest waits", "a@n1 b@n1 c@-", try_gang("gang d/g"));
-    expect_int("for room", CYCLE_NO_ROOM, result.verdict);
+    expect_int("for room", CYCLE_NO_CAPACITY, result.verdict);
     (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 1000));
     expect_str("room comes", "a@n1 b@n1 c@n2", try_gang("gang d/g"));
     expect_int("placed", CYCLE_PLACED, result.verdict);

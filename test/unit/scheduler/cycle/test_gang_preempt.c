@@ -24,7 +24,7 @@ static const char *try_gang(const char *key)
     strbuf_adds(&b, ";");
     for (size_t i = 0; i < result.victims_len; i++) {
         strbuf_addf(&b, " %s", result.victims[i].pod->pod->name);
-        cluster_send_away(&c, result.victims[i].pod, true);
+        cluster_set_evicting(&c, result.victims[i].pod, true);
     }
     return arena_strdup(&arena, strbuf_str(&b));
 }
@@ -152,7 +152,7 @@ static void the_rules(void **state)
             put_budget("b", "guarded", r->allowed);
         expect_str(r->sentence, r->expected,
                    try_gang(r->pods[1].name != NULL ? "gang d/g" : "pod d/g"));
-        expect_int(r->sentence, CYCLE_NO_ROOM, result.verdict);
+        expect_int(r->sentence, CYCLE_NO_CAPACITY, result.verdict);
         expect_int(r->sentence, result.nominations_len > 0, result.awaits);
     }
     expect_done();
@@ -183,10 +183,10 @@ static void from_the_first_victim_to_the_last_member(void **state)
                result.sentence);
     (void)cluster_remove_pod(&c, "d/u", NULL, NULL);
     expect_str("the first is gone", ";", try_gang("gang d/g"));
-    expect_int("nothing is placed before the last one is", CYCLE_NO_ROOM, result.verdict);
+    expect_int("nothing is placed before the last one is", CYCLE_NO_CAPACITY, result.verdict);
     PUT(.name = "x", .priority = 5, CPU(1000));
     expect_str("and nobody else gets the room", ";", try_gang("pod d/x"));
-    expect_int("nobody of the same priority", CYCLE_NO_ROOM, result.verdict);
+    expect_int("nobody of the same priority", CYCLE_NO_CAPACITY, result.verdict);
     (void)cluster_remove_pod(&c, "d/v", NULL, NULL);
     (void)cluster_remove_pod(&c, "d/w", NULL, NULL);
     expect_str("now all go", ";", try_gang("gang d/g"));
@@ -248,7 +248,7 @@ static void members_do_not_go_for_each_other(void **state)
     plan_begin(&plan, &c);
     placing_init(&p, &pipeline, &plan, &arena, both, 2);
     expect_true("no room", !placing_run(&p, true));
-    result = (struct cycle_result){.verdict = CYCLE_NO_ROOM, .sentence = "no room"};
+    result = (struct cycle_result){.verdict = CYCLE_NO_CAPACITY, .sentence = "no room"};
     gang_preempt_make(&p, &result);
     expect_int("nobody goes", 0, (int64_t)result.victims_len);
     expect_int("nothing is promised", 0, (int64_t)result.nominations_len);

@@ -134,7 +134,7 @@ static void the_ways(void **state)
          {{.name = "a", .labels = MEMBER("g", "3"), CPU(4000)},
           {.name = "b", .labels = MEMBER("g", "3"), CPU(4000)},
           {.name = "c", .labels = MEMBER("g", "3"), CPU(3000)}},
-         CYCLE_NO_ROOM,
+         CYCLE_NO_CAPACITY,
          "a@- b@- c@-"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -217,7 +217,7 @@ static void gangs_that_name_each_other(void **state)
     expect_int("costs no attempt", CYCLE_WAITING, result.verdict);
     LISTED("x", "h");
     expect_str("room for one of them", "a@- x@-", try_gang("gang d/h"));
-    expect_int("so none goes", CYCLE_NO_ROOM, result.verdict);
+    expect_int("so none goes", CYCLE_NO_CAPACITY, result.verdict);
     expect_str("and says who is in the way",
                "gang d/h: room for 0 of 1 pods; pod x: 0/1 nodes fit: 1 has too little cpu (asked: "
                "1, largest free: 0 on n1)",

@@ -246,7 +246,7 @@ static void who_may(void **state)
     expect_true("one is leaving for it", !preempt_may(&c, p));
     struct cluster_pod *b = PUT(.name = "b", .uid = "again", .node = "n1", .priority = 4);
     expect_true("and is there no more", preempt_may(&c, p));
-    cluster_send_away(&c, b, true);
+    cluster_set_evicting(&c, b, true);
     expect_true("another one was told to go", !preempt_may(&c, p));
     (void)nominations_set(&c, p, "n9");
     expect_true("the node that it was promised is gone", preempt_may(&c, p));

@@ -120,7 +120,7 @@ static struct reservation_news look_after(int64_t ms)
 {
     now_ms += ms;
     uint64_t before = cluster_digest(&c);
-    struct reservation_news news = reservation_look(&pipeline, now_ms, &arena);
+    struct reservation_news news = reservation_reconcile(&pipeline, now_ms, &arena);
     expect_true("the cluster is as before", cluster_digest(&c) == before);
     return news;
 }

@@ -273,7 +273,7 @@ static void nobody_is_sent_away_for_a_pod_that_can_burst(void **state)
     expect_int("no victim", 0, (int64_t)r.victims_len);
     PUT(.name = "b", CPU(2000), ECI, .priority = 10);
     (void)run_gang("pod d/b", &r);
-    expect_int("no room of any kind", CYCLE_NO_ROOM, r.verdict);
+    expect_int("no room of any kind", CYCLE_NO_CAPACITY, r.verdict);
     expect_int("now one goes", 1, (int64_t)r.victims_len);
     expect_done();
 }

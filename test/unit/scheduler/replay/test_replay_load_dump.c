@@ -101,7 +101,7 @@ static void fill(struct cluster *c, struct arena *a)
     struct pipeline pipeline;
     pipeline_init(&pipeline, c);
     fail_to_place(&pipeline, big, a);
-    expect_true("room is kept", reservation_look(&pipeline, NOW_MS + 5 * MINUTE, a).made);
+    expect_true("room is kept", reservation_reconcile(&pipeline, NOW_MS + 5 * MINUTE, a).made);
     pipeline_deinit(&pipeline);
     reservation_restore_age(c, tired, NOW_MS + 4 * MINUTE + 1, 2);
     PUT(c, .name = "long", .spec = "\"activeDeadlineSeconds\":36000", CPU(1000));
